@@ -1,0 +1,67 @@
+"""What can go wrong, as data, and the one way it is shown: file, line, caret, explanation."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from .span import Span
+
+
+@dataclass(frozen=True)
+class Diagnostic:
+    """One finding.
+
+    kind: "compile", "bounds", "barrier", "convergence", "step limit" or "assertion".
+    notes: lines that explain it (where, values, allocation, advice).
+    count: how many times the same finding was made (thread executions for a fault).
+    """
+
+    kind: str
+    message: str
+    span: Span
+    notes: tuple[str, ...] = ()
+    count: int = 1
+
+    def __str__(self) -> str:
+        return render(self)
+
+
+def render(diagnostic: Diagnostic) -> str:
+    """`file:line:column: message`, the source line with the place underlined, then the notes."""
+    span = diagnostic.span
+    lines = [f"{span.name}:{span.line}:{span.column}: {diagnostic.message}"]
+    source = span.source
+    if source:
+        # A tab must stay a tab under the line, or the caret drifts.
+        lead = "".join(c if c == "\t" else " " for c in source[: span.column - 1])
+        lines += [f"{span.line:>5} | {source}", f"      | {lead}{'^' * max(1, len(span.text))}"]
+    lines += [f"      {note}" for note in diagnostic.notes]
+    lines += [f"      called from {call.place}: {call.source.strip()}" for call in reversed(span.calls)]
+    return "\n".join(lines)
+
+
+class SimtbedError(Exception):
+    """Base of every error this package raises on purpose; its text is meant for the user."""
+
+
+class HostCallError(SimtbedError):
+    """A word of the kernel language was used outside a kernel."""
+
+
+class LaunchError(SimtbedError):
+    """A launch whose arguments do not fit the kernel, the device or the engine."""
+
+
+@dataclass
+class CompileError(SimtbedError):
+    """A kernel that is not in the language: every error found in it."""
+
+    diagnostics: Sequence[Diagnostic] = field(default_factory=list)
+
+    def __str__(self) -> str:
+        return "\n".join(render(d) for d in self.diagnostics)
+
+
+class VerifyError(SimtbedError):
+    """The IR breaks its own rules: a defect of this package, never of the user's kernel."""

@@ -1,0 +1,122 @@
+"""The grammar of the IR: a typed, structured tree. All nodes but types carry the span they came from.
+
+Expressions are pure. What touches memory or other lanes is an Effect, allowed only as the right side of a
+Let, so the order of effects is the order of statements. Masks are the engines' business: a statement runs
+for the lanes that reach it, a loop runs until no lane is left. A register is mutable and has one type.
+Generated registers have an `@` in their names, so they never meet the user's.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, TypeVar, dataclass_transform
+
+from ..span import Span
+from .types import Array, Scalar, Space, Value
+
+C = TypeVar("C")
+
+
+@dataclass_transform(frozen_default=True, eq_default=False)
+def node(cls: type[C]) -> type[C]:
+    """A frozen dataclass compared by identity."""
+    return dataclass(frozen=True, eq=False)(cls)
+
+
+# fmt: off
+# ------------------------------------------------------------------ expressions: pure values
+@node
+class Const:   value: bool | int | float; type: Scalar; span: Span
+@node
+class Reg:     name: str; type: Value; span: Span                       # a variable of one thread
+@node
+class Item:    array: str; index: Expr; type: Value; span: Span         # a register array's element
+@node
+class Special: name: str; type: Scalar; span: Span                      # thread.x ... lane, warp
+@node
+class Op:      name: str; args: tuple[Expr, ...]; type: Scalar; span: Span   # a row of ops.TABLE
+@node
+class Pack:    args: tuple[Expr, ...]; type: Value; span: Span          # build a vector
+@node
+class Part:    value: Expr; index: Expr; type: Scalar; span: Span       # take it apart
+@node
+class Extent:  array: str; type: Scalar; span: Span                     # elements of an array
+
+# ------------------------------------------------------------------ effects: the right side of a Let
+@node
+class Load:        array: str; index: Expr; type: Value; span: Span
+@node
+class Atomic:      op: AtomicOp; array: str; index: Expr; value: Expr; type: Scalar; span: Span
+@node
+class CompareSwap: array: str; index: Expr; expected: Expr; value: Expr; type: Scalar; span: Span
+@node
+class Shuffle:     mode: ShuffleMode; value: Expr; lane: Expr; width: int; mask: Expr; type: Scalar; span: Span
+@node
+class Vote:        mode: VoteMode; value: Expr; mask: Expr; type: Scalar; span: Span
+@node
+class Barrier:     mode: BarrierMode; value: Expr; type: Scalar; span: Span  # the whole block; sync ignores value
+@node
+class Call:        function: str; args: tuple[Expr | ArrayRef, ...]; type: Value | None; span: Span
+@node
+class ArrayRef:    name: str; span: Span                                # an array passed to a Call
+
+# ------------------------------------------------------------------ statements
+@node
+class Let:         target: Reg | Item | None; value: Expr | Effect; span: Span; site: int = -1
+@node
+class Store:       array: str; index: Expr; value: Expr; span: Span; site: int = -1
+@node
+class Alloc:       array: str; type: Array; values: tuple[int | float, ...]; span: Span; site: int = -1
+@node
+class If:          cond: Expr; then: Body; orelse: Body; span: Span; site: int = -1
+@node
+class While:       setup: Body; cond: Expr; body: Body; span: Span; site: int = -1  # setup before each test
+@node
+class For:         var: Reg; start: Expr; stop: Expr; step: int; unroll: bool; body: Body; span: Span; site: int = -1
+@node
+class Frame:       body: Body; span: Span; site: int = -1               # an inlined call: Return leaves it
+@node
+class Break:       span: Span; site: int = -1
+@node
+class Continue:    span: Span; site: int = -1
+@node
+class Return:      value: Expr | None; span: Span; site: int = -1
+@node
+class WarpBarrier: mask: Expr; span: Span; site: int = -1
+@node
+class Fence:       scope: Literal["block", "device"]; span: Span; site: int = -1
+@node
+class Assert:      cond: Expr; message: str; span: Span; site: int = -1
+@node
+class Print:       parts: tuple[str | Expr, ...]; span: Span; site: int = -1
+
+# ------------------------------------------------------------------ tops
+@node
+class Param:       name: str; type: Value | Array; span: Span
+@node
+class Function:    name: str; params: tuple[Param, ...]; body: Body; result: Value | None; span: Span
+@node
+class Program:     kernel: Function; functions: tuple[Function, ...]    # callees before callers
+# fmt: on
+
+Expr = Const | Reg | Item | Special | Op | Pack | Part | Extent
+Effect = Load | Atomic | CompareSwap | Shuffle | Vote | Barrier | Call
+Stmt = (
+    Let | Store | Alloc | If | While | For | Frame | Break | Continue | Return
+    | WarpBarrier | Fence | Assert | Print
+)  # fmt: skip
+Body = tuple[Stmt, ...]
+
+AtomicOp = Literal["add", "min", "max", "and", "or", "xor", "exchange"]
+ShuffleMode = Literal["idx", "up", "down", "xor"]
+VoteMode = Literal["ballot", "any", "all", "active", "match"]
+BarrierMode = Literal["sync", "count", "and", "or"]
+
+WARP = 32
+SPECIALS = (
+    *(f"{group}.{axis}" for group in ("thread", "block", "block_dim", "grid_dim") for axis in "xyz"),
+    "lane", "warp",
+)  # fmt: skip
+SPACES: tuple[Space, ...] = ("global", "shared", "local", "constant", "register")
+EXPRESSIONS = (Const, Reg, Item, Special, Op, Pack, Part, Extent)
+EFFECTS = (Load, Atomic, CompareSwap, Shuffle, Vote, Barrier, Call)

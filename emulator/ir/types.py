@@ -1,0 +1,124 @@
+"""The types of the language: scalars, short vectors, and arrays in a memory space."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+Space = Literal["global", "shared", "local", "constant", "register"]
+
+
+@dataclass(frozen=True, slots=True)
+class Scalar:
+    """A number as CUDA has it. `kind` is "bool", "int" (signed), "uint" or "float"."""
+
+    name: str
+    kind: Literal["bool", "int", "uint", "float"]
+    size: int  # bytes
+
+    @property
+    def bits(self) -> int:
+        return 1 if self.kind == "bool" else 8 * self.size
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        return np.dtype(_DTYPES[self.name])
+
+    @property
+    def is_integer(self) -> bool:
+        return self.kind in ("int", "uint")
+
+    @property
+    def is_float(self) -> bool:
+        return self.kind == "float"
+
+    @property
+    def range(self) -> tuple[int, int]:
+        """Smallest and largest value of an integer type."""
+        signed = self.kind == "int"
+        return (-(1 << (self.bits - 1)) if signed else 0, (1 << (self.bits - signed)) - 1)
+
+    def __str__(self) -> str:
+        return self.name
+
+
+@dataclass(frozen=True, slots=True)
+class Vector:
+    """CUDA's built-in short vectors; loaded and stored by one access of the full width."""
+
+    name: str
+    element: Scalar
+    lanes: int
+
+    @property
+    def size(self) -> int:
+        return self.element.size * self.lanes
+
+    def __str__(self) -> str:
+        return self.name
+
+
+Value = Scalar | Vector
+
+
+@dataclass(frozen=True, slots=True)
+class Array:
+    """Elements in a memory space. `shape` is None where only the launch knows the length."""
+
+    element: Value
+    shape: tuple[int, ...] | None
+    space: Space
+
+    @property
+    def length(self) -> int | None:
+        """Elements, all dimensions together."""
+        if self.shape is None:
+            return None
+        length = 1
+        for extent in self.shape:
+            length *= extent
+        return length
+
+    def __str__(self) -> str:
+        extents = "" if self.shape is None else ", ".join(map(str, self.shape))
+        return f"{self.space} {self.element}[{extents}]"
+
+
+Type = Scalar | Vector | Array
+
+_DTYPES = {
+    "bool": np.bool_, "i8": np.int8, "i16": np.int16, "i32": np.int32, "i64": np.int64,
+    "u8": np.uint8, "u16": np.uint16, "u32": np.uint32, "u64": np.uint64,
+    "f32": np.float32, "f64": np.float64,
+}  # fmt: skip
+
+BOOL = Scalar("bool", "bool", 1)
+I8, I16, I32, I64 = (Scalar(f"i{8 * n}", "int", n) for n in (1, 2, 4, 8))
+U8, U16, U32, U64 = (Scalar(f"u{8 * n}", "uint", n) for n in (1, 2, 4, 8))
+F32, F64 = (Scalar(f"f{8 * n}", "float", n) for n in (4, 8))
+
+SIGNED = (I8, I16, I32, I64)
+UNSIGNED = (U8, U16, U32, U64)
+INTEGERS = SIGNED + UNSIGNED
+FLOATS = (F32, F64)
+NUMBERS = INTEGERS + FLOATS
+SCALARS = {t.name: t for t in (BOOL, *NUMBERS)}
+VECTORS = {
+    v.name: v
+    for v in (
+        Vector("char4", I8, 4),
+        Vector("uchar4", U8, 4),
+        Vector("short2", I16, 2),
+        Vector("int2", I32, 2),
+        Vector("int4", I32, 4),
+        Vector("float2", F32, 2),
+        Vector("float4", F32, 4),
+    )
+}
+
+
+def from_dtype(dtype: np.dtype[Any]) -> Scalar | None:
+    """The scalar type of a NumPy dtype, or None where the language has none."""
+    return next((t for t in SCALARS.values() if t.dtype == dtype), None)

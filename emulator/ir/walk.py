@@ -1,0 +1,92 @@
+"""Moving over the tree: children, all statements, and rewriting from the leaves up."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import fields, replace
+from functools import cache
+from typing import Any, TypeVar
+
+from . import nodes as ir
+
+N = TypeVar("N")
+
+
+@cache
+def _fields(cls: type) -> tuple[str, ...]:
+    """Fields that may hold nodes."""
+    plain = {"type", "span", "site", "name", "array", "mode", "op", "function", "width", "step", "unroll"}
+    return tuple(f.name for f in fields(cls) if f.name not in plain)
+
+
+def children(node: Any) -> Iterator[ir.Expr]:
+    """The expressions directly under an expression, an effect or a statement (bodies left out)."""
+    for name in _fields(type(node)):
+        value = getattr(node, name)
+        if isinstance(value, ir.EXPRESSIONS):
+            yield value
+        elif isinstance(value, ir.EFFECTS):
+            yield from children(value)
+        elif isinstance(value, tuple):
+            yield from (v for v in value if isinstance(v, ir.EXPRESSIONS))
+
+
+def bodies(stmt: ir.Stmt) -> tuple[ir.Body, ...]:
+    """The statement lists directly under a statement, in the order they run."""
+    match stmt:
+        case ir.If():
+            return (stmt.then, stmt.orelse)
+        case ir.While():
+            return (stmt.setup, stmt.body)
+        case ir.For() | ir.Frame():
+            return (stmt.body,)
+    return ()
+
+
+def statements(body: ir.Body) -> Iterator[ir.Stmt]:
+    """Every statement of a body, outer before inner."""
+    for stmt in body:
+        yield stmt
+        for inner in bodies(stmt):
+            yield from statements(inner)
+
+
+def expressions(node: Any) -> Iterator[ir.Expr]:
+    """Every expression under a node (bodies left out), outer before inner."""
+    for child in children(node):
+        yield child
+        yield from expressions(child)
+
+
+def registers(node: Any) -> Iterator[ir.Reg]:
+    """Every register read under a node (bodies left out)."""
+    target = node.target if isinstance(node, ir.Let) and isinstance(node.target, ir.Reg) else None
+    return (e for e in expressions(node) if isinstance(e, ir.Reg) and e is not target)
+
+
+def effect(stmt: ir.Stmt) -> ir.Effect | None:
+    """The effect a Let performs."""
+    return stmt.value if isinstance(stmt, ir.Let) and isinstance(stmt.value, ir.EFFECTS) else None
+
+
+def rewrite(node: N, change: Callable[[Any], Any]) -> N:
+    """Rebuild an expression, effect or statement bottom up; `change` sees each node under it, and itself.
+
+    Bodies are rewritten too. Nodes that nothing changed are kept, not copied.
+    """
+    updates = {}
+    for name in _fields(type(node)):
+        value = getattr(node, name)
+        if isinstance(value, tuple):
+            new: Any = tuple(rewrite(v, change) if _is_node(v) else v for v in value)
+            if any(a is not b for a, b in zip(new, value, strict=True)):
+                updates[name] = new
+        elif _is_node(value):
+            new = rewrite(value, change)
+            if new is not value:
+                updates[name] = new
+    return change(replace(node, **updates) if updates else node)  # type: ignore[type-var,no-any-return]
+
+
+def _is_node(value: object) -> bool:
+    return type(value).__module__ == ir.__name__

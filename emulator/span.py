@@ -1,0 +1,51 @@
+"""A place in the user's source: file, lines, columns, and the calls that were inlined to reach it."""
+
+from __future__ import annotations
+
+import linecache
+import os
+from dataclasses import dataclass, replace
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """Lines count from 1; columns count characters from 1, the end column is exclusive.
+
+    `calls` lists the call sites through which inlining reached this place, outermost first.
+    """
+
+    file: str
+    line: int
+    column: int
+    end_line: int
+    end_column: int
+    calls: tuple[Span, ...] = ()
+
+    @property
+    def name(self) -> str:
+        """The file as a reader would type it: relative when it lies below the current folder."""
+        relative = os.path.relpath(self.file) if os.path.isabs(self.file) else self.file
+        return self.file if relative.startswith("..") else relative
+
+    @property
+    def place(self) -> str:
+        """`file:line`."""
+        return f"{self.name}:{self.line}"
+
+    @property
+    def source(self) -> str:
+        """The text of the first line, without its newline; empty when the file is gone."""
+        return linecache.getline(self.file, self.line).rstrip("\n")
+
+    @property
+    def text(self) -> str:
+        """The source between the columns, up to the end of the first line."""
+        end = self.end_column - 1 if self.end_line == self.line else None
+        return self.source[self.column - 1 : end]
+
+    def inside(self, call: Span) -> Span:
+        """This span as reached through `call`."""
+        return replace(self, calls=(*call.calls, replace(call, calls=()), *self.calls))
+
+
+NOWHERE = Span("<generated>", 0, 1, 0, 1)
