@@ -20,10 +20,13 @@ def _fields(cls: type) -> tuple[str, ...]:
 
 
 def children(node: Any) -> Iterator[ir.Expr]:
-    """The expressions directly under an expression, an effect or a statement (bodies left out)."""
+    """The expressions read directly under an expression, an effect or a statement (bodies left out)."""
     for name in _fields(type(node)):
         value = getattr(node, name)
-        if isinstance(value, ir.EXPRESSIONS):
+        if name in ("target", "var"):  # written, not read; but an Item's index is read
+            if isinstance(value, ir.Item):
+                yield value.index
+        elif isinstance(value, ir.EXPRESSIONS):
             yield value
         elif isinstance(value, ir.EFFECTS):
             yield from children(value)
@@ -60,8 +63,7 @@ def expressions(node: Any) -> Iterator[ir.Expr]:
 
 def registers(node: Any) -> Iterator[ir.Reg]:
     """Every register read under a node (bodies left out)."""
-    target = node.target if isinstance(node, ir.Let) and isinstance(node.target, ir.Reg) else None
-    return (e for e in expressions(node) if isinstance(e, ir.Reg) and e is not target)
+    return (e for e in expressions(node) if isinstance(e, ir.Reg))
 
 
 def effect(stmt: ir.Stmt) -> ir.Effect | None:

@@ -1,0 +1,31 @@
+"""From the frontend's program to the one the emulators run."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ..ir import nodes as ir
+from ..ir.verify import verify
+from .inline import inline
+from .scope import private_registers
+from .sites import Site, number
+from .unroll import unroll
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A program without calls and unrolled loops, its sites, and the registers that need no merge."""
+
+    program: ir.Program
+    sites: tuple[Site, ...]
+    private: frozenset[str]
+
+
+def prepare(program: ir.Program) -> Prepared:
+    """Inline, unroll, number; the verifier runs after every pass."""
+    for one_pass in (inline, unroll):
+        program = one_pass(program)
+        verify(program)
+    program, sites = number(program)
+    verify(program)
+    return Prepared(program, sites, private_registers(program.kernel))

@@ -1,0 +1,66 @@
+"""Where a kernel's text is: its syntax tree, the spans of its nodes, and what its names stand for."""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import inspect
+import linecache
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+from ..errors import CompileError, Diagnostic
+from ..lang import Source
+from ..span import Span
+
+MISSING = object()
+
+
+class Text:
+    """The source of one `@kernel` or `@device` function."""
+
+    def __init__(self, function: Source) -> None:
+        self.function: Callable[..., Any] = function.function
+        self.file = inspect.getsourcefile(self.function) or self.function.__code__.co_filename
+        self.lines = linecache.getlines(self.file)
+        self.tree = self._find()
+
+    def _find(self) -> ast.FunctionDef:
+        code = self.function.__code__
+        where = Span(self.file, code.co_firstlineno, 1, code.co_firstlineno, 1)
+        if not self.lines:
+            message = f"the source of {code.co_name} is not in a file; kernels are read from their source"
+            raise CompileError([Diagnostic("compile", message, where)])
+        for node in _functions("".join(self.lines), self.file):
+            first = min([node.lineno, *(d.lineno for d in node.decorator_list)])
+            if node.name == code.co_name and first == code.co_firstlineno:
+                return node
+        message = f"{code.co_name} is not where its file says; was the file changed since it was imported?"
+        raise CompileError([Diagnostic("compile", message, where)])
+
+    def span(self, node: ast.AST) -> Span:
+        """The span of a node of this function; `col_offset` counts UTF-8 bytes, a span characters."""
+        line, end_line = node.lineno, node.end_lineno or node.lineno  # type: ignore[attr-defined]
+        start = self._characters(line, node.col_offset)  # type: ignore[attr-defined]
+        return Span(self.file, line, start, end_line, self._characters(end_line, node.end_col_offset))  # type: ignore[attr-defined]
+
+    def _characters(self, line: int, offset: int) -> int:
+        return len(self.lines[line - 1].encode()[:offset].decode()) + 1
+
+    def lookup(self, name: str) -> Any:
+        """What a free name stands for where the function was defined, or MISSING."""
+        code = self.function.__code__
+        if self.function.__closure__ and name in code.co_freevars:
+            cell = self.function.__closure__[code.co_freevars.index(name)]
+            try:
+                return cell.cell_contents
+            except ValueError:  # a name of the enclosing function that is not bound yet
+                return MISSING
+        space = self.function.__globals__
+        return space[name] if name in space else getattr(builtins, name, MISSING)
+
+
+@cache
+def _functions(text: str, file: str) -> list[ast.FunctionDef]:
+    return [node for node in ast.walk(ast.parse(text, file)) if isinstance(node, ast.FunctionDef)]

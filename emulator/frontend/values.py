@@ -1,0 +1,92 @@
+"""What an expression can be while a kernel is read: a typed IR expression or something known already."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..ir import nodes as ir
+from ..ir.types import BOOL, F32, I32, Array, Scalar, Type
+from ..ir.types import Value as ValueType
+from ..span import Span
+
+
+@dataclass(frozen=True)
+class Literal:
+    """A compile-time number without a type yet: it takes the type of what it meets."""
+
+    value: bool | int | float
+
+    @property
+    def natural(self) -> Scalar:
+        """The type it has where nothing else decides: bool, i32 or f32."""
+        return BOOL if isinstance(self.value, bool) else I32 if isinstance(self.value, int) else F32
+
+
+@dataclass(frozen=True)
+class Tuple:
+    """A compile-time tuple."""
+
+    items: tuple[Any, ...]
+
+
+@dataclass(frozen=True)
+class Memory:
+    """An array, seen in one dimension or, with strides, in several."""
+
+    name: str
+    type: Array
+    strides: tuple[ir.Expr | Literal, ...] = (Literal(1),)
+
+
+@dataclass(frozen=True)
+class Host:
+    """A Python object: a module, a word of the language, a type, a device function."""
+
+    object: Any
+
+
+Value = ir.Expr | Literal | Tuple | Memory | Host
+
+
+class Refused(Exception):
+    """A place that is not in the language; caught where the next statement begins."""
+
+    def __init__(self, span: Span, message: str, *notes: str) -> None:
+        super().__init__(message)
+        self.span, self.message, self.notes = span, message, notes
+
+
+class Poisoned(Exception):
+    """A place that depends on one already refused: nothing more is said about it."""
+
+
+def of_python(value: Any) -> Value:
+    """The compile-time value of a Python object."""
+    if isinstance(value, bool | int | float):
+        return Literal(value)
+    if isinstance(value, np.generic):
+        return Literal(value.item())
+    if isinstance(value, tuple):
+        return Tuple(tuple(of_python(v) for v in value))
+    return Host(value)
+
+
+def describe(value: Value) -> str:
+    """How a message names a value's type."""
+    match value:
+        case Literal():
+            return f"the literal {value.value!r}"
+        case Tuple():
+            return "a tuple"
+        case Memory():
+            return f"a {value.type.space} array"
+        case Host():
+            return getattr(value.object, "__name__", None) or repr(value.object)
+    return str(value.type)
+
+
+def type_name(type: Type | ValueType | None) -> str:
+    return "nothing" if type is None else str(type)

@@ -1,0 +1,291 @@
+"""Launching a kernel: arguments checked, program specialised, an engine run, the result in one object."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from .engines.engine import Buffer, Dim3, Engine, Outcome, Request, Resources
+from .errors import Diagnostic, LaunchError, SimtbedError, render
+from .frontend.program import Signature, Specialised, signature, specialise
+from .ir.types import FLOATS, SCALARS, VECTORS, Array, Scalar, Vector, from_dtype
+from .lang import Kernel
+from .machine import device as devices
+from .machine.device import Device
+from .machine.occupancy import Occupancy, occupancy
+from .observe.counters import Counters
+from .passes import prepare
+
+STEP_LIMIT = 1_000_000
+EngineName = Literal["numpy", "cuda"]
+
+
+@dataclass(frozen=True)
+class Out:
+    """A global array the kernel is to fill: `length` elements, zeros at first, of a type named as in the language."""
+
+    length: int
+    type: str | Any
+
+
+@dataclass
+class Result:
+    """What a launch did. A global array the kernel writes is read as `result.name` or `result["name"]`.
+
+    faults: what the emulator found wrong. printed: lines of the kernel's own `print`.
+    milliseconds, resources: of the kernel on the GPU; None on an emulator.
+    """
+
+    buffers: Mapping[str, Buffer]
+    counters: Counters | None
+    faults: list[Diagnostic]
+    printed: list[str]
+    milliseconds: float | None
+    resources: Resources | None
+    request: Request = field(repr=False)
+
+    def __getitem__(self, name: str) -> Buffer:
+        if name not in self.buffers:
+            written = ", ".join(self.buffers) or "nothing"
+            raise SimtbedError(f"the kernel does not write {name}; it writes {written}")
+        return self.buffers[name]
+
+    def __getattr__(self, name: str) -> Buffer:
+        if name.startswith("_") or name not in self.buffers:
+            raise AttributeError(name)
+        return self.buffers[name]
+
+    @property
+    def source(self) -> str:
+        """The kernel as CUDA C++."""
+        from .engines.cuda_source import cuda_source
+
+        return cuda_source(self.request.program, self.request.block).text
+
+    @property
+    def occupancy(self) -> Occupancy:
+        """Theoretical occupancy on the request's device. Registers are known once a compiler has run (the cuda
+        engine's result); before that they are taken not to limit."""
+        request = self.request
+        registers = self.resources.registers if self.resources else 0
+        shared = request.dynamic_shared + _static_shared(request)
+        return occupancy(request.device, int(np.prod(request.block)), registers, shared)
+
+
+class FaultError(SimtbedError):
+    """The emulator found faults. `result` is what the launch did all the same."""
+
+    def __init__(self, result: Result) -> None:
+        super().__init__("\n".join(render(fault) for fault in result.faults))
+        self.result = result
+
+
+def launch(
+    kernel: Kernel,
+    *,
+    grid: int | tuple[int, ...],
+    block: int | tuple[int, ...],
+    args: Mapping[str, Any],
+    engine: EngineName = "numpy",
+    device: Device = devices.H200,
+    shared: int = 0,
+    counters: bool = True,
+    step_limit: int = STEP_LIMIT,
+    types: Mapping[str, str] | None = None,
+    faults: Literal["raise", "return"] = "raise",
+) -> Result:
+    """Run `kernel` on `grid` blocks of `block` threads.
+
+    args: every parameter by name. Global arrays are NumPy arrays of exactly the element's dtype (vectors: shape
+    (n, lanes)) or `Out(n, type)`; they are not modified. Scalars are checked for range. Const parameters take
+    int, float, bool or tuples of them.
+    shared: bytes of dynamic shared memory. step_limit: turns one execution of a loop may take.
+    types: {"Real": "f32"} where no array tells. counters: whether to count.
+    faults: "raise" a FaultError when the emulator finds any, or "return" them in the result.
+
+    Raises CompileError (the kernel is not in the language), LaunchError (the arguments do not fit), FaultError.
+    """
+    request = prepare_request(kernel, grid=grid, block=block, args=args, device=device, shared=shared, counters=counters, step_limit=step_limit, types=types)
+    outcome = _engine(engine).run(request)
+    result = Result(outcome.buffers, _counters(request, outcome), outcome.faults, outcome.printed, outcome.milliseconds, outcome.resources, request)
+    if result.faults and faults == "raise":
+        raise FaultError(result)
+    return result
+
+
+def prepare_request(
+    kernel: Kernel,
+    *,
+    grid: int | tuple[int, ...],
+    block: int | tuple[int, ...],
+    args: Mapping[str, Any],
+    device: Device = devices.H200,
+    shared: int = 0,
+    counters: bool = True,
+    step_limit: int = STEP_LIMIT,
+    types: Mapping[str, str] | None = None,
+) -> Request:
+    """The checked request `launch` gives to an engine. Parameters and errors as there."""
+    grid3, block3 = _dim3(grid, "grid"), _dim3(block, "block")
+    threads = int(np.prod(block3))
+    if threads > device.threads_per_block:
+        raise LaunchError(f"a block of {threads} threads, but {device.name} allows {device.threads_per_block}")
+    found = _signature(kernel)
+    _same_names(kernel, found, args)
+    consts = {name: args[name] for name, kind in found.params.items() if kind == "const"}
+    real = _real(kernel, found, args, types or {})
+    program = _specialised(kernel, consts, real).program
+    arguments: dict[str, Buffer | np.generic] = {}
+    for param in program.kernel.params:
+        if isinstance(param.type, Array):
+            arguments[param.name] = _array(param.name, param.type, args[param.name])
+        else:
+            arguments[param.name] = _scalar(param.name, param.type, args[param.name])
+    request = Request(program, grid3, block3, arguments, shared, device, counters, step_limit)
+    needed = shared + _static_shared(request)
+    if needed > device.shared_per_block_optin:
+        raise LaunchError(f"{kernel.__name__} needs {needed} bytes of shared memory a block, {device.name} has {device.shared_per_block_optin}")
+    return request
+
+
+# ------------------------------------------------------------------ engines
+_ENGINES: dict[str, Engine] = {}
+
+
+def _engine(name: str) -> Engine:
+    if name not in _ENGINES:
+        if name == "numpy":
+            from .engines.numpy_engine import NumpyEngine
+
+            _ENGINES[name] = NumpyEngine()
+        elif name == "cuda":
+            from .engines.cuda_run import CudaEngine
+
+            _ENGINES[name] = CudaEngine()
+        else:
+            raise LaunchError(f"no engine is called {name}; there are numpy and cuda")
+    return _ENGINES[name]
+
+
+def _counters(request: Request, outcome: Outcome) -> Counters | None:
+    if outcome.counts is None:
+        return None
+    sites = ((s.kind, s.span, s.size, s.costs) for s in prepare(request.program).sites)
+    return Counters.of(sites, outcome.counts, request.device.sector)
+
+
+# ------------------------------------------------------------------ programs, kept while their kernels live
+_SIGNATURES: weakref.WeakKeyDictionary[Kernel, Signature] = weakref.WeakKeyDictionary()
+_PROGRAMS: weakref.WeakKeyDictionary[Kernel, dict[Any, Specialised]] = weakref.WeakKeyDictionary()
+
+
+def _signature(kernel: Kernel) -> Signature:
+    if not isinstance(kernel, Kernel):
+        raise LaunchError(f"{getattr(kernel, '__name__', kernel)!r} is not a kernel: mark it @st.kernel")
+    if kernel not in _SIGNATURES:
+        _SIGNATURES[kernel] = signature(kernel)
+    return _SIGNATURES[kernel]
+
+
+def _specialised(kernel: Kernel, consts: Mapping[str, Any], real: Scalar | None) -> Specialised:
+    known = _PROGRAMS.setdefault(kernel, {})
+    key = (real, tuple(sorted((name, type(value), value) for name, value in consts.items())))
+    if key not in known or known[key].stale:
+        known[key] = specialise(kernel, consts, real)
+    return known[key]
+
+
+# ------------------------------------------------------------------ arguments
+def _dim3(given: int | tuple[int, ...], what: str) -> Dim3:
+    sizes = (given,) if isinstance(given, int | np.integer) else tuple(given)
+    if not 1 <= len(sizes) <= 3 or any(not isinstance(n, int | np.integer) or n < 1 for n in sizes):
+        raise LaunchError(f"{what} is one to three positive integers, not {given!r}")
+    x, y, z = (*(int(n) for n in sizes), 1, 1)[:3]
+    return x, y, z
+
+
+def _same_names(kernel: Kernel, found: Signature, args: Mapping[str, Any]) -> None:
+    missing = [name for name in found.params if name not in args]
+    extra = [name for name in args if name not in found.params]
+    if missing:
+        raise LaunchError(f"{kernel.__name__} needs {', '.join(missing)}")
+    if extra:
+        raise LaunchError(f"{kernel.__name__} has no parameter {', '.join(extra)}; it has {', '.join(found.params)}")
+
+
+def _real(kernel: Kernel, found: Signature, args: Mapping[str, Any], types: Mapping[str, str]) -> Scalar | None:
+    """The type Real stands for: as told, or as the arrays given for Global[Real] have it."""
+    if unknown := [name for name in types if name != "Real"]:
+        raise LaunchError(f"types decides Real only, not {', '.join(unknown)}")
+    chosen = SCALARS.get(types["Real"]) if "Real" in types else None
+    if "Real" in types and chosen not in FLOATS:
+        raise LaunchError(f"Real is f32 or f64, not {types['Real']}")
+    for name, kind in found.params.items():
+        if not (isinstance(kind, tuple) and isinstance(kind[1], Array)):
+            continue
+        given = args[name]
+        type = _named(given.type) if isinstance(given, Out) else from_dtype(np.asarray(given).dtype)
+        if type not in FLOATS:
+            raise LaunchError(f"{kernel.__name__}: {name} is Global[Real], f32 or f64, not {type or np.asarray(given).dtype}")
+        if chosen is not None and type is not chosen:
+            raise LaunchError(f"{kernel.__name__}: Real is {chosen}, but {name} is {type}")
+        chosen = type
+    return chosen
+
+
+def _named(type: Any) -> Scalar | Vector:
+    name = type if isinstance(type, str) else getattr(type, "name", None) or getattr(type, "__name__", "")
+    found = SCALARS.get(name) or VECTORS.get(name)
+    if found is None:
+        raise LaunchError(f"{name or type!r} is not a type; there are {', '.join((*SCALARS, *VECTORS))}")
+    return found
+
+
+def _array(name: str, type: Array, given: Any) -> Buffer:
+    element = type.element
+    scalar, lanes = (element.element, element.lanes) if isinstance(element, Vector) else (element, 0)
+    if isinstance(given, Out):
+        if _named(given.type) != element:
+            raise LaunchError(f"{name} is Global[{element}], not {_named(given.type)}")
+        return np.zeros((given.length, lanes) if lanes else given.length, scalar.dtype)
+    array: npt.NDArray[Any] = np.asarray(given)
+    if array.dtype != scalar.dtype:
+        raise LaunchError(f"{name} is Global[{element}], the array given is {array.dtype}; convert it: .astype(np.{scalar.dtype})")
+    if lanes and (array.ndim != 2 or array.shape[1] != lanes):
+        raise LaunchError(f"{name} is Global[{element}], its array has the shape (n, {lanes}), not {array.shape}")
+    if not lanes and array.ndim != 1:
+        raise LaunchError(f"{name} is one-dimensional in a kernel, its array has the shape {array.shape}; pass .ravel()")
+    return np.ascontiguousarray(array)
+
+
+def _scalar(name: str, type: Scalar | Vector, given: Any) -> np.generic:
+    if isinstance(type, Vector):
+        raise LaunchError(f"{name} is {type}; a kernel's vectors come in arrays")
+    if isinstance(given, np.ndarray) or not isinstance(given, bool | int | float | np.generic):
+        raise LaunchError(f"{name} is {type}, a number is expected, not {given!r}")
+    number = given.item() if isinstance(given, np.generic) else given
+    if type.kind == "bool":
+        fits = isinstance(number, bool)
+    elif type.is_integer:
+        low, high = type.range
+        fits = isinstance(number, int) and not isinstance(number, bool) and low <= number <= high
+    else:
+        fits = not isinstance(number, bool)
+    if not fits:
+        raise LaunchError(f"{name} is {type}, {given!r} does not fit")
+    return type.dtype.type(number)  # type: ignore[no-any-return]
+
+
+def _static_shared(request: Request) -> int:
+    """Bytes of the shared arrays, each aligned to 16 bytes as the compiler lays them out."""
+    from .ir import nodes as ir
+    from .ir.walk import statements
+
+    functions = (request.program.kernel, *request.program.functions)
+    sizes = [s.type.element.size * (s.type.length or 0) for f in functions for s in statements(f.body) if isinstance(s, ir.Alloc) and s.type.space == "shared"]
+    return sum(-(-size // 16) * 16 for size in sizes)

@@ -1,0 +1,348 @@
+"""What is known of each GPU: limits, memories, rates, one dated row a device, with its source."""
+
+from __future__ import annotations
+
+import tomllib
+from dataclasses import MISSING, dataclass, fields, replace
+from pathlib import Path
+from typing import Any, get_args, get_origin, get_type_hints
+
+from ..errors import LaunchError
+
+WARP = 32
+KIB, MIB = 1024, 1024 * 1024
+
+
+@dataclass(frozen=True)
+class Rates:
+    """Lanes a cycle that one SM issues, by cost class; 0 where the device has no such instruction.
+
+    Divisions have no rate of their own: they compile to sequences of the others.
+    convert: between 32-bit types. shared: 4-byte words of conflict-free accesses.
+    """
+
+    alu: int
+    imul: int
+    fp32: int
+    fp64: int
+    sfu: int
+    convert: int
+    shuffle: int
+    shared: int
+
+
+@dataclass(frozen=True)
+class Device:
+    """One GPU. Sizes are bytes; `dataclasses.replace(H200, banks=16)` is a what-if.
+
+    register_unit: registers of a warp are allocated in multiples of it.
+    register_unit_doubled: registers a thread for which twice that unit holds (Fermi only).
+    warp_unit: partitions of an SM's registers; a warp's registers lie in one of them.
+    shared_unit, shared_reserved: a block's shared memory is allocated in multiples of the unit, what the system
+    takes included. shared_per_block_optin: what a kernel may have when it asks for more than the default.
+    bank_width: of shared memory; 8 on Kepler is its 8-byte mode.
+    shared_load_merges: a load of 8 or 16 bytes a lane may take its halves together (see `banks.count`).
+    sector: the least that a store, an atomic or an uncached load moves; line: of the caches.
+    loads_cached: global loads go through L1. load_sector: the least that a global load moves.
+    clock: highest of the SMs, MHz. bandwidth: of device memory, GB/s (10^9).
+    dated: when the row was written. source: where its figures stand.
+    """
+
+    name: str
+    compute_capability: tuple[int, int]
+    sms: int
+    warps_per_sm: int
+    blocks_per_sm: int
+    threads_per_block: int
+    registers_per_sm: int
+    registers_per_block: int
+    registers_per_thread: int
+    register_unit: int
+    register_unit_doubled: tuple[int, ...]
+    warp_unit: int
+    shared_per_sm: int
+    shared_per_block: int
+    shared_per_block_optin: int
+    shared_unit: int
+    shared_reserved: int
+    banks: int
+    bank_width: int
+    shared_load_merges: bool
+    sector: int
+    line: int
+    loads_cached: bool
+    load_sector: int
+    clock: int
+    rates: Rates
+    bandwidth: float
+    l2: int
+    dated: str
+    source: str
+
+    def __post_init__(self) -> None:
+        """Refuse what the counting rules cannot mean: they divide by shifting, and an access has up to 16 bytes."""
+        for name, least in (("sector", 16), ("load_sector", 16), ("line", 16), ("banks", 4), ("bank_width", 4)):
+            value = getattr(self, name)
+            if value < least or value & (value - 1):
+                raise LaunchError(
+                    f"device {self.name}: {name}: expected a power of two of at least {least}, got {value}"
+                )
+        if self.line < max(self.sector, self.load_sector):
+            raise LaunchError(f"device {self.name}: line: expected at least the sector's bytes, got {self.line}")
+
+    @property
+    def lockstep(self) -> bool:
+        """Whether the lanes of a warp run in step unasked: below compute capability 7.0."""
+        return self.compute_capability < (7, 0)
+
+    @property
+    def threads_per_sm(self) -> int:
+        """Threads resident on one SM at most."""
+        return WARP * self.warps_per_sm
+
+
+_GUIDE = "CUDA C++ Programming Guide 12.9, tables of compute capabilities and of arithmetic throughput"
+_OLD_GUIDE = "CUDA C Programming Guide 8.0, tables of compute capabilities and of arithmetic throughput"
+_OCCUPANCY = "cuda_occupancy.h (allocation units)"
+_MEASURED = "access_patterns.csv (shared load rule, measured on an H200)"
+
+C2070 = Device(
+    name="C2070",
+    compute_capability=(2, 0),
+    sms=14,
+    warps_per_sm=48,
+    blocks_per_sm=8,
+    threads_per_block=1024,
+    registers_per_sm=32768,
+    registers_per_block=32768,
+    registers_per_thread=63,
+    register_unit=64,
+    register_unit_doubled=(21, 22, 29, 30, 37, 38, 45, 46),
+    warp_unit=2,
+    shared_per_sm=48 * KIB,
+    shared_per_block=48 * KIB,
+    shared_per_block_optin=48 * KIB,
+    shared_unit=128,
+    shared_reserved=0,
+    banks=32,
+    bank_width=4,
+    shared_load_merges=False,
+    sector=32,
+    line=128,
+    loads_cached=True,
+    load_sector=128,
+    clock=1150,
+    rates=Rates(alu=32, imul=16, fp32=32, fp64=16, sfu=4, convert=16, shuffle=0, shared=16),
+    bandwidth=144.0,
+    l2=768 * KIB,
+    dated="2026-11-21",
+    source=f"{_OLD_GUIDE}; {_OCCUPANCY}; Fermi whitepaper; Tesla C2050/C2070 board specification",
+)
+M2090 = replace(
+    C2070,
+    name="M2090",
+    sms=16,
+    clock=1300,
+    bandwidth=177.0,
+    source=f"{_OLD_GUIDE}; {_OCCUPANCY}; Fermi whitepaper; Tesla M2090 board specification",
+)
+K20m = Device(
+    name="K20m",
+    compute_capability=(3, 5),
+    sms=13,
+    warps_per_sm=64,
+    blocks_per_sm=16,
+    threads_per_block=1024,
+    registers_per_sm=65536,
+    registers_per_block=65536,
+    registers_per_thread=255,
+    register_unit=256,
+    register_unit_doubled=(),
+    warp_unit=4,
+    shared_per_sm=48 * KIB,
+    shared_per_block=48 * KIB,
+    shared_per_block_optin=48 * KIB,
+    shared_unit=256,
+    shared_reserved=0,
+    banks=32,
+    bank_width=8,
+    shared_load_merges=False,
+    sector=32,
+    line=128,
+    loads_cached=False,
+    load_sector=32,
+    clock=706,
+    rates=Rates(alu=160, imul=32, fp32=192, fp64=64, sfu=32, convert=32, shuffle=32, shared=32),
+    bandwidth=208.0,
+    l2=1280 * KIB,
+    dated="2026-11-21",
+    source=f"{_OLD_GUIDE}; {_OCCUPANCY}; Kepler GK110 whitepaper; Tesla K20 board specification",
+)
+K40 = replace(
+    K20m,
+    name="K40",
+    sms=15,
+    clock=875,  # base 745, which the card keeps unless its application clocks are raised
+    bandwidth=288.0,
+    l2=1536 * KIB,
+    source=f"{_OLD_GUIDE}; {_OCCUPANCY}; Kepler GK110/210 whitepaper; Tesla K40 board specification",
+)
+V100 = Device(
+    name="V100",
+    compute_capability=(7, 0),
+    sms=80,
+    warps_per_sm=64,
+    blocks_per_sm=32,
+    threads_per_block=1024,
+    registers_per_sm=65536,
+    registers_per_block=65536,
+    registers_per_thread=255,
+    register_unit=256,
+    register_unit_doubled=(),
+    warp_unit=4,
+    shared_per_sm=96 * KIB,
+    shared_per_block=48 * KIB,
+    shared_per_block_optin=96 * KIB,
+    shared_unit=256,
+    shared_reserved=0,
+    banks=32,
+    bank_width=4,
+    shared_load_merges=True,
+    sector=32,
+    line=128,
+    loads_cached=True,
+    load_sector=32,
+    clock=1530,
+    rates=Rates(alu=64, imul=64, fp32=64, fp64=32, sfu=16, convert=16, shuffle=32, shared=32),
+    bandwidth=900.0,
+    l2=6 * MIB,
+    dated="2026-11-21",
+    source=f"{_GUIDE}; {_OCCUPANCY}; Tesla V100 (SXM2) whitepaper; {_MEASURED}",
+)
+A100 = replace(
+    V100,
+    name="A100",
+    compute_capability=(8, 0),
+    sms=108,
+    shared_per_sm=164 * KIB,
+    shared_per_block_optin=163 * KIB,
+    shared_unit=128,
+    shared_reserved=1 * KIB,
+    clock=1410,
+    bandwidth=2039.0,
+    l2=40 * MIB,
+    source=f"{_GUIDE}; {_OCCUPANCY}; A100 whitepaper and data sheet (SXM4, 80 GB); {_MEASURED}",
+)
+L4 = replace(
+    A100,
+    name="L4",
+    compute_capability=(8, 9),
+    sms=58,
+    warps_per_sm=48,
+    blocks_per_sm=24,
+    shared_per_sm=100 * KIB,
+    shared_per_block_optin=99 * KIB,
+    clock=2040,
+    rates=Rates(alu=64, imul=64, fp32=128, fp64=2, sfu=16, convert=16, shuffle=32, shared=32),
+    bandwidth=300.0,
+    l2=48 * MIB,
+    source=f"{_GUIDE}; {_OCCUPANCY}; Ada whitepaper and L4 data sheet; {_MEASURED}",
+)
+L40S = replace(
+    L4,
+    name="L40S",
+    sms=142,
+    clock=2520,
+    bandwidth=864.0,
+    l2=96 * MIB,
+    source=f"{_GUIDE}; {_OCCUPANCY}; Ada whitepaper and L40S data sheet; {_MEASURED}",
+)
+H100 = replace(
+    A100,
+    name="H100",
+    compute_capability=(9, 0),
+    sms=132,
+    shared_per_sm=228 * KIB,
+    shared_per_block_optin=227 * KIB,
+    clock=1980,
+    rates=Rates(alu=64, imul=64, fp32=128, fp64=64, sfu=16, convert=16, shuffle=32, shared=32),
+    bandwidth=3350.0,
+    l2=50 * MIB,
+    source=f"{_GUIDE}; {_OCCUPANCY}; H100 whitepaper and data sheet (SXM5); {_MEASURED}",
+)
+H200 = replace(
+    H100,
+    name="H200",
+    bandwidth=4800.0,
+    l2=60 * MIB,
+    source=f"{_GUIDE}; {_OCCUPANCY}; H200 data sheet (SXM); SMs, clock, L2 and {_MEASURED}",
+)
+
+DEVICES: dict[str, Device] = {d.name: d for d in (C2070, M2090, K20m, K40, V100, A100, L4, L40S, H100, H200)}
+"""Every device known, by name, oldest first."""
+
+
+def find(name: str) -> Device:
+    """The device of that name, in upper or lower case. Raises LaunchError with the names there are."""
+    for known, device in DEVICES.items():
+        if known.lower() == name.lower():
+            return device
+    raise LaunchError(f"no device is called {name!r}; there are {', '.join(DEVICES)}, or a TOML file of your own")
+
+
+def load(path: str | Path) -> Device:
+    """A device described by the user: TOML with one key a field of Device, and a table [rates].
+
+    Raises LaunchError, one line with file, key and what was expected.
+    """
+    try:
+        table = tomllib.loads(Path(path).read_text(encoding="utf-8"))
+    except OSError as error:
+        raise LaunchError(f"{path}: {error.strerror or error}") from None
+    except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise LaunchError(f"{path}: expected a TOML file: {error}") from None
+    values = _checked(path, "", Device, table)
+    try:
+        return Device(**values)
+    except LaunchError as error:
+        raise LaunchError(f"{path}: {error}") from None
+
+
+def _checked(path: str | Path, prefix: str, row: type[Any], table: dict[str, Any]) -> dict[str, Any]:
+    """The table's values as the fields of `row`, each of its type."""
+    hints = get_type_hints(row)
+    names = [f.name for f in fields(row) if f.default is MISSING]
+    for key in table:
+        if key not in names:
+            raise LaunchError(f"{path}: {prefix}{key}: no such key; expected {', '.join(names)}")
+    for name in names:
+        if name not in table:
+            raise LaunchError(f"{path}: {prefix}{name}: missing; expected {_expected(hints[name], prefix + name)}")
+    return {name: _value(path, f"{prefix}{name}", hints[name], table[name]) for name in names}
+
+
+# Whole numbers that may be 0; every other one is a size, a count or a unit that something is divided by.
+_MAY_BE_ZERO = ("shared_reserved", "rates.")
+
+
+def _value(path: str | Path, key: str, hint: Any, value: Any) -> Any:
+    if hint is Rates and isinstance(value, dict):
+        return Rates(**_checked(path, f"{key}.", Rates, value))
+    if get_origin(hint) is tuple and isinstance(value, list) and all(type(v) is int and v >= 0 for v in value):
+        if get_args(hint)[-1] is Ellipsis or len(value) == len(get_args(hint)):
+            return tuple(value)
+    elif hint is int and type(value) is int and value >= (0 if key.startswith(_MAY_BE_ZERO) else 1):
+        return value
+    elif hint is float and type(value) in (int, float) and value > 0:
+        return float(value)
+    elif hint in (str, bool) and type(value) is hint:
+        return value
+    raise LaunchError(f"{path}: {key}: expected {_expected(hint, key)}, got {value!r}")
+
+
+def _expected(hint: Any, key: str) -> str:
+    if get_origin(hint) is tuple:
+        return "a list of whole numbers" if get_args(hint)[-1] is Ellipsis else "two whole numbers, such as [9, 0]"
+    whole = "a whole number" if key.startswith(_MAY_BE_ZERO) else "a whole number of at least 1"
+    texts = {Rates: "a table", int: whole, float: "a number above 0", str: "a text", bool: "true or false"}
+    return texts[hint]

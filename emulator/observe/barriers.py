@@ -1,0 +1,57 @@
+"""Barriers and warp operations that not everybody reaches: what is said about them."""
+
+from __future__ import annotations
+
+from ..errors import Diagnostic
+from ..ir import nodes as ir
+from ..span import Span
+
+
+def divergent(span: Span, where: str, arrived: int, waiting: int, missing: str) -> Diagnostic:
+    """A block barrier reached by some of the threads that have not returned."""
+    message = f"barrier divergence: {arrived} of {arrived + waiting} threads of the block reach this barrier"
+    notes = (where, f"missing: {missing}", "every thread that has not returned must reach it: move it out of the branch")
+    return Diagnostic("barrier", message, span, notes)
+
+
+def inactive_lanes(span: Span, what: str, where: str, mask: int, missing: int) -> Diagnostic:
+    """A warp operation whose mask names lanes that run but are not here."""
+    message = f"{what} names lanes that are not active here: {lanes(missing)}"
+    notes = (where, f"mask 0x{mask:08x}; name only lanes that reach this line: mask=st.active_mask(), or move it out of the branch")
+    return Diagnostic("convergence", message, span, notes)
+
+
+def not_in_mask(span: Span, what: str, where: str, mask: int) -> Diagnostic:
+    """A warp operation run by a lane its own mask leaves out."""
+    return Diagnostic("convergence", f"{what} by a lane that its mask 0x{mask:08x} leaves out", span, (where,))
+
+
+def reads_inactive(span: Span, where: str, source: int) -> Diagnostic:
+    """A shuffle that reads a lane which does not take part."""
+    message = f"shuffle reads lane {source}, which is not active here: CUDA leaves the value undefined"
+    return Diagnostic("convergence", message, span, (where, "the emulator gives the reading lane its own value"))
+
+
+def endless(span: Span, where: str, limit: int) -> Diagnostic:
+    """A loop that was cut off."""
+    message = f"this loop took {limit:,} turns without ending"
+    advice = "it may wait for a thread that cannot go on (another block, a lane masked off); or raise step_limit"
+    return Diagnostic("step limit", message, span, (where, advice))
+
+
+def failed(span: Span, where: str, message: str) -> Diagnostic:
+    """An assertion of the kernel that does not hold."""
+    return Diagnostic("assertion", f"assertion failed{': ' if message else ''}{message}", span, (where,))
+
+
+def lanes(mask: int) -> str:
+    """Lanes of a mask as ranges: 0-3, 8."""
+    parts, lane = [], 0
+    while lane < ir.WARP:
+        if mask >> lane & 1:
+            first = lane
+            while lane + 1 < ir.WARP and mask >> (lane + 1) & 1:
+                lane += 1
+            parts.append(str(first) if first == lane else f"{first}-{lane}")
+        lane += 1
+    return ", ".join(parts)

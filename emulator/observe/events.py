@@ -1,0 +1,71 @@
+"""What is counted: the columns of the count table, and the named counters made from them.
+
+Counts are int64[site, column], summed over all blocks. A site is one statement of the final program; the
+definitions are the hardware's (Nsight Compute's names in brackets).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+
+import numpy as np
+import numpy.typing as npt
+
+
+Counts = npt.NDArray[np.int64]
+
+WARPS, LANES, REQUESTS, SECTORS, LINES, WAVEFRONTS, CONFLICTS, DIVERGENT = range(8)
+"""Columns. WARPS: executions by a warp with an active lane. LANES: active lanes, summed over them.
+REQUESTS, SECTORS, LINES: of global memory, 32-byte sectors and 128-byte lines where the device has them.
+WAVEFRONTS, CONFLICTS: of shared memory. DIVERGENT: executions of a branch whose active lanes disagreed."""
+COLUMNS = 8
+
+GLOBAL = ("global_load", "global_store", "global_atomic", "global_reduction")
+SHARED = ("shared_load", "shared_store", "shared_atomic")
+PLAIN = ("local_load", "local_store", "constant_load", "shuffle", "vote", "barrier", "syncwarp", "fence")
+CLASSES = (
+    "alu", "imul", "idiv", "fp32", "fp64", "fdiv", "sfu", "convert", "memory", "atomic", "shuffle", "vote", "barrier", "control",
+)  # fmt: skip
+
+MEANING: dict[str, str] = {
+    "warp_instructions": "instructions executed by warps, from the IR",
+    "thread_instructions": "the same, counted once an active lane",
+    **{f"warp_instructions.{c}": f"those of issue class {c}" for c in CLASSES},
+    "branches": "executions of if, while and for tests by warps",
+    "divergent_branches": "those whose active lanes disagreed",
+    **{f"{kind}_requests": "memory instructions of warps" for kind in GLOBAL},
+    **{f"{kind}_sectors": "32-byte sectors they touched" for kind in GLOBAL},
+    **{f"{kind}_lines": "128-byte lines they touched" for kind in GLOBAL},
+    **{f"{kind}_bytes": "bytes the active lanes asked for" for kind in GLOBAL},
+    **{f"{kind}_requests": "memory instructions of warps" for kind in SHARED},
+    **{f"{kind}_wavefronts": "passes through the banks they took" for kind in SHARED},
+    **{f"{kind}_conflicts": "passes beyond those a conflict-free access needs" for kind in SHARED},
+    **{f"{kind}s": "executions by warps" for kind in PLAIN},
+}
+
+
+def by_site(kind: str, size: int, costs: dict[str, int], row: Counts) -> Iterator[tuple[str, int]]:
+    """The named counters one site contributes to."""
+    warps, lanes = int(row[WARPS]), int(row[LANES])
+    instructions = sum(costs.values())
+    yield "warp_instructions", warps * instructions
+    yield "thread_instructions", lanes * instructions
+    for name, each in costs.items():
+        yield f"warp_instructions.{name}", warps * each
+    if kind == "branch":
+        yield "branches", warps
+        yield "divergent_branches", int(row[DIVERGENT])
+    elif kind in GLOBAL:
+        yield f"{kind}_requests", int(row[REQUESTS])
+        yield f"{kind}_sectors", int(row[SECTORS])
+        yield f"{kind}_lines", int(row[LINES])
+        yield f"{kind}_bytes", lanes * size
+    elif kind in SHARED:
+        yield f"{kind}_requests", int(row[REQUESTS])
+        yield f"{kind}_wavefronts", int(row[WAVEFRONTS])
+        yield f"{kind}_conflicts", int(row[CONFLICTS])
+    elif kind in PLAIN:
+        yield f"{kind}s", warps
+
+

@@ -1,0 +1,89 @@
+"""Calls replaced by the bodies they name; every span remembers the calls it was reached through."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from ..ir import nodes as ir
+from ..ir.walk import bodies, rewrite, statements
+
+
+def inline(program: ir.Program) -> ir.Program:
+    """The program as one function without calls."""
+    inliner = _Inliner({f.name: f for f in program.functions})
+    return ir.Program(replace(program.kernel, body=inliner.body(program.kernel.body)), ())
+
+
+class _Inliner:
+    def __init__(self, functions: dict[str, ir.Function]) -> None:
+        self.functions = functions
+        self.calls = 0
+
+    def body(self, body: ir.Body) -> ir.Body:
+        result: list[ir.Stmt] = []
+        for stmt in body:
+            if isinstance(stmt, ir.Let) and isinstance(stmt.value, ir.Call):
+                result += self.call(stmt, stmt.value)
+            else:
+                result.append(_with_bodies(stmt, [self.body(b) for b in bodies(stmt)]))
+        return tuple(result)
+
+    def call(self, let: ir.Let, call: ir.Call) -> list[ir.Stmt]:
+        callee = self.functions[call.function]
+        self.calls += 1
+        suffix = f"@{callee.name}{self.calls}"
+        arrays = {p.name: a.name for p, a in zip(callee.params, call.args, strict=True) if isinstance(a, ir.ArrayRef)}
+        own = {s.array for s in statements(callee.body) if isinstance(s, ir.Alloc)}
+
+        def array(name: str) -> str:
+            return arrays.get(name, name + suffix if name in own else name)
+
+        def change(node: Any) -> Any:
+            updates: dict[str, Any] = {"span": node.span.inside(call.span)}
+            if isinstance(node, ir.Reg):
+                updates["name"] = node.name + suffix
+            elif hasattr(node, "array"):
+                updates["array"] = array(node.array)
+            elif isinstance(node, ir.ArrayRef):
+                updates["name"] = array(node.name)
+            return replace(node, **updates)
+
+        body = tuple(rewrite(s, change) for s in callee.body)
+        result: list[ir.Stmt] = []
+        for param, arg in zip(callee.params, call.args, strict=True):
+            if not isinstance(arg, ir.ArrayRef):
+                result.append(ir.Let(ir.Reg(param.name + suffix, arg.type, arg.span), arg, arg.span))
+        returns = [s for s in statements(body) if isinstance(s, ir.Return)]
+        if returns and not (len(returns) == 1 and returns[0] is body[-1]):
+            framed = self.body(_returning(body, let.target))
+            return [*result, ir.Frame(framed, call.span)]
+        if returns:
+            body = (*body[:-1], *_result(returns[0], let.target))
+        return result + list(self.body(body))
+
+
+def _result(stmt: ir.Return, target: ir.Reg | ir.Item | None) -> list[ir.Stmt]:
+    return [] if target is None or stmt.value is None else [ir.Let(target, stmt.value, stmt.span)]
+
+
+def _returning(body: ir.Body, target: ir.Reg | ir.Item | None) -> ir.Body:
+    """Each `return value` as an assignment and a plain return, which leaves the frame."""
+    result: list[ir.Stmt] = []
+    for stmt in body:
+        if isinstance(stmt, ir.Return):
+            result += [*_result(stmt, target), ir.Return(None, stmt.span)]
+        else:
+            result.append(_with_bodies(stmt, [_returning(b, target) for b in bodies(stmt)]))
+    return tuple(result)
+
+
+def _with_bodies(stmt: ir.Stmt, new: list[ir.Body]) -> ir.Stmt:
+    match stmt:
+        case ir.If():
+            return replace(stmt, then=new[0], orelse=new[1])
+        case ir.While():
+            return replace(stmt, setup=new[0], body=new[1])
+        case ir.For() | ir.Frame():
+            return replace(stmt, body=new[0])
+    return stmt

@@ -1,0 +1,38 @@
+"""Where barriers stand, and whether the order of warps can be seen in a program's results."""
+
+from __future__ import annotations
+
+from functools import cache
+
+from ..ir import nodes as ir
+from ..ir.types import Scalar
+from ..ir.walk import bodies, statements
+
+
+@cache
+def holds_barrier(stmt: ir.Stmt) -> bool:
+    """Whether a block barrier stands in the statement, at any depth."""
+    if isinstance(stmt, ir.Let):
+        return isinstance(stmt.value, ir.Barrier)
+    return any(holds_barrier(s) for b in bodies(stmt) for s in b)
+
+
+def order_matters(kernel: ir.Function) -> bool:
+    """Whether warps must take their turns for the results to be defined: somebody sees what an atomic
+    operation found, floats are added, or different atomic operations meet in one array."""
+    kinds: dict[str, str] = {}
+    for stmt in statements(kernel.body):
+        if isinstance(stmt, ir.Print):
+            return True
+        if not isinstance(stmt, ir.Let):
+            continue
+        value = stmt.value
+        if isinstance(value, ir.CompareSwap):
+            return True
+        if isinstance(value, ir.Atomic):
+            float_sum = isinstance(value.type, Scalar) and value.type.is_float
+            if stmt.target is not None or float_sum or value.op == "exchange":
+                return True
+            if kinds.setdefault(value.array, value.op) != value.op:
+                return True
+    return False

@@ -1,0 +1,112 @@
+"""Unrolled loops written out, constants folded, register arrays turned into registers."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from ..errors import CompileError, Diagnostic
+from ..ir import nodes as ir
+from ..ir.ops import TABLE
+from ..ir.types import BOOL, Array, Scalar
+from ..ir.walk import rewrite, statements
+
+Constants = dict[str, ir.Const]
+
+
+def unroll(program: ir.Program) -> ir.Program:
+    """The program without unrolled loops, Items and constant branches. Needs inlined calls.
+
+    Raises CompileError where an index into a register array or a vector is out of range.
+    """
+    kernel = program.kernel
+    arrays = {s.array: s.type for s in statements(kernel.body) if isinstance(s, ir.Alloc) and s.type.space == "register"}
+    unroller = _Unroller(arrays)
+    body = unroller.body(kernel.body, {})
+    if unroller.diagnostics:
+        raise CompileError(unroller.diagnostics)
+    return ir.Program(replace(kernel, body=body), ())
+
+
+class _Unroller:
+    def __init__(self, arrays: dict[str, Array]) -> None:
+        self.arrays = arrays
+        self.diagnostics: list[Diagnostic] = []
+
+    def body(self, body: ir.Body, known: Constants) -> ir.Body:
+        return tuple(new for stmt in body for new in self.statement(stmt, known))
+
+    def statement(self, stmt: ir.Stmt, known: Constants) -> ir.Body:
+        match stmt:
+            case ir.For(unroll=True):
+                start, stop = self.fold(stmt.start, known), self.fold(stmt.stop, known)
+                assert isinstance(start, ir.Const) and isinstance(stop, ir.Const)
+                assert isinstance(stmt.var.type, Scalar)
+                turns = range(int(start.value), int(stop.value), stmt.step)
+                values = [ir.Const(i, stmt.var.type, stmt.var.span) for i in turns]
+                return tuple(s for v in values for s in self.body(stmt.body, {**known, stmt.var.name: v}))
+            case ir.If():
+                cond = self.fold(stmt.cond, known)
+                if isinstance(cond, ir.Const):
+                    return self.body(stmt.then if cond.value else stmt.orelse, known)
+                return (replace(stmt, cond=cond, then=self.body(stmt.then, known), orelse=self.body(stmt.orelse, known)),)
+            case ir.While():
+                setup, cond = self.body(stmt.setup, known), self.fold(stmt.cond, known)
+                return (replace(stmt, setup=setup, cond=cond, body=self.body(stmt.body, known)),)
+            case ir.For():
+                start, stop = self.fold(stmt.start, known), self.fold(stmt.stop, known)
+                return (replace(stmt, start=start, stop=stop, body=self.body(stmt.body, known)),)
+            case ir.Frame():
+                return (replace(stmt, body=self.body(stmt.body, known)),)
+        return (self.fold(stmt, known),)
+
+    def fold(self, node: Any, known: Constants) -> Any:
+        """The node with known registers replaced and constant operations computed."""
+
+        def change(part: Any) -> Any:
+            match part:
+                case ir.Reg() if part.name in known:
+                    return replace(known[part.name], span=part.span)
+                case ir.Op():
+                    return _folded(part)
+                case ir.Item(index=ir.Const() as index):
+                    return self.register(part, index)
+                case ir.Part(index=ir.Const() as index):
+                    lanes = part.value.type.lanes
+                    if not 0 <= index.value < lanes:
+                        self.refuse(part, f"index {index.value}, but {part.value.type} has {lanes} parts")
+                    elif isinstance(part.value, ir.Pack):
+                        return part.value.args[int(index.value)]
+            return part
+
+        return rewrite(node, change)
+
+    def register(self, item: ir.Item, index: ir.Const) -> ir.Expr:
+        length = self.arrays[item.array].length
+        assert length is not None
+        if not 0 <= index.value < length:
+            self.refuse(item, f"index {index.value}, but {item.array} has {length} registers")
+        return ir.Reg(f"{item.array}[{index.value}]", item.type, item.span)
+
+    def refuse(self, node: Any, message: str) -> None:
+        found = Diagnostic("compile", message, node.span)
+        if found not in self.diagnostics:
+            self.diagnostics.append(found)
+
+
+def _folded(op: ir.Op) -> ir.Expr:
+    """The operation computed, where its operands decide it."""
+    if op.name == "select" and isinstance(op.args[0], ir.Const):
+        return op.args[1] if op.args[0].value else op.args[2]
+    if op.name in ("both", "either"):
+        for arg, other in (op.args, op.args[::-1]):
+            if isinstance(arg, ir.Const):
+                return other if bool(arg.value) == (op.name == "both") else arg
+    if not all(isinstance(a, ir.Const) for a in op.args):
+        return op
+    operands = [np.array([a.value], a.type.dtype) for a in op.args if isinstance(a, ir.Const)]
+    with np.errstate(all="ignore"):
+        value = TABLE[op.name].meaning(*operands)[0].item()
+    return ir.Const(bool(value) if op.type is BOOL else value, op.type, op.span)

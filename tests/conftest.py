@@ -1,0 +1,37 @@
+"""What every test may use: golden texts, and how Hypothesis runs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from hypothesis import settings
+
+GOLDEN = Path(__file__).parent / "golden"
+
+# Deterministic: the same examples in every run, so a red test is a change of the code.
+for profile, examples in (("default", 40), ("ci", 400)):
+    settings.register_profile(profile, derandomize=True, deadline=None, database=None, max_examples=examples)
+settings.load_profile("default")
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--update-golden", action="store_true", help="write the golden texts instead of comparing")
+
+
+@pytest.fixture
+def golden(request: pytest.FixtureRequest) -> Callable[[str, str], None]:
+    """`golden(name, text)`: the text is what tests/golden/NAME holds; `--update-golden` writes it."""
+
+    def check(name: str, text: str) -> None:
+        path = GOLDEN / name
+        if request.config.getoption("--update-golden"):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text, encoding="utf-8")
+            return
+        if not path.exists():
+            pytest.fail(f"tests/golden/{name} does not exist: look at the text, then run with --update-golden\n{text}")
+        assert text == path.read_text(encoding="utf-8"), f"tests/golden/{name} differs; --update-golden accepts it"
+
+    return check

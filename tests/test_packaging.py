@@ -1,0 +1,76 @@
+"""What is shipped: every package, its types and data, and nothing under a name of its own."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+import tomllib
+import zipfile
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+FOLDERS = ("emulator", "kernels", "oracles", "reports")
+TEST_COMMAND = 'python -m pip install ".[test]" && python -m pytest -n auto'
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> set[str]:
+    """The file names of a wheel built from a copy of the tree."""
+    tree = tmp_path_factory.mktemp("tree")
+    for folder in FOLDERS:
+        shutil.copytree(ROOT / folder, tree / folder, ignore=shutil.ignore_patterns("__pycache__"))
+    for file in ("pyproject.toml", "README.md", "LICENSE"):
+        shutil.copy(ROOT / file, tree)
+    build = "import sys; from setuptools import build_meta; build_meta.build_wheel(sys.argv[1])"
+    done = subprocess.run([sys.executable, "-c", build, "dist"], cwd=tree, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    (built,) = (tree / "dist").glob("*.whl")
+    with zipfile.ZipFile(built) as archive:
+        return set(archive.namelist())
+
+
+def test_every_package_is_listed() -> None:
+    listed = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]["packages"]
+    found = {
+        "simtbed." + ".".join(init.parent.relative_to(ROOT).parts)
+        for folder in FOLDERS
+        for init in (ROOT / folder).rglob("__init__.py")
+    }
+    assert found == set(listed)
+    assert listed == sorted(listed)
+
+
+def test_the_typing_links_show_the_folders() -> None:
+    assert {link.name: link.resolve() for link in (ROOT / ".ci/typing/simtbed").iterdir()} == {
+        folder: ROOT / folder for folder in FOLDERS
+    }
+
+
+def test_nothing_is_installed_beside_simtbed(wheel: set[str]) -> None:
+    assert {name.split("/")[0] for name in wheel} == {"simtbed", "simtbed-0.1.0.dist-info"}
+    assert "simtbed/__init__.py" not in wheel
+
+
+def test_every_module_type_marker_and_data_file_is_shipped(wheel: set[str]) -> None:
+    shipped = {".py", ".typed", ".in", ".csv", ".json", ".toml"}
+    files = {
+        f"simtbed/{path.relative_to(ROOT).as_posix()}"
+        for folder in FOLDERS
+        for path in (ROOT / folder).rglob("*")
+        if path.is_file() and "__pycache__" not in path.parts
+    }
+    assert {Path(name).suffix for name in files} <= shipped
+    assert files == {name for name in wheel if name.startswith("simtbed/")}
+    assert {f"simtbed/{folder}/py.typed" for folder in FOLDERS} <= files
+
+
+def test_the_pairhmm_example_is_shipped(wheel: set[str]) -> None:
+    assert any(name.startswith("simtbed/kernels/pairhmm/") and name.endswith(".in") for name in wheel)
+
+
+@pytest.mark.parametrize("file", ["README.md", ".ci/run", ".github/workflows/ci.yml"])
+def test_one_test_command_everywhere(file: str) -> None:
+    assert TEST_COMMAND in (ROOT / file).read_text(encoding="utf-8")
