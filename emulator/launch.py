@@ -239,7 +239,7 @@ def _real(kernel: Kernel, found: Signature, args: Mapping[str, Any], types: Mapp
 
 
 def _named(type: Any) -> Scalar | Vector:
-    name = type if isinstance(type, str) else getattr(type, "name", None) or getattr(type, "__name__", "")
+    name: str = type if isinstance(type, str) else getattr(type, "name", "") or getattr(type, "__name__", "")
     found = SCALARS.get(name) or VECTORS.get(name)
     if found is None:
         raise LaunchError(f"{name or type!r} is not a type; there are {', '.join((*SCALARS, *VECTORS))}")

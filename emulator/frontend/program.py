@@ -17,6 +17,7 @@ from ..ir.types import Value as ValueType
 from ..ir.verify import verify
 from ..span import Span
 from . import typing, words
+from .expressions import Expressions
 from .source import MISSING, Text
 from .statements import Statements, assigned_once
 from .values import Host, Literal, Memory, Poisoned, Refused, Tuple, Value, describe, of_python
@@ -110,7 +111,7 @@ class ProgramReader:
         reader.read(text.tree.body)
         return ir.Function(kernel.__name__, tuple(params), tuple(reader.body), None, reader.span(text.tree))
 
-    def call(self, caller: Statements, node: ast.Call, device: lang.Device) -> Value:  # type: ignore[override]
+    def call(self, caller: Expressions, node: ast.Call, device: lang.Device) -> Value:
         """A call of a device function: the function specialised for these arguments, and the Call emitted."""
         span, text = caller.span(node), Text(device)
         if device in self._open:

@@ -206,8 +206,9 @@ class Statements(Expressions):
             return
         assert not isinstance(value, Tuple)
         known = self.types.get(name)
-        if known is None and isinstance(self.names.get(name), ir.Reg):
-            known = self.names[name].type  # type: ignore[union-attr]
+        parameter = self.names.get(name)
+        if known is None and isinstance(parameter, ir.Reg):
+            known = parameter.type
         if known is None:
             result = typing.expression(value, span)
         else:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from ..ir import nodes as ir
 from ..ir.ops import TABLE
-from ..ir.types import BOOL, F32, I32, Scalar, Vector
+from ..ir.types import BOOL, F32, F64, I32, Scalar, Vector
 from ..ir.types import Value as ValueType
 from ..span import Span
 from .values import Literal, Refused, Value, describe
@@ -105,7 +105,7 @@ def may_leave_domain(expr: ir.Expr) -> bool:
         elif expr.name in ("shl", "shr"):
             if not isinstance(expr.args[1], ir.Const):
                 return True
-        elif expr.name.startswith("cast_") and expr.type.is_integer and expr.args[0].type in (F32, _F64):
+        elif expr.name.startswith("cast_") and expr.type.is_integer and expr.args[0].type in (F32, F64):
             return True
     return any(may_leave_domain(e) for e in _operands(expr))
 
@@ -141,7 +141,6 @@ def _defined(types: tuple[Scalar, ...]) -> str:
     return f"it is defined for {', '.join(t.name for t in types)}"
 
 
-_F64 = TABLE["fdiv"].types[1]
 _ADVICE = {
     ("fdiv", "int"): "write a // b (floors), st.div(a, b) (truncates) or f32(a) / f32(b)",
     ("fdiv", "uint"): "write a // b, or f32(a) / f32(b)",

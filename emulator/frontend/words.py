@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from .. import lang
 from ..ir import nodes as ir
+from ..ir.ops import TABLE
 from ..ir.types import BOOL, F32, F64, I32, I64, SCALARS, U32, U64, VECTORS, Array, Scalar, Vector
 from ..ir.types import Value as ValueType
 from ..span import Span
@@ -164,7 +165,7 @@ def _outside(name: str) -> Word:
 
 def allocation(reader: Expressions, name: str, node: ast.Call, target: Any) -> Memory | None:
     """What `name = st.shared(...)` and its kin declare; None for any other call."""
-    if getattr(target, "__module__", "") != lang.__name__ or target.__name__ not in _ALLOCATIONS:
+    if getattr(target, "__module__", "") != lang.__name__ or getattr(target, "__name__", "") not in _ALLOCATIONS:
         return None
     args, span = _bind(reader, node, target), reader.span(node)
     if target.__name__ == "matrix":
@@ -172,7 +173,7 @@ def allocation(reader: Expressions, name: str, node: ast.Call, target: Any) -> M
         stride = reader.value(args["stride"])
         if isinstance(stride, ir.EXPRESSIONS) and not isinstance(stride, ir.Reg):
             stride = reader.let(stride, f"{name}_stride", span)
-        assert isinstance(stride, (Literal, *ir.EXPRESSIONS))
+        assert isinstance(stride, Literal | ir.Expr)
         return Memory(memory.name, memory.type, (stride, Literal(1)))
     element = reader.type_of(args["element"])
     values: tuple[Any, ...] = ()
@@ -323,7 +324,7 @@ def _bitcast(reader: Expressions, args: Args, span: Span) -> Value:
     row = f"as_{target}"
     if isinstance(target, Scalar) and target.is_integer and value.type in (I32, U32, I64, U64) and target.size == value.type.size:
         return typing.cast(value, target, span)
-    return typing.operation(row, [value], span, f"st.bitcast to {target}") if row in typing.TABLE else _no_bitcast(value, target, span)
+    return typing.operation(row, [value], span, f"st.bitcast to {target}") if row in TABLE else _no_bitcast(value, target, span)
 
 
 def _no_bitcast(value: ir.Expr, target: ValueType, span: Span) -> Value:

@@ -36,7 +36,7 @@ def _compiled() -> Any:
 
     @vectorize(["float32(float32, float32, float32)", "float64(float64, float64, float64)"])
     def fma(a: Any, b: Any, c: Any) -> Any:
-        return llvm_fma(a, b, c)
+        return llvm_fma(a, b, c)  # type: ignore[call-arg]
 
     return fma
 

@@ -87,7 +87,7 @@ class Op:
         return type if self.result == "same" else self.result
 
     def cost_class(self, type: Scalar) -> Cost:
-        if self.cost not in ("arith", "mul"):
+        if self.cost != "arith" and self.cost != "mul":
             return self.cost
         if type.is_float:
             return "fp32" if type is F32 else "fp64"

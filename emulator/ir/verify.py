@@ -89,9 +89,8 @@ class _Checker:
             case ir.Break() | ir.Continue():
                 self.require(loops > 0, stmt, "only a loop can be left")
             case ir.Return():
-                value = stmt.value
-                wanted = None if frames else self.function.result
-                self.require((value.type if value else None) == wanted, stmt, "the result's type")
+                given = stmt.value.type if stmt.value is not None else None
+                self.require(given == (None if frames else self.function.result), stmt, "the result's type")
             case ir.WarpBarrier():
                 self.same(stmt.mask, U32, stmt)
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import fields, replace
-from functools import cache
 from typing import Any, TypeVar
 
 from . import nodes as ir
@@ -12,11 +11,15 @@ from . import nodes as ir
 N = TypeVar("N")
 
 
-@cache
+_PLAIN = {"type", "span", "site", "name", "array", "mode", "op", "function", "width", "step", "unroll"}
+_FIELDS: dict[type, tuple[str, ...]] = {}
+
+
 def _fields(cls: type) -> tuple[str, ...]:
-    """Fields that may hold nodes."""
-    plain = {"type", "span", "site", "name", "array", "mode", "op", "function", "width", "step", "unroll"}
-    return tuple(f.name for f in fields(cls) if f.name not in plain)
+    """Fields of a node class that may hold nodes."""
+    if cls not in _FIELDS:
+        _FIELDS[cls] = tuple(f.name for f in fields(cls) if f.name not in _PLAIN)
+    return _FIELDS[cls]
 
 
 def children(node: Any) -> Iterator[ir.Expr]:

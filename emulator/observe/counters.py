@@ -79,7 +79,7 @@ class Counters:
         t = self.totals()
         found: dict[str, float] = {}
 
-        def ratio(name: str, a: float, b: float) -> None:
+        def ratio(name: str, a: float, b: int) -> None:
             if b:
                 found[name] = a / b
 
@@ -92,6 +92,5 @@ class Counters:
         wavefronts = sum(t[f"{kind}_wavefronts"] for kind in SHARED)
         ratio("shared_efficiency", wavefronts - sum(t[f"{kind}_conflicts"] for kind in SHARED), wavefronts)
         floats = sum(t[f"warp_instructions.{c}"] for c in ("fp32", "fp64", "fdiv")) * self.warp
-        floats = floats * t["thread_instructions"] / (t["warp_instructions"] * self.warp) if t["warp_instructions"] else 0
-        ratio("arithmetic_intensity", floats, sum(t[f"{kind}_sectors"] for kind in GLOBAL) * self.sector)
+        ratio("arithmetic_intensity", floats * found.get("warp_execution_efficiency", 0.0), sum(t[f"{kind}_sectors"] for kind in GLOBAL) * self.sector)
         return found

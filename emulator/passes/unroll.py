@@ -10,7 +10,7 @@ import numpy as np
 from ..errors import CompileError, Diagnostic
 from ..ir import nodes as ir
 from ..ir.ops import TABLE
-from ..ir.types import BOOL, Array, Scalar
+from ..ir.types import BOOL, Array, Scalar, Vector
 from ..ir.walk import rewrite, statements
 
 Constants = dict[str, ir.Const]
@@ -74,6 +74,7 @@ class _Unroller:
                 case ir.Item(index=ir.Const() as index):
                     return self.register(part, index)
                 case ir.Part(index=ir.Const() as index):
+                    assert isinstance(part.value.type, Vector)
                     lanes = part.value.type.lanes
                     if not 0 <= index.value < lanes:
                         self.refuse(part, f"index {index.value}, but {part.value.type} has {lanes} parts")

@@ -11,7 +11,7 @@ import numpy.typing as npt
 Mask = npt.NDArray[np.bool_]
 
 
-@numba.njit(cache=True)  # type: ignore[untyped-decorator]
+@numba.njit(cache=True)
 def population(active: Mask) -> tuple[int, int]:
     """(warps with an active lane, active lanes) of bool[warps, 32]."""
     warps = lanes = 0
@@ -24,7 +24,7 @@ def population(active: Mask) -> tuple[int, int]:
     return warps, lanes
 
 
-@numba.njit(cache=True)  # type: ignore[untyped-decorator]
+@numba.njit(cache=True)
 def branch(active: Mask, holds: Mask, taken: Mask, rest: Mask) -> tuple[int, int, int, int]:
     """Split active lanes by a condition: (warps, lanes, lanes taken, warps whose lanes disagree)."""
     warps = lanes = lanes_taken = divergent = 0
@@ -44,7 +44,7 @@ def branch(active: Mask, holds: Mask, taken: Mask, rest: Mask) -> tuple[int, int
     return warps, lanes, lanes_taken, divergent
 
 
-@numba.njit(cache=True)  # type: ignore[untyped-decorator]
+@numba.njit(cache=True)
 def guard(index: npt.NDArray[Any], active: Mask, length: int, safe: npt.NDArray[Any], inside: Mask) -> int:
     """Bounds: `inside` = active lanes whose index is in range, `safe` = their index, else 0. Returns how many are not."""
     bad = 0

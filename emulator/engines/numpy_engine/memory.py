@@ -73,11 +73,12 @@ class Access:
         """Positions in the array's storage."""
         if self.space == "shared":
             offset = np.arange(team.shape[0], dtype=np.int64) * team.memory.lengths[self.name]
-            return (index.reshape(team.shape) + offset.reshape(-1, 1, 1)).reshape(-1, 32)
+            moved: Values = index.reshape(team.shape) + offset.reshape(-1, 1, 1)
+            return moved.reshape(-1, 32)
         if self.space == "local":
             threads = team.memory.arrays[self.name].shape[0] // team.memory.lengths[self.name]
             block = np.arange(team.shape[0]).reshape(-1, 1, 1) * (threads // team.shape[0])
-            return index.astype(np.int64) * threads + team.full(block + team.thread)
+            return np.asarray(index.astype(np.int64) * threads + team.full(block + team.thread))
         return index
 
     def _outside(self, team: Team, index: Values, length: int, row: int, lane: int, place: str) -> Diagnostic:

@@ -16,7 +16,7 @@ BITS = np.uint32(1) << np.arange(32, dtype=np.uint32)
 
 def mask_bits(active: Mask) -> Values:
     """u32[warps, 1] of bool[warps, 32]."""
-    return np.where(active, BITS, np.uint32(0)).sum(axis=-1, keepdims=True, dtype=np.uint32)
+    return np.asarray(np.where(active, BITS, np.uint32(0)).sum(axis=-1, keepdims=True, dtype=np.uint32))
 
 
 def participants(node: ir.Shuffle | ir.Vote | ir.WarpBarrier, what: str, site: int) -> Callable[[Team], Mask]:

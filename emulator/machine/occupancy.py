@@ -1,0 +1,69 @@
+"""How many blocks an SM can hold at once, and what keeps it from holding more."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ..errors import LaunchError
+from .device import WARP, Device
+
+
+@dataclass(frozen=True)
+class Occupancy:
+    """Theoretical occupancy of one SM.
+
+    limiter: what allows no further block, of "warps", "blocks", "registers" and "shared memory"; several are
+    joined by ", ". active_blocks is 0 where the device cannot run such a block at all.
+    """
+
+    active_blocks: int
+    active_warps: int
+    max_warps: int
+    percent: float
+    limiter: str
+
+
+def _round_up(value: int, unit: int) -> int:
+    return -(-value // unit) * unit
+
+
+def occupancy(device: Device, threads_per_block: int, registers_per_thread: int, shared_bytes: int) -> Occupancy:
+    """CUDA's occupancy rules: registers are given to warps, shared memory to blocks, both in the device's units.
+
+    shared_bytes: static and dynamic together, of one block. Raises LaunchError on a block of no threads and on
+    negative sizes. Source: NVIDIA's cuda_occupancy.h, which cuOccupancyMaxActiveBlocksPerMultiprocessor agrees with.
+    """
+    if threads_per_block < 1 or registers_per_thread < 0 or shared_bytes < 0:
+        given = f"{threads_per_block} threads, {registers_per_thread} registers, {shared_bytes} shared bytes"
+        raise LaunchError(f"occupancy: expected at least 1 thread and no negative size, got {given}")
+    warps = -(-threads_per_block // WARP)
+    limits = {
+        "warps": device.warps_per_sm // warps if threads_per_block <= device.threads_per_block else 0,
+        "blocks": device.blocks_per_sm,
+        "registers": _blocks_by_registers(device, warps, registers_per_thread),
+        "shared memory": _blocks_by_shared(device, shared_bytes),
+    }
+    blocks = min(limits.values())
+    limiter = ", ".join(name for name, limit in limits.items() if limit == blocks)
+    active = blocks * warps
+    return Occupancy(blocks, active, device.warps_per_sm, 100 * active / device.warps_per_sm, limiter)
+
+
+def _blocks_by_registers(device: Device, warps: int, registers: int) -> int:
+    """Each warp's registers lie in one partition of the SM's; a block's are checked as if it filled all partitions."""
+    if registers == 0:
+        return device.blocks_per_sm
+    unit = device.register_unit * (2 if registers in device.register_unit_doubled else 1)
+    per_warp = _round_up(registers * WARP, unit)
+    per_block = per_warp * _round_up(warps, device.warp_unit)
+    if registers > device.registers_per_thread or per_block > device.registers_per_block:
+        return 0
+    per_partition = device.registers_per_sm // device.warp_unit // per_warp
+    return per_partition * device.warp_unit // warps
+
+
+def _blocks_by_shared(device: Device, size: int) -> int:
+    if size > device.shared_per_block_optin:
+        return 0
+    allocated = _round_up(size + device.shared_reserved, device.shared_unit)
+    return device.shared_per_sm // allocated if allocated else device.blocks_per_sm

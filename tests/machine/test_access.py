@@ -1,0 +1,129 @@
+"""Files of accesses: every measured row is reproduced, and every malformed one is named."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from simtbed.emulator.machine import coalescing
+from simtbed.emulator.machine.device import C2070, H200, K40
+from simtbed.reports.access import Access, AccessError, computed, read, report
+
+MEASURED = Path(__file__).with_name("h200_access_patterns.csv")
+ROWS = read(MEASURED, measured=True)
+COALESCED = " ".join(map(str, range(32)))
+HEADER = "op,bytes,lanes,requests,sectors,wavefronts,bank_conflicts"
+GOOD = f"global_load,4,{COALESCED},1,4,,"
+
+
+def test_the_measured_file_is_whole() -> None:
+    assert len(ROWS) == 1520
+    assert len({(row.op, row.bytes) for row in ROWS}) == 25
+
+
+@pytest.mark.parametrize("op", sorted({row.op for row in ROWS}))
+def test_every_measured_row_is_reproduced(op: str) -> None:
+    rows = [row for row in ROWS if row.op == op]
+    differing = [(row.line, computed(row, H200), row.measured) for row in rows if computed(row, H200) != row.measured]
+    assert differing == []
+
+
+def test_three_measured_reductions_need_the_nine_bit_key() -> None:
+    """Where comparing whole addresses would read one sector less than the hardware counts."""
+    rows = [row for row in ROWS if row.op == "global_reduce_add"]
+    exact = {row.line: coalescing.of_warp(coalescing.count_atomic, row.lanes, 4).sectors for row in rows}
+    beyond = {row.line: row.measured["sectors"] - exact[row.line] for row in rows}
+    assert {line: more for line, more in beyond.items() if more} == {941: 1, 1352: 1, 1354: 1}
+
+
+def test_the_report_of_the_measured_file_agrees() -> None:
+    assert report(MEASURED, H200, compare=True) == ("mismatches 0 of 1520", 0)
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    path = tmp_path / "accesses.csv"
+    path.write_text(f"{HEADER}\n{GOOD}\nshared_load,8,{COALESCED},,,1,0\n")
+    return path
+
+
+def test_rows_that_differ_are_shown_and_counted(file: Path) -> None:
+    text, code = report(file, H200, compare=True)
+    lines = text.splitlines()
+    assert code == 1
+    assert lines[-1] == "mismatches 1 of 2"
+    assert lines[-2].split() == ["3", "shared_load", "8", "2", "(1)", "0", "(0)"]
+    assert not any("global_load" in line for line in lines)
+
+
+def test_the_comparison_as_json(file: Path) -> None:
+    text, code = report(file, H200, as_json=True, compare=True)
+    measured = {"wavefronts": 1, "bank_conflicts": 0}
+    row = {"line": 3, "op": "shared_load", "bytes": 8, "wavefronts": 2, "bank_conflicts": 0, "measured": measured}
+    assert (json.loads(text), code) == ({"device": "H200", "rows": [row], "mismatches": 1, "of": 2}, 1)
+
+
+def test_without_comparison_figures_are_not_needed(tmp_path: Path) -> None:
+    path = tmp_path / "accesses.csv"
+    path.write_bytes(f"lanes,op,bytes\r\n{COALESCED},global_load,4\r\n".encode())
+    text, code = report(path, H200)
+    assert code == 0
+    assert text.splitlines()[-1].split() == ["2", "global_load", "4", "1", "4"]
+    entry = {"line": 2, "op": "global_load", "bytes": 4, "requests": 1, "sectors": 4}
+    assert json.loads(report(path, H200, as_json=True)[0]) == {"device": "H200", "rows": [entry]}
+
+
+def test_the_device_decides() -> None:
+    apart, doubles = tuple(32 * i for i in range(32)), tuple(range(32))
+    load = Access(2, "global_load", 4, doubles, {})
+    assert [computed(load, d)["sectors"] for d in (C2070, K40, H200)] == [1, 4, 4]  # whole lines on Fermi
+    assert computed(Access(2, "global_store", 4, doubles, {}), C2070)["sectors"] == 4
+    assert [computed(Access(2, "shared_load", 8, doubles, {}), d)["wavefronts"] for d in (K40, H200)] == [1, 2]
+    assert computed(Access(2, "shared_load", 4, apart, {}), H200) == {"wavefronts": 32, "bank_conflicts": 31}
+
+
+@pytest.mark.parametrize(
+    ("row", "message"),
+    [
+        (GOOD.replace("global_load", "global_fetch"), "op 'global_fetch': expected one of global_load, global_store,"),
+        (GOOD.replace(",4,0 ", ",3,0 "), "bytes '3': expected 1, 2, 4, 8 or 16 for global_load"),
+        (GOOD.replace("global_load,4", "shared_atomic_add,2"), "bytes '2': expected 4 or 8 for shared_atomic_add"),
+        (GOOD.replace(" 31", ""), "lanes: expected 32 whole numbers, got 31"),
+        (GOOD.replace(" 31", " x"), "lane 31 'x': expected a whole number of at least -1"),
+        (GOOD.replace(" 31", " -2"), "lane 31 '-2': expected a whole number of at least -1"),
+        (GOOD.replace(" 31", " 9" + "0" * 15), "lane 31 '9000000000000000': expected a whole number of at least -1"),
+        (GOOD.replace(",1,4,,", ",1,,,"), "sectors '': expected a whole number of at least 0"),
+        (GOOD.replace(",1,4,,", ",1,1e3,,"), "sectors '1e3': expected a whole number of at least 0"),
+        (GOOD + ",7", "expected 7 columns, got more"),
+        ("global_load,4", "lanes: expected 32 whole numbers, got 0"),
+    ],
+)
+def test_a_malformed_row_is_named_by_its_line(row: str, message: str, tmp_path: Path) -> None:
+    path = tmp_path / "accesses.csv"
+    path.write_text(f"{HEADER}\n{GOOD}\n{row}\n")
+    with pytest.raises(AccessError) as caught:
+        read(path, measured=True)
+    assert str(caught.value).startswith(f"{path}:3: {message}")
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"op,bytes\n", r":1: no column lanes; expected the columns op, bytes, lanes"),
+        (b"", r":1: no column op, bytes, lanes; expected"),
+        (b"\xff\xfe\x00\x01", r": expected a CSV text"),
+        (b'op,bytes,lanes\nglobal_load,4,"' + b"0" * 200_000, r": expected a CSV text"),
+    ],
+)
+def test_a_file_that_is_not_one_of_accesses(content: bytes, message: str, tmp_path: Path) -> None:
+    path = tmp_path / "accesses.csv"
+    path.write_bytes(content)
+    with pytest.raises(AccessError, match=message):
+        read(path)
+
+
+def test_a_file_that_is_not_there(tmp_path: Path) -> None:
+    with pytest.raises(AccessError, match=r"none\.csv: No such file"):
+        read(tmp_path / "none.csv")

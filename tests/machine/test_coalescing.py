@@ -1,0 +1,83 @@
+"""Global accesses: the counting rules against plain sets, one warp at a time and many at once."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from simtbed.emulator.machine import coalescing
+from simtbed.emulator.machine.coalescing import Traffic, count, count_atomic, count_reduction, of_warp
+
+LANES = range(32)
+SIZES = (1, 2, 4, 8, 16)
+# Near each other, so that sectors and addresses are shared; far apart; and the shapes that have a short way.
+lane = st.one_of(st.integers(-1, 40), st.integers(-1, 20_000))
+steps = st.tuples(st.integers(0, 99), st.sampled_from((0, 1, 2, 8)), st.integers(0, 32))
+any_lanes = st.one_of(
+    st.lists(lane, min_size=32, max_size=32),
+    st.builds(lambda s: [s[0] + s[1] * i for i in LANES], steps),
+    st.builds(lambda s: [s[0] + s[1] * i if i < s[2] else -1 for i in LANES], steps),
+)
+
+
+def plain(lanes: list[int], size: int, sector: int, line: int) -> Traffic:
+    addresses = [i * size for i in lanes if i >= 0]
+    return Traffic(int(bool(addresses)), len({a // sector for a in addresses}), len({a // line for a in addresses}))
+
+
+def plain_atomic(lanes: list[int], size: int) -> Traffic:
+    most: Counter[int] = Counter()
+    for element, wanted in Counter(i for i in lanes if i >= 0).items():
+        most[element * size // 32] = max(most[element * size // 32], wanted)
+    return plain(lanes, size, 32, 128)._replace(sectors=most.total())
+
+
+@given(any_lanes, st.sampled_from(SIZES), st.sampled_from(((32, 128), (128, 128), (64, 256))))
+def test_a_warp_touches_distinct_sectors_and_lines(lanes: list[int], size: int, cache: tuple[int, int]) -> None:
+    assert of_warp(count, lanes, size, *cache) == plain(lanes, size, *cache)
+
+
+@given(any_lanes, st.sampled_from((4, 8)))
+def test_an_atomic_repeats_a_sector_for_its_most_wanted_address(lanes: list[int], size: int) -> None:
+    assert of_warp(count_atomic, lanes, size) == plain_atomic(lanes, size)
+
+
+@given(any_lanes)
+def test_a_reduction_within_512_words_is_an_atomic(lanes: list[int]) -> None:
+    near = [i % 512 if i >= 0 else i for i in lanes]
+    assert of_warp(count_reduction, near, 4) == plain_atomic(near, 4)
+
+
+def test_a_reduction_takes_words_512_apart_for_one() -> None:
+    apart = [512, 0, 1] + [-1] * 29  # lane 1 looks like lane 0, goes later, and lane 2 touched its sector before
+    assert of_warp(count_reduction, apart, 4).sectors == of_warp(count_atomic, apart, 4).sectors + 1 == 3
+
+
+@pytest.mark.parametrize("counter", [count, count_atomic, count_reduction])
+@pytest.mark.parametrize("index_type", [np.int32, np.int64])
+def test_many_warps_add_up(counter: coalescing.Counter, index_type: Any) -> None:
+    random = np.random.default_rng(7)
+    index: npt.NDArray[Any] = random.integers(0, 600, (50, 32)).astype(index_type)
+    index[:20] = random.integers(0, 99, (20, 1)) + np.arange(32)
+    active = random.random((50, 32)) < 0.8
+    active[:10] = True
+    active[30] = False
+    out = np.array([1, 2, 3])  # counts are added to what is there
+    counter(index, active, 4, 32, 128, out)
+    warps = [of_warp(counter, np.where(a, i, -1).tolist(), 4) for i, a in zip(index, active, strict=True)]
+    assert out.tolist() == [1 + 49, 2 + sum(w.sectors for w in warps), 3 + sum(w.lines for w in warps)]
+
+
+def test_textbook_shapes() -> None:
+    assert of_warp(count, [*LANES], 4) == (1, 4, 1)
+    assert of_warp(count, [i + 1 for i in LANES], 4) == (1, 5, 2)
+    assert of_warp(count, [2 * i for i in LANES], 4) == (1, 8, 2)
+    assert of_warp(count, [32 * i for i in LANES], 4) == (1, 32, 32)
+    assert of_warp(count, [5] * 32, 4) == (1, 1, 1)
+    assert of_warp(count, [*LANES], 16) == (1, 16, 4)
+    assert of_warp(count, [-1] * 32, 4) == (0, 0, 0)

@@ -1,0 +1,124 @@
+"""Devices: found by name, loaded from TOML, refused where the counting rules could not mean them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import asdict, replace
+from pathlib import Path
+
+import pytest
+from simtbed.emulator.errors import LaunchError
+from simtbed.emulator.machine.device import DEVICES, H200, K40, L4, V100, Device, find, load
+
+
+def toml(device: Device) -> str:
+    """The device as a user would write it."""
+
+    def value(v: object) -> str:
+        if isinstance(v, bool):
+            return str(v).lower()
+        return str(list(v)) if isinstance(v, tuple) else f'"{v}"' if isinstance(v, str) else str(v)
+
+    table = asdict(device)
+    rates = table.pop("rates")
+    lines = [f"{k} = {value(v)}" for k, v in table.items()]
+    return "\n".join([*lines, "[rates]", *(f"{k} = {value(v)}" for k, v in rates.items())])
+
+
+def test_the_papers_cards_and_todays_are_known() -> None:
+    assert list(DEVICES) == ["C2070", "M2090", "K20m", "K40", "V100", "A100", "L4", "L40S", "H100", "H200"]
+    assert all(device.name == name and device.source and device.dated for name, device in DEVICES.items())
+
+
+def test_names_are_found_in_any_case() -> None:
+    assert find("h200") is H200
+    assert find("k20M") is DEVICES["K20m"]
+
+
+def test_an_unknown_name_is_told_the_known_ones() -> None:
+    with pytest.raises(LaunchError, match=r"no device is called 'B300'; there are C2070, M2090, .*H200"):
+        find("B300")
+
+
+def test_only_old_warps_run_in_lockstep() -> None:
+    assert [name for name, device in DEVICES.items() if device.lockstep] == ["C2070", "M2090", "K20m", "K40"]
+
+
+@pytest.mark.parametrize("device", DEVICES.values(), ids=list(DEVICES))
+def test_limits_fit_each_other(device: Device) -> None:
+    assert device.threads_per_sm == 32 * device.warps_per_sm
+    assert device.shared_per_block <= device.shared_per_block_optin <= device.shared_per_sm - device.shared_reserved
+    assert device.registers_per_block <= device.registers_per_sm
+    # The peak that data sheets print, in TFLOPS of f32, to what their rounding and clocks leave open.
+    printed = {
+        "C2070": 1.03, "M2090": 1.33, "K20m": 3.52, "K40": 5.04, "V100": 15.7,
+        "A100": 19.5, "L4": 30.3, "L40S": 91.6, "H100": 66.9, "H200": 66.9,
+    }[device.name]  # fmt: skip
+    assert 2e-6 * device.rates.fp32 * device.sms * device.clock == pytest.approx(printed, rel=0.01)
+
+
+@pytest.mark.parametrize("device", DEVICES.values(), ids=list(DEVICES))
+def test_a_device_survives_toml(device: Device, tmp_path: Path) -> None:
+    path = tmp_path / "mine.toml"
+    path.write_text(toml(device))
+    assert load(path) == device
+
+
+FAULTS: list[tuple[str, Callable[[str], str], str]] = [
+    ("missing", lambda t: t.replace("sms = 132\n", ""), "sms: missing; expected a whole number of at least 1"),
+    ("unknown", lambda t: "cores = 4\n" + t, "cores: no such key; expected name, compute_capability"),
+    ("type", lambda t: t.replace("sms = 132", 'sms = "132"'), "sms: expected a whole number of at least 1, got '132'"),
+    ("bool", lambda t: t.replace("sms = 132", "sms = true"), "sms: expected a whole number of at least 1, got True"),
+    ("zero", lambda t: t.replace("sms = 132", "sms = 0"), "sms: expected a whole number of at least 1, got 0"),
+    (
+        "pair",
+        lambda t: t.replace("[9, 0]", "[9]"),
+        "compute_capability: expected two whole numbers, such as [9, 0], got",
+    ),
+    ("number", lambda t: t.replace("4800.0", "-1.0"), "bandwidth: expected a number above 0, got -1.0"),
+    ("rate", lambda t: t.replace("sfu = 16", "sfu = 1.5"), "rates.sfu: expected a whole number, got 1.5"),
+    ("rates", lambda t: t.replace("[rates]\nalu = 64", "[rates]"), "rates.alu: missing; expected a whole number"),
+    ("power", lambda t: t.replace("banks = 32", "banks = 20"), "banks: expected a power of two of at least 4, got 20"),
+    ("syntax", lambda t: "sms =\n" + t, "expected a TOML file: "),
+]
+
+
+@pytest.mark.parametrize(("change", "message"), [f[1:] for f in FAULTS], ids=[f[0] for f in FAULTS])
+def test_faults_of_a_file_are_one_line_with_its_name(
+    change: Callable[[str], str], message: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "mine.toml"
+    good = toml(H200)
+    path.write_text(change(good))
+    assert change(good) != good
+    with pytest.raises(LaunchError) as caught:
+        load(path)
+    assert str(caught.value).startswith(f"{path}: ")
+    assert message in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_file_that_is_not_there(tmp_path: Path) -> None:
+    with pytest.raises(LaunchError, match=r"none\.toml: No such file"):
+        load(tmp_path / "none.toml")
+
+
+def test_bytes_that_are_no_text(tmp_path: Path) -> None:
+    path = tmp_path / "mine.toml"
+    path.write_bytes(b"\xff\xfe\x00")
+    with pytest.raises(LaunchError, match="expected a TOML file"):
+        load(path)
+
+
+def test_what_if() -> None:
+    assert replace(H200, banks=16).banks == 16
+    with pytest.raises(LaunchError, match="device H200: sector: expected a power of two of at least 16, got 48"):
+        replace(H200, sector=48)
+    with pytest.raises(LaunchError, match="device V100: line: expected at least the sector's bytes, got 16"):
+        replace(V100, line=16)
+
+
+def test_rows_that_differ_where_the_cards_do() -> None:
+    assert (K40.bank_width, K40.loads_cached, K40.shared_load_merges) == (8, False, False)
+    assert DEVICES["C2070"].load_sector == DEVICES["C2070"].line == 128
+    assert (L4.warps_per_sm, L4.blocks_per_sm) == (48, 24)

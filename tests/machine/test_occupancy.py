@@ -1,0 +1,82 @@
+"""Occupancy: the papers' figures on their cards, and each rule where it decides."""
+
+from __future__ import annotations
+
+import pytest
+from simtbed.emulator.errors import LaunchError
+from simtbed.emulator.machine.device import C2070, H200, K40, V100
+from simtbed.emulator.machine.occupancy import Occupancy, occupancy
+
+
+@pytest.mark.parametrize(
+    ("threads", "registers", "shared", "percent"),
+    [
+        # Ren 2018, table 2 (between tasks; blocks of 128: the printed shared bytes are 32 a thread and two rows)
+        (128, 48, 0, 62.5),
+        (128, 72, 4096, 43.8),
+        (128, 73, 8192, 37.5),
+        (128, 104, 12288, 25.0),
+        (128, 142, 16384, 18.8),
+        # Table 4 (within a task): naive, tile of 2, one warp, eight warps a block
+        (128, 32, 2124, 100.0),
+        (128, 39, 3660, 75.0),
+        (32, 32, 6540, 10.9),
+        (256, 44, 2000, 62.5),
+    ],
+)
+def test_ren_2018_on_a_k40(threads: int, registers: int, shared: int, percent: float) -> None:
+    assert occupancy(K40, threads, registers, shared).percent == pytest.approx(percent, abs=0.05 + 1e-9)
+
+
+def test_gama_on_a_c2070() -> None:
+    """Figure 10: unchanged from 504 to 2,296 shared bytes a warp, less beyond.
+
+    The paper prints neither block size nor registers; with steps of 256 bytes, 4 warps and 48 registers do it.
+    """
+    warps = 4
+    levels = [occupancy(C2070, 32 * warps, 48, warps * size).active_warps for size in range(504, 4096, 256)]
+    until = (2296 - 504) // 256 + 1
+    assert levels[:until] == [20] * until
+    assert max(levels[until:]) == 16
+    assert levels == sorted(levels, reverse=True)
+
+
+@pytest.mark.parametrize(
+    ("threads", "registers", "shared", "expected"),
+    [
+        (1024, 32, 0, Occupancy(2, 64, 64, 100.0, "warps, registers")),
+        (32, 16, 0, Occupancy(32, 32, 64, 50.0, "blocks")),
+        (33, 16, 0, Occupancy(32, 64, 64, 100.0, "warps, blocks")),
+        (256, 65, 0, Occupancy(3, 24, 64, 37.5, "registers")),  # 2,304 a warp: 7 in each of 4 partitions
+        (64, 32, 6144, Occupancy(32, 64, 64, 100.0, "warps, blocks, registers, shared memory")),
+        (64, 32, 6400, Occupancy(31, 62, 64, 96.875, "shared memory")),  # 1,024 reserved, in units of 128
+        (128, 32, 227 * 1024, Occupancy(1, 4, 64, 6.25, "shared memory")),
+        (128, 32, 227 * 1024 + 1, Occupancy(0, 0, 64, 0.0, "shared memory")),
+        (1025, 32, 0, Occupancy(0, 0, 64, 0.0, "warps")),
+        (1024, 65, 0, Occupancy(0, 0, 64, 0.0, "registers")),
+        (32, 256, 0, Occupancy(0, 0, 64, 0.0, "registers")),
+        (128, 0, 0, Occupancy(16, 64, 64, 100.0, "warps")),
+    ],
+)
+def test_each_rule_on_an_h200(threads: int, registers: int, shared: int, expected: Occupancy) -> None:
+    assert occupancy(H200, threads, registers, shared) == expected
+
+
+def test_fermi_rounds_some_register_counts_to_twice_the_unit() -> None:
+    assert occupancy(C2070, 64, 21, 0).limiter == "blocks"
+    warps = {registers: occupancy(C2070, 256, registers, 0).active_warps for registers in (36, 37, 38, 39, 40)}
+    assert warps == {36: 24, 37: 24, 38: 24, 39: 24, 40: 24}
+    assert occupancy(C2070, 32 * 7, 45, 0).active_blocks == 2  # 1,536 a warp: 10 in each half; 1,472 would give 11
+    assert occupancy(C2070, 32 * 11, 45, 0).active_blocks == 1
+    assert occupancy(C2070, 32 * 11, 44, 0).active_blocks == 2
+
+
+def test_volta_reserves_nothing() -> None:
+    assert occupancy(V100, 64, 32, 96 * 1024) == Occupancy(1, 2, 64, 3.125, "shared memory")
+    assert occupancy(V100, 64, 32, 3 * 1024).active_blocks == 32
+
+
+@pytest.mark.parametrize(("threads", "registers", "shared"), [(0, 1, 1), (32, -1, 0), (32, 1, -1)])
+def test_sizes_that_mean_nothing(threads: int, registers: int, shared: int) -> None:
+    with pytest.raises(LaunchError, match="expected at least 1 thread and no negative size"):
+        occupancy(H200, threads, registers, shared)
