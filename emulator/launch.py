@@ -110,9 +110,27 @@ def launch(
 
     Raises CompileError (the kernel is not in the language), LaunchError (the arguments do not fit), FaultError.
     """
-    request = prepare_request(kernel, grid=grid, block=block, args=args, device=device, shared=shared, counters=counters, step_limit=step_limit, types=types)
+    request = prepare_request(
+        kernel,
+        grid=grid,
+        block=block,
+        args=args,
+        device=device,
+        shared=shared,
+        counters=counters,
+        step_limit=step_limit,
+        types=types,
+    )
     outcome = _engine(engine).run(request)
-    result = Result(outcome.buffers, _counters(request, outcome), outcome.faults, outcome.printed, outcome.milliseconds, outcome.resources, request)
+    result = Result(
+        outcome.buffers,
+        _counters(request, outcome),
+        outcome.faults,
+        outcome.printed,
+        outcome.milliseconds,
+        outcome.resources,
+        request,
+    )
     if result.faults and faults == "raise":
         raise FaultError(result)
     return result
@@ -149,7 +167,9 @@ def prepare_request(
     request = Request(program, grid3, block3, arguments, shared, device, counters, step_limit)
     needed = shared + _static_shared(request)
     if needed > device.shared_per_block_optin:
-        raise LaunchError(f"{kernel.__name__} needs {needed} bytes of shared memory a block, {device.name} has {device.shared_per_block_optin}")
+        raise LaunchError(
+            f"{kernel.__name__} needs {needed} bytes of shared memory a block, {device.name} has {device.shared_per_block_optin}"
+        )
     return request
 
 
@@ -231,7 +251,9 @@ def _real(kernel: Kernel, found: Signature, args: Mapping[str, Any], types: Mapp
         given = args[name]
         type = _named(given.type) if isinstance(given, Out) else from_dtype(np.asarray(given).dtype)
         if type not in FLOATS:
-            raise LaunchError(f"{kernel.__name__}: {name} is Global[Real], f32 or f64, not {type or np.asarray(given).dtype}")
+            raise LaunchError(
+                f"{kernel.__name__}: {name} is Global[Real], f32 or f64, not {type or np.asarray(given).dtype}"
+            )
         if chosen is not None and type is not chosen:
             raise LaunchError(f"{kernel.__name__}: Real is {chosen}, but {name} is {type}")
         chosen = type
@@ -255,11 +277,15 @@ def _array(name: str, type: Array, given: Any) -> Buffer:
         return np.zeros((given.length, lanes) if lanes else given.length, scalar.dtype)
     array: npt.NDArray[Any] = np.asarray(given)
     if array.dtype != scalar.dtype:
-        raise LaunchError(f"{name} is Global[{element}], the array given is {array.dtype}; convert it: .astype(np.{scalar.dtype})")
+        raise LaunchError(
+            f"{name} is Global[{element}], the array given is {array.dtype}; convert it: .astype(np.{scalar.dtype})"
+        )
     if lanes and (array.ndim != 2 or array.shape[1] != lanes):
         raise LaunchError(f"{name} is Global[{element}], its array has the shape (n, {lanes}), not {array.shape}")
     if not lanes and array.ndim != 1:
-        raise LaunchError(f"{name} is one-dimensional in a kernel, its array has the shape {array.shape}; pass .ravel()")
+        raise LaunchError(
+            f"{name} is one-dimensional in a kernel, its array has the shape {array.shape}; pass .ravel()"
+        )
     return np.ascontiguousarray(array)
 
 
@@ -287,5 +313,10 @@ def _static_shared(request: Request) -> int:
     from .ir.walk import statements
 
     functions = (request.program.kernel, *request.program.functions)
-    sizes = [s.type.element.size * (s.type.length or 0) for f in functions for s in statements(f.body) if isinstance(s, ir.Alloc) and s.type.space == "shared"]
+    sizes = [
+        s.type.element.size * (s.type.length or 0)
+        for f in functions
+        for s in statements(f.body)
+        if isinstance(s, ir.Alloc) and s.type.space == "shared"
+    ]
     return sum(-(-size // 16) * 16 for size in sizes)

@@ -83,8 +83,9 @@ def _rows(path: str | Path, stream: Iterator[str], measured: bool) -> Iterator[A
         if "" in fields:
             raise AccessError(f"{place}: expected {len(reader.fieldnames or ())} columns, got more")
         op, size = fields["op"], _bytes(place, fields["op"], fields["bytes"])
+        lanes = _lanes(place, fields["lanes"])
         found = {name: _number(place, name, fields[name]) for name in figures_of(op)} if measured else {}
-        yield Access(reader.line_num, op, size, _lanes(place, fields["lanes"]), found)
+        yield Access(reader.line_num, op, size, lanes, found)
 
 
 def _bytes(place: str, op: str, text: str) -> int:

@@ -49,6 +49,8 @@ class Expressions:
         self.types: dict[str, ValueType] = {}  # registers
         self.assigned: set[str] = set()  # registers that every path has assigned
         self.fixed: set[str] = set()  # loop variables of unrolled loops
+        self.loop_variables: set[str] = set()  # of the others
+        self.once = assigned_once(text.tree)
         self.poisoned: set[str] = set()
         self.body: list[ir.Stmt] = []
         self._temporaries = 0
@@ -108,9 +110,17 @@ class Expressions:
     def known(self, node: ast.expr, kind: type, what: str) -> Any:
         """A compile-time value of a Python type."""
         value = self.value(node)
-        if isinstance(value, Literal) and isinstance(value.value, kind) and not (kind is int and isinstance(value.value, bool)):
+        if (
+            isinstance(value, Literal)
+            and isinstance(value.value, kind)
+            and not (kind is int and isinstance(value.value, bool))
+        ):
             return value.value
-        raise Refused(self.span(node), f"{what} must be known at compile time, this is {describe(value)}", "make it a Const parameter")
+        raise Refused(
+            self.span(node),
+            f"{what} must be known at compile time, this is {describe(value)}",
+            "make it a Const parameter",
+        )
 
     def index(self, memory: Memory, node: ast.expr) -> ir.Expr:
         """The flat index of `memory[node]`."""
@@ -118,7 +128,11 @@ class Expressions:
         if len(nodes) != len(memory.strides):
             wanted = len(memory.strides)
             advice = "st.matrix(array, stride) gives an array a second index" if wanted == 1 else ""
-            raise Refused(self.span(node), f"{memory.name} takes {wanted} ind{'ex' if wanted == 1 else 'ices'}, {len(nodes)} given", *filter(None, [advice]))
+            raise Refused(
+                self.span(node),
+                f"{memory.name} takes {wanted} ind{'ex' if wanted == 1 else 'ices'}, {len(nodes)} given",
+                *filter(None, [advice]),
+            )
         total: Value = Literal(0)
         for item, stride in zip(nodes, memory.strides, strict=True):
             span = self.span(item)
@@ -135,7 +149,11 @@ class Expressions:
         if not (isinstance(result.type, Scalar) and result.type.is_integer):
             raise Refused(self.span(node), f"an index is an integer, this is {result.type}")
         if memory.type.space == "register" and not self.is_fixed(result):
-            raise Refused(self.span(node), f"{memory.name} is in registers: its index must be constant once loops are unrolled", "use st.unroll(range(...)) for the loop, or st.local(...) for the array")
+            raise Refused(
+                self.span(node),
+                f"{memory.name} is in registers: its index must be constant once loops are unrolled",
+                "use st.unroll(range(...)) for the loop, or st.local(...) for the array",
+            )
         return result
 
     def _check_known_index(self, memory: Memory, part: Value, span: Span) -> None:
@@ -178,9 +196,14 @@ class Expressions:
         name = node.id
         if name in self.poisoned:
             raise Poisoned
-        if name in self.types:
+        if name in self.types or name in self.once and name in self.names:
             if name not in self.assigned and name not in self.fixed:
-                raise Refused(self.span(node), f"{name} may be unassigned here", "assign it on every path, for example before the loop or branch")
+                raise Refused(
+                    self.span(node),
+                    f"{name} may be unassigned here",
+                    "assign it on every path, for example before the loop or branch",
+                )
+        if name in self.types:
             return ir.Reg(name, self.types[name], self.span(node))
         if name in self.names:
             value = self.names[name]
@@ -206,7 +229,9 @@ class Expressions:
         if isinstance(owner, ir.EXPRESSIONS) and isinstance(owner.type, Vector):
             at = PARTS.find(node.attr)
             if not (len(node.attr) == 1 and 0 <= at < owner.type.lanes):
-                raise Refused(span, f"{owner.type} has the parts {', '.join(PARTS[: owner.type.lanes])}, not {node.attr}")
+                raise Refused(
+                    span, f"{owner.type} has the parts {', '.join(PARTS[: owner.type.lanes])}, not {node.attr}"
+                )
             return self.part(owner, ir.Const(at, I32, span), span)
         raise Refused(span, f"{describe(owner)} has no {node.attr} in a kernel")
 
@@ -283,7 +308,11 @@ class Expressions:
                 right = self.value(right_node)
             if at > 0 and effects:
                 # Python evaluates this operand only where the comparison so far holds.
-                raise Refused(spans[at + 1], "a chained comparison reads memory after its first part", "write two comparisons joined by `and`")
+                raise Refused(
+                    spans[at + 1],
+                    "a chained comparison reads memory after its first part",
+                    "write two comparisons joined by `and`",
+                )
             self.body += effects
             last = at == len(node.ops) - 1
             if not last and isinstance(right, ir.EXPRESSIONS) and not isinstance(right, ir.Reg | ir.Const):
@@ -291,7 +320,9 @@ class Expressions:
             if isinstance(left, Literal) and isinstance(right, Literal):
                 term: Value = typing.fold(python, [left, right], self.span(node))
             else:
-                term = typing.operation(name, typing.unified([(left, spans[at]), (right, spans[at + 1])], symbol), self.span(node), symbol)
+                term = typing.operation(
+                    name, typing.unified([(left, spans[at]), (right, spans[at + 1])], symbol), self.span(node), symbol
+                )
             result = term if result is None else self._join("both", result, term, self.span(node))
             left = right
         assert result is not None
@@ -347,7 +378,9 @@ class Expressions:
         if pure and not typing.may_leave_domain(yes) and not typing.may_leave_domain(no):
             return typing.operation("select", [condition, yes, no], span, "if else")
         target = self.temporary("choice", yes.type, span)
-        self.emit(ir.If(condition, (*then, ir.Let(target, yes, arms[0][1])), (*orelse, ir.Let(target, no, arms[1][1])), span))
+        self.emit(
+            ir.If(condition, (*then, ir.Let(target, yes, arms[0][1])), (*orelse, ir.Let(target, no, arms[1][1])), span)
+        )
         return target
 
     # -------------------------------------------------------------- calls
@@ -372,7 +405,11 @@ class Expressions:
         found = self.annotation(node)
         type = words.value_type(self.program, found, self.span(node))
         if type is None:
-            raise Refused(self.span(node), f"a type is expected here, this is {describe(of_python(found))}", "write i32, f32, float4 ...")
+            raise Refused(
+                self.span(node),
+                f"a type is expected here, this is {describe(of_python(found))}",
+                "write i32, f32, float4 ...",
+            )
         return type
 
     def memory(self, node: ast.expr) -> Memory:
@@ -392,6 +429,16 @@ class Expressions:
             assert isinstance(strides[0], Literal)
             strides.insert(0, Literal(strides[0].value * extent))
         return Memory(name, type, tuple(strides))
+
+
+def assigned_once(function: ast.FunctionDef) -> frozenset[str]:
+    """Names with a single assignment in the function, as a plain `name = value`."""
+    stores = [n.id for n in ast.walk(function) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)]
+    targets = [t for n in ast.walk(function) if isinstance(n, ast.Assign) for t in n.targets]
+    plain = {
+        t.id for target in targets for t in ast.walk(target) if isinstance(t, ast.Name) and isinstance(t.ctx, ast.Store)
+    }
+    return frozenset(n for n in plain if stores.count(n) == 1)
 
 
 def _english(node: ast.AST) -> str:

@@ -19,7 +19,7 @@ from ..span import Span
 from . import typing, words
 from .expressions import Expressions
 from .source import MISSING, Text
-from .statements import Statements, assigned_once
+from .statements import Statements
 from .values import Host, Literal, Memory, Poisoned, Refused, Tuple, Value, describe, of_python
 
 SPACES: dict[type, Space] = {
@@ -80,13 +80,17 @@ class ProgramReader:
     def real_type(self, span: Span) -> Scalar:
         self.uses_real = True
         if self.real is None:
-            raise Refused(span, "Real is not decided", 'pass an array for a Global[Real] parameter, or types={"Real": "f32"} to launch')
+            raise Refused(
+                span,
+                "Real is not decided",
+                'pass an array for a Global[Real] parameter, or types={"Real": "f32"} to launch',
+            )
         return self.real
 
     # -------------------------------------------------------------- functions
     def kernel(self, kernel: lang.Kernel, consts: Mapping[str, Any]) -> ir.Function:
         text = Text(kernel)
-        reader = self._reader(text)
+        reader = Statements(self, text)
         params = []
         for arg, annotation in self._parameters(reader):
             name, span = arg.arg, reader.span(arg)
@@ -102,7 +106,9 @@ class ProgramReader:
                 reader.poisoned.add(name)
                 continue
             if isinstance(type, Array) and type.space != "global":
-                self.refuse(span, f"a kernel's arrays are Global, {name} is {type.space}", "allocate it inside the kernel")
+                self.refuse(
+                    span, f"a kernel's arrays are Global, {name} is {type.space}", "allocate it inside the kernel"
+                )
             reader.names[name] = Memory(name, type) if isinstance(type, Array) else ir.Reg(name, type, span)
             params.append(ir.Param(name, type, span))
         returns = text.tree.returns
@@ -120,7 +126,7 @@ class ProgramReader:
             bound = inspect.signature(device.function).bind(*node.args, **{str(k.arg): k.value for k in node.keywords})
         except TypeError as error:
             raise Refused(span, f"{device.__name__}: {error}") from None
-        reader = self._reader(text)
+        reader = Statements(self, text)
         params: list[ir.Param] = []
         args: list[ir.Expr | ir.ArrayRef] = []
         key: list[Any] = [device]
@@ -157,13 +163,19 @@ class ProgramReader:
         if not isinstance(value, Memory):
             raise Refused(span, f"{name} is an array, this is {describe(value)}")
         if len(value.strides) != 1 and value.type.shape is None:
-            raise Refused(span, f"{name} would lose its stride", "pass the array itself, and call st.matrix in the device function")
+            raise Refused(
+                span,
+                f"{name} would lose its stride",
+                "pass the array itself, and call st.matrix in the device function",
+            )
         if (value.type.element, value.type.space) != (wanted.element, wanted.space):
             message = f"{name} is {wanted.space} {wanted.element}, this is {value.type.space} {value.type.element}"
             raise Refused(span, message)
         return Array(value.type.element, value.type.shape and (value.type.length or 0,), value.type.space)
 
-    def _specialise(self, device: lang.Device, text: Text, reader: Statements, params: list[ir.Param], key: tuple[Any, ...]) -> ir.Function:
+    def _specialise(
+        self, device: lang.Device, text: Text, reader: Statements, params: list[ir.Param], key: tuple[Any, ...]
+    ) -> ir.Function:
         if key in self._done:
             done = self._done[key]
             if done is None:
@@ -173,7 +185,9 @@ class ProgramReader:
         errors = len(self.diagnostics)
         returns = text.tree.returns
         if returns is None:
-            self.refuse(reader.span(text.tree), f"{device.__name__} must annotate what it returns", "write -> f32, or -> None")
+            self.refuse(
+                reader.span(text.tree), f"{device.__name__} must annotate what it returns", "write -> f32, or -> None"
+            )
         elif not (isinstance(returns, ast.Constant) and returns.value is None):
             reader.result = reader.type_of(returns)
         if reader.read(text.tree.body) and reader.result is not None and errors == len(self.diagnostics):
@@ -189,11 +203,6 @@ class ProgramReader:
             raise Poisoned
         self.functions.append(function)
         return function
-
-    def _reader(self, text: Text) -> Statements:
-        reader = Statements(self, text)
-        reader.once, reader.loop_variables = assigned_once(text.tree), set()
-        return reader
 
     def _parameters(self, reader: Statements) -> list[tuple[ast.arg, Any]]:
         """Each parameter with the object (or pair) its annotation names."""
@@ -218,7 +227,13 @@ class ProgramReader:
         span = reader.span(arg.annotation)
         type = words.value_type(self, annotation, span)
         if type is None:
-            advice = "write i32 or i64" if annotation is int else "write f32 or f64" if annotation is float else "write Global[f32], i32, Const ..."
+            advice = (
+                "write i32 or i64"
+                if annotation is int
+                else "write f32 or f64"
+                if annotation is float
+                else "write Global[f32], i32, Const ..."
+            )
             raise Refused(span, f"{describe(of_python(annotation))} is not a type of the language", advice)
         return type
 
@@ -242,7 +257,7 @@ def signature(kernel: lang.Kernel) -> Signature:
     from ..ir.types import F32
 
     reader = ProgramReader(F32)
-    statements = reader._reader(Text(kernel))
+    statements = Statements(reader, Text(kernel))
     params: dict[str, Any] = {}
     for arg, annotation in reader._parameters(statements):
         if annotation is lang.Const:

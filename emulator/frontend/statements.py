@@ -10,6 +10,7 @@ from .. import lang
 from ..ir import nodes as ir
 from ..ir.types import BOOL, I32, Scalar, Vector
 from ..ir.types import Value as ValueType
+from ..ir.walk import expressions
 from ..span import Span
 from . import typing, words
 from .expressions import BINARY, PARTS, Expressions, _english
@@ -51,7 +52,9 @@ class Statements(Expressions):
     def statement(self, node: ast.stmt) -> bool:
         method = getattr(self, f"_{type(node).__name__}", None)
         if method is None or not isinstance(node, ast.stmt):
-            raise Refused(self.span(node), f"{_STATEMENTS.get(type(node), _english(node))} is not in the kernel language")
+            raise Refused(
+                self.span(node), f"{_STATEMENTS.get(type(node), _english(node))} is not in the kernel language"
+            )
         return method(node) is not False
 
     # -------------------------------------------------------------- plain
@@ -87,7 +90,9 @@ class Statements(Expressions):
         span = self.span(node)
         if self.result is None:
             if node.value is not None:
-                raise Refused(span, "this function returns nothing", "annotate its result, or store the value in an array")
+                raise Refused(
+                    span, "this function returns nothing", "annotate its result, or store the value in an array"
+                )
             self.emit(ir.Return(None, span))
             return False
         if node.value is None:
@@ -165,7 +170,9 @@ class Statements(Expressions):
             case ast.Subscript():
                 owner = self.value(target.value)
                 if not isinstance(owner, Memory):
-                    raise Refused(where, f"{describe(owner)} cannot be assigned by index", "write v.x = ... for a vector's part")
+                    raise Refused(
+                        where, f"{describe(owner)} cannot be assigned by index", "write v.x = ... for a vector's part"
+                    )
                 self.store(owner, self.index(owner, target.slice), value, span, where)
             case ast.Attribute():
                 self._assign_part(target, value, span)
@@ -173,7 +180,10 @@ class Statements(Expressions):
                 if not isinstance(value, Tuple) or len(value.items) != len(target.elts):
                     raise Refused(span, f"{len(target.elts)} values are expected here, this is {describe(value)}")
                 # All right sides are read before any name changes.
-                items = [self.let(v, "value", span) if isinstance(v, ir.EXPRESSIONS) and not isinstance(v, ir.Const) else v for v in value.items]
+                items = [
+                    self.let(v, "value", span) if isinstance(v, ir.EXPRESSIONS) and not isinstance(v, ir.Const) else v
+                    for v in value.items
+                ]
                 for name, item in zip(target.elts, items, strict=True):
                     self.assign(name, item, span)
             case _:
@@ -196,13 +206,18 @@ class Statements(Expressions):
     def _assign_name(self, target: ast.Name, value: Value, span: Span) -> None:
         name = target.id
         if name in self.fixed or name in self.loop_variables:
-            raise Refused(self.span(target), f"{name} is a loop variable: a loop does not see it change", "copy it first, or use while")
+            raise Refused(
+                self.span(target),
+                f"{name} is a loop variable: a loop does not see it change",
+                "copy it first, or use while",
+            )
         if name in self.names and not (isinstance(self.names[name], ir.Reg | Literal | Tuple)):
             raise Refused(self.span(target), f"{name} is already {describe(self.names[name])}", "use another name")
         if isinstance(value, Memory | Host) or (isinstance(value, Tuple) and name not in self.once):
             raise Refused(span, f"a variable holds a number or a vector, this is {describe(value)}")
         if isinstance(value, Literal | Tuple) and name in self.once and name not in self.names:
             self.names[name] = value  # never changes: stays known at compile time
+            self.assigned.add(name)
             return
         assert not isinstance(value, Tuple)
         known = self.types.get(name)
@@ -290,7 +305,9 @@ class Statements(Expressions):
         if not start.type.is_integer or start.type.size < 4:
             raise Refused(self.span(call), f"a loop counts in 32 or 64 bits, this is {start.type}", "write i32(...)")
         if unroll and not (self.is_fixed(start) and self.is_fixed(stop)):
-            raise Refused(self.span(call), "an unrolled loop's bounds must be known at compile time", "make them Const parameters")
+            raise Refused(
+                self.span(call), "an unrolled loop's bounds must be known at compile time", "make them Const parameters"
+            )
         self._loop(node, start, stop, step, unroll)
 
     def _range_of(self, node: ast.expr) -> tuple[ast.Call, bool]:
@@ -298,7 +315,9 @@ class Statements(Expressions):
         if isinstance(node, ast.Call) and self._is(node.func, lang.unroll) and len(node.args) == 1:
             node, unroll = node.args[0], True
         if not (isinstance(node, ast.Call) and self._is(node.func, builtins.range)):
-            raise Refused(self.span(node), "a loop runs over range(...)", "write: for i in range(n), or st.unroll(range(K))")
+            raise Refused(
+                self.span(node), "a loop runs over range(...)", "write: for i in range(n), or st.unroll(range(K))"
+            )
         return node, unroll
 
     def _is(self, node: ast.expr, target: Any) -> bool:
@@ -312,7 +331,12 @@ class Statements(Expressions):
             raise Refused(span, f"{name} is already in use", "give the loop a variable of its own")
         if self.types.setdefault(name, start.type) != start.type:
             raise Refused(span, f"{name} is {self.types[name]}, this loop counts in {start.type}")
-        changed = {n.id for part in node.body for n in ast.walk(part) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
+        changed = {
+            n.id
+            for part in node.body
+            for n in ast.walk(part)
+            if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)
+        }
         if not isinstance(stop, ir.Const) and any(r.name in changed for r in _registers(stop)):
             stop = self.let(stop, f"{name}_stop", stop.span)  # Python evaluates range() once
         before = set(self.assigned)
@@ -331,28 +355,8 @@ class Statements(Expressions):
         if node.orelse:
             raise Refused(self.span(node.orelse[0]), "a loop's else is not in the kernel language")
 
-    # set by the program reader before a function is read
-    once: frozenset[str] = frozenset()
-    loop_variables: set[str]
-
-
-def assigned_once(function: ast.FunctionDef) -> frozenset[str]:
-    """Names with a single assignment in the function, as a plain `name = value`."""
-    stores = [n.id for n in ast.walk(function) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)]
-    plain = {
-        t.id
-        for n in ast.walk(function)
-        if isinstance(n, ast.Assign)
-        for target in n.targets
-        for t in (target.elts if isinstance(target, ast.Tuple) else [target])
-        if isinstance(t, ast.Name)
-    }
-    return frozenset(n for n in plain if stores.count(n) == 1)
-
 
 def _registers(expr: ir.Expr) -> list[ir.Reg]:
-    from ..ir.walk import expressions
-
     return [e for e in (expr, *expressions(expr)) if isinstance(e, ir.Reg)]
 
 

@@ -46,7 +46,9 @@ def converted(value: Value, type: ValueType, span: Span, what: str) -> ir.Expr:
     """The value where a `type` is wanted: literals adapt, anything else must have it already."""
     result = expression(value, span, type)
     if result.type != type:
-        raise Refused(span, f"{what} is {type}, this is {result.type}", f"nothing is converted silently: write {type}(...)")
+        raise Refused(
+            span, f"{what} is {type}, this is {result.type}", f"nothing is converted silently: write {type}(...)"
+        )
     return result
 
 
@@ -74,7 +76,11 @@ def operation(name: str, args: list[ir.Expr], span: Span, word: str) -> ir.Op:
     """An Op node, if the table has a row for its operand type."""
     row, type = TABLE[name], args[-1].type
     if type not in row.types or not isinstance(type, Scalar):
-        raise Refused(span, f"{word} is not defined for {type}", _ADVICE.get((name, getattr(type, "kind", "")), _defined(row.types)))
+        raise Refused(
+            span,
+            f"{word} is not defined for {type}",
+            _ADVICE.get((name, getattr(type, "kind", "")), _defined(row.types)),
+        )
     return ir.Op(name, tuple(args), row.result_type(type), span)
 
 

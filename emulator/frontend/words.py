@@ -138,7 +138,11 @@ def _print(reader: Expressions, node: ast.Call, span: Span) -> Value:
     parts: list[str | ir.Expr] = []
     for argument in node.args:
         value = reader.value(argument)
-        parts.append(value.object if isinstance(value, Host) and isinstance(value.object, str) else typing.expression(value, reader.span(argument)))
+        parts.append(
+            value.object
+            if isinstance(value, Host) and isinstance(value.object, str)
+            else typing.expression(value, reader.span(argument))
+        )
     if any(not isinstance(p, str) and isinstance(p.type, Vector) for p in parts):
         raise Refused(span, "print takes text and numbers", "print a vector's parts: v.x, v.y ...")
     reader.emit(ir.Print(tuple(parts), span))
@@ -182,7 +186,9 @@ def allocation(reader: Expressions, name: str, node: ast.Call, target: Any) -> M
         case "shared" | "local":
             shape = tuple(_extent(reader, n) for n in args["shape"])
             if not shape:
-                raise Refused(span, f"st.{target.__name__} needs its size", f"write st.{target.__name__}({element}, 64)")
+                raise Refused(
+                    span, f"st.{target.__name__} needs its size", f"write st.{target.__name__}({element}, 64)"
+                )
         case "registers":
             shape = (_extent(reader, args["count"]),)
         case "constant":
@@ -249,14 +255,20 @@ def _shuffle(mode: ir.ShuffleMode, lane: str) -> Word:
     def word(reader: Expressions, args: Args, span: Span) -> Value:
         value = reader.expr(args["value"])
         if isinstance(value.type, Vector) or value.type is BOOL:
-            raise Refused(span, f"a shuffle moves a number, this is {value.type}", "shuffle i32(flag), or a vector's parts one by one")
+            raise Refused(
+                span,
+                f"a shuffle moves a number, this is {value.type}",
+                "shuffle i32(flag), or a vector's parts one by one",
+            )
         where = reader.convert(args[lane], I32, f"{lane} of a shuffle")
         width = args["width"]
         if isinstance(width, ast.expr):
             width = reader.known(args["width"], int, "a shuffle's width")
         if width not in (2, 4, 8, 16, 32):
             raise Refused(span, f"a shuffle's width is 2, 4, 8, 16 or 32, not {width}")
-        return reader.let(ir.Shuffle(mode, value, where, width, _mask(reader, args, span), value.type, span), "shuffled", span)
+        return reader.let(
+            ir.Shuffle(mode, value, where, width, _mask(reader, args, span), value.type, span), "shuffled", span
+        )
 
     return word
 
@@ -292,7 +304,9 @@ def _atomic(op: ir.AtomicOp) -> Word:
     def word(reader: Expressions, args: Args, span: Span) -> Value:
         memory, index, type = _target(reader, args, span)
         if type.is_float and op not in ("add", "exchange"):
-            raise Refused(span, f"CUDA has no atomic {op} on {type}", "use st.compare_swap on its bits, or an integer type")
+            raise Refused(
+                span, f"CUDA has no atomic {op} on {type}", "use st.compare_swap on its bits, or an integer type"
+            )
         value = reader.convert(args["value"], type, f"{memory.name}'s element")
         return reader.let(ir.Atomic(op, memory.name, index, value, type, span), f"{memory.name}_old", span)
 
@@ -302,7 +316,11 @@ def _atomic(op: ir.AtomicOp) -> Word:
 def _compare_swap(reader: Expressions, args: Args, span: Span) -> Value:
     memory, index, type = _target(reader, args, span)
     if type.is_float:
-        raise Refused(span, f"compare_swap works on integers, {memory.name} holds {type}", "keep the bits in an integer array: st.bitcast")
+        raise Refused(
+            span,
+            f"compare_swap works on integers, {memory.name} holds {type}",
+            "keep the bits in an integer array: st.bitcast",
+        )
     expected = reader.convert(args["expected"], type, f"{memory.name}'s element")
     value = reader.convert(args["value"], type, f"{memory.name}'s element")
     return reader.let(ir.CompareSwap(memory.name, index, expected, value, type, span), f"{memory.name}_old", span)
@@ -322,13 +340,26 @@ def _bitcast(reader: Expressions, args: Args, span: Span) -> Value:
     if target == value.type:
         return value
     row = f"as_{target}"
-    if isinstance(target, Scalar) and target.is_integer and value.type in (I32, U32, I64, U64) and target.size == value.type.size:
+    if (
+        isinstance(target, Scalar)
+        and target.is_integer
+        and value.type in (I32, U32, I64, U64)
+        and target.size == value.type.size
+    ):
         return typing.cast(value, target, span)
-    return typing.operation(row, [value], span, f"st.bitcast to {target}") if row in TABLE else _no_bitcast(value, target, span)
+    return (
+        typing.operation(row, [value], span, f"st.bitcast to {target}")
+        if row in TABLE
+        else _no_bitcast(value, target, span)
+    )
 
 
 def _no_bitcast(value: ir.Expr, target: ValueType, span: Span) -> Value:
-    raise Refused(span, f"{value.type} and {target} have no common bits", "bitcast joins f32 with i32 and u32, f64 with i64 and u64")
+    raise Refused(
+        span,
+        f"{value.type} and {target} have no common bits",
+        "bitcast joins f32 with i32 and u32, f64 with i64 and u64",
+    )
 
 
 _WORDS: dict[str, Word] = {

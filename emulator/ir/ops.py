@@ -97,7 +97,9 @@ class Op:
 TABLE: dict[str, Op] = {}
 
 
-def _op(name: str, types: tuple[Scalar, ...], meaning: Meaning, cuda: str | dict[Scalar, str], cost: Any, **rest: Any) -> None:
+def _op(
+    name: str, types: tuple[Scalar, ...], meaning: Meaning, cuda: str | dict[Scalar, str], cost: Any, **rest: Any
+) -> None:
     assert name not in TABLE
     TABLE[name] = Op(name, types, meaning, cuda, cost, **rest)
 
@@ -141,7 +143,9 @@ def _truncated_rem(a: Values, b: Values) -> Values:
 
 
 def _shift_left(a: Values, b: Values) -> Values:
-    return np.asarray(np.where((b >= 0) & (b < 8 * a.dtype.itemsize), a << (b & b.dtype.type(8 * a.dtype.itemsize - 1)), 0)).astype(a.dtype)
+    return np.asarray(
+        np.where((b >= 0) & (b < 8 * a.dtype.itemsize), a << (b & b.dtype.type(8 * a.dtype.itemsize - 1)), 0)
+    ).astype(a.dtype)
 
 
 def _shift_right(a: Values, b: Values) -> Values:
@@ -239,7 +243,8 @@ WORDS = (I32, U32, I64, U64)
 _words = {I32: "__popc({0})", U32: "__popc({0})", I64: "__popcll({0})", U64: "__popcll({0})"}
 _zeros = {I32: "__clz({0})", U32: "__clz({0})", I64: "__clzll({0})", U64: "__clzll({0})"}
 _extremes = {
-    name: {t: f"{'f' if t.is_float else ''}{name}{'f' if t is F32 else ''}({{0}}, {{1}})" for t in NUMBERS} for name in ("min", "max")
+    name: {t: f"{'f' if t.is_float else ''}{name}{'f' if t is F32 else ''}({{0}}, {{1}})" for t in NUMBERS}
+    for name in ("min", "max")
 }
 _floor_div = {t: "{0} / {1}" if t in UNSIGNED else "floor_div({0}, {1})" for t in INTEGERS}
 _floor_mod = {t: "{0} % {1}" if t in UNSIGNED else "floor_mod({0}, {1})" for t in INTEGERS}

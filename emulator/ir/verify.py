@@ -77,7 +77,9 @@ class _Checker:
                 self.same(stmt.value, array.element, stmt)
                 self.index(stmt.index, stmt)
             case ir.Alloc():
-                self.require(stmt.array not in self.arrays or self.arrays[stmt.array] == stmt.type, stmt, "one name, one array")
+                self.require(
+                    stmt.array not in self.arrays or self.arrays[stmt.array] == stmt.type, stmt, "one name, one array"
+                )
                 self.arrays[stmt.array] = stmt.type
             case ir.If() | ir.Assert():
                 self.same(stmt.cond, BOOL, stmt)
@@ -104,7 +106,9 @@ class _Checker:
 
     def index(self, expr: ir.Expr, node: object) -> None:
         type = expr.type
-        self.require(isinstance(type, Scalar) and type.is_integer and type.size >= 4, node, "an index has 32 or 64 bits")
+        self.require(
+            isinstance(type, Scalar) and type.is_integer and type.size >= 4, node, "an index has 32 or 64 bits"
+        )
 
     # -------------------------------------------------------------- effects and expressions
     def effect(self, effect: ir.Effect) -> None:
@@ -139,7 +143,11 @@ class _Checker:
             if isinstance(arg, ir.ArrayRef):
                 actual = self.array(arg.name, call)
                 assert isinstance(param.type, Array)
-                same = (actual.element, actual.space, actual.length) == (param.type.element, param.type.space, param.type.length)
+                same = (actual.element, actual.space, actual.length) == (
+                    param.type.element,
+                    param.type.space,
+                    param.type.length,
+                )
                 self.require(same, call, f"{param.name} is {param.type}, not {actual}")
             else:
                 self.same(arg, param.type, call)
@@ -150,12 +158,16 @@ class _Checker:
             self.expr(child)
         match expr:
             case ir.Reg():
-                self.require(self.registers.get(expr.name) == expr.type, expr, "a register is read with its type, after a Let")
+                self.require(
+                    self.registers.get(expr.name) == expr.type, expr, "a register is read with its type, after a Let"
+                )
             case ir.Special():
                 self.require(expr.name in ir.SPECIALS, expr, "a known index")
             case ir.Item():
                 array = self.array(expr.array, expr)
-                self.require(array.space == "register" and array.element == expr.type, expr, "an Item of a register array")
+                self.require(
+                    array.space == "register" and array.element == expr.type, expr, "an Item of a register array"
+                )
             case ir.Extent():
                 self.array(expr.array, expr)
             case ir.Op():
@@ -163,7 +175,11 @@ class _Checker:
             case ir.Pack(type=type):
                 self.require(isinstance(type, Vector) and len(expr.args) == type.lanes, expr, "a Pack fills its vector")
             case ir.Part():
-                self.require(isinstance(expr.value.type, Vector) and expr.value.type.element == expr.type, expr, "a Part of a vector")
+                self.require(
+                    isinstance(expr.value.type, Vector) and expr.value.type.element == expr.type,
+                    expr,
+                    "a Part of a vector",
+                )
 
     def operation(self, expr: ir.Op) -> None:
         self.require(expr.name in TABLE, expr, "no such operation")

@@ -40,9 +40,11 @@ def occupancy(device: Device, threads_per_block: int, registers_per_thread: int,
     limits = {
         "warps": device.warps_per_sm // warps if threads_per_block <= device.threads_per_block else 0,
         "blocks": device.blocks_per_sm,
-        "registers": _blocks_by_registers(device, warps, registers_per_thread),
-        "shared memory": _blocks_by_shared(device, shared_bytes),
     }
+    if registers_per_thread:
+        limits["registers"] = _blocks_by_registers(device, warps, registers_per_thread)
+    if shared_bytes + device.shared_reserved:
+        limits["shared memory"] = _blocks_by_shared(device, shared_bytes)
     blocks = min(limits.values())
     limiter = ", ".join(name for name, limit in limits.items() if limit == blocks)
     active = blocks * warps
@@ -51,8 +53,6 @@ def occupancy(device: Device, threads_per_block: int, registers_per_thread: int,
 
 def _blocks_by_registers(device: Device, warps: int, registers: int) -> int:
     """Each warp's registers lie in one partition of the SM's; a block's are checked as if it filled all partitions."""
-    if registers == 0:
-        return device.blocks_per_sm
     unit = device.register_unit * (2 if registers in device.register_unit_doubled else 1)
     per_warp = _round_up(registers * WARP, unit)
     per_block = per_warp * _round_up(warps, device.warp_unit)
@@ -63,7 +63,8 @@ def _blocks_by_registers(device: Device, warps: int, registers: int) -> int:
 
 
 def _blocks_by_shared(device: Device, size: int) -> int:
+    """A block gets what it asks for, as far as it may opt in, and what the system takes, in whole units."""
     if size > device.shared_per_block_optin:
         return 0
     allocated = _round_up(size + device.shared_reserved, device.shared_unit)
-    return device.shared_per_sm // allocated if allocated else device.blocks_per_sm
+    return device.shared_per_sm // allocated

@@ -10,14 +10,21 @@ from ..span import Span
 def divergent(span: Span, where: str, arrived: int, waiting: int, missing: str) -> Diagnostic:
     """A block barrier reached by some of the threads that have not returned."""
     message = f"barrier divergence: {arrived} of {arrived + waiting} threads of the block reach this barrier"
-    notes = (where, f"missing: {missing}", "every thread that has not returned must reach it: move it out of the branch")
+    notes = (
+        where,
+        f"missing: {missing}",
+        "every thread that has not returned must reach it: move it out of the branch",
+    )
     return Diagnostic("barrier", message, span, notes)
 
 
 def inactive_lanes(span: Span, what: str, where: str, mask: int, missing: int) -> Diagnostic:
     """A warp operation whose mask names lanes that run but are not here."""
     message = f"{what} names lanes that are not active here: {lanes(missing)}"
-    notes = (where, f"mask 0x{mask:08x}; name only lanes that reach this line: mask=st.active_mask(), or move it out of the branch")
+    notes = (
+        where,
+        f"mask 0x{mask:08x}; name only lanes that reach this line: mask=st.active_mask(), or move it out of the branch",
+    )
     return Diagnostic("convergence", message, span, notes)
 
 

@@ -14,7 +14,17 @@ def user_name(name: str) -> str:
     return name.partition("@")[0]
 
 
-def outside(kind: str, span: Span, array: str, type: Array, length: int, index: int, where: str, values: dict[str, object], allocated: Span) -> Diagnostic:
+def outside(
+    kind: str,
+    span: Span,
+    array: str,
+    type: Array,
+    length: int,
+    index: int,
+    where: str,
+    values: dict[str, object],
+    allocated: Span,
+) -> Diagnostic:
     """The diagnostic of one access. `kind` is "shared load" and so on; `values` are the registers of the index."""
     name = user_name(array)
     elements = f"{length} element{'' if length == 1 else 's'}"

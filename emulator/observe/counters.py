@@ -92,5 +92,9 @@ class Counters:
         wavefronts = sum(t[f"{kind}_wavefronts"] for kind in SHARED)
         ratio("shared_efficiency", wavefronts - sum(t[f"{kind}_conflicts"] for kind in SHARED), wavefronts)
         floats = sum(t[f"warp_instructions.{c}"] for c in ("fp32", "fp64", "fdiv")) * self.warp
-        ratio("arithmetic_intensity", floats * found.get("warp_execution_efficiency", 0.0), sum(t[f"{kind}_sectors"] for kind in GLOBAL) * self.sector)
+        ratio(
+            "arithmetic_intensity",
+            floats * found.get("warp_execution_efficiency", 0.0),
+            sum(t[f"{kind}_sectors"] for kind in GLOBAL) * self.sector,
+        )
         return found

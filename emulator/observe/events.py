@@ -67,5 +67,3 @@ def by_site(kind: str, size: int, costs: dict[str, int], row: Counts) -> Iterato
         yield f"{kind}_conflicts", int(row[CONFLICTS])
     elif kind in PLAIN:
         yield f"{kind}s", warps
-
-

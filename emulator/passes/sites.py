@@ -67,7 +67,12 @@ def _site(stmt: ir.Stmt, arrays: dict[str, Array]) -> Site:
             kind, size = f"{array.space}_load", array.element.size
         case ir.Let(value=ir.Atomic() | ir.CompareSwap() as atomic):
             array = arrays[atomic.array]
-            silent = stmt.target is None and array.space == "global" and isinstance(atomic, ir.Atomic) and atomic.op != "exchange"
+            silent = (
+                stmt.target is None
+                and array.space == "global"
+                and isinstance(atomic, ir.Atomic)
+                and atomic.op != "exchange"
+            )
             kind, size = f"{array.space}_{'reduction' if silent else 'atomic'}", array.element.size
         case ir.Let(value=ir.Shuffle() | ir.Vote() | ir.Barrier() as effect):
             kind = type(effect).__name__.lower()
@@ -96,4 +101,3 @@ _CLASSES = {
     "load": "memory", "store": "memory", "atomic": "atomic", "reduction": "atomic", "shuffle": "shuffle", "vote": "vote",
     "barrier": "barrier", "syncwarp": "barrier", "fence": "memory", "branch": "control", "control": "control",
 }  # fmt: skip
-

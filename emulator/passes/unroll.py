@@ -22,7 +22,9 @@ def unroll(program: ir.Program) -> ir.Program:
     Raises CompileError where an index into a register array or a vector is out of range.
     """
     kernel = program.kernel
-    arrays = {s.array: s.type for s in statements(kernel.body) if isinstance(s, ir.Alloc) and s.type.space == "register"}
+    arrays = {
+        s.array: s.type for s in statements(kernel.body) if isinstance(s, ir.Alloc) and s.type.space == "register"
+    }
     unroller = _Unroller(arrays)
     body = unroller.body(kernel.body, {})
     if unroller.diagnostics:
@@ -51,7 +53,9 @@ class _Unroller:
                 cond = self.fold(stmt.cond, known)
                 if isinstance(cond, ir.Const):
                     return self.body(stmt.then if cond.value else stmt.orelse, known)
-                return (replace(stmt, cond=cond, then=self.body(stmt.then, known), orelse=self.body(stmt.orelse, known)),)
+                return (
+                    replace(stmt, cond=cond, then=self.body(stmt.then, known), orelse=self.body(stmt.orelse, known)),
+                )
             case ir.While():
                 setup, cond = self.body(stmt.setup, known), self.fold(stmt.cond, known)
                 return (replace(stmt, setup=setup, cond=cond, body=self.body(stmt.body, known)),)

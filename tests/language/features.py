@@ -44,7 +44,9 @@ class Feature:
 FEATURES: list[Feature] = []
 
 
-def feature(expected: Any, *, grid: Any = 1, block: Any = 32, shared: int = 0, **args: Any) -> Callable[[Kernel], Kernel]:
+def feature(
+    expected: Any, *, grid: Any = 1, block: Any = 32, shared: int = 0, **args: Any
+) -> Callable[[Kernel], Kernel]:
     def add(kernel: Kernel) -> Kernel:
         FEATURES.append(Feature(kernel, args, expected, grid, block, shared))
         return kernel
@@ -128,7 +130,15 @@ _THIRDS = (np.arange(32, dtype=np.float32) / np.float32(3)).astype(np.float32)
 
 
 @feature(
-    np.stack([_THIRDS, np.sqrt(_THIRDS), np.abs(np.float32(1) - _THIRDS), np.minimum(_THIRDS, np.float32(0.1)).astype(np.float32)], 1).ravel(),
+    np.stack(
+        [
+            _THIRDS,
+            np.sqrt(_THIRDS),
+            np.abs(np.float32(1) - _THIRDS),
+            np.minimum(_THIRDS, np.float32(0.1)).astype(np.float32),
+        ],
+        1,
+    ).ravel(),
     out=out(128, "f32"),
 )
 @st.kernel
@@ -378,7 +388,11 @@ def constant_argument(out: Global[f32]) -> None:
 
 
 # ------------------------------------------------------------------ vectors
-@feature([v for x in range(32) for v in (4 * x + 3, 4 * x + 2, 4 * x + 1, 4 * x)], given=np.arange(128, dtype=np.int32).reshape(32, 4), out=out(32, "int4"))
+@feature(
+    [v for x in range(32) for v in (4 * x + 3, 4 * x + 2, 4 * x + 1, 4 * x)],
+    given=np.arange(128, dtype=np.int32).reshape(32, 4),
+    out=out(32, "int4"),
+)
 @st.kernel
 def vector_reverse(given: Global[int4], out: Global[int4]) -> None:
     v = given[st.lane]
@@ -420,7 +434,9 @@ def vectors_in_shared(out: Global[short2]) -> None:
 
 
 # ------------------------------------------------------------------ shared memory and barriers
-@feature([sum(range(64 * b, 64 * b + 64)) for b in range(4)], grid=4, block=64, x=np.arange(256, dtype=np.int32), out=out(4))
+@feature(
+    [sum(range(64 * b, 64 * b + 64)) for b in range(4)], grid=4, block=64, x=np.arange(256, dtype=np.int32), out=out(4)
+)
 @st.kernel
 def block_reduction(x: Global[i32], out: Global[i32]) -> None:
     partial = st.shared(i32, 64)
@@ -437,7 +453,9 @@ def block_reduction(x: Global[i32], out: Global[i32]) -> None:
         out[st.block.x] = partial[0]
 
 
-@feature([x * 32 + y for y in range(32) for x in range(32)], block=(32, 8), x=np.arange(1024, dtype=np.int32), out=out(1024))
+@feature(
+    [x * 32 + y for y in range(32) for x in range(32)], block=(32, 8), x=np.arange(1024, dtype=np.int32), out=out(1024)
+)
 @st.kernel
 def shared_transpose(x: Global[i32], out: Global[i32]) -> None:
     tile = st.shared(i32, 32, 33)
@@ -504,7 +522,11 @@ def barrier_after_returns(out: Global[i32]) -> None:
 
 # ------------------------------------------------------------------ warp
 @feature(
-    [v for x in range(32) for v in (x - 1 if x else 0, x - 1 if x % 8 else x, x + 2 if x % 16 < 14 else x, x ^ 5, x // 4 * 4 + 3)],
+    [
+        v
+        for x in range(32)
+        for v in (x - 1 if x else 0, x - 1 if x % 8 else x, x + 2 if x % 16 < 14 else x, x ^ 5, x // 4 * 4 + 3)
+    ],
     out=out(160),
 )
 @st.kernel
@@ -529,7 +551,17 @@ def shuffle_reduction(out: Global[f64]) -> None:
 
 
 @feature(
-    [v for x in range(32) for v in (sum(1 << i for i in range(32) if i % 3 == 0), 1, 0, 0xFFFFFFFF, sum(1 << i for i in range(32) if i % 5 == x % 5))],
+    [
+        v
+        for x in range(32)
+        for v in (
+            sum(1 << i for i in range(32) if i % 3 == 0),
+            1,
+            0,
+            0xFFFFFFFF,
+            sum(1 << i for i in range(32) if i % 5 == x % 5),
+        )
+    ],
     out=out(160, "u32"),
 )
 @st.kernel

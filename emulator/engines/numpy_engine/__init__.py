@@ -164,7 +164,16 @@ class _Compiler:
                 orelse = self.body(stmt.orelse) if stmt.orelse else None
                 return Branch(stmt.site, scalar(stmt.cond), self.body(stmt.then), orelse, self.counts)
             case ir.While():
-                return Loop(stmt.site, None, self.body(stmt.setup), scalar(stmt.cond), self.body(stmt.body), None, self.counts, stmt)
+                return Loop(
+                    stmt.site,
+                    None,
+                    self.body(stmt.setup),
+                    scalar(stmt.cond),
+                    self.body(stmt.body),
+                    None,
+                    self.counts,
+                    stmt,
+                )
             case ir.For():
                 return self.counted_loop(stmt)
             case ir.Frame():
@@ -308,7 +317,9 @@ def _check(stmt: ir.Assert) -> Callable[[Team], None]:
     def run(team: Team) -> None:
         failed = team.full(team.active) & ~team.full(holds(team))
         if failed.any():
-            team.fault("assertion", stmt.site, failed, lambda row, lane, place: barriers.failed(stmt.span, place, stmt.message))
+            team.fault(
+                "assertion", stmt.site, failed, lambda row, lane, place: barriers.failed(stmt.span, place, stmt.message)
+            )
 
     return run
 
@@ -316,6 +327,9 @@ def _check(stmt: ir.Assert) -> Callable[[Team], None]:
 def _written(kernel: ir.Function) -> list[str]:
     """Global arrays the kernel changes, in parameter order."""
     changed = {s.array for s in statements(kernel.body) if isinstance(s, ir.Store)}
-    changed |= {s.value.array for s in statements(kernel.body) if isinstance(s, ir.Let) and isinstance(s.value, ir.Atomic | ir.CompareSwap)}
+    changed |= {
+        s.value.array
+        for s in statements(kernel.body)
+        if isinstance(s, ir.Let) and isinstance(s.value, ir.Atomic | ir.CompareSwap)
+    }
     return [p.name for p in kernel.params if p.name in changed]
-

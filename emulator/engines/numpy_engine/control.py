@@ -115,7 +115,12 @@ class Branch:
 
     def run(self, teams: Sequence[Team]) -> None:
         before = [(team.active, team.left) for team in teams]
-        parts = [split(team, self.site, self.condition(team), self.counts) if team.active is not NONE else (NONE, NONE, False) for team in teams]
+        parts = [
+            split(team, self.site, self.condition(team), self.counts)
+            if team.active is not NONE
+            else (NONE, NONE, False)
+            for team in teams
+        ]
         self._arm(self.then, teams, [taken for taken, _, _ in parts])
         if self.orelse is not None:
             self._arm(self.orelse, teams, [rest for _, rest, _ in parts])
@@ -194,7 +199,12 @@ class Loop:
             if team.active is NONE:
                 continue
             limit = team.request.step_limit
-            team.fault("step limit", self.site, team.full(team.active), lambda row, lane, place: barriers.endless(self.node.span, place, limit))
+            team.fault(
+                "step limit",
+                self.site,
+                team.full(team.active),
+                lambda row, lane, place: barriers.endless(self.node.span, place, limit),
+            )
             team.killed = team.killed | team.active
             team.alive = team.alive & ~team.active
             team.leave(frame=True)
@@ -248,7 +258,9 @@ class BlockBarrier:
         for block in np.flatnonzero(waiting):
             self._divergence(teams, int(block), active[block], alive[block])
         if self.node.mode != "sync":
-            holds = np.concatenate([np.broadcast_to(self.predicate(t) if t.active is not NONE else NONE, t.shape) for t in teams], axis=1)
+            holds = np.concatenate(
+                [np.broadcast_to(self.predicate(t) if t.active is not NONE else NONE, t.shape) for t in teams], axis=1
+            )
             count = (holds & active).sum(axis=(1, 2)).reshape(-1, 1, 1)
             total = arrived.reshape(-1, 1, 1)
             results = {"count": count.astype(np.int32), "and": count == total, "or": count > 0}

@@ -31,7 +31,14 @@ _GLOBAL: dict[str, Any] = {
 class Access:
     """One access of one site: finds the element each lane means, checks and counts it."""
 
-    def __init__(self, node: ir.Load | ir.Store | ir.Atomic | ir.CompareSwap, kind: str, site: int, array: Array, counts: Counts | None) -> None:
+    def __init__(
+        self,
+        node: ir.Load | ir.Store | ir.Atomic | ir.CompareSwap,
+        kind: str,
+        site: int,
+        array: Array,
+        counts: Counts | None,
+    ) -> None:
         self.node, self.kind, self.site, self.array = node, kind, site, array
         self.row = None if counts is None else counts[site]
         self.index = scalar(node.index)
@@ -43,10 +50,18 @@ class Access:
     def lanes(self, team: Team) -> tuple[Values, Mask]:
         """(element index [warps, 32], 0 where out; lanes inside the array)."""
         index, active = team.full(self.index(team)), team.full(team.active)
-        safe, inside = np.empty(index.shape, index.dtype if index.dtype.itemsize == 8 else np.int32), np.empty(index.shape, np.bool_)
+        safe, inside = (
+            np.empty(index.shape, index.dtype if index.dtype.itemsize == 8 else np.int32),
+            np.empty(index.shape, np.bool_),
+        )
         length = team.memory.lengths[self.name]
         if lanes.guard(index, active, length, safe, inside):
-            team.fault("bounds", self.site, active & ~inside, lambda row, lane, place: self._outside(team, index, length, row, lane, place))
+            team.fault(
+                "bounds",
+                self.site,
+                active & ~inside,
+                lambda row, lane, place: self._outside(team, index, length, row, lane, place),
+            )
         if self.row is not None:
             self.count(team, safe, inside)
         return safe, inside
@@ -63,7 +78,9 @@ class Access:
             row[events.SECTORS] += out[1]
             row[events.LINES] += out[2]
         elif self.space == "shared":
-            kind = {"shared_load": banks.load_kind(device), "shared_store": banks.STORE, "shared_atomic": banks.ATOMIC}[self.kind]
+            kind = {"shared_load": banks.load_kind(device), "shared_store": banks.STORE, "shared_atomic": banks.ATOMIC}[
+                self.kind
+            ]
             banks.count(kind, index, active, self.size, device.banks, device.bank_width, out)
             row[events.REQUESTS] += out[0]
             row[events.WAVEFRONTS] += out[1]

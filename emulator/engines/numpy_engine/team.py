@@ -39,7 +39,14 @@ class Memory:
 class Team:
     """Warps in lockstep: those of a whole batch of blocks, or a single one of them."""
 
-    def __init__(self, request: Request, blocks: npt.NDArray[np.int64], warps: npt.NDArray[np.int64], memory: Memory, faults: Faults) -> None:
+    def __init__(
+        self,
+        request: Request,
+        blocks: npt.NDArray[np.int64],
+        warps: npt.NDArray[np.int64],
+        memory: Memory,
+        faults: Faults,
+    ) -> None:
         self.request, self.memory, self.faults = request, memory, faults
         self.blocks, self.warps = blocks, warps
         self.shape = (len(blocks), len(warps), 32)
@@ -69,7 +76,11 @@ class Team:
         cached = self._populations
         if cached is None or cached[0] is not self.active:
             if self.active.size == 1:
-                count = (self.shape[0] * self.shape[1], self.shape[0] * self.shape[1] * 32) if self.active.flat[0] else (0, 0)
+                count = (
+                    (self.shape[0] * self.shape[1], self.shape[0] * self.shape[1] * 32)
+                    if self.active.flat[0]
+                    else (0, 0)
+                )
             else:
                 count = lanes.population(self.full(self.active))
             cached = self._populations = (self.active, count)

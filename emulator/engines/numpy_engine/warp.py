@@ -35,10 +35,22 @@ def participants(node: ir.Shuffle | ir.Vote | ir.WarpBarrier, what: str, site: i
         missing = masks & ~here & mask_bits(team.full(team.alive))
         bad = active & (missing != 0)
         if bad.any():
-            team.fault("convergence", site, bad, lambda row, lane, place: barriers.inactive_lanes(node.span, what, place, int(masks[row, lane]), int(missing[row, lane])))
+            team.fault(
+                "convergence",
+                site,
+                bad,
+                lambda row, lane, place: barriers.inactive_lanes(
+                    node.span, what, place, int(masks[row, lane]), int(missing[row, lane])
+                ),
+            )
         outside = active & ((masks & BITS) == 0)
         if outside.any():
-            team.fault("mask", site, outside, lambda row, lane, place: barriers.not_in_mask(node.span, what, place, int(masks[row, lane])))
+            team.fault(
+                "mask",
+                site,
+                outside,
+                lambda row, lane, place: barriers.not_in_mask(node.span, what, place, int(masks[row, lane])),
+            )
         return active
 
     return run
@@ -76,7 +88,12 @@ def shuffle(node: ir.Shuffle, site: int) -> Callable[[Team], Values]:
         there = np.take_along_axis(active, sources.astype(np.int64), axis=-1)
         bad = active & ~there
         if bad.any():
-            team.fault("shuffle", site, bad, lambda row, at, place: barriers.reads_inactive(node.span, place, int(sources[row, at])))
+            team.fault(
+                "shuffle",
+                site,
+                bad,
+                lambda row, at, place: barriers.reads_inactive(node.span, place, int(sources[row, at])),
+            )
             return np.where(bad.reshape(team.shape), values, moved)
         return moved
 

@@ -1,0 +1,160 @@
+"""Counters of textbook kernels, worked out by hand. H200: 32-byte sectors, 32 banks of 4 bytes."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from simtbed.emulator import Counters, Out, devices, launch
+from simtbed.emulator.lang import Kernel
+
+from tests.counters import textbook as t
+
+N = 64
+WARPS_A_PASS = N * N // 32  # every element of the matrix is moved once, a warp moves 32
+
+
+def transposed(kernel: Kernel, **consts: int) -> Counters:
+    x = np.random.default_rng(1).random(N * N).astype(np.float32)
+    result = launch(
+        kernel, grid=(N // 32, N // 32), block=(32, 8), args={"x": x, "out": Out(N * N, "f32"), "N": N, **consts}
+    )
+    assert (result.out.reshape(N, N) == x.reshape(N, N).T).all()
+    assert result.counters is not None
+    return result.counters
+
+
+def test_naive_transpose_scatters_its_stores() -> None:
+    c = transposed(t.transpose_naive)
+    assert c.total("global_load_requests") == WARPS_A_PASS
+    assert c.total("global_load_sectors") == 4 * WARPS_A_PASS  # 32 neighbouring floats are four sectors
+    assert c.total("global_store_sectors") == 32 * WARPS_A_PASS  # 32 rows apart: each lane its own
+    assert c.derived()["global_store_efficiency"] == 4 / 32
+
+
+def test_shared_transpose_conflicts_on_the_way_out() -> None:
+    c = transposed(t.transpose_shared, PAD=0)
+    assert c.total("global_store_sectors") == 4 * WARPS_A_PASS
+    assert c.total("shared_store_wavefronts") == WARPS_A_PASS
+    assert c.total("shared_load_wavefronts") == 32 * WARPS_A_PASS  # a column of 32-wide rows is one bank
+    assert c.total("shared_load_conflicts") == 31 * WARPS_A_PASS
+
+
+def test_padding_removes_the_conflicts() -> None:
+    c = transposed(t.transpose_shared, PAD=1)
+    assert c.total("shared_load_wavefronts") == WARPS_A_PASS
+    assert c.total("shared_load_conflicts") == 0
+    assert c.derived()["shared_efficiency"] == 1.0
+
+
+def test_conflicts_follow_the_device() -> None:
+    """Half the banks: what was free costs two passes."""
+    x = np.zeros(32, np.float32)
+    args: dict[str, Any] = {"x": x, "out": Out(1, "f32"), "BLOCK": 32}
+    half = launch(t.reduce_sequential, grid=1, block=32, args=args, device=replace(devices.H200, banks=16)).counters
+    whole = launch(t.reduce_sequential, grid=1, block=32, args=args).counters
+    assert whole is not None and half is not None
+    assert half.at("partial[t] = x[").total("shared_store_wavefronts") == 2
+    assert whole.at("partial[t] = x[").total("shared_store_wavefronts") == 1
+
+
+BLOCK = 128
+STEPS = 7
+WARPS = BLOCK // 32
+
+
+def reduced(kernel: Kernel) -> Counters:
+    x = np.arange(2 * BLOCK, dtype=np.float32)
+    result = launch(kernel, grid=2, block=BLOCK, args={"x": x, "out": Out(2, "f32"), "BLOCK": BLOCK})
+    assert result.out.tolist() == [x[:BLOCK].sum(), x[BLOCK:].sum()]
+    assert result.counters is not None
+    return result.counters
+
+
+def test_interleaved_reduction_diverges() -> None:
+    c = reduced(t.reduce_interleaved)
+    test = c.at("if t % (2 * width) == 0")
+    assert test.total("branches") == 2 * STEPS * WARPS
+    # Widths 1 to 16 split every warp. At 32 two warps have one working lane, at 64 one has.
+    assert test.total("divergent_branches") == 2 * (5 * WARPS + 2 + 1)
+    assert c.total("shared_load_conflicts") == 0
+
+
+def test_strided_reduction_conflicts() -> None:
+    c = reduced(t.reduce_strided)
+    loads = c.at("partial[at] += partial[at + width]")
+    # Width w: 128 / 2w working threads, a stride of 2w words: min(2w, lanes of the warp) lanes meet in a bank.
+    passes = 0
+    for width in (1, 2, 4, 8, 16, 32, 64):
+        working = BLOCK // (2 * width)
+        for warp in range(WARPS):
+            lanes = min(max(working - 32 * warp, 0), 32)
+            if lanes:
+                banks = {2 * width * lane % 32 for lane in range(lanes)}
+                passes += max(sum(2 * width * lane % 32 == b for lane in range(lanes)) for b in banks)
+    assert loads.total("shared_load_wavefronts") == 2 * 2 * passes  # two blocks, two loads
+    assert loads.total("shared_store_wavefronts") == 2 * passes
+    assert c.total("shared_load_conflicts") > 0
+
+
+def test_sequential_reduction_does_neither() -> None:
+    c = reduced(t.reduce_sequential)
+    assert c.total("shared_load_conflicts") == 0
+    # Widths 64 and 32 keep or drop whole warps; 16, 8, 4, 2, 1 split the first one.
+    assert c.at("if t < width").total("divergent_branches") == 2 * 5
+    assert c.at("st.sync()").total("barriers") == 2 * WARPS * (1 + STEPS)
+    assert c.total("branches") == 2 * WARPS * ((STEPS + 1) + STEPS + 1)  # while tests, ifs, the last if
+
+
+@pytest.mark.parametrize(("group", "sectors"), [(1, 4), (2, 2), (4, 1), (8, 1), (32, 1)])
+def test_broadcast_loads_share_sectors(group: int, sectors: int) -> None:
+    n = 256
+    result = launch(
+        t.grouped_copy,
+        grid=2,
+        block=128,
+        args={"x": np.arange(n, dtype=np.float32), "out": Out(n, "f32"), "GROUP": group},
+    )
+    assert result.counters is not None
+    assert result.counters.total("global_load_sectors") == sectors * n // 32
+    assert result.counters.total("global_load_bytes") == 4 * n
+
+
+def test_random_gather_touches_what_it_says() -> None:
+    rng = np.random.default_rng(7)
+    index = rng.integers(0, 5000, 512).astype(np.int32)
+    x = rng.random(5000).astype(np.float32)
+    result = launch(t.gather, grid=4, block=128, args={"x": x, "index": index, "out": Out(512, "f32")})
+    assert (result.out == x[index]).all()
+    warps = index.reshape(-1, 32)
+    assert result.counters is not None
+    at = result.counters.at("x[index[i]]")
+    expected = sum(len({i * 4 // 32 for i in w}) for w in warps.tolist())
+    lines = sum(len({i * 4 // 128 for i in w}) for w in warps.tolist())
+    assert at.total("global_load_sectors") == expected + 4 * len(warps)
+    assert at.total("global_load_lines") == lines + len(warps)
+
+
+def test_counters_add_up() -> None:
+    c = reduced(t.reduce_sequential)
+    both = c + c
+    assert both.totals() == {name: 2 * n for name, n in c.totals().items()}
+    by_line = c.by_line()
+    assert sum(row.get("warp_instructions", 0) for row in by_line.values()) == c.total("warp_instructions")
+
+
+def test_instructions_are_weighed_by_class() -> None:
+    totals = reduced(t.reduce_sequential).totals()
+    assert totals["warp_instructions"] == sum(n for name, n in totals.items() if name.startswith("warp_instructions."))
+    # One f32 addition a working warp and step: widths 64 (2 warps), 32, 16, 8, 4, 2, 1.
+    assert totals["warp_instructions.fp32"] == 2 * (2 + 1 + 5)
+
+
+def test_counting_can_be_left_out() -> None:
+    x = np.arange(32, dtype=np.float32)
+    result = launch(
+        t.reduce_sequential, grid=1, block=32, args={"x": x, "out": Out(1, "f32"), "BLOCK": 32}, counters=False
+    )
+    assert result.counters is None and result.out[0] == x.sum()

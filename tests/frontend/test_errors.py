@@ -1,0 +1,139 @@
+"""Everything wrong with a kernel is told at once: file, line, caret, advice."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+from simtbed.emulator import CompileError, LaunchError, Out, launch
+from simtbed.emulator import lang as st
+from simtbed.emulator.frontend import specialise
+from simtbed.emulator.lang import Const, Global, HostCallError, Kernel, Real, f32, float4, i32, u8
+from simtbed.emulator.passes import prepare
+
+from tests.frontend import refused
+
+KERNELS = [k for k in vars(refused).values() if isinstance(k, Kernel)]
+
+
+@pytest.mark.parametrize("kernel", KERNELS, ids=lambda k: k.__name__)
+def test_refused_with_advice(kernel: Kernel, golden: Callable[[str, str], None]) -> None:
+    with pytest.raises(CompileError) as caught:
+        prepare(specialise(kernel, {}).program)
+    golden(f"refused_{kernel.__name__}.txt", f"{caught.value}\n")
+
+
+def test_every_error_names_its_place() -> None:
+    with pytest.raises(CompileError) as caught:
+        specialise(refused.types_do_not_mix, {})
+    lines = [d.span.line for d in caught.value.diagnostics]
+    assert len(lines) == 10 and lines == sorted(lines) and len(set(lines)) == 10
+
+
+@st.kernel
+def scaled(x: Global[f32], out: Global[f32], n: i32, K: Const) -> None:
+    if st.lane < n:
+        out[st.lane] = x[st.lane] * K
+
+
+GOOD = {"x": np.ones(32, np.float32), "out": Out(32, "f32"), "n": 32, "K": 2}
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"x": np.ones(32)}, r"x is Global\[f32\], the array given is float64; convert it: .astype\(np.float32\)"),
+        (
+            {"x": np.ones((4, 8), np.float32)},
+            r"x is one-dimensional in a kernel, its array has the shape \(4, 8\); pass .ravel\(\)",
+        ),
+        ({"out": Out(32, "i32")}, r"out is Global\[f32\], not i32"),
+        ({"out": Out(32, "float")}, r"'?float'? is not a type"),
+        ({"n": 2**31}, r"n is i32, 2147483648 does not fit"),
+        ({"n": 1.5}, r"n is i32, 1.5 does not fit"),
+        ({"n": np.ones(3)}, r"n is i32, a number is expected"),
+        ({"m": 3}, r"scaled has no parameter m; it has x, out, n, K"),
+    ],
+)
+def test_arguments_are_checked(change: dict[str, object], message: str) -> None:
+    with pytest.raises(LaunchError, match=message):
+        launch(scaled, grid=1, block=32, args=GOOD | change)
+
+
+@pytest.mark.parametrize(
+    ("launching", "message"),
+    [
+        ({"block": 2048}, "a block of 2048 threads, but H200 allows 1024"),
+        ({"block": 0}, "block is one to three positive integers, not 0"),
+        ({"grid": (1, 2, 3, 4)}, "grid is one to three positive integers"),
+        ({"types": {"Real": "i32"}}, "Real is f32 or f64, not i32"),
+        ({"types": {"Index": "i32"}}, "types decides Real only, not Index"),
+        ({"shared": 1 << 20}, "scaled needs 1048576 bytes of shared memory a block"),
+        ({"engine": "opencl"}, "no engine is called opencl"),
+    ],
+)
+def test_launches_are_checked(launching: dict[str, object], message: str) -> None:
+    with pytest.raises(LaunchError, match=message):
+        launch(scaled, **({"grid": 1, "block": 32, "args": GOOD} | launching))  # type: ignore[arg-type]
+
+
+def test_missing_arguments_are_named() -> None:
+    with pytest.raises(LaunchError, match="scaled needs out, n"):
+        launch(scaled, grid=1, block=32, args={"x": GOOD["x"], "K": 1})
+
+
+@st.kernel
+def real_kernel(x: Global[Real], y: Global[Real], out: Global[Real]) -> None:
+    out[st.lane] = x[st.lane] + y[st.lane]
+
+
+def test_real_must_agree() -> None:
+    args = {"x": np.ones(32, np.float32), "y": np.ones(32), "out": Out(32, "f32")}
+    with pytest.raises(LaunchError, match="real_kernel: Real is f32, but y is f64"):
+        launch(real_kernel, grid=1, block=32, args=args)
+    args["y"] = np.ones(32, np.int32)
+    with pytest.raises(LaunchError, match=r"y is Global\[Real\], f32 or f64, not i32"):
+        launch(real_kernel, grid=1, block=32, args=args)
+
+
+def test_words_refuse_the_host() -> None:
+    for use in (
+        st.sync,
+        lambda: st.shuffle_up(1, 1),
+        lambda: st.thread.x,
+        lambda: f32(1),
+        lambda: float4(1, 2, 3, 4),
+        lambda: int(st.lane),
+    ):
+        with pytest.raises(HostCallError, match="is a word of the kernel language"):
+            use()
+    with pytest.raises(HostCallError, match="use launch"):
+        scaled(1)
+
+
+FACTOR = 3
+
+
+@st.kernel
+def uses_a_global(out: Global[i32]) -> None:
+    out[st.lane] = FACTOR
+
+
+def test_a_changed_global_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert launch(uses_a_global, grid=1, block=32, args={"out": Out(32, "i32")}).out[0] == 3
+    monkeypatch.setitem(globals(), "FACTOR", 4)
+    assert launch(uses_a_global, grid=1, block=32, args={"out": Out(32, "i32")}).out[0] == 4
+
+
+def test_arguments_are_not_modified() -> None:
+    given = np.zeros(32, np.int32)
+    result = launch(uses_a_global, grid=1, block=32, args={"out": given})
+    assert given.sum() == 0 and result.out.sum() == 96
+
+
+def test_a_kernel_without_a_file_says_so() -> None:
+    space: dict[str, object] = {"st": st, "Global": Global, "u8": u8}
+    exec("@st.kernel\ndef k(x: Global[u8]) -> None:\n    x[0] = 1\n", space)
+    with pytest.raises(CompileError, match="kernels are read from their source"):
+        launch(space["k"], grid=1, block=32, args={"x": Out(1, "u8")})  # type: ignore[arg-type]

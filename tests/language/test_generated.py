@@ -1,0 +1,67 @@
+"""Generated kernels: the numpy engine and the passes mean what the naive interpreter means."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+from hypothesis import given, note
+from simtbed.emulator.engines.engine import Request
+from simtbed.emulator.engines.numpy_engine import NumpyEngine
+from simtbed.emulator.frontend import specialise
+from simtbed.emulator.ir.nodes import Program
+from simtbed.emulator.ir.ops import BITS
+from simtbed.emulator.lang import Kernel
+from simtbed.emulator.machine.device import H200
+from simtbed.emulator.passes import prepare
+
+from tests import naive
+from tests.strategies import Generated, kernels
+
+
+@pytest.fixture(scope="session")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("generated")
+
+
+def _load(source: str, folder: Path) -> Kernel:
+    """The kernel of a module with this text."""
+    name = f"generated_{hashlib.sha256(source.encode()).hexdigest()[:16]}"
+    path = folder / f"{name}.py"
+    path.write_text(source, encoding="utf-8")
+    spec = importlib.util.spec_from_file_location(name, path)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    kernel = module.generated
+    assert isinstance(kernel, Kernel)
+    return kernel
+
+
+def _request(program: Program, launch: Generated) -> Request:
+    return Request(program, launch.grid, launch.block, launch.arguments(), 0, H200, counters=True, step_limit=1000)
+
+
+def _same(found: dict[str, npt.NDArray[Any]], expected: dict[str, npt.NDArray[Any]]) -> None:
+    for name, values in found.items():
+        differing = np.flatnonzero(~BITS.agree(values, expected[name]))
+        assert not len(differing), (
+            f"{name}[{differing[0]}]: {values[differing[0]]}, naively {expected[name][differing[0]]}"
+        )
+
+
+@given(kernels())
+def test_the_numpy_engine_agrees_with_one_thread_at_a_time(folder: Path, launch: Generated) -> None:
+    note(launch.source)
+    program = specialise(_load(launch.source, folder), {}).program
+    expected = naive.run(_request(program, launch))
+    outcome = NumpyEngine().run(_request(program, launch))
+    assert outcome.faults == []
+    assert {"out_i32", "out_f64", "out_bool"} <= set(outcome.buffers)
+    _same(outcome.buffers, expected)
+    _same(naive.run(_request(prepare(program).program, launch)), expected)  # inlined and unrolled

@@ -1,0 +1,173 @@
+"""The operations again, one number at a time in Python's exact arithmetic: what the table is held to."""
+
+from __future__ import annotations
+
+import math
+import struct
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Any
+
+import mpmath
+import numpy as np
+
+from simtbed.emulator.ir.types import BOOL, F32, SCALARS, Scalar
+
+
+def wrap(value: int, type: Scalar) -> int:
+    """The value modulo 2**bits, in the type's range."""
+    value &= (1 << type.bits) - 1
+    return value - (1 << type.bits) if type.kind == "int" and value >> (type.bits - 1) else value
+
+
+def rounded(value: Fraction, type: Scalar) -> float:
+    """The nearest float of a type, ties to even; overflow to infinity."""
+    if value == 0:
+        return 0.0
+    mantissa, lowest, highest = (24, -149, 127) if type is F32 else (53, -1074, 1023)
+    exponent = max(_floor_log2(abs(value)) - mantissa + 1, lowest)
+    scaled = value / Fraction(2) ** exponent
+    whole = round(scaled)  # Python rounds half to even
+    if whole == 0:
+        return -0.0 if value < 0 else 0.0
+    result = Fraction(whole) * Fraction(2) ** exponent
+    if abs(result) >= Fraction(2) ** (highest + 1):
+        return math.copysign(math.inf, float(whole))
+    return float(result)
+
+
+def _floor_log2(value: Fraction) -> int:
+    guess = value.numerator.bit_length() - value.denominator.bit_length()
+    return guess if Fraction(2) ** guess <= value else guess - 1
+
+
+def _float_op(exact: Callable[..., Fraction], plain: Callable[..., float]) -> Callable[..., Any]:
+    """Finite operands in fractions; infinities, NaN and signed zeros as IEEE says, through double."""
+
+    def one(type: Scalar, *args: float) -> float:
+        if len(args) == 3 and math.isfinite(args[0]) and math.isfinite(args[1]) and not math.isfinite(args[2]):
+            return args[2]  # an fma's product does not overflow on the way
+        if not all(math.isfinite(a) for a in args):
+            with np.errstate(all="ignore"):
+                return float(plain(*(np.float64(a) for a in args)))
+        try:
+            value = exact(*(Fraction(a) for a in args))
+        except ZeroDivisionError:
+            with np.errstate(all="ignore"):
+                return float(plain(*(np.float64(a) for a in args)))
+        if value == 0:
+            with np.errstate(all="ignore"):
+                sign = float(plain(*(np.float64(a) for a in args)))
+            return math.copysign(0.0, sign) if sign == 0 or all(a != 0 for a in args) else 0.0
+        return rounded(value, type)
+
+    return one
+
+
+_FLOATS: dict[str, Callable[..., Any]] = {
+    "add": _float_op(lambda a, b: a + b, lambda a, b: a + b),
+    "sub": _float_op(lambda a, b: a - b, lambda a, b: a - b),
+    "mul": _float_op(lambda a, b: a * b, lambda a, b: a * b),
+    "fdiv": _float_op(lambda a, b: a / b, lambda a, b: a / b),
+    "fma": _float_op(lambda a, b, c: a * b + c, lambda a, b, c: a * b + c),
+}
+
+
+def _precise(name: str) -> Callable[..., Any]:
+    functions = {
+        "exp": mpmath.exp,
+        "log": mpmath.log,
+        "log2": lambda x: mpmath.log(x, 2),
+        "sqrt": mpmath.sqrt,
+        "rsqrt": lambda x: 1 / mpmath.sqrt(x),
+    }
+
+    def one(type: Scalar, x: float) -> float:
+        if math.isnan(x) or (x < 0 and name != "exp"):
+            return math.nan
+        if x == 0 and name != "exp":
+            return {"log": -math.inf, "log2": -math.inf, "sqrt": x, "rsqrt": math.copysign(math.inf, x)}[name]
+        if math.isinf(x):
+            return {"exp": math.inf if x > 0 else 0.0, "rsqrt": 0.0}.get(name, math.inf)
+        if name == "exp" and abs(x) > 1e4:
+            return math.inf if x > 0 else 0.0
+        with mpmath.workdps(60):
+            value = functions[name](mpmath.mpf(x))
+            return rounded(
+                Fraction(int(mpmath.floor(mpmath.ldexp(value, 2000)))) / Fraction(2) ** 2000 if value else Fraction(0),
+                type,
+            )
+
+    return one
+
+
+_FLOATS |= {name: _precise(name) for name in ("exp", "log", "log2", "sqrt", "rsqrt")}
+
+_INTEGERS: dict[str, Callable[..., int]] = {
+    "add": lambda a, b: a + b, "sub": lambda a, b: a - b, "mul": lambda a, b: a * b, "neg": lambda a: -a,
+    "floordiv": lambda a, b: a // b, "mod": lambda a, b: a % b,
+    "div": lambda a, b: int(Fraction(a, b)), "rem": lambda a, b: a - b * int(Fraction(a, b)),
+    "and": lambda a, b: a & b, "or": lambda a, b: a | b, "xor": lambda a, b: a ^ b, "invert": lambda a: ~a,
+    "shl": lambda a, b: a << b, "shr": lambda a, b: a >> b, "min": min, "max": max, "abs": abs,
+}  # fmt: skip
+
+_ANY: dict[str, Callable[..., Any]] = {
+    "lt": lambda a, b: a < b, "le": lambda a, b: a <= b, "gt": lambda a, b: a > b, "ge": lambda a, b: a >= b,
+    "eq": lambda a, b: a == b, "ne": lambda a, b: a != b, "select": lambda c, a, b: a if c else b,
+}  # fmt: skip
+
+_BOOLS: dict[str, Callable[..., bool]] = {
+    "not": lambda a: not a, "both": lambda a, b: a and b, "either": lambda a, b: a or b,
+    "and": lambda a, b: a and b, "or": lambda a, b: a or b, "xor": lambda a, b: a != b,
+}  # fmt: skip
+
+
+def _extreme(name: str, a: float, b: float) -> float:
+    if math.isnan(a) or math.isnan(b):
+        return b if math.isnan(a) else a
+    return min(a, b) if name == "min" else max(a, b)
+
+
+def _cast(source: Scalar, target: Scalar, x: Any) -> Any:
+    if target is BOOL:
+        return bool(x != 0)
+    if target.is_float:
+        if isinstance(x, float):
+            return x if not math.isfinite(x) or x == 0 else rounded(Fraction(x), target)
+        return rounded(Fraction(int(x)), target)
+    if not isinstance(x, float):
+        return wrap(int(x), target)
+    low, high = (target if target.size >= 4 else SCALARS["i32" if target.kind == "int" else "u32"]).range
+    if math.isnan(x):
+        whole = 0 if source is F32 and target.size < 8 else 1 << (max(32, target.bits) - 1)
+    else:
+        whole = high if x == math.inf else low if x == -math.inf else min(max(int(x), low), high)
+    return wrap(whole, target)
+
+
+def _bits(x: Any, source: Scalar, target: Scalar) -> Any:
+    codes = {"i32": "i", "u32": "I", "i64": "q", "u64": "Q", "f32": "f", "f64": "d"}
+    return struct.unpack("<" + codes[target.name], struct.pack("<" + codes[source.name], x))[0]
+
+
+def evaluate(name: str, type: Scalar, *args: Any) -> Any:
+    """One result of an operation on Python numbers, inside its domain."""
+    if name.startswith("cast_"):
+        return _cast(type, SCALARS[name[5:]], args[0])
+    if name.startswith("as_"):
+        return _bits(args[0], type, SCALARS[name[3:]])
+    if name == "popcount":
+        return (args[0] & ((1 << type.bits) - 1)).bit_count()
+    if name == "clz":
+        return type.bits - (args[0] & ((1 << type.bits) - 1)).bit_length()
+    if name in _ANY:
+        return _ANY[name](*args)
+    if type is BOOL:
+        return _BOOLS[name](*args)
+    if type.is_float:
+        if name in ("min", "max"):
+            return _extreme(name, *args)
+        if name in ("neg", "abs"):
+            return -args[0] if name == "neg" else math.fabs(args[0])
+        return _FLOATS[name](type, *args)
+    return wrap(_INTEGERS[name](*args), type)

@@ -1,0 +1,54 @@
+"""The op table: each row's NumPy meaning against exact arithmetic, and the language's use of it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from simtbed.emulator.ir.ops import COSTS, Op, Policy, ulp
+from simtbed.emulator.ir.types import Scalar
+
+from tests.ops.edges import CASES, IDS, defined, operands
+from tests.ops.exact import evaluate
+
+
+@pytest.mark.parametrize(("row", "type"), CASES, ids=IDS)
+def test_meaning_is_exact(row: Op, type: Scalar) -> None:
+    arrays = operands(row, type)
+    with np.errstate(all="ignore"):
+        got = row.meaning(*arrays)
+    assert got.dtype == row.result_type(type).dtype
+    keep = np.flatnonzero(defined(row, arrays))
+    assert len(keep)
+    want: Any = [evaluate(row.name, type, *(a[i].item() for a in arrays)) for i in keep]
+    expected = np.array(want, got.dtype)
+    agree = row.policy.agree(got[keep], expected)
+    wrong = keep[~agree]
+    shown = [([a[i].item() for a in arrays], got[i].item(), expected[list(keep).index(i)].item()) for i in wrong[:3]]
+    assert not len(wrong), f"{len(wrong)} differ (operands, got, exact): {shown}"
+
+
+@pytest.mark.parametrize(("row", "type"), CASES, ids=IDS)
+def test_meaning_is_total(row: Op, type: Scalar) -> None:
+    """Outside the domain the emulator still answers, and always the same."""
+    arrays = operands(row, type)
+    with np.errstate(all="ignore"):
+        first, second = row.meaning(*arrays), row.meaning(*(a.copy() for a in arrays))
+    assert first.tobytes() == second.tobytes()
+
+
+@pytest.mark.parametrize(("row", "type"), CASES, ids=IDS)
+def test_rows_are_complete(row: Op, type: Scalar) -> None:
+    spelling = row.spelling(type)
+    assert all(f"{{{i}}}" in spelling for i in range(row.operands))
+    assert row.cost_class(type) in COSTS
+
+
+def test_policies_tell_apart() -> None:
+    one = np.array([1.0, 0.0, np.nan, 1.0], np.float32)
+    other = np.array([np.nextafter(np.float32(1), np.float32(2)), -0.0, np.nan, 1.0], np.float32)
+    assert Policy("bits").agree(one, other).tolist() == [False, False, True, True]
+    assert Policy("value").agree(one, other).tolist() == [False, True, True, True]
+    assert ulp(1).agree(one, other).tolist() == [True, True, True, True]
+    assert ulp(0).agree(one, other).tolist() == [False, True, True, True]
