@@ -226,7 +226,7 @@ class Writer:
         if not at.device:
             kinds += [self.store, self.scratch, self.atomic, self.active_votes]
         if at.depth > 0:
-            kinds += [self.branch, self.branch, self.count, self.repeat]
+            kinds += [self.branch, self.branch, self.count, self.count, self.repeat]
             kinds += [self.leave, self.leave] if at.leavable or at.returns else []
         if at.uniform:
             kinds += [self.votes, self.block_count]
@@ -282,7 +282,7 @@ class Writer:
         self.emit(at, f"for {turn} in range({bounds}):")
         known = self.names.setdefault("device i32" if at.device else "turns", [])
         known.insert(0, turn)
-        self.body(at.loop(uniform), 3)
+        self.turn(at.loop(uniform))
         known.remove(turn)
 
     def repeat(self, at: Context) -> None:
@@ -292,7 +292,14 @@ class Writer:
         self.emit(at, f"{left} = {'n' if uniform else self.expr('i32', 1, at.device)} & 3")
         test = f"{left} > 0" if uniform or self.number(0, 1) else f"{left} > 0 and {self.condition(1, at.device)}"
         self.emit(at, f"while {test}:", f"    {left} -= 1")
-        self.body(at.loop(uniform), 3)
+        self.turn(at.loop(uniform))
+
+    def turn(self, at: Context) -> None:
+        """A loop's body; threads that may leave it do so in the middle."""
+        self.body(at, 2)
+        if at.leavable:
+            self.leave(at)
+            self.statement(at)
 
     def leave(self, at: Context) -> None:
         """break, continue or return, under a condition."""

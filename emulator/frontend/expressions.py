@@ -196,17 +196,17 @@ class Expressions:
         name = node.id
         if name in self.poisoned:
             raise Poisoned
-        if name in self.types or name in self.once and name in self.names:
-            if name not in self.assigned and name not in self.fixed:
-                raise Refused(
-                    self.span(node),
-                    f"{name} may be unassigned here",
-                    "assign it on every path, for example before the loop or branch",
-                )
+        value = self.names.get(name)
+        variable = name in self.types or (name in self.once and isinstance(value, Literal | Tuple))
+        if variable and name not in self.assigned and name not in self.fixed:
+            raise Refused(
+                self.span(node),
+                f"{name} may be unassigned here",
+                "assign it on every path, for example before the loop or branch",
+            )
         if name in self.types:
             return ir.Reg(name, self.types[name], self.span(node))
-        if name in self.names:
-            value = self.names[name]
+        if value is not None:
             if isinstance(value, ir.Reg):  # a scalar parameter
                 return ir.Reg(value.name, value.type, self.span(node))
             return value

@@ -8,7 +8,7 @@ from typing import Any
 
 from .. import lang
 from ..ir import nodes as ir
-from ..ir.types import BOOL, I32, Scalar, Vector
+from ..ir.types import I32, Scalar, Vector
 from ..ir.types import Value as ValueType
 from ..ir.walk import expressions
 from ..span import Span

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 
 from ..ir import nodes as ir
@@ -88,9 +87,8 @@ def cast(value: Value, type: Scalar, span: Span) -> ir.Expr:
     """`type(value)`: a literal must be in range, anything else is converted as CUDA does."""
     if isinstance(value, Literal):
         number = value.value
-        if type.is_integer and isinstance(number, float) and math.isfinite(number) and number == int(number):
-            number = int(number)
-        elif isinstance(number, bool) and type is not BOOL:
+        whole = type.is_integer and isinstance(number, float) and number.is_integer()
+        if whole or (isinstance(number, bool) and type is not BOOL):
             number = int(number)
         return constant(Literal(number), type, span)
     source = expression(value, span)

@@ -364,7 +364,8 @@ def _no_bitcast(value: ir.Expr, target: ValueType, span: Span) -> Value:
 
 _WORDS: dict[str, Word] = {
     **{name: _outside(name) for name in _ALLOCATIONS},
-    "sync": _barrier("sync", BOOL), "sync_count": _barrier("count", I32), "sync_and": _barrier("and", BOOL), "sync_or": _barrier("or", BOOL),
+    "sync": _barrier("sync", BOOL), "sync_count": _barrier("count", I32),
+    "sync_and": _barrier("and", BOOL), "sync_or": _barrier("or", BOOL),
     "fence_block": _fence("block"), "fence": _fence("device"), "syncwarp": _syncwarp,
     "shuffle": _shuffle("idx", "lane"), "shuffle_up": _shuffle("up", "delta"), "shuffle_down": _shuffle("down", "delta"),
     "shuffle_xor": _shuffle("xor", "lane_mask"),

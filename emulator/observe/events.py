@@ -8,10 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-
 import numpy as np
 import numpy.typing as npt
-
 
 Counts = npt.NDArray[np.int64]
 

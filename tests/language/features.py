@@ -13,8 +13,31 @@ import numpy as np
 from simtbed.emulator import Out
 from simtbed.emulator import lang as st
 from simtbed.emulator.lang import (
-    Const, Constant, Global, Kernel, Local, Real, Registers, Shared,
-    char4, f32, f64, float2, float4, i8, i16, i32, i64, int2, int4, short2, u8, u16, u32, u64, uchar4,
+    Const,
+    Constant,
+    Global,
+    Kernel,
+    Local,
+    Real,
+    Registers,
+    Shared,
+    char4,
+    f32,
+    f64,
+    float2,
+    float4,
+    i8,
+    i16,
+    i32,
+    i64,
+    int2,
+    int4,
+    short2,
+    u8,
+    u16,
+    u32,
+    u64,
+    uchar4,
 )  # fmt: skip
 
 LANES = np.arange(32)
@@ -179,11 +202,11 @@ def bit_casts(out: Global[u32]) -> None:
     out[st.lane] = st.bitcast(u32, st.bitcast(f32, bits))
 
 
-@feature([int(3 < x <= 20 and x % 2 == 0 or x == 31) + 2 * int(not x > 5) for x in range(32)], out=out())
+@feature([int((3 < x <= 20 and x % 2 == 0) or x == 31) + 2 * int(not x > 5) for x in range(32)], out=out())
 @st.kernel
 def booleans(out: Global[i32]) -> None:
     x = st.lane
-    chosen = 3 < x <= 20 and x % 2 == 0 or x == 31
+    chosen = (3 < x <= 20 and x % 2 == 0) or x == 31
     out[x] = i32(chosen) + 2 * i32(not x > 5)
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import importlib.util
+from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,13 +13,9 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 from hypothesis import given, note
-from simtbed.emulator.engines.engine import Request
-from simtbed.emulator.engines.numpy_engine import NumpyEngine
-from simtbed.emulator.frontend import specialise
-from simtbed.emulator.ir.nodes import Program
+from simtbed.emulator import launch, prepare_request
 from simtbed.emulator.ir.ops import BITS
 from simtbed.emulator.lang import Kernel
-from simtbed.emulator.machine.device import H200
 from simtbed.emulator.passes import prepare
 
 from tests import naive
@@ -43,11 +41,7 @@ def _load(source: str, folder: Path) -> Kernel:
     return kernel
 
 
-def _request(program: Program, launch: Generated) -> Request:
-    return Request(program, launch.grid, launch.block, launch.arguments(), 0, H200, counters=True, step_limit=1000)
-
-
-def _same(found: dict[str, npt.NDArray[Any]], expected: dict[str, npt.NDArray[Any]]) -> None:
+def _same(found: Mapping[str, npt.NDArray[Any]], expected: dict[str, npt.NDArray[Any]]) -> None:
     for name, values in found.items():
         differing = np.flatnonzero(~BITS.agree(values, expected[name]))
         assert not len(differing), (
@@ -56,12 +50,12 @@ def _same(found: dict[str, npt.NDArray[Any]], expected: dict[str, npt.NDArray[An
 
 
 @given(kernels())
-def test_the_numpy_engine_agrees_with_one_thread_at_a_time(folder: Path, launch: Generated) -> None:
-    note(launch.source)
-    program = specialise(_load(launch.source, folder), {}).program
-    expected = naive.run(_request(program, launch))
-    outcome = NumpyEngine().run(_request(program, launch))
-    assert outcome.faults == []
-    assert {"out_i32", "out_f64", "out_bool"} <= set(outcome.buffers)
-    _same(outcome.buffers, expected)
-    _same(naive.run(_request(prepare(program).program, launch)), expected)  # inlined and unrolled
+def test_the_numpy_engine_agrees_with_one_thread_at_a_time(folder: Path, drawn: Generated) -> None:
+    note(drawn.source)
+    kernel, args = _load(drawn.source, folder), drawn.arguments()
+    request = prepare_request(kernel, grid=drawn.grid, block=drawn.block, args=args, step_limit=1000)
+    expected = naive.run(request)
+    result = launch(kernel, grid=drawn.grid, block=drawn.block, args=args, step_limit=1000)
+    assert {"out_i32", "out_f64", "out_bool"} <= set(result.buffers)
+    _same(result.buffers, expected)
+    _same(naive.run(replace(request, program=prepare(request.program).program)), expected)  # inlined and unrolled

@@ -10,7 +10,6 @@ from typing import Any
 
 import mpmath
 import numpy as np
-
 from simtbed.emulator.ir.types import BOOL, F32, SCALARS, Scalar
 
 

@@ -124,7 +124,7 @@ class _Compiler:
         self.frames = 0
 
     def body(self, stmts: ir.Body) -> Body:
-        """Straight lines between control statements; runs of barrier-free steps become phases where barriers stand beside them."""
+        """Straight lines between control statements; where barriers stand beside them, barrier-free runs become phases."""
         steps: list[tuple[bool, Step]] = []
         line: Line | None = None
         for stmt in stmts:
@@ -225,7 +225,7 @@ class _Compiler:
         def merge(team: Team, new: Register) -> None:
             old = team.registers.get(name)
             active = team.active
-            if old is None or active.size == 1 and active is not NONE:
+            if old is None or (active.size == 1 and active is not NONE):
                 team.registers[name] = new
             elif isinstance(new, tuple):
                 team.registers[name] = tuple(np.where(active, n, o) for n, o in zip(new, old, strict=True))

@@ -12,6 +12,7 @@ from typing import Protocol
 
 import numpy as np
 
+from ...errors import Diagnostic
 from ...ir import nodes as ir
 from ...observe import barriers, events
 from ...observe.events import Counts
@@ -193,18 +194,15 @@ class Loop:
             else:
                 team.active, team.left = settled(kept.entry & ~team.gone), kept.left | team.gone
 
+    def _endless(self, limit: int) -> Callable[[int, int, str], Diagnostic]:
+        return lambda row, lane, place: barriers.endless(self.node.span, place, limit)
+
     def _cut_off(self, teams: Sequence[Team]) -> None:
         """Lanes still in the loop leave the kernel, and the fault says so."""
         for team in teams:
             if team.active is NONE:
                 continue
-            limit = team.request.step_limit
-            team.fault(
-                "step limit",
-                self.site,
-                team.full(team.active),
-                lambda row, lane, place: barriers.endless(self.node.span, place, limit),
-            )
+            team.fault("step limit", self.site, team.full(team.active), self._endless(team.request.step_limit))
             team.killed = team.killed | team.active
             team.alive = team.alive & ~team.active
             team.leave(frame=True)

@@ -113,7 +113,7 @@ def load(node: ir.Load, kind: str, site: int, array: Array, counts: Counts | Non
     parts = array.element.lanes if isinstance(array.element, Vector) else 0
 
     def run(team: Team) -> Register:
-        index, inside = access.lanes(team)
+        index, _ = access.lanes(team)
         storage = team.memory.arrays[node.array]
         if storage.shape[0] == 0:
             blank = np.zeros(team.shape, storage.dtype)
