@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from simtbed.emulator import launch
 
-from tests.language.features import FEATURES, Feature
+from tests.language.all_features import FEATURES, Feature
 
 
 @pytest.mark.parametrize("feature", FEATURES, ids=lambda f: f.name)

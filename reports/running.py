@@ -1,0 +1,107 @@
+"""How the command line runs a family's variant: the launcher it hands over, and what the launches did."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any, get_args
+
+import simtbed.emulator.lang as st
+from simtbed.emulator import Counters, Device, LaunchError, Out, Result, SimtbedError, devices, launch
+from simtbed.emulator.engines.engine import Request
+from simtbed.emulator.lang import Global, Kernel, i32
+from simtbed.emulator.launch import EngineName, prepare_request
+from simtbed.kernels import FAMILIES
+from simtbed.kernels.family import Family
+
+ENGINES: tuple[EngineName, ...] = get_args(EngineName)
+
+
+@dataclass
+class Runner:
+    """A launcher for `Family.solve` that remembers what its launches did.
+
+    counters: summed over the launches, source place by source place. milliseconds: of the kernels alone, on a GPU.
+    """
+
+    engine: EngineName
+    device: Device = devices.H200
+    counting: bool = False
+    launches: int = 0
+    counters: Counters | None = None
+    milliseconds: float | None = None
+    requests: list[Request] = field(default_factory=list)
+
+    def __call__(self, kernel: Kernel, **how: Any) -> Result:
+        result = launch(kernel, engine=self.engine, device=self.device, counters=self.counting, **how)
+        self.launches += 1
+        if result.counters is not None:
+            self.counters = result.counters if self.counters is None else self.counters + result.counters
+            self.requests.append(result.request)
+        if result.milliseconds is not None:
+            self.milliseconds = (self.milliseconds or 0) + result.milliseconds
+        return result
+
+
+def first_launch(family: Family, variant: str, problem: Any) -> Request:
+    """The first launch that solving `problem` would make; nothing is run."""
+
+    class Reached(Exception):
+        pass
+
+    found: list[Request] = []
+
+    def stop(kernel: Kernel, **how: Any) -> Result:
+        found.append(prepare_request(kernel, **how))
+        raise Reached
+
+    try:
+        family.solve(problem, variant, stop)
+    except Reached:
+        return found[0]
+    raise SimtbedError(f"{variant} launches no kernel on this input")
+
+
+def find_variant(name: str) -> Family:
+    """The family a variant belongs to."""
+    for family in FAMILIES.values():
+        if name in family.variants:
+            return family
+    known = ", ".join(v for family in FAMILIES.values() for v in family.variants)
+    raise SimtbedError(f"no variant is called {name!r}; there are {known}")
+
+
+def find_family(name: str) -> Family:
+    """The family of that name."""
+    if name not in FAMILIES:
+        raise SimtbedError(f"no family is called {name!r}; there are {', '.join(FAMILIES)}")
+    return FAMILIES[name]
+
+
+@st.kernel
+def _nothing(out: Global[i32]) -> None:
+    """The least a kernel can do."""
+    out[st.lane] = st.lane
+
+
+def obstacle(engine: EngineName) -> str | None:
+    """Why an engine cannot run on this machine, found by running a small kernel on it; None if it can."""
+    try:
+        launch(_nothing, grid=1, block=32, args={"out": Out(32, "i32")}, engine=engine)
+    except LaunchError as error:
+        return str(error)
+    return None
+
+
+@contextmanager
+def progress(what: str) -> Iterator[None]:
+    """A spinner on stderr while long work runs, if stderr is a terminal."""
+    if not sys.stderr.isatty():
+        yield
+        return
+    from rich.console import Console
+
+    with Console(stderr=True).status(what):
+        yield

@@ -1,0 +1,41 @@
+"""How results look: tables for people, the same content as JSON for programs."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from simtbed.emulator import Counters
+from simtbed.emulator.observe.events import MEANING
+from tabulate import tabulate
+
+
+def table(headers: Sequence[str], rows: Iterable[Sequence[Any]], left: int = 1) -> str:
+    """A plain table; the first `left` columns are text, the others figures. Integers get thousands separators."""
+    shown = [[f"{cell:,}" if isinstance(cell, int) else str(cell) for cell in row] for row in rows]
+    aligned = ["left" if column < left else "right" for column in range(len(headers))]
+    return tabulate(shown, headers=headers, disable_numparse=True, colalign=aligned if shown else None)
+
+
+def as_json(content: Mapping[str, Any]) -> str:
+    """The content as JSON text."""
+    return json.dumps(content, indent=1)
+
+
+def totals(counters: Counters) -> str:
+    """Every counter that is not zero, with what it counts."""
+    rows = [(name, f"{n:,}", MEANING[name]) for name, n in counters.totals().items() if n]
+    return tabulate(
+        rows, headers=["counter", "total", "what it counts"], disable_numparse=True, colalign=("left", "right", "left")
+    )
+
+
+def derived(counters: Counters) -> str:
+    """The ratios made from the counters."""
+    return table(["derived", "value"], [(name, ratio(name, value)) for name, value in counters.derived().items()])
+
+
+def ratio(name: str, value: float) -> str:
+    """An efficiency in per cent, any other ratio as a number."""
+    return f"{100 * value:.1f} %" if name.endswith("efficiency") else f"{value:.2f}"

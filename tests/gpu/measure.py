@@ -1,0 +1,112 @@
+"""What a GPU record holds, computed on any engine: digests of outputs and of printed sources.
+
+Outputs are digested after every NaN is made the same NaN: that is the equality engines owe each other. Rows of
+the op table with a weaker policy are compared value by value on the GPU, and the worst distance is kept.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from simtbed.emulator import Result, launch
+from simtbed.emulator.engines.cuda_source import cuda_source
+from simtbed.emulator.engines.engine import Engine
+from simtbed.emulator.ir.ops import Policy
+from simtbed.kernels import FAMILIES
+
+from tests.language.feature import Feature
+from tests.ops.edges import Values, defined
+from tests.ops.programs import Group, request
+
+Entry = dict[str, Any]
+
+
+def digest(arrays: Iterable[Values]) -> str:
+    """sha256 of arrays, in order."""
+    whole = hashlib.sha256()
+    for array in arrays:
+        values = np.ascontiguousarray(array)
+        if values.dtype.kind == "f":
+            values = np.where(np.isnan(values), np.array(np.nan, values.dtype), values)
+        whole.update(f"{values.dtype}{values.shape}".encode() + values.tobytes())
+    return whole.hexdigest()
+
+
+def source_digest(text: str) -> str:
+    """sha256 of a printed kernel."""
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+@dataclass
+class Recorder:
+    """A launcher that keeps what its launches did."""
+
+    engine: Any
+    counters: bool = False
+    sources: set[str] = field(default_factory=set)
+    outputs: list[Values] = field(default_factory=list)
+    milliseconds: float = 0.0
+    registers: int = 0
+    launches: int = 0
+
+    def __call__(self, kernel: Any, **given: Any) -> Result:
+        result = launch(kernel, engine=self.engine, counters=self.counters, **given)
+        self.sources.add(source_digest(result.source))
+        self.outputs += list(result.buffers.values())
+        self.milliseconds += result.milliseconds or 0.0
+        self.registers = max(self.registers, result.resources.registers if result.resources else 0)
+        self.launches += 1
+        return result
+
+    def entry(self) -> Entry:
+        return {
+            "sources": sorted(self.sources),
+            "output": digest(self.outputs),
+            "launches": self.launches,
+            "milliseconds": round(self.milliseconds, 4),
+            "registers": self.registers,
+        }
+
+
+def of_feature(feature: Feature, engine: str) -> Entry:
+    """One language feature's kernel."""
+    recorder = Recorder(engine)
+    feature.launch(recorder)
+    return recorder.entry()
+
+
+def of_variant(family: str, variant: str, path: Path, engine: str) -> Entry:
+    """A whole data set through one variant."""
+    recorder = Recorder(engine)
+    chosen = FAMILIES[family]
+    chosen.solve(chosen.read(path), variant, recorder)
+    return recorder.entry()
+
+
+def of_ops(group: Group, engine: Engine) -> Entry:
+    """Rows of the op table that share their operands; rows held to the bit have a digest, others their distance."""
+    launch_request, given = request(group)
+    outcome = engine.run(launch_request)
+    rows: dict[str, Entry] = {}
+    for row in group[1]:
+        got, keep = outcome.buffers[f"out_{row.name}"], defined(row, given)
+        if row.policy.name == "bits":
+            rows[row.name] = {"output": digest([got[keep]])}
+            continue
+        with np.errstate(all="ignore"):
+            expected = row.meaning(*given)
+        rows[row.name] = {"policy": row.policy.name, "ulp": distance(row.policy, got[keep], expected[keep])}
+    text = cuda_source(launch_request.program, launch_request.block).text
+    return {"sources": [source_digest(text)], "rows": rows}
+
+
+def distance(policy: Policy, a: Values, b: Values) -> int:
+    """The smallest number of units in the last place by which two arrays agree, up to 64 (then 65)."""
+    if policy.name == "value":
+        return 0 if policy.agree(a, b).all() else 65
+    return next((n for n in range(65) if Policy("ulp", n).agree(a, b).all()), 65)

@@ -1,0 +1,74 @@
+"""What the emulator computes and prints is what each recorded GPU ran and answered; a stale record fails."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+from simtbed.emulator.engines.numpy_engine import NumpyEngine
+from simtbed.kernels import FAMILIES
+
+from tests.gpu.measure import of_feature, of_ops, of_variant
+from tests.language.all_features import FEATURES, Feature
+from tests.ops.programs import Group, group_id, groups
+
+RECORDS = sorted((Path(__file__).parent / "records").glob("*.json"))
+LOADED: dict[str, dict[str, Any]] = {path.stem: json.loads(path.read_text()) for path in RECORDS}
+AGAIN = "record it again on the GPU: python -m tests.gpu.record --data FOLDER"
+recorded = pytest.mark.parametrize("device", LOADED)
+
+
+def test_there_is_a_record() -> None:
+    assert "h200" in LOADED
+
+
+@recorded
+@pytest.mark.parametrize("feature", FEATURES, ids=lambda f: f.name)
+def test_feature(device: str, feature: Feature) -> None:
+    known = LOADED[device]["features"].get(feature.name)
+    assert known is not None, f"{feature.name} is not in the record; {AGAIN}"
+    found = of_feature(feature, "numpy")
+    assert found["sources"] == known["sources"], f"the printed kernel changed; {AGAIN}"
+    assert found["output"] == known["output"], "the emulator's answer is not the GPU's"
+
+
+@recorded
+@pytest.mark.parametrize("group", list(groups()), ids=group_id)
+def test_ops(device: str, group: Group) -> None:
+    known = LOADED[device]["ops"].get(group_id(group))
+    assert known is not None, f"{group_id(group)} is not in the record; {AGAIN}"
+    found = of_ops(group, NumpyEngine())
+    assert found["sources"] == known["sources"], f"the printed kernel changed; {AGAIN}"
+    for row in group[1]:
+        if row.policy.name == "bits":
+            assert found["rows"][row.name] == known["rows"][row.name], f"{row.name}: not the GPU's bits"
+        else:
+            assert known["rows"][row.name]["ulp"] <= row.policy.ulp, f"{row.name}: beyond its policy on the GPU"
+
+
+CASES = [
+    (device, family.name, variant, case.removeprefix(f"{variant} "))
+    for device, record in LOADED.items()
+    for family in FAMILIES.values()
+    for variant in family.variants
+    for case in record.get("variants", {})
+    if case.startswith(f"{variant} ")
+]
+
+
+def test_every_variant_is_recorded() -> None:
+    for device, record in LOADED.items():
+        known = {case.partition(" ")[0] for case in record["variants"]}
+        assert known == {v for family in FAMILIES.values() for v in family.variants}, f"{device}: {AGAIN}"
+
+
+@pytest.mark.skipif("SIMTBED_DATA" not in os.environ, reason="SIMTBED_DATA names no folder with the data sets")
+@pytest.mark.parametrize(("device", "family", "variant", "data"), CASES)
+def test_variant(device: str, family: str, variant: str, data: str) -> None:
+    known = LOADED[device]["variants"][f"{variant} {data}"]
+    found = of_variant(family, variant, Path(os.environ["SIMTBED_DATA"]) / data, "numpy")
+    assert found["sources"] == known["sources"], f"the printed kernels changed; {AGAIN}"
+    assert found["output"] == known["output"], "the emulator's answer is not the GPU's"
