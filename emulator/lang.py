@@ -7,7 +7,7 @@ wrapping or literal adaptation. The frontend does the real typing when the kerne
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any, Generic, NoReturn, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, NoReturn, TypeAlias, TypeVar
 
 from .errors import HostCallError
 
@@ -60,9 +60,18 @@ if TYPE_CHECKING:
     def device(function: F) -> F:
         """Mark a function as callable from kernels. Parameters and result are annotated."""
 
-    i8 = i16 = i32 = i64 = u8 = u16 = u32 = u64 = int
-    f32 = f64 = Real = float
-    Const = Any
+    i8: TypeAlias = int
+    i16: TypeAlias = int
+    i32: TypeAlias = int
+    i64: TypeAlias = int
+    u8: TypeAlias = int
+    u16: TypeAlias = int
+    u32: TypeAlias = int
+    u64: TypeAlias = int
+    f32: TypeAlias = float
+    f64: TypeAlias = float
+    Real: TypeAlias = float
+    Const: TypeAlias = Any
 else:
 
     class ScalarWord:

@@ -1,0 +1,13 @@
+"""The kernels that ship with the testbed, by family."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from . import pairhmm
+from .family import Agreement, Family, InputError, Launcher, Variant
+
+FAMILIES: dict[str, Family[Any]] = {family.name: family for family in (pairhmm.FAMILY,)}
+"""Every family, by the name the command line knows it by."""
+
+__all__ = ["FAMILIES", "Agreement", "Family", "InputError", "Launcher", "Variant"]

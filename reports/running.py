@@ -11,6 +11,7 @@ from typing import Any, get_args
 import simtbed.emulator.lang as st
 from simtbed.emulator import Counters, Device, LaunchError, Out, Result, SimtbedError, devices, launch
 from simtbed.emulator.engines.engine import Request
+from simtbed.emulator.ir.nodes import Program
 from simtbed.emulator.lang import Global, Kernel, i32
 from simtbed.emulator.launch import EngineName, prepare_request
 from simtbed.kernels import FAMILIES
@@ -23,29 +24,41 @@ ENGINES: tuple[EngineName, ...] = get_args(EngineName)
 class Runner:
     """A launcher for `Family.solve` that remembers what its launches did.
 
-    counters: summed over the launches, source place by source place. milliseconds: of the kernels alone, on a GPU.
+    counted: each program that was launched, with its counters over all its launches.
+    milliseconds: of the kernels alone, on a GPU.
     """
 
     engine: EngineName
     device: Device = devices.H200
     counting: bool = False
     launches: int = 0
-    counters: Counters | None = None
     milliseconds: float | None = None
-    requests: list[Request] = field(default_factory=list)
+    counted: list[tuple[Program, Counters]] = field(default_factory=list)
 
     def __call__(self, kernel: Kernel, **how: Any) -> Result:
         result = launch(kernel, engine=self.engine, device=self.device, counters=self.counting, **how)
         self.launches += 1
         if result.counters is not None:
-            self.counters = result.counters if self.counters is None else self.counters + result.counters
-            self.requests.append(result.request)
+            self._count(result.request.program, result.counters)
         if result.milliseconds is not None:
             self.milliseconds = (self.milliseconds or 0) + result.milliseconds
         return result
 
+    def _count(self, program: Program, counters: Counters) -> None:
+        for at, (known, before) in enumerate(self.counted):
+            if known is program:
+                self.counted[at] = (program, before + counters)
+                return
+        self.counted.append((program, counters))
 
-def first_launch(family: Family, variant: str, problem: Any) -> Request:
+    @property
+    def counters(self) -> Counters | None:
+        """Summed over all launches, source place by source place; None where nothing was counted."""
+        found = [counters for _, counters in self.counted]
+        return sum(found[1:], found[0]) if found else None
+
+
+def first_launch(family: Family[Any], variant: str, problem: Any) -> Request:
     """The first launch that solving `problem` would make; nothing is run."""
 
     class Reached(Exception):
@@ -64,7 +77,7 @@ def first_launch(family: Family, variant: str, problem: Any) -> Request:
     raise SimtbedError(f"{variant} launches no kernel on this input")
 
 
-def find_variant(name: str) -> Family:
+def find_variant(name: str) -> Family[Any]:
     """The family a variant belongs to."""
     for family in FAMILIES.values():
         if name in family.variants:
@@ -73,7 +86,7 @@ def find_variant(name: str) -> Family:
     raise SimtbedError(f"no variant is called {name!r}; there are {known}")
 
 
-def find_family(name: str) -> Family:
+def find_family(name: str) -> Family[Any]:
     """The family of that name."""
     if name not in FAMILIES:
         raise SimtbedError(f"no family is called {name!r}; there are {', '.join(FAMILIES)}")

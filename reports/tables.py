@@ -12,7 +12,7 @@ from tabulate import tabulate
 
 
 def table(headers: Sequence[str], rows: Iterable[Sequence[Any]], left: int = 1) -> str:
-    """A plain table; the first `left` columns are text, the others figures. Integers get thousands separators."""
+    """A plain table; the first `left` columns are text, the others figures. Numbers get thousands separators."""
     shown = [[f"{cell:,}" if isinstance(cell, int) else str(cell) for cell in row] for row in rows]
     aligned = ["left" if column < left else "right" for column in range(len(headers))]
     return tabulate(shown, headers=headers, disable_numparse=True, colalign=aligned if shown else None)

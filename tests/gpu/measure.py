@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from simtbed.emulator import Result, launch
 from simtbed.emulator.engines.cuda_source import cuda_source
-from simtbed.emulator.engines.engine import Engine
+from simtbed.emulator.engines.engine import Engine, Request
 from simtbed.emulator.ir.ops import Policy
 from simtbed.kernels import FAMILIES
 
@@ -47,45 +47,36 @@ class Recorder:
     """A launcher that keeps what its launches did."""
 
     engine: Any
-    counters: bool = False
+    requests: list[Request] = field(default_factory=list)
     sources: set[str] = field(default_factory=set)
     outputs: list[Values] = field(default_factory=list)
-    milliseconds: float = 0.0
     registers: int = 0
-    launches: int = 0
 
     def __call__(self, kernel: Any, **given: Any) -> Result:
-        result = launch(kernel, engine=self.engine, counters=self.counters, **given)
+        result = launch(kernel, engine=self.engine, counters=False, **given)
         self.sources.add(source_digest(result.source))
         self.outputs += list(result.buffers.values())
-        self.milliseconds += result.milliseconds or 0.0
         self.registers = max(self.registers, result.resources.registers if result.resources else 0)
-        self.launches += 1
+        self.requests.append(result.request)
         return result
 
     def entry(self) -> Entry:
-        return {
-            "sources": sorted(self.sources),
-            "output": digest(self.outputs),
-            "launches": self.launches,
-            "milliseconds": round(self.milliseconds, 4),
-            "registers": self.registers,
-        }
+        return {"sources": sorted(self.sources), "output": digest(self.outputs), "launches": len(self.requests)}
 
 
-def of_feature(feature: Feature, engine: str) -> Entry:
-    """One language feature's kernel."""
+def of_feature(feature: Feature, engine: str) -> Recorder:
+    """One language feature's kernel, run."""
     recorder = Recorder(engine)
     feature.launch(recorder)
-    return recorder.entry()
+    return recorder
 
 
-def of_variant(family: str, variant: str, path: Path, engine: str) -> Entry:
+def of_variant(family: str, variant: str, path: Path, engine: str) -> Recorder:
     """A whole data set through one variant."""
     recorder = Recorder(engine)
     chosen = FAMILIES[family]
     chosen.solve(chosen.read(path), variant, recorder)
-    return recorder.entry()
+    return recorder
 
 
 def of_ops(group: Group, engine: Engine) -> Entry:

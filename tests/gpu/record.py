@@ -1,30 +1,34 @@
 """Records what this machine's GPU answers: `python -m tests.gpu.record --data FOLDER`.
 
-Every language feature, the op table, and every variant on its data set is run on the GPU; the answers must be
-the numpy engine's, or nothing is written.
+Every language feature, the op table, and every variant on its data sets is run on the GPU; the answers must be the
+numpy engine's, or nothing is written.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-import os
+import statistics
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
+from simtbed.emulator.engines.cuda_build import build, find_nvcc, version
 from simtbed.emulator.engines.cuda_run import CudaEngine, describe
+from simtbed.emulator.engines.cuda_source import cuda_source
+from simtbed.emulator.engines.engine import Request
 from simtbed.emulator.engines.numpy_engine import NumpyEngine
 from simtbed.kernels import FAMILIES
 
-from tests.gpu.measure import Entry, of_feature, of_ops, of_variant
+from tests.gpu.measure import Entry, Recorder, of_feature, of_ops, of_variant
 from tests.language.all_features import FEATURES
 from tests.ops.programs import group_id, groups
+from tests.ops.programs import request as ops_request
 
 RECORDS = Path(__file__).parent / "records"
 DATA = {"pairhmm": ("pairhmm/10s.in", "pairhmm/tiny.in")}
-SAME = ("sources", "output", "rows")
+REPEATS = 7
 
 
 def main() -> int:
@@ -32,42 +36,58 @@ def main() -> int:
     parser.add_argument("--data", type=Path, required=True, help="folder with the data sets (SIMTBED_DATA)")
     parser.add_argument("--out", type=Path, help="default: tests/gpu/records/DEVICE.json")
     options = parser.parse_args()
-    record: dict[str, Any] = describe()
-    cuda, numpy = CudaEngine(), NumpyEngine()
+    record: dict[str, Any] = {**describe(), "toolkit": version(find_nvcc())}
+    features = {f.name: of_feature(f, "numpy") for f in FEATURES}
+    jobs = [(f, v, data) for f, sets in DATA.items() for v in FAMILIES[f].variants for data in sets]
+    variants = {f"{v} {data}": of_variant(f, v, options.data / data, "numpy") for f, v, data in jobs}
+    requests = [r for recorder in (*features.values(), *variants.values()) for r in recorder.requests]
+    compile_all([*requests, *(ops_request(group)[0] for group in groups())], record["arch"])
+
     wrong: list[str] = []
-
-    def keep(section: str, name: str, gpu: Entry, emulated: Entry) -> None:
-        record.setdefault(section, {})[name] = gpu
-        for key in SAME:
-            if key in gpu and key != "rows" and gpu[key] != emulated[key]:
-                wrong.append(f"{section} {name}: {key} differs")
-        for row, found in gpu.get("rows", {}).items():
-            allowed = {"ulp": 2, "value": 0}.get(found.get("policy", ""))
-            if (found != emulated["rows"][row]) if allowed is None else found["ulp"] > allowed:
-                wrong.append(f"{section} {name}: {row} gives {found}")
-
-    for feature in FEATURES:
-        keep("features", feature.name, of_feature(feature, "cuda"), of_feature(feature, "numpy"))
+    record["features"] = {f.name: of_feature(f, "cuda").entry() for f in FEATURES}
+    wrong += different(record["features"], features)
+    record["variants"] = {}
+    for (family, variant, data), name in zip(jobs, variants, strict=True):
+        record["variants"][name] = timed(of_variant(family, variant, options.data / data, "cuda"))
+    wrong += different(record["variants"], variants)
+    record["ops"] = {group_id(group): of_ops(group, CudaEngine()) for group in groups()}
     for group in groups():
-        keep("ops", group_id(group), of_ops(group, cuda), of_ops(group, numpy))
-    jobs = [
-        (family, variant, data)
-        for family, sets in DATA.items()
-        for variant in FAMILIES[family].variants
-        for data in sets
-    ]
-    gpu = [of_variant(family, variant, options.data / data, "cuda") for family, variant, data in jobs]
-    with ThreadPoolExecutor(min(len(jobs), os.cpu_count() or 1)) as pool:
-        emulated = list(pool.map(lambda job: of_variant(job[0], job[1], options.data / job[2], "numpy"), jobs))
-    for (_, variant, data), found, expected in zip(jobs, gpu, emulated, strict=True):
-        keep("variants", f"{variant} {data}", found, expected)
+        emulated, found = of_ops(group, NumpyEngine())["rows"], record["ops"][group_id(group)]["rows"]
+        for row in group[1]:
+            exact = row.policy.name == "bits"
+            if found[row.name] != emulated[row.name] if exact else found[row.name]["ulp"] > row.policy.ulp:
+                wrong.append(f"{row.name} of {group[0]}: {found[row.name]}")
     if wrong:
         print("\n".join(wrong), file=sys.stderr)
         return 1
-    path = options.out or RECORDS / f"{record['device'].lower().removeprefix('nvidia ').replace(' ', '_')}.json"
-    path.write_text(json.dumps(record, indent=1, sort_keys=True) + "\n")
+    device = record["device"].lower().removeprefix("nvidia ").replace(" ", "_")
+    path = options.out or RECORDS / f"{device}.json"
+    path.write_text(json.dumps(record, indent=1, sort_keys=True) + "\n", encoding="utf-8")
     print(f"wrote {path}")
     return 0
+
+
+def different(gpu: dict[str, Entry], emulated: dict[str, Recorder]) -> list[str]:
+    """Names whose sources or outputs are not the emulator's."""
+    return [
+        f"{name}: {key} differs"
+        for name, recorder in emulated.items()
+        for key in ("sources", "output")
+        if gpu[name][key] != recorder.entry()[key]
+    ]
+
+
+def compile_all(requests: list[Request], arch: str) -> None:
+    """Fill the cache of compiled kernels, many at a time."""
+    sources = {source.text: source for source in (cuda_source(r.program, r.block) for r in requests)}
+    with ThreadPoolExecutor() as pool:
+        list(pool.map(lambda s: build(s.with_lines(), s.kernel, arch), sources.values()))
+
+
+def timed(recorder: Recorder) -> Entry:
+    """The entry of a variant, with the time of its kernels: the sum over launches of each one's median."""
+    milliseconds = sum(statistics.median(CudaEngine().time(r, REPEATS)) for r in recorder.requests)
+    return {**recorder.entry(), "registers": recorder.registers, "milliseconds": round(milliseconds, 4)}
 
 
 if __name__ == "__main__":

@@ -30,7 +30,7 @@ def test_there_is_a_record() -> None:
 def test_feature(device: str, feature: Feature) -> None:
     known = LOADED[device]["features"].get(feature.name)
     assert known is not None, f"{feature.name} is not in the record; {AGAIN}"
-    found = of_feature(feature, "numpy")
+    found = of_feature(feature, "numpy").entry()
     assert found["sources"] == known["sources"], f"the printed kernel changed; {AGAIN}"
     assert found["output"] == known["output"], "the emulator's answer is not the GPU's"
 
@@ -69,6 +69,6 @@ def test_every_variant_is_recorded() -> None:
 @pytest.mark.parametrize(("device", "family", "variant", "data"), CASES)
 def test_variant(device: str, family: str, variant: str, data: str) -> None:
     known = LOADED[device]["variants"][f"{variant} {data}"]
-    found = of_variant(family, variant, Path(os.environ["SIMTBED_DATA"]) / data, "numpy")
+    found = of_variant(family, variant, Path(os.environ["SIMTBED_DATA"]) / data, "numpy").entry()
     assert found["sources"] == known["sources"], f"the printed kernels changed; {AGAIN}"
     assert found["output"] == known["output"], "the emulator's answer is not the GPU's"

@@ -1,0 +1,234 @@
+"""The cuda engine: a printed program built by nvcc, launched through PyCUDA and timed by the GPU's own events."""
+
+from __future__ import annotations
+
+import atexit
+import weakref
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from ..errors import LaunchError
+from ..ir import nodes as ir
+from .cuda_build import Built, build
+from .cuda_source import Source, cuda_source
+from .engine import Buffer, Dim3, Outcome, Request
+
+NO_PYCUDA = 'PyCUDA is not installed: pip install "simtbed[cuda]"'
+UNASKED_SHARED = 48 * 1024
+"""Bytes of shared memory that a kernel may have without asking for more."""
+
+
+class CudaEngine:
+    """Runs programs on the first CUDA device (CUDA_VISIBLE_DEVICES chooses). Nothing is counted or checked there."""
+
+    name = "cuda"
+
+    def run(self, request: Request) -> Outcome:
+        """Launch once. What the kernel prints goes to the process's standard output, not into the outcome.
+
+        Raises LaunchError without PyCUDA, a driver, a device or nvcc, and where the kernel fails.
+        """
+        with _Launch(request) as launch:
+            (milliseconds,) = launch.go(1)
+            loaded = launch.loaded
+            return Outcome(
+                launch.written(),
+                milliseconds=milliseconds,
+                resources=loaded.built.resources,
+                source=loaded.source.text,
+            )
+
+    def time(self, request: Request, repeats: int) -> list[float]:
+        """Milliseconds of each of `repeats` launches, after one that is not timed. The inputs are copied once: each
+        launch finds the arrays as the one before it left them."""
+        with _Launch(request) as launch:
+            launch.go(1)
+            return launch.go(repeats)
+
+
+def describe() -> dict[str, str]:
+    """The device that launches go to: its name, its architecture, and the CUDA version of its driver."""
+    driver = _driver()
+    version = driver.get_driver_version()
+    device = _context().device
+    return {"device": device.name(), "arch": _arch(device), "driver": f"{version // 1000}.{version % 1000 // 10}"}
+
+
+# ------------------------------------------------------------------ the device
+@dataclass
+class _Context:
+    """The device's primary context, which other libraries of the process share."""
+
+    device: Any
+    context: Any
+
+    @contextmanager
+    def current(self) -> Iterator[None]:
+        self.context.push()
+        try:
+            yield
+        finally:
+            self.context.pop()
+
+
+def _driver() -> Any:
+    try:
+        import pycuda.driver
+    except ModuleNotFoundError:
+        raise LaunchError(NO_PYCUDA) from None
+    except ImportError as error:
+        raise LaunchError(f"PyCUDA does not load, an NVIDIA driver must be installed: {error}") from None
+    return pycuda.driver
+
+
+@cache
+def _context() -> _Context:
+    driver = _driver()
+    try:
+        driver.init()
+        device = driver.Device(0)
+        context = _Context(device, device.retain_primary_context())
+    except driver.Error as error:
+        raise LaunchError(f"no CUDA device can be used: {error}") from None
+    atexit.register(_forget)
+    return context
+
+
+def _arch(device: Any) -> str:
+    major, minor = device.compute_capability()
+    return f"sm_{major}{minor}"
+
+
+# ------------------------------------------------------------------ loaded kernels
+@dataclass(frozen=True)
+class _Loaded:
+    """A built kernel in the device's memory; `module` keeps it there."""
+
+    source: Source
+    built: Built
+    module: Any
+    function: Any
+
+
+_LOADED: weakref.WeakKeyDictionary[ir.Program, dict[Dim3, _Loaded]] = weakref.WeakKeyDictionary()
+
+
+def _forget() -> None:
+    """Unload while the context is still there."""
+    with _context().current():
+        _LOADED.clear()
+
+
+def _loaded(request: Request) -> _Loaded:
+    known = _LOADED.setdefault(request.program, {})
+    if request.block not in known:
+        source = cuda_source(request.program, request.block)
+        built = build(source.with_lines(), source.kernel, _arch(_context().device))
+        resources = replace(built.resources, shared_bytes=built.resources.shared_bytes + source.carved_bytes)
+        module = _driver().module_from_buffer(built.cubin)
+        function = module.get_function(source.kernel)
+        known[request.block] = _Loaded(source, replace(built, resources=resources), module, function)
+    return known[request.block]
+
+
+# ------------------------------------------------------------------ one launch
+class _Launch:
+    """A request's arrays on the device, from entry to exit."""
+
+    def __init__(self, request: Request) -> None:
+        self.request = request
+        self.driver, self.context = _driver(), _context()
+        self.allocations: dict[str, Any] = {}
+
+    def __enter__(self) -> _Launch:
+        self.context.context.push()
+        try:
+            with self.errors():
+                self.loaded = _loaded(self.request)
+                self.copy_in()
+                self.allow_shared()
+        except BaseException:
+            self.__exit__()
+            raise
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        for allocation in self.allocations.values():
+            with suppress(self.driver.Error):  # a kernel that failed took the context with it
+                allocation.free()
+        self.context.context.pop()
+
+    @contextmanager
+    def errors(self) -> Iterator[None]:
+        """PyCUDA's errors as ours, naming the kernel."""
+        name = self.request.program.kernel.name
+        try:
+            yield
+        except self.driver.MemoryError:
+            needed = sum(a.nbytes for a in self.request.arguments.values())
+            raise LaunchError(f"{name}: its arrays, {needed} bytes, do not fit the device's free memory") from None
+        except self.driver.Error as error:
+            raise LaunchError(f"{name} failed on the GPU: {error}") from None
+
+    def copy_in(self) -> None:
+        for name, value in self.request.arguments.items():
+            if isinstance(value, np.ndarray) and value.nbytes:
+                self.allocations[name] = self.driver.mem_alloc(value.nbytes)
+                self.driver.memcpy_htod(self.allocations[name], value)
+
+    @property
+    def dynamic_shared(self) -> int:
+        return self.request.dynamic_shared + self.loaded.source.carved_bytes
+
+    def allow_shared(self) -> None:
+        """More shared memory than usual must be asked for."""
+        if self.request.dynamic_shared + self.loaded.built.resources.shared_bytes > UNASKED_SHARED:
+            attribute = self.driver.function_attribute.MAX_DYNAMIC_SHARED_SIZE_BYTES
+            self.loaded.function.set_attribute(attribute, self.dynamic_shared)
+
+    def arguments(self) -> list[np.number[Any]]:
+        """What the kernel takes, in order: addresses (0 for an array without elements), scalars, lengths."""
+        given: list[np.number[Any]] = []
+        for name in self.loaded.source.arguments:
+            value = self.request.arguments[name]
+            if isinstance(value, np.ndarray):
+                given.append(np.uintp(int(self.allocations[name]) if name in self.allocations else 0))
+            else:
+                given.append(np.uint8(value) if isinstance(value, np.bool_) else value)  # type: ignore[arg-type]
+        return given + [np.int32(self.length(name)) for name in self.loaded.source.lengths]
+
+    def length(self, array: str) -> int:
+        """Elements of a global array or, where it is none, of the dynamic shared one."""
+        if array in self.request.arguments:
+            return len(np.asarray(self.request.arguments[array]))
+        (type,) = (a.type for a in self.loaded.source.shared if a.array == array)
+        return self.request.dynamic_shared // type.element.size
+
+    def go(self, times: int) -> list[float]:
+        """Launch so many times; milliseconds of each."""
+        request, arguments, measured = self.request, self.arguments(), []
+        with self.errors():
+            start, end = self.driver.Event(), self.driver.Event()
+            for _ in range(times):
+                start.record()
+                self.loaded.function(*arguments, grid=request.grid, block=request.block, shared=self.dynamic_shared)
+                end.record()
+                end.synchronize()
+                measured.append(float(start.time_till(end)))
+        return measured
+
+    def written(self) -> dict[str, Buffer]:
+        """The arrays that the kernel may change, as they are now."""
+        buffers = {}
+        with self.errors():
+            for name in self.loaded.source.arguments:
+                if name in self.loaded.source.written:
+                    buffers[name] = np.empty_like(np.asarray(self.request.arguments[name]))
+                    if name in self.allocations:
+                        self.driver.memcpy_dtoh(buffers[name], self.allocations[name])
+        return buffers

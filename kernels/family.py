@@ -1,0 +1,86 @@
+"""What the kernels of one algorithm are to the rest of the house: a family, its variants, how answers are compared."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Generic, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+from simtbed.emulator import Result, SimtbedError
+from simtbed.emulator.lang import Kernel
+
+Launcher = Callable[..., Result]
+"""`launcher(kernel, grid=..., block=..., args=...)`: a launch whose engine, device and counting are already chosen."""
+
+Problem = TypeVar("Problem")
+Answer = npt.NDArray[Any]
+
+
+class InputError(SimtbedError):
+    """A file that is not what its format says: one line, `file:line: what was found, what was expected`."""
+
+
+@dataclass(frozen=True)
+class Variant:
+    """One way to compute a family's answer. `description` is a line of text, `paper` says where it comes from."""
+
+    name: str
+    kernel: Kernel
+    description: str
+    paper: str
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """Two answers side by side.
+
+    compared, differing: values looked at; values further apart than `tolerance`.
+    worst: the largest distance, in `unit` (0.0 where nothing was compared).
+    """
+
+    compared: int
+    differing: int
+    worst: float
+    tolerance: float
+    unit: str
+
+    @property
+    def agrees(self) -> bool:
+        return self.differing == 0
+
+
+def agreement(answer: Answer, expected: Answer, tolerance: float, unit: str) -> Agreement:
+    """Compare two arrays of numbers, element by element; equal infinities agree, a NaN agrees with nothing.
+
+    Raises ValueError where the shapes differ: that is no disagreement but a mistake.
+    """
+    if answer.shape != expected.shape:
+        raise ValueError(f"an answer of shape {answer.shape} cannot be compared with one of {expected.shape}")
+    with np.errstate(invalid="ignore"):
+        apart = np.where(answer == expected, 0.0, np.abs(answer - expected))
+    apart = np.where(np.isnan(apart), np.inf, apart)
+    worst = float(apart.max()) if apart.size else 0.0
+    return Agreement(apart.size, int((apart > tolerance).sum()), worst, tolerance, unit)
+
+
+@dataclass(frozen=True)
+class Family(Generic[Problem]):
+    """An algorithm: its problems, the variants that solve them, and the oracle that knows the answer.
+
+    example: the problem shipped with the package. read: a problem from a file, InputError where it is malformed.
+    solve: (problem, variant's name, launcher) to the answer. oracle: the answer by other means.
+    compare: (answer, expected).
+    """
+
+    name: str
+    title: str
+    papers: tuple[str, ...]
+    variants: Mapping[str, Variant]
+    example: Callable[[], Problem]
+    read: Callable[[Path], Problem]
+    solve: Callable[[Problem, str, Launcher], Answer]
+    oracle: Callable[[Problem], Answer]
+    compare: Callable[[Answer, Answer], Agreement]

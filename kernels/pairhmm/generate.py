@@ -1,0 +1,97 @@
+"""Realistic pair-HMM problems from a seed: haplotypes that differ by variants, reads as a sequencer makes them."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from .problem import Bytes, Problem, Read
+
+LETTERS = np.frombuffer(b"ACGT", np.uint8)
+Range = tuple[int, int]
+"""Smallest and largest, both possible."""
+
+SNP_RATE, INDEL_RATE = 0.02, 0.005
+"""Per base of a haplotype; denser than in a genome, as an active region is chosen for its variants."""
+
+
+def generate(
+    seed: int,
+    *,
+    records: int = 4,
+    reads: Range = (5, 15),
+    haplotypes: Range = (2, 6),
+    read_length: Range = (30, 151),
+    haplotype_length: Range = (120, 300),
+    continuation: Range = (10, 10),
+    unknown: float = 0.002,
+) -> Problem:
+    """A problem of so many records; the ranges are drawn from anew for each record, read or base.
+
+    read_length is cut where a haplotype is shorter. continuation: Phred gap continuation, one a base.
+    unknown: rate of N among bases. Equal arguments give equal problems.
+    """
+    draw = np.random.default_rng(seed)
+    made = []
+    for _ in range(records):
+        reference = draw.choice(LETTERS, _between(draw, haplotype_length))
+        alleles = [reference] + [_mutated(draw, reference) for _ in range(_between(draw, haplotypes) - 1)]
+        chosen = [alleles[draw.integers(len(alleles))] for _ in range(_between(draw, reads))]
+        sequenced = [_read(draw, allele, _between(draw, read_length), continuation, unknown) for allele in chosen]
+        made.append((sequenced, [_with_unknown(draw, allele, unknown) for allele in alleles]))
+    return Problem.of(made)
+
+
+def _between(draw: np.random.Generator, span: Range) -> int:
+    return int(draw.integers(span[0], span[1] + 1))
+
+
+def _mutated(draw: np.random.Generator, reference: Bytes) -> Bytes:
+    """The reference with single-base changes and short insertions and deletions; never empty."""
+    pieces = []
+    at = 0
+    while at < len(reference):
+        event = draw.random()
+        if event < SNP_RATE:
+            pieces.append(draw.choice(LETTERS[reference[at] != LETTERS], 1))
+        elif event < SNP_RATE + INDEL_RATE / 2:
+            pieces.append(np.concatenate([reference[at : at + 1], draw.choice(LETTERS, draw.geometric(0.4))]))
+        elif event < SNP_RATE + INDEL_RATE:
+            at += int(draw.geometric(0.4)) - 1
+        else:
+            pieces.append(reference[at : at + 1])
+        at += 1
+    return np.concatenate(pieces) if pieces else reference
+
+
+def _read(draw: np.random.Generator, allele: Bytes, length: int, continuation: Range, unknown: float) -> Read:
+    """A window of the allele with sequencing errors as its qualities promise."""
+    length = min(length, len(allele))
+    first = int(draw.integers(len(allele) - length + 1))
+    bases = allele[first : first + length].copy()
+    quality = _base_quality(draw, length)
+    wrong = np.flatnonzero(draw.random(length) < 10.0 ** (quality / -10.0))
+    bases[wrong] = draw.choice(LETTERS, len(wrong))
+    # Insertions and deletions are likelier inside runs of one base, as polymerases slip there.
+    slips = 3 * _run_lengths(bases)
+    gap_open = [np.clip(draw.integers(43, 48, length) - slips, 10, 60).astype(np.uint8) for _ in range(2)]
+    continued = draw.integers(continuation[0], continuation[1] + 1, length).astype(np.uint8)
+    return _with_unknown(draw, bases, unknown), quality, gap_open[0], gap_open[1], continued
+
+
+def _base_quality(draw: np.random.Generator, length: int) -> Bytes:
+    """Illumina-like: high and flat, falling towards the end, with single drops."""
+    cycle = np.arange(length)
+    level = 38.0 - 8.0 * (cycle / max(length, 100)) ** 2 + draw.normal(0.0, 2.0, length)
+    drops = draw.random(length) < 0.05
+    return np.clip(np.where(drops, draw.integers(2, 20, length), level), 2, 41).astype(np.uint8)
+
+
+def _run_lengths(bases: Bytes) -> npt.NDArray[np.int64]:
+    """For each base, how many equal ones stand directly before it."""
+    change = np.flatnonzero(np.diff(bases, prepend=0))
+    return np.arange(len(bases)) - np.repeat(change, np.diff(change, append=len(bases)))
+
+
+def _with_unknown(draw: np.random.Generator, bases: Bytes, rate: float) -> Bytes:
+    return np.where(draw.random(len(bases)) < rate, np.uint8(ord("N")), bases)

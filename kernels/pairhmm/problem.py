@@ -1,0 +1,108 @@
+"""A pair-HMM problem in memory: reads, haplotypes and the records that pair them, as flat arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+Bytes = npt.NDArray[np.uint8]
+Offsets = npt.NDArray[np.int64]
+Read = tuple[Bytes, Bytes, Bytes, Bytes, Bytes]
+Record = tuple[list[Read], list[Bytes]]
+
+
+@dataclass(frozen=True)
+class Problem:
+    """Every read of a record is scored against every haplotype of it.
+
+    bases, haplotypes: ASCII, one of ACGTN, one sequence after the other; sequence s is [offsets[s], offsets[s+1]).
+    base_quality, insertion, deletion, continuation: Phred scores 0 to 93, one a base.
+    record_reads, record_haplotypes: record r has the reads [record_reads[r], record_reads[r+1]), likewise haplotypes.
+    """
+
+    bases: Bytes
+    base_quality: Bytes
+    insertion: Bytes
+    deletion: Bytes
+    continuation: Bytes
+    read_offsets: Offsets
+    haplotypes: Bytes
+    haplotype_offsets: Offsets
+    record_reads: Offsets
+    record_haplotypes: Offsets
+
+    @cached_property
+    def read_lengths(self) -> Offsets:
+        return np.diff(self.read_offsets)
+
+    @cached_property
+    def haplotype_lengths(self) -> Offsets:
+        return np.diff(self.haplotype_offsets)
+
+    @cached_property
+    def pairs(self) -> tuple[Offsets, Offsets]:
+        """(read, haplotype) of every pair in output order: record by record, read by read, haplotype by haplotype."""
+        width = np.diff(self.record_haplotypes)  # of each record, then of each read
+        record = np.repeat(np.arange(len(width)), np.diff(self.record_reads))
+        per_read, first = width[record], self.record_haplotypes[:-1][record]
+        reads = np.repeat(np.arange(len(record)), per_read)
+        return reads, ranges(first, per_read)
+
+    @property
+    def cells(self) -> int:
+        """Cells of all dynamic-programming matrices together."""
+        reads, haplotypes = self.pairs
+        return int((self.read_lengths[reads] * self.haplotype_lengths[haplotypes]).sum())
+
+    def records(self) -> Iterator[Record]:
+        """The records one by one, as views."""
+        columns = (self.bases, self.base_quality, self.insertion, self.deletion, self.continuation)
+        for record in range(len(self.record_reads) - 1):
+            reads: list[Read] = []
+            for r in range(self.record_reads[record], self.record_reads[record + 1]):
+                a, b, c, d, e = (column[self.read_offsets[r] : self.read_offsets[r + 1]] for column in columns)
+                reads.append((a, b, c, d, e))
+            chosen = range(self.record_haplotypes[record], self.record_haplotypes[record + 1])
+            yield reads, [self.haplotypes[self.haplotype_offsets[h] : self.haplotype_offsets[h + 1]] for h in chosen]
+
+    @staticmethod
+    def of(records: Iterable[tuple[Sequence[Sequence[Any]], Sequence[Any]]]) -> Problem:
+        """From records of (reads, haplotypes); a read is (bases, base quality, insertion, deletion, continuation).
+
+        Sequences are arrays of uint8 or, for bases, bytes.
+        """
+        reads, haplotypes, record_reads, record_haplotypes = [], [], [0], [0]
+        for some_reads, some_haplotypes in records:
+            reads += [[_bytes(column) for column in read] for read in some_reads]
+            haplotypes += [_bytes(haplotype) for haplotype in some_haplotypes]
+            record_reads.append(len(reads))
+            record_haplotypes.append(len(haplotypes))
+        nothing = np.empty(0, np.uint8)
+        columns = [np.concatenate([nothing, *(read[c] for read in reads)]) for c in range(5)]
+        return Problem(
+            columns[0], columns[1], columns[2], columns[3], columns[4],
+            offsets(np.array([len(read[0]) for read in reads], np.int64)),
+            np.concatenate([nothing, *haplotypes]),
+            offsets(np.array([len(h) for h in haplotypes], np.int64)),
+            np.array(record_reads, np.int64), np.array(record_haplotypes, np.int64),
+        )  # fmt: skip
+
+
+def offsets(lengths: Offsets) -> Offsets:
+    """Where each of several things in a row begins, and where the last one ends."""
+    return np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)])
+
+
+def ranges(first: Offsets, lengths: Offsets) -> Offsets:
+    """The numbers first[0], first[0] + 1, ... (lengths[0] of them), then those from first[1], and so on."""
+    ends = np.cumsum(lengths)
+    return np.repeat(first - (ends - lengths), lengths) + np.arange(ends[-1] if len(ends) else 0)
+
+
+def _bytes(given: Any) -> Bytes:
+    return np.frombuffer(given, np.uint8) if isinstance(given, bytes) else np.asarray(given, np.uint8)

@@ -1,0 +1,67 @@
+"""The pair-HMM forward algorithm as GATK defines it: one cell after the other, in double precision."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+import numpy.typing as npt
+from numba import njit
+
+Bytes = npt.NDArray[np.uint8]
+Read = tuple[Bytes, Bytes, Bytes, Bytes, Bytes]
+"""Bases (ASCII, upper case), then Phred qualities: base, insertion, deletion, gap continuation."""
+Record = tuple[Sequence[Read], Sequence[Bytes]]
+"""Reads, and the haplotypes each of them is scored against."""
+
+SCALE = 2.0**1020
+
+
+def log10_likelihoods(records: Iterable[Record]) -> npt.NDArray[np.float64]:
+    """log10 P(read | haplotype) of every pair: record by record, read by read, haplotype by haplotype."""
+    return np.array(
+        [
+            log10_likelihood(*read, haplotype)
+            for reads, haplotypes in records
+            for read in reads
+            for haplotype in haplotypes
+        ],
+        np.float64,
+    )
+
+
+@njit(cache=True)
+def log10_likelihood(
+    read: Bytes, base_quality: Bytes, insertion: Bytes, deletion: Bytes, continuation: Bytes, haplotype: Bytes
+) -> float:
+    """One pair. M, I, D: match, insertion, deletion; row i is the read, column j the haplotype."""
+    m, n = len(read), len(haplotype)
+    unknown = ord("N")
+    # Row 0: the alignment may start anywhere on the haplotype, at no cost.
+    M = np.zeros(n + 1)
+    I = np.zeros(n + 1)  # noqa: E741
+    D = np.full(n + 1, SCALE / n)
+    for i in range(m):
+        error = 10.0 ** (base_quality[i] / -10.0)
+        delta = 10.0 ** (insertion[i] / -10.0)
+        zeta = 10.0 ** (deletion[i] / -10.0)
+        epsilon = 10.0 ** (continuation[i] / -10.0)
+        alpha = max(0.0, 1.0 - (delta + zeta))
+        beta = 1.0 - epsilon
+        M_row = np.zeros(n + 1)
+        I_row = np.zeros(n + 1)
+        D_row = np.zeros(n + 1)
+        for j in range(1, n + 1):
+            a, b = read[i], haplotype[j - 1]
+            emission = 1.0 - error if a == b or unknown in (a, b) else error / 3.0
+            M_row[j] = emission * (alpha * M[j - 1] + beta * (I[j - 1] + D[j - 1]))
+            I_row[j] = delta * M[j] + epsilon * I[j]
+            D_row[j] = zeta * M_row[j - 1] + epsilon * D_row[j - 1]
+        M, I, D = M_row, I_row, D_row  # noqa: E741
+    total = 0.0
+    for j in range(1, n + 1):
+        total += M[j] + I[j]
+    if total == 0.0:
+        return -math.inf
+    return math.log10(total) - math.log10(SCALE)

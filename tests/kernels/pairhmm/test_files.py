@@ -1,0 +1,168 @@
+"""Pair-HMM files: what is read, what is refused and with which words, what is written."""
+
+from __future__ import annotations
+
+import gzip
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from simtbed.emulator import SimtbedError
+from simtbed.kernels import InputError
+from simtbed.kernels.pairhmm import Problem, files
+from simtbed.kernels.pairhmm.generate import generate
+
+GOOD = b"2 1\nACG III JJJ KKK +++\nNT IJ JK KL ++\nACGTA\n1 2\nG ! ~ 5 +\nT\nN\n"
+
+
+def same(a: Problem, b: Problem) -> bool:
+    return all(np.array_equal(getattr(a, name), getattr(b, name)) for name in Problem.__dataclass_fields__)
+
+
+def test_a_file() -> None:
+    problem = files.parse(GOOD, "x")
+    assert problem.bases.tobytes() == b"ACGNTG"
+    assert problem.base_quality.tolist() == [40, 40, 40, 40, 41, 0]
+    assert problem.insertion.tolist() == [41, 41, 41, 41, 42, 93]
+    assert problem.deletion.tolist() == [42, 42, 42, 42, 43, 20]
+    assert problem.continuation.tolist() == [10] * 6
+    assert problem.read_offsets.tolist() == [0, 3, 5, 6]
+    assert problem.haplotypes.tobytes() == b"ACGTATN"
+    assert problem.haplotype_offsets.tolist() == [0, 5, 6, 7]
+    assert (problem.record_reads.tolist(), problem.record_haplotypes.tolist()) == ([0, 2, 3], [0, 1, 3])
+    assert [column.tolist() for column in problem.pairs] == [[0, 1, 2, 2], [0, 0, 1, 2]]
+    assert problem.cells == 3 * 5 + 2 * 5 + 1 + 1
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        GOOD.replace(b"\n", b"\r\n"),
+        GOOD.rstrip(),
+        GOOD + b"\n \n\r\n",
+        GOOD.lower().replace(b"iii jjj kkk", b"III JJJ KKK").replace(b"ij jk kl", b"IJ JK KL"),
+        GOOD.replace(b" ", b"\t"),
+        GOOD.replace(b" ", b" \t ").replace(b"\n", b" \n "),
+    ],
+    ids=["crlf", "no last newline", "blank lines at the end", "lower case", "tabs", "odd spacing"],
+)
+def test_other_ways_to_write_it(text: bytes) -> None:
+    assert same(files.parse(text, "x"), files.parse(GOOD, "x"))
+
+
+def test_gzip_is_known_by_content(tmp_path: Path) -> None:
+    path = tmp_path / "plain.in"
+    path.write_bytes(gzip.compress(GOOD))
+    assert same(files.read(path), files.parse(GOOD, "x"))
+
+
+@pytest.mark.parametrize("text", [b"", b"\n\n", b"0 0\n"])
+def test_an_empty_file_is_an_empty_problem(text: bytes) -> None:
+    problem = files.parse(text, "x")
+    assert problem.cells == 0
+    assert len(problem.pairs[0]) == 0
+
+
+def test_records_may_lack_reads_or_haplotypes() -> None:
+    problem = files.parse(b"0 2\nA\nC\n1 0\nA I I I +\n1 1\nA I I I +\nA\n", "x")
+    assert [column.tolist() for column in problem.pairs] == [[1], [2]]
+    assert list(files.lines(problem, np.array([-1.0]))) == ["0 2\n", "1 0\n", "\n", "1 1\n", "-1.0000000\n"]
+
+
+MALFORMED = {
+    "binary": (b"\x00\x01\xff\x8b  \x02", 1, r"'\x00\x01\xff\x8b' is not a whole number, expected a record's header"),
+    "one line of binary": (b"\x7fELF\x02\x01", 1, "has 1 column, expected a record's header"),
+    "no header": (GOOD[4:], 1, "'ACG III JJJ KKK +++' has 5 columns, expected a record's header"),
+    "negative": (b"-1 2\nA\nA\n", 1, "the count '-1' is negative"),
+    "absurd": (b"99999999999 1\nA\n", 1, "expected 99999999999 reads and 1 haplotypes after this line, but only 1"),
+    "not a number": (b"two 1\nA\n", 1, "'two' is not a whole number"),
+    "not whole": (b"1.5 1\nA\n", 1, "'1.5' is not a whole number"),
+    "truncated record": (GOOD[:30], 1, "expected 2 reads and 1 haplotypes after this line, but only 2 lines follow"),
+    "truncated read": (b"1 1\nACG III JJ\nACG\n", 2, "has 3 columns, expected read 1 of 1 of the record at line 1"),
+    "fewer reads": (b"2 1\nA I I I +\nACG\n1 1\nA I I I +\nT\n", 3, "'ACG' has 1 column, expected read 2 of 2"),
+    "more reads": (b"1 1\nA I I I +\nA I I I +\nACG\n", 3, "has 5 columns, expected haplotype 1 of 1"),
+    "missing haplotype": (b"1 2\nA I I I +\nA\n1 1\nA I I I +\nA\n", 4, "has 2 columns, expected haplotype 2 of 2"),
+    "lengths": (
+        b"1 1\nACG III JJ KKK +++\nA\n",
+        2,
+        "the insertion qualities of read 1 of 1 of the record at line 1 are 2",
+    ),
+    "six columns": (b"1 1\nA I I I + 1\nA\n", 2, "has 6 columns"),
+    "low quality": (b"1 1\nAC I\x1f II II ++\nA\n", 2, r"'\x1f' at 2 in the base qualities"),
+    "high quality": (b"1 1\nAC II I\xff II ++\nA\n", 2, r"'\xff' at 2 in the insertion qualities"),
+    "other base": (b"1 1\nARA III III III +++\nA\n", 2, "'R' at 2 in read 1 of 1 of the record at line 1 is no base"),
+    "other haplotype base": (b"1 1\nA I I I +\nACU\n", 3, "'U' at 3 in haplotype 1 of 1"),
+    "blank read": (b"1 1\n\nA\n", 2, "a blank line, expected read 1 of 1"),
+    "blank haplotype": (b"1 2\nA I I I +\n\nA\n", 3, "a blank line, expected haplotype 1 of 2"),
+    "blank header": (b"1 1\nA I I I +\nA\n\n1 1\nA I I I +\nA\n", 4, "a blank line, expected a record's header"),
+    "second record": (GOOD + b"1 1\nA I I I\nA\n", 10, "has 4 columns, expected read 1 of 1 of the record at line 9"),
+    "first of two": (b"1 1\nA I I I\nA\nx\n", 2, "has 4 columns"),
+}
+
+
+@pytest.mark.parametrize(("text", "line", "words"), MALFORMED.values(), ids=MALFORMED.keys())
+@pytest.mark.parametrize("end", [b"\n", b"\r\n"], ids=["lf", "crlf"])
+def test_one_clear_line_about_what_is_malformed(text: bytes, line: int, words: str, end: bytes) -> None:
+    with pytest.raises(InputError) as caught:
+        files.parse(text.replace(b"\n", end), "some.in")
+    message = str(caught.value)
+    assert message.startswith(f"some.in:{line}: ")
+    assert words in message
+    assert message.isprintable()
+
+
+@given(st.binary(max_size=60) | st.text("12 ACGI+\n", max_size=40).map(str.encode))
+def test_anything_is_read_or_refused(text: bytes) -> None:
+    message, problem = "", None
+    try:
+        problem = files.parse(text, "x")
+    except InputError as error:
+        message = str(error)
+    assert message.isprintable()
+    if problem is not None:
+        assert same(files.parse("".join(files.records(problem)).encode(), "x"), problem)
+
+
+@given(st.integers(0, 10_000))
+def test_what_is_written_is_read_back(seed: int) -> None:
+    problem = generate(seed, records=3, read_length=(1, 9), haplotype_length=(1, 9), continuation=(0, 93), unknown=0.2)
+    assert same(files.parse("".join(files.records(problem)).encode(), "x"), problem)
+
+
+def test_damaged_gzip_and_missing_files(tmp_path: Path) -> None:
+    path = tmp_path / "a.in"
+    with pytest.raises(InputError, match=r"a\.in: No such file"):
+        files.read(path)
+    path.write_bytes(gzip.compress(GOOD)[:-9])
+    with pytest.raises(InputError, match=r"a\.in: damaged gzip data"):
+        files.read(path)
+
+
+def test_formats() -> None:
+    problem = files.parse(GOOD, "x")
+    scores = np.array([-1.5, -2.25, -1e-8, -np.inf])
+    assert "".join(files.lines(problem, scores)) == "2 1\n-1.5000000\n-2.2500000\n1 2\n-0.0000000 -inf\n"
+    assert "".join(files.lines(problem, scores, "tsv")) == (
+        "record\tread\thaplotype\tlog10\n1\t1\t1\t-1.5000000\n1\t2\t1\t-2.2500000\n2\t1\t1\t-0.0000000\n2\t1\t2\t-inf\n"
+    )
+
+
+def test_a_file_is_written_whole_or_not_at_all(tmp_path: Path) -> None:
+    path = tmp_path / "out"
+    path.write_text("before")
+
+    def breaks() -> Iterator[str]:
+        yield "half"
+        raise RuntimeError
+
+    with pytest.raises(RuntimeError):
+        files.write(path, breaks())
+    assert path.read_text() == "before"
+    files.write(path, ["after\n"])
+    assert path.read_text() == "after\n"
+    with pytest.raises(SimtbedError, match="cannot be written: No such file or directory"):
+        files.write(tmp_path / "no" / "folder", ["x"])
+    assert [p.name for p in tmp_path.iterdir()] == ["out"]

@@ -1,0 +1,67 @@
+"""Generated problems: the same for the same seed, within the ranges asked for, with the errors they promise."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+from simtbed.kernels import pairhmm
+from simtbed.kernels.pairhmm import files
+from simtbed.kernels.pairhmm.generate import generate
+
+
+def test_a_seed_decides() -> None:
+    first, again, other = ("".join(files.records(generate(seed))) for seed in (1, 1, 2))
+    assert first == again != other
+
+
+def test_ranges() -> None:
+    problem = generate(
+        3,
+        records=30,
+        reads=(2, 4),
+        haplotypes=(1, 3),
+        read_length=(5, 9),
+        haplotype_length=(40, 50),
+        continuation=(8, 12),
+    )
+    assert set(np.diff(problem.record_reads)) == {2, 3, 4}
+    assert set(np.diff(problem.record_haplotypes)) == {1, 2, 3}
+    assert set(problem.read_lengths) == set(range(5, 10))
+    assert set(problem.continuation) == set(range(8, 13))
+    assert set(problem.bases) == set(b"ACGTN")
+    assert problem.base_quality.min() >= 2
+    assert problem.base_quality.max() <= 41
+
+
+def test_reads_fit_their_haplotypes() -> None:
+    problem = generate(4, read_length=(100, 100), haplotype_length=(20, 30))
+    assert problem.read_lengths.max() <= problem.haplotype_lengths.max()
+
+
+def test_bases_are_wrong_as_often_as_their_qualities_say() -> None:
+    """With one haplotype, a read is a piece of it; where it differs, it was read wrongly (3 of 4 draws show)."""
+    problem = generate(5, records=200, reads=(5, 5), haplotypes=(1, 1), read_length=(100, 100), unknown=0.0)
+    wrong = 0
+    for reads, (haplotype,) in problem.records():
+        windows = np.lib.stride_tricks.sliding_window_view(haplotype, 100)
+        wrong += sum(int((windows != read[0]).sum(axis=1).min()) for read in reads)
+    promised = float((10.0 ** (problem.base_quality / -10.0)).sum()) * 0.75
+    assert abs(wrong / promised - 1) < 0.1
+
+
+def test_haplotypes_differ_by_variants() -> None:
+    problem = generate(6, records=40, haplotypes=(2, 2), haplotype_length=(200, 200), unknown=0.0)
+    pairs = [haplotypes for _, haplotypes in problem.records()]
+    assert sum(len(a) != len(b) for a, b in pairs) > 10
+    equal_lengths = [(a != b).mean() for a, b in pairs if len(a) == len(b)]
+    assert 0.005 < np.median(equal_lengths) < 0.05
+
+
+def test_the_example_is_what_the_generator_makes() -> None:
+    made = generate(
+        7, records=4, reads=(5, 9), haplotypes=(3, 5), read_length=(15, 50), haplotype_length=(30, 80),
+        continuation=(8, 12), unknown=0.01,
+    )  # fmt: skip
+    shipped = Path(pairhmm.__file__).with_name("example.in").read_text(encoding="ascii")
+    assert shipped == "".join(files.records(made))

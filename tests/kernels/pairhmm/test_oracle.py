@@ -1,0 +1,84 @@
+"""The oracle against the sum over all alignments, each alignment written out, in exact fractions."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from simtbed.kernels.pairhmm import FAMILY
+from simtbed.oracles.pairhmm import log10_likelihood
+
+Qualities = tuple[list[int], list[int], list[int], list[int]]
+
+
+def enumerated(read: str, qualities: Qualities, haplotype: str) -> Fraction:
+    """The sum of the probabilities of all alignments, each a walk that starts in row 0 and ends in the last row."""
+    m, n = len(read), len(haplotype)
+    error, delta, zeta, epsilon = ([Fraction(10 ** (q / -10)) for q in column] for column in qualities)
+
+    def emission(i: int, j: int) -> Fraction:
+        match = read[i - 1] == haplotype[j - 1] or "N" in (read[i - 1], haplotype[j - 1])
+        return 1 - error[i - 1] if match else error[i - 1] / 3
+
+    def walks(i: int, j: int, state: str) -> Fraction:
+        """All ways to finish from a cell."""
+        total = Fraction(i == m and j > 0 and state in "MI")
+        if i < m and j < n:
+            enter = max(Fraction(0), 1 - (delta[i] + zeta[i])) if state == "M" else 1 - epsilon[i]
+            total += emission(i + 1, j + 1) * enter * walks(i + 1, j + 1, "M")
+        if i < m and state in "MI":
+            total += (delta[i] if state == "M" else epsilon[i]) * walks(i + 1, j, "I")
+        if i > 0 and j < n and state in "MD":
+            total += (zeta[i - 1] if state == "M" else epsilon[i - 1]) * walks(i, j + 1, "D")
+        return total
+
+    return sum((walks(0, j, "D") for j in range(n + 1)), Fraction(0)) / n
+
+
+def oracle(read: str, qualities: Qualities, haplotype: str) -> float:
+    base, insertion, deletion, continuation = (np.array(column, np.uint8) for column in qualities)
+    bases, other = (np.frombuffer(text.encode(), np.uint8) for text in (read, haplotype))
+    return float(log10_likelihood(bases, base, insertion, deletion, continuation, other))
+
+
+def test_one_base_against_one_base() -> None:
+    """One alignment: from D(0,0) = 1 to M(1,1), beta (1 - e) or beta e / 3."""
+    qualities = ([20], [45], [45], [10])
+    assert oracle("A", qualities, "A") == pytest.approx(math.log10(0.9 * 0.99), abs=1e-12)
+    assert oracle("A", qualities, "C") == pytest.approx(math.log10(0.9 * 0.01 / 3), abs=1e-12)
+    assert oracle("N", qualities, "C") == oracle("A", qualities, "N") == oracle("A", qualities, "A")
+
+
+def test_alpha_is_not_negative() -> None:
+    """Insertion and deletion more than certain: M(2,2) cannot come from M(1,1), only from D(0,.) it cannot either."""
+    qualities = ([30, 30], [1, 1], [1, 1], [10, 10])
+    assert oracle("AC", qualities, "AC") == pytest.approx(math.log10(enumerated("AC", qualities, "AC")), abs=1e-12)
+
+
+def test_what_cannot_be_is_minus_infinity() -> None:
+    """A certain error (quality 0) never matches."""
+    assert oracle("A", ([0], [45], [45], [10]), "A") == -math.inf
+
+
+small = st.text("ACGTN", min_size=1, max_size=4)
+
+
+@given(small, small, st.data())
+def test_the_sum_over_all_alignments(read: str, haplotype: str, data: st.DataObject) -> None:
+    def column(least: int) -> list[int]:
+        return data.draw(st.lists(st.integers(least, 93), min_size=len(read), max_size=len(read)))
+
+    qualities = (column(1), column(1), column(1), column(1))
+    expected = math.log10(enumerated(read, qualities, haplotype))
+    assert oracle(read, qualities, haplotype) == pytest.approx(expected, abs=1e-9)
+
+
+@pytest.mark.parametrize("name", ["tiny", "10s", "gatk_testdata"])
+def test_a_long_double_implementation_says_the_same(data: Path, name: str) -> None:
+    answer = FAMILY.oracle(FAMILY.read(data / f"{name}.in"))
+    np.testing.assert_allclose(answer, np.loadtxt(data / f"{name}.ref_longdouble.out"), rtol=0, atol=1e-8)

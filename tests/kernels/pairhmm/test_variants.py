@@ -1,0 +1,231 @@
+"""Both ways to compute the pair-HMM: the oracle's values, each other's bits, and what they cost."""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from simtbed.emulator import Counters, Result, devices, launch
+from simtbed.kernels import Launcher
+from simtbed.kernels.family import agreement
+from simtbed.kernels.pairhmm import FAMILY, Problem, pipeline
+from simtbed.kernels.pairhmm.generate import generate
+from simtbed.kernels.pairhmm.layout import interleaved, sub_warps
+
+VARIANTS = sorted(FAMILY.variants)
+LETTERS = np.frombuffer(b"ACGTN", np.uint8)
+
+
+def random_problem(
+    seed: int,
+    lengths: list[tuple[int, int]],
+    quality: tuple[int, int] = (1, 60),
+    continuation: tuple[int, int] = (1, 60),
+) -> Problem:
+    """One pair a record, of reads and haplotypes of these lengths; the read resembles the haplotype where it can."""
+    draw = np.random.default_rng(seed)
+    records = []
+    for m, n in lengths:
+        haplotype = draw.choice(LETTERS, n, p=[0.24] * 4 + [0.04])
+        read = np.where(draw.random(m) < 0.05, draw.choice(LETTERS, m), np.resize(haplotype, m))
+        ranges = (quality, quality, quality, continuation)
+        qualities = (draw.integers(*span, m, endpoint=True) for span in ranges)
+        records.append(([(read, *qualities)], [haplotype]))
+    return Problem.of(records)
+
+
+def check(problem: Problem, variant: str, launcher: Launcher) -> None:
+    expected = FAMILY.oracle(problem)
+    assert np.isfinite(expected).all()  # or the comparison would say little
+    found = FAMILY.compare(FAMILY.solve(problem, variant, launcher), expected)
+    assert found.compared == len(problem.pairs[0])
+    assert found.agrees, found
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_the_example(variant: str, launcher: Launcher) -> None:
+    problem = FAMILY.example()
+    assert len(problem.pairs[0]) > 100
+    check(problem, variant, launcher)
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+@pytest.mark.parametrize("size", [(1, 1), (1, 70), (70, 1), (4, 4), (17, 16), (16, 17), (33, 130), (128, 3)])
+def test_shapes(variant: str, size: tuple[int, int], launcher: Launcher) -> None:
+    check(random_problem(1, [size]), variant, launcher)
+
+
+@given(st.lists(st.tuples(st.integers(1, 40), st.integers(1, 40)), min_size=1, max_size=40), st.integers(0, 1000))
+def test_any_mixture_and_both_variants_give_the_same_bits(lengths: list[tuple[int, int]], seed: int) -> None:
+    """Both add and multiply in the same order, however they divide the work."""
+    problem = random_problem(seed, lengths)
+    naive, wavefront = (FAMILY.solve(problem, variant, partial(launch, counters=False)) for variant in VARIANTS)
+    np.testing.assert_array_equal(naive, wavefront)
+    assert FAMILY.compare(naive, FAMILY.oracle(problem)).agrees
+
+
+@pytest.mark.parametrize("bin", range(len(pipeline.BINS)))
+def test_every_bin_at_its_limits(bin: int, launcher: Launcher) -> None:
+    sizes = [lanes * each for lanes, each in pipeline.BINS]
+    assert sizes == sorted(set(sizes))
+    least, most = (sizes[bin - 1] if bin else 0) + 1, sizes[bin]
+    problem = random_problem(bin, [(least, 7), (most, 5), (most - 1, 6)], (20, 40), (1, 1))
+    used = []
+
+    def noted(*args: Any, **kwargs: Any) -> Result:
+        used.append((kwargs["args"]["P"], kwargs["args"]["K"], kwargs["args"]["TILED"]))
+        return launcher(*args, **kwargs)
+
+    check(problem, "wavefront", noted)
+    assert set(used) == {(*pipeline.BINS[bin], False)}
+
+
+def test_reads_longer_than_every_bin_are_computed_in_tiles(launcher: Launcher) -> None:
+    """Long gaps must be likely here: a read much longer than its haplotype is mostly insertion."""
+    lanes, each = pipeline.BINS[-1]
+    problem = random_problem(2, [(lanes * each + 1, 6), (1537, 4)], (30, 40), (1, 1))
+    check(problem, "wavefront", launcher)
+    naive, wavefront = (FAMILY.solve(problem, variant, launcher) for variant in VARIANTS)
+    np.testing.assert_array_equal(naive, wavefront)
+
+
+def test_tiles_of_any_shape(launcher: Launcher, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tiles of 128 rows, so that the haplotype can be longer than the tile is wide and several tiles follow."""
+    monkeypatch.setattr(pipeline, "BINS", ((4, 4),))
+    monkeypatch.setattr(pipeline, "TILE", (32, 4))
+    lengths = [(20, 30), (128, 50), (129, 40), (300, 7), (256, 1), (257, 33), (130, 140)]
+    check(random_problem(2, lengths, (30, 40), (1, 1)), "wavefront", launcher)
+    check(random_problem(3, lengths, (30, 40), (10, 10)), "wavefront", launcher)
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_alpha_is_clamped(variant: str, launcher: Launcher) -> None:
+    check(random_problem(3, [(20, 20)], quality=(1, 2)), variant, launcher)
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_faint_pairs_and_only_they_are_computed_again_in_double(variant: str, launcher: Launcher) -> None:
+    close = ([(b"A" * 60, *([np.full(60, 40)] * 4))], [b"A" * 60])
+    far = ([(b"A" * 60, *([np.full(60, 40)] * 4))], [b"C" * 60])
+    problem = Problem.of([close, far, close])
+    launched = []
+
+    def noted(*args: Any, **kwargs: Any) -> Result:
+        result = launcher(*args, **kwargs)
+        launched.append(result["sums"].dtype)
+        return result
+
+    (alone,) = FAMILY.solve(Problem.of([close]), variant, noted)
+    assert launched == [np.float32]
+    scores = FAMILY.solve(problem, variant, noted)
+    assert launched == [np.float32, np.float32, np.float64]
+    assert scores[1] < -148 < -2 < scores[0] == scores[2] == alone
+    assert FAMILY.compare(scores, FAMILY.oracle(problem)).agrees
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_what_even_double_cannot_hold(variant: str, launcher: Launcher) -> None:
+    """M, I and D all need a first base that is matched; a certain error (quality 0) is not."""
+    problem = Problem.of([([(b"A", [0], [40], [40], [10])], [b"A"])])
+    assert FAMILY.solve(problem, variant, launcher).tolist() == [-np.inf]
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_nothing(variant: str, launcher: Launcher) -> None:
+    assert FAMILY.solve(Problem.of([]), variant, launcher).shape == (0,)
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_batches_change_nothing(variant: str, launcher: Launcher, monkeypatch: pytest.MonkeyPatch) -> None:
+    problem = generate(8, records=2, reads=(3, 3), haplotypes=(4, 4), read_length=(5, 30), haplotype_length=(10, 40))
+    whole = FAMILY.solve(problem, variant, launcher)
+    monkeypatch.setattr(pipeline, "PAIRS_AT_ONCE", 10)
+    monkeypatch.setattr(pipeline, "BASES_AT_ONCE", 300)
+    launched = 0
+
+    def noted(*args: Any, **kwargs: Any) -> Result:
+        nonlocal launched
+        launched += 1
+        return launcher(*args, **kwargs)
+
+    np.testing.assert_array_equal(FAMILY.solve(problem, variant, noted), whole)
+    assert launched >= 24 // 6
+
+
+# ------------------------------------------------------------------ layout and cost
+def test_letters_are_interleaved_as_in_figure_5() -> None:
+    """Byte p of word l of request w is letter 4 w + p of sequence l."""
+    problem = random_problem(4, [(10, 9)] * 40)
+    _, args = interleaved(problem, *problem.pairs, np.float32)
+    sets = {ord("A"): 1, ord("C"): 2, ord("G"): 4, ord("T"): 8, ord("N"): 15}
+    words = args["reads"].view(np.uint8).reshape(-1, 32, 4)
+    for pair in range(40):
+        group, lane = divmod(pair, 32)
+        letters = words[3 * group : 3 * group + 3, lane].ravel()[:10]
+        assert letters.tolist() == [sets[b] for b in problem.bases[10 * pair : 10 * pair + 10]]
+    assert args["haplotypes"].shape == (2 * 3 * 32, 4)
+
+
+def counted(problem: Problem, variant: str, device: devices.Device) -> Counters:
+    found = []
+
+    def noted(*args: Any, **kwargs: Any) -> Result:
+        result = launch(*args, **kwargs, device=device)
+        found.append(result.counters)
+        return result
+
+    FAMILY.solve(problem, variant, noted)
+    (counters,) = found
+    assert counters is not None
+    return counters
+
+
+def test_the_naive_variant_moves_six_values_a_cell_all_of_them_coalesced() -> None:
+    m, n, pairs = 6, 8, 128
+    counters = counted(random_problem(5, [(m, n)] * pairs, quality=(30, 40)), "intertask-naive", devices.K40)
+    loads, stores = counters.at("MU, IU, DU = match_row"), counters.at("_row[cell] = ")
+    warps = pairs // 32
+    assert loads.total("global_load_requests") == 3 * (m - 1) * n * warps  # the first row has none above it
+    assert sum(stores.by_line()[line].get("global_store_requests", 0) for line in stores.by_line()) == 3 * m * n * warps
+    for kind, rows in (("global_load", loads), ("global_store", stores)):
+        assert rows.derived()[f"{kind}_efficiency"] == 1.0
+        assert rows.derived()[f"{kind}_sectors_per_request"] == 4.0
+    assert counters.derived()["warp_execution_efficiency"] == 1.0
+
+
+def test_the_wavefront_reads_its_emissions_without_bank_conflicts() -> None:
+    counters = counted(random_problem(6, [(16, 20)] * 16, quality=(30, 40)), "wavefront", devices.H200)
+    assert counters.total("shared_load_requests") == (20 + 4 - 1) * 4 * 2  # steps, K, warps
+    assert counters.total("shared_load_conflicts") == counters.total("shared_store_conflicts") == 0
+    assert counters.total("shuffles") == (20 + 4 - 1) * 4 * 2  # a letter, M, I and D a step
+    assert counters.total("divergent_branches") == 2  # the last lane of a pair alone writes its sum: once a warp
+
+
+def test_a_block_computes_for_the_longest_haplotype_it_holds() -> None:
+    problem = random_problem(7, [(4, n) for n in (3, 9, 5)])
+    grid, args = sub_warps(problem, *problem.pairs, np.float32, 16, 4, False)
+    assert grid == 2
+    assert args["columns"].tolist() == [9, 5]
+    assert args["pairs"][:, 3].tolist() == [3, 9, 5, 5]
+
+
+# ------------------------------------------------------------------ published values
+@pytest.mark.parametrize("variant", VARIANTS)
+@pytest.mark.parametrize(
+    ("name", "values"),
+    [
+        ("tiny", "gkl_avx512_float_fallback"),
+        ("10s", "gkl_avx512_float_fallback"),
+        ("gatk_testdata", "gkl_avx512_float_fallback"),
+        ("gatk_testdata", "published_GATK"),
+    ],
+)
+def test_published_values(data: Path, launcher: Launcher, variant: str, name: str, values: str) -> None:
+    answer = FAMILY.solve(FAMILY.read(data / f"{name}.in"), variant, launcher)
+    found = agreement(answer, np.loadtxt(data / f"{name}.{values}.out"), 1e-5, "log10")
+    assert found.agrees, found

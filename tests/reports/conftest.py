@@ -1,0 +1,43 @@
+"""The command line as a function, with a small family beside the shipped ones."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import pytest
+from simtbed.kernels import FAMILIES
+from simtbed.reports.cli import run
+
+from tests.reports.sums import SUMS
+
+
+@dataclass(frozen=True)
+class Ran:
+    """What one command line did."""
+
+    code: int
+    out: str
+    err: str
+
+    def refused(self) -> str:
+        """The one line of a refusal; nothing else was printed."""
+        assert (self.code, self.out) == (2, "")
+        assert self.err.startswith("simtbed: ") and self.err.count("\n") == 1
+        return self.err
+
+
+Simtbed = Callable[..., Ran]
+
+
+@pytest.fixture
+def simtbed(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Simtbed:
+    """`simtbed("verify", "--json")` runs that command line here."""
+    monkeypatch.setitem(FAMILIES, "sums", SUMS)
+
+    def command(*arguments: str) -> Ran:
+        code = run(arguments)
+        printed = capsys.readouterr()
+        return Ran(code, printed.out, printed.err)
+
+    return command

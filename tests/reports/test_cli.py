@@ -1,0 +1,156 @@
+"""The command line as a user meets it: help, refusals, exit codes, tables and JSON."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from simtbed.emulator.machine.device import DEVICES
+from simtbed.kernels import FAMILIES
+from simtbed.reports import commands
+from simtbed.reports.cli import Engine
+from simtbed.reports.running import ENGINES
+
+from tests.reports.conftest import Simtbed
+
+COMMANDS = ("list", "pairhmm", "profile", "verify", "cuda", "access")
+
+
+# ------------------------------------------------------------------ the frame
+def test_help_names_every_command(simtbed: Simtbed) -> None:
+    asked, bare = simtbed("--help"), simtbed()
+    assert asked == bare
+    assert asked.code == 0
+    assert all(f"\n  {name}" in asked.out for name in COMMANDS)
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_has_help(simtbed: Simtbed, command: str) -> None:
+    ran = simtbed(command, "--help")
+    assert ran.code == 0
+    assert ran.out.startswith(f"Usage: simtbed {command}")
+
+
+def test_the_engines_are_those_of_launch() -> None:
+    assert [engine.value for engine in Engine] == list(ENGINES)
+
+
+def test_help_does_not_wait_for_numba() -> None:
+    program = "import sys; from simtbed.reports.cli import run; run(['--help']); print('numba' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1] == "False"
+
+
+@pytest.mark.parametrize(
+    ("line", "told"),
+    [
+        ("frobnicate", "No such command 'frobnicate'"),
+        ("profile", "Missing argument 'VARIANT'"),
+        ("list --colour", "No such option: --colour"),
+        ("profile nothing", "no variant is called 'nothing'; there are "),
+        ("profile tree --device Z80", "no device is called 'Z80'; there are C2070,"),
+        ("profile tree --device nowhere.toml", "nowhere.toml: No such file"),
+        ("profile tree --input nowhere.txt", "nowhere.txt: No such file"),
+        ("verify --family nothing", "no family is called 'nothing'; there are "),
+        ("verify --family pairhmm --variant tree", "pairhmm has no variant 'tree'; it has "),
+        ("verify --input some.txt", "--input belongs to one family"),
+        ("verify --engine abacus", "'abacus' is not one of 'numpy', 'cuda'"),
+        ("pairhmm", "pairhmm takes a file, or --example"),
+        ("pairhmm some.in --example", "pairhmm takes a file, or --example"),
+        ("pairhmm --example --variant tree", "pairhmm has no variant 'tree'; it has "),
+        ("pairhmm --example --json", "--json is about reports"),
+        ("pairhmm --example --counters --engine cuda", "the cuda engine does not count"),
+        ("pairhmm nowhere.in", "nowhere.in: "),
+        ("cuda nothing", "no variant is called 'nothing'"),
+        ("access nowhere.csv", "nowhere.csv: No such file"),
+    ],
+)
+def test_bad_use_is_one_line_and_code_2(simtbed: Simtbed, line: str, told: str) -> None:
+    assert told in simtbed(*line.split()).refused()
+
+
+def test_the_console_script_exits_with_the_code() -> None:
+    program = "from simtbed.reports.cli import main; main()"
+    done = subprocess.run([sys.executable, "-c", program, "frobnicate"], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (2, "")
+
+
+# ------------------------------------------------------------------ list
+def test_list_shows_variants_and_devices(simtbed: Simtbed) -> None:
+    ran = simtbed("list")
+    assert ran.code == 0
+    assert all(variant in ran.out for family in FAMILIES.values() for variant in family.variants)
+    assert all(device in ran.out for device in DEVICES)
+
+
+def test_list_as_json(simtbed: Simtbed) -> None:
+    content = json.loads(simtbed("list", "--json").out)
+    assert {row["variant"] for row in content["variants"]} >= {"tree", "wavefront"}
+    assert [row["device"] for row in content["devices"]] == list(DEVICES)
+
+
+# ------------------------------------------------------------------ verify
+def _no_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(commands, "obstacle", lambda engine: "no device" if engine == "cuda" else None)
+
+
+def test_verify_tells_right_from_wrong_from_faulty(simtbed: Simtbed, monkeypatch: pytest.MonkeyPatch) -> None:
+    _no_gpu(monkeypatch)
+    ran = simtbed("verify", "--family", "sums", "--json")
+    content = json.loads(ran.out)
+    assert (ran.code, content["agrees"]) == (1, False)
+    found = {(row["variant"], row["engine"]): row for row in content["results"]}
+    assert {key: row["result"] for key, row in found.items()} == {
+        ("tree", "numpy"): "agrees", ("tree", "cuda"): "not run",
+        ("half-tree", "numpy"): "differs", ("half-tree", "cuda"): "not run",
+        ("over-the-end", "numpy"): "faults", ("over-the-end", "cuda"): "not run",
+    }  # fmt: skip
+    assert found["tree", "cuda"]["reason"] == "no device"
+    # The last block has 8 numbers, within the reach of half a tree.
+    assert (found["half-tree", "numpy"]["compared"], found["half-tree", "numpy"]["differing"]) == (4, 3)
+    assert "shared read out of bounds: partial[64]" in found["over-the-end", "numpy"]["reason"]
+
+
+def test_verify_prints_one_table_and_the_reasons(simtbed: Simtbed, monkeypatch: pytest.MonkeyPatch) -> None:
+    _no_gpu(monkeypatch)
+    ran = simtbed("verify", "--family", "sums")
+    assert ran.code == 1
+    rows = {tuple(line.split()[:2]): line for line in ran.out.splitlines()}
+    assert " agrees " in rows["tree", "numpy"]
+    assert " DIFFERS " in rows["half-tree", "numpy"]
+    assert " FAULTS" in rows["over-the-end", "numpy"]
+    assert " not run" in rows["tree", "cuda"]
+    assert ran.out.count("cuda: not run: no device") == 1
+
+
+def test_verify_of_what_agrees_is_0(simtbed: Simtbed) -> None:
+    ran = simtbed("verify", "--variant", "tree", "--engine", "numpy")
+    assert (ran.code, ran.err) == (0, "")
+
+
+def test_verify_takes_a_file(simtbed: Simtbed, tmp_path: Path) -> None:
+    file = tmp_path / "numbers.txt"
+    file.write_text("1 2 3\n")
+    ran = simtbed("verify", "--variant", "half-tree", "--engine", "numpy", "--input", str(file), "--json")
+    (row,) = json.loads(ran.out)["results"]
+    assert (ran.code, row["result"], row["input"]) == (0, "agrees", str(file))
+
+
+def test_an_engine_asked_for_must_run(simtbed: Simtbed, monkeypatch: pytest.MonkeyPatch) -> None:
+    _no_gpu(monkeypatch)
+    assert "the cuda engine cannot run here: no device" in simtbed("verify", "--engine", "cuda").refused()
+
+
+# ------------------------------------------------------------------ access
+def test_access_counts_and_compares(simtbed: Simtbed, tmp_path: Path) -> None:
+    file = tmp_path / "accesses.csv"
+    lanes = " ".join(map(str, range(32)))
+    file.write_text(f"op,bytes,lanes,requests,sectors,wavefronts,bank_conflicts\nglobal_load,4,{lanes},1,5,,\n")
+    counted = simtbed("access", str(file), "--json")
+    assert (counted.code, json.loads(counted.out)["rows"][0]["sectors"]) == (0, 4)
+    compared = simtbed("access", str(file), "--compare")
+    assert compared.code == 1
+    assert compared.out.endswith("mismatches 1 of 1\n")

@@ -1,0 +1,75 @@
+"""`simtbed pairhmm`, from file to file, on the shipped example."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from tests.reports.conftest import Simtbed
+
+
+def test_the_answer_is_all_of_stdout(simtbed: Simtbed) -> None:
+    plain, reported = simtbed("pairhmm", "--example"), simtbed("pairhmm", "--example", "--check", "--counters")
+    assert (plain.code, plain.err) == (0, "")
+    assert (reported.code, reported.out) == (0, plain.out)
+    reads, haplotypes = map(int, plain.out.splitlines()[0].split())
+    rows = plain.out.splitlines()[1 : 1 + reads]
+    assert [len(row.split()) for row in rows] == [haplotypes] * reads
+    assert all(float(value) < 0 for row in rows for value in row.split())
+    assert " values and the oracle agree: worst " in reported.err
+    assert "global_load_sectors" in reported.err
+
+
+def test_reports_go_to_stdout_when_the_answer_goes_to_a_file(simtbed: Simtbed, tmp_path: Path) -> None:
+    target = tmp_path / "answer.out"
+    ran = simtbed("pairhmm", "--example", "-o", str(target), "--check", "--counters", "--json")
+    assert (ran.code, ran.err) == (0, "")
+    assert target.read_text() == simtbed("pairhmm", "--example").out
+    content = json.loads(ran.out)
+    assert content["agreement"]["agrees"] is True
+    assert content["agreement"]["compared"] == len(target.read_text().split()) - 2 * _records(target.read_text())
+    assert content["counters"]["warp_instructions"] > 0
+    assert [file.name for file in tmp_path.iterdir()] == ["answer.out"]
+
+
+def _records(answer: str) -> int:
+    """Records of an answer, counted by walking over it."""
+    lines, at, found = answer.splitlines(), 0, 0
+    while at < len(lines):
+        at += 1 + int(lines[at].split()[0])
+        found += 1
+    return found
+
+
+def test_the_table_form_has_the_same_values(simtbed: Simtbed) -> None:
+    table = [line.split("\t") for line in simtbed("pairhmm", "--example", "--format", "tsv").out.splitlines()]
+    assert table[0] == ["record", "read", "haplotype", "log10"]
+    matrix = simtbed("pairhmm", "--example").out.splitlines()
+    haplotypes = int(matrix[0].split()[1])
+    assert [float(row[3]) for row in table[1 : 1 + haplotypes]] == [float(value) for value in matrix[1].split()]
+
+
+def test_every_variant_agrees_with_the_oracle(simtbed: Simtbed) -> None:
+    ran = simtbed("verify", "--family", "pairhmm", "--engine", "numpy", "--json")
+    assert ran.code == 0
+    assert {row["result"] for row in json.loads(ran.out)["results"]} == {"agrees"}
+
+
+def test_bad_input_leaves_no_output(simtbed: Simtbed, tmp_path: Path) -> None:
+    source, target = tmp_path / "short.in", tmp_path / "short.out"
+    source.write_text("2 1\nACGT IIII IIII IIII ++++\n")
+    assert f"{source}:" in simtbed("pairhmm", str(source), "-o", str(target)).refused()
+    assert not target.exists()
+
+
+def test_an_output_that_cannot_be_written_is_one_line(simtbed: Simtbed, tmp_path: Path) -> None:
+    target = tmp_path / "no folder" / "answer.out"
+    assert "no folder" in simtbed("pairhmm", "--example", "-o", str(target)).refused()
+
+
+def test_an_empty_file_gives_an_empty_answer_and_a_warning(simtbed: Simtbed, tmp_path: Path) -> None:
+    source = tmp_path / "empty.in"
+    source.write_text("")
+    ran = simtbed("pairhmm", str(source))
+    assert (ran.code, ran.out) == (0, "")
+    assert ran.err == f"simtbed: warning: {source} holds no pairs of reads and haplotypes; the answer is empty\n"
