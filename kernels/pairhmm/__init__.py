@@ -24,10 +24,8 @@ from pathlib import Path
 from simtbed.oracles import pairhmm as oracle
 
 from ..family import Agreement, Answer, Family, Variant, agreement
-from . import files, pipeline
-from .intertask_naive import intertask_naive
+from . import files, intertask_naive, pipeline, wavefront
 from .problem import Problem
-from .wavefront import wavefront
 
 TOLERANCE = 1e-5
 """Of a log10 likelihood; what GATK asks of its own implementations."""
@@ -55,8 +53,18 @@ FAMILY = Family(
     variants={
         variant.name: variant
         for variant in (
-            Variant("intertask-naive", intertask_naive, "one thread a pair, rows interleaved in global memory", REN),
-            Variant("wavefront", wavefront, "P lanes a pair, K rows a lane in registers, shuffles", SCHMIDT),
+            Variant(
+                "intertask-naive",
+                intertask_naive.intertask_naive,
+                "one thread a pair, rows interleaved in global memory",
+                REN,
+            ),
+            Variant(
+                "wavefront",
+                wavefront.wavefront,
+                "P lanes a pair, K rows a lane in registers, shuffles",
+                SCHMIDT,
+            ),
         )
     },
     example=_example,

@@ -6,10 +6,10 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-from simtbed.emulator import CompileError, LaunchError, Out, launch
+from simtbed.emulator import CompileError, HostCallError, LaunchError, Out, launch
 from simtbed.emulator import lang as st
 from simtbed.emulator.frontend import specialise
-from simtbed.emulator.lang import Const, Global, HostCallError, Kernel, Real, f32, float4, i32, u8
+from simtbed.emulator.lang import Const, Global, Kernel, Real, f32, float4, i32, u8
 from simtbed.emulator.passes import prepare
 
 from tests.frontend import refused
