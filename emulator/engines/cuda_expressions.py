@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 from ..ir import nodes as ir
@@ -11,8 +12,8 @@ from .cuda_operators import ANY, INFIX, PRIMARY, UNARY, Text, cast, hexadecimal,
 from .engine import Dim3
 
 ATOMICS = {"add": "Add", "min": "Min", "max": "Max", "and": "And", "or": "Or", "xor": "Xor", "exchange": "Exch"}
+OPPOSITE = {"eq": "ne", "ne": "eq"}  # of floats too: a NaN is not equal
 UNSIGNED_64 = "unsigned long long"
-FULL_MASK = 0xFFFFFFFF
 
 
 class Expressions:
@@ -72,8 +73,11 @@ class Expressions:
         return Text(f"{linear.within(INFIX[symbol], symbol)} {symbol} {right}", INFIX[symbol], symbol)
 
     def _Op(self, node: ir.Op) -> Text:
-        if node.name == "not" and isinstance(inner := node.args[0], ir.Op) and inner.name == "not":
-            return self.text(inner.args[0])
+        if node.name == "not" and isinstance(inner := node.args[0], ir.Op):
+            if inner.name == "not":
+                return self.text(inner.args[0])
+            if inner.name in OPPOSITE:
+                return self.text(replace(inner, name=OPPOSITE[inner.name]))
         return spelled(node, [self.text(a) for a in node.args])
 
     def _Pack(self, node: ir.Pack) -> Text:

@@ -35,13 +35,7 @@ class CudaEngine:
         """
         with _Launch(request) as launch:
             (milliseconds,) = launch.go(1)
-            loaded = launch.loaded
-            return Outcome(
-                launch.written(),
-                milliseconds=milliseconds,
-                resources=loaded.built.resources,
-                source=loaded.source.text,
-            )
+            return Outcome(launch.written(), milliseconds=milliseconds, resources=launch.loaded.built.resources)
 
     def time(self, request: Request, repeats: int) -> list[float]:
         """Milliseconds of each of `repeats` launches, after one that is not timed. The inputs are copied once: each
@@ -53,9 +47,8 @@ class CudaEngine:
 
 def describe() -> dict[str, str]:
     """The device that launches go to: its name, its architecture, and the CUDA version of its driver."""
-    driver = _driver()
-    version = driver.get_driver_version()
     device = _context().device
+    version = _driver().get_driver_version()
     return {"device": device.name(), "arch": _arch(device), "driver": f"{version // 1000}.{version % 1000 // 10}"}
 
 
@@ -95,7 +88,7 @@ def _context() -> _Context:
         context = _Context(device, device.retain_primary_context())
     except driver.Error as error:
         raise LaunchError(f"no CUDA device can be used: {error}") from None
-    atexit.register(_forget)
+    atexit.register(_forget, context)
     return context
 
 
@@ -118,9 +111,9 @@ class _Loaded:
 _LOADED: weakref.WeakKeyDictionary[ir.Program, dict[Dim3, _Loaded]] = weakref.WeakKeyDictionary()
 
 
-def _forget() -> None:
+def _forget(context: _Context) -> None:
     """Unload while the context is still there."""
-    with _context().current():
+    with context.current():
         _LOADED.clear()
 
 

@@ -69,7 +69,6 @@ class Outcome:
     printed: list[str] = field(default_factory=list)
     milliseconds: float | None = None
     resources: Resources | None = None
-    source: str | None = None
 
 
 class Engine(Protocol):

@@ -1,0 +1,192 @@
+"""The cuda engine against a driver that only takes notes: what a launch sends, fetches, frees and reports."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import pytest
+import simtbed.emulator.lang as st
+from simtbed.emulator import LaunchError, Out, launch, prepare_request
+from simtbed.emulator.engines import cuda_run
+from simtbed.emulator.engines.cuda_build import Built
+from simtbed.emulator.engines.engine import Resources
+from simtbed.emulator.lang import Global, f32, i32
+
+
+class Error(Exception):
+    """PyCUDA's base of all errors."""
+
+
+class MemoryError(Error):
+    """PyCUDA's own."""
+
+
+class Allocation:
+    def __init__(self, notes: Notes, size: int) -> None:
+        if size > 1 << 20:
+            raise MemoryError("out of memory")
+        self.data, self.notes, self.address = bytearray(size), notes, 4096 * (1 + len(notes.allocations))
+        notes.allocations.append(self)
+
+    def __int__(self) -> int:
+        return self.address
+
+    def free(self) -> None:
+        self.notes.freed += 1
+
+
+class Notes:
+    """What the engine did with the driver; `fails` is raised by the next launch."""
+
+    def __init__(self) -> None:
+        self.allocations: list[Allocation] = []
+        self.freed = 0
+        self.depth = 0
+        self.launches: list[tuple[tuple[Any, ...], dict[str, Any]]] = []
+        self.attributes: list[tuple[Any, int]] = []
+        self.fails: Error | None = None
+
+    # a context
+    def push(self) -> None:
+        self.depth += 1
+
+    def pop(self) -> None:
+        self.depth -= 1
+
+    # a function
+    def set_attribute(self, attribute: Any, value: int) -> None:
+        self.attributes.append((attribute, value))
+
+    def __call__(self, *args: Any, **options: Any) -> None:
+        assert self.depth == 1
+        if self.fails:
+            raise self.fails
+        self.launches.append((args, options))
+        for allocation in self.allocations:
+            allocation.data[:1] = b"\x2a"  # every array changes, written or not
+
+
+class Event:
+    def record(self) -> None: ...
+
+    def synchronize(self) -> None: ...
+
+    def time_till(self, other: Event) -> float:
+        return 0.25
+
+
+def _in(allocation: Allocation, array: Any) -> None:
+    allocation.data[:] = array.tobytes()
+
+
+def _out(array: Any, allocation: Allocation) -> None:
+    array.view(np.uint8)[:] = np.frombuffer(bytes(allocation.data), np.uint8)
+
+
+@pytest.fixture
+def notes(monkeypatch: pytest.MonkeyPatch) -> Iterator[Notes]:
+    notes, driver, package = Notes(), ModuleType("pycuda.driver"), ModuleType("pycuda")
+    device = type(
+        "Device", (), {"retain_primary_context": lambda self: notes, "compute_capability": lambda self: (9, 0)}
+    )
+    module = type("Module", (), {"get_function": lambda self, name: notes})
+    attribute = type("attribute", (), {"MAX_DYNAMIC_SHARED_SIZE_BYTES": "most dynamic"})
+    vars(driver).update(
+        Error=Error, MemoryError=MemoryError, Event=Event, init=lambda: None, Device=lambda number: device(),
+        mem_alloc=lambda size: Allocation(notes, size), memcpy_htod=_in, memcpy_dtoh=_out,
+        module_from_buffer=lambda cubin: module(), function_attribute=attribute,
+    )  # fmt: skip
+    vars(package)["driver"] = driver
+    monkeypatch.setitem(sys.modules, "pycuda", package)
+    monkeypatch.setitem(sys.modules, "pycuda.driver", driver)
+    monkeypatch.setattr(cuda_run, "build", lambda text, kernel, arch: Built(b"", Resources(7, 128, 0, 0, 0, 0), arch))
+    monkeypatch.setattr("atexit.register", lambda *call: None)
+    cuda_run._context.cache_clear()
+    yield notes
+    cuda_run._context.cache_clear()
+    cuda_run._LOADED.clear()
+    assert notes.depth == 0
+    assert notes.freed == len(notes.allocations)
+
+
+@st.kernel
+def measured(x: Global[f32], out: Global[i32], n: i32, yes: bool) -> None:
+    buffer = st.dynamic_shared(f32)
+    buffer[0] = x[0] if yes else 0.0
+    out[0] = len(x) + len(buffer) + n
+
+
+def test_a_launch_passes_addresses_scalars_and_lengths(notes: Notes) -> None:
+    x = np.zeros(5, np.float32)
+    args = {"x": x, "out": Out(2, "i32"), "n": 3, "yes": True}
+    result = launch(measured, grid=(2, 3), block=64, args=args, engine="cuda", shared=400)
+    ((given, options),) = notes.launches
+    assert [(a.dtype.name, int(a)) for a in given] == [
+        ("uint64", 4096), ("uint64", 8192), ("int32", 3), ("uint8", 1), ("int32", 5), ("int32", 100),
+    ]  # fmt: skip
+    assert options == {"grid": (2, 3, 1), "block": (64, 1, 1), "shared": 400}
+    assert list(result.buffers) == ["out"]  # x is read only: it does not come back
+    assert result.out.tolist() == [42, 0]
+    assert not x.any()
+    assert (result.milliseconds, result.counters) == (0.25, None)
+    assert result.resources is not None
+    assert result.resources.registers == 7
+    assert notes.attributes == []
+
+
+def test_an_array_without_elements_has_no_memory(notes: Notes) -> None:
+    args = {"x": np.zeros(0, np.float32), "out": Out(0, "i32"), "n": 3, "yes": False}
+    result = launch(measured, grid=1, block=64, args=args, engine="cuda", shared=400)
+    assert [int(a) for a in notes.launches[0][0]][:2] == [0, 0]
+    assert len(result.out) == 0
+    assert notes.allocations == []
+
+
+def test_more_than_48_kib_are_asked_for(notes: Notes) -> None:
+    args = {"x": np.zeros(1, np.float32), "out": Out(1, "i32"), "n": 3, "yes": True}
+    launch(measured, grid=1, block=64, args=args, engine="cuda", shared=60000)
+    assert notes.attributes == [("most dynamic", 60000)]
+
+
+def test_timing_copies_the_inputs_once(notes: Notes) -> None:
+    args = {"x": np.zeros(1, np.float32), "out": Out(1, "i32"), "n": 3, "yes": True}
+    request = prepare_request(measured, grid=1, block=64, args=args, shared=400)
+    assert cuda_run.CudaEngine().time(request, 3) == [0.25] * 3
+    assert len(notes.launches) == 4
+    assert len(notes.allocations) == 2
+
+
+def test_a_failed_launch_names_the_kernel(notes: Notes) -> None:
+    notes.fails = Error("cuEventSynchronize failed: an illegal memory access was encountered")
+    args = {"x": np.zeros(1, np.float32), "out": Out(1, "i32"), "n": 3, "yes": True}
+    with pytest.raises(LaunchError, match=r"measured failed on the GPU: .*illegal memory access"):
+        launch(measured, grid=1, block=64, args=args, engine="cuda", shared=400)
+
+
+def test_arrays_that_do_not_fit_are_measured(notes: Notes) -> None:
+    args = {"x": np.zeros(1 << 20, np.float32), "out": Out(1, "i32"), "n": 3, "yes": True}
+    with pytest.raises(LaunchError, match=r"41943.. bytes, do not fit"):
+        launch(measured, grid=1, block=64, args=args, engine="cuda", shared=400)
+
+
+def test_without_pycuda_one_line_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "pycuda", None)
+    monkeypatch.setitem(sys.modules, "pycuda.driver", None)
+    cuda_run._context.cache_clear()
+    args = {"x": np.zeros(1, np.float32), "out": Out(1, "i32"), "n": 3, "yes": True}
+    with pytest.raises(LaunchError) as error:
+        launch(measured, grid=1, block=64, args=args, engine="cuda", shared=400)
+    assert str(error.value) == 'PyCUDA is not installed: pip install "simtbed[cuda]"'
+
+
+def test_without_a_device_one_line_says_so(notes: Notes, monkeypatch: pytest.MonkeyPatch) -> None:
+    def init() -> None:
+        raise Error("cuInit failed: no CUDA-capable device is detected")
+
+    monkeypatch.setattr(sys.modules["pycuda.driver"], "init", init)
+    with pytest.raises(LaunchError, match=r"no CUDA device can be used: .*no CUDA-capable device"):
+        cuda_run.describe()

@@ -1,0 +1,483 @@
+"""The printed CUDA C++: what it looks like, that it means what the tree means, that nvcc compiles it."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import simtbed.emulator.lang as st
+from hypothesis import given
+from hypothesis import strategies as hst
+from simtbed.emulator import prepare_request
+from simtbed.emulator.engines.cuda_build import OPTIONS
+from simtbed.emulator.engines.cuda_operators import Text, literal, spelled
+from simtbed.emulator.engines.cuda_source import Source, cuda_source
+from simtbed.emulator.ir import nodes as ir
+from simtbed.emulator.ir.ops import TABLE
+from simtbed.emulator.ir.types import BOOL, F32, F64, I8, I32, I64, SCALARS, U16, U32, U64, Array, Scalar
+from simtbed.emulator.ir.verify import verify
+from simtbed.emulator.lang import Const, Global, Shared, f32, i32, u8, u32
+from simtbed.emulator.span import NOWHERE
+
+from tests.language.all_features import FEATURES, Feature
+
+Golden = Callable[[str, str], None]
+needs_nvcc = pytest.mark.skipif(shutil.which("nvcc") is None, reason="nvcc is not on PATH")
+
+
+def printed(kernel: st.Kernel, block: int | tuple[int, ...] = 32, **args: Any) -> Source:
+    """The kernel's source, as `launch` with these arguments would print it."""
+    request = prepare_request(kernel, grid=1, block=block, args=args)
+    return cuda_source(request.program, request.block)
+
+
+def compile_together(sources: list[Source], folder: Path) -> None:
+    """All texts in one file and one call of nvcc, each in a namespace of its own."""
+    lines = [line for source in sources for line in source.text.splitlines()]
+    includes = sorted({line for line in lines if line.startswith("#include")})
+    bodies = [
+        f"namespace part_{number} {{\n{re.sub('#include.*', '', source.text)}\n}}\n"
+        for number, source in enumerate(sources)
+    ]
+    (folder / "all.cu").write_text("\n".join([*includes, *bodies]))
+    options = [o for o in OPTIONS if o != "--resource-usage"]
+    command = [
+        "nvcc",
+        "-cubin",
+        "-arch=sm_90",
+        "-Xcudafe",
+        "--display_error_number",
+        *options,
+        "-o",
+        "all.cubin",
+        "all.cu",
+    ]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+# ------------------------------------------------------------------ what it looks like
+@st.kernel
+def block_sum(x: Global[f32], out: Global[f32], n: i32, BLOCK: Const) -> None:
+    """out[b] = the sum of block b's slice of x."""
+    partial = st.shared(f32, BLOCK)
+    t = st.thread.x
+    i = st.block.x * BLOCK + t
+    partial[t] = x[i] if i < n else f32(0)
+    st.sync()
+    width = BLOCK // 2
+    while width > 0:
+        if t < width:
+            partial[t] += partial[t + width]
+        st.sync()
+        width //= 2
+    if t == 0:
+        out[st.block.x] = partial[0]
+
+
+def test_the_example_of_the_design(golden: Golden) -> None:
+    source = printed(block_sum, 64, x=np.zeros(64, np.float32), out=np.zeros(1, np.float32), n=64, BLOCK=64)
+    golden("cuda/block_sum.cu", source.text)
+    assert (source.kernel, source.arguments, source.lengths) == ("block_sum", ("x", "out", "n"), ())
+    assert source.written == {"out"}
+
+
+@st.device
+def scan(value: f32, row: Shared[f32]) -> f32:
+    """Inclusive sum over the warp, through memory."""
+    own = st.shared(f32, 32)
+    total = value
+    offset = 1
+    while offset < 32 and row[0] >= 0:
+        own[st.lane] = total
+        st.syncwarp()
+        if st.lane >= offset:
+            total += own[st.lane - offset]
+        st.syncwarp()
+        offset *= 2
+    return total
+
+
+@st.kernel
+def functions(x: Global[f32], out: Global[f32]) -> None:
+    """Each call of `scan` has shared memory of its own; what is read once is written where it is read."""
+    row = st.shared(f32, 32)
+    weights = st.constant(f32, (0.5, 0.25))
+    sums = st.registers(f32, 2)
+    row[st.lane] = x[st.lane]
+    st.sync()
+    for k in st.unroll(range(2)):
+        sums[k] = scan(row[st.lane] * weights[k], row)
+    out[st.lane] = scan(sums[0] / sums[1], row)
+    if len(x) > 32 and x[32] != 0:
+        out[st.lane] = st.shuffle_down(sums[0], 1) + st.shuffle(sums[1], 0, 8, 0xFF)
+
+
+def test_functions_and_folding(golden: Golden) -> None:
+    source = printed(functions, x=np.zeros(32, np.float32), out=np.zeros(32, np.float32))
+    golden("cuda/functions.cu", source.text)
+    assert source.lengths == ("x",)
+
+
+@st.kernel
+def control(x: Global[i32], flags: Global[u8], out: Global[u32]) -> None:
+    """Where variables are declared; loops; narrow numbers; votes and atomics."""
+    t = st.thread.x + st.thread.y * 8
+    if t < 4:
+        value = x[t] // 3
+    elif x[t] % 2 == 0:
+        value = -x[t]
+    else:
+        value = 0
+    stop = value
+    for j in range(stop):
+        stop = stop - j
+        part = x[j] * 2
+        if part == 7:
+            continue
+        value += part
+    for j in range(10, 0, -2):
+        part = x[j]
+        value = value ^ part
+    while x[value & 7] > 0 and value != 5:
+        value = st.atomic_add(x, 0, 1)
+    flags[t] = (flags[t] + u8(t)) >> 1
+    st.atomic_max(out, 0, st.ballot(value > 0))
+    if not st.any(flags[t] == 0):
+        return
+    assert value < 100, '100% of "value"'
+    print("value", value, value > 0, f32(value))
+
+
+def test_control_flow(golden: Golden) -> None:
+    arrays = {"x": np.zeros(64, np.int32), "flags": np.zeros(64, np.uint8), "out": np.zeros(1, np.uint32)}
+    golden("cuda/control.cu", printed(control, (8, 4), **arrays).text)
+
+
+# ------------------------------------------------------------------ all of it compiles
+@needs_nvcc
+def test_every_feature_compiles(tmp_path: Path) -> None:
+    def source(feature: Feature) -> Source:
+        request = feature.launch(prepare_request)
+        return cuda_source(request.program, request.block)
+
+    compile_together([source(f) for f in FEATURES], tmp_path)
+
+
+def every_operation() -> ir.Program:
+    """A kernel with each row of the table on each of its types, operands and results in global memory."""
+    params = {t.name: ir.Param(t.name, Array(t, None, "global"), NOWHERE) for t in SCALARS.values()}
+    body: list[ir.Stmt] = []
+    for row in TABLE.values():
+        for kind in row.types:
+            types = (BOOL, kind, kind) if row.name == "select" else (kind,) * row.operands
+            args = []
+            for number, type in enumerate(types):
+                register = ir.Reg(f"{row.name}_{kind}_{number}", type, NOWHERE)
+                load = ir.Load(type.name, _const(len(body)), type, NOWHERE)
+                body.append(ir.Let(register, load, NOWHERE))
+                args.append(register)
+            result = row.result_type(kind)
+            op = ir.Op(row.name, tuple(args), result, NOWHERE)
+            body.append(ir.Store(result.name, _const(len(body)), op, NOWHERE))
+    program = ir.Program(ir.Function("every", tuple(params.values()), tuple(body), None, NOWHERE), ())
+    verify(program)
+    return program
+
+
+def _const(value: int | float, type: Scalar = I32) -> ir.Const:
+    return ir.Const(value, type, NOWHERE)
+
+
+@needs_nvcc
+def test_every_operation_compiles_on_every_type(tmp_path: Path) -> None:
+    source = cuda_source(every_operation(), (1, 1, 1))
+    stores = re.findall(r"^ +\w+\[\d+\] = ", source.text, re.MULTILINE)
+    assert len(stores) == sum(len(row.types) for row in TABLE.values())
+    compile_together([source], tmp_path)
+
+
+# ------------------------------------------------------------------ expressions keep their shape
+LEVELS = [["|"], ["^"], ["&"], ["<<", ">>"], ["+", "-"], ["*", "/", "%"]]
+SYMBOLS = {
+    "or": "|",
+    "xor": "^",
+    "and": "&",
+    "shl": "<<",
+    "shr": ">>",
+    "add": "+",
+    "sub": "-",
+    "mul": "*",
+    "div": "/",
+    "rem": "%",
+}
+Tree = tuple[Any, ...] | str
+
+
+def parse(text: str) -> Tree:
+    """C's grammar for these operators, by the book: the tree a C++ compiler sees."""
+    tokens = re.findall(r"<<|>>|[a-z]\w*|\d+|\S", text)
+
+    def level(depth: int) -> Tree:
+        if depth == len(LEVELS):
+            return unary()
+        left = level(depth + 1)
+        while tokens and tokens[0] in LEVELS[depth]:
+            left = (tokens.pop(0), left, level(depth + 1))
+        return left
+
+    def unary() -> Tree:
+        token: str = tokens.pop(0)
+        if token in "-~":
+            return (token, unary())
+        if token == "(":
+            inside = level(0)
+            assert tokens.pop(0) == ")"
+            return inside
+        return token
+
+    tree = level(0)
+    assert not tokens
+    return tree
+
+
+def shown(tree: Tree) -> ir.Expr:
+    if isinstance(tree, str):
+        return ir.Reg(tree, I32, NOWHERE)
+    return ir.Op(tree[0], tuple(shown(a) for a in tree[1:]), I32, NOWHERE)
+
+
+def symbols(tree: Tree) -> Tree:
+    if isinstance(tree, str):
+        return tree
+    return ({**SYMBOLS, "neg": "-", "invert": "~"}[tree[0]], *(symbols(a) for a in tree[1:]))
+
+
+def text_of(expr: ir.Expr) -> Text:
+    return Text(expr.name) if isinstance(expr, ir.Reg) else spelled(expr, [text_of(a) for a in expr.args])  # type: ignore[union-attr,arg-type]
+
+
+trees = hst.recursive(
+    hst.sampled_from("abc"),
+    lambda inner: (
+        hst.tuples(hst.sampled_from(sorted(SYMBOLS)), inner, inner)
+        | hst.tuples(hst.sampled_from(["neg", "invert"]), inner)
+    ),
+    max_leaves=8,
+)
+
+
+@given(trees)
+def test_a_compiler_reads_the_tree_that_was_printed(tree: Tree) -> None:
+    text = text_of(shown(tree)).text
+    assert "--" not in text
+    assert parse(text) == symbols(tree)
+
+
+def test_results_of_narrow_types_are_cast_back() -> None:
+    a, b = (ir.Reg(n, I8, NOWHERE) for n in "ab")
+    total = ir.Op("add", (a, b), I8, NOWHERE)
+    assert text_of(ir.Op("div", (total, b), I8, NOWHERE)).text == "(signed char)((signed char)(a + b) / b)"
+    assert text_of(ir.Op("and", (a, b), I8, NOWHERE)).text == "a & b"  # fits whatever a and b are
+    wide = tuple(ir.Reg(n, U16, NOWHERE) for n in "ab")
+    assert text_of(ir.Op("mul", wide, U16, NOWHERE)).text == "(unsigned short)(1u * a * b)"
+
+
+@pytest.mark.parametrize(
+    ("value", "type", "text"),
+    [
+        (True, BOOL, "true"),
+        (-128, I8, "-128"),
+        (-(1 << 31), I32, "-2147483647 - 1"),
+        (0xFFFFFFFF, U32, "4294967295u"),
+        (-(1 << 63), I64, "-9223372036854775807LL - 1"),
+        ((1 << 64) - 1, U64, "18446744073709551615ULL"),
+        (0.1, F32, "0.1f"),
+        (1.0, F32, "1.0f"),
+        (-0.0, F32, "-0.0f"),
+        (1e-5, F32, "1e-05f"),
+        (1e-45, F32, "1e-45f"),
+        (2.0**120, F32, "1.329228e+36f"),
+        (0.1, F64, "0.1"),
+        (float("inf"), F32, "__int_as_float(0x7f800000)"),
+        (float("-inf"), F64, "-__longlong_as_double(0x7ff0000000000000LL)"),
+        (float("nan"), F32, "__int_as_float(0x7fffffff)"),
+    ],
+)
+def test_literals(value: float, type: Scalar, text: str) -> None:
+    assert literal(_const(value, type)).text == text
+
+
+@given(hst.floats(allow_nan=False, allow_infinity=False))
+def test_float_literals_read_back_exactly(value: float) -> None:
+    text = literal(_const(value, F64)).text
+    assert float(text) == value
+    with np.errstate(over="ignore"):
+        single = np.float32(value)
+    if np.isfinite(single):
+        assert np.float32(literal(_const(value, F32)).text.removesuffix("f")) == single
+
+
+# ------------------------------------------------------------------ folding never moves an access past another
+def body_text(*body: ir.Stmt, arrays: str = "xy") -> list[str]:
+    """The lines of a kernel with this body over global i32 arrays."""
+    params = tuple(ir.Param(n, Array(I32, None, "global"), NOWHERE) for n in arrays)
+    program = ir.Program(ir.Function("k", params, body, None, NOWHERE), ())
+    verify(program)
+    return [line.strip() for line in cuda_source(program, (32, 1, 1)).text.splitlines()[4:-1]]
+
+
+def temporary(number: int, value: ir.Expr | ir.Effect, type: Scalar = I32) -> tuple[ir.Reg, ir.Let]:
+    register = ir.Reg(f"t@{number}", type, NOWHERE)
+    return register, ir.Let(register, value, NOWHERE)
+
+
+def load(array: str, index: int) -> ir.Load:
+    return ir.Load(array, _const(index), I32, NOWHERE)
+
+
+def store(array: str, index: int, value: ir.Expr) -> ir.Store:
+    return ir.Store(array, _const(index), value, NOWHERE)
+
+
+def test_a_load_read_once_stands_where_it_is_read() -> None:
+    t, let = temporary(1, load("x", 1))
+    assert body_text(let, store("y", 0, t)) == ["y[0] = x[1];"]
+
+
+def test_a_load_stays_before_a_store() -> None:
+    t, let = temporary(1, load("x", 1))
+    assert body_text(let, store("x", 1, _const(5)), store("y", 0, t)) == ["int t_1 = x[1];", "x[1] = 5;", "y[0] = t_1;"]
+
+
+def test_a_load_read_twice_is_loaded_once() -> None:
+    t, let = temporary(1, load("x", 1))
+    assert body_text(let, store("y", 0, t), store("y", 1, t))[0] == "int t_1 = x[1];"
+
+
+def test_a_load_does_not_become_conditional() -> None:
+    t, let = temporary(1, load("x", 1))
+    chosen = ir.Op("select", (ir.Const(True, BOOL, NOWHERE), _const(0), t), I32, NOWHERE)
+    assert body_text(let, store("y", 0, chosen)) == ["int t_1 = x[1];", "y[0] = true ? 0 : t_1;"]
+
+
+def test_a_load_does_not_move_into_a_loop() -> None:
+    t, let = temporary(1, load("x", 1))
+    test = ir.Op("lt", (t, _const(3)), BOOL, NOWHERE)
+    (first, second, *_) = body_text(let, ir.While((), test, (store("x", 1, _const(9)),), NOWHERE))
+    assert (first, second) == ("int t_1 = x[1];", "while (t_1 < 3) {")
+
+
+def test_an_index_that_changes_is_read_before_it_does() -> None:
+    i = ir.Reg("i", I32, NOWHERE)
+    t, let = temporary(1, ir.Load("x", i, I32, NOWHERE))
+    lines = body_text(ir.Let(i, _const(1), NOWHERE), let, ir.Let(i, _const(2), NOWHERE), store("y", 0, t))
+    assert lines == ["int i = 1;", "int t_1 = x[i];", "i = 2;", "y[0] = t_1;"]
+
+
+def test_atomics_keep_their_order() -> None:
+    first, one = temporary(1, ir.Atomic("add", "x", _const(0), _const(1), I32, NOWHERE))
+    second, two = temporary(2, ir.Atomic("add", "x", _const(0), _const(2), I32, NOWHERE))
+    total = ir.Op("sub", (first, second), I32, NOWHERE)
+    assert body_text(one, two, store("y", 0, total)) == [
+        "int t_1 = atomicAdd(&x[0], 1);",
+        "y[0] = t_1 - atomicAdd(&x[0], 2);",
+    ]
+
+
+def test_an_update_keeps_both_loads_of_its_index() -> None:
+    inner, first = temporary(1, load("y", 0))
+    old, second = temporary(2, ir.Load("x", inner, I32, NOWHERE))
+    again, third = temporary(3, load("y", 0))
+    new = ir.Op("add", (old, _const(1)), I32, NOWHERE)
+    (line,) = body_text(first, second, third, ir.Store("x", again, new, NOWHERE))
+    assert line == "x[y[0]] = x[y[0]] + 1;"
+
+
+def test_a_loop_that_changes_its_bound_counts_to_the_first() -> None:
+    n, i = ir.Reg("n", I32, NOWHERE), ir.Reg("i", I32, NOWHERE)
+    body = (ir.Let(n, _const(0), NOWHERE),)
+    lines = body_text(ir.Let(n, _const(9), NOWHERE), ir.For(i, _const(0), n, 1, False, body, NOWHERE))
+    assert lines[1:3] == ["int i_stop_1 = n;", "for (int i = 0; i < i_stop_1; ++i) {"]
+
+
+def test_a_negated_test_reads_plainly() -> None:
+    x, i = (ir.Reg(n, t, NOWHERE) for n, t in (("x", F32), ("i", I32)))
+    zero = {x: _const(0.0, F32), i: _const(0)}
+
+    def line(name: str, of: ir.Reg) -> str:
+        test = ir.Op("not", (ir.Op(name, (of, zero[of]), BOOL, NOWHERE),), BOOL, NOWHERE)
+        return body_text(ir.Let(of, zero[of], NOWHERE), ir.If(test, (ir.Return(None, NOWHERE),), (), NOWHERE))[1]
+
+    assert line("ne", i) == "if (i == 0) return;"
+    assert line("eq", x) == "if (x != 0.0f) return;"
+    assert line("lt", x) == "if (!(x < 0.0f)) return;"  # true of a NaN
+
+
+# ------------------------------------------------------------------ names, places, shared memory
+@needs_nvcc
+def test_names_that_cplusplus_has_already(tmp_path: Path) -> None:
+    @st.device
+    def hypot(float: f32, λ: f32) -> f32:
+        return st.fma(float, float, λ * λ)
+
+    @st.kernel
+    def exp(double: Global[f32], threadIdx: i32) -> None:
+        min_ = hypot(double[0], double[1])
+        register = min(min_, 1.0)
+        double[threadIdx] = st.exp(register)
+
+    source = printed(exp, double=np.zeros(2, np.float32), threadIdx=1)
+    assert source.kernel == "exp_2"
+    compile_together([source], tmp_path)
+
+
+def test_every_line_is_placed_where_the_source_has_it() -> None:
+    source = printed(block_sum, 64, x=np.zeros(64, np.float32), out=np.zeros(1, np.float32), n=64, BLOCK=64)
+    spans = [line.span for line in source.lines]
+    at: tuple[str, int] | None = None
+    texts = iter(source.lines)
+    for text in source.with_lines().splitlines():
+        if found := re.match(r'#line (\d+) "(.*)"', text):
+            at = found[2], int(found[1])
+            continue
+        line = next(texts)
+        assert line.text == text
+        if line.span is not None:
+            assert at == (line.span.file, line.span.line)
+        at = at and (at[0], at[1] + 1)
+    assert sum(span is not None for span in spans) > 10
+
+
+def test_much_shared_memory_is_dynamic() -> None:
+    @st.kernel
+    def large(out: Global[f32]) -> None:
+        first = st.shared(f32, 10000)
+        second = st.shared(st.float4, 1000)
+        first[st.lane] = 1.0
+        second[st.lane] = st.float4(1.0, 2.0, 3.0, 4.0)
+        out[0] = first[0] + second[0].x
+
+    source = printed(large, out=np.zeros(1, np.float32))
+    assert source.carved_bytes == 40000 + 16000
+    assert "float4* second = reinterpret_cast<float4*>(shared_memory + 40000);" in source.text
+    assert "__shared__ float" not in source.text
+
+
+def test_long_lines_are_broken() -> None:
+    @st.kernel
+    def long(out: Global[f32], some_coefficient: f32, other_coefficient: f32) -> None:
+        out[st.thread.x] = (
+            some_coefficient * other_coefficient + some_coefficient / other_coefficient
+            - st.fma(some_coefficient, other_coefficient, some_coefficient) * (other_coefficient - some_coefficient)
+        )  # fmt: skip
+
+    text = printed(long, out=np.zeros(32, np.float32), some_coefficient=1.0, other_coefficient=2.0).text
+    assert max(map(len, text.splitlines())) <= 120
+    assert "out[int(threadIdx.x)] = some_coefficient * other_coefficient" in text
