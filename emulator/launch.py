@@ -13,7 +13,9 @@ import numpy.typing as npt
 from .engines.engine import Buffer, Dim3, Engine, Outcome, Request, Resources
 from .errors import Diagnostic, LaunchError, SimtbedError, render
 from .frontend.program import Signature, Specialised, signature, specialise
+from .ir import nodes as ir
 from .ir.types import FLOATS, SCALARS, VECTORS, Array, Scalar, Vector, from_dtype
+from .ir.walk import statements
 from .lang import Kernel
 from .machine import device as devices
 from .machine.device import Device
@@ -308,15 +310,12 @@ def _scalar(name: str, type: Scalar | Vector, given: Any) -> np.generic:
 
 
 def _static_shared(request: Request) -> int:
-    """Bytes of the shared arrays, each aligned to 16 bytes as the compiler lays them out."""
-    from .ir import nodes as ir
-    from .ir.walk import statements
-
-    functions = (request.program.kernel, *request.program.functions)
+    """Bytes of the shared arrays, each aligned to 16 bytes as the compiler lays them out; an array of a device
+    function is there once for each call."""
+    body = prepare(request.program).program.kernel.body
     sizes = [
         s.type.element.size * (s.type.length or 0)
-        for f in functions
-        for s in statements(f.body)
+        for s in statements(body)
         if isinstance(s, ir.Alloc) and s.type.space == "shared"
     ]
     return sum(-(-size // 16) * 16 for size in sizes)

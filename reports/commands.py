@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any, Literal, TextIO
 
@@ -267,8 +267,9 @@ def cuda(variant: str, build: bool, arch: str, json: bool) -> int:
         )
         return 0
     with progress(f"nvcc -arch={arch}"):
-        built = cuda_build.build(source.text, source.kernel, arch)
-    content = {"variant": variant, "arch": arch, "compiler": built.compiler, **asdict(built.resources)}
+        built = cuda_build.build(source.with_lines(), source.kernel, arch)
+    resources = replace(built.resources, shared_bytes=built.resources.shared_bytes + source.carved_bytes)
+    content = {"variant": variant, "arch": arch, "compiler": built.compiler, **asdict(resources)}
     if json:
         print(tables.as_json(content))
     else:

@@ -50,6 +50,7 @@ class Expressions:
         self.assigned: set[str] = set()  # registers that every path has assigned
         self.fixed: set[str] = set()  # loop variables of unrolled loops
         self.loop_variables: set[str] = set()  # of the others
+        self.looped: set[str] = set()  # names that are or were loop variables: they live in their loops only
         self.once = assigned_once(text.tree)
         self.poisoned: set[str] = set()
         self.body: list[ir.Stmt] = []

@@ -205,7 +205,7 @@ class Statements(Expressions):
 
     def _assign_name(self, target: ast.Name, value: Value, span: Span) -> None:
         name = target.id
-        if name in self.fixed or name in self.loop_variables:
+        if name in self.looped:
             raise Refused(
                 self.span(target),
                 f"{name} is a loop variable: a loop does not see it change",
@@ -327,7 +327,8 @@ class Statements(Expressions):
     def _loop(self, node: ast.For, start: ir.Expr, stop: ir.Expr, step: int, unroll: bool) -> None:
         assert isinstance(node.target, ast.Name)
         name, span = node.target.id, self.span(node.target)
-        if name in self.names or name in self.loop_variables or name in self.fixed:
+        taken = name in self.types and name not in self.looped
+        if name in self.names or name in self.loop_variables or name in self.fixed or taken:
             raise Refused(span, f"{name} is already in use", "give the loop a variable of its own")
         if self.types.setdefault(name, start.type) != start.type:
             raise Refused(span, f"{name} is {self.types[name]}, this loop counts in {start.type}")
@@ -337,9 +338,12 @@ class Statements(Expressions):
             for n in ast.walk(part)
             if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)
         }
-        if not isinstance(stop, ir.Const) and any(r.name in changed for r in _registers(stop)):
+        if any(
+            isinstance(e, ir.Item) or (isinstance(e, ir.Reg) and e.name in changed) for e in (stop, *expressions(stop))
+        ):
             stop = self.let(stop, f"{name}_stop", stop.span)  # Python evaluates range() once
         before = set(self.assigned)
+        self.looped.add(name)
         kind = self.fixed if unroll else self.loop_variables
         kind.add(name)
         self.assigned.add(name)
@@ -354,10 +358,6 @@ class Statements(Expressions):
     def _no_else(self, node: ast.For | ast.While) -> None:
         if node.orelse:
             raise Refused(self.span(node.orelse[0]), "a loop's else is not in the kernel language")
-
-
-def _registers(expr: ir.Expr) -> list[ir.Reg]:
-    return [e for e in (expr, *expressions(expr)) if isinstance(e, ir.Reg)]
 
 
 def _loaded(target: ast.expr) -> ast.expr:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from dataclasses import dataclass
 
 from ..ir import nodes as ir
@@ -21,8 +22,17 @@ class Prepared:
     private: frozenset[str]
 
 
+_PREPARED: weakref.WeakKeyDictionary[ir.Program, Prepared] = weakref.WeakKeyDictionary()
+
+
 def prepare(program: ir.Program) -> Prepared:
-    """Inline, unroll, number; the verifier runs after every pass."""
+    """Inline, unroll, number; the verifier runs after every pass. Kept while the program lives."""
+    if program not in _PREPARED:
+        _PREPARED[program] = _prepare(program)
+    return _PREPARED[program]
+
+
+def _prepare(program: ir.Program) -> Prepared:
     for one_pass in (inline, unroll):
         program = one_pass(program)
         verify(program)

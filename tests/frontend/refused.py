@@ -172,6 +172,12 @@ def loops_have_rules(x: Global[i32], n: i32):
             break
     for a, b in range(3):
         pass
+    count = 50
+    for count in range(3):
+        pass
+    for j in range(3):
+        pass
+    j = 7
     while n > 0:
         n -= 1
         continue

@@ -210,6 +210,27 @@ def loop_downwards(out: Global[i32]) -> None:
     out[st.lane] = total
 
 
+@feature([x + 3 * (x + 1) for x in range(32)], out=out())
+@st.kernel
+def loop_bounds_are_read_once(out: Global[i32]) -> None:
+    most = st.registers(i32, 1)
+    most[0] = st.lane + 1
+    total = st.lane
+    for _ in range(most[0]):
+        most[0] += 1
+        total += 3
+    out[st.lane] = total
+
+
+@feature([sum(range(x + 5, 3, -3)) for x in range(32)], out=out(32, "u32"))
+@st.kernel
+def unsigned_countdown(out: Global[u32]) -> None:
+    total = u32(0)
+    for i in range(u32(st.lane) + 5, u32(3), -3):
+        total += i
+    out[st.lane] = total
+
+
 @feature([sum(1 for i in range(x) for j in range(i) if not i * j > 40) for x in range(32)], out=out())
 @st.kernel
 def nested_loops(out: Global[i32]) -> None:

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ...ir import nodes as ir
-from ...ir.types import Array, Vector
+from ...ir.types import Array, Scalar, Vector
 from ...ir.walk import statements
 from ...observe import barriers, events
 from ...observe.events import Counts
@@ -192,7 +192,8 @@ class _Compiler:
 
     def counted_loop(self, stmt: ir.For) -> Loop:
         name, start, stop = stmt.var.name, scalar(stmt.start), scalar(stmt.stop)
-        step = np.array(stmt.step, stmt.var.type.dtype)  # type: ignore[union-attr]
+        assert isinstance(stmt.var.type, Scalar)
+        step = np.array(stmt.step).astype(stmt.var.type.dtype)  # downwards, an unsigned step wraps
         up = stmt.step > 0
 
         def begin(team: Team) -> None:
