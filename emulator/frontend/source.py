@@ -23,7 +23,8 @@ class Text:
     def __init__(self, function: Source) -> None:
         self.function: Callable[..., Any] = function.function
         self.file = inspect.getsourcefile(self.function) or self.function.__code__.co_filename
-        self.lines = linecache.getlines(self.file)
+        # From 3.13 on Python keeps some text for "<string>", but not this function's.
+        self.lines = [] if self.file == "<string>" else linecache.getlines(self.file)
         self.tree = self._find()
 
     def _find(self) -> ast.FunctionDef:

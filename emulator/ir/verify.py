@@ -120,7 +120,7 @@ class _Checker:
                 self.index(effect.index, effect)
             case ir.Atomic() | ir.CompareSwap():
                 array = self.array(effect.array, effect)
-                self.require(array.space in ("global", "shared"), effect, "atomics work on shared memory")
+                self.require(array.space in ("global", "shared"), effect, "atomics work on global and shared memory")
                 self.index(effect.index, effect)
                 self.same(effect.value, array.element, effect)
             case ir.Shuffle():
