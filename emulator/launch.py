@@ -24,7 +24,7 @@ from .observe.counters import Counters
 from .passes import prepare
 
 STEP_LIMIT = 1_000_000
-EngineName = Literal["numpy", "cuda"]
+EngineName = Literal["jit", "numpy", "cuda"]
 
 
 @dataclass(frozen=True)
@@ -93,7 +93,7 @@ def launch(
     grid: int | tuple[int, ...],
     block: int | tuple[int, ...],
     args: Mapping[str, Any],
-    engine: EngineName = "numpy",
+    engine: EngineName = "jit",
     device: Device = devices.H200,
     shared: int = 0,
     counters: bool = True,
@@ -107,6 +107,8 @@ def launch(
     (n, lanes)) or `Out(n, type)`; they are not modified. Scalars are checked for range. Const parameters take
     int, float, bool or tuples of them.
     shared: bytes of dynamic shared memory. step_limit: turns one execution of a loop may take.
+    engine: "jit" (compiled, fast) and "numpy" (readable) emulate, with the same outputs, counters and faults; "cuda"
+    runs on a GPU, where nothing is counted or checked.
     types: {"Real": "f32"} where no array tells. counters: whether to count.
     faults: "raise" a FaultError when the emulator finds any, or "return" them in the result.
 
@@ -181,7 +183,11 @@ _ENGINES: dict[str, Engine] = {}
 
 def _engine(name: str) -> Engine:
     if name not in _ENGINES:
-        if name == "numpy":
+        if name == "jit":
+            from .engines.jit import JitEngine
+
+            _ENGINES[name] = JitEngine()
+        elif name == "numpy":
             from .engines.numpy_engine import NumpyEngine
 
             _ENGINES[name] = NumpyEngine()
@@ -190,7 +196,7 @@ def _engine(name: str) -> Engine:
 
             _ENGINES[name] = CudaEngine()
         else:
-            raise LaunchError(f"no engine is called {name}; there are numpy and cuda")
+            raise LaunchError(f"no engine is called {name}; there are jit, numpy and cuda")
     return _ENGINES[name]
 
 

@@ -19,6 +19,7 @@ _UsageError: Any = typer.BadParameter.__mro__[1]  # typer shows no name for it
 class Engine(StrEnum):
     """The engines a kernel can run on."""
 
+    jit = "jit"
     numpy = "numpy"
     cuda = "cuda"
 
@@ -58,7 +59,7 @@ def pairhmm(
     source: Annotated[Path | None, typer.Argument(metavar="IN", help="Reads and haplotypes; plain or gzip.")] = None,
     target: Annotated[Path | None, typer.Option("--output", "-o", metavar="OUT", help="Instead of stdout.")] = None,
     variant: Annotated[str, typer.Option(help="How it is computed: see `simtbed list`.")] = "wavefront",
-    engine: Annotated[Engine, typer.Option(help="Where the kernels run.")] = Engine.numpy,
+    engine: Annotated[Engine, typer.Option(help="Where the kernels run.")] = Engine.jit,
     form: Annotated[Format, typer.Option("--format", help="How the answer is written.")] = Format.gpupairhmm,
     counters: Annotated[bool, typer.Option("--counters", help="Count, and print the totals.")] = False,
     check: Annotated[bool, typer.Option("--check", help="Compare with the oracle.")] = False,
@@ -76,7 +77,7 @@ def pairhmm(
     if (source is None) != example:
         raise SimtbedError("pairhmm takes a file, or --example")
     if counters and engine is Engine.cuda:
-        raise SimtbedError("--counters needs the numpy engine: the cuda engine does not count")
+        raise SimtbedError("--counters needs an emulator, jit or numpy: the cuda engine does not count")
     if json and not (check or counters):
         raise SimtbedError("--json is about reports: ask for --check or --counters too")
     return commands.pairhmm(source, target, variant, engine.value, form.value, counters, check, json)

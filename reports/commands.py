@@ -49,10 +49,10 @@ def list_all(json: bool) -> int:
 
 # ------------------------------------------------------------------ profile
 def profile(variant: str, source: Path | None, device: str, json: bool) -> int:
-    """Counters of a variant, by name and by line, on the numpy engine."""
+    """Counters of a variant, by name and by line, emulated."""
     family = find_variant(variant)
     problem, name = _problem(family, source)
-    runner = Runner("numpy", find_device(device), counting=True)
+    runner = Runner("jit", find_device(device), counting=True)
     with progress(f"{variant} on {name}"):
         family.solve(problem, variant, runner)
     counters = runner.counters

@@ -65,6 +65,8 @@ class Op:
     types: operand types it is defined for; all operands share one, save a `select`'s condition.
     result: "same" as the operands, or one type whatever they are.
     cuda: C++ text with {0} {1} {2} for the operands; a dict where the spelling depends on the type.
+    llvm: the instruction; "signed|unsigned|float" where it depends on the type. @name: LLVM's intrinsic of that
+        name; :name: several instructions, which the printer of LLVM text knows under that name.
     cost: issue class; "arith" stands for alu, fp32 or fp64 by type.
     domain: where CUDA defines the result; None means everywhere.
     """
@@ -73,6 +75,7 @@ class Op:
     types: tuple[Scalar, ...]
     meaning: Meaning
     cuda: str | dict[Scalar, str]
+    llvm: str
     cost: Cost | Literal["arith", "mul"]
     operands: int = 2
     result: Literal["same"] | Scalar = "same"
@@ -82,6 +85,11 @@ class Op:
     def spelling(self, type: Scalar) -> str:
         """The CUDA template for operands of `type`."""
         return self.cuda if isinstance(self.cuda, str) else self.cuda[type]
+
+    def instruction(self, type: Scalar) -> str:
+        """The LLVM word for operands of `type`."""
+        words = self.llvm.split("|")
+        return words[{"int": 0, "float": 2}.get(type.kind, 1)] if len(words) > 1 else words[0]
 
     def result_type(self, type: Scalar) -> Scalar:
         return type if self.result == "same" else self.result
@@ -98,10 +106,16 @@ TABLE: dict[str, Op] = {}
 
 
 def _op(
-    name: str, types: tuple[Scalar, ...], meaning: Meaning, cuda: str | dict[Scalar, str], cost: Any, **rest: Any
+    name: str,
+    types: tuple[Scalar, ...],
+    meaning: Meaning,
+    cuda: str | dict[Scalar, str],
+    llvm: str,
+    cost: Any,
+    **rest: Any,
 ) -> None:
     assert name not in TABLE
-    TABLE[name] = Op(name, types, meaning, cuda, cost, **rest)
+    TABLE[name] = Op(name, types, meaning, cuda, llvm, cost, **rest)
 
 
 # ------------------------------------------------------------------ domains
@@ -251,49 +265,49 @@ _floor_mod = {t: "{0} % {1}" if t in UNSIGNED else "floor_mod({0}, {1})" for t i
 _absolute = {I8: "abs({0})", I16: "abs({0})", I32: "abs({0})", I64: "llabs({0})", F32: "fabsf({0})", F64: "fabs({0})"}
 
 # fmt: off
-#   name         operand types       meaning               CUDA                       cost
-_op("add",       NUMBERS,            np.add,               "{0} + {1}",               "arith", domain=_no_overflow(lambda a, b: a + b))
-_op("sub",       NUMBERS,            np.subtract,          "{0} - {1}",               "arith", domain=_no_overflow(lambda a, b: a - b))
-_op("mul",       NUMBERS,            np.multiply,          "{0} * {1}",               "mul",   domain=_no_overflow(lambda a, b: a * b))
-_op("neg",       NUMBERS,            np.negative,          "-{0}",                    "arith", operands=1, domain=_no_overflow(lambda a: -a))
-_op("fdiv",      FLOATS,             np.true_divide,       "{0} / {1}",               "fdiv")
-_op("floordiv",  INTEGERS,           np.floor_divide,      _floor_div,                "idiv",  domain=_divides)
-_op("mod",       INTEGERS,           np.mod,               _floor_mod,                "idiv",  domain=_divides)
-_op("div",       INTEGERS,           _truncated_div,       "{0} / {1}",               "idiv",  domain=_divides)
-_op("rem",       INTEGERS,           _truncated_rem,       "{0} % {1}",               "idiv",  domain=_divides)
-_op("and",       (BOOL, *INTEGERS),  np.bitwise_and,       "{0} & {1}",               "alu")
-_op("or",        (BOOL, *INTEGERS),  np.bitwise_or,        "{0} | {1}",               "alu")
-_op("xor",       (BOOL, *INTEGERS),  np.bitwise_xor,       "{0} ^ {1}",               "alu")
-_op("invert",    INTEGERS,           np.bitwise_not,       "~{0}",                    "alu",   operands=1)
-_op("shl",       INTEGERS,           _shift_left,          "{0} << {1}",              "alu",   domain=_shifts)
-_op("shr",       INTEGERS,           _shift_right,         "{0} >> {1}",              "alu",   domain=_shifts)
-_op("lt",        NUMBERS,            np.less,              "{0} < {1}",               "arith", result=BOOL)
-_op("le",        NUMBERS,            np.less_equal,        "{0} <= {1}",              "arith", result=BOOL)
-_op("gt",        NUMBERS,            np.greater,           "{0} > {1}",               "arith", result=BOOL)
-_op("ge",        NUMBERS,            np.greater_equal,     "{0} >= {1}",              "arith", result=BOOL)
-_op("eq",        (BOOL, *NUMBERS),   np.equal,             "{0} == {1}",              "arith", result=BOOL)
-_op("ne",        (BOOL, *NUMBERS),   np.not_equal,         "{0} != {1}",              "arith", result=BOOL)
-_op("not",       (BOOL,),            np.logical_not,       "!{0}",                    "alu",   operands=1)
-_op("both",      (BOOL,),            np.logical_and,       "{0} && {1}",              "alu")
-_op("either",    (BOOL,),            np.logical_or,        "{0} || {1}",              "alu")
-_op("select",    (BOOL, *NUMBERS),   np.where,             "{0} ? {1} : {2}",         "alu",   operands=3)
-_op("min",       NUMBERS,            np.fmin,              _extremes["min"],          "arith", policy=VALUE)
-_op("max",       NUMBERS,            np.fmax,              _extremes["max"],          "arith", policy=VALUE)
-_op("abs",       SIGNED + FLOATS,    np.abs,               _absolute,                 "arith", operands=1, domain=_no_overflow(abs))
-_op("fma",       FLOATS,             fused.fma,            _by_float("fmaf({0}, {1}, {2})", "fma({0}, {1}, {2})"), "arith", operands=3)
-_op("sqrt",      FLOATS,             np.sqrt,              _by_float("sqrtf({0})", "sqrt({0})"),   "fdiv", operands=1)
-_op("rsqrt",     FLOATS,             _through_f64(lambda x: 1 / np.sqrt(x)), _by_float("rsqrtf({0})", "rsqrt({0})"), "sfu", operands=1, policy=ulp(2))
-_op("exp",       FLOATS,             _through_f64(np.exp), _by_float("expf({0})", "exp({0})"),     "sfu",  operands=1, policy=ulp(2))
-_op("log",       FLOATS,             _through_f64(np.log), _by_float("logf({0})", "log({0})"),     "sfu",  operands=1, policy=ulp(2))
-_op("log2",      FLOATS,             _through_f64(np.log2), _by_float("log2f({0})", "log2({0})"),  "sfu",  operands=1, policy=ulp(2))
-_op("popcount",  WORDS,              lambda x: np.bitwise_count(x.view(f"u{x.dtype.itemsize}")).astype(np.int32), _words, "alu", operands=1, result=I32)
-_op("clz",       WORDS,              _leading_zeros,       _zeros,                    "alu",   operands=1, result=I32)
-_op("as_i32",    (F32,),             lambda x: x.view(np.int32),    "__float_as_int({0})",         "alu",  operands=1, result=I32)
-_op("as_u32",    (F32,),             lambda x: x.view(np.uint32),   "__float_as_uint({0})",        "alu",  operands=1, result=U32)
-_op("as_i64",    (F64,),             lambda x: x.view(np.int64),    "__double_as_longlong({0})",   "alu",  operands=1, result=I64)
-_op("as_u64",    (F64,),             lambda x: x.view(np.uint64),   "(unsigned long long)__double_as_longlong({0})", "alu", operands=1, result=U64)
-_op("as_f32",    (I32, U32),         lambda x: x.view(np.float32),  {I32: "__int_as_float({0})", U32: "__uint_as_float({0})"}, "alu", operands=1, result=F32)
-_op("as_f64",    (I64, U64),         lambda x: x.view(np.float64),  "__longlong_as_double({0})",   "alu",  operands=1, result=F64)
+#   name         operand types       meaning               CUDA                       LLVM                              cost
+_op("add",       NUMBERS,            np.add,               "{0} + {1}",               "add|add|fadd",                   "arith", domain=_no_overflow(lambda a, b: a + b))
+_op("sub",       NUMBERS,            np.subtract,          "{0} - {1}",               "sub|sub|fsub",                   "arith", domain=_no_overflow(lambda a, b: a - b))
+_op("mul",       NUMBERS,            np.multiply,          "{0} * {1}",               "mul|mul|fmul",                   "mul",   domain=_no_overflow(lambda a, b: a * b))
+_op("neg",       NUMBERS,            np.negative,          "-{0}",                    ":negate",                        "arith", operands=1, domain=_no_overflow(lambda a: -a))
+_op("fdiv",      FLOATS,             np.true_divide,       "{0} / {1}",               "fdiv",                           "fdiv")
+_op("floordiv",  INTEGERS,           np.floor_divide,      _floor_div,                ":floor_divide",                  "idiv",  domain=_divides)
+_op("mod",       INTEGERS,           np.mod,               _floor_mod,                ":floor_modulo",                  "idiv",  domain=_divides)
+_op("div",       INTEGERS,           _truncated_div,       "{0} / {1}",               ":divide",                        "idiv",  domain=_divides)
+_op("rem",       INTEGERS,           _truncated_rem,       "{0} % {1}",               ":remainder",                     "idiv",  domain=_divides)
+_op("and",       (BOOL, *INTEGERS),  np.bitwise_and,       "{0} & {1}",               "and",                            "alu")
+_op("or",        (BOOL, *INTEGERS),  np.bitwise_or,        "{0} | {1}",               "or",                             "alu")
+_op("xor",       (BOOL, *INTEGERS),  np.bitwise_xor,       "{0} ^ {1}",               "xor",                            "alu")
+_op("invert",    INTEGERS,           np.bitwise_not,       "~{0}",                    ":invert",                        "alu",   operands=1)
+_op("shl",       INTEGERS,           _shift_left,          "{0} << {1}",              ":shift_left",                    "alu",   domain=_shifts)
+_op("shr",       INTEGERS,           _shift_right,         "{0} >> {1}",              ":shift_right",                   "alu",   domain=_shifts)
+_op("lt",        NUMBERS,            np.less,              "{0} < {1}",               "icmp slt|icmp ult|fcmp olt",     "arith", result=BOOL)
+_op("le",        NUMBERS,            np.less_equal,        "{0} <= {1}",              "icmp sle|icmp ule|fcmp ole",     "arith", result=BOOL)
+_op("gt",        NUMBERS,            np.greater,           "{0} > {1}",               "icmp sgt|icmp ugt|fcmp ogt",     "arith", result=BOOL)
+_op("ge",        NUMBERS,            np.greater_equal,     "{0} >= {1}",              "icmp sge|icmp uge|fcmp oge",     "arith", result=BOOL)
+_op("eq",        (BOOL, *NUMBERS),   np.equal,             "{0} == {1}",              "icmp eq|icmp eq|fcmp oeq",       "arith", result=BOOL)
+_op("ne",        (BOOL, *NUMBERS),   np.not_equal,         "{0} != {1}",              "icmp ne|icmp ne|fcmp une",       "arith", result=BOOL)
+_op("not",       (BOOL,),            np.logical_not,       "!{0}",                    ":invert",                        "alu",   operands=1)
+_op("both",      (BOOL,),            np.logical_and,       "{0} && {1}",              "and",                            "alu")
+_op("either",    (BOOL,),            np.logical_or,        "{0} || {1}",              "or",                             "alu")
+_op("select",    (BOOL, *NUMBERS),   np.where,             "{0} ? {1} : {2}",         ":select",                        "alu",   operands=3)
+_op("min",       NUMBERS,            np.fmin,              _extremes["min"],          "@smin|@umin|:least",             "arith", policy=VALUE)
+_op("max",       NUMBERS,            np.fmax,              _extremes["max"],          "@smax|@umax|:greatest",          "arith", policy=VALUE)
+_op("abs",       SIGNED + FLOATS,    np.abs,               _absolute,                 ":absolute||@fabs",               "arith", operands=1, domain=_no_overflow(abs))
+_op("fma",       FLOATS,             fused.fma,            _by_float("fmaf({0}, {1}, {2})", "fma({0}, {1}, {2})"), "@fma",                           "arith", operands=3)
+_op("sqrt",      FLOATS,             np.sqrt,              _by_float("sqrtf({0})", "sqrt({0})"),   "@sqrt",                          "fdiv", operands=1)
+_op("rsqrt",     FLOATS,             _through_f64(lambda x: 1 / np.sqrt(x)), _by_float("rsqrtf({0})", "rsqrt({0})"), ":reciprocal_root",               "sfu", operands=1, policy=ulp(2))
+_op("exp",       FLOATS,             _through_f64(np.exp), _by_float("expf({0})", "exp({0})"),     ":meaning",                       "sfu",  operands=1, policy=ulp(2))
+_op("log",       FLOATS,             _through_f64(np.log), _by_float("logf({0})", "log({0})"),     ":meaning",                       "sfu",  operands=1, policy=ulp(2))
+_op("log2",      FLOATS,             _through_f64(np.log2), _by_float("log2f({0})", "log2({0})"),  ":meaning",                       "sfu",  operands=1, policy=ulp(2))
+_op("popcount",  WORDS,              lambda x: np.bitwise_count(x.view(f"u{x.dtype.itemsize}")).astype(np.int32), _words, ":population",                    "alu", operands=1, result=I32)
+_op("clz",       WORDS,              _leading_zeros,       _zeros,                    ":leading_zeros",                 "alu",   operands=1, result=I32)
+_op("as_i32",    (F32,),             lambda x: x.view(np.int32),    "__float_as_int({0})",         "bitcast",                        "alu",  operands=1, result=I32)
+_op("as_u32",    (F32,),             lambda x: x.view(np.uint32),   "__float_as_uint({0})",        "bitcast",                        "alu",  operands=1, result=U32)
+_op("as_i64",    (F64,),             lambda x: x.view(np.int64),    "__double_as_longlong({0})",   "bitcast",                        "alu",  operands=1, result=I64)
+_op("as_u64",    (F64,),             lambda x: x.view(np.uint64),   "(unsigned long long)__double_as_longlong({0})", "bitcast",                        "alu", operands=1, result=U64)
+_op("as_f32",    (I32, U32),         lambda x: x.view(np.float32),  {I32: "__int_as_float({0})", U32: "__uint_as_float({0})"}, "bitcast",                        "alu", operands=1, result=F32)
+_op("as_f64",    (I64, U64),         lambda x: x.view(np.float64),  "__longlong_as_double({0})",   "bitcast",                        "alu",  operands=1, result=F64)
 # fmt: on
 
 for _target in (BOOL, *NUMBERS):
@@ -302,6 +316,7 @@ for _target in (BOOL, *NUMBERS):
         tuple(t for t in (BOOL, *NUMBERS) if t is not _target),
         cast_meaning(_target),
         {t: cast_spelling(t, _target) for t in (BOOL, *NUMBERS)},
+        ":cast",
         "convert",
         operands=1,
         result=_target,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 import pytest
 from simtbed.emulator import launch
@@ -9,7 +11,8 @@ from simtbed.emulator import launch
 from tests.language.all_features import FEATURES, Feature
 
 
+@pytest.mark.parametrize("engine", ["jit", "numpy"])
 @pytest.mark.parametrize("feature", FEATURES, ids=lambda f: f.name)
-def test_numpy_engine(feature: Feature) -> None:
-    result = feature.launch(launch)
+def test_the_answer(feature: Feature, engine: str) -> None:
+    result = feature.launch(partial(launch, engine=engine))
     assert np.asarray(feature.expected).ravel().tolist() == result.out.ravel().tolist()

@@ -57,7 +57,7 @@ def test_help_does_not_wait_for_numba() -> None:
         ("verify --family nothing", "no family is called 'nothing'; there are "),
         ("verify --family pairhmm --variant tree", "pairhmm has no variant 'tree'; it has "),
         ("verify --input some.txt", "--input belongs to one family"),
-        ("verify --engine abacus", "'abacus' is not one of 'numpy', 'cuda'"),
+        ("verify --engine abacus", "'abacus' is not one of 'jit', 'numpy', 'cuda'"),
         ("pairhmm", "pairhmm takes a file, or --example"),
         ("pairhmm some.in --example", "pairhmm takes a file, or --example"),
         ("pairhmm --example --variant tree", "pairhmm has no variant 'tree'; it has "),
@@ -104,9 +104,9 @@ def test_verify_tells_right_from_wrong_from_faulty(simtbed: Simtbed, monkeypatch
     assert (ran.code, content["agrees"]) == (1, False)
     found = {(row["variant"], row["engine"]): row for row in content["results"]}
     assert {key: row["result"] for key, row in found.items()} == {
-        ("tree", "numpy"): "agrees", ("tree", "cuda"): "not run",
-        ("half-tree", "numpy"): "differs", ("half-tree", "cuda"): "not run",
-        ("over-the-end", "numpy"): "faults", ("over-the-end", "cuda"): "not run",
+        ("tree", "jit"): "agrees", ("tree", "numpy"): "agrees", ("tree", "cuda"): "not run",
+        ("half-tree", "jit"): "differs", ("half-tree", "numpy"): "differs", ("half-tree", "cuda"): "not run",
+        ("over-the-end", "jit"): "faults", ("over-the-end", "numpy"): "faults", ("over-the-end", "cuda"): "not run",
     }  # fmt: skip
     assert found["tree", "cuda"]["reason"] == "no device"
     # The last block has 8 numbers, within the reach of half a tree.

@@ -141,8 +141,6 @@ class _Compiler:
             action = self.action(stmt)
             if action is not None:
                 line.actions.append(action)
-        if not any(barrier for barrier, _ in steps):
-            return Body([step for _, step in steps])
         grouped: list[Step] = []
         phase: Phase | None = None
         for barrier, step in steps:

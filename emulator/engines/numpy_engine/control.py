@@ -64,7 +64,7 @@ class Phase:
     def run(self, teams: Sequence[Team]) -> None:
         for team in teams:
             if team.active is not NONE:
-                one = (team,)
+                one = (team,) if len(teams) > 1 else teams
                 for step in self.steps:
                     step.run(one)
 
@@ -238,17 +238,18 @@ class BlockBarrier:
     counts: Counts | None
 
     def run(self, teams: Sequence[Team]) -> None:
+        arrived: Values | int = 1
         if self.node.mode != "sync" or any(team.active is not team.alive for team in teams):
-            self._meet(teams)
+            arrived = self._meet(teams)
         for team in teams:
             warps, active_lanes = team.population()
             if self.counts is not None and active_lanes:
                 self.counts[self.site, events.WARPS] += warps
                 self.counts[self.site, events.LANES] += active_lanes
-            team.phase += 1
+            team.phase += arrived
 
-    def _meet(self, teams: Sequence[Team]) -> None:
-        """Compare who is here with who should be, block by block, and combine the predicates."""
+    def _meet(self, teams: Sequence[Team]) -> Values:
+        """Compare who is here with who should be, and combine the predicates; which blocks are here at all."""
         active = np.concatenate([np.broadcast_to(t.active, t.shape) for t in teams], axis=1)
         alive = np.concatenate([np.broadcast_to(t.alive, t.shape) for t in teams], axis=1)
         arrived = active.sum(axis=(1, 2))
@@ -264,6 +265,7 @@ class BlockBarrier:
             results = {"count": count.astype(np.int32), "and": count == total, "or": count > 0}
             for team in teams:
                 self.result(team, results[self.node.mode])
+        return arrived > 0
 
     def _divergence(self, teams: Sequence[Team], block: int, active: Mask, alive: Mask) -> None:
         team, request = teams[0], teams[0].request
@@ -276,7 +278,7 @@ class BlockBarrier:
         team.faults.add(
             "barrier",
             self.site,
-            (linear, team.phase, first // 32),
+            (linear, int(team.phase[block]), first // 32),
             len(missing),
             lambda: barriers.divergent(self.node.span, place, len(here), len(missing), away),
         )

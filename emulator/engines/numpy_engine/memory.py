@@ -45,6 +45,7 @@ class Access:
         self.size = array.element.size
         self.space = array.space
         self.name = node.array
+        self.outside = 0  # lanes of the last execution that missed the array
         self._out = np.zeros(3, np.int64)
 
     def lanes(self, team: Team) -> tuple[Values, Mask]:
@@ -55,7 +56,8 @@ class Access:
             np.empty(index.shape, np.bool_),
         )
         length = team.memory.lengths[self.name]
-        if lanes.guard(index, active, length, safe, inside):
+        self.outside = lanes.guard(index, active, length, safe, inside)
+        if self.outside:
             team.fault(
                 "bounds",
                 self.site,
@@ -113,12 +115,14 @@ def load(node: ir.Load, kind: str, site: int, array: Array, counts: Counts | Non
     parts = array.element.lanes if isinstance(array.element, Vector) else 0
 
     def run(team: Team) -> Register:
-        index, _ = access.lanes(team)
+        index, inside = access.lanes(team)
         storage = team.memory.arrays[node.array]
         if storage.shape[0] == 0:
             blank = np.zeros(team.shape, storage.dtype)
             return (blank,) * parts if parts else blank
         found = storage.take(access.flat(team, index), axis=0)
+        if access.outside:
+            found[~inside] = 0
         if parts:
             return tuple(np.ascontiguousarray(found[..., p]).reshape(team.shape) for p in range(parts))
         return found.reshape(team.shape)

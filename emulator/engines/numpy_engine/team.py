@@ -61,7 +61,7 @@ class Team:
         self.gone: Mask = NONE  # returned from the current frame
         self.killed: Mask = NONE  # taken out by the step limit
         self.continued: Mask = NONE  # goes on with the next turn
-        self.phase = 0  # barriers passed
+        self.phase = np.zeros(len(blocks), np.int64)  # barriers each block has passed
         self._populations: tuple[Mask, tuple[int, int]] | None = None
 
     # -------------------------------------------------------------- masks
@@ -106,7 +106,7 @@ class Team:
         thread = int(self.warps[warp]) * 32 + lane
         others = int(bad[row].sum()) - 1
         place = where(linear, thread, self.request.grid, self.request.block, others)
-        order = (linear, self.phase, int(self.warps[warp]))
+        order = (linear, int(self.phase[block]), int(self.warps[warp]))
         self.faults.add(kind, site, order, int(bad.sum()), lambda: build(row, lane, place))
 
     def lane_value(self, name: str, row: int, lane: int) -> object:

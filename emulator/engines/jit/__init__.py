@@ -1,0 +1,214 @@
+"""The jit engine: kernels as LLVM code, one vector of 32 lanes a variable; blocks run in threads.
+
+A kernel is printed as text (`module`): blocks, their phases and what stands between them (`block`, `segments`),
+statements under masks (`control`, `scopes`), expressions (`build`, `operations`), registers (`registers`), memory
+(`memory`, `elements`, `outside`, `combine`), lanes that meet (`warp`), counting (`counting`, `traffic`, `rules`) and
+faults (`faults`), all on `text` and `values`. `compiler` turns it into machine code, which `store` keeps.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import threading
+import weakref
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ...errors import LaunchError
+from ...ir import nodes as ir
+from ...ir.ops import TABLE
+from ...ir.types import Array, Scalar
+from ...ir.walk import statements
+from ...passes import Prepared, prepare
+from ...passes.phases import order_matters
+from ..engine import Buffer, Outcome, Request
+from .build import Options, Outside
+from .compiler import Library, Target, compiled
+from .module import ENTRY, Module, kernel_module
+
+_CTYPES: dict[str, Any] = {
+    "bool": ctypes.c_uint8, "i8": ctypes.c_int8, "i16": ctypes.c_int16, "i32": ctypes.c_int32, "i64": ctypes.c_int64,
+    "u8": ctypes.c_uint8, "u16": ctypes.c_uint16, "u32": ctypes.c_uint32, "u64": ctypes.c_uint64,
+    "f32": ctypes.c_float, "f64": ctypes.c_double,
+}  # fmt: skip
+_ASK = ctypes.CFUNCTYPE(None, ctypes.c_int32, ctypes.c_int64, ctypes.c_int32, ctypes.c_uint32, ctypes.c_void_p)
+
+
+@dataclass(frozen=True)
+class _Program:
+    """A program as it stands ready to run."""
+
+    prepared: Prepared
+    module: Module
+    library: Library
+
+
+class JitEngine:
+    """Runs programs as machine code, several blocks at a time where their order cannot be seen.
+
+    threads: how many; None for SIMTBED_THREADS, or one a processor. target: a processor to compile for that this
+    one can act as; None for this one.
+    """
+
+    name = "jit"
+
+    def __init__(self, threads: int | None = None, target: Target | None = None) -> None:
+        self.threads, self.target = threads, target
+        self._programs: weakref.WeakKeyDictionary[ir.Program, dict[Options, _Program]] = weakref.WeakKeyDictionary()
+
+    def run(self, request: Request) -> Outcome:
+        ordered = order_matters(request.program.kernel)
+        options = Options(
+            request.block, request.device, request.dynamic_shared, request.counters, careful=False, atomic=not ordered
+        )
+        threads = 1 if ordered else self.threads or _threads()
+        outcome = _launch(request, self._program(request, options), threads)
+        if outcome is None:
+            outcome = _launch(request, self._program(request, replace(options, careful=True)), threads)
+            assert outcome is not None
+        return outcome
+
+    def _program(self, request: Request, options: Options) -> _Program:
+        known = self._programs.setdefault(request.program, {})
+        if options not in known:
+            prepared = prepare(request.program)
+            text = kernel_module(prepared, options)
+            known[options] = _Program(prepared, text, compiled(text.text, ENTRY, self.target))
+        return known[options]
+
+
+def _threads() -> int:
+    """As many as SIMTBED_THREADS says, or one a processor."""
+    given = os.environ.get("SIMTBED_THREADS", "")
+    if given and not (given.isascii() and given.isdigit() and int(given) > 0):
+        raise LaunchError(f"SIMTBED_THREADS is a positive number of threads, not {given!r}")
+    return int(given or os.cpu_count() or 1)
+
+
+def _aligned(size: int) -> npt.NDArray[np.uint8]:
+    """Zeroed bytes at a cache line."""
+    raw = np.zeros(size + 128, np.uint8)
+    start = -raw.ctypes.data % 64
+    return raw[start : start + size + 64]
+
+
+@dataclass
+class _Worker:
+    """A thread's own buffers."""
+
+    counts: npt.NDArray[np.int64]
+    faults: npt.NDArray[np.int64]
+    scratch: Sequence[npt.NDArray[np.uint8]]
+
+    @staticmethod
+    def of(text: Module) -> _Worker:
+        counts = _aligned(8 * (len(text.tally.slots) + 1))[: 8 * (len(text.tally.slots) + 1)].view(np.int64)
+        faults = np.zeros(text.records.size + 1, np.int64)
+        sizes = (text.shared_bytes, text.local_bytes, text.workspace_bytes)
+        return _Worker(counts, faults, [_aligned(size) for size in sizes])
+
+
+def _launch(request: Request, program: _Program, threads: int) -> Outcome | None:
+    """Run all blocks; None where the text was not careful enough."""
+    kernel, text = program.prepared.program.kernel, program.module
+    changed = _written(kernel)
+    buffers = {
+        p.name: np.array(request.arguments[p.name]) if p.name in changed else np.asarray(request.arguments[p.name])
+        for p in kernel.params
+        if isinstance(p.type, Array)
+    }
+    types, given = _arguments(kernel, request, buffers)
+    tail = [ctypes.c_int64] * 2 + [ctypes.c_int32] * 3 + [ctypes.c_int64] + [ctypes.c_void_p] * 5 + [_ASK]
+    function = ctypes.CFUNCTYPE(ctypes.c_int32, *types, *tail)(program.library.address)
+    blocks = int(np.prod(request.grid))
+    count = max(1, min(threads, blocks))
+    workers = [_Worker.of(text) for _ in range(count)]
+    printed: list[str] = []
+    answer = _ASK(_answers(text.outside, printed))
+    results = [0] * count
+
+    def go(number: int) -> None:
+        worker = workers[number]
+        first, last = (blocks * n // count for n in (number, number + 1))
+        own: list[npt.NDArray[Any]] = [worker.counts, worker.faults, *worker.scratch]
+        pointers = [buffer.ctypes.data for buffer in own]
+        results[number] = function(*given, first, last, *request.grid, request.step_limit, *pointers, answer)
+
+    others = [threading.Thread(target=go, args=(n,)) for n in range(1, count)]
+    for thread in others:
+        thread.start()
+    go(0)
+    for thread in others:
+        thread.join()
+    if any(results):
+        return None
+    counts = None
+    if request.counters:
+        counted = np.sum([w.counts for w in workers], axis=0)
+        counts = text.tally.decode(counted, len(program.prepared.sites))
+    faults = text.records.collect([w.faults for w in workers], request)
+    return Outcome({name: buffers[name] for name in changed}, counts, faults, printed)
+
+
+def _arguments(kernel: ir.Function, request: Request, buffers: dict[str, Buffer]) -> tuple[list[Any], list[Any]]:
+    """The C types and values of the kernel's parameters."""
+    types: list[Any] = []
+    values: list[Any] = []
+    for param in kernel.params:
+        if isinstance(param.type, Array):
+            types += [ctypes.c_void_p, ctypes.c_int64]
+            values += [buffers[param.name].ctypes.data, len(buffers[param.name])]
+        else:
+            assert isinstance(param.type, Scalar)
+            number = request.arguments[param.name]
+            assert isinstance(number, np.generic)
+            types.append(_CTYPES[param.type.name])
+            values.append(int(number) if param.type.kind == "bool" else number.item())
+    return types, values
+
+
+def _written(kernel: ir.Function) -> list[str]:
+    """Global arrays the kernel changes, in parameter order."""
+    changed = {s.array for s in statements(kernel.body) if isinstance(s, ir.Store)}
+    effects = [s.value for s in statements(kernel.body) if isinstance(s, ir.Let)]
+    changed |= {e.array for e in effects if isinstance(e, ir.Atomic | ir.CompareSwap)}
+    return [p.name for p in kernel.params if p.name in changed]
+
+
+# ------------------------------------------------------------------ what compiled code asks of Python
+def _answers(outside: Outside, printed: list[str]) -> Callable[[int, int, int, int, int], None]:
+    def answer(request: int, block: int, warp: int, mask: int, data: int) -> None:
+        what, detail = outside.requests[request]
+        if what == "meaning":
+            name, type = detail
+            _meaning(name, type, data)
+        else:
+            printed.extend(_lines(detail, mask, data))
+
+    return answer
+
+
+def _at(data: int, dtype: np.dtype[Any]) -> npt.NDArray[Any]:
+    """The 32 lanes that begin at an address."""
+    raw = (ctypes.c_uint8 * (32 * dtype.itemsize)).from_address(data)
+    return np.ctypeslib.as_array(raw).view(dtype)
+
+
+def _meaning(name: str, type: Scalar, data: int) -> None:
+    values = _at(data, type.dtype)
+    with np.errstate(all="ignore"):
+        values[:] = TABLE[name].meaning(values)
+
+
+def _lines(stmt: ir.Print, mask: int, data: int) -> list[str]:
+    """What a print says, one line a lane of the mask."""
+    types = [p.type for p in stmt.parts if not isinstance(p, str)]
+    columns = iter([_at(data + 256 * n, t.dtype) for n, t in enumerate(types) if isinstance(t, Scalar)])
+    parts: list[Any] = [p if isinstance(p, str) else next(columns) for p in stmt.parts]
+    lanes = [lane for lane in range(32) if mask >> lane & 1]
+    return [" ".join(p if isinstance(p, str) else str(p[lane]) for p in parts) for lane in lanes]

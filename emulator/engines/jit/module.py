@@ -1,0 +1,137 @@
+"""A kernel as an LLVM module: one function that runs a range of .blocks, and the functions it calls."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ...ir import nodes as ir
+from ...ir.types import BOOL, Array, Scalar
+from ...ir.walk import statements
+from ...passes import Prepared
+from ...passes.uniform import shapes
+from .block import Block
+from .build import Build, Options, Outside
+from .counting import Tally
+from .faults import NOTE_BARRIER, NOTE_DECLARED, NOTE_FAULT, Records
+from .registers import Registers
+from .text import Page, quoted, scalar_type
+
+ENTRY = "run_blocks"
+"""The function's name: (arrays and lengths, scalars, first and last block, grid, step limit, buffers, callback) -> i32.
+It returns 1 where a loop was cut off and careful text is needed."""
+
+_FIXED = (
+    "i64 %.first", "i64 %.last", "i32 %grid_dim.x", "i32 %grid_dim.y", "i32 %grid_dim.z", "i64 %.limit",
+    "ptr noalias %.counts", "ptr noalias %.faults", "ptr noalias %.shared", "ptr noalias %.local",
+    "ptr noalias %.workspace", "ptr %.ask",
+)  # fmt: skip
+
+_ATTRIBUTES = """attributes #0 = { nounwind "prefer-vector-width"="512" "min-legal-vector-width"="512" }
+attributes #1 = { nounwind noinline "prefer-vector-width"="512" "min-legal-vector-width"="512" }
+attributes #2 = { nounwind noinline cold "prefer-vector-width"="512" "min-legal-vector-width"="512" }
+!0 = !{!"branch_weights", i32 2000, i32 1}"""
+
+
+@dataclass(frozen=True)
+class Module:
+    """The text, and what the numbers it produces mean. Sizes of the buffers are in bytes, but for counters."""
+
+    text: str
+    tally: Tally
+    records: Records
+    outside: Outside
+    shared_bytes: int
+    local_bytes: int
+    workspace_bytes: int
+
+
+def kernel_module(prepared: Prepared, options: Options) -> Module:
+    """Print a kernel."""
+    kernel = prepared.program.kernel
+    page = Page()
+    page.reserve(".block", ".phase", ".alive", *(p.rsplit("%", 1)[1] for p in _FIXED))
+    page.reserve(*(f"{group}.{axis}" for group in ("block", "grid_dim") for axis in "xyz"))
+    page.reserve(*(quoted(p.name) + end for p in kernel.params for end in ("", ".length", ".limit", ".reach", ".byte")))
+    page.reserve(*(quoted(s.array) for s in _allocations(kernel)))
+    page.slots += ["  %.phase = alloca i32", "  %.alive = alloca i32"]
+    found = shapes(kernel, prepared.private, options.block)
+    build = Build(prepared, options, found, page, Registers.of(page, kernel, found))
+    build.lay_out(kernel.params)
+    _entry(build)
+    Block(build).run()
+    page.do("%.block.after = add i64 %.block, 1")
+    page.do("store i64 %.block.after, ptr %.block.number")
+    page.jump(".blocks")
+    page.place(".blocks.done")
+    page.do("ret i32 0")
+    return Module(
+        _text(build),
+        build.tally,
+        build.records,
+        build.outside,
+        build.shared_bytes,
+        build.local_bytes,
+        build.registers.workspace,
+    )
+
+
+def _allocations(kernel: ir.Function) -> list[ir.Alloc]:
+    return [s for s in statements(kernel.body) if isinstance(s, ir.Alloc)]
+
+
+def _entry(build: Build) -> None:
+    """Up to the first statement of a block."""
+    page = build.page
+    page.reserve(".blocks", ".blocks.begin", ".blocks.done", ".blocks.more", ".block.number", ".block.after")
+    for param in build.kernel.params:
+        name = quoted(param.name)
+        if isinstance(param.type, Array):
+            # Lengths as unsigned numbers for 32-bit indices, which never reach 2 ** 31.
+            page.declared.add("declare i64 @llvm.umin.i64(i64, i64)")
+            page.do(f"%{name}.reach = call i64 @llvm.umin.i64(i64 %{name}.length, i64 {1 << 31})")
+            page.do(f"%{name}.limit = trunc i64 %{name}.reach to i32")
+        elif param.type is BOOL:
+            page.do(f"%{name} = icmp ne i8 %{name}.byte, 0")
+    page.slots.append("  %.block.number = alloca i64")
+    page.do("store i64 %.first, ptr %.block.number")
+    page.jump(".blocks")
+    page.place(".blocks")
+    page.do("%.block = load i64, ptr %.block.number")
+    page.do("%.blocks.more = icmp slt i64 %.block, %.last")
+    page.branch("%.blocks.more", ".blocks.begin", ".blocks.done")
+    page.place(".blocks.begin")
+    rest = "%.block"
+    for axis in "xyz":
+        extent = page.let(f"zext i32 %grid_dim.{axis} to i64", "extent")
+        page.do(f"%block.{axis} = trunc i64 {page.let(f'urem i64 {rest}, {extent}', 'index')} to i32")
+        rest = page.let(f"udiv i64 {rest}, {extent}", "rest")
+    for buffer, size in (("%.shared", build.shared_bytes), ("%.local", build.local_bytes)):
+        if size:
+            page.call("void", "llvm.memset.p0.i64", ("ptr", buffer), ("i8", "0"), ("i64", str(size)), ("i1", "false"))
+
+
+def _text(build: Build) -> str:
+    page = build.page
+    params = []
+    for param in build.kernel.params:
+        name = quoted(param.name)
+        if isinstance(param.type, Array):
+            params += [f"ptr noalias %{name}", f"i64 %{name}.length"]
+        else:
+            assert isinstance(param.type, Scalar)
+            params.append(f"i8 %{name}.byte" if param.type is BOOL else f"{scalar_type(param.type)} %{name}")
+    page.declared.update(NOTE_DECLARED)
+    parts = [
+        f"; {build.kernel.name}; blocks of {build.options.block}",
+        *(f"{name} = {text}" for name, text in build.tables.items()),
+        f"define i32 @{ENTRY}({', '.join([*params, *_FIXED])}) #0 {{\n.entry:",
+        *page.slots,
+        *page.lines,
+        "}",
+        *build.rules.values(),
+        NOTE_FAULT,
+        NOTE_BARRIER,
+        *sorted(page.declared),
+        _ATTRIBUTES,
+    ]
+    return "\n".join(parts) + "\n"

@@ -1,0 +1,141 @@
+"""Compiled code: kept on disk, the same on lesser processors, the same in several threads."""
+
+from __future__ import annotations
+
+import multiprocessing
+from pathlib import Path
+
+import numpy as np
+import pytest
+from simtbed.emulator import LaunchError, Out, prepare_request
+from simtbed.emulator import lang as st
+from simtbed.emulator.engines.engine import Request
+from simtbed.emulator.engines.jit import JitEngine, compiler
+from simtbed.emulator.engines.jit.compiler import Target
+from simtbed.emulator.engines.numpy_engine import NumpyEngine
+from simtbed.emulator.lang import Global, f32, i32, i64
+
+from tests.language.all_features import FEATURES, Feature
+from tests.language.test_jit import assert_same
+from tests.ops.programs import Group, group_id, groups
+from tests.ops.programs import request as op_request
+
+CHANGED = ("f32-1", "f32-2", "f32-3", "f64-3", "i32-2")
+"""Operations for which a lesser processor has other instructions."""
+LESSER = {"x86-64-v2": Target("x86-64-v2", ""), "x86-64-v3": Target("x86-64-v3", "")}
+
+
+@pytest.fixture
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("SIMTBED_CACHE", str(tmp_path))
+    return tmp_path
+
+
+@st.kernel
+def doubled(x: Global[i32], out: Global[i32]) -> None:
+    i = st.block.x * 32 + st.thread.x
+    out[i] = x[i] * 2
+
+
+def request() -> Request:
+    args = {"x": np.arange(320, dtype=np.int32), "out": Out(320, "i32")}
+    return prepare_request(doubled, grid=10, block=32, args=args)
+
+
+def run() -> bool:
+    return bool((JitEngine().run(request()).buffers["out"] == 2 * np.arange(320)).all())
+
+
+# ------------------------------------------------------------------ on disk
+def test_code_is_kept(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert run()
+    (kept,) = cache.iterdir()
+    monkeypatch.setattr(compiler, "object_code", lambda *_: pytest.fail("compiled again"))
+    before = kept.stat().st_mtime_ns
+    assert run() and kept.stat().st_mtime_ns == before
+
+
+@pytest.mark.parametrize("damage", [b"", b"\0" * 40, b"rubbish"])
+def test_damaged_code_is_made_anew(cache: Path, damage: bytes) -> None:
+    assert run()
+    (kept,) = cache.iterdir()
+    whole = kept.read_bytes()
+    kept.write_bytes(damage)
+    assert run() and kept.read_bytes() == whole
+    kept.write_bytes(whole[:-1] + bytes([whole[-1] ^ 1]))
+    assert run() and kept.read_bytes() == whole
+
+
+def test_the_key_holds_the_processor(cache: Path) -> None:
+    JitEngine(target=LESSER["x86-64-v2"]).run(request())
+    JitEngine(target=LESSER["x86-64-v3"]).run(request())
+    assert len(list(cache.iterdir())) == 2
+
+
+def test_a_cache_that_cannot_be_written_does_no_harm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "file").write_text("in the way")
+    monkeypatch.setenv("SIMTBED_CACHE", str(tmp_path / "file"))
+    assert run()
+
+
+def _run_in_child(_: int) -> bool:
+    return run()
+
+
+def test_processes_share_the_cache(cache: Path) -> None:
+    with multiprocessing.get_context("spawn").Pool(2) as pool:
+        assert all(pool.map(_run_in_child, range(4)))
+    assert len(list(cache.iterdir())) == 1
+
+
+# ------------------------------------------------------------------ lesser processors
+@pytest.mark.parametrize("target", LESSER)
+@pytest.mark.parametrize("feature", FEATURES[::3], ids=lambda f: f.name)
+def test_features(feature: Feature, target: str) -> None:
+    request = feature.launch(prepare_request)
+    assert_same(JitEngine(target=LESSER[target]).run(request), NumpyEngine().run(request), request)
+
+
+@pytest.mark.parametrize("group", [g for g in groups() if group_id(g) in CHANGED], ids=group_id)
+def test_operations(group: Group) -> None:
+    """Without FMA and vector conversions in hardware the bits are the same."""
+    launch, _ = op_request(group)
+    full, lesser = JitEngine().run(launch), JitEngine(target=LESSER["x86-64-v2"]).run(launch)
+    for name, values in full.buffers.items():
+        same = (values == lesser.buffers[name]) | ((values != values) & (lesser.buffers[name] != lesser.buffers[name]))
+        assert same.all(), name
+
+
+# ------------------------------------------------------------------ threads
+@st.kernel
+def meeting(x: Global[f32], out: Global[f32], bins: Global[i32], wide: Global[i64]) -> None:
+    cell = st.shared(f32, 64)
+    own = st.local(f32, 2)
+    t = st.thread.x
+    i = st.block.x * 64 + t
+    cell[t] = x[i]
+    own[t % 2] = x[(i * 7) % len(x)]
+    st.sync()
+    if t % 3 < 2:
+        st.atomic_add(bins, i32(cell[63 - t]) % 5, t)
+        st.atomic_max(wide, t % 4, i64(i))
+    out[i] = cell[(t * 5) % 64] + own[t % 2] + x[i + 32 * (t % 3)]
+
+
+@pytest.mark.parametrize("threads", [1, 2, 3, 8])
+def test_threads_do_not_show(threads: int) -> None:
+    """Outputs, counts and faults; the last blocks read beyond the array."""
+    x = np.arange(64 * 13, dtype=np.float32)
+    args = {"x": x, "out": Out(64 * 13, "f32"), "bins": Out(5, "i32"), "wide": Out(4, "i64")}
+    request = prepare_request(meeting, grid=13, block=64, args=args)
+    found = JitEngine(threads=threads).run(request)
+    assert len(found.faults) == 1 and found.faults[0].count > 0
+    assert_same(found, NumpyEngine().run(request), request)
+
+
+def test_threads_are_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SIMTBED_THREADS", "3")
+    assert run()
+    monkeypatch.setenv("SIMTBED_THREADS", "many")
+    with pytest.raises(LaunchError, match="SIMTBED_THREADS is a positive number of threads, not 'many'"):
+        run()
