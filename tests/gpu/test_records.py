@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from simtbed.emulator.engines.engine import Engine
+from simtbed.emulator.engines.jit import JitEngine
 from simtbed.emulator.engines.numpy_engine import NumpyEngine
 from simtbed.kernels import FAMILIES
 
@@ -19,6 +21,7 @@ RECORDS = sorted((Path(__file__).parent / "records").glob("*.json"))
 LOADED: dict[str, dict[str, Any]] = {path.stem: json.loads(path.read_text()) for path in RECORDS}
 AGAIN = "record it again on the GPU: python -m tests.gpu.record --data FOLDER"
 recorded = pytest.mark.parametrize("device", LOADED)
+emulated = pytest.mark.parametrize("engine", ["jit", "numpy"])
 
 
 def test_there_is_a_record() -> None:
@@ -26,21 +29,23 @@ def test_there_is_a_record() -> None:
 
 
 @recorded
+@emulated
 @pytest.mark.parametrize("feature", FEATURES, ids=lambda f: f.name)
-def test_feature(device: str, feature: Feature) -> None:
+def test_feature(device: str, feature: Feature, engine: str) -> None:
     known = LOADED[device]["features"].get(feature.name)
     assert known is not None, f"{feature.name} is not in the record; {AGAIN}"
-    found = of_feature(feature, "numpy").entry()
+    found = of_feature(feature, engine).entry()
     assert found["sources"] == known["sources"], f"the printed kernel changed; {AGAIN}"
     assert found["output"] == known["output"], "the emulator's answer is not the GPU's"
 
 
 @recorded
+@pytest.mark.parametrize("engine", [JitEngine(), NumpyEngine()], ids=["jit", "numpy"])
 @pytest.mark.parametrize("group", list(groups()), ids=group_id)
-def test_ops(device: str, group: Group) -> None:
+def test_ops(device: str, group: Group, engine: Engine) -> None:
     known = LOADED[device]["ops"].get(group_id(group))
     assert known is not None, f"{group_id(group)} is not in the record; {AGAIN}"
-    found = of_ops(group, NumpyEngine())
+    found = of_ops(group, engine)
     assert found["sources"] == known["sources"], f"the printed kernel changed; {AGAIN}"
     for row in group[1]:
         if row.policy.name == "bits":
@@ -66,9 +71,10 @@ def test_every_variant_is_recorded() -> None:
 
 
 @pytest.mark.skipif("SIMTBED_DATA" not in os.environ, reason="SIMTBED_DATA names no folder with the data sets")
+@emulated
 @pytest.mark.parametrize(("device", "family", "variant", "data"), CASES)
-def test_variant(device: str, family: str, variant: str, data: str) -> None:
+def test_variant(device: str, family: str, variant: str, data: str, engine: str) -> None:
     known = LOADED[device]["variants"][f"{variant} {data}"]
-    found = of_variant(family, variant, Path(os.environ["SIMTBED_DATA"]) / data, "numpy").entry()
+    found = of_variant(family, variant, Path(os.environ["SIMTBED_DATA"]) / data, engine).entry()
     assert found["sources"] == known["sources"], f"the printed kernels changed; {AGAIN}"
     assert found["output"] == known["output"], "the emulator's answer is not the GPU's"

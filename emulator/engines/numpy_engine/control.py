@@ -265,7 +265,7 @@ class BlockBarrier:
             results = {"count": count.astype(np.int32), "and": count == total, "or": count > 0}
             for team in teams:
                 self.result(team, results[self.node.mode])
-        return arrived > 0
+        return np.asarray(arrived > 0)
 
     def _divergence(self, teams: Sequence[Team], block: int, active: Mask, alive: Mask) -> None:
         team, request = teams[0], teams[0].request
