@@ -7,12 +7,13 @@ from functools import partial
 import numpy as np
 import pytest
 from simtbed.emulator import launch
+from simtbed.emulator.launch import EngineName
 
 from tests.language.all_features import FEATURES, Feature
 
 
 @pytest.mark.parametrize("engine", ["jit", "numpy"])
 @pytest.mark.parametrize("feature", FEATURES, ids=lambda f: f.name)
-def test_the_answer(feature: Feature, engine: str) -> None:
+def test_the_answer(feature: Feature, engine: EngineName) -> None:
     result = feature.launch(partial(launch, engine=engine))
     assert np.asarray(feature.expected).ravel().tolist() == result.out.ravel().tolist()
