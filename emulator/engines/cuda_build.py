@@ -15,6 +15,7 @@ from functools import cache
 from pathlib import Path
 
 from ..errors import LaunchError
+from . import store
 from .engine import Resources
 
 OPTIONS = (
@@ -27,7 +28,6 @@ OPTIONS = (
     "--resource-usage",
 )
 MISSING = 'the CUDA compiler nvcc is not found: put it on PATH, set CUDA_HOME, or pip install "simtbed[nvcc]"'
-MAGIC = b"simtbed cubin 1\n"
 
 
 @dataclass(frozen=True)
@@ -47,12 +47,13 @@ def build(text: str, kernel: str, arch: str) -> Built:
     nvcc = find_nvcc()
     compiler = version(nvcc)
     key = hashlib.sha256("\0".join((text, arch, *OPTIONS, compiler)).encode()).hexdigest()
-    entry = cache_folder() / f"{key}.cubin"
-    found = _read(entry)
-    if found is None:
-        found = _compile(nvcc, text, arch)
-        _write(entry, *found)
-    cubin, report = found
+    kept = store.load(f"{key}.cubin")
+    if kept is None:
+        cubin, report = _compile(nvcc, text, arch)
+        store.save(f"{key}.cubin", report.encode() + b"\0" + cubin)
+    else:
+        said, _, cubin = kept.partition(b"\0")
+        report = said.decode()
     return Built(cubin, resources(report, kernel, cubin), compiler)
 
 
@@ -130,39 +131,3 @@ def sections(elf: bytes) -> dict[str, int]:
     headers = [struct.unpack_from("<II8x8xQQ", elf, table + i * entry_size) for i in range(entries)]
     strings = headers[naming][2]
     return {elf[strings + at : elf.index(0, strings + at)].decode(): size for at, _, _, size in headers}
-
-
-# ------------------------------------------------------------------ the cache
-def cache_folder() -> Path:
-    """SIMTBED_CACHE, or `simtbed` where this system's users keep caches."""
-    if given := os.environ.get("SIMTBED_CACHE"):
-        return Path(given)
-    if os.name == "nt":
-        return Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData/Local", "simtbed")
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache", "simtbed")
-
-
-def _read(entry: Path) -> tuple[bytes, str] | None:
-    """The cubin and report of an entry; None where it is absent or damaged."""
-    try:
-        held = entry.read_bytes()
-    except OSError:
-        return None
-    start = len(MAGIC) + 32
-    digest, rest = held[len(MAGIC) : start], held[start:]
-    if not held.startswith(MAGIC) or hashlib.sha256(rest).digest() != digest:
-        return None
-    report, _, cubin = rest.partition(b"\0")
-    return cubin, report.decode()
-
-
-def _write(entry: Path, cubin: bytes, report: str) -> None:
-    """Keep an entry: whole or not at all. A cache that cannot be written costs time, not the result."""
-    rest = report.encode() + b"\0" + cubin
-    try:
-        entry.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.NamedTemporaryFile(dir=entry.parent, prefix="new-", delete=False) as temporary:
-            temporary.write(MAGIC + hashlib.sha256(rest).digest() + rest)
-        os.replace(temporary.name, entry)
-    except OSError:
-        return

@@ -11,7 +11,7 @@ from typing import Any
 import llvmlite
 import llvmlite.binding as llvm
 
-from . import store
+from .. import store
 
 _LOCK = threading.Lock()
 """LLVM compiles and links for one thread at a time."""
@@ -82,10 +82,10 @@ def compiled(text: str, entry: str, target: Target | None = None) -> Library:
     parts = (text, llvmlite.__version__, target.cpu, target.features, str(SPEED))
     key = hashlib.sha256("\0".join(parts).encode()).hexdigest()
     with _LOCK:
-        code = store.load(key)
+        code = store.load(f"{key}.o")
         if code is None:
             code = object_code(text, target)
-            store.save(key, code)
+            store.save(f"{key}.o", code)
         _LINKED += 1
         builder = llvm.JITLibraryBuilder().add_object_img(code).add_current_process().export_symbol(entry)
         library = builder.link(_linker(), f"kernel_{_LINKED}")

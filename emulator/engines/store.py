@@ -1,4 +1,4 @@
-"""Compiled objects on disk, by key: written whole or not at all, checked when read, made anew when damaged."""
+"""What the engines compiled, on disk by name: written whole or not at all, checked when read, made anew when damaged."""
 
 from __future__ import annotations
 
@@ -22,25 +22,25 @@ def folder() -> Path:
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "simtbed"
 
 
-def load(key: str) -> bytes | None:
-    """The object of a key, or None where there is none that is whole."""
+def load(name: str) -> bytes | None:
+    """What is kept under a name, or None where there is nothing that is whole."""
     try:
-        data = (folder() / f"{key}.o").read_bytes()
+        data = (folder() / name).read_bytes()
     except OSError:
         return None
-    digest, code = data[:_DIGEST], data[_DIGEST:]
-    return code if hashlib.sha256(code).digest() == digest else None
+    digest, content = data[:_DIGEST], data[_DIGEST:]
+    return content if hashlib.sha256(content).digest() == digest else None
 
 
-def save(key: str, code: bytes) -> None:
-    """Keep an object. A cache that cannot be written is no error: the object is compiled again next time."""
+def save(name: str, content: bytes) -> None:
+    """Keep something. A cache that cannot be written is no error: it is compiled again next time."""
     try:
         folder().mkdir(parents=True, exist_ok=True)
         handle, temporary = tempfile.mkstemp(dir=folder(), suffix=".part")
         try:
             with os.fdopen(handle, "wb") as file:
-                file.write(hashlib.sha256(code).digest() + code)
-            os.replace(temporary, folder() / f"{key}.o")
+                file.write(hashlib.sha256(content).digest() + content)
+            os.replace(temporary, folder() / name)
         except OSError:
             os.unlink(temporary)
     except OSError:
