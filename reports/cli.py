@@ -140,6 +140,18 @@ def access(
     return commands.access(source, device, compare, json)
 
 
+@app.command()
+def bench(
+    peers: Annotated[bool, typer.Option("--peers", help="Beside Numba's CUDA simulator too.")] = False,
+    repeat: Annotated[int, typer.Option(metavar="N", help="Rounds; medians are printed.")] = 7,
+    json: Json = False,
+) -> int:
+    """How fast the jit engine emulates on this machine, beside scalar code; takes a minute or two."""
+    from . import bench as benchmark
+
+    return benchmark.bench(repeat, peers, json)
+
+
 def run(arguments: Sequence[str]) -> int:
     """One command line; the exit code. Errors are told in one line on stderr."""
     try:

@@ -1,0 +1,120 @@
+"""`simtbed bench`: every row is there, its figures mean something, and what is timed computes what it says."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from simtbed.emulator.engines.jit import JitEngine
+from simtbed.emulator.observe.counters import Counters
+from simtbed.kernels import FAMILIES
+from simtbed.reports import bench as benchmark
+from simtbed.reports.bench_kernels import BLOCK, SMALL, Size, Work, matrix, pairs, works
+from simtbed.reports.running import Runner
+
+from tests.reports.conftest import Simtbed
+
+TINY = Size(4, 2, 32)
+NAMES = ["intertask-naive", "wavefront", "transpose, pitch 33", "transpose, pitch 32", "block sum"]
+
+
+def _work(name: str, size: Size = TINY) -> Work:
+    return next(work for work in works(size) if work.name == name)
+
+
+@pytest.fixture(scope="module")
+def printed() -> dict[str, object]:
+    """All of the JSON of one tiny run, peers included."""
+    out = io.StringIO()
+    with contextlib.redirect_stdout(out), pytest.MonkeyPatch.context() as patch:
+        patch.setattr(benchmark, "STARTS", 1)
+        patch.setattr(benchmark, "SAMPLE", 0.001)
+        patch.setattr(benchmark, "SMALL", TINY)
+        assert benchmark.bench(2, True, True, TINY) == 0
+    content: dict[str, object] = json.loads(out.getvalue())
+    return content
+
+
+def test_every_work_has_a_row(printed: dict[str, list[dict[str, object]]]) -> None:
+    assert [row["work"] for row in printed["throughput"]] == NAMES
+    assert [row["work"] for row in printed["starts"]] == NAMES
+    assert [row["work"] for row in printed["peers"]] == [name for name in NAMES if name != "wavefront"]
+
+
+@pytest.mark.parametrize("table", ["throughput", "peers"])
+def test_figures_are_positive_and_in_order(printed: dict[str, list[dict[str, object]]], table: str) -> None:
+    figures = [value for row in printed[table] for value in row.values() if isinstance(value, dict)]
+    assert figures
+    for figure in figures:
+        assert 0 < figure["least"] <= figure["median"] <= figure["most"]
+
+
+def test_the_second_start_finds_what_the_first_compiled(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "simtbed.reports.bench_start", "block sum", "4", "2", "32"]
+    kept = []
+    for _ in range(2):
+        done = subprocess.run(
+            command, env={**os.environ, "SIMTBED_CACHE": str(tmp_path)}, capture_output=True, check=True
+        )
+        assert json.loads(done.stdout)["compile"] > 0
+        kept.append({file.name: file.stat().st_mtime_ns for file in tmp_path.iterdir()})
+    assert kept[0] and kept[0] == kept[1]
+
+
+def test_the_tables_hold_the_same_rows(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr(benchmark, "STARTS", 1)
+    monkeypatch.setattr(benchmark, "SAMPLE", 0.001)
+    assert benchmark.bench(1, False, False, TINY) == 0
+    out = capsys.readouterr().out
+    assert all(sum(line.startswith(name + "  ") for line in out.splitlines()) == 2 for name in NAMES)
+    assert "gap continuation quality 2" in out and "CUDASIM" not in out
+
+
+def test_rounds_cannot_be_none(simtbed: Simtbed) -> None:
+    assert "--repeat" in simtbed("bench", "--repeat", "0").refused()
+
+
+@pytest.mark.parametrize("name", NAMES[2:4])
+def test_transposes(name: str) -> None:
+    work, x = _work(name), matrix(TINY)
+    expected = x.reshape(TINY.side, TINY.side).T.ravel()
+    assert np.array_equal(JitEngine(threads=1).run(work.request()).buffers["out"], expected)
+    work.scalar()
+    assert np.array_equal(work.scalar.args[1], expected)  # type: ignore[attr-defined]
+
+
+def test_block_sums() -> None:
+    work, x = _work("block sum"), matrix(TINY)
+    expected = x.reshape(-1, BLOCK).astype(np.float64).sum(axis=1)
+    work.scalar()
+    for found in (JitEngine(threads=1).run(work.request()).buffers["out"], work.scalar.args[1]):  # type: ignore[attr-defined]
+        assert np.allclose(found, expected, rtol=1e-5, atol=0)
+
+
+@pytest.mark.parametrize("name", NAMES[:2])
+def test_one_launch_solves_all_pairs(name: str) -> None:
+    """What is timed is the whole problem: one launch in float, none again in double."""
+    family, runner, problem = FAMILIES["pairhmm"], Runner("jit", counting=True), pairs(SMALL)
+    answer = family.solve(problem, name, runner)
+    assert family.compare(answer, family.oracle(problem)).agrees
+    float_programs = [program for program, _ in runner.counted]
+    request = _work(name, SMALL).request()
+    assert request.program is float_programs[0] and len(float_programs) == 1
+    assert isinstance(runner.counters, Counters)
+    counted = benchmark.warp_instructions(JitEngine(threads=1), request)
+    assert counted == runner.counters.totals()["warp_instructions"]
+
+
+def test_no_denormals() -> None:
+    """The rows of the last cells, as intertask-naive leaves them, are zero or normal."""
+    buffers = JitEngine(threads=1).run(_work("intertask-naive", SMALL).request()).buffers
+    for name in ("match_row", "insertion_row", "deletion_row"):
+        values = np.abs(buffers[name])
+        assert not ((values > 0) & (values < np.finfo(np.float32).tiny)).any(), name
