@@ -12,7 +12,6 @@ import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from pathlib import Path
 from typing import Any
 
 from simtbed.emulator import SimtbedError
@@ -97,10 +96,7 @@ def throughput(work: Work, repeat: int) -> dict[str, Any]:
         "two_threads": lambda: two.run(counting),
         "scalar": work.scalar,
     }
-    begin, before = time.perf_counter(), _busy_elsewhere()
     seconds = rounds(actions, repeat)
-    after, wall = _busy_elsewhere(), time.perf_counter() - begin
-    others = None if before is None or after is None else max(0.0, (after - before) / wall)
     rates = {name: [work.elements / s for s in taken] for name, taken in seconds.items()}
     instructions = warp_instructions(one, counting)
     return {
@@ -112,7 +108,6 @@ def throughput(work: Work, repeat: int) -> dict[str, Any]:
         "counters_over_plain": _ratio(rates, "counters", "plain"),
         "counters_over_scalar": _ratio(rates, "counters", "scalar"),
         "two_threads_over_one": _ratio(rates, "two_threads", "counters"),
-        "processors_busy_elsewhere": others,
         "warp_instructions": Figure.of([instructions / s for s in seconds["counters"]]),
     }
 
@@ -144,17 +139,6 @@ def _seconds(action: Callable[[], object], calls: int) -> float:
     for _ in range(calls):
         action()
     return (time.perf_counter() - begin) / calls
-
-
-def _busy_elsewhere() -> float | None:
-    """Processor seconds this machine spent on other processes, since it started; None without Linux's /proc."""
-    try:
-        ticks = [int(n) for n in Path("/proc/stat").read_text().split("\n", 1)[0].split()[1:]]
-    except OSError:
-        return None
-    user, nice, system, _idle, _wait, interrupt, soft_interrupt, steal = ticks[:8]
-    busy = user + nice + system + interrupt + soft_interrupt + steal
-    return busy / os.sysconf("SC_CLK_TCK") - time.process_time()
 
 
 def _ratio(rates: Mapping[str, Sequence[float]], above: str, below: str) -> Figure:
@@ -216,14 +200,13 @@ def _words(size: Size) -> list[str]:
 def _throughput_table(rows: list[dict[str, Any]]) -> str:
     headers = [
         "million a second", "of", "counters", "no counters", "on / off", "scalar Numba", "jit / scalar", "2 threads / 1",
-        "warp instr.", "launch ms", "others",
+        "warp instr.", "launch ms",
     ]  # fmt: skip
     cells = [
         [
             r["work"], r["unit"], r["counters"].shown(0, 1e6), r["plain"].shown(0, 1e6), r["counters_over_plain"].shown(2),
             r["scalar"].shown(0, 1e6), r["counters_over_scalar"].shown(2), r["two_threads_over_one"].shown(2),
             r["warp_instructions"].shown(0, 1e6), r["launch_seconds"].shown(1, 1e-3),
-            "unknown" if r["processors_busy_elsewhere"] is None else f"{r['processors_busy_elsewhere']:.2f}",
         ]
         for r in rows
     ]  # fmt: skip
@@ -262,8 +245,6 @@ def _notes(size: Size, repeat: int, peers: bool) -> list[str]:
         f"pairs: {size.reads} reads x {size.haplotypes} haplotypes, generated, gap continuation quality {CONTINUATION}: "
         "no denormals",
         "kernels compute pairs in float, the scalar oracle in double; a launch copies the arrays it changes",
-        "others: processors that other processes kept busy meanwhile; where it is not near 0, figures are too low, "
-        "that of 2 threads above all",
         "compile: a program's first launch less its second; front end: Python source to a checked request",
         "memory: by how much a launch raises the peak of resident memory, less the arrays it returns (/proc, VmHWM)",
     ]
