@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..ir import nodes as ir
-from ..ir.types import BOOL, F32, I32, Array, Scalar, Type
-from ..ir.types import Value as ValueType
+from ..ir.types import BOOL, F32, I32, Array, Scalar
 from ..span import Span
 
 
@@ -86,7 +85,3 @@ def describe(value: Value) -> str:
         case Host():
             return getattr(value.object, "__name__", None) or repr(value.object)
     return str(value.type)
-
-
-def type_name(type: Type | ValueType | None) -> str:
-    return "nothing" if type is None else str(type)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Literal, TypeVar, dataclass_transform
 
 from ..span import Span
-from .types import Array, Scalar, Space, Value
+from .types import Array, Scalar, Value
 
 C = TypeVar("C")
 
@@ -117,6 +117,5 @@ SPECIALS = (
     *(f"{group}.{axis}" for group in ("thread", "block", "block_dim", "grid_dim") for axis in "xyz"),
     "lane", "warp",
 )  # fmt: skip
-SPACES: tuple[Space, ...] = ("global", "shared", "local", "constant", "register")
 EXPRESSIONS = (Const, Reg, Item, Special, Op, Pack, Part, Extent)
 EFFECTS = (Load, Atomic, CompareSwap, Shuffle, Vote, Barrier, Call)

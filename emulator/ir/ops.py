@@ -245,10 +245,6 @@ CUDA_NAMES = {
 }  # fmt: skip
 
 
-def _identity(x: Values) -> Values:
-    return x
-
-
 def _by_float(single: str, double: str) -> dict[Scalar, str]:
     return {F32: single, F64: double}
 

@@ -92,7 +92,7 @@ class _Run:
 
     def _memory(self, blocks: int, threads: int) -> Memory:
         """Shared, local and constant storage for a batch; the global buffers."""
-        storage = Memory(types=self.arrays)
+        storage = Memory()
         for param in self.kernel.params:
             if param.name in self.buffers:
                 storage.arrays[param.name] = self.buffers[param.name]

@@ -10,7 +10,6 @@ import numpy as np
 import numpy.typing as npt
 
 from ...errors import Diagnostic
-from ...ir.types import Array
 from ...observe.faults import Faults
 from ...observe.places import where
 from ...span import Span
@@ -32,7 +31,6 @@ class Memory:
 
     arrays: dict[str, Values] = field(default_factory=dict)
     lengths: dict[str, int] = field(default_factory=dict)
-    types: dict[str, Array] = field(default_factory=dict)
     allocated: dict[str, Span] = field(default_factory=dict)
 
 
@@ -85,10 +83,6 @@ class Team:
                 count = lanes.population(self.full(self.active))
             cached = self._populations = (self.active, count)
         return cached[1]
-
-    def without(self, mask: Mask, lanes_out: Mask) -> Mask:
-        """The mask less some lanes; the same object where those are none."""
-        return mask if lanes_out is NONE else mask & ~lanes_out
 
     def leave(self, *, frame: bool) -> None:
         """The active lanes leave the turn, and with `frame` the frame."""
