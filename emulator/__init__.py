@@ -3,8 +3,9 @@
 Kernels are written with `simtbed.emulator.lang`; everything a host needs is here.
 """
 
+from .engines.arrays import Kept, Out
 from .errors import CompileError, Diagnostic, HostCallError, LaunchError, SimtbedError
-from .launch import FaultError, Out, Result, launch, prepare_request
+from .launch import FaultError, Result, launch, prepare_request
 from .machine import device as devices
 from .machine.device import Device
 from .observe.counters import Counters
@@ -16,6 +17,7 @@ __all__ = [
     "Diagnostic",
     "FaultError",
     "HostCallError",
+    "Kept",
     "LaunchError",
     "Out",
     "Result",

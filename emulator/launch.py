@@ -10,11 +10,12 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from .engines.engine import Buffer, Dim3, Engine, Outcome, Request, Resources
+from .engines.arrays import Buffer, Kept, Out, named, split
+from .engines.engine import Dim3, Engine, Outcome, Request, Resources
 from .errors import Diagnostic, LaunchError, SimtbedError, render
 from .frontend.program import Signature, Specialised, signature, specialise
 from .ir import nodes as ir
-from .ir.types import FLOATS, SCALARS, VECTORS, Array, Scalar, Vector, from_dtype
+from .ir.types import FLOATS, SCALARS, Array, Scalar, Vector, from_dtype
 from .ir.walk import statements
 from .lang import Kernel
 from .machine import device as devices
@@ -25,14 +26,6 @@ from .passes import prepare
 
 STEP_LIMIT = 1_000_000
 EngineName = Literal["jit", "numpy", "cuda"]
-
-
-@dataclass(frozen=True)
-class Out:
-    """A global array the kernel is to fill: `length` elements, zeros at first, of a type named as in the language."""
-
-    length: int
-    type: str | Any
 
 
 @dataclass
@@ -104,8 +97,8 @@ def launch(
     """Run `kernel` on `grid` blocks of `block` threads.
 
     args: every parameter by name. Global arrays are NumPy arrays of exactly the element's dtype (vectors: shape
-    (n, lanes)) or `Out(n, type)`; they are not modified. Scalars are checked for range. Const parameters take
-    int, float, bool or tuples of them.
+    (n, lanes)), which are not modified, `Out(n, type)`, or `Kept(...)` arrays, which the next launch finds as this one
+    leaves them. Scalars are checked for range. Const parameters take int, float, bool or tuples of them.
     shared: bytes of dynamic shared memory. step_limit: turns one execution of a loop may take.
     engine: "jit" (compiled, fast) and "numpy" (readable) emulate, with the same outputs, counters and faults; "cuda"
     runs on a GPU, where nothing is counted or checked.
@@ -114,6 +107,10 @@ def launch(
 
     Raises CompileError (the kernel is not in the language), LaunchError (the arguments do not fit), FaultError.
     """
+    if engine != "cuda":
+        for given in args.values():
+            if isinstance(given, Kept):
+                given.fetch()
     request = prepare_request(
         kernel,
         grid=grid,
@@ -126,6 +123,8 @@ def launch(
         types=types,
     )
     outcome = _engine(engine).run(request)
+    for name in request.kept.keys() & outcome.buffers.keys():
+        request.kept[name].replace(outcome.buffers.pop(name))
     result = Result(
         outcome.buffers,
         _counters(request, outcome),
@@ -168,7 +167,11 @@ def prepare_request(
             arguments[param.name] = _array(param.name, param.type, args[param.name])
         else:
             arguments[param.name] = _scalar(param.name, param.type, args[param.name])
-    request = Request(program, grid3, block3, arguments, shared, device, counters, step_limit)
+    kept = {name: given for name, given in args.items() if isinstance(given, Kept)}
+    if len({id(given) for given in kept.values()}) < len(kept):
+        raise LaunchError(f"{kernel.__name__}: one Kept array is given for two parameters")
+    blank = frozenset(name for name, given in args.items() if isinstance(given, Out) or getattr(given, "blank", False))
+    request = Request(program, grid3, block3, arguments, shared, device, counters, step_limit, kept, blank)
     needed = shared + _static_shared(request)
     if needed > device.shared_per_block_optin:
         raise LaunchError(
@@ -257,33 +260,25 @@ def _real(kernel: Kernel, found: Signature, args: Mapping[str, Any], types: Mapp
         if not (isinstance(kind, tuple) and isinstance(kind[1], Array)):
             continue
         given = args[name]
-        type = _named(given.type) if isinstance(given, Out) else from_dtype(np.asarray(given).dtype)
+        dtype = given.dtype if isinstance(given, Kept) else np.asarray(given).dtype
+        type = named(given.type) if isinstance(given, Out) else from_dtype(dtype)
         if type not in FLOATS:
-            raise LaunchError(
-                f"{kernel.__name__}: {name} is Global[Real], f32 or f64, not {type or np.asarray(given).dtype}"
-            )
+            raise LaunchError(f"{kernel.__name__}: {name} is Global[Real], f32 or f64, not {type or dtype}")
         if chosen is not None and type is not chosen:
             raise LaunchError(f"{kernel.__name__}: Real is {chosen}, but {name} is {type}")
         chosen = type
     return chosen
 
 
-def _named(type: Any) -> Scalar | Vector:
-    name: str = type if isinstance(type, str) else getattr(type, "name", "") or getattr(type, "__name__", "")
-    found = SCALARS.get(name) or VECTORS.get(name)
-    if found is None:
-        raise LaunchError(f"{name or type!r} is not a type; there are {', '.join((*SCALARS, *VECTORS))}")
-    return found
-
-
 def _array(name: str, type: Array, given: Any) -> Buffer:
     element = type.element
-    scalar, lanes = (element.element, element.lanes) if isinstance(element, Vector) else (element, 0)
+    assert isinstance(element, Scalar | Vector)
+    scalar, lanes = split(element)
     if isinstance(given, Out):
-        if _named(given.type) != element:
-            raise LaunchError(f"{name} is Global[{element}], not {_named(given.type)}")
-        return np.zeros((given.length, lanes) if lanes else given.length, scalar.dtype)
-    array: npt.NDArray[Any] = np.asarray(given)
+        if named(given.type) != element:
+            raise LaunchError(f"{name} is Global[{element}], not {named(given.type)}")
+        return given.zeros()
+    array: npt.NDArray[Any] = given.form if isinstance(given, Kept) else np.asarray(given)
     if array.dtype != scalar.dtype:
         raise LaunchError(
             f"{name} is Global[{element}], the array given is {array.dtype}; convert it: .astype(np.{scalar.dtype})"

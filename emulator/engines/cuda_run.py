@@ -14,9 +14,10 @@ import numpy as np
 
 from ..errors import LaunchError
 from ..ir import nodes as ir
+from .arrays import Buffer
 from .cuda_build import Built, build
 from .cuda_source import Source, cuda_source
-from .engine import Buffer, Dim3, Outcome, Request
+from .engine import Dim3, Outcome, Request
 
 NO_PYCUDA = 'PyCUDA is not installed: pip install "simtbed[cuda]"'
 UNASKED_SHARED = 48 * 1024
@@ -130,13 +131,30 @@ def _loaded(request: Request) -> _Loaded:
 
 
 # ------------------------------------------------------------------ one launch
+@dataclass(frozen=True)
+class _Remote:
+    """An array in the device's memory, freed when nothing holds it any more."""
+
+    context: _Context
+    allocation: Any
+    shape: tuple[int, ...]
+    dtype: np.dtype[Any]
+
+    def read(self) -> Buffer:
+        contents = np.empty(self.shape, self.dtype)
+        with self.context.current():
+            _driver().memcpy_dtoh(contents, self.allocation)
+        return contents
+
+
 class _Launch:
     """A request's arrays on the device, from entry to exit."""
 
     def __init__(self, request: Request) -> None:
         self.request = request
         self.driver, self.context = _driver(), _context()
-        self.allocations: dict[str, Any] = {}
+        self.addresses: dict[str, Any] = {}
+        self.own: list[Any] = []  # freed when the launch is over
 
     def __enter__(self) -> _Launch:
         self.context.context.push()
@@ -151,7 +169,7 @@ class _Launch:
         return self
 
     def __exit__(self, *error: object) -> None:
-        for allocation in self.allocations.values():
+        for allocation in self.own:
             with suppress(self.driver.Error):  # a kernel that failed took the context with it
                 allocation.free()
         self.context.context.pop()
@@ -170,9 +188,21 @@ class _Launch:
 
     def copy_in(self) -> None:
         for name, value in self.request.arguments.items():
-            if isinstance(value, np.ndarray) and value.nbytes:
-                self.allocations[name] = self.driver.mem_alloc(value.nbytes)
-                self.driver.memcpy_htod(self.allocations[name], value)
+            if not isinstance(value, np.ndarray) or not value.nbytes:
+                continue
+            kept = self.request.kept.get(name)
+            if kept and isinstance(kept.remote, _Remote):
+                self.addresses[name] = kept.remote.allocation
+                continue
+            self.addresses[name] = allocation = self.driver.mem_alloc(value.nbytes)
+            if not kept:
+                self.own.append(allocation)
+            if name in self.request.blank:
+                self.driver.memset_d8(allocation, 0, value.nbytes)
+            else:
+                self.driver.memcpy_htod(allocation, value)
+            if kept:
+                kept.remote = _Remote(self.context, allocation, value.shape, value.dtype)
 
     @property
     def dynamic_shared(self) -> int:
@@ -190,7 +220,7 @@ class _Launch:
         for name in self.loaded.source.arguments:
             value = self.request.arguments[name]
             if isinstance(value, np.ndarray):
-                given.append(np.uintp(int(self.allocations[name]) if name in self.allocations else 0))
+                given.append(np.uintp(int(self.addresses[name]) if name in self.addresses else 0))
             else:
                 given.append(np.uint8(value) if isinstance(value, np.bool_) else value)  # type: ignore[arg-type]
         return given + [np.int32(self.length(name)) for name in self.loaded.source.lengths]
@@ -216,12 +246,12 @@ class _Launch:
         return measured
 
     def written(self) -> dict[str, Buffer]:
-        """The arrays that the kernel may change, as they are now."""
+        """The arrays that the kernel may change and that do not stay here, as they are now."""
         buffers = {}
         with self.errors():
             for name in self.loaded.source.arguments:
-                if name in self.loaded.source.written:
+                if name in self.loaded.source.written and name not in self.request.kept:
                     buffers[name] = np.empty_like(np.asarray(self.request.arguments[name]))
-                    if name in self.allocations:
-                        self.driver.memcpy_dtoh(buffers[name], self.allocations[name])
+                    if name in self.addresses:
+                        self.driver.memcpy_dtoh(buffers[name], self.addresses[name])
         return buffers

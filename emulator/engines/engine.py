@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -18,8 +18,8 @@ import numpy.typing as npt
 from ..errors import Diagnostic
 from ..ir import nodes as ir
 from ..machine.device import Device
+from .arrays import Buffer, Kept
 
-Buffer = npt.NDArray[Any]
 Dim3 = tuple[int, int, int]
 
 
@@ -30,6 +30,8 @@ class Request:
     arguments: by parameter name; a global array is C-contiguous of its element's dtype, one-dimensional, or
     two-dimensional (elements, lanes) for vectors; a scalar is a NumPy scalar. Engines do not change them.
     dynamic_shared: bytes. step_limit: turns that one execution of a loop may take.
+    kept: arrays that outlive the launch; of those in a device's memory, `arguments` has the form only. An emulator
+    gives them back like others. blank: arrays that hold zeros, which need not be copied.
     """
 
     program: ir.Program
@@ -40,6 +42,8 @@ class Request:
     device: Device
     counters: bool
     step_limit: int
+    kept: Mapping[str, Kept] = field(default_factory=dict)
+    blank: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ from simtbed.kernels import FAMILIES
 
 from tests.gpu.measure import Recorder, of_feature, of_ops
 from tests.language.all_features import FEATURES, Feature
+from tests.language.kept import sequence
 from tests.ops.programs import Group, group_id, groups
 
 
@@ -52,3 +53,9 @@ def test_variant(family: str, variant: str) -> None:
 def test_repeated_timing() -> None:
     request = launch(FEATURES[0].kernel, grid=3, block=40, args=FEATURES[0].args).request
     assert len(CudaEngine().time(request, 3)) == 3
+
+
+def test_arrays_that_stay() -> None:
+    between, pairs, found = sequence("cuda")
+    assert found == sequence("numpy")[2]
+    assert between.remote and pairs.remote

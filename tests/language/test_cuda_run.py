@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 import simtbed.emulator.lang as st
-from simtbed.emulator import LaunchError, Out, launch, prepare_request
+from simtbed.emulator import Kept, LaunchError, Out, launch, prepare_request
 from simtbed.emulator.engines import cuda_run
 from simtbed.emulator.engines.cuda_build import Built
 from simtbed.emulator.engines.engine import Resources
@@ -87,6 +87,11 @@ def _out(array: Any, allocation: Allocation) -> None:
     array.view(np.uint8)[:] = np.frombuffer(bytes(allocation.data), np.uint8)
 
 
+def _cleared(allocation: Allocation, byte: int, size: int) -> None:
+    assert size == len(allocation.data)
+    allocation.data[:] = bytes([byte]) * size
+
+
 @pytest.fixture
 def notes(monkeypatch: pytest.MonkeyPatch) -> Iterator[Notes]:
     notes, driver, package = Notes(), ModuleType("pycuda.driver"), ModuleType("pycuda")
@@ -98,6 +103,7 @@ def notes(monkeypatch: pytest.MonkeyPatch) -> Iterator[Notes]:
     vars(driver).update(
         Error=Error, MemoryError=MemoryError, Event=Event, init=lambda: None, Device=lambda number: device(),
         mem_alloc=lambda size: Allocation(notes, size), memcpy_htod=_in, memcpy_dtoh=_out,
+        memset_d8=_cleared,
         module_from_buffer=lambda cubin: module(), function_attribute=attribute,
     )  # fmt: skip
     vars(package)["driver"] = driver
@@ -158,6 +164,22 @@ def test_timing_copies_the_inputs_once(notes: Notes) -> None:
     assert cuda_run.CudaEngine().time(request, 3) == [0.25] * 3
     assert len(notes.launches) == 4
     assert len(notes.allocations) == 2
+
+
+def test_kept_arrays_are_copied_once_and_stay(notes: Notes) -> None:
+    x, kept = Kept(np.zeros(1, np.float32)), Kept(Out(1, "i32"))
+    for _ in range(2):
+        result = launch(
+            measured, grid=1, block=64, args={"x": x, "out": kept, "n": 3, "yes": True}, engine="cuda", shared=400
+        )
+        assert not result.buffers
+    assert [[int(a) for a in given[:2]] for given, _ in notes.launches] == [[4096, 8192]] * 2
+    assert kept.numpy().tolist() == [42]
+    assert notes.freed == 0
+    notes.allocations.clear()  # PyCUDA frees memory with the last reference to it
+    kept.fetch()
+    assert kept.remote is None
+    assert kept.numpy().tolist() == [42]
 
 
 def test_a_failed_launch_names_the_kernel(notes: Notes) -> None:

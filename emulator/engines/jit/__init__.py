@@ -26,7 +26,8 @@ from ...ir.types import Array, Scalar
 from ...ir.walk import statements
 from ...passes import Prepared, prepare
 from ...passes.phases import order_matters
-from ..engine import Buffer, Outcome, Request
+from ..arrays import Buffer
+from ..engine import Outcome, Request
 from .build import Options, Outside
 from .compiler import Library, Target, compiled
 from .module import ENTRY, Module, kernel_module

@@ -17,7 +17,8 @@ from ...observe.faults import Faults
 from ...passes import Prepared, prepare
 from ...passes.phases import holds_barrier, order_matters
 from ...passes.sites import Site
-from ..engine import Buffer, Outcome, Request
+from ..arrays import Buffer
+from ..engine import Outcome, Request
 from . import memory, warp
 from .control import BlockBarrier, Body, Branch, Frame, Line, Loop, Phase, Step
 from .expressions import scalar, value

@@ -1,0 +1,41 @@
+"""Two kernels in sequence over arrays that stay with the engine."""
+
+from __future__ import annotations
+
+import numpy as np
+import simtbed.emulator.lang as st
+from simtbed.emulator import Kept, Out, launch
+from simtbed.emulator.lang import Global, i32, int2
+from simtbed.emulator.launch import EngineName
+
+FILL = np.arange(64, dtype=np.int32)
+
+
+@st.kernel
+def doubled(x: Global[i32], between: Global[i32], pairs: Global[int2]) -> None:
+    """between gains twice x; pairs gain (1, lane)."""
+    i = st.block.x * 32 + st.lane
+    between[i] += 2 * x[i]
+    pairs[i] = st.int2(pairs[i].x + 1, st.lane)
+
+
+@st.kernel
+def summed(between: Global[i32], pairs: Global[int2], out: Global[i32]) -> None:
+    i = st.block.x * 32 + st.lane
+    out[i] = between[i] + 100 * pairs[i].x
+
+
+def sequence(engine: EngineName) -> tuple[Kept, Kept, list[int]]:
+    """doubled twice, then summed: between and pairs, and what `summed` found in them."""
+    x, between, pairs = Kept(FILL), Kept(np.full(64, 5, np.int32)), Kept(Out(64, "int2"))
+    for _ in range(2):
+        result = launch(
+            doubled, grid=2, block=32, args={"x": x, "between": between, "pairs": pairs}, engine=engine, counters=False
+        )
+        assert not result.buffers
+    args = {"between": between, "pairs": pairs, "out": Out(64, "i32")}
+    found = launch(summed, grid=2, block=32, args=args, engine=engine, counters=False).out
+    assert np.array_equal(between.numpy(), 5 + 4 * FILL)
+    assert np.array_equal(pairs.numpy(), np.stack([np.full(64, 2), FILL % 32], axis=1))
+    assert np.array_equal(found, 205 + 4 * FILL)
+    return between, pairs, found.tolist()
