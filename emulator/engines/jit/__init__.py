@@ -9,9 +9,9 @@ faults (`faults`), all on `text` and `values`. `compiler` turns it into machine 
 from __future__ import annotations
 
 import ctypes
-import itertools
 import os
 import threading
+import time
 import weakref
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
@@ -26,9 +26,7 @@ from ...ir import nodes as ir
 from ...ir.fingerprint import fingerprint
 from ...ir.ops import TABLE
 from ...ir.types import Array, Scalar
-from ...ir.walk import statements
 from ...passes import Prepared, prepare
-from ...passes.phases import order_matters
 from .. import store
 from ..arrays import Buffer
 from ..engine import Outcome, Request
@@ -45,8 +43,8 @@ _CTYPES: dict[str, Any] = {
 _ASK = ctypes.CFUNCTYPE(None, ctypes.c_int32, ctypes.c_int64, ctypes.c_int32, ctypes.c_uint32, ctypes.c_void_p)
 
 
-TURNS = 64
-"""Turns that a thread takes in a launch, if it has as many blocks."""
+SHORTEST, LONGEST = 0.0002, 0.01
+"""Seconds that a thread's turn at some blocks should take: long against starting it, short for who waits."""
 
 
 @dataclass
@@ -85,7 +83,7 @@ class JitEngine:
         self._programs: weakref.WeakKeyDictionary[ir.Program, dict[Options, _Program]] = weakref.WeakKeyDictionary()
 
     def run(self, request: Request) -> Outcome:
-        ordered = order_matters(request.program.kernel)
+        ordered = prepare(request.program).ordered
         options = Options(
             request.block, request.device, request.dynamic_shared, request.counters, careful=False, atomic=not ordered
         )
@@ -136,12 +134,8 @@ class _Worker:
 def _launch(request: Request, program: _Program, threads: int) -> Outcome | None:
     """Run all blocks; None where the text was not careful enough."""
     kernel = program.prepared.program.kernel
-    changed = _written(kernel)
-    buffers = {
-        p.name: np.array(request.arguments[p.name]) if p.name in changed else np.asarray(request.arguments[p.name])
-        for p in kernel.params
-        if isinstance(p.type, Array)
-    }
+    changed = program.prepared.changed
+    buffers = {p.name: _buffer(request, p.name, p.name in changed) for p in kernel.params if isinstance(p.type, Array)}
     types, given = _arguments(kernel, request, buffers)
     tail = [ctypes.c_int64] * 2 + [ctypes.c_int32] * 3 + [ctypes.c_int64] + [ctypes.c_void_p] * 5 + [_ASK]
     function = ctypes.CFUNCTYPE(ctypes.c_int32, *types, *tail)(program.library.address)
@@ -166,30 +160,47 @@ def _launch(request: Request, program: _Program, threads: int) -> Outcome | None
     return Outcome({name: buffers[name] for name in changed}, counts, faults, printed)
 
 
+def _buffer(request: Request, name: str, changes: bool) -> Buffer:
+    given = np.asarray(request.arguments[name])
+    if not changes:
+        return given
+    return np.zeros_like(given) if name in request.blank else given.copy()
+
+
 def _share(blocks: int, workers: Sequence[_Worker], go: Callable[[_Worker, int, int], bool]) -> bool:
     """Have the workers go through all blocks, each in a thread; whether all their turns went well.
 
     A worker that is done takes the next turn, so blocks may differ in length; between turns Python sees to its
     signals, so a long launch can be interrupted.
     """
-    step = max(1, blocks // (TURNS * len(workers)))
-    turns = itertools.count()  # whose next() no two threads get the same from
-    over = threading.Event()
+    claim = threading.Lock()
+    left = range(blocks)
 
     def work(worker: _Worker) -> None:
-        while not over.is_set() and (first := next(turns) * step) < blocks:
-            if not go(worker, first, min(first + step, blocks)):
-                failed.append(first)
-                over.set()
+        nonlocal left
+        size = 1
+        while True:
+            with claim:
+                turn, left = left[:size], left[size:]
+            if not turn:
+                return
+            start = time.perf_counter()
+            if not go(worker, turn.start, turn.stop):
+                failed.append(turn)
+                with claim:
+                    left = range(0)
+            block = (time.perf_counter() - start) / len(turn)
+            even = len(left) / (2 * len(workers))
+            size = max(1, int(min(max(even, SHORTEST / block), LONGEST / block)))
 
-    failed: list[int] = []
+    failed: list[range] = []
     others = [threading.Thread(target=work, args=(worker,)) for worker in workers[1:]]
     for thread in others:
         thread.start()
     try:
         work(workers[0])
     except BaseException:
-        over.set()
+        left = range(0)
         raise
     finally:
         for thread in others:
@@ -212,14 +223,6 @@ def _arguments(kernel: ir.Function, request: Request, buffers: dict[str, Buffer]
             types.append(_CTYPES[param.type.name])
             values.append(int(number) if param.type.kind == "bool" else number.item())
     return types, values
-
-
-def _written(kernel: ir.Function) -> list[str]:
-    """Global arrays the kernel changes, in parameter order."""
-    changed = {s.array for s in statements(kernel.body) if isinstance(s, ir.Store)}
-    effects = [s.value for s in statements(kernel.body) if isinstance(s, ir.Let)]
-    changed |= {e.array for e in effects if isinstance(e, ir.Atomic | ir.CompareSwap)}
-    return [p.name for p in kernel.params if p.name in changed]
 
 
 # ------------------------------------------------------------------ what compiled code asks of Python
