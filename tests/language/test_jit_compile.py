@@ -5,6 +5,7 @@ from __future__ import annotations
 import multiprocessing
 import threading
 import time
+import tracemalloc
 from dataclasses import replace
 from pathlib import Path
 
@@ -188,6 +189,28 @@ def test_who_sees_an_order_runs_in_order(threads: int) -> None:
     args = {"counter": Out(1, "i32"), "out": Out(32 * 999, "i32")}
     found = JitEngine(threads=threads).run(prepare_request(numbered, grid=999, block=32, args=args))
     assert (found.buffers["out"] == np.arange(32 * 999)).all()
+
+
+@st.kernel
+def much_of_everything(out: Global[i32]) -> None:
+    cells = st.shared(i32, 256)
+    own = st.local(i32, 4)
+    own[st.lane % 4] = st.block.x
+    cells[st.thread.x] = own[st.lane % 4]
+    st.sync()
+    if st.thread.x == 0:
+        out[0] = cells[255]
+
+
+def test_memory_does_not_grow_with_the_grid() -> None:
+    engine, peaks = JitEngine(threads=1), []
+    for grid in (1, 1, 50_000):
+        request = prepare_request(much_of_everything, grid=grid, block=256, args={"out": Out(1, "i32")})
+        tracemalloc.start()
+        engine.run(request)
+        peaks.append(tracemalloc.get_traced_memory()[1])
+        tracemalloc.stop()
+    assert abs(peaks[2] - peaks[1]) < 4096 < peaks[2]
 
 
 def test_threads_are_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
