@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Container, Iterable
+from collections.abc import Container, Iterable, Iterator
 from dataclasses import dataclass
 
 BASES = "GACT"
@@ -30,14 +30,14 @@ def corrected(
     min_votes: int = 2,
     max_trim: int = 20,
     trim: bool = True,
-    bloom: bool = False,
+    bloom: str | None = None,
 ) -> list[Corrected]:
-    """Every read, corrected by the spectrum of all of them; with `bloom` by the Bloom filter of that spectrum."""
+    """Every read, corrected by the spectrum of all of them or, with `bloom` its layout, by that spectrum's filter."""
     upper = [read.upper() for read in reads]
     solid: Container[str] = solid_kmers(upper, k, min_multiplicity)
     if bloom:
         assert isinstance(solid, set)
-        solid = Bloom(solid)
+        solid = Bloom(solid, bloom)
     return [correct(read, solid, k, min_votes, max_trim, trim) for read in upper]
 
 
@@ -52,17 +52,28 @@ def solid_kmers(reads: Iterable[str], k: int, min_multiplicity: int) -> set[str]
 
 
 class Bloom:
-    """Answers `kmer in bloom`, with false positives: 64 bits a k-mer, eight hash functions."""
+    """Answers `kmer in bloom`, with false positives: 64 bits a k-mer, eight hash functions.
 
-    def __init__(self, kmers: set[str]) -> None:
-        self.size = 64 * len(kmers)
-        self.bits = {hash(kmer) % self.size for kmer in kmers for hash in HASHES}
+    layout "standard": each sets one of all bits. "split-first": the first one of the first 16th, others one of the rest.
+    """
+
+    def __init__(self, kmers: set[str], layout: str) -> None:
+        size = 64 * len(kmers)
+        self.region = {"standard": (0, size), "split-first": (size // 16, size // 16)}[layout]
+        self.size = size
+        self.bits = {bit for kmer in kmers for bit in self.places(kmer)}
         self.known: dict[str, bool] = {}  # hashing letter by letter is slow
+
+    def places(self, kmer: str) -> Iterator[int]:
+        """The bits of a k-mer, in the order in which they are asked for."""
+        begin, first = self.region
+        yield rs(kmer) % first
+        yield from (begin + hash(kmer) % (self.size - begin) for hash in HASHES[1:])
 
     def __contains__(self, kmer: object) -> bool:
         assert isinstance(kmer, str)
         if kmer not in self.known:
-            self.known[kmer] = bool(self.bits) and all(hash(kmer) % self.size in self.bits for hash in HASHES)
+            self.known[kmer] = bool(self.bits) and all(bit in self.bits for bit in self.places(kmer))
         return self.known[kmer]
 
 

@@ -24,7 +24,9 @@ def bit_set(bits: Global[u32], bit: u32) -> bool:
 
 
 @st.device
-def in_bloom(bits: Global[u32], size: u32, letters: Memory[u8], first: i32, at: i32, other: u8, K: Const, LAYOUT: Const) -> bool:
+def in_bloom(
+    bits: Global[u32], size: u32, letters: Memory[u8], first: i32, at: i32, other: u8, K: Const, LAYOUT: Const
+) -> bool:
     """`size` is the number of bits."""
     region = size // SPLIT if LAYOUT == SPLIT_FIRST else size
     begin = region if LAYOUT == SPLIT_FIRST else u32(0)

@@ -168,9 +168,7 @@ def mend(
             span = int2(0, 0)
             if VOTES_IN_SHARED:
                 at = st.warp * LONGEST * 4
-                span = mended(
-                    keys, words, bits, size, text, first, length, cells, at, min_votes, max_trim, K, FILTER
-                )
+                span = mended(keys, words, bits, size, text, first, length, cells, at, min_votes, max_trim, K, FILTER)
             else:
                 place = (st.block.x * WARPS + st.warp) * LONGEST * 4
                 span = mended(

@@ -109,6 +109,11 @@ class Solid:
     total: int
     histogram: npt.NDArray[np.int64]
 
+    def occurrences(self, min_multiplicity: int) -> float:
+        """The part of all k-mers counted, each as often as it was (at most BINS - 1 times), that belongs to solid ones."""
+        times = self.histogram * np.arange(len(self.histogram))
+        return float(times[min_multiplicity:].sum() / max(times.sum(), 1))
+
 
 # ------------------------------------------------------------------ filters
 @dataclass(frozen=True)
@@ -199,7 +204,9 @@ def _asked(parameters: Parameters) -> dict[str, Any]:
 
 
 def _by_threads(spread: int) -> Run:
-    def run(text: Any, places: Places, filter: Filter, parameters: Parameters, switches: Switches, launcher: Launcher) -> Any:
+    def run(
+        text: Any, places: Places, filter: Filter, parameters: Parameters, switches: Switches, launcher: Launcher
+    ) -> Any:
         args = {
             **common(text, places), **filter.arguments, **_asked(parameters), "LONGEST": longest(places),
             "THREADS": THREADS, "SPREAD": spread, "UNROLL": switches.unroll,
@@ -211,7 +218,9 @@ def _by_threads(spread: int) -> Run:
 
 
 def _by_warps(shuffle: bool) -> Run:
-    def run(text: Any, places: Places, filter: Filter, parameters: Parameters, switches: Switches, launcher: Launcher) -> Any:
+    def run(
+        text: Any, places: Places, filter: Filter, parameters: Parameters, switches: Switches, launcher: Launcher
+    ) -> Any:
         fitted = _fitted(switches, longest(places))
         grid = min(-(-len(places) // WARPS), MOST_BLOCKS)
         args = {
@@ -223,7 +232,9 @@ def _by_warps(shuffle: bool) -> Run:
     return run
 
 
-def _packed(text: Any, places: Places, filter: Filter, parameters: Parameters, switches: Switches, launcher: Launcher) -> Any:
+def _packed(
+    text: Any, places: Places, filter: Filter, parameters: Parameters, switches: Switches, launcher: Launcher
+) -> Any:
     whole, stay = Kept(text), Kept(Out(len(places), "int2"))
     queue = {"queue": Kept(Out(len(places), "i32")), "queued": Kept(Out(2, "u32"))}
     reads = {"text": whole, "places": Kept(places), "spans": stay, **queue, **filter.arguments}

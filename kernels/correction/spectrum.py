@@ -7,7 +7,7 @@ count, a k-mer that is its own reverse complement counts twice. Filters hold bot
 from __future__ import annotations
 
 import simtbed.emulator.lang as st
-from simtbed.emulator.lang import Const, Global, Memory, i32, i64, u8, u32, u64
+from simtbed.emulator.lang import Const, Global, i32, i64, u8, u32, u64
 
 from .filters import EMPTY, SPLIT, SPLIT_FIRST, word_bits
 from .hashes import bkdr, code, dek, djb, js, letter_of, mixed, pjw, rs, sdbm
@@ -98,7 +98,9 @@ def histogram(keys: Global[u64], counts: Global[u32], bins: Global[u32]) -> None
 
 
 @st.kernel
-def gather(keys: Global[u64], counts: Global[u32], found: Global[u64], total: Global[u32], minimum: u32, K: Const) -> None:
+def gather(
+    keys: Global[u64], counts: Global[u32], found: Global[u64], total: Global[u32], minimum: u32, K: Const
+) -> None:
     """The solid k-mers of both strands, in no order; total[0] of them."""
     slot = st.block.x * THREADS + st.thread.x
     if slot >= len(keys) or counts[slot] < minimum:

@@ -143,7 +143,20 @@ def thread_per_read(
         for i in range(length):
             row[at + i] = text[first + i]
         spans[r] = correct_and_trim(
-            keys, bits, size, row, at, length, min_votes, max_trim, K, FILTER, LONGEST, THREADS // SPREAD, UNROLL, VOTES_IN_SHARED
+            keys,
+            bits,
+            size,
+            row,
+            at,
+            length,
+            min_votes,
+            max_trim,
+            K,
+            FILTER,
+            LONGEST,
+            THREADS // SPREAD,
+            UNROLL,
+            VOTES_IN_SHARED,
         )
         for j in range(length):
             text[first + j] = row[at + j]

@@ -84,7 +84,7 @@ def weak_windows(
 def all_solid(
     keys: Global[u64], bits: Global[u32], size: u32, letters: Memory[u8], first: i32, windows: i32, K: Const, FILTER: Const
 ) -> bool:  # fmt: skip
-    for chunk in range(0, windows, 32):
+    for chunk in range(0, windows, 32):  # noqa: SIM110
         if weak_windows(keys, bits, size, letters, first, windows, chunk, K, FILTER) != 0:
             return False
     return True
@@ -174,12 +174,40 @@ def correct_and_trim(
         cells = st.shared(u8, WARPS * LONGEST * 4)
         ballots = st.warp * LONGEST * 4
         return corrected(
-            keys, bits, size, letters, first, length, cells, ballots, box, min_votes, max_trim, K, FILTER, UNROLL, SHUFFLE
+            keys,
+            bits,
+            size,
+            letters,
+            first,
+            length,
+            cells,
+            ballots,
+            box,
+            min_votes,
+            max_trim,
+            K,
+            FILTER,
+            UNROLL,
+            SHUFFLE,
         )
     else:
         place = (st.block.x * WARPS + st.warp) * LONGEST * 4
         return corrected(
-            keys, bits, size, letters, first, length, scratch, place, box, min_votes, max_trim, K, FILTER, UNROLL, SHUFFLE
+            keys,
+            bits,
+            size,
+            letters,
+            first,
+            length,
+            scratch,
+            place,
+            box,
+            min_votes,
+            max_trim,
+            K,
+            FILTER,
+            UNROLL,
+            SHUFFLE,
         )
 
 

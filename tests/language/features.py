@@ -8,7 +8,22 @@ from __future__ import annotations
 
 import numpy as np
 from simtbed.emulator import lang as st
-from simtbed.emulator.lang import Const, Constant, Global, Local, Memory, Real, Registers, Shared, f32, f64, i32, i64, u8, u32
+from simtbed.emulator.lang import (
+    Const,
+    Constant,
+    Global,
+    Local,
+    Memory,
+    Real,
+    Registers,
+    Shared,
+    f32,
+    f64,
+    i32,
+    i64,
+    u8,
+    u32,
+)
 
 from tests.language.feature import feature, out
 
