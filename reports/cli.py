@@ -39,6 +39,13 @@ class Filter(StrEnum):
     split_first = "split-first"
 
 
+class Bench(StrEnum):
+    """What `simtbed bench` measures."""
+
+    emulator = "emulator"
+    correct = "correct"
+
+
 Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")]
 Input = Annotated[Path | None, typer.Option("--input", metavar="FILE", help="Instead of the shipped example.")]
 Device = Annotated[
@@ -205,11 +212,19 @@ def access(
 
 @app.command()
 def bench(
+    what: Annotated[Bench, typer.Argument(metavar="[WHAT]", help="emulator, or correct.")] = Bench.emulator,
     peers: Annotated[bool, typer.Option("--peers", help="Beside Numba's CUDA simulator too.")] = False,
     repeat: Annotated[int, typer.Option(metavar="N", help="Rounds; medians are printed.")] = 7,
     json: Json = False,
 ) -> int:
-    """How fast the jit engine emulates on this machine, beside scalar code; takes a minute or two."""
+    """How fast the jit engine emulates on this machine, beside scalar code; takes a minute or two.
+
+    correct: how fast reads are corrected, on the GPU if there is one.
+    """
+    if what is Bench.correct:
+        from . import bench_correct
+
+        return bench_correct.bench(repeat, json)
     from . import bench as benchmark
 
     return benchmark.bench(repeat, peers, json)

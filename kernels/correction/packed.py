@@ -45,7 +45,7 @@ def screen(
         key = (key >> 2) | (code(text[first + i]) << (2 * K - 2))
         i += 1
         if i >= K:
-            if FILTER == EXACT:
+            if FILTER == EXACT:  # noqa: SIM108
                 whole = in_set(keys, mixed(key), key)
             else:
                 whole = in_bloom(bits, size, text, first + i - K, -1, u8(0), K, FILTER)
