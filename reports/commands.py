@@ -52,7 +52,7 @@ def profile(variant: str, source: Path | None, device: str, json: bool) -> int:
     """Counters of a variant, by name and by line, emulated."""
     family = find_variant(variant)
     problem, name = _problem(family, source)
-    runner = Runner("jit", find_device(device), counting=True)
+    runner = Runner("jit", find_device(device), counting=True, uncounted=family.preparing)
     with progress(f"{variant} on {name}"):
         family.solve(problem, variant, runner)
     counters = runner.counters
