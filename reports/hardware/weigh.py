@@ -1,0 +1,266 @@
+"""What the emulator's counts say of compiled code: how often warps and threads execute each SASS instruction.
+
+The emulator knows how often each statement of the source was executed, the compiler's line table from which line
+each instruction came. Neither says how often a block of SASS runs: nvcc unrolls loops, merges branches, moves
+instructions. But the flow of threads through the blocks is conserved, and some instructions the compiler cannot
+multiply: all loads of a line together are executed as often as the line's loads were. So the flow is the solution of
+a linear program: conservation holds exactly, and what the statements say is missed by as little as possible.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+from simtbed.emulator import LaunchError
+from simtbed.emulator.engines.cuda_sass import Instruction
+
+from .graph import Edge, Graph, conditional, graph
+
+Floats = npt.NDArray[np.float64]
+MISSING = 'SciPy is not installed: pip install "simtbed[sass]"'
+
+
+@dataclass(frozen=True)
+class Executed:
+    """One statement of the emulated program: its place and kind (`observe.events`), how often warps and lanes executed
+    it, how often the active lanes of a branch disagreed, and its instructions of each issue class."""
+
+    file: str
+    line: int
+    kind: str
+    warps: int
+    lanes: int
+    divergent: int
+    costs: dict[str, int]
+
+
+@dataclass(frozen=True)
+class Weighed:
+    """Executions of each instruction, by warps and by threads, in the order of the instructions."""
+
+    instructions: tuple[Instruction, ...]
+    warps: Floats
+    threads: Floats
+
+    @property
+    def warp_instructions(self) -> int:
+        return round(float(self.warps.sum()))
+
+    @property
+    def thread_instructions(self) -> int:
+        return round(float(self.threads.sum()))
+
+
+_KINDS = {
+    "LDG": "global_load", "LD": "global_load", "STG": "global_store", "ST": "global_store", "ATOMG": "global_atomic",
+    "ATOM": "global_atomic", "RED": "global_reduction", "LDS": "shared_load", "STS": "shared_store",
+    "ATOMS": "shared_atomic", "LDL": "local_load", "STL": "local_store", "SHFL": "shuffle", "VOTE": "vote",
+    "MATCH": "vote", "BAR": "barrier", "MEMBAR": "fence",
+}  # fmt: skip
+"""Instructions that stand for one effect of the source each."""
+_CLASSES = {
+    "FADD": "fp32", "FMUL": "fp32", "FFMA": "fp32", "DADD": "fp64", "DMUL": "fp64", "DFMA": "fp64", "FCHK": "fdiv",
+    "MUFU": "sfu",
+}  # fmt: skip
+"""Instructions that stand for one operation each, on lines where no division brings others of the same name."""
+
+# How much a miss weighs, relative to what was expected. Effects cannot be dropped or doubled; operations sometimes
+# are; that a block runs as often as some statement of its lines is a hint for blocks that hold nothing better; and a
+# call is the slow path of a division, which is taken when nothing else explains the rest.
+_EFFECT, _OPERATION, _BRANCH, _LINE, _CALLED = 1.0, 0.3, 0.02, 1e-3, 0.05
+
+
+def weigh(instructions: Sequence[Instruction], executed: Iterable[Executed], threads: int, warps: int) -> Weighed:
+    """Predict the executions of instructions from those of statements.
+
+    threads, warps: that entered the kernel, over all launches that `executed` counts. Raises LaunchError without SciPy.
+    """
+    flow = _Flow(graph(instructions), _Evidence(executed), threads, warps)
+    by_block, warps_of = flow.threads(), None
+    warps_of = flow.warps(by_block)
+    sizes = [past - first for first, past in flow.graph.blocks]
+    return Weighed(tuple(instructions), np.repeat(warps_of, sizes), np.repeat(by_block, sizes))
+
+
+class _Evidence:
+    """Statements by line."""
+
+    def __init__(self, executed: Iterable[Executed]) -> None:
+        self.statements: dict[tuple[str, int], list[Executed]] = defaultdict(list)
+        self.lanes: dict[tuple[str, int, str], int] = defaultdict(int)
+        for e in executed:
+            self.statements[e.file, e.line].append(e)
+            self.lanes[e.file, e.line, e.kind] += e.lanes
+            for name, n in e.costs.items():
+                if name in _CLASSES.values():
+                    self.lanes[e.file, e.line, name] += e.lanes * n
+        self.files = {file for file, _ in self.statements}
+
+    def place(self, instruction: Instruction) -> tuple[str, int]:
+        """Where the instruction came from in the user's source: headers of the compiler are no evidence."""
+        return next((place for place in instruction.places if place[0] in self.files), ("", 0))
+
+    def divides(self, place: tuple[str, int]) -> bool:
+        return (*place, "fdiv") in self.lanes
+
+
+class _Flow:
+    """Threads, then warps, through the blocks of a graph."""
+
+    def __init__(self, whole: Graph, evidence: _Evidence, threads: int, warps: int) -> None:
+        self.graph, self.evidence = whole, evidence
+        self.all_threads, self.all_warps = threads, warps
+        self.places = [evidence.place(i) for i in whole.instructions]
+        self.into: dict[int, list[int]] = defaultdict(list)
+        self.out: dict[int, list[int]] = defaultdict(list)
+        for at, edge in enumerate(whole.edges):
+            self.into[edge.target].append(at)
+            if edge.kind != "call":
+                self.out[edge.source].append(at)
+
+    # -------------------------------------------------------------- threads
+    def threads(self) -> Floats:
+        """Executions of each block by threads."""
+        try:
+            from scipy.optimize import linprog
+            from scipy.sparse import csr_array
+        except ModuleNotFoundError:
+            raise LaunchError(MISSING) from None
+        blocks, edges, ends = len(self.graph.blocks), self.graph.edges, self.graph.ends
+        enter, leave = np.zeros((blocks, len(edges) + len(ends))), np.zeros((blocks, len(edges) + len(ends)))
+        exact: list[Floats] = []
+        for at, edge in enumerate(edges):
+            enter[edge.target, at] = 1
+            leave[edge.source, at] = edge.kind != "call"
+        for at, block in enumerate(ends):
+            leave[block, len(edges) + at] = 1
+        exact += list(enter - leave)
+        entered = np.zeros(blocks)
+        entered[0] = 1
+        wanted = list(-entered)
+        for at, edge in enumerate(edges):
+            if edge.kind == "call" and not conditional(self.graph.last(edge.source)):
+                every = enter[edge.source].copy()
+                every[at] -= 1
+                exact.append(every)
+                wanted.append(-entered[edge.source])
+        hints = self._hints()
+        cost = np.zeros(enter.shape[1] + 2 * len(hints))
+        cost[: len(edges)] = [_CALLED if e.kind == "call" else 1e-7 for e in edges]
+        rows = np.zeros((len(exact) + len(hints), len(cost)))
+        rows[: len(exact), : enter.shape[1]] = exact
+        for at, hint in enumerate(hints):
+            row, expected = len(exact) + at, hint.lanes / self.all_threads
+            rows[row, : enter.shape[1]] = sum(enter[block] for block in hint.blocks)
+            short = enter.shape[1] + 2 * at
+            rows[row, short], rows[row, short + 1] = 1, -1
+            cost[short] = hint.weight / max(expected, 1 / self.all_threads)
+            cost[short + 1] = 0 if hint.at_least else cost[short]
+            wanted.append(expected - sum(entered[block] for block in hint.blocks))
+        bounds = [(0, 0 if e.kind == "apart" else None) for e in edges] + [(0, None)] * (len(cost) - len(edges))
+        solution = linprog(cost, A_eq=csr_array(rows), b_eq=wanted, bounds=bounds, method="highs")
+        if solution.status != 0:
+            raise LaunchError(f"the flow through the compiled kernel has no solution: {solution.message}")
+        found: Floats = (enter @ solution.x[: enter.shape[1]] + entered) * self.all_threads
+        return np.where(abs(found - found.round()) < 1e-3, found.round(), found)
+
+    def _hints(self) -> list[_Hint]:
+        lanes, found = self.evidence.lanes, []
+        members: dict[tuple[str, int, str], list[tuple[int, bool]]] = defaultdict(list)
+        anchored = set()
+        for block, (first, past) in enumerate(self.graph.blocks):
+            for n in range(first, past):
+                instruction = self.graph.instructions[n]
+                kind = _KINDS.get(instruction.opcode) or _CLASSES.get(instruction.opcode)
+                if kind and (kind not in ("fp32", "sfu") or not self.evidence.divides(self.places[n])):
+                    members[(*self.places[n], kind)].append((block, bool(instruction.predicate)))
+        for key, places in members.items():
+            if key in lanes:
+                weight = _EFFECT if key[2] in _KINDS.values() else _OPERATION
+                predicated = any(p for _, p in places)
+                found.append(_Hint([block for block, _ in places], lanes[key], weight, predicated))
+                anchored |= {block for block, p in places if not p}
+        for block, (first, past) in enumerate(self.graph.blocks):
+            last = self.graph.instructions[past - 1]
+            tests = lanes.get((*self.places[past - 1], "branch"))
+            if tests and last.opcode == "BRA" and conditional(last):
+                found.append(_Hint([block], tests, _BRANCH, False))
+            if block in anchored:
+                continue
+            for place in dict.fromkeys(self.places[first:past]):
+                counts = {e.lanes for e in self.evidence.statements.get(place, ())}
+                if counts:
+                    found.append(_Hint([block], max(counts), _LINE / len(counts), False))
+        return found
+
+    # -------------------------------------------------------------- warps
+    def warps(self, threads: Floats) -> Floats:
+        """Executions of each block by warps, `threads` given."""
+        together = np.array([self._together(block, threads[block]) for block in range(len(threads))])
+        found = together.copy()
+        for block in range(len(threads)):
+            if self.graph.meets(block) and threads[block]:
+                arriving = sum(self._along(at, threads, together, frozenset()) for at in self.into[block])
+                found[block] = max(arriving, together[block])
+        return found
+
+    def _together(self, block: int, threads: float) -> float:
+        """Executions by warps whose lanes are as many together as in the statements that the block stands for."""
+        if threads <= 0 or threads == self.all_threads:
+            return self.all_warps if threads > 0 else 0.0
+        first, past = self.graph.blocks[block]
+        near = [e for n in range(first, past) for e in self.evidence.statements.get(self.places[n], ()) if e.lanes]
+        far = [e for statements in self.evidence.statements.values() for e in statements if e.lanes]
+        for chosen in (near, far):
+            if equal := [e for e in chosen if e.lanes == threads]:
+                return float(np.median([e.warps for e in equal]))
+        ratio = np.median([e.warps / e.lanes for e in near]) if near else self.all_warps / self.all_threads
+        return float(max(threads * ratio, threads / 32))
+
+    def _along(self, at: int, threads: Floats, together: Floats, passed: frozenset[int]) -> float:
+        """Executions by warps of an edge: how many groups of lanes go that way."""
+        edge = self.graph.edges[at]
+        others = [o for o in self.out[edge.source] if o != at and self.graph.edges[o].kind != "apart"]
+        if not others or edge.source in self.graph.ends:
+            return float(together[edge.source])
+        if (known := self._alone(edge, threads, together)) is not None:
+            return known
+        if others[0] in passed:
+            return float(together[edge.source])
+        other = self._along(others[0], threads, together, passed | {at})
+        return float(max(together[edge.source] - other + self._divergent(edge.source, threads, together), 0))
+
+    def _alone(self, edge: Edge, threads: Floats, together: Floats) -> float | None:
+        """Where the edge's target says it: the only way there, or all but what came to a loop from outside."""
+        ways = self.into[edge.target]
+        if threads[edge.target] == 0:
+            return 0.0
+        if self.graph.meets(edge.target):
+            return None
+        rest = [self.graph.edges[w] for w in ways if self.graph.edges[w] != edge]
+        if all(len(self.out[r.source]) == 1 or threads[r.source] == 0 for r in rest):
+            return float(max(together[edge.target] - sum(together[r.source] for r in rest), 0))
+        return None
+
+    def _divergent(self, block: int, threads: Floats, together: Floats) -> float:
+        """How often lanes parted at the end of a block: as at the branch of its line, in proportion."""
+        place = self.places[self.graph.blocks[block][1] - 1]
+        branches = [e for e in self.evidence.statements.get(place, ()) if e.kind == "branch" and e.warps]
+        if not branches:
+            return 0.0
+        best = min(branches, key=lambda e: abs(e.lanes - threads[block]))
+        return best.divergent * min(together[block] / best.warps, 1.0)
+
+
+@dataclass(frozen=True)
+class _Hint:
+    """Together these blocks (one may stand there several times) are executed by so many lanes, or by at least so many."""
+
+    blocks: list[int]
+    lanes: int
+    weight: float
+    at_least: bool
