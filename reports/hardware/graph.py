@@ -47,6 +47,11 @@ class Graph:
         """Whether the block is a meeting point."""
         return self.instructions[self.blocks[block][0]].opcode == MEET
 
+    def loop(self, block: int) -> tuple[int, int] | None:
+        """First and last block of the innermost loop around a block: compilers lay loops out in one piece."""
+        around = [(e.target, e.source) for e in self.edges if e.kind == "jump" and e.target <= block <= e.source]
+        return min(around, key=lambda loop: loop[1] - loop[0], default=None)
+
 
 def graph(instructions: Sequence[Instruction]) -> Graph:
     """The graph of what `disassemble` gave; the first instruction is the kernel's entry."""

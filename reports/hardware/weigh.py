@@ -10,7 +10,7 @@ a linear program: conservation holds exactly, and what the statements say is mis
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -27,7 +27,7 @@ MISSING = 'SciPy is not installed: pip install "simtbed[sass]"'
 @dataclass(frozen=True)
 class Executed:
     """One statement of the emulated program: its place and kind (`observe.events`), how often warps and lanes executed
-    it, how often the active lanes of a branch disagreed, and its instructions of each issue class."""
+    it, how often the active lanes of a branch disagreed, the bytes a lane moves, and the instructions of each class."""
 
     file: str
     line: int
@@ -35,6 +35,7 @@ class Executed:
     warps: int
     lanes: int
     divergent: int
+    size: int
     costs: dict[str, int]
 
 
@@ -66,12 +67,14 @@ _CLASSES = {
     "FADD": "fp32", "FMUL": "fp32", "FFMA": "fp32", "DADD": "fp64", "DMUL": "fp64", "DFMA": "fp64", "FCHK": "fdiv",
     "MUFU": "sfu",
 }  # fmt: skip
+_CONTROL = ("BRA", "BSSY", "BSYNC", "EXIT", "CALL", "RET", "NOP", "PLOP3", "WARPSYNC", "BREAK", "YIELD")
+"""Instructions that no statement asked for."""
 """Instructions that stand for one operation each, on lines where no division brings others of the same name."""
 
 # How much a miss weighs, relative to what was expected. Effects cannot be dropped or doubled; operations sometimes
 # are; that a block runs as often as some statement of its lines is a hint for blocks that hold nothing better; and a
 # call is the slow path of a division, which is taken when nothing else explains the rest.
-_EFFECT, _OPERATION, _BRANCH, _LINE, _CALLED = 1.0, 0.3, 0.02, 1e-3, 0.05
+_EFFECT, _OPERATION, _LINE, _CALLED, _SHORTER = 1.0, 0.3, 1e-3, 0.05, 2e-6
 
 
 def weigh(instructions: Sequence[Instruction], executed: Iterable[Executed], threads: int, warps: int) -> Weighed:
@@ -91,13 +94,13 @@ class _Evidence:
 
     def __init__(self, executed: Iterable[Executed]) -> None:
         self.statements: dict[tuple[str, int], list[Executed]] = defaultdict(list)
-        self.lanes: dict[tuple[str, int, str], int] = defaultdict(int)
+        self.amounts: dict[tuple[str, int, str], int] = defaultdict(int)
         for e in executed:
             self.statements[e.file, e.line].append(e)
-            self.lanes[e.file, e.line, e.kind] += e.lanes
+            self.amounts[e.file, e.line, e.kind] += e.lanes * max(e.size, 1)
             for name, n in e.costs.items():
                 if name in _CLASSES.values():
-                    self.lanes[e.file, e.line, name] += e.lanes * n
+                    self.amounts[e.file, e.line, name] += e.lanes * n
         self.files = {file for file, _ in self.statements}
 
     def place(self, instruction: Instruction) -> tuple[str, int]:
@@ -105,7 +108,7 @@ class _Evidence:
         return next((place for place in instruction.places if place[0] in self.files), ("", 0))
 
     def divides(self, place: tuple[str, int]) -> bool:
-        return (*place, "fdiv") in self.lanes
+        return (*place, "fdiv") in self.amounts
 
 
 class _Flow:
@@ -150,17 +153,17 @@ class _Flow:
                 wanted.append(-entered[edge.source])
         hints = self._hints()
         cost = np.zeros(enter.shape[1] + 2 * len(hints))
-        cost[: len(edges)] = [_CALLED if e.kind == "call" else 1e-7 for e in edges]
+        sizes = [past - first for first, past in self.graph.blocks]
+        cost[: len(edges)] = [_CALLED if e.kind == "call" else _SHORTER * sizes[e.target] for e in edges]
         rows = np.zeros((len(exact) + len(hints), len(cost)))
         rows[: len(exact), : enter.shape[1]] = exact
         for at, hint in enumerate(hints):
-            row, expected = len(exact) + at, hint.lanes / self.all_threads
-            rows[row, : enter.shape[1]] = sum(enter[block] for block in hint.blocks)
+            row, expected = len(exact) + at, hint.executions / self.all_threads
+            rows[row, : enter.shape[1]] = sum(n * enter[block] for block, n in hint.blocks.items())
             short = enter.shape[1] + 2 * at
             rows[row, short], rows[row, short + 1] = 1, -1
-            cost[short] = hint.weight / max(expected, 1 / self.all_threads)
-            cost[short + 1] = 0 if hint.at_least else cost[short]
-            wanted.append(expected - sum(entered[block] for block in hint.blocks))
+            cost[short], cost[short + 1] = hint.weight, 0 if hint.at_least else hint.weight
+            wanted.append(expected - sum(n * entered[block] for block, n in hint.blocks.items()))
         bounds = [(0, 0 if e.kind == "apart" else None) for e in edges] + [(0, None)] * (len(cost) - len(edges))
         solution = linprog(cost, A_eq=csr_array(rows), b_eq=wanted, bounds=bounds, method="highs")
         if solution.status != 0:
@@ -169,32 +172,50 @@ class _Flow:
         return np.where(abs(found - found.round()) < 1e-3, found.round(), found)
 
     def _hints(self) -> list[_Hint]:
-        lanes, found = self.evidence.lanes, []
-        members: dict[tuple[str, int, str], list[tuple[int, bool]]] = defaultdict(list)
+        amounts, found = self.evidence.amounts, []
+        members: dict[tuple[str, int, str], list[tuple[int, int, bool]]] = defaultdict(list)
         anchored = set()
+        for block, n in self._numbered():
+            instruction, place = self.graph.instructions[n], self.places[n]
+            kind = _KINDS.get(instruction.opcode) or _CLASSES.get(instruction.opcode)
+            if kind and (kind not in ("fp32", "sfu") or not self.evidence.divides(place)) and (*place, kind) in amounts:
+                width = _width(instruction) if "_" in kind else 1
+                members[*place, kind].append((block, width, bool(instruction.predicate)))
+                if not instruction.predicate:
+                    anchored.add(block)
+        for key, each in members.items():
+            unit = max(width for _, width, _ in each)
+            weight = (_EFFECT if key[2] in _KINDS.values() else _OPERATION)
+            blocks = {block: sum(w for b, w, _ in each if b == block) / unit for block, _, _ in each}
+            found.append(_Hint(blocks, amounts[key] / unit, weight, any(p for _, _, p in each)))
+        return found + self._line_hints(anchored)
+
+    def _numbered(self) -> Iterator[tuple[int, int]]:
+        """Block and index of every instruction."""
         for block, (first, past) in enumerate(self.graph.blocks):
-            for n in range(first, past):
-                instruction = self.graph.instructions[n]
-                kind = _KINDS.get(instruction.opcode) or _CLASSES.get(instruction.opcode)
-                if kind and (kind not in ("fp32", "sfu") or not self.evidence.divides(self.places[n])):
-                    members[(*self.places[n], kind)].append((block, bool(instruction.predicate)))
-        for key, places in members.items():
-            if key in lanes:
-                weight = _EFFECT if key[2] in _KINDS.values() else _OPERATION
-                predicated = any(p for _, p in places)
-                found.append(_Hint([block for block, _ in places], lanes[key], weight, predicated))
-                anchored |= {block for block, p in places if not p}
-        for block, (first, past) in enumerate(self.graph.blocks):
-            last = self.graph.instructions[past - 1]
-            tests = lanes.get((*self.places[past - 1], "branch"))
-            if tests and last.opcode == "BRA" and conditional(last):
-                found.append(_Hint([block], tests, _BRANCH, False))
-            if block in anchored:
+            yield from ((block, n) for n in range(first, past))
+
+    def _line_hints(self, anchored: set[int]) -> list[_Hint]:
+        """A block that holds no anchor runs as often as its lines; copies of a line in several loops share its turns."""
+        found = []
+        shares: dict[tuple[str, int], dict[int, int]] = defaultdict(dict)
+        for block, n in self._numbered():
+            if block not in anchored and self.graph.instructions[n].opcode not in _CONTROL:
+                share = shares[self.places[n]]
+                share[block] = share.get(block, 0) + 1
+        for place, share in shares.items():
+            counts = {e.lanes for e in self.evidence.statements.get(place, ())}
+            if not counts:
                 continue
-            for place in dict.fromkeys(self.places[first:past]):
-                counts = {e.lanes for e in self.evidence.statements.get(place, ())}
-                if counts:
-                    found.append(_Hint([block], max(counts), _LINE / len(counts), False))
+            weight, most = _LINE / len(counts), float(max(counts))
+            loops: dict[tuple[int, int] | None, int] = defaultdict(int)
+            for block, n in share.items():
+                loops[self.graph.loop(block)] += n
+            if len(loops) == 1:
+                found += [_Hint({block: 1.0}, most, weight, False) for block in share]
+            else:
+                least = min(n for loop, n in loops.items() if loop is not None)
+                found.append(_Hint({block: n / least for block, n in share.items()}, most, weight, False))
         return found
 
     # -------------------------------------------------------------- warps
@@ -258,9 +279,15 @@ class _Flow:
 
 @dataclass(frozen=True)
 class _Hint:
-    """Together these blocks (one may stand there several times) are executed by so many lanes, or by at least so many."""
+    """Executions of blocks by threads, each times its factor, are so many together; or at least so many."""
 
-    blocks: list[int]
-    lanes: int
+    blocks: dict[int, float]
+    executions: float
     weight: float
     at_least: bool
+
+
+def _width(instruction: Instruction) -> int:
+    """Bytes a lane that an access moves."""
+    sizes = {"128": 16, "64": 8, "U16": 2, "S16": 2, "U8": 1, "S8": 1}
+    return next((size for name, size in sizes.items() if name in instruction.operation.split(".")), 4)
