@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from ..ir import nodes as ir
 from ..ir.verify import verify
 from .inline import inline
+from .phases import changed_arrays, order_matters
 from .scope import private_registers
 from .sites import Site, number
 from .unroll import unroll
@@ -15,11 +16,17 @@ from .unroll import unroll
 
 @dataclass(frozen=True)
 class Prepared:
-    """A program without calls and unrolled loops, its sites, and the registers that need no merge."""
+    """A program without calls and unrolled loops, and what its engines ask of it.
+
+    private: registers that need no merge. changed: global arrays it may change. ordered: whether its warps must take
+    their turns.
+    """
 
     program: ir.Program
     sites: tuple[Site, ...]
     private: frozenset[str]
+    changed: tuple[str, ...]
+    ordered: bool
 
 
 _PREPARED: weakref.WeakKeyDictionary[ir.Program, Prepared] = weakref.WeakKeyDictionary()
@@ -38,4 +45,5 @@ def _prepare(program: ir.Program) -> Prepared:
         verify(program)
     program, sites = number(program)
     verify(program)
-    return Prepared(program, sites, private_registers(program.kernel))
+    kernel = program.kernel
+    return Prepared(program, sites, private_registers(kernel), changed_arrays(kernel), order_matters(kernel))

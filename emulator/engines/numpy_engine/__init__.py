@@ -15,7 +15,7 @@ from ...observe import barriers, events
 from ...observe.events import Counts
 from ...observe.faults import Faults
 from ...passes import Prepared, prepare
-from ...passes.phases import holds_barrier, order_matters
+from ...passes.phases import holds_barrier
 from ...passes.sites import Site
 from ..arrays import Buffer
 from ..engine import Outcome, Request
@@ -53,7 +53,7 @@ class _Run:
         self.arrays: dict[str, Array] = {p.name: p.type for p in self.kernel.params if isinstance(p.type, Array)}
         self.allocations = [s for s in statements(self.kernel.body) if isinstance(s, ir.Alloc)]
         self.arrays |= {s.array: s.type for s in self.allocations}
-        self.changed = _written(self.kernel)
+        self.changed = prepared.changed
         self.buffers = {name: self._buffer(name) for name, type in self.arrays.items() if type.space == "global"}
         self.compiler = _Compiler(prepared, self.arrays, counts, self.printed)
         self.body = self.compiler.body(self.kernel.body)
@@ -76,7 +76,7 @@ class _Run:
         blocks = int(np.prod(self.request.grid))
         threads = int(np.prod(self.request.block))
         warps = np.arange(-(-threads // 32))
-        ordered = order_matters(self.kernel)
+        ordered = self.prepared.ordered
         batch = 1 if ordered else max(1, LANES_AT_ONCE // (32 * len(warps)))
         for first in range(0, blocks, batch):
             chosen = np.arange(first, min(first + batch, blocks))
@@ -322,14 +322,3 @@ def _check(stmt: ir.Assert) -> Callable[[Team], None]:
             )
 
     return run
-
-
-def _written(kernel: ir.Function) -> list[str]:
-    """Global arrays the kernel changes, in parameter order."""
-    changed = {s.array for s in statements(kernel.body) if isinstance(s, ir.Store)}
-    changed |= {
-        s.value.array
-        for s in statements(kernel.body)
-        if isinstance(s, ir.Let) and isinstance(s.value, ir.Atomic | ir.CompareSwap)
-    }
-    return [p.name for p in kernel.params if p.name in changed]
