@@ -289,6 +289,34 @@ def access(source: Path, device: str, compare: bool, json: bool) -> int:
     return code
 
 
+# ------------------------------------------------------------------ hardware
+def hardware_record(target: Path | None, cases: list[str] | None) -> int:
+    """What this machine's GPU counts, as a record."""
+    from .hardware import record
+    from .hardware.cases import VARIANTS
+
+    if target is not None and not target.parent.is_dir():
+        raise SimtbedError(f"{target}: there is no folder {target.parent}")  # before the work, not after it
+    with progress("Nsight Compute"):
+        taken = record.take(cases or [VARIANTS])
+    path = target or Path(f"{taken.device.lower()}.json")
+    record.save(taken, path)
+    print(f"wrote {path}")
+    return 0
+
+
+def hardware_compare(device: str, cases: list[str] | None, markdown: bool, json: bool) -> int:
+    """The emulator beside a record; 1 where it does not hold."""
+    from .hardware import compare, record, text
+    from .hardware.cases import VARIANTS
+
+    source = Path(device) if device.endswith(".json") else record.path_of(find_device(device).name)
+    with progress("the emulator"):
+        found = compare.compare(record.load(source), cases or [VARIANTS])
+    print(tables.as_json(text.content(found)) if json else text.markdown(found) if markdown else text.table(found))
+    return int(not found.holds)
+
+
 # ------------------------------------------------------------------ shared by the commands
 def find_device(name: str) -> Device:
     """A device of the table by its name, or one described in a TOML file."""

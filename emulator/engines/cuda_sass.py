@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import tempfile
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 
@@ -16,20 +16,19 @@ MISSING = 'the disassembler nvdisasm is not found: put it on PATH, set CUDA_HOME
 
 @dataclass(frozen=True)
 class Instruction:
-    """One SASS instruction. `text` is all of it, without the semicolon: "@!P0 BRA `(.L_x_1)".
+    """One SASS instruction. `text` is all of it, labels as offsets, without the semicolon: "@!P0 BRA 0x1b0".
 
-    offset: bytes from the start of its section. targets: offsets it may go to besides the next; of a call, where the
-    callee begins, if it lies in this section. places: (file, line) of the source, innermost of the inlined calls first.
+    offset: bytes from the start of its section. places: (file, line) of the source, innermost of the inlined calls
+    first; none where the compiler tells none.
     """
 
     offset: int
     text: str
-    targets: tuple[int, ...] = ()
     places: tuple[tuple[str, int], ...] = ()
 
     @property
     def predicate(self) -> str:
-        """"@P0", "@!UP1", or nothing for an instruction that all threads obey."""
+        """ "@P0", "@!UP1", or nothing for an instruction that all threads obey."""
         first = self.text.partition(" ")[0]
         return first if first.startswith("@") else ""
 
@@ -42,6 +41,16 @@ class Instruction:
     def opcode(self) -> str:
         """The opcode alone: LDG."""
         return self.operation.partition(".")[0]
+
+    @property
+    def targets(self) -> tuple[int, ...]:
+        """Offsets it may go to besides the next; of a call, where the callee begins."""
+        if self.opcode not in JUMPS:
+            return ()
+        return tuple(int(offset, 16) for offset in re.findall(r"(?<![\w\[-])0x([0-9a-f]+)", self.text))
+
+
+JUMPS = ("BRA", "BRX", "JMP", "JMX", "CALL")
 
 
 def find_nvdisasm() -> Path:
@@ -74,7 +83,6 @@ def _disassembled(nvdisasm: Path, cubin: bytes, kernel: str) -> tuple[Instructio
 _INSTRUCTION = re.compile(r"\s*/\*([0-9a-f]+)\*/\s+(.*?)\s*;")
 _LABEL = re.compile(r"([.$\w]+):\s*$")
 _PLACE = re.compile(r'\s*//## File "(.*)", line (\d+)')
-_TARGET = re.compile(r"`\(([^)]+)\)")
 
 
 def parse(listing: str, kernel: str) -> tuple[Instruction, ...]:
@@ -83,9 +91,9 @@ def parse(listing: str, kernel: str) -> tuple[Instruction, ...]:
     section = section.partition("\n\t.section\t")[0]
     labels: dict[str, int] = {}
     waiting: list[str] = []
-    found: list[tuple[int, str, tuple[tuple[str, int], ...]]] = []
+    found: list[Instruction] = []
     places: tuple[tuple[str, int], ...] = ()
-    inside = False  # of a run of places: what an inlined instruction has one below the other
+    inside = False  # of a run of places: those of an inlined instruction stand one below the other
     for row in section.splitlines():
         if place := _PLACE.match(row):
             places = (*(places if inside else ()), (place[1], int(place[2])))
@@ -96,13 +104,11 @@ def parse(listing: str, kernel: str) -> tuple[Instruction, ...]:
             offset = int(instruction[1], 16)
             labels |= dict.fromkeys(waiting, offset)
             waiting.clear()
-            found.append((offset, " ".join(instruction[2].split()), places))
+            found.append(Instruction(offset, " ".join(instruction[2].split()), places))
 
-    def targets(text: str) -> tuple[int, ...]:
-        if not re.search(r"(^|\s)(BRA|BRX|JMP|CALL)\b", text):
-            return ()
-        tables = re.findall(r'BRANCH_TARGETS ([^"]*)"', text)
-        names = _TARGET.findall(text) + [name.strip() for table in tables for name in table.split(",")]
-        return tuple(labels[name] for name in names if name in labels)
+    def resolved(text: str) -> str:
+        """Labels as offsets; one that is not of this section stays."""
+        text = re.sub(r"`\(([^)]+)\)", lambda m: f"{labels[m[1]]:#x}" if m[1] in labels else m[0], text)
+        return re.sub(r"(?<=[ ,])\.L_x_\d+", lambda m: f"{labels[m[0]]:#x}" if m[0] in labels else m[0], text)
 
-    return tuple(Instruction(offset, text, targets(text), places) for offset, text, places in found)
+    return tuple(replace(instruction, text=resolved(instruction.text)) for instruction in found)

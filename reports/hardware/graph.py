@@ -60,7 +60,7 @@ def graph(instructions: Sequence[Instruction]) -> Graph:
     for n, instruction in enumerate(instructions):
         if instruction.opcode in (*_JUMPS, *_ENDS, _CALL, MEET):
             leaders.add(n + 1)
-            leaders |= {index[target] for target in instruction.targets}
+            leaders |= {index[target] for target in instruction.targets if target in index}
         if instruction.opcode == MEET:
             leaders.add(n)
     starts = sorted(leaders - {len(instructions)})
@@ -76,7 +76,7 @@ def graph(instructions: Sequence[Instruction]) -> Graph:
         kind: Literal["call", "apart", "jump"] = (
             "call" if last.opcode == _CALL else "apart" if ".DIV" in last.operation else "jump"
         )
-        edges += [Edge(block, block_at[index[target]], kind) for target in last.targets]
+        edges += [Edge(block, block_at[index[target]], kind) for target in last.targets if target in index]
         if last.opcode in _ENDS:
             ends.append(block)
     return Graph(tuple(instructions), blocks, tuple(edges), tuple(ends))

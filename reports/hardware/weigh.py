@@ -58,7 +58,7 @@ class Weighed:
 
 _KINDS = {
     "LDG": "global_load", "LD": "global_load", "STG": "global_store", "ST": "global_store", "ATOMG": "global_atomic",
-    "ATOM": "global_atomic", "RED": "global_reduction", "LDS": "shared_load", "STS": "shared_store",
+    "ATOM": "global_atomic", "RED": "global_reduction", "REDG": "global_reduction", "LDS": "shared_load", "STS": "shared_store",
     "ATOMS": "shared_atomic", "LDL": "local_load", "STL": "local_store", "SHFL": "shuffle", "VOTE": "vote",
     "MATCH": "vote", "BAR": "barrier", "MEMBAR": "fence",
 }  # fmt: skip
@@ -83,7 +83,7 @@ def weigh(instructions: Sequence[Instruction], executed: Iterable[Executed], thr
     threads, warps: that entered the kernel, over all launches that `executed` counts. Raises LaunchError without SciPy.
     """
     flow = _Flow(graph(instructions), _Evidence(executed), threads, warps)
-    by_block, warps_of = flow.threads(), None
+    by_block = flow.threads()
     warps_of = flow.warps(by_block)
     sizes = [past - first for first, past in flow.graph.blocks]
     return Weighed(tuple(instructions), np.repeat(warps_of, sizes), np.repeat(by_block, sizes))
@@ -185,7 +185,7 @@ class _Flow:
                     anchored.add(block)
         for key, each in members.items():
             unit = max(width for _, width, _ in each)
-            weight = (_EFFECT if key[2] in _KINDS.values() else _OPERATION)
+            weight = _EFFECT if key[2] in _KINDS.values() else _OPERATION
             blocks = {block: sum(w for b, w, _ in each if b == block) / unit for block, _, _ in each}
             found.append(_Hint(blocks, amounts[key] / unit, weight, any(p for _, _, p in each)))
         return found + self._line_hints(anchored)
@@ -239,8 +239,8 @@ class _Flow:
         for chosen in (near, far):
             if equal := [e for e in chosen if e.lanes == threads]:
                 return float(np.median([e.warps for e in equal]))
-        ratio = np.median([e.warps / e.lanes for e in near]) if near else self.all_warps / self.all_threads
-        return float(max(threads * ratio, threads / 32))
+        ratio = float(np.median([e.warps / e.lanes for e in near])) if near else self.all_warps / self.all_threads
+        return max(threads * ratio, threads / 32)
 
     def _along(self, at: int, threads: Floats, together: Floats, passed: frozenset[int]) -> float:
         """Executions by warps of an edge: how many groups of lanes go that way."""
