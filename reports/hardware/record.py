@@ -115,8 +115,10 @@ def _profiled(one: Launched, compiled: Compiled, profiles: list[nsight.Profile])
     """Launches of one kernel, summed."""
     built, sass = compiled
     for profile in profiles:
-        ran = [Instruction(0, text).operation for text, _, _ in profile.instructions]
-        if ran != [instruction.operation for instruction in sass]:
+        ran = [
+            Instruction(0, text).opcode[:3] for text, _, _ in profile.instructions
+        ]  # RED or REDG, as the tool is old
+        if ran != [instruction.opcode[:3] for instruction in sass]:
             raise LaunchError(f"{one.source.kernel}: the SASS that ran is not what nvdisasm shows")
 
     def total(metric: str) -> float:
