@@ -104,7 +104,7 @@ def _emulated(launched: Launched, profiled: Profiled, device: Device) -> dict[st
     found["warp_instructions"] = weighed.warp_instructions
     found["thread_instructions"] = weighed.thread_instructions
     found["warp_execution_efficiency"] = weighed.thread_instructions / (32 * weighed.warp_instructions)
-    found["registers"] = profiled.registers
+    found["registers"] = max(profiled.registers, device.register_least)
     threads = prod(launched.request.block)
     found["occupancy"] = occupancy(device, threads, profiled.registers, profiled.shared_bytes).percent
     return found

@@ -137,8 +137,7 @@ def _profiled(one: Launched, compiled: Compiled, profiles: list[nsight.Profile])
             sum(profile.instructions[n][1] for profile in profiles),
             sum(profile.instructions[n][2] for profile in profiles),
         )
-        for n, instruction in enumerate(sass)
-        if instruction.opcode != "NOP"
+        for n, instruction in enumerate(_without_padding(sass))
     ]
     shared = built.resources.shared_bytes + one.source.carved_bytes + one.request.dynamic_shared
     return Profiled(
@@ -151,6 +150,12 @@ def _profiled(one: Launched, compiled: Compiled, profiles: list[nsight.Profile])
         {pipe: int(total(metric)) for pipe, metric in _PIPE_METRICS.items()},
         tuple(executions),
     )
+
+
+def _without_padding(sass: tuple[Instruction, ...]) -> tuple[Instruction, ...]:
+    """All but the NOPs that fill the section up."""
+    used = max(n for n, instruction in enumerate(sass) if instruction.opcode != "NOP")
+    return sass[: used + 1]
 
 
 def user_places(instruction: Instruction, files: set[str]) -> list[tuple[str, int]]:

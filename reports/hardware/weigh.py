@@ -224,10 +224,16 @@ class _Flow:
         together = np.array([self._together(block, threads[block]) for block in range(len(threads))])
         found = together.copy()
         for block in range(len(threads)):
-            if self.graph.meets(block) and threads[block]:
-                arriving = sum(self._along(at, threads, together, frozenset()) for at in self.into[block])
-                found[block] = max(arriving, together[block])
+            # Lanes come to a meeting point, or out of a loop that has none, group by group.
+            if threads[block] and (self.graph.meets(block) or self._leaves_loop(block)):
+                arriving = sum(self._along(w, threads, together, frozenset()) for w in self.into[block])
+                found[block] = min(max(arriving, together[block]), threads[block])
         return found
+
+    def _leaves_loop(self, block: int) -> bool:
+        """Whether a loop ends right before the block."""
+        loops = [self.graph.loop(self.graph.edges[way].source) for way in self.into[block]]
+        return any(loop is not None and loop[1] == block - 1 for loop in loops)
 
     def _together(self, block: int, threads: float) -> float:
         """Executions by warps whose lanes are as many together as in the statements that the block stands for."""
@@ -260,7 +266,7 @@ class _Flow:
         ways = self.into[edge.target]
         if threads[edge.target] == 0:
             return 0.0
-        if self.graph.meets(edge.target):
+        if self.graph.meets(edge.target) or self._leaves_loop(edge.target):
             return None
         rest = [self.graph.edges[w] for w in ways if self.graph.edges[w] != edge]
         if all(len(self.out[r.source]) == 1 or threads[r.source] == 0 for r in rest):
@@ -268,13 +274,15 @@ class _Flow:
         return None
 
     def _divergent(self, block: int, threads: Floats, together: Floats) -> float:
-        """How often lanes parted at the end of a block: as at the branch of its line, in proportion."""
+        """How often lanes parted at the end of a block: as at the branch of its line, or a share of that where the
+        compiler made several of it. A loop whose test moved to its end is tested once less an entry: no share."""
         place = self.places[self.graph.blocks[block][1] - 1]
         branches = [e for e in self.evidence.statements.get(place, ()) if e.kind == "branch" and e.warps]
         if not branches:
             return 0.0
         best = min(branches, key=lambda e: abs(e.lanes - threads[block]))
-        return best.divergent * min(together[block] / best.warps, 1.0)
+        share = together[block] / best.warps
+        return best.divergent * float(share if share < 0.75 else 1.0)
 
 
 @dataclass(frozen=True)
