@@ -179,7 +179,7 @@ class _Flow:
             instruction, place = self.graph.instructions[n], self.places[n]
             kind = _KINDS.get(instruction.opcode) or _CLASSES.get(instruction.opcode)
             if kind and (kind not in ("fp32", "sfu") or not self.evidence.divides(place)) and (*place, kind) in amounts:
-                width = _width(instruction) if "_" in kind else 1
+                width = 4 if kind == "shuffle" else _width(instruction) if "_" in kind else 1
                 members[*place, kind].append((block, width, bool(instruction.predicate)))
                 if not instruction.predicate:
                     anchored.add(block)
