@@ -88,12 +88,18 @@ def profile(
     variant: Annotated[str, typer.Argument(metavar="VARIANT", help="See `simtbed list`.")],
     source: Input = None,
     device: Device = "H200",
+    sass: Annotated[
+        bool, typer.Option("--sass", help="What its compiled kernels execute; needs nvcc and nvdisasm, not a GPU.")
+    ] = False,
     json: Json = False,
 ) -> int:
-    """What a variant would cost on a device: totals, efficiencies, and its source line by line."""
+    """What a variant would cost on a device: totals, efficiencies, and its source line by line.
+
+    Instructions are the IR's; with --sass they are the compiled kernels', weighed by what the emulator counts.
+    """
     from . import commands
 
-    return commands.profile(variant, source, device, json)
+    return commands.profile(variant, source, device, sass, json)
 
 
 @app.command()

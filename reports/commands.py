@@ -48,8 +48,10 @@ def list_all(json: bool) -> int:
 
 
 # ------------------------------------------------------------------ profile
-def profile(variant: str, source: Path | None, device: str, json: bool) -> int:
-    """Counters of a variant, by name and by line, emulated."""
+def profile(variant: str, source: Path | None, device: str, sass: bool, json: bool) -> int:
+    """Counters of a variant, by name and by line, emulated; with `sass` what its compiled kernels would execute."""
+    if sass:
+        return _profile_sass(variant, source, device, json)
     family = find_variant(variant)
     problem, name = _problem(family, source)
     runner = Runner("jit", find_device(device), counting=True)
@@ -114,6 +116,29 @@ def _traffic(moved: list[Traffic]) -> str:
         f"{text}\napart: with a row of its own for each lane (for pairs: pair-major), these accesses would move {apart:,} sectors\n"
         f"instead of {sectors:,}, {apart / sectors:.1f} times as many, of which {used:.1f} % would be used"
     )
+
+
+def _profile_sass(variant: str, source: Path | None, device: str, json: bool) -> int:
+    """Instructions of the compiled kernels, weighed by the emulator's counts."""
+    from .hardware.cases import Launcher
+    from .hardware.mix import mixes
+
+    family, row = find_variant(variant), find_device(device)
+    problem, name = _problem(family, source)
+    launcher = Launcher("jit", row)
+    with progress(f"{variant} on {name}"):
+        family.solve(problem, variant, launcher)
+        found = mixes(launcher.kernels, "sm_{}{}".format(*row.compute_capability))
+    if json:
+        print(
+            tables.as_json(
+                {"variant": variant, "input": name, "device": row.name, "kernels": [m.content() for m in found]}
+            )
+        )
+        return 0
+    print(f"{variant} on {name}, {row.name}: instructions of the compiled kernels, weighed by the emulator's counts\n")
+    print(tables.table(list(found[0].row()), [list(m.row().values()) for m in found]))
+    return 0
 
 
 # ------------------------------------------------------------------ verify

@@ -7,7 +7,6 @@ from typing import Any
 
 from .. import tables
 from .compare import AGAIN, Cell, Comparison, Reason
-from .figures import FIGURES
 
 GROUPS: tuple[tuple[str, tuple[str, ...]], ...] = (
     *(
@@ -29,30 +28,27 @@ GROUPS: tuple[tuple[str, tuple[str, ...]], ...] = (
 
 
 def table(found: Comparison) -> str:
-    """Goal by goal how many cells meet it, then every cell that does not."""
-    lines = [_summary(found)]
+    """Goal by goal how many cells meet it, then every cell that does not, then why."""
+    lines = [tables.table(["figure", "goal", "met", "worst"], _rows(found), left=2)]
+    notes = list(dict.fromkeys(cell.reason for cell in found.cells if cell.reason))
     if short := [cell for cell in found.cells if not cell.meets]:
         rows = [
-            [c.kernel, c.figure.name, number(c, c.emulated), number(c, c.measured), c.reason.why if c.reason else "UNEXPLAINED"]
-            for c in short
-        ]  # fmt: skip
+            [
+                cell.kernel,
+                cell.figure.name,
+                number(cell, cell.emulated),
+                number(cell, cell.measured),
+                f"[{notes.index(cell.reason) + 1}]" if cell.reason else "UNEXPLAINED",
+            ]
+            for cell in short
+        ]
         lines += ["", tables.table(["kernel", "figure", "emulated", "measured", "why"], rows, left=2)]
+    lines += [f"\n[{at}] {reason.kernel}: {reason.why}" for at, reason in enumerate(notes, 1)]
     lines += [f"{name} is not in the record as it is printed now; {AGAIN}" for name in found.stale]
     lines += [
         f"{reason.kernel}: the reason given for {', '.join(reason.figures)} explains nothing" for reason in found.idle
     ]
     return "\n".join(lines)
-
-
-def _summary(found: Comparison) -> str:
-    rows = []
-    for title, names in GROUPS:
-        cells = [cell for cell in found.cells if cell.figure.name in names]
-        if cells:
-            rows.append(
-                [title, cells[0].figure.goal, f"{sum(c.meets for c in cells):,} of {len(cells):,}", worst(cells)]
-            )
-    return tables.table(["figure", "goal", "met", "worst"], rows, left=2)
 
 
 def worst(cells: Sequence[Cell]) -> str:
@@ -156,6 +152,3 @@ def _note(number: int, reason: Reason) -> str:
 def _pipe(headers: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     lines = [headers, ["---", *("---:" for _ in headers[1:])], *rows]
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
-
-
-assert {name for _, names in GROUPS for name in names} <= {figure.name for figure in FIGURES}

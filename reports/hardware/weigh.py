@@ -104,8 +104,10 @@ class _Evidence:
         self.files = {file for file, _ in self.statements}
 
     def place(self, instruction: Instruction) -> tuple[str, int]:
-        """Where the instruction came from in the user's source: headers of the compiler are no evidence."""
-        return next((place for place in instruction.places if place[0] in self.files), ("", 0))
+        """Where the instruction came from in the user's source, by the last part of the file's name: headers of the
+        compiler are no evidence."""
+        places = ((file.rpartition("/")[2], line) for file, line in instruction.places)
+        return next((place for place in places if place[0] in self.files), ("", 0))
 
     def divides(self, place: tuple[str, int]) -> bool:
         return (*place, "fdiv") in self.amounts
