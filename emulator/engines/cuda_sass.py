@@ -82,7 +82,7 @@ def _disassembled(nvdisasm: Path, cubin: bytes, kernel: str) -> tuple[Instructio
 
 _INSTRUCTION = re.compile(r"\s*/\*([0-9a-f]+)\*/\s+(.*?)\s*;")
 _LABEL = re.compile(r"([.$\w]+):\s*$")
-_PLACE = re.compile(r'\s*//## File "(.*)", line (\d+)')
+_PLACE = re.compile(r'\s*//## File "([^"]*)", line (\d+)')
 
 
 def parse(listing: str, kernel: str) -> tuple[Instruction, ...]:

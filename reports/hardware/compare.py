@@ -47,9 +47,9 @@ class Cell:
             case "equal":
                 return abs(self.emulated - self.measured) < 0.005
             case "5 %":
-                return abs(self.emulated - self.measured) <= 0.05 * self.measured
+                return abs(self.emulated - self.measured) <= 0.05 * self.measured + 1e-9
             case "2 points":
-                return abs(self.emulated - self.measured) <= 0.02
+                return abs(self.emulated - self.measured) <= 0.02 + 1e-9
             case "shown":
                 return True
 

@@ -26,7 +26,7 @@ from .pipes import PIPES
 
 FOLDER = Path(__file__).parent
 _METRICS = {figure.name: figure.metric for figure in FIGURES if figure.metric}
-_PIPE_METRICS = {pipe: PIPE_METRIC.format(pipe=pipe) for pipe in PIPES}
+PIPE_METRICS = {pipe: PIPE_METRIC.format(pipe=pipe) for pipe in PIPES}
 
 
 @dataclass(frozen=True)
@@ -75,7 +75,7 @@ def take(names: Sequence[str]) -> Record:
             zip((one.digest for one in every), pool.map(partial(_built, arch=gpu["arch"]), every), strict=True)
         )
     profiles: dict[tuple[str, str], list[nsight.Profile]] = {}
-    metrics = [*_METRICS.values(), *_PIPE_METRICS.values()]
+    metrics = [*_METRICS.values(), *PIPE_METRICS.values()]
     with tempfile.TemporaryDirectory(prefix="simtbed-") as folder:
         log = str(Path(folder, "log.json"))
         worker = [sys.executable, "-m", "simtbed.reports.hardware.worker", log, *names]
@@ -147,7 +147,7 @@ def _profiled(one: Launched, compiled: Compiled, profiles: list[nsight.Profile])
         built.resources.registers,
         shared,
         figures,
-        {pipe: int(total(metric)) for pipe, metric in _PIPE_METRICS.items()},
+        {pipe: int(total(metric)) for pipe, metric in PIPE_METRICS.items()},
         tuple(executions),
     )
 
