@@ -40,7 +40,7 @@ def variants() -> Iterator[Case]:
     """One case a variant."""
     for family in FAMILIES.values():
         for variant in family.variants:
-            yield Case(variant, partial(family.solve, family.example(), variant))
+            yield Case(f"{family.name} {variant}", partial(family.solve, family.example(), variant))
 
 
 def find(names: Iterable[str]) -> list[Case]:

@@ -42,7 +42,7 @@ def test_the_emulator_counts_what_the_hardware_counts(found: Comparison) -> None
 def test_every_variant_meets_every_goal_but_one_shuffle(found: Comparison) -> None:
     features = {case.name for case in comparing.find(CASES[1:])}
     short = [(c.kernel, c.figure.name) for c in found.cells if not c.meets and c.kernel not in features]
-    assert short == [("wavefront, kernel 1", "shuffles")]
+    assert short == [("pairhmm wavefront, kernel 1", "shuffles")]
 
 
 def test_the_published_report_is_current(found: Comparison) -> None:
@@ -56,31 +56,39 @@ def test_the_published_report_is_current(found: Comparison) -> None:
 @pytest.fixture(scope="module")
 def kept() -> record.Record:
     full = record.load(record.path_of("H200"))
-    return replace(full, cases={"wavefront": full.cases["wavefront"], "intertask-naive": full.cases["intertask-naive"]})
+    return replace(
+        full,
+        cases={
+            "pairhmm wavefront": full.cases["pairhmm wavefront"],
+            "pairhmm intertask-naive": full.cases["pairhmm intertask-naive"],
+        },
+    )
 
 
 def test_a_figure_that_differs_is_unexplained(kept: record.Record) -> None:
-    one = kept.cases["intertask-naive"][0]
+    one = kept.cases["pairhmm intertask-naive"][0]
     wrong = replace(one, figures=one.figures | {"global_load_sectors": one.figures["global_load_sectors"] + 1})
-    found = compare(replace(kept, cases=kept.cases | {"intertask-naive": (wrong,)}), [VARIANTS])
-    assert [(c.kernel, c.figure.name) for c in found.unexplained] == [("intertask-naive", "global_load_sectors")]
+    found = compare(replace(kept, cases=kept.cases | {"pairhmm intertask-naive": (wrong,)}), [VARIANTS])
+    assert [(c.kernel, c.figure.name) for c in found.unexplained] == [
+        ("pairhmm intertask-naive", "global_load_sectors")
+    ]
     assert not found.holds
     assert "UNEXPLAINED" in text.table(found)
 
 
 def test_a_kernel_printed_otherwise_is_stale(kept: record.Record) -> None:
-    one = replace(kept.cases["intertask-naive"][0], source="0" * 64)
-    found = compare(replace(kept, cases=kept.cases | {"intertask-naive": (one,)}), [VARIANTS])
-    assert found.stale == ("intertask-naive",)
-    assert "intertask-naive is not in the record as it is printed now; record it again" in text.table(found)
+    one = replace(kept.cases["pairhmm intertask-naive"][0], source="0" * 64)
+    found = compare(replace(kept, cases=kept.cases | {"pairhmm intertask-naive": (one,)}), [VARIANTS])
+    assert found.stale == ("pairhmm intertask-naive",)
+    assert "pairhmm intertask-naive is not in the record as it is printed now; record it again" in text.table(found)
 
 
 def test_a_reason_that_explains_nothing_is_told(kept: record.Record, monkeypatch: pytest.MonkeyPatch) -> None:
-    idle = comparing.Reason("intertask-naive", ("global_load_sectors",), "none", "")
+    idle = comparing.Reason("pairhmm intertask-naive", ("global_load_sectors",), "none", "")
     monkeypatch.setattr(comparing, "reasons", lambda: (*real(), idle))
     found = compare(kept, [VARIANTS])
     assert found.idle == (idle,)
-    assert "intertask-naive: the reason given for global_load_sectors explains nothing" in text.table(found)
+    assert "pairhmm intertask-naive: the reason given for global_load_sectors explains nothing" in text.table(found)
 
 
 real = comparing.reasons
@@ -116,7 +124,7 @@ def test_the_command_compares_on_any_machine(simtbed: Simtbed) -> None:
     assert plain.out.splitlines()[0].split() == ["figure", "goal", "met", "worst"]
     content = json.loads(simtbed("hardware", "compare", "--json").out)
     assert (content["holds"], content["stale"]) == (True, [])
-    assert {c["kernel"] for c in content["cells"]} >= {"intertask-naive", "wavefront, kernel 1"}
+    assert {c["kernel"] for c in content["cells"]} >= {"pairhmm intertask-naive", "pairhmm wavefront, kernel 1"}
 
 
 def test_another_record_may_be_named(simtbed: Simtbed, tmp_path: Path) -> None:
