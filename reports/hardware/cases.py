@@ -15,6 +15,8 @@ import numpy as np
 from simtbed.emulator import Counters, Device, Result, SimtbedError, devices, launch
 from simtbed.emulator.engines.cuda_source import Source, cuda_source
 from simtbed.emulator.engines.engine import Request
+from simtbed.emulator.ir import nodes as ir
+from simtbed.emulator.ir.walk import statements
 from simtbed.emulator.lang import Kernel
 from simtbed.emulator.launch import EngineName
 from simtbed.emulator.observe.events import DIVERGENT, LANES, WARPS, Counts
@@ -90,19 +92,27 @@ class Launched:
     def executed(self) -> list[Executed]:
         """Executions of every statement. Files are known by their last part, as records know them."""
         assert self.counts is not None, "only an emulator counts"
-        return [
-            Executed(
-                file_name(site.span.file),
-                site.span.line,
-                site.kind,
-                int(row[WARPS]),
-                int(row[LANES]),
-                int(row[DIVERGENT]),
-                site.size,
-                site.costs,
+        prepared = prepare(self.request.program)
+        loops = _loops(prepared.program.kernel.body, self.counts)
+        found = []
+        for number, (site, row) in enumerate(zip(prepared.sites, self.counts, strict=True)):
+            loop, turns = loops.get(number, (None, 0))
+            around = prepared.sites[loop].span if loop is not None else None
+            found.append(
+                Executed(
+                    file_name(site.span.file),
+                    site.span.line,
+                    site.kind,
+                    int(row[WARPS]),
+                    int(row[LANES]),
+                    int(row[DIVERGENT]),
+                    site.size,
+                    site.costs,
+                    (file_name(around.file), around.line) if around else None,
+                    turns,
+                )
             )
-            for site, row in zip(prepare(self.request.program).sites, self.counts, strict=True)
-        ]
+        return found
 
     @property
     def files(self) -> set[str]:
@@ -137,6 +147,21 @@ class Launcher:
     def kernels(self) -> list[Launched]:
         """Each printed kernel once, in the order of their first launches."""
         return list({id(launched): launched for launched in self.order}.values())
+
+
+def _loops(body: ir.Body, counts: Counts) -> dict[int, tuple[int, int]]:
+    """By site: the innermost loop around a statement, and how often that turns each time it is entered; 0 where lanes
+    differ or leave it by other ways than its test."""
+    found: dict[int, tuple[int, int]] = {}
+    for loop in statements(body):
+        if isinstance(loop, ir.For | ir.While):
+            inside = [stmt.site for stmt in statements(loop.body)]
+            starts = max((int(counts[stmt.site, LANES]) for stmt in loop.body), default=0)
+            entries = int(counts[loop.site, LANES]) - starts
+            leaving = any(isinstance(s, ir.Break | ir.Return) and counts[s.site, WARPS] for s in statements(loop.body))
+            uniform = entries > 0 and not starts % entries and not counts[loop.site, DIVERGENT] and not leaving
+            found |= dict.fromkeys(inside, (loop.site, starts // entries if uniform else 0))
+    return found
 
 
 def digest(source: Source) -> str:

@@ -14,7 +14,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from simtbed.emulator import Device, LaunchError, SimtbedError, devices
+from simtbed.emulator import LaunchError, SimtbedError, devices
 from simtbed.emulator.engines import cuda_build
 from simtbed.emulator.engines.cuda_run import describe
 from simtbed.emulator.engines.cuda_sass import Instruction, disassemble
@@ -64,11 +64,14 @@ class Record:
 # ------------------------------------------------------------------ taking one
 def take(names: Sequence[str]) -> Record:
     """Profile the cases on this machine's GPU. Raises LaunchError where there is no GPU, nvcc, nvdisasm or ncu."""
-    ncu, gpu = nsight.find_ncu(), describe()
+    ncu = nsight.find_ncu()
+    launched = _launched(
+        names
+    )  # before there is a CUDA context, which may leave the jit engine no memory near its code
+    gpu = describe()
     known = [name for name in devices.DEVICES if name in gpu["device"].replace("-", " ").split()]
     if not known:
         raise LaunchError(f"{gpu['device']} is none of the devices known: add its row to emulator/machine/device.py")
-    launched = _launched(names, devices.DEVICES[known[0]])
     every = [one for kernels in launched.values() for one in kernels]
     with ThreadPoolExecutor() as pool:
         built = dict(
@@ -93,11 +96,11 @@ def take(names: Sequence[str]) -> Record:
     return Record(known[0], gpu["device"], gpu["arch"], toolkit, nsight.version(ncu), date.today().isoformat(), cases)
 
 
-def _launched(names: Sequence[str], device: Device) -> dict[str, list[Launched]]:
-    """Every case run on the emulator."""
+def _launched(names: Sequence[str]) -> dict[str, list[Launched]]:
+    """Every case run on the emulator, to know its kernels."""
     found = {}
     for case in find(names):
-        launcher = Launcher("jit", device)
+        launcher = Launcher("jit")
         case.run(launcher)
         found[case.name] = launcher.kernels
     return found
