@@ -7,12 +7,13 @@ import importlib
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from simtbed.emulator import Counters, Device, Result, SimtbedError, devices, launch
+from simtbed.emulator.engines.cuda_sass import Instruction
 from simtbed.emulator.engines.cuda_source import Source, cuda_source
 from simtbed.emulator.engines.engine import Request
 from simtbed.emulator.ir import nodes as ir
@@ -23,7 +24,7 @@ from simtbed.emulator.observe.events import DIVERGENT, LANES, WARPS, Counts
 from simtbed.emulator.passes import prepare
 from simtbed.kernels import FAMILIES
 
-from .weigh import Executed
+from .weigh import Executed, Placed
 
 
 @dataclass(frozen=True)
@@ -90,34 +91,41 @@ class Launched:
 
     @property
     def executed(self) -> list[Executed]:
-        """Executions of every statement. Files are known by their last part, as records know them."""
+        """Executions of every statement."""
         assert self.counts is not None, "only an emulator counts"
         prepared = prepare(self.request.program)
         loops = _loops(prepared.program.kernel.body, self.counts)
         found = []
         for number, (site, row) in enumerate(zip(prepared.sites, self.counts, strict=True)):
             loop, turns = loops.get(number, (None, 0))
-            around = prepared.sites[loop].span if loop is not None else None
             found.append(
                 Executed(
-                    file_name(site.span.file),
-                    site.span.line,
+                    self.lines.get((site.span.file, site.span.line), 0),
                     site.kind,
                     int(row[WARPS]),
                     int(row[LANES]),
                     int(row[DIVERGENT]),
                     site.size,
                     site.costs,
-                    (file_name(around.file), around.line) if around else None,
+                    prepared.sites[loop].span.place if loop is not None else "",
                     turns,
                 )
             )
         return found
 
-    @property
-    def files(self) -> set[str]:
-        """Last parts of the names of the source files."""
-        return {file_name(site.span.file) for site in prepare(self.request.program).sites}
+    @cached_property
+    def lines(self) -> dict[tuple[str, int], int]:
+        """Places of the source, and the line of the printed kernel that came from there first. Printed lines count from
+        1. They stay the same while the text does, wherever the source is moved to."""
+        found: dict[tuple[str, int], int] = {}
+        for number, line in enumerate(self.source.lines, 1):
+            if line.span is not None:
+                found.setdefault((line.span.file, line.span.line), number)
+        return found
+
+    def placed(self, sass: Iterable[Instruction]) -> list[Placed]:
+        """Instructions with their lines of the printed kernel, 0 where they have none: the innermost that is known."""
+        return [Placed(i, next((self.lines[p] for p in i.places if p in self.lines), 0)) for i in sass]
 
 
 @dataclass
@@ -167,8 +175,3 @@ def _loops(body: ir.Body, counts: Counts) -> dict[int, tuple[int, int]]:
 def digest(source: Source) -> str:
     """sha256 of a printed kernel."""
     return hashlib.sha256(source.text.encode()).hexdigest()
-
-
-def file_name(path: str) -> str:
-    """The last part of a path."""
-    return Path(path).name

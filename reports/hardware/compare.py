@@ -99,8 +99,7 @@ def _emulated(launched: Launched, profiled: Profiled, device: Device) -> dict[st
     """Every figure as the emulator has it; of instructions, weighed by the SASS that ran."""
     totals = launched.counters.totals()
     found: dict[str, float] = {figure.name: totals[figure.counter] for figure in FIGURES if figure.counter}
-    sass = [instruction for instruction, _, _ in profiled.sass]
-    weighed = weigh(sass, launched.executed, launched.threads, launched.warps)
+    weighed = weigh([ran.placed for ran in profiled.sass], launched.executed, launched.threads, launched.warps)
     found["warp_instructions"] = weighed.warp_instructions
     found["thread_instructions"] = weighed.thread_instructions
     found["warp_execution_efficiency"] = weighed.thread_instructions / (32 * weighed.warp_instructions)

@@ -24,13 +24,20 @@ Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)
+class Placed:
+    """An instruction and the line it came from, 0 for none."""
+
+    instruction: Instruction
+    line: int
+
+
+@dataclass(frozen=True)
 class Executed:
-    """One statement of the emulated program: its place and kind (`observe.events`), how often warps and lanes executed
+    """One statement of the emulated program: its line and kind (`observe.events`), how often warps and lanes executed
     it, how often the active lanes of a branch disagreed, the bytes a lane moves, and the instructions of each class.
-    loop: the place of the innermost loop around it; turns: how often that turns each time it is entered, where that is
+    loop: which is the innermost around it; turns: how often that turns each time it is entered, where that is
     always the same, else 0."""
 
-    file: str
     line: int
     kind: str
     warps: int
@@ -38,7 +45,7 @@ class Executed:
     divergent: int
     size: int
     costs: dict[str, int]
-    loop: tuple[str, int] | None = None
+    loop: str = ""
     turns: int = 0
 
 
@@ -82,49 +89,41 @@ _ALIKE = 0.4
 """Statements whose lanes are within this logarithm of a block's may tell how many of them are together."""
 
 
-def weigh(instructions: Sequence[Instruction], executed: Iterable[Executed], threads: int, warps: int) -> Weighed:
+def weigh(sass: Sequence[Placed], executed: Iterable[Executed], threads: int, warps: int) -> Weighed:
     """Predict the executions of instructions from those of statements.
 
     threads, warps: that entered the kernel, over all launches that `executed` counts. Raises LaunchError without SciPy.
     """
-    flow = _Flow(graph(instructions), _Evidence(executed), threads, warps)
+    instructions = tuple(placed.instruction for placed in sass)
+    lines = [placed.line for placed in sass]
+    flow = _Flow(graph(instructions), lines, _Evidence(executed), threads, warps)
     by_block = flow.threads()
     warps_of = flow.warps(by_block)
     sizes = [past - first for first, past in flow.graph.blocks]
-    return Weighed(tuple(instructions), np.repeat(warps_of, sizes), np.repeat(by_block, sizes))
+    return Weighed(instructions, np.repeat(warps_of, sizes), np.repeat(by_block, sizes))
 
 
 class _Evidence:
-    """Statements by line."""
+    """Statements by line, and the bytes or operations they moved or made together."""
 
     def __init__(self, executed: Iterable[Executed]) -> None:
-        self.statements: dict[tuple[str, int], list[Executed]] = defaultdict(list)
-        self.amounts: dict[tuple[str, int, str], int] = defaultdict(int)
+        self.statements: dict[int, list[Executed]] = defaultdict(list)
+        self.amounts: dict[tuple[int, str], int] = defaultdict(int)
         for e in executed:
-            self.statements[e.file, e.line].append(e)
-            self.amounts[e.file, e.line, e.kind] += e.lanes * max(e.size, 1)
-            for name, n in e.costs.items():
-                if name in _CLASSES.values():
-                    self.amounts[e.file, e.line, name] += e.lanes * n
-        self.files = {file for file, _ in self.statements}
-
-    def place(self, instruction: Instruction) -> tuple[str, int]:
-        """Where the instruction came from in the user's source, by the last part of the file's name: headers of the
-        compiler are no evidence."""
-        places = ((file.rpartition("/")[2], line) for file, line in instruction.places)
-        return next((place for place in places if place[0] in self.files), ("", 0))
-
-    def divides(self, place: tuple[str, int]) -> bool:
-        return (*place, "fdiv") in self.amounts
+            if e.line:
+                self.statements[e.line].append(e)
+                self.amounts[e.line, e.kind] += e.lanes * max(e.size, 1)
+                for name, n in e.costs.items():
+                    if name in _CLASSES.values():
+                        self.amounts[e.line, name] += e.lanes * n
 
 
 class _Flow:
     """Threads, then warps, through the blocks of a graph."""
 
-    def __init__(self, whole: Graph, evidence: _Evidence, threads: int, warps: int) -> None:
-        self.graph, self.evidence = whole, evidence
+    def __init__(self, whole: Graph, lines: Sequence[int], evidence: _Evidence, threads: int, warps: int) -> None:
+        self.graph, self.lines, self.evidence = whole, lines, evidence
         self.all_threads, self.all_warps = threads, warps
-        self.places = [evidence.place(i) for i in whole.instructions]
         self.into: dict[int, list[int]] = defaultdict(list)
         self.out: dict[int, list[int]] = defaultdict(list)
         for at, edge in enumerate(whole.edges):
@@ -167,19 +166,19 @@ class _Flow:
 
     def _hints(self) -> list[_Hint]:
         amounts, found = self.evidence.amounts, list[_Hint]()
-        members: dict[tuple[str, int, str], list[tuple[int, int, bool]]] = defaultdict(list)
+        members: dict[tuple[int, str], list[tuple[int, int, bool]]] = defaultdict(list)
         anchored = set()
         for block, n in self._numbered():
-            instruction, place = self.graph.instructions[n], self.places[n]
+            instruction, line = self.graph.instructions[n], self.lines[n]
             kind = _KINDS.get(instruction.opcode) or _CLASSES.get(instruction.opcode)
-            if kind and (kind not in ("fp32", "sfu") or not self.evidence.divides(place)) and (*place, kind) in amounts:
+            if kind and (kind not in ("fp32", "sfu") or (line, "fdiv") not in amounts) and (line, kind) in amounts:
                 width = 4 if kind == "shuffle" else _width(instruction) if "_" in kind else 1
-                members[*place, kind].append((block, width, bool(instruction.predicate)))
+                members[line, kind].append((block, width, bool(instruction.predicate)))
                 if not instruction.predicate:
                     anchored.add(block)
         for key, each in members.items():
             unit = max(width for _, width, _ in each)
-            weight = _EFFECT if key[2] in _KINDS.values() else _OPERATION
+            weight = _EFFECT if key[1] in _KINDS.values() else _OPERATION
             blocks = {block: sum(w for b, w, _ in each if b == block) / unit for block, _, _ in each}
             found.append(_Hint(blocks, amounts[key] / unit, weight, any(p for _, _, p in each)))
         return found + self._line_hints(anchored)
@@ -201,19 +200,19 @@ class _Flow:
     def _rounds(self, head: int, tail: int) -> int | None:
         """How often blocks run each time the source's loop is entered, from the copies of its accesses that they hold;
         None where turns differ, and where the blocks may hold all turns, inside another loop."""
-        inside: dict[tuple[str, int, str], float] = defaultdict(float)
-        outside: dict[tuple[str, int, str], dict[int, float]] = defaultdict(lambda: defaultdict(float))
+        inside: dict[tuple[int, str], float] = defaultdict(float)
+        outside: dict[tuple[int, str], dict[int, float]] = defaultdict(lambda: defaultdict(float))
         for block, n in self._numbered():
             kind = _KINDS.get(self.graph.instructions[n].opcode, "")
             if "_" in kind:
-                key, width = (*self.places[n], kind), _width(self.graph.instructions[n])
+                key, width = (self.lines[n], kind), _width(self.graph.instructions[n])
                 if head <= block <= tail:
                     inside[key] += width
                 else:
                     outside[key][block] += width
         rounds: set[int | None] = set()
         for key, copies in inside.items():
-            statements = [e for e in self.evidence.statements.get(key[:2], ()) if e.kind == key[2]]
+            statements = [e for e in self.evidence.statements.get(key[0], ()) if e.kind == key[1]]
             if statements and len({(e.loop, e.turns, e.lanes) for e in statements}) == 1 and statements[0].turns:
                 turns, size = statements[0].turns, sum(e.size for e in statements)
                 unrolled = [w / size for w in outside[key].values() if w > size]
@@ -230,16 +229,16 @@ class _Flow:
     def _line_hints(self, anchored: set[int]) -> list[_Hint]:
         """A block that holds no anchor runs as often as its lines; copies of a line in several loops share its turns."""
         found = []
-        shares: dict[tuple[str, int], dict[int, int]] = defaultdict(dict)
+        shares: dict[int, dict[int, int]] = defaultdict(dict)
         for block, n in self._numbered():
             if block not in anchored and self.graph.instructions[n].opcode not in _CONTROL:
-                share = shares[self.places[n]]
+                share = shares[self.lines[n]]
                 share[block] = share.get(block, 0) + 1
-        known = {self.places[n] for block, n in self._numbered() if block in anchored}
-        for place, share in shares.items():
-            if place in known:
+        known = {self.lines[n] for block, n in self._numbered() if block in anchored}
+        for line, share in shares.items():
+            if line in known:
                 continue
-            counts = {e.lanes for e in self.evidence.statements.get(place, ())}
+            counts = {e.lanes for e in self.evidence.statements.get(line, ())}
             if not counts:
                 continue
             weight, most = _LINE if len(counts) == 1 else _LINE / 1000, float(max(counts))
@@ -289,7 +288,7 @@ class _Flow:
         if threads <= 0 or threads == self.all_threads:
             return self.all_warps if threads > 0 else 0.0
         first, past = self.graph.blocks[block]
-        near = [e for n in range(first, past) for e in self.evidence.statements.get(self.places[n], ()) if e.lanes]
+        near = [e for n in range(first, past) for e in self.evidence.statements.get(self.lines[n], ()) if e.lanes]
         far = [e for statements in self.evidence.statements.values() for e in statements if e.lanes]
         for chosen in (near, far):
             if equal := [e for e in chosen if e.lanes == threads]:
@@ -310,7 +309,7 @@ class _Flow:
         """The statements of which an instruction is the effect, where every lane that reaches it has it."""
         instruction = self.graph.instructions[n]
         kind = "" if instruction.predicate else _KINDS.get(instruction.opcode, "")
-        return [e for e in self.evidence.statements.get(self.places[n], ()) if e.kind == kind and e.lanes]
+        return [e for e in self.evidence.statements.get(self.lines[n], ()) if e.kind == kind and e.lanes]
 
     def _along(self, at: int, threads: Floats, together: Floats, passed: frozenset[int]) -> float:
         """Executions by warps of an edge: how many groups of lanes go that way."""
@@ -342,7 +341,7 @@ class _Flow:
     def _divergent(self, block: int, threads: Floats, together: Floats) -> float:
         """How often lanes parted at the end of a block: as at the branch of its line, or a share of that where the
         compiler made several of it. A loop whose test moved to its end is tested once less an entry: no share."""
-        place = self.places[self.graph.blocks[block][1] - 1]
+        place = self.lines[self.graph.blocks[block][1] - 1]
         branches = [e for e in self.evidence.statements.get(place, ()) if e.kind == "branch" and e.warps]
         if not branches:
             return 0.0

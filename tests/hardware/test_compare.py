@@ -10,8 +10,9 @@ import pytest
 from simtbed.reports.cli import run
 from simtbed.reports.hardware import compare as comparing
 from simtbed.reports.hardware import record, text
-from simtbed.reports.hardware.cases import VARIANTS
+from simtbed.reports.hardware.cases import VARIANTS, find
 from simtbed.reports.hardware.compare import Comparison, compare
+from simtbed.reports.hardware.figures import FIGURES
 
 from tests.reports.conftest import Ran, Simtbed
 
@@ -40,7 +41,7 @@ def test_the_emulator_counts_what_the_hardware_counts(found: Comparison) -> None
 
 
 def test_every_variant_meets_every_goal_but_one_shuffle(found: Comparison) -> None:
-    features = {case.name for case in comparing.find(CASES[1:])}
+    features = {case.name for case in find(CASES[1:])}
     short = [(c.kernel, c.figure.name) for c in found.cells if not c.meets and c.kernel not in features]
     assert short == [("pairhmm wavefront, kernel 1", "shuffles")]
 
@@ -96,7 +97,7 @@ real = comparing.reasons
 
 def test_goals() -> None:
     def meets(goal: str, emulated: float, measured: float) -> bool:
-        figure = next(f for f in comparing.FIGURES if f.goal == goal)
+        figure = next(f for f in FIGURES if f.goal == goal)
         return comparing.Cell("kernel", figure, emulated, measured).meets
 
     assert [meets("equal", 3, n) for n in (3, 4)] == [True, False]

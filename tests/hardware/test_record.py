@@ -11,11 +11,13 @@ from typing import Any
 import pytest
 from simtbed.emulator import LaunchError, SimtbedError
 from simtbed.emulator.engines import cuda_build
+from simtbed.emulator.engines.cuda_sass import Instruction
 from simtbed.emulator.engines.engine import Resources
 from simtbed.reports.hardware import nsight, record, worker
-from simtbed.reports.hardware.cases import VARIANTS, Launcher, find
+from simtbed.reports.hardware.cases import VARIANTS, Launched, Launcher, find
 from simtbed.reports.hardware.figures import FIGURES
 from simtbed.reports.hardware.nsight import Profile, parse
+from simtbed.reports.hardware.weigh import Placed
 
 KEPT = record.load(record.path_of("H200"))
 RAW = """==PROF== noise
@@ -97,9 +99,15 @@ def _profiles(names: list[str]) -> list[Profile]:
             alike = ("registers", "occupancy")
             values = {m: one.figures[n] if first or n in alike else 0.0 for n, m in metrics.items()}
             values |= {m: float(one.pipes[p]) if first else 0.0 for p, m in record.PIPE_METRICS.items()}
-            sass = tuple((i.text, w if first else 0, t if first else 0) for i, w, t in one.sass)
+            sass = tuple((r.placed.instruction.text, r.warps * first, r.threads * first) for r in one.sass)
             found.append(Profile(launched.source.kernel, values, sass))
     return found
+
+
+def _with_places(launched: Launched, placed: Placed) -> Instruction:
+    """As nvdisasm shows it: with the place in the source that its line came from."""
+    places = tuple(place for place, line in launched.lines.items() if line == placed.line)
+    return replace(placed.instruction, places=places)
 
 
 @pytest.fixture
@@ -111,10 +119,10 @@ def gpu(monkeypatch: pytest.MonkeyPatch) -> None:
         worker.main(command[3], command[4:])
         return _profiles(command[4:])
 
-    def built(launched: Any, arch: str) -> Any:
+    def built(launched: Launched, arch: str) -> Any:
         (one,) = (o for kernels in KEPT.cases.values() for o in kernels if o.source == launched.digest)
         resources = Resources(one.registers, one.shared_bytes, 0, 0, 0, 0)
-        return cuda_build.Built(b"", resources, "nvcc"), tuple(instruction for instruction, _, _ in one.sass)
+        return cuda_build.Built(b"", resources, "nvcc"), tuple(_with_places(launched, ran.placed) for ran in one.sass)
 
     monkeypatch.setattr(nsight, "find_ncu", lambda: Path("ncu"))
     monkeypatch.setattr(nsight, "version", lambda ncu: KEPT.profiler)
