@@ -6,7 +6,7 @@ import hashlib
 import importlib
 import sys
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
@@ -125,7 +125,11 @@ class Launched:
 
     def placed(self, sass: Iterable[Instruction]) -> list[Placed]:
         """Instructions with their lines of the printed kernel, 0 where they have none: the innermost that is known."""
-        return [Placed(i, next((self.lines[p] for p in i.places if p in self.lines), 0)) for i in sass]
+        lines = self.lines
+        return [
+            Placed(replace(one, places=()), next((lines[place] for place in one.places if place in lines), 0))
+            for one in sass
+        ]
 
 
 @dataclass

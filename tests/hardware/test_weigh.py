@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from simtbed.emulator import LaunchError
+from simtbed.reports.hardware.cases import Launcher, find
 from simtbed.reports.hardware.pipes import PIPES, pipes_of
 from simtbed.reports.hardware.record import load, path_of
 from simtbed.reports.hardware.weigh import Executed, Weighed, weigh
@@ -14,9 +15,19 @@ from simtbed.reports.hardware.weigh import Executed, Weighed, weigh
 from tests.hardware.listing import placed
 
 
-def ran(line: int, kind: str, lanes: int, warps: int = 0, divergent: int = 0, size: int = 4, **costs: int) -> Executed:
+def ran(
+    line: int,
+    kind: str,
+    lanes: int,
+    warps: int = 0,
+    divergent: int = 0,
+    size: int = 4,
+    loop: str = "",
+    turns: int = 0,
+    **costs: int,
+) -> Executed:
     """A statement; whole warps unless told otherwise."""
-    return Executed(line, kind, warps or -(-lanes // 32), lanes, divergent, size, costs)
+    return Executed(line, kind, warps or -(-lanes // 32), lanes, divergent, size, costs, loop, turns)
 
 
 def by_text(weighed: Weighed) -> dict[str, tuple[float, float]]:
@@ -126,3 +137,40 @@ def test_the_pipes_are_those_of_the_hardware() -> None:
                 for pipe in pipes_of(ran_one.placed.instruction):
                     found[pipe] += ran_one.warps
             assert found == one.pipes, one.kernel
+
+
+UNROLLED = """
+    1 | S2R R9, SR_TID.X
+    1 | @P0 BRA `(four)
+    one:
+    3 | LDG.E R0, [R0]
+    2 | @P1 BRA `(one)
+    four:
+    2 | @P2 BRA `(end)
+    3 | LDG.E R1, [R1]
+    3 | LDG.E R2, [R2]
+    3 | LDG.E R3, [R3]
+    3 | LDG.E R4, [R4]
+    end:
+    4 | EXIT
+"""
+
+
+@pytest.mark.parametrize(("turns", "rest", "four"), [(4, 0, 1), (3, 3, 0)])
+def test_a_loop_for_the_rest_runs_what_the_unrolled_one_leaves(turns: int, rest: int, four: int) -> None:
+    load = ran(3, "global_load", 32 * turns, loop="2", turns=turns)
+    found = by_text(weigh(placed(UNROLLED), [load], threads=32, warps=1))
+    assert found["LDG.E R0, [R0]"] == (rest, 32 * rest)
+    assert found["LDG.E R4, [R4]"] == (four, 32 * four)
+
+
+def test_how_often_loops_turn_is_known_where_all_lanes_agree() -> None:
+    launcher = Launcher("jit")
+    (transposing,) = [case for case in find(["tests.hardware.features:cases"]) if case.name == "transpose, pitch 33"]
+    transposing.run(launcher)
+    (launched,) = launcher.kernels
+    accesses = [
+        e for e in launched.executed if e.kind in ("global_load", "shared_store", "shared_load", "global_store")
+    ]
+    assert [e.turns for e in accesses] == [4, 4, 4, 4]  # 8 rows of threads copy 32
+    assert {e.turns for e in launched.executed if not e.loop} == {0}
