@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 
 import numpy as np
 import numpy.typing as npt
+from simtbed.emulator import Result
 
 from ..family import Launcher
+from . import intratask_block, intratask_warp
 from .intertask_naive import WARPS, intertask_naive
-from .layout import Real, interleaved, sub_warps
+from .intertask_tiled import intertask_tiled
+from .layout import Real, anti_diagonals, interleaved, sub_warps
 from .problem import Offsets, Problem
 from .wavefront import wavefront
 
@@ -27,6 +31,13 @@ BINS: tuple[tuple[int, int], ...] = (
 TILE = (32, 16)
 """(P, K) for reads that no bin holds."""
 
+TILES = (2, 4, 6, 8)
+"""K of the tiled inter-task variants."""
+COLUMN_STEP = 256
+"""Haplotypes of the warp-based variants are rounded up to multiples of this, so that few kernels are compiled."""
+EDGES_IN_SHARED = 40 * 1024
+"""Bytes of edges up to which `intratask-warp` keeps them in shared memory, as the paper does."""
+
 PAIRS_AT_ONCE = 1 << 16
 BASES_AT_ONCE = 1 << 24  # over all pairs of a launch: bounds the memory a batch takes
 
@@ -34,7 +45,7 @@ BASES_AT_ONCE = 1 << 24  # over all pairs of a launch: bounds the memory a batch
 def solve(problem: Problem, variant: str, launcher: Launcher) -> Floats:
     """log10 P(read | haplotype) of every pair, in the order of `problem.pairs`."""
     reads, haplotypes = problem.pairs
-    run = {"intertask-naive": _intertask_naive, "wavefront": _wavefront}[variant]
+    run = _SWEEPS[variant]
     sums = run(problem, reads, haplotypes, np.float32, launcher)
     with np.errstate(divide="ignore"):  # what even double cannot hold is log10 0 = -inf
         scores: Floats = np.log10(sums) - np.log10(SCALE[np.float32])
@@ -44,15 +55,59 @@ def solve(problem: Problem, variant: str, launcher: Launcher) -> Floats:
     return scores
 
 
-def _intertask_naive(problem: Problem, reads: Offsets, haplotypes: Offsets, real: Real, launcher: Launcher) -> Floats:
+def _by_length(
+    problem: Problem, reads: Offsets, haplotypes: Offsets, launch: Callable[[Offsets, Offsets], Result]
+) -> Floats:
+    """Sums of pairs sorted by the lengths of read and haplotype, batch by batch; `launch` computes a batch."""
     m, n = problem.read_lengths[reads], problem.haplotype_lengths[haplotypes]
     sums = np.empty(len(reads))
     for chosen in _batches(np.lexsort((n, m)), m + n):
-        grid, args = interleaved(problem, reads[chosen], haplotypes[chosen], real)
-        args["scale"] = SCALE[real]
-        result = launcher(intertask_naive, grid=grid, block=32 * WARPS, args=args)
-        sums[chosen] = result["sums"][: len(chosen)]
+        sums[chosen] = launch(reads[chosen], haplotypes[chosen])["sums"][: len(chosen)]
     return sums
+
+
+def _intertask(
+    tile: int, problem: Problem, reads: Offsets, haplotypes: Offsets, real: Real, launcher: Launcher
+) -> Floats:
+    def launch(some_reads: Offsets, some_haplotypes: Offsets) -> Result:
+        grid, args = interleaved(problem, some_reads, some_haplotypes, real, tile)
+        args["scale"] = SCALE[real]
+        if tile > 1:
+            return launcher(intertask_tiled, grid=grid, block=32 * WARPS, args={**args, "K": tile})
+        return launcher(intertask_naive, grid=grid, block=32 * WARPS, args=args)
+
+    return _by_length(problem, reads, haplotypes, launch)
+
+
+def _intratask_block(
+    tile: int, problem: Problem, reads: Offsets, haplotypes: Offsets, real: Real, launcher: Launcher
+) -> Floats:
+    def launch(some_reads: Offsets, some_haplotypes: Offsets) -> Result:
+        args = anti_diagonals(problem, some_reads, some_haplotypes, real, at_once=1, rows=intratask_block.THREADS)
+        args |= {"scale": SCALE[real], "THREADS": intratask_block.THREADS, "TILE": tile}
+        longest = int(args["pairs"][:, 3].max())
+        return launcher(
+            intratask_block.intratask_block,
+            grid=len(some_reads),
+            block=intratask_block.THREADS,
+            shared=-(-longest // 4) * 4,
+            args=args,
+        )
+
+    return _by_length(problem, reads, haplotypes, launch)
+
+
+def _intratask_warp(
+    warps: int, problem: Problem, reads: Offsets, haplotypes: Offsets, real: Real, launcher: Launcher
+) -> Floats:
+    def launch(some_reads: Offsets, some_haplotypes: Offsets) -> Result:
+        args = anti_diagonals(problem, some_reads, some_haplotypes, real, at_once=warps, rows=32)
+        columns = -(-int(args["pairs"][:, 3].max()) // COLUMN_STEP) * COLUMN_STEP
+        shared = warps == 1 and 3 * columns * np.dtype(real).itemsize <= EDGES_IN_SHARED
+        args |= {"scale": SCALE[real], "WARPS": warps, "COLUMNS": columns, "SHARED": shared}
+        return launcher(intratask_warp.intratask_warp, grid=len(args["pairs"]) // warps, block=32 * warps, args=args)
+
+    return _by_length(problem, reads, haplotypes, launch)
 
 
 def _wavefront(problem: Problem, reads: Offsets, haplotypes: Offsets, real: Real, launcher: Launcher) -> Floats:
@@ -69,6 +124,17 @@ def _wavefront(problem: Problem, reads: Offsets, haplotypes: Offsets, real: Real
             result = launcher(wavefront, grid=grid, block=32, args=args)
             sums[chosen] = result["sums"][: len(chosen)]
     return sums
+
+
+_SWEEPS: dict[str, Callable[[Problem, Offsets, Offsets, Real, Launcher], Floats]] = {
+    "intertask-naive": partial(_intertask, 1),
+    **{f"intertask-tile{k}": partial(_intertask, k) for k in TILES},
+    "intratask-naive": partial(_intratask_block, 1),
+    "intratask-tile2": partial(_intratask_block, 2),
+    "intratask-warp": partial(_intratask_warp, 1),
+    "intratask-warps": partial(_intratask_warp, intratask_warp.WARPS),
+    "wavefront": _wavefront,
+}
 
 
 def _batches(order: Offsets, sizes: Offsets) -> Iterator[Offsets]:

@@ -24,7 +24,8 @@ from simtbed.reports.running import Runner
 from tests.reports.conftest import Simtbed
 
 TINY = Size(4, 2, 32)
-NAMES = ["intertask-naive", "wavefront", "transpose, pitch 33", "transpose, pitch 32", "block sum"]
+GENERAL = ["transpose, pitch 33", "transpose, pitch 32", "block sum"]
+NAMES = [*FAMILIES["pairhmm"].variants, *GENERAL]
 
 
 def _work(name: str, size: Size = TINY) -> Work:
@@ -49,7 +50,7 @@ def test_every_work_has_a_row(printed: dict[str, list[dict[str, object]]]) -> No
     assert [row["work"] for row in printed["throughput"]] == NAMES
     assert [row["work"] for row in printed["starts"]] == NAMES
     peers = ["CUDASIM", "Oclgrind"] if bench_oclgrind.installed() else ["CUDASIM"]
-    expected = [(peer, name) for peer in peers for name in NAMES if name != "wavefront"]
+    expected = [(peer, name) for peer in peers for name in ("intertask-naive", *GENERAL)]
     assert [(row["peer"], row["work"]) for row in printed["peers"]] == expected
 
 
@@ -105,7 +106,7 @@ def test_rounds_cannot_be_none(simtbed: Simtbed) -> None:
     assert "--repeat" in simtbed("bench", "--repeat", "0").refused()
 
 
-@pytest.mark.parametrize("name", NAMES[2:4])
+@pytest.mark.parametrize("name", GENERAL[:2])
 def test_transposes(name: str) -> None:
     work, x = _work(name), matrix(TINY)
     expected = x.reshape(TINY.side, TINY.side).T.ravel()
@@ -122,7 +123,7 @@ def test_block_sums() -> None:
         assert np.allclose(found, expected, rtol=1e-5, atol=0)
 
 
-@pytest.mark.parametrize("name", NAMES[:2])
+@pytest.mark.parametrize("name", FAMILIES["pairhmm"].variants)
 def test_one_launch_solves_all_pairs(name: str) -> None:
     """What is timed is the whole problem: one launch in float, none again in double."""
     family, runner, problem = FAMILIES["pairhmm"], Runner("jit", counting=True), pairs(SMALL)
