@@ -24,7 +24,16 @@ from pathlib import Path
 from simtbed.oracles import pairhmm as oracle
 
 from ..family import Agreement, Answer, Family, Variant, agreement
-from . import files, intertask_naive, intertask_tiled, intratask_block, intratask_warp, pipeline, wavefront
+from . import (
+    files,
+    intertask_naive,
+    intertask_tiled,
+    intratask_block,
+    intratask_warp,
+    pipeline,
+    wavefront,
+    wavefront_rescaled,
+)
 from .problem import Problem
 
 TOLERANCE = 1e-5
@@ -77,6 +86,12 @@ FAMILY = Family(
                 "intratask-warps", intratask_warp.intratask_warp, "eight warps a block, each with its own pair", REN
             ),
             Variant("wavefront", wavefront.wavefront, "P lanes a pair, K rows a lane in registers, shuffles", SCHMIDT),
+            Variant(
+                "wavefront-rescaled",
+                wavefront_rescaled.wavefront_rescaled,
+                "the same with five instructions a cell, haplotypes streamed past a read",
+                "ours",
+            ),
         )
     },
     example=_example,

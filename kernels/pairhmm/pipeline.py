@@ -13,9 +13,10 @@ from ..family import Launcher
 from . import intratask_block, intratask_warp
 from .intertask_naive import WARPS, intertask_naive
 from .intertask_tiled import intertask_tiled
-from .layout import Real, anti_diagonals, interleaved, sub_warps
+from .layout import PROBABILITY, Real, anti_diagonals, interleaved, streams, sub_warps
 from .problem import Offsets, Problem
 from .wavefront import wavefront
+from .wavefront_rescaled import wavefront_rescaled
 
 Floats = npt.NDArray[np.float64]
 
@@ -31,6 +32,17 @@ BINS: tuple[tuple[int, int], ...] = (
 TILE = (32, 16)
 """(P, K) for reads that no bin holds."""
 
+RESCALED_BINS: tuple[tuple[int, int], ...] = (
+    (4, 4), (4, 8), (4, 12), (4, 16), (4, 20), (4, 24), (4, 28), (4, 32), (8, 20), (8, 24), (8, 28), (8, 32), (16, 20), (16, 24),
+    (16, 28), (16, 32), (32, 20), (32, 24), (32, 28), (32, 32),
+)  # fmt: skip
+"""(P, K) of the rescaled wavefront, likewise."""
+RESCALED_SCALE = 2.0**100
+"""Of the rescaled wavefront: what it keeps is larger than what it stands for, by 1 / alpha and a ratio of insertions."""
+INSERTION_SPAN = 40
+"""Reads whose insertion scores are further apart are left to the plain wavefront."""
+LETTERS_AT_ONCE = 1 << 10
+"""Letters of the haplotypes that one item of the rescaled wavefront lets pass."""
 TILES = (2, 4, 6, 8)
 """K of the tiled inter-task variants."""
 COLUMN_STEP = 256
@@ -126,6 +138,46 @@ def _wavefront(problem: Problem, reads: Offsets, haplotypes: Offsets, real: Real
     return sums
 
 
+def _wavefront_rescaled(
+    problem: Problem, reads: Offsets, haplotypes: Offsets, real: Real, launcher: Launcher
+) -> Floats:
+    """In float, what its form can hold; the rest, and all in double, as `wavefront` computes it."""
+    m, n = problem.read_lengths[reads], problem.haplotype_lengths[haplotypes]
+    bins = np.searchsorted([lanes * each for lanes, each in RESCALED_BINS], m)
+    plain = (bins == len(RESCALED_BINS)) | _extreme(problem)[reads] | (real is np.float64)
+    sums = np.empty(len(reads))
+    sums[plain] = _wavefront(problem, reads[plain], haplotypes[plain], real, launcher)
+    uniform = _uniform(problem)[reads]
+    for number in np.unique(bins[~plain]):
+        lanes, each = RESCALED_BINS[number]
+        full = uniform & (m == lanes * each)
+        for alike in (True, False):
+            members = np.flatnonzero(~plain & (bins == number) & (full == alike))
+            for chosen in _batches(members, m + n):
+                initial = RESCALED_SCALE / 2.0 ** np.ceil(np.log2(n[chosen].max()))
+                grid, args = streams(problem, reads[chosen], haplotypes[chosen], lanes, each, LETTERS_AT_ONCE)
+                args |= {"initial": initial, "UNIFORM": alike}
+                result = launcher(wavefront_rescaled, grid=grid, block=32, args=args)
+                sums[chosen] = result["sums"] * (SCALE[real] / (initial * n[chosen]))
+    return sums
+
+
+def _extreme(problem: Problem) -> npt.NDArray[np.bool_]:
+    """Reads whose coefficients the rescaled form has no room for: alpha clamped at 0, insertions far apart."""
+    probability = PROBABILITY.astype(np.float32)
+    starts = problem.read_offsets[:-1]
+    alpha = 1 - (probability[problem.insertion] + probability[problem.deletion])
+    least, most = (f.reduceat(problem.insertion.astype(np.int64), starts) for f in (np.minimum, np.maximum))
+    return np.asarray((np.minimum.reduceat(alpha, starts) <= 0) | (most - least > INSERTION_SPAN))
+
+
+def _uniform(problem: Problem) -> npt.NDArray[np.bool_]:
+    """Reads with one gap continuation."""
+    starts = problem.read_offsets[:-1]
+    least, most = (f.reduceat(problem.continuation, starts) for f in (np.minimum, np.maximum))
+    return np.asarray(least == most)
+
+
 _SWEEPS: dict[str, Callable[[Problem, Offsets, Offsets, Real, Launcher], Floats]] = {
     "intertask-naive": partial(_intertask, 1),
     **{f"intertask-tile{k}": partial(_intertask, k) for k in TILES},
@@ -134,6 +186,7 @@ _SWEEPS: dict[str, Callable[[Problem, Offsets, Offsets, Real, Launcher], Floats]
     "intratask-warp": partial(_intratask_warp, 1),
     "intratask-warps": partial(_intratask_warp, intratask_warp.WARPS),
     "wavefront": _wavefront,
+    "wavefront-rescaled": _wavefront_rescaled,
 }
 
 

@@ -18,6 +18,8 @@ from simtbed.kernels.pairhmm.generate import generate
 from simtbed.kernels.pairhmm.layout import interleaved, sub_warps
 
 VARIANTS = sorted(FAMILY.variants)
+EXACT = [v for v in VARIANTS if v != "wavefront-rescaled"]
+"""Those that compute the paper's recurrences as they stand."""
 ROWS = ("match", "insertion", "deletion")
 LETTERS = np.frombuffer(b"ACGTN", np.uint8)
 
@@ -63,12 +65,56 @@ def test_shapes(variant: str, size: tuple[int, int], launcher: Launcher) -> None
 
 @given(st.lists(st.tuples(st.integers(1, 40), st.integers(1, 40)), min_size=1, max_size=40), st.integers(0, 1000))
 def test_any_mixture_and_all_variants_give_the_same_bits(lengths: list[tuple[int, int]], seed: int) -> None:
-    """All add and multiply in the same order, however they divide the work."""
+    """All add and multiply in the same order, however they divide the work; only the rescaled form differs."""
     problem = random_problem(seed, lengths)
-    first = FAMILY.solve(problem, VARIANTS[0], partial(launch, counters=False))
-    assert FAMILY.compare(first, FAMILY.oracle(problem)).agrees
-    for variant in VARIANTS[1:]:
-        np.testing.assert_array_equal(FAMILY.solve(problem, variant, partial(launch, counters=False)), first, variant)
+    run = partial(launch, counters=False)
+    first, expected = FAMILY.solve(problem, EXACT[0], run), FAMILY.oracle(problem)
+    assert FAMILY.compare(first, expected).agrees
+    for variant in EXACT[1:]:
+        np.testing.assert_array_equal(FAMILY.solve(problem, variant, run), first, variant)
+    assert FAMILY.compare(FAMILY.solve(problem, "wavefront-rescaled", run), expected).agrees
+
+
+@pytest.mark.parametrize("letters", [1, 16, 1 << 10])
+def test_streams_of_any_length(letters: int, launcher: Launcher, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One haplotype an item, a few, all; some of a single letter, so that a lane meets several BLANKs on its way in."""
+    monkeypatch.setattr(pipeline, "LETTERS_AT_ONCE", letters)
+    draw = np.random.default_rng(4)
+    haplotypes = [draw.choice(LETTERS[:4], n) for n in (1, 1, 2, 1, 9, 30, 1, 1, 1, 17, 4, 1)]
+    likely = [np.full(20, q) for q in (30, 2, 2, 1)]
+    reads = [(np.resize(haplotypes[at], m), *(q[:m] for q in likely)) for at, m in ((5, 20), (9, 16), (4, 3), (0, 1))]
+    problem = Problem.of([(reads, haplotypes), (reads[:1], haplotypes[:2]), (reads, haplotypes[::-1])])
+    check(problem, "wavefront-rescaled", launcher)
+
+
+@pytest.mark.parametrize(
+    ("length", "continuation", "uniform"), [(16, (5, 5), True), (16, (5, 6), False), (15, (5, 5), False)]
+)
+def test_one_continuation_and_no_row_before_the_read(
+    length: int, continuation: tuple[int, int], uniform: bool, launcher: Launcher
+) -> None:
+    used = []
+
+    def noted(*args: Any, **kwargs: Any) -> Result:
+        used.append(kwargs["args"]["UNIFORM"])
+        return launcher(*args, **kwargs)
+
+    check(random_problem(3, [(length, 20)] * 9, (20, 40), continuation), "wavefront-rescaled", noted)
+    assert used == [uniform]
+
+
+def test_what_the_rescaled_form_cannot_hold_is_computed_plainly(launcher: Launcher) -> None:
+    lanes, each = pipeline.RESCALED_BINS[-1]
+    clamped = random_problem(3, [(20, 20)], quality=(1, 2))
+    for problem in (clamped, random_problem(2, [(lanes * each + 1, 6)], (30, 40), (1, 1))):
+        kernels = []
+
+        def noted(kernel: Any, **kwargs: Any) -> Result:
+            kernels.append(kernel.__name__)  # noqa: B023
+            return launcher(kernel, **kwargs)
+
+        check(problem, "wavefront-rescaled", noted)
+        assert set(kernels) == {"wavefront"}
 
 
 @pytest.mark.parametrize("variant", [v for v in VARIANTS if v.startswith("intratask")])
@@ -96,20 +142,28 @@ def test_edges_that_shared_memory_cannot_hold(launcher: Launcher, monkeypatch: p
     assert used == [False]
 
 
-@pytest.mark.parametrize("bin", range(len(pipeline.BINS)))
-def test_every_bin_at_its_limits(bin: int, launcher: Launcher) -> None:
-    sizes = [lanes * each for lanes, each in pipeline.BINS]
+@pytest.mark.parametrize(
+    ("variant", "bins", "bin"),
+    [
+        (variant, bins, bin)
+        for variant, bins in (("wavefront", pipeline.BINS), ("wavefront-rescaled", pipeline.RESCALED_BINS))
+        for bin in range(len(bins))
+    ],
+)
+def test_every_bin_at_its_limits(variant: str, bins: tuple[tuple[int, int], ...], bin: int, launcher: Launcher) -> None:
+    sizes = [lanes * each for lanes, each in bins]
     assert sizes == sorted(set(sizes))
     least, most = (sizes[bin - 1] if bin else 0) + 1, sizes[bin]
     problem = random_problem(bin, [(least, 7), (most, 5), (most - 1, 6)], (20, 40), (1, 1))
     used = []
 
-    def noted(*args: Any, **kwargs: Any) -> Result:
-        used.append((kwargs["args"]["P"], kwargs["args"]["K"], kwargs["args"]["TILED"]))
-        return launcher(*args, **kwargs)
+    def noted(kernel: Any, **kwargs: Any) -> Result:
+        if kernel is FAMILY.variants[variant].kernel:  # the rescaled form leaves faint pairs to the plain one
+            used.append((kwargs["args"]["P"], kwargs["args"]["K"]))
+        return launcher(kernel, **kwargs)
 
-    check(problem, "wavefront", noted)
-    assert set(used) == {(*pipeline.BINS[bin], False)}
+    check(problem, variant, noted)
+    assert set(used) == {bins[bin]}
 
 
 def test_reads_longer_than_every_bin_are_computed_in_tiles(launcher: Launcher) -> None:
