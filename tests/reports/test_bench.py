@@ -25,11 +25,18 @@ from tests.reports.conftest import Simtbed
 
 TINY = Size(4, 2, 32)
 GENERAL = ["transpose, pitch 33", "transpose, pitch 32", "block sum"]
-NAMES = [*FAMILIES["pairhmm"].variants, *GENERAL]
+NAMES = ["intertask-naive", "wavefront", *GENERAL]
+"""What these tests measure: of the variants, two that stand for all."""
 
 
 def _work(name: str, size: Size = TINY) -> Work:
     return next(work for work in works(size) if work.name == name)
+
+
+def _hurry(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(benchmark, "STARTS", 1)
+    patch.setattr(benchmark, "SAMPLE", 0.001)
+    patch.setattr(benchmark, "works", lambda size: [work for work in works(size) if work.name in NAMES])
 
 
 @pytest.fixture(scope="module")
@@ -37,8 +44,7 @@ def printed() -> dict[str, object]:
     """All of the JSON of one tiny run, peers included."""
     out = io.StringIO()
     with contextlib.redirect_stdout(out), pytest.MonkeyPatch.context() as patch:
-        patch.setattr(benchmark, "STARTS", 1)
-        patch.setattr(benchmark, "SAMPLE", 0.001)
+        _hurry(patch)
         patch.setattr(benchmark, "SMALL", TINY)
         patch.setattr(benchmark, "COMPILED_PEER", TINY)
         assert benchmark.bench(2, True, True, TINY) == 0
@@ -94,12 +100,15 @@ def test_the_second_start_finds_what_the_first_compiled(tmp_path: Path) -> None:
 
 
 def test_the_tables_hold_the_same_rows(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    monkeypatch.setattr(benchmark, "STARTS", 1)
-    monkeypatch.setattr(benchmark, "SAMPLE", 0.001)
+    _hurry(monkeypatch)
     assert benchmark.bench(1, False, False, TINY) == 0
     out = capsys.readouterr().out
     assert all(sum(line.startswith(name + "  ") for line in out.splitlines()) == 2 for name in NAMES)
     assert "gap continuation quality 2" in out and "CUDASIM" not in out
+
+
+def test_every_variant_is_measured() -> None:
+    assert [work.name for work in works(TINY)] == [*FAMILIES["pairhmm"].variants, *GENERAL]
 
 
 def test_rounds_cannot_be_none(simtbed: Simtbed) -> None:
