@@ -46,7 +46,7 @@ def printed() -> dict[str, object]:
     with contextlib.redirect_stdout(out), pytest.MonkeyPatch.context() as patch:
         _hurry(patch)
         patch.setattr(benchmark, "SMALL", TINY)
-        patch.setattr(benchmark, "COMPILED_PEER", TINY)
+        patch.setattr(benchmark, "COMPILED_PEER", Size(4, 2, 256))
         assert benchmark.bench(2, True, True, TINY) == 0
     content: dict[str, object] = json.loads(out.getvalue())
     return content
