@@ -24,6 +24,13 @@ class Engine(StrEnum):
     cuda = "cuda"
 
 
+class Bench(StrEnum):
+    """What can be measured."""
+
+    emulator = "emulator"
+    pairhmm = "pairhmm"
+
+
 class Format(StrEnum):
     """How Pair-HMM answers are written."""
 
@@ -142,11 +149,24 @@ def access(
 
 @app.command()
 def bench(
-    peers: Annotated[bool, typer.Option("--peers", help="Beside Numba's CUDA simulator too.")] = False,
+    what: Annotated[Bench, typer.Argument(help="The jit engine, or a family's kernels.")] = Bench.emulator,
+    peers: Annotated[bool, typer.Option("--peers", help="Beside other emulators too.")] = False,
     repeat: Annotated[int, typer.Option(metavar="N", help="Rounds; medians are printed.")] = 7,
+    engine: Annotated[
+        Engine, typer.Option(help="Of a family's kernels: measured with cuda, else counted.")
+    ] = Engine.jit,
+    pairs: Annotated[
+        int | None, typer.Option(metavar="N", help="Of a family's synthetic sets, instead of all.")
+    ] = None,
+    source: Input = None,
     json: Json = False,
 ) -> int:
-    """How fast the jit engine emulates on this machine, beside scalar code; takes a minute or two."""
+    """How fast the jit engine emulates on this machine, beside scalar code; or how fast a family's kernels are on a
+    GPU, or what they cost on the emulator. Takes minutes."""
+    if what is Bench.pairhmm:
+        from . import bench_pairhmm
+
+        return bench_pairhmm.bench(engine.value, repeat, pairs, source, json)
     from . import bench as benchmark
 
     return benchmark.bench(repeat, peers, json)
