@@ -95,12 +95,18 @@ def profile(
     variant: Annotated[str, typer.Argument(metavar="VARIANT", help="See `simtbed list`.")],
     source: Input = None,
     device: Device = "H200",
+    sass: Annotated[
+        bool, typer.Option("--sass", help="What its compiled kernels execute; needs nvcc and nvdisasm, not a GPU.")
+    ] = False,
     json: Json = False,
 ) -> int:
-    """What a variant would cost on a device: totals, efficiencies, and its source line by line."""
+    """What a variant would cost on a device: totals, efficiencies, and its source line by line.
+
+    Instructions are the IR's; with --sass they are the compiled kernels', weighed by what the emulator counts.
+    """
     from . import commands
 
-    return commands.profile(variant, source, device, json)
+    return commands.profile(variant, source, device, sass, json)
 
 
 @app.command()
@@ -145,6 +151,42 @@ def access(
     from . import commands
 
     return commands.access(source, device, compare, json)
+
+
+hardware = typer.Typer(help="The emulator's counters beside Nsight Compute's.", rich_markup_mode=None)
+app.add_typer(hardware, name="hardware")
+Cases = Annotated[
+    list[str] | None,
+    typer.Option("--cases", metavar="MODULE:FUNCTION", help="What to launch; default: every variant on its example."),
+]
+
+
+@hardware.command()
+def record(
+    target: Annotated[
+        Path | None, typer.Option("--output", "-o", metavar="FILE", help="Instead of DEVICE.json.")
+    ] = None,
+    cases: Cases = None,
+) -> int:
+    """Profile this machine's GPU with Nsight Compute and write what it counts."""
+    from . import commands
+
+    return commands.hardware_record(target, cases)
+
+
+@hardware.command()
+def compare(
+    device: Annotated[
+        str, typer.Option(metavar="NAME", help="A device whose record is kept, or a record file.")
+    ] = "H200",
+    cases: Cases = None,
+    markdown: Annotated[bool, typer.Option("--markdown", help="The full report, as Markdown.")] = False,
+    json: Json = False,
+) -> int:
+    """The emulator beside a record, on any machine; 1 where a figure falls short and no reason is known."""
+    from . import commands
+
+    return commands.hardware_compare(device, cases, markdown, json)
 
 
 @app.command()
