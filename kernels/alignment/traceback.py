@@ -1,0 +1,123 @@
+"""Stage 2: one thread a pair walks from the end cell back to a border and writes the CIGAR.
+
+Stage 1 leaves the moves in one of four forms. `RUNS` and `STEPS` name the length of a gap, so that a gap is one look
+at memory; with `RUNS`, a run of diagonal moves is one too. `FLAGS` and `BOOLEANS` hold four bits a cell, and a gap is
+followed base by base through the bits that say whether it was extended.
+"""
+
+from __future__ import annotations
+
+import simtbed.emulator.lang as st
+from simtbed.emulator.lang import Const, Global, i32, int2, int4, u32
+
+RUNS, STEPS, FLAGS, BOOLEANS = range(4)
+"""The forms of moves. RUNS: a short2 in a word, the signed length of a gap low, the length of the run high."""
+
+SOFTCLIP, INDEL, LEADING_INDEL, IGNORE = range(4)
+M, I, D, S = 0, 1, 2, 4  # noqa: E741
+"""Operations of a CIGAR, numbered as in BAM."""
+
+DIAGONAL, RIGHT, RIGHT_EXTENDED, DOWN_EXTENDED = 8, 4, 1, 2
+"""Bits of a cell: it takes its diagonal neighbour; failing that, the gap from the left (an insertion) and not the one
+from above (a deletion); its insertion, its deletion extends the neighbour's."""
+
+
+@st.device
+def flags(moves: Global[u32], place: int4, i: i32, j: i32, FORM: Const, P: Const, K: Const) -> i32:
+    """The four bits of cell (i, j), as `packed` or `pairalign` left them."""
+    if FORM == FLAGS:
+        row = i - 1 + place.w
+        lane, k = row // K % P, row % K
+        word = place.x + ((row // (P * K) * place.z + j - 1 + lane) * ((K + 7) // 8) + k // 8) * 32
+        found = i32(moves[word + place.y + lane] >> u32(k % 8 * 4)) & 15
+    else:
+        found = 0
+        word = place.x + ((i - 1) * place.y + (j - 1) // 32) * 4 * 32
+        for matrix in st.unroll(range(4)):
+            found |= i32(moves[word + matrix * 32] >> u32((j - 1) % 32) & 1) << matrix
+    return found
+
+
+@st.device
+def push(
+    operations: Global[u32], at: i32, stride: i32, capacity: i32, count: i32, operation: i32, length: i32
+) -> i32:
+    """Write an operation, if there is room and it is not empty; how many there are now, room or not."""
+    if length > 0:
+        if count < capacity:
+            operations[at + count * stride] = u32(length << 4 | operation)
+        return count + 1
+    return count
+
+
+@st.kernel
+def traceback(
+    chosen: Global[i32],
+    places: Global[int4],
+    sizes: Global[int4],
+    ends: Global[int4],
+    moves: Global[u32],
+    operations: Global[u32],
+    results: Global[int2],
+    capacity: i32,
+    STRATEGY: Const,
+    FORM: Const,
+    P: Const,
+    K: Const,
+) -> None:
+    """results[t] = (operations, offset) of pair chosen[t]; its operation o, from the end, at o * len(chosen) + t.
+
+    An operation is a word, length << 4 | letter, as in BAM. What exceeds `capacity` is counted and not written.
+    places: RUNS and STEPS: cell (i, j) at x + (i - 1) y + (j - 1) z. FLAGS: (first word of the warp, lane of the
+    first row, steps of a tile, rows before row 1). BOOLEANS: (first word, words of a row and matrix, -, -).
+    sizes: (-, n, -, m). ends: the end cell (i, j, -, -).
+    """
+    t = st.block.x * st.block_dim.x + st.thread.x
+    if t >= len(chosen):
+        return
+    pair = chosen[t]
+    place, end = places[pair], ends[pair]
+    i, j = end.x, end.y
+    stride = len(chosen)
+    count = 0
+    state = S if STRATEGY == SOFTCLIP else M
+    length = sizes[pair].w - j  # what hangs over the reference's end
+    while i > 0 and j > 0:
+        operation, step = M, 1
+        if FORM == RUNS or FORM == STEPS:
+            word = i32(moves[place.x + (i - 1) * place.y + (j - 1) * place.z])
+            gap = word << 16 >> 16 if FORM == RUNS else word
+            if gap > 0:
+                operation, step = D, gap
+            elif gap < 0:
+                operation, step = I, -gap
+            elif FORM == RUNS:
+                step = word >> 16
+        else:
+            cell = flags(moves, place, i, j, FORM, P, K)
+            if cell & DIAGONAL == 0:
+                right = cell & RIGHT != 0
+                operation = I if right else D
+                extended = RIGHT_EXTENDED if right else DOWN_EXTENDED
+                while cell & extended != 0:
+                    cell = flags(moves, place, i if right else i - step, j - step if right else j, FORM, P, K)
+                    step += 1
+        i -= 0 if operation == I else step
+        j -= 0 if operation == D else step
+        if operation == state:
+            length += step
+        else:
+            count = push(operations, t, stride, capacity, count, state, length)
+            state, length = operation, step
+    if STRATEGY == IGNORE:
+        length += j
+    else:
+        rest = S if STRATEGY == SOFTCLIP else D if i > 0 else I
+        left = j if STRATEGY == SOFTCLIP else i + j
+        if rest == state:
+            length += left
+        else:
+            count = push(operations, t, stride, capacity, count, state, length)
+            state, length = rest, left
+    count = push(operations, t, stride, capacity, count, state, length)
+    results[t] = int2(count, i if STRATEGY == SOFTCLIP else i - j if STRATEGY == IGNORE else 0)
