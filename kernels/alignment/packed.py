@@ -98,6 +98,7 @@ def packed(
             insertion[k] = LOWEST
         diagonal = border(abs(start), first, slope) + min(start, 0) * free
         deletion_low = i32(LOWEST)
+        best_below = LOWEST  # other tiles have other last rows
         bottom = (n + 1) * extending  # what the skew takes from a score of the last row
         at = warp.x + tile * steps * ((K + 7) // 8) * 32 + st.lane
         upcoming = u32(alternates[place.z - rank])
@@ -122,8 +123,7 @@ def packed(
                     inserted = st.viaddmax(H[k], opening + 4, insertion[k])
                     deleted = st.viaddmax(H_up, opening, deletion)
                     best = st.vimax3(matched, inserted, deleted)
-                    extended = (inserted & 1) | (deleted & ~1)
-                    cell = (extended & 3) | (best & ~3)
+                    cell = best | (inserted & 1) | (deleted & 2)  # what is above its four low bits falls off
                     words[k // 8] = words[k // 8] >> 4 | u32(cell) << 28
                     diagonal = H[k]
                     H_up = best & ~15
