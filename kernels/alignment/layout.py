@@ -79,6 +79,72 @@ def packed_arguments(problem: Problem, chosen: Offsets, lanes: int, each: int) -
     )
 
 
-def lines(m: Offsets) -> Offsets:
-    """Words that a row of moves takes: whole sectors of 8 words."""
-    return -(-m // 8) * 8
+def words_of_intratask(n: Offsets, m: Offsets, diagonal_major: bool) -> Offsets:
+    """Words of moves that a pair fills: its rows, or its anti-diagonals, whole sectors of 8 words each."""
+    return (n + m - 1 if diagonal_major else n) * -(-m // 8) * 8
+
+
+def intratask_arguments(
+    problem: Problem, chosen: Offsets, block: int, diagonal_major: bool, form: int
+) -> tuple[Arguments, Table]:
+    """(arguments of `intratask` save its arrays for output, places for `traceback`)."""
+    n, m = problem.rows[chosen], problem.columns[chosen]
+    references, alternates, pairs = sequences(problem, chosen)
+    first = offsets(words_of_intratask(n, m, diagonal_major))[:-1]
+    width = -(-m // 8) * 8
+    carried = np.where(m > block, n, 0)
+    places = table(first, width, width + 1 if diagonal_major else 1, offsets(carried)[:-1])
+    edges = {f"{name}_edge": np.zeros(max(carried.sum(), 1), np.int32) for name in ("H", "insertion", "lengths")}
+    return {
+        "pairs": pairs,
+        "places": places,
+        "references": references,
+        "alternates": alternates,
+        **edges,
+        **problem.parameters._asdict(),
+        "STRATEGY": int(problem.strategy),
+        "FORM": form,
+        "BLOCK": block,
+    }, places
+
+
+def words_of_pairalign(n: Offsets, m: Offsets) -> Offsets:
+    """Words of moves that a pair fills: four bits a cell, 32 columns a word."""
+    return n * -(-m // 32) * 4
+
+
+def pairalign_arguments(problem: Problem, chosen: Offsets) -> tuple[int, Arguments, Table]:
+    """(warps, arguments of `pairalign` save its arrays for output, places for `traceback`).
+
+    The last warp is filled up with pairs that have no cells.
+    """
+    warps = -(-len(chosen) // 32)
+    n, m = np.zeros((2, warps, 32), np.int64)
+    n.flat[: len(chosen)], m.flat[: len(chosen)] = problem.rows[chosen], problem.columns[chosen]
+    rows, columns = n.max(axis=1), m.max(axis=1)
+    first_row, first_column = offsets(-(-rows // 4) * 32), offsets(-(-columns // 4) * 32)
+    first = offsets(words_of_pairalign(rows, columns) * 32)
+    warp, lane = np.divmod(np.arange(len(chosen)), 32)
+    return (
+        warps,
+        {
+            "sizes": table(0, n.ravel(), 0, m.ravel()),
+            "groups": table(first_row[:-1], first_column[:-1], first[:-1], -(-columns // 32)),
+            "references": _interleaved([problem.reference(p) for p in chosen], first_row),
+            "alternates": _interleaved([problem.alternate(p) for p in chosen], first_column),
+            "row_above": np.zeros((first_column[-1] * 4, 2), np.int32),
+            **problem.parameters._asdict(),
+            "STRATEGY": int(problem.strategy),
+        },
+        table(first[warp] + lane, -(-columns[warp] // 32), 0, 0),
+    )
+
+
+def _interleaved(letters: list[Bytes], first: Offsets) -> npt.NDArray[np.uint32]:
+    """Words of 4 letters, those of 32 sequences side by side; the ones of a group begin at `first`."""
+    words = np.zeros((first[-1], 4), np.uint8)
+    for number, sequence in enumerate(letters):
+        group, lane = divmod(number, 32)
+        at = np.arange(len(sequence))
+        words[first[group] + at // 4 * 32 + lane, at % 4] = sequence
+    return words.view(np.uint32).ravel()

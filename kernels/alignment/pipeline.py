@@ -4,17 +4,29 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from simtbed.emulator import Kept, Out, SimtbedError
+from simtbed.emulator import Kept, Out
 
 from ..family import Answer, Launcher
-from .layout import Table, packed_arguments, words_of_packed
+from . import limits
+from .intratask import intratask
+from .layout import (
+    Table,
+    intratask_arguments,
+    packed_arguments,
+    pairalign_arguments,
+    words_of_intratask,
+    words_of_packed,
+    words_of_pairalign,
+)
 from .packed import packed
+from .pairalign import pairalign
 from .problem import ANSWER, Offsets, Problem
-from .traceback import FLAGS, traceback
+from .traceback import BOOLEANS, FLAGS, RUNS, STEPS, traceback
 
 WORDS_AT_ONCE = 1 << 30
 """Words of moves that a launch may fill, beyond one pair: bounds the memory a batch takes, here to 4 GiB."""
@@ -22,8 +34,13 @@ WORDS_AT_ONCE = 1 << 30
 OPERATIONS = 16
 """Operations of a CIGAR there is room for at first; pairs that need more are walked again with room for all."""
 
-BINS = ((8, 8), (8, 16), (16, 16), (32, 12), (32, 16), (32, 20))
-"""(P, K) of `packed`, by the rows they hold."""
+BINS = (
+    (4, 8), (4, 16), (4, 24), (4, 32), (8, 24), (8, 32), (16, 20), (16, 24), (16, 28), (16, 32), (32, 20), (32, 32),
+)  # fmt: skip
+"""(P, K) of `packed`, by the rows they hold; more are computed in tiles as large as the last."""
+
+PASS = 128
+"""Threads of a block of `passes`."""
 
 THREADS = 64
 """Of a block of stage 2."""
@@ -48,7 +65,10 @@ Batch = tuple[Offsets, Callable[[], Found]]
 def solve(problem: Problem, variant: str, launcher: Launcher) -> Answer:
     """CIGAR, offset and score of every pair, in order. Raises SimtbedError where the variant cannot hold a pair."""
     answer = np.empty(len(problem), ANSWER)
-    for chosen, stage_1 in _packed(problem, launcher):
+    if not len(problem):
+        return answer
+    limits.check(problem, variant)
+    for chosen, stage_1 in STAGES[variant](problem, launcher):
         found = stage_1()
         cigars, offset = _stage_2(found, problem, launcher)
         answer["cigar"][chosen] = cigars
@@ -78,6 +98,38 @@ def _packed(problem: Problem, launcher: Launcher) -> Iterator[Batch]:
             yield chosen, stage_1
 
 
+def _intratask(problem: Problem, launcher: Launcher, wide: bool, diagonal_major: bool, form: int) -> Iterator[Batch]:
+    """Pairs of one block size at a time: `wide` has blocks of as many warps as the alternate needs."""
+    n, m = problem.rows, problem.columns
+    blocks = -(-m // 32) * 32 if wide else np.full_like(m, PASS)
+    for block in np.unique(blocks):
+        for chosen in _batches(np.flatnonzero(blocks == block), words_of_intratask(n, m, diagonal_major)):
+
+            def stage_1(chosen: Offsets = chosen, block: int = int(block)) -> Found:
+                args, places = intratask_arguments(problem, chosen, block, diagonal_major, form)
+                moves = Kept(Out(int(words_of_intratask(n[chosen], m[chosen], diagonal_major).sum()), "u32"))
+                args |= {"moves": moves, "ends": Out(len(chosen), "int4")}
+                ends = launcher(intratask, grid=len(chosen), block=block, args=args)["ends"]
+                return Found(moves, places, args["pairs"], ends, form)
+
+            yield chosen, stage_1
+
+
+def _pairalign(problem: Problem, launcher: Launcher) -> Iterator[Batch]:
+    n, m = problem.rows, problem.columns
+    for chosen in _batches(np.lexsort((m, n)), words_of_pairalign(n, np.full_like(m, m.max()))):
+
+        def stage_1(chosen: Offsets = chosen) -> Found:
+            warps, args, places = pairalign_arguments(problem, chosen)
+            words = words_of_pairalign(*(args["sizes"][:, at].reshape(-1, 32).max(axis=1).astype(np.int64) for at in (1, 3)))
+            moves = Kept(Out(int(words.sum()) * 32, "u32"))
+            args |= {"moves": moves, "ends": Out(warps * 32, "int4")}
+            ends = launcher(pairalign, grid=warps, block=32, args=args)["ends"]
+            return Found(moves, places, args["sizes"], ends[: len(chosen)], BOOLEANS)
+
+        yield chosen, stage_1
+
+
 def _batches(order: Offsets, words: Offsets) -> Iterator[Offsets]:
     """`order` cut into launches of at most WORDS_AT_ONCE words of moves beyond one pair."""
     at = 0
@@ -86,6 +138,21 @@ def _batches(order: Offsets, words: Offsets) -> Iterator[Offsets]:
         fitting = int(np.searchsorted(largest * np.arange(1, len(largest) + 1), WORDS_AT_ONCE, "right"))
         yield order[at : at + max(fitting, 1)]
         at += max(fitting, 1)
+
+
+STAGES: dict[str, Callable[[Problem, Launcher], Iterator[Batch]]] = {
+    **{
+        f"{blocks}-{layout}-{moves}": partial(
+            _intratask, wide=blocks == "wide", diagonal_major=layout == "diagonal-major", form=form
+        )
+        for blocks in ("wide", "passes")
+        for layout in ("diagonal-major", "row-major")
+        for moves, form in (("runs", RUNS), ("steps", STEPS))
+    },
+    "pairalign": _pairalign,
+    "packed": _packed,
+}
+"""Stage 1 of each variant: the batches of a problem, each to be launched when its turn comes."""
 
 
 # ------------------------------------------------------------------ stage 2
