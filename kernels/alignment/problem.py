@@ -50,6 +50,7 @@ class Problem:
     """Pair p is reference p, the rows i = 1..n, against alternate p, the columns j = 1..m.
 
     references, alternates: bytes, one sequence after the other; sequence p is [offsets[p], offsets[p+1]).
+    names: of reference and alternate, where the input has them.
     """
 
     references: Bytes
@@ -58,6 +59,7 @@ class Problem:
     alternate_offsets: Offsets
     parameters: Parameters = NEW
     strategy: Strategy = Strategy.SOFTCLIP
+    names: tuple[tuple[str, str], ...] = ()
 
     def __len__(self) -> int:
         return len(self.reference_offsets) - 1
