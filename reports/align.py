@@ -75,11 +75,6 @@ def _problem(source: Path | None, alternates: Path | None) -> tuple[Problem, str
 
 def _parameters(text: str) -> Parameters:
     try:
-        values = Parameters(*map(int, text.split(",")))
+        return Parameters(*map(int, text.split(",")))
     except (TypeError, ValueError):
         raise SimtbedError(f"--parameters takes four whole numbers, M,X,O,E, not {text!r}") from None
-    if values.match < 0 or max(values[1:]) > 0:
-        raise SimtbedError(
-            f"--parameters {text}: expected match not negative, mismatch, opening and extending not positive"
-        )
-    return values

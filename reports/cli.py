@@ -40,6 +40,13 @@ class Strategy(StrEnum):
     IGNORE = "IGNORE"
 
 
+class Bench(StrEnum):
+    """What can be measured."""
+
+    emulator = "emulator"
+    align = "align"
+
+
 class AlignmentFormat(StrEnum):
     """How alignments are written."""
 
@@ -101,7 +108,9 @@ def pairhmm(
 
 @app.command()
 def align(
-    source: Annotated[Path | None, typer.Argument(metavar="IN", help="Rows of reference, tab, alternate; or FASTA.")] = None,
+    source: Annotated[
+        Path | None, typer.Argument(metavar="IN", help="Rows of reference, tab, alternate; or FASTA.")
+    ] = None,
     alternates: Annotated[Path | None, typer.Argument(metavar="[ALT]", help="FASTA, if IN is.")] = None,
     target: Annotated[Path | None, typer.Option("--output", "-o", metavar="OUT", help="Instead of stdout.")] = None,
     parameters: Annotated[
@@ -185,11 +194,17 @@ def access(
 
 @app.command()
 def bench(
+    what: Annotated[Bench, typer.Argument(help="The jit engine, or a family's kernels.")] = Bench.emulator,
     peers: Annotated[bool, typer.Option("--peers", help="Beside Numba's CUDA simulator too.")] = False,
     repeat: Annotated[int, typer.Option(metavar="N", help="Rounds; medians are printed.")] = 7,
     json: Json = False,
 ) -> int:
-    """How fast the jit engine emulates on this machine, beside scalar code; takes a minute or two."""
+    """How fast the jit engine emulates on this machine, beside scalar code; or how fast a family's kernels are on a
+    GPU, where there is one, and what they cost on the emulator. Takes minutes."""
+    if what is Bench.align:
+        from . import bench_align
+
+        return bench_align.bench(repeat, json)
     from . import bench as benchmark
 
     return benchmark.bench(repeat, peers, json)

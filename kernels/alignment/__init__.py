@@ -38,9 +38,7 @@ def _compare(answer: Answer, expected: Answer) -> Agreement:
     if answer.shape != expected.shape:
         raise ValueError(f"an answer of {len(answer)} pairs cannot be compared with one of {len(expected)}")
     apart = np.abs(answer["score"].astype(np.int64) - expected["score"])
-    return Agreement(
-        len(answer), int((answer != expected).sum()), float(apart.max(initial=0)), 0.0, "of score"
-    )
+    return Agreement(len(answer), int((answer != expected).sum()), float(apart.max(initial=0)), 0.0, "of score")
 
 
 def _example() -> Problem:
@@ -52,7 +50,9 @@ def _oracle(problem: Problem) -> Answer:
 
 
 def _intratask(name: str) -> Variant:
-    blocks = "a block a pair, a thread a column" if name.startswith("wide") else "a block a pair, in passes of 128 columns"
+    blocks = (
+        "a block a pair, a thread a column" if name.startswith("wide") else "a block a pair, in passes of 128 columns"
+    )
     layout = "anti-diagonals" if "diagonal-major" in name else "rows"
     moves = "runs of matches" if name.endswith("runs") else "single matches"
     return Variant(name, intratask.intratask, f"{blocks}; moves stored by {layout}, with {moves}", REN)

@@ -106,9 +106,7 @@ def _lengths(problem: Problem) -> dict[str, int]:
 def _sam(problem: Problem, answer: Answer, lengths: dict[str, int]) -> Iterator[str]:
     yield "@HD\tVN:1.6\tSO:unknown\n"
     yield from (f"@SQ\tSN:{name}\tLN:{length}\n" for name, length in lengths.items())
-    for (reference, name), (_, alternate), found in zip(
-        _names(problem), problem.pairs(), answer.tolist(), strict=True
-    ):
+    for (reference, name), (_, alternate), found in zip(_names(problem), problem.pairs(), answer.tolist(), strict=True):
         cigar, offset, score = found
         sequence = alternate.tobytes().decode("ascii")
         yield f"{name}\t0\t{reference}\t{offset + 1}\t255\t{cigar}\t*\t0\t0\t{sequence}\t*\tAS:i:{score}\n"

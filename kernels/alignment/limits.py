@@ -49,7 +49,10 @@ def check(problem: Problem, variant: str) -> None:
         words = words_of_pairalign(n, m) * 32
     else:
         words = words_of_intratask(n, m, "diagonal-major" in variant)
-    _refuse(words >= MOST_WORDS, "the moves of {} are more than 32-bit indices reach" + ": use packed" * (variant != "packed"))
+    _refuse(
+        words >= MOST_WORDS,
+        "the moves of {} are more than 32-bit indices reach" + ": use packed" * (variant != "packed"),
+    )
 
 
 def _refuse(where: npt.NDArray[np.bool_], why: str) -> None:

@@ -64,10 +64,8 @@ Batch = tuple[Offsets, Callable[[], Found]]
 
 def solve(problem: Problem, variant: str, launcher: Launcher) -> Answer:
     """CIGAR, offset and score of every pair, in order. Raises SimtbedError where the variant cannot hold a pair."""
-    answer = np.empty(len(problem), ANSWER)
-    if not len(problem):
-        return answer
     limits.check(problem, variant)
+    answer = np.empty(len(problem), ANSWER)
     for chosen, stage_1 in STAGES[variant](problem, launcher):
         found = stage_1()
         cigars, offset = _stage_2(found, problem, launcher)
@@ -117,11 +115,13 @@ def _intratask(problem: Problem, launcher: Launcher, wide: bool, diagonal_major:
 
 def _pairalign(problem: Problem, launcher: Launcher) -> Iterator[Batch]:
     n, m = problem.rows, problem.columns
-    for chosen in _batches(np.lexsort((m, n)), words_of_pairalign(n, np.full_like(m, m.max()))):
+    for chosen in _batches(np.lexsort((m, n)), words_of_pairalign(n, np.full_like(m, m.max(initial=0)))):
 
         def stage_1(chosen: Offsets = chosen) -> Found:
             warps, args, places = pairalign_arguments(problem, chosen)
-            words = words_of_pairalign(*(args["sizes"][:, at].reshape(-1, 32).max(axis=1).astype(np.int64) for at in (1, 3)))
+            words = words_of_pairalign(
+                *(args["sizes"][:, at].reshape(-1, 32).max(axis=1).astype(np.int64) for at in (1, 3))
+            )
             moves = Kept(Out(int(words.sum()) * 32, "u32"))
             args |= {"moves": moves, "ends": Out(warps * 32, "int4")}
             ends = launcher(pairalign, grid=warps, block=32, args=args)["ends"]

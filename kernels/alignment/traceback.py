@@ -39,9 +39,7 @@ def flags(moves: Global[u32], place: int4, i: i32, j: i32, FORM: Const, P: Const
 
 
 @st.device
-def push(
-    operations: Global[u32], at: i32, stride: i32, capacity: i32, count: i32, operation: i32, length: i32
-) -> i32:
+def push(operations: Global[u32], at: i32, stride: i32, capacity: i32, count: i32, operation: i32, length: i32) -> i32:
     """Write an operation, if there is room and it is not empty; how many there are now, room or not."""
     if length > 0:
         if count < capacity:
