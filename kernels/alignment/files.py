@@ -34,7 +34,7 @@ def read(path: Path) -> Problem:
             raise InputError(f"{path}:{number}: {shown(row)} has {columns}, expected a reference, a tab, an alternate")
         for what, field in zip(("reference", "alternate"), fields, strict=True):
             _check(field, f"{path}:{number}: the {what}")
-        pairs.append(fields)
+        pairs.append((fields[0], fields[1]))
     return Problem.of(pairs)
 
 

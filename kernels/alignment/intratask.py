@@ -10,7 +10,7 @@ from __future__ import annotations
 import simtbed.emulator.lang as st
 from simtbed.emulator.lang import Const, Global, i32, int4, u8, u32
 
-from .traceback import IGNORE, INDEL, RUNS, SOFTCLIP
+from .traceback import RUNS
 
 FLOOR = -100_000_000
 """No score falls below it."""
@@ -33,7 +33,10 @@ def intratask(
     mismatch: i32,
     opening: i32,
     extending: i32,
-    STRATEGY: Const,
+    first: i32,
+    further: i32,
+    CORNER: Const,
+    LAST_ROW: Const,
     FORM: Const,
     BLOCK: Const,
 ) -> None:
@@ -41,6 +44,9 @@ def intratask(
 
     pairs: (first base of the reference, n, first base of the alternate, m). places: cell (i, j) is word
     x + (i - 1) y + (j - 1) z of the moves, whose FORM is RUNS or STEPS; w where the pair's edges begin, n of each.
+
+    first, further: what the first cell of row 0 and column 0 adds, and each other one. CORNER, LAST_ROW: where the
+    alignment may end: in (n, m) alone, or in the last column and perhaps the last row.
 
     H: the best score of a cell; insertion, deletion: with a gap that ends there, and the length of that gap;
     run: diagonal moves in a row that end there. lengths: those of an insertion, and with RUNS of a run, as one word.
@@ -54,8 +60,6 @@ def intratask(
     t = st.thread.x
     pair, place = pairs[st.block.x], places[st.block.x]
     n, m = pair.y, pair.w
-    first = opening if STRATEGY != SOFTCLIP and STRATEGY != IGNORE else 0  # what gaps along a border cost
-    further = extending if STRATEGY != SOFTCLIP and STRATEGY != IGNORE else 0
     row, row_score = 0, i32(NEVER)  # the best in the last column
     column, column_score = 0, i32(NEVER)  # the best in the last row, of this thread's
     for pass_first in range(0, m, BLOCK):
@@ -107,11 +111,11 @@ def intratask(
                     H_edge[place.w + i - 1] = H
                     insertion_edge[place.w + i - 1] = insertion
                     lengths_edge[place.w + i - 1] = lengths
-                if j == m and H >= row_score:
+                if j == m and row_score <= H:
                     row, row_score = i, H
-                if i == n and (H > column_score or (H == column_score and abs(n - j) < abs(n - column))):
+                if i == n and (column_score < H or (column_score == H and abs(n - j) < abs(n - column))):
                     column, column_score = j, H
-                if i == n and j == m and STRATEGY == INDEL:
+                if i == n and j == m and CORNER:
                     row, row_score = n, H
             st.sync()
     best_shared[t] = column_score
@@ -133,7 +137,7 @@ def intratask(
             st.sync()
     if t == 0:
         end_row, end_column, end_score = last_shared[0], m, last_shared[1]
-        if STRATEGY == SOFTCLIP or STRATEGY == IGNORE:
+        if LAST_ROW:
             nearer = abs(n - column) < abs(end_row - m)
             if column_score > end_score or (column_score == end_score and nearer):
                 end_row, end_column, end_score = n, column, column_score

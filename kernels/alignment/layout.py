@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .packed import SCALE
-from .problem import Bytes, Offsets, Problem, offsets
+from .problem import Bytes, Offsets, Problem, Strategy, offsets
 
 Arguments = dict[str, Any]
 Table = npt.NDArray[np.int32]
@@ -29,6 +29,18 @@ def sequences(problem: Problem, chosen: Offsets) -> tuple[Bytes, Bytes, Table]:
 def table(*columns: Offsets | int) -> Table:
     """Columns side by side, as vectors of a kernel."""
     return np.stack(np.broadcast_arrays(*columns), axis=1).astype(np.int32)
+
+
+def ending(problem: Problem) -> Arguments:
+    """Where the strategy lets an alignment end."""
+    return {"CORNER": problem.strategy is Strategy.INDEL, "LAST_ROW": not problem.strategy.borders_cost}
+
+
+def scoring(problem: Problem) -> Arguments:
+    """Parameters and strategy, for the kernels of the papers."""
+    score, costly = problem.parameters, problem.strategy.borders_cost
+    borders = {"first": score.opening if costly else 0, "further": score.extending if costly else 0}
+    return {**score._asdict(), **borders, **ending(problem)}
 
 
 def words_of_packed(n: Offsets, m: Offsets, lanes: int, each: int) -> Offsets:
@@ -69,7 +81,7 @@ def packed_arguments(problem: Problem, chosen: Offsets, lanes: int, each: int) -
             "first": SCALE * skewed if costly else 0,
             "slope": 0 if costly else -SCALE * score.extending,
             "stride": int(m.max()) if tiled else 0,
-            "STRATEGY": int(problem.strategy),
+            **ending(problem),
             "UNEVEN": (costly and skewed > 0) or free,
             "TILED": tiled,
             "P": lanes,
@@ -101,8 +113,7 @@ def intratask_arguments(
         "references": references,
         "alternates": alternates,
         **edges,
-        **problem.parameters._asdict(),
-        "STRATEGY": int(problem.strategy),
+        **scoring(problem),
         "FORM": form,
         "BLOCK": block,
     }, places
@@ -133,8 +144,7 @@ def pairalign_arguments(problem: Problem, chosen: Offsets) -> tuple[int, Argumen
             "references": _interleaved([problem.reference(p) for p in chosen], first_row),
             "alternates": _interleaved([problem.alternate(p) for p in chosen], first_column),
             "row_above": np.zeros((first_column[-1] * 4, 2), np.int32),
-            **problem.parameters._asdict(),
-            "STRATEGY": int(problem.strategy),
+            **scoring(problem),
         },
         table(first[warp] + lane, -(-columns[warp] // 32), 0, 0),
     )

@@ -20,8 +20,6 @@ from __future__ import annotations
 import simtbed.emulator.lang as st
 from simtbed.emulator.lang import Const, Global, i32, int2, int4, u8, u32
 
-from .traceback import IGNORE, INDEL, SOFTCLIP
-
 SCALE = 16
 LOWEST = -(2**31) + SCALE
 """Below every score; the low bits of a gap that is not open."""
@@ -49,7 +47,8 @@ def packed(
     first: i32,
     slope: i32,
     stride: i32,
-    STRATEGY: Const,
+    CORNER: Const,
+    LAST_ROW: Const,
     UNEVEN: Const,
     TILED: Const,
     P: Const,
@@ -62,6 +61,7 @@ def packed(
     at 32 ((K / 8) s + w) + lane, cell (i, j) in the step j - 1 + rank; tiles follow each other.
     gain, loss: a match, a mismatch less two extensions; opening: the first base of a gap less an extension;
     first, slope: see `border`. All of them, unlike `extending`, times SCALE.
+    CORNER, LAST_ROW: where it may end: in (n, m) alone, or in the last column and perhaps the last row.
     edges: (H, deletion) in the last row of a tile, at block stride + column; used if TILED, which needs P = 32 and lets n exceed P K.
 
     H: the best score of a cell; insertion, deletion: with a gap that ends there. All of them skewed.
@@ -141,7 +141,7 @@ def packed(
                 for word in st.unroll(range((K + 7) // 8)):
                     unused = u32(max(0, (word + 1) * 8 - K) * 4)
                     moves[at + word * 32] = words[word] >> unused
-                if STRATEGY == SOFTCLIP or STRATEGY == IGNORE:
+                if LAST_ROW:
                     score = (H[K - 1] >> 4) + bottom
                     bottom += extending
                     if score > best_below or (score == best_below and column + 1 + best_column < 2 * n):
@@ -154,7 +154,7 @@ def packed(
                 best_row, best_score = row, score
         if TILED:
             st.syncwarp()
-    if STRATEGY == INDEL:
+    if CORNER:
         best_row, best_score = n, (H[K - 1] >> 4) + (n + m) * extending
     else:
         for distance in st.unroll(range(5)):
@@ -165,7 +165,7 @@ def packed(
                     best_row, best_score = other_row, other_score
     if rank == P - 1:
         end_row, end_column = best_row, m
-        if STRATEGY == SOFTCLIP or STRATEGY == IGNORE:
+        if LAST_ROW:
             nearer = abs(n - best_column) < abs(best_row - m)
             if best_below > best_score or (best_below == best_score and nearer):
                 end_row, end_column, best_score = n, best_column, best_below

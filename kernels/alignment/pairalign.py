@@ -10,7 +10,6 @@ import simtbed.emulator.lang as st
 from simtbed.emulator.lang import Const, Global, i32, int2, int4, u32
 
 from .intratask import FLOOR, NEVER
-from .traceback import IGNORE, INDEL, SOFTCLIP
 
 
 @st.kernel
@@ -26,18 +25,20 @@ def pairalign(
     mismatch: i32,
     opening: i32,
     extending: i32,
-    STRATEGY: Const,
+    first: i32,
+    further: i32,
+    CORNER: Const,
+    LAST_ROW: Const,
 ) -> None:
     """ends[pair] = (i, j, score, 0) of the end cell, and the moves to it, for the 32 pairs of each block of one warp.
 
     sizes: (-, n, -, m) of a pair, 0 where there is none. groups: (first word of references, first word of alternates,
     first word of moves, words of a row and matrix). Letter i of a lane is byte i % 4 of word i // 4, words interleaved
-    by lanes. row_above: (H, deletion) of column j at 4 (first word of alternates) + 32 j + lane.
+    by lanes. row_above: (H, deletion) of column j at 4 (first word of alternates) + 32 j + lane. first, further,
+    CORNER, LAST_ROW: see `intratask`.
     """
     size, group = sizes[st.block.x * 32 + st.lane], groups[st.block.x]
     n, m = size.y, size.w
-    first = opening if STRATEGY != SOFTCLIP and STRATEGY != IGNORE else 0  # what gaps along a border cost
-    further = extending if STRATEGY != SOFTCLIP and STRATEGY != IGNORE else 0
     row, row_score = 0, i32(NEVER)  # the best in the last column
     column, column_score = m, i32(NEVER)  # the best of all
     base_word, letter_word = u32(0), u32(0)
@@ -69,7 +70,7 @@ def pairalign(
                 insertion += extending
                 right_extended |= bit
             H = H_diagonal + (match if base == letter else mismatch)
-            if H >= insertion and H >= deletion:
+            if insertion <= H and deletion <= H:
                 diagonal |= bit
             elif insertion >= deletion:
                 H = insertion
@@ -86,9 +87,9 @@ def pairalign(
                 moves[word + 64] = right
                 moves[word + 96] = diagonal
                 right_extended, down_extended, right, diagonal = u32(0), u32(0), u32(0), u32(0)
-        if H_left >= row_score or STRATEGY == INDEL:
+        if H_left >= row_score or CORNER:
             row, row_score = i + 1, H_left
-    if STRATEGY == SOFTCLIP or STRATEGY == IGNORE:
+    if LAST_ROW:
         column_score = row_score
         for j in range(m):
             score = row_above[group.y * 4 + j * 32 + st.lane].x

@@ -82,7 +82,7 @@ def traceback(
     length = sizes[pair].w - j  # what hangs over the reference's end
     while i > 0 and j > 0:
         operation, step = M, 1
-        if FORM == RUNS or FORM == STEPS:
+        if FORM < FLAGS:
             word = i32(moves[place.x + (i - 1) * place.y + (j - 1) * place.z])
             gap = word << 16 >> 16 if FORM == RUNS else word
             if gap > 0:

@@ -6,7 +6,7 @@ and H lines of one haplotype each. A file holds any number of records.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal

@@ -88,7 +88,7 @@ def test_what_is_wrong_with_fasta(tmp_path: Path, content: bytes, message: str) 
     references = written(tmp_path, b">1\nA\n>2\nC\n", "r.fa")
     with pytest.raises(InputError, match=f"{message}$"):
         files.read_fasta(references, written(tmp_path, content, "a.fa"))
-    with pytest.raises(InputError, match="none.fa: No such file"):
+    with pytest.raises(InputError, match=r"none\.fa: No such file"):
         files.read_fasta(tmp_path / "none.fa", references)
 
 

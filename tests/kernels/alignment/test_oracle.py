@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -71,7 +72,7 @@ def test_a_cigar_has_the_score_it_is_said_to_have(a: bytes, b: bytes, parameters
     parts = [(int(length), letter) for length, letter in re.findall(r"(\d+)([MIDS])", cigar)]
     assert "".join(f"{length}{letter}" for length, letter in parts) == cigar
     assert all(length > 0 for length, _ in parts)
-    assert all(one != other for (_, one), (_, other) in zip(parts, parts[1:], strict=False))
+    assert all(one != other for (_, one), (_, other) in pairwise(parts))
     i, j, total = offset, 0, 0
     for length, letter in parts:
         if letter == "M":

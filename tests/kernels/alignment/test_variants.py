@@ -98,7 +98,7 @@ def test_scores_stop_falling(variant: str, launcher: Launcher) -> None:
     dear = Parameters(1, -60_000_000, -60_000_000, -60_000_000)
     problem = Problem.of([(b"AAA", b"CCC"), (b"ACA", b"CAC")], dear, Strategy.INDEL)
     if variant == "packed":
-        with pytest.raises(SimtbedError, match="^the scores of pair 1 may leave the 28 bits that packed has"):
+        with pytest.raises(SimtbedError, match=r"^the scores of pair 1 may leave the 28 bits that packed has"):
             FAMILY.solve(problem, variant, launcher)
         return
     assert FAMILY.oracle(problem)["score"].tolist() == [-100_000_000] * 2
