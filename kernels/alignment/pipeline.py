@@ -39,6 +39,9 @@ BINS = (
 )  # fmt: skip
 """(P, K) of `packed`, by the rows they hold; more are computed in tiles as large as the last."""
 
+FEW, FEW_BINS = 2_000, ((32, 2), (32, 4), (32, 8), (32, 12), (32, 16), (32, 20), (32, 32))
+"""So few pairs leave much of a GPU idle: the sooner each one is done, the better."""
+
 PASS = 128
 """Threads of a block of `passes`."""
 
@@ -78,9 +81,10 @@ def solve(problem: Problem, variant: str, launcher: Launcher) -> Answer:
 # ------------------------------------------------------------------ stage 1
 def _packed(problem: Problem, launcher: Launcher) -> Iterator[Batch]:
     n, m = problem.rows, problem.columns
-    bins = np.minimum(np.searchsorted([lanes * each for lanes, each in BINS], n), len(BINS) - 1)
+    shapes = FEW_BINS if len(problem) <= FEW else BINS
+    bins = np.minimum(np.searchsorted([lanes * each for lanes, each in shapes], n), len(shapes) - 1)
     for number in np.unique(bins):
-        lanes, each = BINS[number]
+        lanes, each = shapes[number]
         members = np.flatnonzero(bins == number)
         for chosen in _batches(members[np.argsort(m[members], kind="stable")], words_of_packed(n, m, lanes, each)):
 
@@ -164,7 +168,7 @@ def _stage_2(found: Found, problem: Problem, launcher: Launcher) -> tuple[npt.ND
     while len(chosen):
         result = launcher(
             traceback,
-            grid=-(-len(chosen) // THREADS),
+            grid=-(-len(chosen) * (32 if found.form == FLAGS else 1) // THREADS),
             block=THREADS,
             args={
                 "chosen": chosen,
