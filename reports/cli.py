@@ -29,6 +29,7 @@ class Bench(StrEnum):
 
     emulator = "emulator"
     pairhmm = "pairhmm"
+    align = "align"
 
 
 class Format(StrEnum):
@@ -36,6 +37,22 @@ class Format(StrEnum):
 
     gpupairhmm = "gpupairhmm"
     tsv = "tsv"
+
+
+class Strategy(StrEnum):
+    """What becomes of an alternate's ends, by GATK's names."""
+
+    SOFTCLIP = "SOFTCLIP"
+    INDEL = "INDEL"
+    LEADING_INDEL = "LEADING_INDEL"
+    IGNORE = "IGNORE"
+
+
+class AlignmentFormat(StrEnum):
+    """How alignments are written."""
+
+    tsv = "tsv"
+    sam = "sam"
 
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")]
@@ -88,6 +105,35 @@ def pairhmm(
     if json and not (check or counters):
         raise SimtbedError("--json is about reports: ask for --check or --counters too")
     return commands.pairhmm(source, target, variant, engine.value, form.value, counters, check, json)
+
+
+@app.command()
+def align(
+    source: Annotated[
+        Path | None, typer.Argument(metavar="IN", help="Rows of reference, tab, alternate; or FASTA.")
+    ] = None,
+    alternates: Annotated[Path | None, typer.Argument(metavar="[ALT]", help="FASTA, if IN is.")] = None,
+    target: Annotated[Path | None, typer.Option("--output", "-o", metavar="OUT", help="Instead of stdout.")] = None,
+    parameters: Annotated[
+        str, typer.Option(metavar="M,X,O,E", help="Match, mismatch, opening, extending a gap.")
+    ] = "200,-150,-260,-11",
+    strategy: Annotated[Strategy, typer.Option(help="What becomes of the alternate's ends.")] = Strategy.SOFTCLIP,
+    variant: Annotated[str, typer.Option(help="How it is computed: see `simtbed list`.")] = "packed",
+    engine: Annotated[Engine, typer.Option(help="Where the kernels run.")] = Engine.jit,
+    form: Annotated[AlignmentFormat, typer.Option("--format", help="How the answer is written.")] = AlignmentFormat.tsv,
+    counters: Annotated[bool, typer.Option("--counters", help="Count, and print the totals.")] = False,
+    check: Annotated[bool, typer.Option("--check", help="Compare with the oracle.")] = False,
+    example: Annotated[bool, typer.Option("--example", help="Run on the shipped example instead of IN.")] = False,
+    json: Json = False,
+) -> int:
+    """Semi-global alignment with traceback, from file to file: CIGAR, offset and score of every pair.
+
+    What --check and --counters report goes to stdout if the answer goes to a file, and to stderr otherwise.
+    """
+    from . import align as alignment
+
+    how = alignment.How(variant, engine.value, parameters, strategy.value, form.value, counters, check, json)
+    return alignment.align(source, alternates, target, example, how)
 
 
 @app.command()
@@ -209,6 +255,10 @@ def bench(
         from . import bench_pairhmm
 
         return bench_pairhmm.bench(engine.value, repeat, pairs, source, json)
+    if what is Bench.align:
+        from . import bench_align
+
+        return bench_align.bench(repeat, json)
     from . import bench as benchmark
 
     return benchmark.bench(repeat, peers, json)

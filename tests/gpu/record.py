@@ -27,7 +27,10 @@ from tests.ops.programs import group_id, groups
 from tests.ops.programs import request as ops_request
 
 RECORDS = Path(__file__).parent / "records"
-DATA = {"pairhmm": ("pairhmm/10s.in", "pairhmm/tiny.in")}
+DATA = {
+    "pairhmm": ("pairhmm/10s.in", "pairhmm/tiny.in"),
+    "alignment": ("alignment/edge.tsv", "alignment/ren64.tsv", "alignment/sit2_10s.tsv"),
+}
 REPEATS = 7
 
 

@@ -75,6 +75,14 @@ def wide_integers(out: Global[i64]) -> None:
     out[st.lane] = (x << 40) + x
 
 
+@feature([v for x in range(32) for v in (max(x - 9, -3), max(x, 20 - x, 15))], out=out(64))
+@st.kernel
+def maxima_of_sums_and_of_three(out: Global[i32]) -> None:
+    x = st.lane
+    out[st.lane * 2] = st.viaddmax(x, -9, -3)
+    out[st.lane * 2 + 1] = st.vimax3(x, 20 - x, 15)
+
+
 @feature([v for x in range(32) for v in (bin(x * 37).count("1"), 32 - (x * 37).bit_length())], out=out(64))
 @st.kernel
 def bit_counts(out: Global[i32]) -> None:
