@@ -30,6 +30,7 @@ class Bench(StrEnum):
     emulator = "emulator"
     pairhmm = "pairhmm"
     align = "align"
+    correct = "correct"
 
 
 class Format(StrEnum):
@@ -53,6 +54,14 @@ class AlignmentFormat(StrEnum):
 
     tsv = "tsv"
     sam = "sam"
+
+
+class Filter(StrEnum):
+    """What tells `simtbed correct` whether a k-mer is solid."""
+
+    exact = "exact"
+    bloom = "bloom"
+    split_first = "split-first"
 
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")]
@@ -134,6 +143,61 @@ def align(
 
     how = alignment.How(variant, engine.value, parameters, strategy.value, form.value, counters, check, json)
     return alignment.align(source, alternates, target, example, how)
+
+
+@app.command()
+def correct(
+    source: Annotated[Path, typer.Argument(metavar="IN", help="FASTQ or FASTA; plain or gzip.")],
+    output: Annotated[Path | None, typer.Option("--output", "-o", metavar="OUT", help="Instead of stdout.")] = None,
+    k: Annotated[int, typer.Option("--k", help="Bases of a k-mer, 12 to 31.")] = 20,
+    min_multiplicity: Annotated[int, typer.Option(help="How often a solid k-mer is seen, both strands counted.")] = 6,
+    min_votes: Annotated[int, typer.Option(help="A change needs more votes than this.")] = 2,
+    max_trim: Annotated[int, typer.Option(help="Bases that trimming may take from either end.")] = 20,
+    no_trim: Annotated[bool, typer.Option("--no-trim", help="Discard what would be trimmed.")] = False,
+    variant: Annotated[str, typer.Option(help="How it is computed: see `simtbed list`.")] = "packed",
+    filter: Annotated[Filter, typer.Option(help="What tells whether a k-mer is solid.")] = Filter.exact,
+    discarded: Annotated[
+        Path | None, typer.Option("--discarded", metavar="FILE", help="For discarded reads, as they were.")
+    ] = None,
+    log: Annotated[
+        Path | None, typer.Option("--log", metavar="TSV", help="Flag, sequence, edits of every read.")
+    ] = None,
+    truth: Annotated[
+        Path | None, typer.Option("--truth", metavar="FILE", help="The same reads without errors: report accuracy.")
+    ] = None,
+    engine: Annotated[Engine, typer.Option(help="Where the kernels run.")] = Engine.jit,
+    json: Json = False,
+) -> int:
+    """Correct sequencing errors in reads, from file to file.
+
+    IN is read twice. What was done is reported on stdout if the reads go to a file, and on stderr otherwise.
+    """
+    from simtbed.kernels.correction import Parameters
+    from simtbed.kernels.correction.stream import Targets
+
+    from . import correct as command
+
+    parameters = Parameters(k, min_multiplicity, min_votes, max_trim, not no_trim, filter.value)
+    return command.correct(source, Targets(output, discarded, log), parameters, variant, engine.value, truth, json)
+
+
+@app.command()
+def simulate(
+    output: Annotated[Path, typer.Option("--output", "-o", metavar="FASTQ", help="Reads with errors.")],
+    truth: Annotated[Path | None, typer.Option("--truth", metavar="FASTA", help="The same without errors.")] = None,
+    reference: Annotated[
+        Path | None, typer.Option("--reference", metavar="FASTA", help="Of A, C, G, T; else one is made at random.")
+    ] = None,
+    genome: Annotated[int, typer.Option(help="Bases of a reference made at random.")] = 100_000,
+    coverage: Annotated[float, typer.Option(help="Bases of reads for each base of the reference.")] = 30.0,
+    length: Annotated[str, typer.Option(metavar="N|N-M", help="Bases of a read; a range is drawn from.")] = "36",
+    error_rate: Annotated[float, typer.Option(help="Substitutions a base.")] = 0.01,
+    seed: Annotated[int, typer.Option(help="Equal seeds give equal reads.")] = 1,
+) -> int:
+    """Make reads with sequencing errors, to try `simtbed correct` on."""
+    from . import correct as command
+
+    return command.simulate(output, truth, reference, genome, coverage, length, error_rate, seed)
 
 
 @app.command()
@@ -259,6 +323,10 @@ def bench(
         from . import bench_align
 
         return bench_align.bench(repeat, json)
+    if what is Bench.correct:
+        from . import bench_correct
+
+        return bench_correct.bench(repeat, json)
     from . import bench as benchmark
 
     return benchmark.bench(repeat, peers, json)

@@ -8,7 +8,22 @@ from __future__ import annotations
 
 import numpy as np
 from simtbed.emulator import lang as st
-from simtbed.emulator.lang import Const, Constant, Global, Local, Real, Registers, Shared, f32, f64, i32, i64, u8, u32
+from simtbed.emulator.lang import (
+    Const,
+    Constant,
+    Global,
+    Local,
+    Memory,
+    Real,
+    Registers,
+    Shared,
+    f32,
+    f64,
+    i32,
+    i64,
+    u8,
+    u32,
+)
 
 from tests.language.feature import feature, out
 
@@ -348,6 +363,21 @@ def device_arrays(given: Global[i32], out: Global[i32]) -> None:
     fill(row, own, some, given, t)
     st.sync()
     out[t] = row[31 - t] + own[t % 4] + some[2]
+
+
+@st.device
+def second_of(any_memory: Memory[i32], at: i32) -> i32:
+    return any_memory[at + 1]
+
+
+@feature([4 * (x + 1) + 5 for x in range(32)], given=np.arange(0, 99, 3, dtype=np.int32), out=out())
+@st.kernel
+def arrays_of_any_memory(given: Global[i32], out: Global[i32]) -> None:
+    row = st.shared(i32, 33)
+    own = st.local(i32, 2)
+    row[st.lane + 1] = st.lane + 1
+    own[1] = 5
+    out[st.lane] = second_of(given, st.lane) + second_of(row, st.lane) + second_of(own, 0)
 
 
 @st.device
