@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from .problem import Floats
-from .tiled import FUSED, GROUP
+from .tiled import GROUP
 
 
 def interleaved(vectors: Floats) -> Floats:
@@ -18,12 +18,11 @@ def tiles(individuals: int) -> int:
     return 1 << max(-(-individuals // GROUP) - 1, 0).bit_length()
 
 
-def by_tiles(vectors: Floats) -> Floats:
-    """For `tiled`: in each part of at most FUSED tiles, the first individuals of all tiles side by side, then the second
+def by_tiles(vectors: Floats, leaves: int) -> Floats:
+    """For `tiled`: in each part of so many tiles, the first individuals of all tiles side by side, then the second
     ones, and so on; filled up with 1 0 0."""
     sites, individuals = vectors.shape[:2]
     whole = tiles(individuals)
-    leaves = min(whole, FUSED)
     filled = np.zeros((sites, whole * GROUP, 3))
     filled[:, :individuals] = vectors
     filled[:, individuals:, 0] = 1.0

@@ -158,7 +158,7 @@ def _tiled(vectors: Floats, launcher: Launcher) -> Spectra:
         grid=-(-sites * parts // held),
         block=held * leaves // 2,
         args={
-            "vectors": by_tiles(vectors),
+            "vectors": by_tiles(vectors, leaves),
             "h": h,
             "exponents": exponents,
             "individuals": individuals,

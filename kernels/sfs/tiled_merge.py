@@ -71,13 +71,12 @@ def tiled_merge(
             b_powers[k] = source_exponents[b + ((first + k) & (width - 1))]
         st.sync()
         for stage in range(min(STAGE, count - start)):
-            i = start + stage
-            j = t + STAGE - stage
-            here = a_powers[stage] + b_powers[j] - (below if i <= own else above)
-            after = a_powers[stage] + b_powers[j - 1] - (below if i < own else above)
+            tile, other = start + stage, t + STAGE - stage
+            here = a_powers[stage] + b_powers[other] - (below if tile <= own else above)
+            after = a_powers[stage] + b_powers[other - 1] - (below if tile < own else above)
             multiply(
-                a_tiles, stage * R, b_tiles, j * R, (j - 1) * R, power_of_two(here), power_of_two(after), i == own,
-                low, high, window, R,
+                a_tiles, stage * R, b_tiles, other * R, (other - 1) * R, power_of_two(here), power_of_two(after),
+                tile == own, low, high, window, R,
             )  # fmt: skip
     if own >= count:
         for r in st.unroll(range(R)):
