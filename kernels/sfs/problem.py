@@ -23,6 +23,7 @@ class Problem:
     not all three zero; three equal ones know nothing. chromosomes, positions: of the sites, positions from 1.
     mode: "product" of the vectors as they are, "saf" as ANGSD's -doSaf, "gama" the posterior of realSFS and GAMA.
     frequency: in gama mode the minor allele's at each site. variable: in gama mode the prior that a site varies.
+    scale: in product mode a logarithm a site, of what was divided out of the likelihoods before.
     """
 
     likelihoods: Floats
@@ -31,6 +32,7 @@ class Problem:
     mode: Mode = "saf"
     frequency: Floats = field(default_factory=lambda: np.empty(0))
     variable: float = P_VARIABLE
+    scale: Floats = field(default_factory=lambda: np.empty(0))
 
     @property
     def sites(self) -> int:
@@ -51,6 +53,8 @@ class Problem:
         largest = vectors.max(axis=2, keepdims=True)
         with np.errstate(divide="ignore"):
             scale = np.log(largest).sum(axis=(1, 2))
+        if self.mode == "product" and len(self.scale):
+            scale = scale + self.scale
         return vectors / np.where(largest > 0, largest, 1.0), scale
 
     def fixed(self) -> Floats:
@@ -62,5 +66,5 @@ class Problem:
         """Some of the sites."""
         return Problem(
             self.likelihoods[chosen], self.chromosomes[chosen], self.positions[chosen], self.mode,
-            self.frequency[chosen], self.variable,
+            self.frequency[chosen], self.variable, self.scale[chosen],
         )  # fmt: skip
