@@ -53,6 +53,13 @@ class Polarise(StrEnum):
     alt = "alt"
 
 
+class Bench(StrEnum):
+    """What `simtbed bench` measures."""
+
+    emulator = "emulator"
+    sfs = "sfs"
+
+
 Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")]
 Input = Annotated[Path | None, typer.Option("--input", metavar="FILE", help="Instead of the shipped example.")]
 Device = Annotated[
@@ -205,11 +212,16 @@ def access(
 
 @app.command()
 def bench(
+    what: Annotated[Bench, typer.Argument(help="The jit engine, or a family's kernels.")] = Bench.emulator,
     peers: Annotated[bool, typer.Option("--peers", help="Beside Numba's CUDA simulator too.")] = False,
     repeat: Annotated[int, typer.Option(metavar="N", help="Rounds; medians are printed.")] = 7,
     json: Json = False,
 ) -> int:
     """How fast the jit engine emulates on this machine, beside scalar code; takes a minute or two."""
+    if what is Bench.sfs:
+        from . import bench_sfs
+
+        return bench_sfs.bench(repeat, json)
     from . import bench as benchmark
 
     return benchmark.bench(repeat, peers, json)
