@@ -31,6 +31,7 @@ class Bench(StrEnum):
     pairhmm = "pairhmm"
     align = "align"
     correct = "correct"
+    sfs = "sfs"
 
 
 class Format(StrEnum):
@@ -62,6 +63,28 @@ class Filter(StrEnum):
     exact = "exact"
     bloom = "bloom"
     split_first = "split-first"
+
+
+class Mode(StrEnum):
+    """What is made of genotype likelihoods."""
+
+    product = "product"
+    saf = "saf"
+    gama = "gama"
+
+
+class SpectraFormat(StrEnum):
+    """How site frequency spectra are written."""
+
+    tsv = "tsv"
+    npz = "npz"
+
+
+class Polarise(StrEnum):
+    """Which allele is counted."""
+
+    minor = "minor"
+    alt = "alt"
 
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")]
@@ -201,6 +224,51 @@ def simulate(
 
 
 @app.command()
+def sfs(
+    source: Annotated[
+        Path | None,
+        typer.Argument(metavar="IN", help="VCF, BCF, Beagle likelihoods, or npz with P: sites x individuals x 3."),
+    ] = None,
+    target: Annotated[Path | None, typer.Option("--output", "-o", metavar="OUT", help="Instead of stdout.")] = None,
+    mode: Annotated[
+        Mode, typer.Option(help="product: log of the plain product; saf: ANGSD's -doSaf; gama: the posterior of GAMA.")
+    ] = Mode.saf,
+    form: Annotated[SpectraFormat, typer.Option("--format", help="How the answer is written.")] = SpectraFormat.tsv,
+    polarise: Annotated[
+        Polarise | None,
+        typer.Option(help="Count the rarer allele, or the second. [VCF, BCF: minor; Beagle, npz: alt, as they say]"),
+    ] = None,
+    variable: Annotated[
+        float, typer.Option("--p-variable", metavar="P", help="gama: prior that a site varies.")
+    ] = 0.015,
+    epsilon: Annotated[float, typer.Option(metavar="E", help="gama: sequencing error rate.")] = 0.005,
+    variant: Annotated[str, typer.Option(help="How it is computed: see `simtbed list`.")] = "tiled",
+    engine: Annotated[Engine, typer.Option(help="Where the kernels run.")] = Engine.jit,
+    spectrum: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="The spectrum over sites as TSV, and its picture beside it: FILE.svg."),
+    ] = None,
+    example: Annotated[bool, typer.Option("--example", help="Run on a generated example instead of IN.")] = False,
+    json: Json = False,
+) -> int:
+    """Site frequency spectra of N individuals, from file to file: 2N + 1 values a site.
+
+    What was read, skipped and left out is told on stdout if the answer goes to a file, and on stderr otherwise.
+    """
+    from simtbed.emulator import SimtbedError
+
+    from .sfs import Wanted
+    from .sfs import sfs as command
+
+    if (source is None) != example:
+        raise SimtbedError("sfs takes a file, or --example")
+    wanted = Wanted(
+        mode.value, polarise.value if polarise else None, variable, epsilon, variant, engine.value, form.value, spectrum
+    )
+    return command(source, target, wanted, json)
+
+
+@app.command()
 def profile(
     variant: Annotated[str, typer.Argument(metavar="VARIANT", help="See `simtbed list`.")],
     source: Input = None,
@@ -327,6 +395,10 @@ def bench(
         from . import bench_correct
 
         return bench_correct.bench(repeat, json)
+    if what is Bench.sfs:
+        from . import bench_sfs
+
+        return bench_sfs.bench(repeat, json)
     from . import bench as benchmark
 
     return benchmark.bench(repeat, peers, json)
