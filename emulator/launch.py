@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -21,6 +21,7 @@ from .lang import Kernel
 from .machine import device as devices
 from .machine.device import Device
 from .machine.occupancy import Occupancy, occupancy
+from .observe import checks as checkers
 from .observe.counters import Counters
 from .passes import prepare
 
@@ -92,6 +93,8 @@ def launch(
     counters: bool = True,
     step_limit: int = STEP_LIMIT,
     types: Mapping[str, str] | None = None,
+    check: str | Iterable[str] = (),
+    schedule: int | None = None,
     faults: Literal["raise", "return"] = "raise",
 ) -> Result:
     """Run `kernel` on `grid` blocks of `block` threads.
@@ -121,6 +124,8 @@ def launch(
         counters=counters,
         step_limit=step_limit,
         types=types,
+        check=check,
+        schedule=schedule,
     )
     outcome = _engine(engine).run(request)
     for name in request.kept.keys() & outcome.buffers.keys():
@@ -150,6 +155,8 @@ def prepare_request(
     counters: bool = True,
     step_limit: int = STEP_LIMIT,
     types: Mapping[str, str] | None = None,
+    check: str | Iterable[str] = (),
+    schedule: int | None = None,
 ) -> Request:
     """The checked request `launch` gives to an engine. Parameters and errors as there."""
     grid3, block3 = _dim3(grid, "grid"), _dim3(block, "block")
@@ -171,7 +178,20 @@ def prepare_request(
     if len({id(given) for given in kept.values()}) < len(kept):
         raise LaunchError(f"{kernel.__name__}: one Kept array is given for two parameters")
     blank = frozenset(name for name, given in args.items() if isinstance(given, Out) or getattr(given, "blank", False))
-    request = Request(program, grid3, block3, arguments, shared, device, counters, step_limit, kept, blank)
+    request = Request(
+        program,
+        grid3,
+        block3,
+        arguments,
+        shared,
+        device,
+        counters,
+        step_limit,
+        kept,
+        blank,
+        checkers.parse(check),
+        schedule,
+    )
     needed = shared + _static_shared(request)
     if needed > device.shared_per_block_optin:
         raise LaunchError(

@@ -11,7 +11,7 @@ from . import nodes as ir
 N = TypeVar("N")
 
 
-_PLAIN = {"type", "span", "site", "name", "array", "mode", "op", "function", "width", "step", "unroll"}
+_PLAIN = {"type", "span", "site", "name", "array", "mode", "op", "function", "width", "step", "unroll", "about"}
 _FIELDS: dict[type, tuple[str, ...]] = {}
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from ..ir import nodes as ir
 from ..ir.verify import verify
 from .inline import inline
+from .instrument import instrument
 from .scope import private_registers
 from .sites import Site, number
 from .unroll import unroll
@@ -15,27 +16,36 @@ from .unroll import unroll
 
 @dataclass(frozen=True)
 class Prepared:
-    """A program without calls and unrolled loops, its sites, and the registers that need no merge."""
+    """A program without calls and unrolled loops, its sites, and the registers that need no merge.
+
+    Statements with sites beyond these belong to checks and are not counted.
+    """
 
     program: ir.Program
     sites: tuple[Site, ...]
     private: frozenset[str]
 
-
-_PREPARED: weakref.WeakKeyDictionary[ir.Program, Prepared] = weakref.WeakKeyDictionary()
-
-
-def prepare(program: ir.Program) -> Prepared:
-    """Inline, unroll, number; the verifier runs after every pass. Kept while the program lives."""
-    if program not in _PREPARED:
-        _PREPARED[program] = _prepare(program)
-    return _PREPARED[program]
+    def counts(self, stmt: ir.Stmt) -> bool:
+        """Whether the statement is the user's."""
+        return stmt.site < len(self.sites)
 
 
-def _prepare(program: ir.Program) -> Prepared:
+_PREPARED: weakref.WeakKeyDictionary[ir.Program, dict[frozenset[str], Prepared]] = weakref.WeakKeyDictionary()
+
+
+def prepare(program: ir.Program, checks: frozenset[str] = frozenset()) -> Prepared:
+    """Inline, unroll, number, add checks; the verifier runs after every pass. Kept while the program lives."""
+    known = _PREPARED.setdefault(program, {})
+    if checks not in known:
+        known[checks] = _prepare(program, checks)
+    return known[checks]
+
+
+def _prepare(program: ir.Program, checks: frozenset[str]) -> Prepared:
     for one_pass in (inline, unroll):
         program = one_pass(program)
         verify(program)
     program, sites = number(program)
+    program = ir.Program(instrument(program.kernel, len(sites), checks), ())
     verify(program)
     return Prepared(program, sites, private_registers(program.kernel))

@@ -14,7 +14,7 @@ import numpy as np
 
 from ...errors import Diagnostic
 from ...ir import nodes as ir
-from ...observe import barriers, events
+from ...observe import barriers, events, history
 from ...observe.events import Counts
 from ...observe.places import where
 from . import lanes
@@ -247,6 +247,9 @@ class BlockBarrier:
                 self.counts[self.site, events.WARPS] += warps
                 self.counts[self.site, events.LANES] += active_lanes
             team.phase += arrived
+        past = teams[0].memory.history
+        if past is not None and np.any(arrived):
+            history.barrier(past)
 
     def _meet(self, teams: Sequence[Team]) -> Values:
         """Compare who is here with who should be, and combine the predicates; which blocks are here at all."""

@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from ...errors import Diagnostic
 from ...observe.faults import Faults
+from ...observe.history import History
 from ...observe.places import where
 from ...span import Span
 from ..engine import Request
@@ -32,6 +33,7 @@ class Memory:
     arrays: dict[str, Values] = field(default_factory=dict)
     lengths: dict[str, int] = field(default_factory=dict)
     allocated: dict[str, Span] = field(default_factory=dict)
+    history: History | None = None
 
 
 class Team:

@@ -1,0 +1,347 @@
+"""Races: two threads access one element of memory, one of them writes, and nothing orders the two.
+
+Atomic operations do not race with each other. A write of the value that is there already is benign: it is told, and
+is no fault unless it is asked for. What orders accesses says `history`; the rule here goes by one access of a warp.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numba
+import numpy as np
+
+from ..errors import Diagnostic
+from ..ir.types import Array
+from ..span import Span
+from . import history as past
+from .bounds import user_name
+from .history import (
+    ACQUIRED,
+    ACTS,
+    BARRIERS,
+    BITS,
+    BLOCK,
+    FOREIGN,
+    LENGTH,
+    LOADS,
+    LOCKSTEP,
+    MERGED,
+    PHASE,
+    RELEASES,
+    STORES,
+    THREAD,
+    WARP,
+    History,
+)  # fmt: skip
+from .places import Dim3, coordinates
+
+ORDERED, OF_WARP, OF_BLOCK, OF_GRID = range(4)
+"""How far apart two threads are that nothing orders."""
+(USED, FIRST, SECOND, ARRAY, BENIGN, RELATION, COUNT, INDEX, BLOCK_1, THREAD_1, BLOCK_2, PHASE_2, THREAD_2, AT_ONCE) = (
+    range(past.PAIR)
+)
+"""A finding: acts and threads of the first access and of the second, which found it."""
+
+
+# ------------------------------------------------------------------ order
+@numba.njit(cache=True)
+def relation(h: History, array: int, stamp: int, thread: int) -> int:
+    """How far the thread of an earlier access is from the current thread, or ORDERED."""
+    if stamp == 0:
+        return ORDERED
+    if stamp < h.state[FOREIGN]:
+        if h.places[array, 2]:
+            return ORDERED  # shared memory of a block that is over
+        return ORDERED if released(h, stamp, thread) else OF_GRID
+    other = stamp & THREAD
+    if stamp < h.state[PHASE] or other == thread:
+        return ORDERED
+    if other >> 5 != thread >> 5:
+        return ORDERED if released(h, stamp, thread) else OF_BLOCK
+    warp = thread >> 5
+    if h.state[LOCKSTEP] or stamp < h.full[warp] or stamp >> BITS < h.clock[warp, thread & 31, other & 31]:
+        return ORDERED
+    return ORDERED if released(h, stamp, thread) else OF_WARP
+
+
+@numba.njit(cache=True)
+def released(h: History, stamp: int, thread: int) -> bool:
+    """Whether its thread handed the access over by a fence and an atomic operation, and the current thread took it."""
+    if h.state[ACQUIRED] == 0:
+        return False
+    when = stamp >> BITS
+    if h.state[MERGED] and stamp < h.state[FOREIGN]:
+        return True  # its block is forgotten
+    block, phase, other = h.log[when, 0], h.log[when, 1], stamp & THREAD
+    low, high = 0, h.state[RELEASES]
+    while low < high:  # the first release after it
+        middle = (low + high) // 2
+        if h.releases[middle, 7] > when:
+            high = middle
+        else:
+            low = middle + 1
+    while low < h.state[RELEASES] and h.releases[low, 2] == block:
+        row = h.releases[low]
+        by_itself = row[4] == other and when < row[5]
+        by_warp = row[4] >> 5 == other >> 5 and stamp < row[8]
+        if (phase < row[3] or by_itself or by_warp) and (row[6] == 2 or block == h.state[BLOCK]):
+            for number in range(h.state[ACQUIRED]):
+                taken = h.acquired[number]
+                mine = taken[2] == thread or taken[3] < h.state[BARRIERS]
+                if taken[0] == row[0] and taken[1] == row[1] and taken[4] > low and mine:
+                    return True
+        low += 1
+    return False
+
+
+@numba.njit(cache=True)
+def _hand_over(h: History, array: int, element: int, thread: int) -> None:
+    """An atomic operation takes what was released on its word, and releases what its thread fenced."""
+    if h.state[ACQUIRED] < len(h.acquired):
+        row = h.acquired[h.state[ACQUIRED]]
+        row[0], row[1], row[2], row[3], row[4] = array, element, thread, h.state[BARRIERS], h.state[RELEASES]
+        h.state[ACQUIRED] += 1
+    fence = h.fences[thread]
+    if fence[0] == 0 or fence[2] != h.state[BLOCK]:
+        return
+    if h.state[RELEASES] == len(h.releases):
+        h.state[MERGED] = 1
+        return
+    row = h.releases[h.state[RELEASES]]
+    row[0], row[1], row[2], row[3], row[4] = array, element, h.state[BLOCK], fence[1], thread
+    row[5], row[6], row[7], row[8] = fence[0], fence[3], h.state[LENGTH], h.full[thread >> 5]
+    h.state[RELEASES] += 1
+
+
+@numba.njit(cache=True)
+def _distance(h: History, array: int, stamp: int, thread: int) -> int:
+    """As `relation`, but for what only exact clocks know: who of two readers is to be kept."""
+    if stamp == 0 or (stamp < h.state[FOREIGN] and h.places[array, 2]):
+        return ORDERED
+    if stamp < h.state[FOREIGN]:
+        return OF_GRID
+    other = stamp & THREAD
+    if stamp < h.state[PHASE] or other == thread:
+        return ORDERED
+    if other >> 5 != thread >> 5:
+        return OF_BLOCK
+    return ORDERED if h.state[LOCKSTEP] or stamp < h.full[thread >> 5] else OF_WARP
+
+
+@numba.njit(cache=True)
+def _now(h: History) -> int:
+    """The stamp from which on accesses belong to the current warp's current stretch."""
+    return max(int(h.state[PHASE]), int(h.joined[h.state[WARP]]))
+
+
+@numba.njit(cache=True)
+def _owns(h: History, stamp: int, thread: int) -> bool:
+    """Whether the thread itself wrote the element, plainly, and has met nobody since: then nobody can have
+    accessed it without being found, and who clashes with this access clashes with that write."""
+    return bool(stamp >= _now(h) and stamp & THREAD == thread and h.log[stamp >> BITS, 3] & 3 == STORES)
+
+
+@numba.njit(cache=True)
+def _covered(h: History, array: int, read: int, other: int, thread: int) -> bool:
+    """Whether the two readers known stand for the current thread too."""
+    if read < _now(h) or (read & THREAD) >> 5 != thread >> 5:
+        return False
+    if read & THREAD == thread:
+        return True
+    if other == 0:
+        return False
+    if other < h.state[FOREIGN]:
+        return not h.places[array, 2]
+    if (other & THREAD) >> 5 != thread >> 5:
+        return other >= h.state[PHASE]
+    return other >= _now(h) and other & THREAD != read & THREAD
+
+
+# ------------------------------------------------------------------ one access of a warp
+@numba.njit(cache=True)
+def access(h: History, array: int, act: int, mask: int, index: Any, values: Any, before: Any) -> None:
+    """Lanes of the current warp access elements of an array: find races, and note the access.
+
+    index: int64[32]. values, before: int64[parts, 32], the bits a store writes and those it finds.
+    """
+    kind, warp = act & 3, h.state[WARP]
+    base = past.moment(h, act) << BITS | warp << 5
+    start, size = h.places[array, 0], h.places[array, 1]
+    noted = 0
+    for lane in range(32):
+        if not mask >> lane & 1:
+            continue
+        thread = warp << 5 | lane
+        at = start + index[lane]
+        wrote, read, other = int(h.stamps[at]), int(h.stamps[at + size]), int(h.stamps[at + 2 * size])
+        if _owns(h, wrote, thread) and kind != ACTS:
+            continue
+        same = kind == STORES
+        if same:
+            for part in range(len(values)):
+                same = same and values[part, lane] == before[part, lane]
+        for stamp, benign in ((wrote, same), (read, False), (other, False)):
+            if _clash(h, array, act, stamp, base | lane, index[lane], benign):
+                break
+        if kind == ACTS:
+            _hand_over(h, array, index[lane], thread)
+        if kind != STORES and not _covered(h, array, read, other, thread):
+            noted |= 1 << lane
+            far = _distance(h, array, read, thread)
+            if far != ORDERED and _distance(h, array, other, thread) <= far:
+                h.stamps[at + 2 * size] = read
+    if kind != STORES:
+        _note_readers(h, array, base, noted, index)
+    if kind != LOADS:
+        _note_writers(h, array, act, base, mask, index, values)
+
+
+@numba.njit(cache=True)
+def _note_readers(h: History, array: int, base: int, mask: int, index: Any) -> None:
+    """The last of several lanes that read one element is READ, the one before it OTHER, if none is farther."""
+    start, size, warp = h.places[array, 0], h.places[array, 1], h.state[WARP]
+    for lane in range(32):
+        if mask >> lane & 1:
+            h.stamps[start + size + index[lane]] = base | lane
+    for lane in range(32):
+        at = start + size + index[lane]
+        near = _distance(h, array, int(h.stamps[at + size]), warp << 5 | lane) <= OF_WARP
+        if mask >> lane & 1 and h.stamps[at] != base | lane and near:
+            h.stamps[at + size] = base | lane
+
+
+@numba.njit(cache=True)
+def _note_writers(h: History, array: int, act: int, base: int, mask: int, index: Any, values: Any) -> None:
+    """The last of several lanes that write one element is WRITTEN; plainly they race with each other."""
+    start = h.places[array, 0]
+    for lane in range(32):
+        if mask >> lane & 1:
+            h.stamps[start + index[lane]] = base | lane
+    if act & 3 == ACTS:
+        return
+    for lane in range(32):
+        stamp = int(h.stamps[start + index[lane]]) if mask >> lane & 1 else base | lane
+        if stamp != base | lane:
+            same = True
+            for part in range(len(values)):
+                same = same and values[part, lane] == values[part, stamp & 31]
+            _report(h, array, act, stamp, base | lane, index[lane], same, OF_WARP, True)
+
+
+@numba.njit(cache=True)
+def _clash(h: History, array: int, act: int, stamp: int, mine: int, element: int, same: bool) -> bool:
+    """Report the race with an earlier access, if it is one. `same`: this one writes what is there already."""
+    if stamp == 0:
+        return False
+    first, second = h.log[stamp >> BITS, 3] & 3, act & 3
+    if (first == LOADS and second == LOADS) or (first == ACTS and second == ACTS):
+        return False
+    apart = relation(h, array, stamp, mine & THREAD)
+    if apart == ORDERED:
+        return False
+    _report(h, array, act, stamp, mine, element, same and first == STORES, apart, False)
+    return True
+
+
+@numba.njit(cache=True)
+def _report(
+    h: History, array: int, act: int, stamp: int, mine: int, element: int, same: bool, apart: int, at_once: bool
+) -> None:
+    """Count a finding under its pair of sites; keep the first."""
+    when = stamp >> BITS
+    first = h.log[when, 3]
+    for number in range(len(h.pairs)):
+        row = h.pairs[number]
+        if row[USED]:
+            forth = row[FIRST] == first and row[SECOND] == act
+            back = row[FIRST] == act and row[SECOND] == first
+            if (forth or back) and row[ARRAY] == array and row[BENIGN] == same:
+                row[COUNT] += 1
+                return
+            continue
+        row[USED], row[FIRST], row[SECOND], row[ARRAY], row[BENIGN] = 1, first, act, array, same
+        row[RELATION], row[COUNT], row[INDEX], row[AT_ONCE] = apart, 1, element, at_once
+        row[BLOCK_1], row[THREAD_1] = h.log[when, 0], stamp & THREAD
+        row[BLOCK_2], row[PHASE_2], row[THREAD_2] = h.state[BLOCK], h.state[BARRIERS], mine & THREAD
+        return
+
+
+# ------------------------------------------------------------------ what is said about them
+KIND, BENIGN_KIND = "race", "benign race"
+_WORDS = {LOADS: "read", STORES: "write", ACTS: "atomic"}
+_DONE = {LOADS: "read", STORES: "written", ACTS: "changed by an atomic operation"}
+
+
+def findings(
+    h: History, names: Sequence[str], arrays: Sequence[Array], spans: Callable[[int], Span], grid: Dim3, block: Dim3
+) -> list[tuple[tuple[int, int, int], int, Diagnostic]]:
+    """(order, site, diagnostic) of every pair of sites that raced. names, arrays: by number of the array."""
+    harmful = {_pair(row) for row in h.pairs if row[USED] and not row[BENIGN]}
+    found = []
+    for row in h.pairs:
+        if not row[USED] or (row[BENIGN] and _pair(row) in harmful):
+            continue
+        number = int(row[ARRAY])
+        forgotten = bool(h.state[MERGED]) and row[RELATION] == OF_GRID
+        told = _told(row, user_name(names[number]), arrays[number], spans, grid, block, forgotten)
+        order = (int(row[BLOCK_2]), int(row[PHASE_2]), int(row[THREAD_2]) // 32)
+        found.append((order, int(row[SECOND]) // 4, told))
+    return found
+
+
+def _pair(row: Any) -> tuple[int, frozenset[int]]:
+    return int(row[ARRAY]), frozenset((int(row[FIRST]), int(row[SECOND])))
+
+
+def _told(
+    row: Any, name: str, type: Array, spans: Callable[[int], Span], grid: Dim3, block: Dim3, forgotten: bool
+) -> Diagnostic:
+    first, second = (spans(int(row[n]) // 4) for n in (FIRST, SECOND))
+    kinds = [int(row[n]) & 3 for n in (FIRST, SECOND)]
+    element = f"{name}[{int(row[INDEX])}]"
+    if row[AT_ONCE]:
+        what = f"{element} is written by several threads at once"
+    elif first == second:
+        what = f"{element} is {_DONE[kinds[1]]} here by two threads"
+    else:
+        what = f"{element} is {_DONE[kinds[1]]} here, and {_DONE[kinds[0]]} by another thread at {first.place}"
+    message = f"{'benign ' if row[BENIGN] else ''}race on {type.space} memory: {what}"
+    threads = [
+        _thread(kinds[1], int(row[BLOCK_2]), int(row[THREAD_2]), grid, block),
+        _thread(kinds[0], -1 if forgotten else int(row[BLOCK_1]), int(row[THREAD_1]), grid, block),
+    ]
+    notes = [f"{threads[0]}; {threads[1]}", _advice(row, kinds, first, second)]
+    if row[BENIGN]:
+        notes.insert(1, "both write the same value, so the result does not depend on who comes last")
+    related = None if first == second else first
+    return Diagnostic(BENIGN_KIND if row[BENIGN] else KIND, message, second, tuple(notes), int(row[COUNT]), related)
+
+
+def _thread(kind: int, block: int, thread: int, grid: Dim3, shape: Dim3) -> str:
+    where = "an earlier block" if block < 0 else f"block {coordinates(block, grid)}"
+    return f"{_WORDS[kind]}: {where}, thread {coordinates(thread, shape)} = warp {thread // 32} lane {thread % 32}"
+
+
+def _advice(row: Any, kinds: list[int], first: Span, second: Span) -> str:
+    """What would order the two accesses."""
+    if row[AT_ONCE]:
+        return "give each thread an element of its own, let one thread write, or use an atomic operation"
+    between = "between two turns" if first == second else f"between lines {first.line} and {second.line}"
+    if first.line == second.line and first != second:
+        between = "between the two"
+    if ACTS in kinds:
+        plain = second if kinds[0] == ACTS else first
+        what = "is not atomic: make it an atomic operation too, or order it"
+        return f"the {_WORDS[min(kinds)]} at line {plain.line} {what} by {_ORDERS[int(row[RELATION])].format(between)}"
+    return f"to order them: {_ORDERS[int(row[RELATION])].format(between)}"
+
+
+_ORDERS = {
+    OF_WARP: "st.syncwarp() {} (lanes of a warp are not in step from compute capability 7.0 on)",
+    OF_BLOCK: "st.sync() {}",
+    OF_GRID: "two launches (no barrier orders blocks), or st.fence() and an atomic flag",
+}
+NOTHING = np.zeros((0, 32), np.int64)
+"""For accesses that write no plain values."""
