@@ -15,9 +15,11 @@ import numpy as np
 from ..errors import Diagnostic
 from ..ir.types import Array
 from ..span import Span
-from . import history as past
+from . import stamps as past
 from .bounds import user_name
-from .history import (
+from .history import moment
+from .places import Dim3, coordinates
+from .stamps import (
     ACQUIRED,
     ACTS,
     BARRIERS,
@@ -28,6 +30,7 @@ from .history import (
     LOADS,
     LOCKSTEP,
     MERGED,
+    NOW,
     PHASE,
     RELEASES,
     STORES,
@@ -35,7 +38,6 @@ from .history import (
     WARP,
     History,
 )  # fmt: skip
-from .places import Dim3, coordinates
 
 ORDERED, OF_WARP, OF_BLOCK, OF_GRID = range(4)
 """How far apart two threads are that nothing orders."""
@@ -131,32 +133,26 @@ def _distance(h: History, array: int, stamp: int, thread: int) -> int:
 
 
 @numba.njit(cache=True)
-def _now(h: History) -> int:
-    """The stamp from which on accesses belong to the current warp's current stretch."""
-    return max(int(h.state[PHASE]), int(h.joined[h.state[WARP]]))
-
-
-@numba.njit(cache=True)
 def _owns(h: History, stamp: int, thread: int) -> bool:
     """Whether the thread itself wrote the element, plainly, and has met nobody since: then nobody can have
     accessed it without being found, and who clashes with this access clashes with that write."""
-    return bool(stamp >= _now(h) and stamp & THREAD == thread and h.log[stamp >> BITS, 3] & 3 == STORES)
+    return bool(stamp >= h.state[NOW] and stamp & THREAD == thread and h.log[stamp >> BITS, 3] & 3 == STORES)
 
 
 @numba.njit(cache=True)
 def _covered(h: History, array: int, read: int, other: int, thread: int) -> bool:
     """Whether the two readers known stand for the current thread too."""
-    if read < _now(h) or (read & THREAD) >> 5 != thread >> 5:
+    if read < h.state[NOW] or (read & THREAD) >> 5 != thread >> 5:
         return False
     if read & THREAD == thread:
         return True
     if other == 0:
         return False
     if other < h.state[FOREIGN]:
-        return not h.places[array, 2]
+        return not bool(h.places[array, 2])
     if (other & THREAD) >> 5 != thread >> 5:
-        return other >= h.state[PHASE]
-    return other >= _now(h) and other & THREAD != read & THREAD
+        return bool(other >= h.state[PHASE])
+    return bool(other >= h.state[NOW] and other & THREAD != read & THREAD)
 
 
 # ------------------------------------------------------------------ one access of a warp
@@ -167,7 +163,7 @@ def access(h: History, array: int, act: int, mask: int, index: Any, values: Any,
     index: int64[32]. values, before: int64[parts, 32], the bits a store writes and those it finds.
     """
     kind, warp = act & 3, h.state[WARP]
-    base = past.moment(h, act) << BITS | warp << 5
+    base = moment(h, act) << BITS | warp << 5
     start, size = h.places[array, 0], h.places[array, 1]
     noted = 0
     for lane in range(32):
@@ -187,7 +183,9 @@ def access(h: History, array: int, act: int, mask: int, index: Any, values: Any,
                 break
         if kind == ACTS:
             _hand_over(h, array, index[lane], thread)
-        if kind != STORES and not _covered(h, array, read, other, thread):
+        if kind == STORES:
+            noted |= 1 << lane
+        elif not _covered(h, array, read, other, thread):
             noted |= 1 << lane
             far = _distance(h, array, read, thread)
             if far != ORDERED and _distance(h, array, other, thread) <= far:
@@ -195,7 +193,7 @@ def access(h: History, array: int, act: int, mask: int, index: Any, values: Any,
     if kind != STORES:
         _note_readers(h, array, base, noted, index)
     if kind != LOADS:
-        _note_writers(h, array, act, base, mask, index, values)
+        _note_writers(h, array, act, base, noted if kind == STORES else mask, index, values)
 
 
 @numba.njit(cache=True)
@@ -206,9 +204,11 @@ def _note_readers(h: History, array: int, base: int, mask: int, index: Any) -> N
         if mask >> lane & 1:
             h.stamps[start + size + index[lane]] = base | lane
     for lane in range(32):
+        if not mask >> lane & 1:
+            continue
         at = start + size + index[lane]
         near = _distance(h, array, int(h.stamps[at + size]), warp << 5 | lane) <= OF_WARP
-        if mask >> lane & 1 and h.stamps[at] != base | lane and near:
+        if h.stamps[at] != base | lane and near:
             h.stamps[at + size] = base | lane
 
 

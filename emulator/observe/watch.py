@@ -4,16 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from ..ir import nodes as ir
 from ..ir.types import Array
 from ..ir.walk import effect, statements
+from ..machine.device import Device
 from ..span import Span
-from . import history, races
+from . import stamps
 from .faults import Faults
-from .history import ACTS, LOADS, STORES, History
 from .places import Dim3
+from .stamps import ACTS, LOADS, STORES, History
 
+MOMENTS = stamps.MOST_MOMENTS
+"""Rows of the log of a launch."""
 VOLTA = (7, 0)
 """The compute capability from which on lanes of a warp are not in step."""
 
@@ -24,6 +28,7 @@ class Followed:
     whether the kernel acts atomically on it. number: in the history."""
 
     kernel: ir.Function
+    name: str
     number: int
     racy: bool
     raw: bool
@@ -53,7 +58,7 @@ class Plan:
             racy = "races" in checks and (type.space == "shared" or (type.space == "global" and name in written))
             raw = "uninitialised" in checks and (type.space in ("shared", "local") or name in blank)
             if racy or raw:
-                followed[name] = Followed(kernel, len(followed), racy, raw, name in acted)
+                followed[name] = Followed(kernel, name, len(followed), racy, raw, name in acted)
         sites = {
             s.site: s.value.span if effect(s) else s.span for s in statements(kernel.body) if isinstance(s, ir.Let)
         }
@@ -61,17 +66,26 @@ class Plan:
         fences = any(isinstance(s, ir.Fence) for s in statements(kernel.body))
         return Plan(kernel, followed, types, sites, fences)
 
-    def begin(
-        self, lengths: Mapping[str, int], warps: int, lockstep: bool, moments: int = history.MOST_MOMENTS
+    def launched(
+        self, block: Dim3, arguments: Mapping[str, Any], dynamic_shared: int, device: Device, moments: int | None = None
     ) -> History:
-        """A history for a launch. lengths: elements, by array; of local arrays those of all threads of a block."""
-        where = history.layout({name: lengths[name] for name in self.followed})
+        """A history for a launch. A local array has a place for every thread of the block."""
+        warps = -(-block[0] * block[1] * block[2] // 32)
+        lengths = {}
+        for name in self.followed:
+            type = self.types[name]
+            length = len(arguments[name]) if type.space == "global" else type.length
+            length = dynamic_shared // type.element.size if length is None else length
+            lengths[name] = length * (32 * warps if type.space == "local" else 1)
         own = [self.types[name].space != "global" for name in self.followed]
         sites = 1 + max(self.sites, default=0)
-        return history.new(where, own, sites, warps, lockstep, moments)
+        in_step = lockstep(device.compute_capability)
+        return stamps.new(stamps.layout(lengths), own, sites, warps, in_step, moments or MOMENTS)
 
     def tell(self, found: History, faults: Faults, grid: Dim3, block: Dim3) -> None:
         """Add the races that a history holds to a launch's faults."""
+        from . import races  # late: it compiles
+
         names = list(self.followed)
         types = [self.types[name] for name in names]
         told = races.findings(found, names, types, self.sites.__getitem__, grid, block)

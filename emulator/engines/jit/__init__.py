@@ -24,6 +24,8 @@ from ...ir import nodes as ir
 from ...ir.ops import TABLE
 from ...ir.types import Array, Scalar
 from ...ir.walk import statements
+from ...observe import checks
+from ...observe.stamps import History
 from ...passes import Prepared, prepare
 from ...passes.phases import order_matters
 from ..arrays import Buffer
@@ -63,10 +65,11 @@ class JitEngine:
         self._programs: weakref.WeakKeyDictionary[ir.Program, dict[Options, _Program]] = weakref.WeakKeyDictionary()
 
     def run(self, request: Request) -> Outcome:
-        ordered = order_matters(request.program.kernel)
+        ordered = order_matters(request.program.kernel) or checks.ordered(request.checks)
         options = Options(
-            request.block, request.device, request.dynamic_shared, request.counters, careful=False, atomic=not ordered
-        )
+            request.block, request.device, request.dynamic_shared, request.counters, careful=False, atomic=not ordered,
+            checks=request.checks, blank=request.blank if request.checks else frozenset(),
+        )  # fmt: skip
         threads = 1 if ordered else self.threads or _threads()
         outcome = _launch(request, self._program(request, options), threads)
         if outcome is None:
@@ -77,7 +80,7 @@ class JitEngine:
     def _program(self, request: Request, options: Options) -> _Program:
         known = self._programs.setdefault(request.program, {})
         if options not in known:
-            prepared = prepare(request.program)
+            prepared = prepare(request.program, request.checks)
             text = kernel_module(prepared, options)
             known[options] = _Program(prepared, text, compiled(text.text, ENTRY, self.target))
         return known[options]
@@ -124,11 +127,12 @@ def _launch(request: Request, program: _Program, threads: int) -> Outcome | None
         if isinstance(p.type, Array)
     }
     types, given = _arguments(kernel, request, buffers)
-    tail = [ctypes.c_int64] * 2 + [ctypes.c_int32] * 3 + [ctypes.c_int64] + [ctypes.c_void_p] * 5 + [_ASK]
+    tail = [ctypes.c_int64] * 2 + [ctypes.c_int32] * 3 + [ctypes.c_int64] + [ctypes.c_void_p] * 6 + [_ASK]
     function = ctypes.CFUNCTYPE(ctypes.c_int32, *types, *tail)(program.library.address)
     blocks = int(np.prod(request.grid))
     count = max(1, min(threads, blocks))
     workers = [_Worker.of(text) for _ in range(count)]
+    past, table = _history(request, text, kernel)
     printed: list[str] = []
     answer = _ASK(_answers(text.outside, printed))
     results = [0] * count
@@ -137,7 +141,7 @@ def _launch(request: Request, program: _Program, threads: int) -> Outcome | None
         worker = workers[number]
         first, last = (blocks * n // count for n in (number, number + 1))
         own: list[npt.NDArray[Any]] = [worker.counts, worker.faults, *worker.scratch]
-        pointers = [buffer.ctypes.data for buffer in own]
+        pointers = [*(buffer.ctypes.data for buffer in own), table.ctypes.data]
         results[number] = function(*given, first, last, *request.grid, request.step_limit, *pointers, answer)
 
     others = [threading.Thread(target=go, args=(n,)) for n in range(1, count)]
@@ -153,7 +157,19 @@ def _launch(request: Request, program: _Program, threads: int) -> Outcome | None
         counted = np.sum([w.counts for w in workers], axis=0)
         counts = text.tally.decode(counted, len(program.prepared.sites))
     faults = text.records.collect([w.faults for w in workers], request)
-    return Outcome({name: buffers[name] for name in changed}, counts, faults, printed)
+    if past is not None:
+        text.plan.tell(past, faults, request.grid, request.block)
+    return Outcome({name: buffers[name] for name in changed}, counts, faults.diagnostics(), printed)
+
+
+def _history(request: Request, text: Module, kernel: ir.Function) -> tuple[History | None, npt.NDArray[np.int64]]:
+    """What the checks keep of a launch, where they keep anything, and the table compiled code finds it by."""
+    if not text.plan.followed:
+        return None, np.zeros(1, np.int64)
+    from .past import table  # late: it compiles
+
+    past = text.plan.launched(request.block, request.arguments, request.dynamic_shared, request.device)
+    return past, table(past)
 
 
 def _arguments(kernel: ir.Function, request: Request, buffers: dict[str, Buffer]) -> tuple[list[Any], list[Any]]:

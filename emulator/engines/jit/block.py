@@ -15,6 +15,7 @@ from ...observe import barriers, events
 from ...observe.places import where
 from ...passes.phases import holds_barrier
 from ..engine import Request
+from . import followed
 from .build import Build
 from .control import Statements
 from .faults import Number
@@ -180,6 +181,8 @@ class Block:
         busy = page.label("busy")
         page.branch(page.let(f"icmp eq i32 {mask}, 0", "idle"), following, busy)
         page.place(busy)
+        if not single and followed.concerns(build, nodes):
+            followed.happens(build, "begin_turn", ("i32", build.warp))
         known = [n for n in mentioned(nodes) if n in build.registers.cells]
         self._enter(known, fresh)
         self._run(mask, run, nodes)
@@ -373,6 +376,7 @@ class Block:
         if node.mode != "sync":
             self._combine(stmt, node)
         self._count(stmt.site)
+        followed.happens(self.build, "barrier")
         phase = self.page.load("i32", "%.phase", "phase")
         self.page.store("i32", self.page.let(f"add i32 {phase}, 1", "phase"), "%.phase")
 

@@ -7,8 +7,10 @@ from dataclasses import dataclass
 from ...ir import nodes as ir
 from ...ir.types import BOOL, Array, Scalar
 from ...ir.walk import statements
+from ...observe.watch import Plan
 from ...passes import Prepared
 from ...passes.uniform import shapes
+from . import followed
 from .block import Block
 from .build import Build, Options, Outside
 from .counting import Tally
@@ -23,7 +25,7 @@ It returns 1 where a loop was cut off and careful text is needed."""
 _FIXED = (
     "i64 %.first", "i64 %.last", "i32 %grid_dim.x", "i32 %grid_dim.y", "i32 %grid_dim.z", "i64 %.limit",
     "ptr noalias %.counts", "ptr noalias %.faults", "ptr noalias %.shared", "ptr noalias %.local",
-    "ptr noalias %.workspace", "ptr %.ask",
+    "ptr noalias %.workspace", "ptr %.past", "ptr %.ask",
 )  # fmt: skip
 
 _ATTRIBUTES = """attributes #0 = { nounwind "prefer-vector-width"="512" "min-legal-vector-width"="512" }
@@ -43,6 +45,7 @@ class Module:
     shared_bytes: int
     local_bytes: int
     workspace_bytes: int
+    plan: Plan
 
 
 def kernel_module(prepared: Prepared, options: Options) -> Module:
@@ -55,7 +58,9 @@ def kernel_module(prepared: Prepared, options: Options) -> Module:
     page.reserve(*(quoted(s.array) for s in _allocations(kernel)))
     page.slots += ["  %.phase = alloca i32", "  %.alive = alloca i32"]
     found = shapes(kernel, prepared.private, options.block)
-    build = Build(prepared, options, found, page, Registers.of(page, kernel, found))
+    plan = Plan.of(kernel, options.checks, options.blank)
+    build = Build(prepared, options, found, page, Registers.of(page, kernel, found), plan)
+    page.reserve(*followed.names(build))
     build.lay_out(kernel.params)
     _entry(build)
     Block(build).run()
@@ -72,6 +77,7 @@ def kernel_module(prepared: Prepared, options: Options) -> Module:
         build.shared_bytes,
         build.local_bytes,
         build.registers.workspace,
+        plan,
     )
 
 
@@ -92,6 +98,8 @@ def _entry(build: Build) -> None:
             page.do(f"%{name}.limit = trunc i64 %{name}.reach to i32")
         elif param.type is BOOL:
             page.do(f"%{name} = icmp ne i8 %{name}.byte, 0")
+    if build.plan.followed:
+        followed.enter(build)
     page.slots.append("  %.block.number = alloca i64")
     page.do("store i64 %.first, ptr %.block.number")
     page.jump(".blocks")
@@ -105,6 +113,7 @@ def _entry(build: Build) -> None:
         extent = page.let(f"zext i32 %grid_dim.{axis} to i64", "extent")
         page.do(f"%block.{axis} = trunc i64 {page.let(f'urem i64 {rest}, {extent}', 'index')} to i32")
         rest = page.let(f"udiv i64 {rest}, {extent}", "rest")
+    followed.happens(build, "begin_block", ("i64", "%.block"))
     for buffer, size in (("%.shared", build.shared_bytes), ("%.local", build.local_bytes)):
         if size:
             page.call("void", "llvm.memset.p0.i64", ("ptr", buffer), ("i8", "0"), ("i64", str(size)), ("i1", "false"))

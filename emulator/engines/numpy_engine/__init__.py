@@ -56,7 +56,8 @@ class _Run:
         self.arrays |= {s.array: s.type for s in self.allocations}
         self.changed = _written(self.kernel)
         self.plan = watch.Plan.of(self.kernel, request.checks, request.blank)
-        self.history = self._history() if self.plan.followed else None
+        given = (request.block, request.arguments, request.dynamic_shared, request.device)
+        self.history = self.plan.launched(*given) if self.plan.followed else None
         self.buffers = {name: self._buffer(name) for name, type in self.arrays.items() if type.space == "global"}
         self.compiler = _Compiler(prepared, self.arrays, counts, self.printed, self.plan)
         self.body = self.compiler.body(self.kernel.body)
@@ -64,18 +65,6 @@ class _Run:
     def _buffer(self, name: str) -> Buffer:
         given = np.asarray(self.request.arguments[name])
         return given.copy() if name in self.changed else given
-
-    def _history(self) -> history.History:
-        warps = -(-int(np.prod(self.request.block)) // 32)
-        lengths = {
-            name: len(np.asarray(self.request.arguments[name]))
-            for name in self.arrays.keys() & self.request.arguments.keys()
-        }
-        for alloc in self.allocations:
-            length = alloc.type.length
-            length = self.request.dynamic_shared // alloc.type.element.size if length is None else length
-            lengths[alloc.array] = length * (32 * warps if alloc.type.space == "local" else 1)
-        return self.plan.begin(lengths, warps, watch.lockstep(self.request.device.compute_capability))
 
     def written(self) -> dict[str, Buffer]:
         return {name: self.buffers[name] for name in self.changed}

@@ -11,7 +11,7 @@ from ...errors import Diagnostic
 from ...ir import nodes as ir
 from ...ir.types import Array, Vector
 from ...machine import banks, coalescing
-from ...observe import bounds, events, history, races, uninitialised
+from ...observe import bounds, events, history, races, stamps, uninitialised
 from ...observe.events import Counts
 from ...observe.watch import Followed, act
 from . import lanes
@@ -115,14 +115,14 @@ class Access:
         mask = int(mask_bits(inside)[0, 0])
         at = (self.flat(team, index) if self.space == "local" else index).reshape(32).astype(np.int64)
         history.begin_turn(past, int(team.warps[0]))
-        if self.followed.raw and (self.act & 3 == history.LOADS or (self.kind == "shared_atomic")):
+        if self.followed.raw and (self.act & 3 == stamps.LOADS or (self.kind == "shared_atomic")):
             raw = history.unwritten(past, number, mask, at)
             if raw:
                 self._unwritten(team, index, raw)
         if self.followed.racy:
             races.access(past, number, self.act, mask, at, _bits(new), _bits(old))
-        elif self.act & 3 != history.LOADS:
-            history.note_written(past, number, self.act, mask, at)
+        elif self.act & 3 != stamps.LOADS:
+            history.note_written(past, number, mask, at)
 
     def _unwritten(self, team: Team, index: Values, raw: int) -> None:
         assert self.followed is not None

@@ -11,8 +11,8 @@ import numpy.typing as npt
 
 from ...errors import Diagnostic
 from ...observe.faults import Faults
-from ...observe.history import History
 from ...observe.places import where
+from ...observe.stamps import History
 from ...span import Span
 from ..engine import Request
 from . import lanes
