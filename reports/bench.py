@@ -21,7 +21,7 @@ from simtbed.emulator.engines.jit.compiler import host
 from simtbed.emulator.observe.events import WARPS
 from simtbed.emulator.passes import prepare
 
-from . import tables
+from . import bench_oclgrind, tables
 from .bench_kernels import CONTINUATION, FULL, SMALL, Size, Work, works
 from .running import progress
 
@@ -29,6 +29,9 @@ STARTS = 3
 """Processes that compile a work anew, and as many that find it in the cache."""
 SAMPLE = 0.02
 """Seconds a sample takes at least: shorter works are done several times over."""
+
+COMPILED_PEER = Size(SMALL.reads, SMALL.haplotypes, FULL.side)
+"""For a peer whose small launches would be over too soon to be measured."""
 
 RETURNING = {"MALLOC_MMAP_THRESHOLD_": "65536", "MALLOC_TRIM_THRESHOLD_": "65536"}
 """Has glibc give freed arrays back at once. Otherwise a launch takes its memory from what making the problem left
@@ -65,8 +68,7 @@ def bench(repeat: int, peers: bool, json: bool, size: Size = FULL) -> int:
             starts.append(start(work.name, size))
     compared = []
     if peers:
-        with progress("Numba CUDASIM"):
-            compared = against_simulator(min(repeat, STARTS), {row["work"]: row["counters"] for row in rows})
+        compared = against_peers(min(repeat, STARTS), {row["work"]: row["counters"] for row in rows})
     notes = _notes(size, repeat, peers)
     if json:
         content: dict[str, Any] = {
@@ -164,23 +166,29 @@ def start(name: str, size: Size) -> dict[str, Any]:
     }
 
 
-def against_simulator(repeat: int, full: Mapping[str, Figure]) -> list[dict[str, Any]]:
-    """Numba CUDASIM on small works, beside the jit engine on the same, and on the full size, where `full` is its
-    rate with counters."""
-    simulated = _process("bench_peers", [str(repeat), *_words(SMALL)], NUMBA_ENABLE_CUDASIM="1")
-    found = []
-    for work in works(SMALL):
-        if work.name not in simulated:
-            continue
-        engine, request = JitEngine(threads=1), work.request()
-        same = Figure.of([work.elements / s for s in rounds({"jit": lambda: engine.run(request)}, repeat)["jit"]])  # noqa: B023
-        rate = Figure.of([work.elements / s for s in simulated[work.name]])
-        found.append({
-            "work": work.name, "unit": work.unit, "elements": work.elements, "cudasim": rate, "jit_same_size": same,
-            "same_size_over_cudasim": same.median / rate.median,
-            "full_size_over_cudasim": full[work.name].median / rate.median,
-        })  # fmt: skip
+def against_peers(repeat: int, full: Mapping[str, Figure]) -> list[dict[str, Any]]:
+    """Numba CUDASIM and, where it is installed, Oclgrind, beside the jit engine on the same works, and on the full
+    size, where `full` is its rate with counters."""
+    with progress("Numba CUDASIM"):
+        seconds = _process("bench_peers", [str(repeat), *_words(SMALL)], NUMBA_ENABLE_CUDASIM="1")
+        found = [_beside("CUDASIM", work, seconds[work.name], full) for work in works(SMALL) if work.name in seconds]
+    if program := bench_oclgrind.installed():
+        for work in works(COMPILED_PEER):
+            if work.name in bench_oclgrind.NAMES:
+                with progress(f"Oclgrind: {work.name}"):
+                    found.append(_beside("Oclgrind", work, bench_oclgrind.simulated(program, work, repeat), full))
     return found
+
+
+def _beside(peer: str, work: Work, seconds: Sequence[float], full: Mapping[str, Figure]) -> dict[str, Any]:
+    engine, request = JitEngine(threads=1), work.request()
+    taken = rounds({"jit": lambda: engine.run(request)}, len(seconds))["jit"]
+    same, rate = (Figure.of([work.elements / s for s in measured]) for measured in (taken, seconds))
+    return {
+        "work": work.name, "unit": work.unit, "elements": work.elements, "peer": peer, "rate": rate,
+        "jit_same_size": same, "same_size_over_peer": same.median / rate.median,
+        "full_size_over_peer": full[work.name].median / rate.median,
+    }  # fmt: skip
 
 
 def _process(module: str, words: list[str], **environment: str) -> dict[str, Any]:
@@ -227,16 +235,16 @@ def _starts_table(starts: list[dict[str, Any]]) -> str:
 
 def _peers_table(compared: list[dict[str, Any]]) -> str:
     headers = [
-        "thousand a second", "of", "CUDASIM", "jit, same size", "jit / CUDASIM", "jit at full size / CUDASIM",
+        "thousand a second", "of", "peer", "elements", "its rate", "jit, same size", "jit / peer", "jit at full size / peer",
     ]  # fmt: skip
     cells = [
         [
-            c["work"], c["unit"], c["cudasim"].shown(1, 1e3), c["jit_same_size"].shown(0, 1e3),
-            f"{c['same_size_over_cudasim']:,.0f}", f"{c['full_size_over_cudasim']:,.0f}",
+            c["work"], c["unit"], c["peer"], f"{c['elements']:,}", c["rate"].shown(1, 1e3), c["jit_same_size"].shown(0, 1e3),
+            f"{c['same_size_over_peer']:,.0f}", f"{c['full_size_over_peer']:,.0f}",
         ]
         for c in compared
     ]  # fmt: skip
-    return tables.table(headers, cells, left=2)
+    return tables.table(headers, cells, left=3)
 
 
 def _notes(size: Size, repeat: int, peers: bool) -> list[str]:
@@ -250,10 +258,11 @@ def _notes(size: Size, repeat: int, peers: bool) -> list[str]:
     ]
     if peers:
         notes += [
-            f"CUDASIM: {SMALL.reads * SMALL.haplotypes} pairs, {SMALL.side} x {SMALL.side} elements; it has no warp "
-            "shuffles, so no wavefront, and counts nothing",
-            "Oclgrind is not measured: the kernels have no OpenCL form",
+            f"peers: {SMALL.reads * SMALL.haplotypes} pairs; CUDASIM {SMALL.side} x {SMALL.side} elements, Oclgrind "
+            f"{COMPILED_PEER.side} x {COMPILED_PEER.side}; neither counts, and without warp shuffles neither runs wavefront"
         ]
+        if not bench_oclgrind.installed():
+            notes.append("Oclgrind is not installed and was not measured")
     return notes
 
 

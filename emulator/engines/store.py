@@ -6,6 +6,7 @@ import hashlib
 import os
 import sys
 import tempfile
+from functools import cache
 from pathlib import Path
 
 _DIGEST = 32
@@ -20,6 +21,14 @@ def folder() -> Path:
     if sys.platform == "win32":
         return Path(os.environ.get("LOCALAPPDATA") or Path.home()) / "simtbed" / "cache"
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "simtbed"
+
+
+@cache
+def edition() -> str:
+    """Which edition of the emulator this is: the sizes and times of its source files, which decide what it compiles."""
+    root = Path(__file__).parents[1]
+    files = sorted((str(p.relative_to(root)), p.stat()) for p in root.rglob("*.py"))
+    return hashlib.sha256(repr([(name, s.st_size, s.st_mtime_ns) for name, s in files]).encode()).hexdigest()
 
 
 def load(name: str) -> bytes | None:

@@ -2,13 +2,29 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable, Iterator
 from dataclasses import fields, replace
+from functools import wraps
 from typing import Any, TypeVar
 
 from . import nodes as ir
 
 N = TypeVar("N")
+R = TypeVar("R")
+
+
+def once_a_node(property: Callable[[Any], R]) -> Callable[[Any], R]:
+    """Remember a property of nodes for as long as they live."""
+    known: weakref.WeakKeyDictionary[Any, R] = weakref.WeakKeyDictionary()
+
+    @wraps(property)
+    def remembered(node: Any) -> R:
+        if node not in known:
+            known[node] = property(node)
+        return known[node]
+
+    return remembered
 
 
 _PLAIN = {"type", "span", "site", "name", "array", "mode", "op", "function", "width", "step", "unroll", "about"}

@@ -11,6 +11,7 @@ Sizes, banks and widths are powers of two.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -103,7 +104,21 @@ def count(kind: int, index: Any, active: Any, size: int, banks: int, width: int,
 
 
 def of_warp(kind: int, lanes: Sequence[int], size: int, banks: int = 32, width: int = 4) -> Wavefronts:
-    """What `count` says of one warp. lanes: the element of each of the 32 lanes, -1 where it is inactive."""
-    index, out = np.array([lanes], np.int64), np.zeros(3, np.int64)
-    count(kind, index, index >= 0, size, banks, width, out)
-    return Wavefronts(*(int(v) for v in out))
+    """The rule of `count` as it is said, for one warp: byte by byte, phase by phase.
+
+    lanes: the element of each of the 32 lanes, -1 where it is inactive.
+    """
+    a_phase = min(32, banks * width // size)
+    alike = [all(lanes[i] == lanes[i ^ d] or min(lanes[i], lanes[i ^ d]) < 0 for i in range(32)) for d in (1, 2)]
+    if kind == LOAD and a_phase < 32 and any(alike):
+        a_phase *= 2
+    costs = []
+    for start in range(0, 32, a_phase):
+        words: defaultdict[int, list[int]] = defaultdict(list)
+        for element in lanes[start : start + a_phase]:
+            if element >= 0:
+                for word in range(element * size // width, (element * size + size - 1) // width + 1):
+                    words[word % banks].append(word)
+        if words:
+            costs.append(max(len(bank if kind == ATOMIC else set(bank)) for bank in words.values()))
+    return Wavefronts(int(bool(costs)), sum(costs), sum(costs) - len(costs))

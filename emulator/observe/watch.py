@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -46,7 +46,7 @@ class Plan:
     fences: bool
 
     @staticmethod
-    def of(kernel: ir.Function, checks: frozenset[str], blank: frozenset[str]) -> Plan:
+    def of(kernel: ir.Function, checks: Container[str], blank: Container[str]) -> Plan:
         """For races arrays that are shared, or global and written, are followed: what the kernel only reads cannot
         race. For reads of what nobody wrote, those that begin without contents; `blank` names the global ones."""
         types = {p.name: p.type for p in kernel.params if isinstance(p.type, Array)}

@@ -9,6 +9,7 @@ from ..ir import nodes as ir
 from ..ir.verify import verify
 from .inline import inline
 from .instrument import instrument
+from .phases import changed_arrays, order_matters
 from .scope import private_registers
 from .sites import Site, number
 from .unroll import unroll
@@ -16,14 +17,17 @@ from .unroll import unroll
 
 @dataclass(frozen=True)
 class Prepared:
-    """A program without calls and unrolled loops, its sites, and the registers that need no merge.
+    """A program without calls and unrolled loops, and what its engines ask of it.
 
-    Statements with sites beyond these belong to checks and are not counted.
+    private: registers that need no merge. changed: global arrays it may change. ordered: whether its warps must take
+    their turns. Statements with sites beyond `sites` belong to checks and are not counted.
     """
 
     program: ir.Program
     sites: tuple[Site, ...]
     private: frozenset[str]
+    changed: tuple[str, ...]
+    ordered: bool
 
     def counts(self, stmt: ir.Stmt) -> bool:
         """Whether the statement is the user's."""
@@ -48,4 +52,5 @@ def _prepare(program: ir.Program, checks: frozenset[str]) -> Prepared:
     program, sites = number(program)
     program = ir.Program(instrument(program.kernel, len(sites), checks), ())
     verify(program)
-    return Prepared(program, sites, private_registers(program.kernel))
+    kernel = program.kernel
+    return Prepared(program, sites, private_registers(kernel), changed_arrays(kernel), order_matters(kernel))

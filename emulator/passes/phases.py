@@ -1,20 +1,29 @@
-"""Where barriers stand, and whether the order of warps can be seen in a program's results."""
+"""Where barriers stand, what a kernel changes, and whether the order of its warps can be seen in that."""
 
 from __future__ import annotations
 
-from functools import cache
-
 from ..ir import nodes as ir
 from ..ir.types import Scalar
-from ..ir.walk import bodies, statements
+from ..ir.walk import bodies, once_a_node, statements
 
 
-@cache
+@once_a_node
 def holds_barrier(stmt: ir.Stmt) -> bool:
     """Whether a block barrier stands in the statement, at any depth."""
     if isinstance(stmt, ir.Let):
         return isinstance(stmt.value, ir.Barrier)
     return any(holds_barrier(s) for b in bodies(stmt) for s in b)
+
+
+def changed_arrays(kernel: ir.Function) -> tuple[str, ...]:
+    """Global arrays the kernel may change, in parameter order."""
+    changed = set()
+    for stmt in statements(kernel.body):
+        if isinstance(stmt, ir.Store):
+            changed.add(stmt.array)
+        elif isinstance(stmt, ir.Let) and isinstance(stmt.value, ir.Atomic | ir.CompareSwap):
+            changed.add(stmt.value.array)
+    return tuple(p.name for p in kernel.params if p.name in changed)
 
 
 def order_matters(kernel: ir.Function) -> bool:

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from functools import cache
 
 from ..ir import nodes as ir
-from ..ir.walk import bodies, registers, statements
+from ..ir.walk import bodies, once_a_node, registers, statements
 
 
 def private_registers(kernel: ir.Function) -> frozenset[str]:
@@ -18,7 +17,7 @@ def private_registers(kernel: ir.Function) -> frozenset[str]:
     return frozenset(every - shared)
 
 
-@cache
+@once_a_node
 def _assigned(stmt: ir.Stmt) -> frozenset[str]:
     """Registers a statement may assign, at any depth."""
     own = {stmt.target.name} if isinstance(stmt, ir.Let) and isinstance(stmt.target, ir.Reg) else set()

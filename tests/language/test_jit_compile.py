@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 import multiprocessing
+import threading
+import time
+import tracemalloc
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 from simtbed.emulator import LaunchError, Out, prepare_request
 from simtbed.emulator import lang as st
+from simtbed.emulator.engines import jit, store
 from simtbed.emulator.engines.engine import Request
 from simtbed.emulator.engines.jit import JitEngine, compiler
+from simtbed.emulator.engines.jit.build import Options
 from simtbed.emulator.engines.jit.compiler import Target
 from simtbed.emulator.engines.numpy_engine import NumpyEngine
 from simtbed.emulator.lang import Global, f32, i32, i64
+from simtbed.emulator.machine.device import H200
 
 from tests.language.all_features import FEATURES, Feature
 from tests.language.test_jit import assert_same
@@ -51,6 +58,7 @@ def test_code_is_kept(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert run()
     (kept,) = cache.iterdir()
     monkeypatch.setattr(compiler, "object_code", lambda *_: pytest.fail("compiled again"))
+    monkeypatch.setattr(jit, "kernel_module", lambda *_: pytest.fail("printed again"))
     before = kept.stat().st_mtime_ns
     assert run() and kept.stat().st_mtime_ns == before
 
@@ -64,6 +72,38 @@ def test_damaged_code_is_made_anew(cache: Path, damage: bytes) -> None:
     assert run() and kept.read_bytes() == whole
     kept.write_bytes(whole[:-1] + bytes([whole[-1] ^ 1]))
     assert run() and kept.read_bytes() == whole
+
+
+@st.kernel
+def beyond(x: Global[i32], out: Global[i32]) -> None:
+    print("element", x[st.lane + 300])
+    out[st.lane] = 1
+
+
+def test_kept_code_tells_faults_and_prints_as_fresh_code(cache: Path) -> None:
+    args = {"x": np.arange(310, dtype=np.int32), "out": Out(32, "i32")}
+    launch = prepare_request(beyond, grid=1, block=32, args=args)
+    fresh, kept = (JitEngine().run(launch) for _ in range(2))
+    assert len(list(cache.iterdir())) == 1
+    assert kept.faults == fresh.faults != []
+    assert kept.printed == fresh.printed == [f"element {n}" for n in [*range(300, 310), *[0] * 22]]
+    assert fresh.counts is not None and kept.counts is not None
+    assert np.array_equal(kept.counts, fresh.counts)
+
+
+def test_the_key_holds_the_emulator(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert run()
+    monkeypatch.setattr(store, "edition", lambda: "another")
+    assert run()
+    assert len(list(cache.iterdir())) == 2
+
+
+def test_the_key_holds_what_the_text_depends_on(cache: Path) -> None:
+    launch = request()
+    variants = [{"block": (64, 1, 1)}, {"counters": False}, {"dynamic_shared": 16}, {"device": replace(H200, banks=16)}]
+    for changed in ({}, *variants):
+        JitEngine().run(replace(launch, **changed))  # type: ignore[arg-type]
+    assert len(list(cache.iterdir())) == 5
 
 
 def test_the_key_holds_the_processor(cache: Path) -> None:
@@ -133,9 +173,69 @@ def test_threads_do_not_show(threads: int) -> None:
     assert_same(found, NumpyEngine().run(request), request)
 
 
+@st.device
+def ticket(counter: Global[i32]) -> i32:
+    return st.atomic_add(counter, 0, 1)
+
+
+@st.kernel
+def numbered(counter: Global[i32], out: Global[i32]) -> None:
+    out[st.block.x * 32 + st.lane] = ticket(counter)
+
+
+@pytest.mark.parametrize("threads", [1, 4])
+def test_who_sees_an_order_runs_in_order(threads: int) -> None:
+    """Although the atomic operation stands in a device function."""
+    args = {"counter": Out(1, "i32"), "out": Out(32 * 999, "i32")}
+    found = JitEngine(threads=threads).run(prepare_request(numbered, grid=999, block=32, args=args))
+    assert (found.buffers["out"] == np.arange(32 * 999)).all()
+
+
+@st.kernel
+def much_of_everything(out: Global[i32]) -> None:
+    cells = st.shared(i32, 256)
+    own = st.local(i32, 4)
+    own[st.lane % 4] = st.block.x
+    cells[st.thread.x] = own[st.lane % 4]
+    st.sync()
+    if st.thread.x == 0:
+        out[0] = cells[255]
+
+
+def test_memory_does_not_grow_with_the_grid() -> None:
+    engine, peaks = JitEngine(threads=1), []
+    for grid in (1, 1, 50_000):
+        request = prepare_request(much_of_everything, grid=grid, block=256, args={"out": Out(1, "i32")})
+        tracemalloc.start()
+        engine.run(request)
+        peaks.append(tracemalloc.get_traced_memory()[1])
+        tracemalloc.stop()
+    assert abs(peaks[2] - peaks[1]) < 4096 < peaks[2]
+
+
 def test_threads_are_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SIMTBED_THREADS", "3")
     assert run()
     monkeypatch.setenv("SIMTBED_THREADS", "many")
     with pytest.raises(LaunchError, match="SIMTBED_THREADS is a positive number of threads, not 'many'"):
         run()
+
+
+def test_an_interrupt_ends_all_threads() -> None:
+    program = JitEngine()._program(request(), Options((32, 1, 1), H200, 0, True, careful=False, atomic=True))
+    workers = [jit._Worker.of(program.buffers) for _ in range(2)]
+    interrupted = threading.Event()
+    turns = []
+
+    def go(worker: jit._Worker, first: int, last: int) -> bool:
+        turns.append(first)
+        if worker is workers[0]:
+            interrupted.set()
+            raise KeyboardInterrupt
+        interrupted.wait()
+        time.sleep(jit.LONGEST)
+        return True
+
+    with pytest.raises(KeyboardInterrupt):
+        jit._share(10**9, workers, go)
+    assert len(turns) < 1000

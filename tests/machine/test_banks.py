@@ -1,8 +1,7 @@
-"""Shared accesses: the counting rules against a plain spelling of them, and textbook patterns."""
+"""Shared accesses: the compiled rules against their plain spelling, and textbook patterns."""
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
 from typing import Any
 
 import numpy as np
@@ -22,25 +21,11 @@ any_lanes = st.one_of(
 )
 
 
-def plain(kind: int, lanes: list[int], size: int, count: int, width: int) -> tuple[int, int, int]:
-    """The rule as it is said: byte by byte, phase by phase."""
-    per_phase = min(32, count * width // size)
-    pairs = [all(lanes[i] == lanes[i ^ d] or min(lanes[i], lanes[i ^ d]) < 0 for i in LANES) for d in (1, 2)]
-    if kind == LOAD and per_phase < 32 and any(pairs):
-        per_phase *= 2
-    costs = []
-    for start in range(0, 32, per_phase):
-        active = [i for i in lanes[start : start + per_phase] if i >= 0]
-        words: dict[int, set[int]] = defaultdict(set)
-        wanted: Counter[int] = Counter()
-        for element in active:
-            touched = {byte // width for byte in range(element * size, element * size + size)}
-            for word in touched:
-                words[word % count].add(word)
-                wanted[word % count] += 1
-        if active:
-            costs.append(max(wanted.values() if kind == ATOMIC else map(len, words.values())))
-    return int(bool(costs)), sum(costs), sum(costs) - len(costs)
+def counted(kind: int, lanes: list[int], size: int, number: int, width: int) -> tuple[int, ...]:
+    """What the compiled rule says of one warp."""
+    index, out = np.array([lanes]), np.zeros(3, np.int64)
+    banks.count(kind, index, index >= 0, size, number, width, out)
+    return tuple(out.tolist())
 
 
 @given(
@@ -50,7 +35,7 @@ def plain(kind: int, lanes: list[int], size: int, count: int, width: int) -> tup
     st.sampled_from(((32, 4), (32, 8), (16, 4), (4, 4))),
 )
 def test_the_rule(kind: int, lanes: list[int], size: int, shape: tuple[int, int]) -> None:
-    assert of_warp(kind, lanes, size, *shape) == plain(kind, lanes, size, *shape)
+    assert of_warp(kind, lanes, size, *shape) == counted(kind, lanes, size, *shape)
 
 
 def test_textbook_patterns() -> None:

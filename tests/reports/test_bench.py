@@ -12,10 +12,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from simtbed.emulator import SimtbedError
 from simtbed.emulator.engines.jit import JitEngine
 from simtbed.emulator.observe.counters import Counters
 from simtbed.kernels import FAMILIES
 from simtbed.reports import bench as benchmark
+from simtbed.reports import bench_oclgrind
 from simtbed.reports.bench_kernels import BLOCK, SMALL, Size, Work, matrix, pairs, works
 from simtbed.reports.running import Runner
 
@@ -37,6 +39,7 @@ def printed() -> dict[str, object]:
         patch.setattr(benchmark, "STARTS", 1)
         patch.setattr(benchmark, "SAMPLE", 0.001)
         patch.setattr(benchmark, "SMALL", TINY)
+        patch.setattr(benchmark, "COMPILED_PEER", TINY)
         assert benchmark.bench(2, True, True, TINY) == 0
     content: dict[str, object] = json.loads(out.getvalue())
     return content
@@ -45,7 +48,28 @@ def printed() -> dict[str, object]:
 def test_every_work_has_a_row(printed: dict[str, list[dict[str, object]]]) -> None:
     assert [row["work"] for row in printed["throughput"]] == NAMES
     assert [row["work"] for row in printed["starts"]] == NAMES
-    assert [row["work"] for row in printed["peers"]] == [name for name in NAMES if name != "wavefront"]
+    peers = ["CUDASIM", "Oclgrind"] if bench_oclgrind.installed() else ["CUDASIM"]
+    expected = [(peer, name) for peer in peers for name in NAMES if name != "wavefront"]
+    assert [(row["peer"], row["work"]) for row in printed["peers"]] == expected
+
+
+def test_oclgrind_is_told_what_the_launch_is() -> None:
+    work = _work("block sum")
+    lines = bench_oclgrind._simulation(work.request()).splitlines()
+    assert lines[:5] == ["kernels.cl", "block_sum", "1024 1 1", "256 1 1", "<size=4096 uint>"]
+    assert lines[6:] == ["<size=16 uint dump>", "0 0 0 0"]
+    x = np.array(lines[5].split(), np.uint32).view(np.float32)
+    assert np.array_equal(x, matrix(TINY))
+
+
+def test_a_wrong_answer_of_oclgrind_is_no_figure(tmp_path: Path) -> None:
+    program = tmp_path / "oclgrind-kernel"
+    program.write_text(
+        '#!/bin/sh\necho "Argument \'out\': 16 bytes"\nfor i in 0 1 2 3; do echo "  out[$i] = 0"; done\n'
+    )
+    program.chmod(0o755)
+    with pytest.raises(SimtbedError, match="out of Oclgrind and of the jit engine differ"):
+        bench_oclgrind.simulated(str(program), _work("block sum"), 1)
 
 
 @pytest.mark.parametrize("table", ["throughput", "peers"])

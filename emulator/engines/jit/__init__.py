@@ -11,9 +11,11 @@ from __future__ import annotations
 import ctypes
 import os
 import threading
+import time
 import weakref
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -21,18 +23,21 @@ import numpy.typing as npt
 
 from ...errors import LaunchError
 from ...ir import nodes as ir
+from ...ir.fingerprint import fingerprint
 from ...ir.ops import TABLE
 from ...ir.types import Array, Scalar
-from ...ir.walk import statements
 from ...observe import checks
+from ...observe.faults import Faults
 from ...observe.stamps import History
+from ...observe.watch import Plan
 from ...passes import Prepared, prepare
-from ...passes.phases import order_matters
+from .. import store
 from ..arrays import Buffer
 from ..engine import Outcome, Request
-from .build import Options, Outside
+from .build import Options
 from .compiler import Library, Target, compiled
-from .module import ENTRY, Module, kernel_module
+from .counting import decode
+from .module import ENTRY, Buffers, Module, kernel_module
 
 _CTYPES: dict[str, Any] = {
     "bool": ctypes.c_uint8, "i8": ctypes.c_int8, "i16": ctypes.c_int16, "i32": ctypes.c_int32, "i64": ctypes.c_int64,
@@ -42,13 +47,34 @@ _CTYPES: dict[str, Any] = {
 _ASK = ctypes.CFUNCTYPE(None, ctypes.c_int32, ctypes.c_int64, ctypes.c_int32, ctypes.c_uint32, ctypes.c_void_p)
 
 
-@dataclass(frozen=True)
+SHORTEST, LONGEST = 0.0002, 0.01
+"""Seconds that a thread's turn at some blocks should take: long against starting it, short for who waits."""
+
+
+@dataclass
 class _Program:
-    """A program as it stands ready to run."""
+    """A program as it stands ready to run. Its text is printed where no code is kept, and where its words are needed."""
 
     prepared: Prepared
-    module: Module
-    library: Library
+    options: Options
+    buffers: Buffers = field(init=False)
+    library: Library = field(init=False)
+
+    @staticmethod
+    def of(program: ir.Program, options: Options, target: Target | None) -> _Program:
+        made = _Program(prepare(program, frozenset(options.checks)), options)
+        key = (fingerprint(program), repr(options), store.edition())
+        beside, made.library = compiled(key, lambda: (made.module.buffers.encode(), made.module.text), ENTRY, target)
+        made.buffers = Buffers.decode(beside)
+        return made
+
+    @cached_property
+    def plan(self) -> Plan:
+        return Plan.of(self.prepared.program.kernel, self.options.checks, self.options.blank)
+
+    @cached_property
+    def module(self) -> Module:
+        return kernel_module(self.prepared, self.options)
 
 
 class JitEngine:
@@ -65,10 +91,10 @@ class JitEngine:
         self._programs: weakref.WeakKeyDictionary[ir.Program, dict[Options, _Program]] = weakref.WeakKeyDictionary()
 
     def run(self, request: Request) -> Outcome:
-        ordered = order_matters(request.program.kernel) or checks.ordered(request.checks)
+        ordered = prepare(request.program).ordered or checks.ordered(request.checks)
         options = Options(
             request.block, request.device, request.dynamic_shared, request.counters, careful=False, atomic=not ordered,
-            checks=request.checks, blank=request.blank if request.checks else frozenset(),
+            checks=tuple(sorted(request.checks)), blank=tuple(sorted(request.blank)) if request.checks else (),
         )  # fmt: skip
         threads = 1 if ordered else self.threads or _threads()
         outcome = _launch(request, self._program(request, options), threads)
@@ -80,9 +106,7 @@ class JitEngine:
     def _program(self, request: Request, options: Options) -> _Program:
         known = self._programs.setdefault(request.program, {})
         if options not in known:
-            prepared = prepare(request.program, request.checks)
-            text = kernel_module(prepared, options)
-            known[options] = _Program(prepared, text, compiled(text.text, ENTRY, self.target))
+            known[options] = _Program.of(request.program, options, self.target)
         return known[options]
 
 
@@ -110,66 +134,100 @@ class _Worker:
     scratch: Sequence[npt.NDArray[np.uint8]]
 
     @staticmethod
-    def of(text: Module) -> _Worker:
-        counts = _aligned(8 * (len(text.tally.slots) + 1))[: 8 * (len(text.tally.slots) + 1)].view(np.int64)
-        faults = np.zeros(text.records.size + 1, np.int64)
-        sizes = (text.shared_bytes, text.local_bytes, text.workspace_bytes)
-        return _Worker(counts, faults, [_aligned(size) for size in sizes])
+    def of(sizes: Buffers) -> _Worker:
+        counts = _aligned(8 * (sizes.counts + 1))[: 8 * (sizes.counts + 1)].view(np.int64)
+        faults = np.zeros(sizes.records + 1, np.int64)
+        return _Worker(counts, faults, [_aligned(size) for size in (sizes.shared, sizes.local, sizes.workspace)])
 
 
 def _launch(request: Request, program: _Program, threads: int) -> Outcome | None:
     """Run all blocks; None where the text was not careful enough."""
-    kernel, text = program.prepared.program.kernel, program.module
-    changed = _written(kernel)
-    buffers = {
-        p.name: np.array(request.arguments[p.name]) if p.name in changed else np.asarray(request.arguments[p.name])
-        for p in kernel.params
-        if isinstance(p.type, Array)
-    }
+    kernel = program.prepared.program.kernel
+    changed = program.prepared.changed
+    buffers = {p.name: _buffer(request, p.name, p.name in changed) for p in kernel.params if isinstance(p.type, Array)}
     types, given = _arguments(kernel, request, buffers)
     tail = [ctypes.c_int64] * 2 + [ctypes.c_int32] * 3 + [ctypes.c_int64] + [ctypes.c_void_p] * 6 + [_ASK]
     function = ctypes.CFUNCTYPE(ctypes.c_int32, *types, *tail)(program.library.address)
     blocks = int(np.prod(request.grid))
-    count = max(1, min(threads, blocks))
-    workers = [_Worker.of(text) for _ in range(count)]
-    past, table = _history(request, text, kernel)
+    workers = [_Worker.of(program.buffers) for _ in range(max(1, min(threads, blocks)))]
+    past, table = _history(request, program.plan)
     printed: list[str] = []
-    answer = _ASK(_answers(text.outside, printed))
-    results = [0] * count
+    answer = _ASK(_answers(program, printed))
 
-    def go(number: int) -> None:
-        worker = workers[number]
-        first, last = (blocks * n // count for n in (number, number + 1))
+    def go(worker: _Worker, first: int, last: int) -> bool:
         own: list[npt.NDArray[Any]] = [worker.counts, worker.faults, *worker.scratch]
         pointers = [*(buffer.ctypes.data for buffer in own), table.ctypes.data]
-        results[number] = function(*given, first, last, *request.grid, request.step_limit, *pointers, answer)
+        return not function(*given, first, last, *request.grid, request.step_limit, *pointers, answer)
 
-    others = [threading.Thread(target=go, args=(n,)) for n in range(1, count)]
-    for thread in others:
-        thread.start()
-    go(0)
-    for thread in others:
-        thread.join()
-    if any(results):
+    if not _share(blocks, workers, go):
         return None
     counts = None
     if request.counters:
         counted = np.sum([w.counts for w in workers], axis=0)
-        counts = text.tally.decode(counted, len(program.prepared.sites))
-    faults = text.records.collect([w.faults for w in workers], request)
+        counts = decode(program.buffers.table, counted, len(program.prepared.sites))
+    noted = [w.faults for w in workers]
+    faults = program.module.records.collect(noted, request) if any(n.any() for n in noted) else Faults()
     if past is not None:
-        text.plan.tell(past, faults, request.grid, request.block)
+        program.plan.tell(past, faults, request.grid, request.block)
     return Outcome({name: buffers[name] for name in changed}, counts, faults.diagnostics(), printed)
 
 
-def _history(request: Request, text: Module, kernel: ir.Function) -> tuple[History | None, npt.NDArray[np.int64]]:
+def _history(request: Request, plan: Plan) -> tuple[History | None, npt.NDArray[np.int64]]:
     """What the checks keep of a launch, where they keep anything, and the table compiled code finds it by."""
-    if not text.plan.followed:
+    if not plan.followed:
         return None, np.zeros(1, np.int64)
     from .past import table  # late: it compiles
 
-    past = text.plan.launched(request.block, request.arguments, request.dynamic_shared, request.device)
+    past = plan.launched(request.block, request.arguments, request.dynamic_shared, request.device)
     return past, table(past)
+
+
+def _buffer(request: Request, name: str, changes: bool) -> Buffer:
+    given = np.asarray(request.arguments[name])
+    if not changes:
+        return given
+    return np.zeros_like(given) if name in request.blank else given.copy()
+
+
+def _share(blocks: int, workers: Sequence[_Worker], go: Callable[[_Worker, int, int], bool]) -> bool:
+    """Have the workers go through all blocks, each in a thread; whether all their turns went well.
+
+    A worker that is done takes the next turn, so blocks may differ in length; between turns Python sees to its
+    signals, so a long launch can be interrupted.
+    """
+    claim = threading.Lock()
+    left = range(blocks)
+
+    def work(worker: _Worker) -> None:
+        nonlocal left
+        size = 1
+        while True:
+            with claim:
+                turn, left = left[:size], left[size:]
+            if not turn:
+                return
+            start = time.perf_counter()
+            if not go(worker, turn.start, turn.stop):
+                failed.append(turn)
+                with claim:
+                    left = range(0)
+            block = (time.perf_counter() - start) / len(turn)
+            even = len(left) / (2 * len(workers))
+            size = max(1, int(min(max(even, SHORTEST / block), LONGEST / block)))
+
+    failed: list[range] = []
+    others = [threading.Thread(target=work, args=(worker,)) for worker in workers[1:]]
+    for thread in others:
+        thread.start()
+    try:
+        work(workers[0])
+    except BaseException:
+        left = range(0)
+        raise
+    finally:
+        for thread in others:
+            thread.join()
+    return not failed
 
 
 def _arguments(kernel: ir.Function, request: Request, buffers: dict[str, Buffer]) -> tuple[list[Any], list[Any]]:
@@ -189,18 +247,10 @@ def _arguments(kernel: ir.Function, request: Request, buffers: dict[str, Buffer]
     return types, values
 
 
-def _written(kernel: ir.Function) -> list[str]:
-    """Global arrays the kernel changes, in parameter order."""
-    changed = {s.array for s in statements(kernel.body) if isinstance(s, ir.Store)}
-    effects = [s.value for s in statements(kernel.body) if isinstance(s, ir.Let)]
-    changed |= {e.array for e in effects if isinstance(e, ir.Atomic | ir.CompareSwap)}
-    return [p.name for p in kernel.params if p.name in changed]
-
-
 # ------------------------------------------------------------------ what compiled code asks of Python
-def _answers(outside: Outside, printed: list[str]) -> Callable[[int, int, int, int, int], None]:
+def _answers(program: _Program, printed: list[str]) -> Callable[[int, int, int, int, int], None]:
     def answer(request: int, block: int, warp: int, mask: int, data: int) -> None:
-        what, detail = outside.requests[request]
+        what, detail = program.module.outside.requests[request]
         if what == "meaning":
             name, type = detail
             _meaning(name, type, data)

@@ -81,8 +81,8 @@ class Options:
     counters: bool
     careful: bool
     atomic: bool
-    checks: frozenset[str]
-    blank: frozenset[str]
+    checks: tuple[str, ...]
+    blank: tuple[str, ...]
 
 
 @dataclass

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import threading
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -72,21 +73,27 @@ class Library:
     library: Any
 
 
-def compiled(text: str, entry: str, target: Target | None = None) -> Library:
-    """The module as callable code, from the cache on disk where it is there.
+def compiled(
+    key: Sequence[str], make: Callable[[], tuple[bytes, str]], entry: str, target: Target | None = None
+) -> tuple[bytes, Library]:
+    """Callable code and what was kept beside it, from the cache on disk where they are there.
 
-    target: another processor that this one can act as; the host by default.
+    key: everything the code depends on but the compiler and its target. make: what to keep beside the code, and the
+    text of its module. target: another processor that this one can act as; the host by default.
     """
     global _LINKED
     target = target or host()
-    parts = (text, llvmlite.__version__, target.cpu, target.features, str(SPEED))
-    key = hashlib.sha256("\0".join(parts).encode()).hexdigest()
+    parts = (*key, llvmlite.__version__, target.cpu, target.features, str(SPEED))
+    name = hashlib.sha256("\0".join(parts).encode()).hexdigest() + ".o"
+    kept = store.load(name)
+    if kept is None:
+        beside, text = make()
+        with _LOCK:
+            kept = len(beside).to_bytes(8, "little") + beside + object_code(text, target)
+        store.save(name, kept)
+    start = 8 + int.from_bytes(kept[:8], "little")
     with _LOCK:
-        code = store.load(f"{key}.o")
-        if code is None:
-            code = object_code(text, target)
-            store.save(f"{key}.o", code)
         _LINKED += 1
-        builder = llvm.JITLibraryBuilder().add_object_img(code).add_current_process().export_symbol(entry)
+        builder = llvm.JITLibraryBuilder().add_object_img(kept[start:]).add_current_process().export_symbol(entry)
         library = builder.link(_linker(), f"kernel_{_LINKED}")
-    return Library(library[entry], library)
+    return kept[8:start], Library(library[entry], library)

@@ -15,6 +15,8 @@ import numpy.typing as npt
 from ...observe import events
 from ...observe.events import Counts
 
+Numbers = npt.NDArray[np.int64]
+
 
 @dataclass
 class Tally:
@@ -61,9 +63,14 @@ class Tally:
         """Each count in the slot adds `amount` to the site's column."""
         self.meaning[slot, site, column] = amount
 
-    def decode(self, buffer: npt.NDArray[np.int64], sites: int) -> Counts:
-        """int64[site, column] from the buffer."""
-        counts = np.zeros((sites, events.COLUMNS), np.int64)
-        for (slot, site, column), amount in self.meaning.items():
-            counts[site, column] += amount * buffer[slot]
-        return counts
+    def table(self) -> Numbers:
+        """int64[n, 4]: slot, site, column, amount."""
+        return np.array([(*key, amount) for key, amount in self.meaning.items()], np.int64).reshape(-1, 4)
+
+
+def decode(table: Numbers, buffer: Numbers, sites: int) -> Counts:
+    """int64[site, column] from the buffer, by a `Tally`'s table."""
+    counts = np.zeros((sites, events.COLUMNS), np.int64)
+    slot, site, column, amount = table.T
+    np.add.at(counts, (site, column), amount * buffer[slot])
+    return counts

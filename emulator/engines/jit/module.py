@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
+
 from ...ir import nodes as ir
 from ...ir.types import BOOL, Array, Scalar
 from ...ir.walk import statements
@@ -13,7 +15,7 @@ from ...passes.uniform import shapes
 from . import followed
 from .block import Block
 from .build import Build, Options, Outside
-from .counting import Tally
+from .counting import Numbers
 from .faults import NOTE_BARRIER, NOTE_DECLARED, NOTE_FAULT, Records
 from .registers import Registers
 from .text import Page, quoted, scalar_type
@@ -35,17 +37,38 @@ attributes #2 = { nounwind noinline cold "prefer-vector-width"="512" "min-legal-
 
 
 @dataclass(frozen=True)
+class Buffers:
+    """What a launch of compiled code gives each thread, and how counts are read from it.
+
+    counts: int64 slots. records: int64 of faults. shared, local, workspace: bytes. table: as `counting.decode` has it.
+    """
+
+    counts: int
+    records: int
+    shared: int
+    local: int
+    workspace: int
+    table: Numbers
+
+    def encode(self) -> bytes:
+        sizes = (self.counts, self.records, self.shared, self.local, self.workspace)
+        return np.array(sizes, np.int64).tobytes() + self.table.tobytes()
+
+    @staticmethod
+    def decode(data: bytes) -> Buffers:
+        numbers = np.frombuffer(data, np.int64)
+        counts, records, shared, local, workspace = numbers[:5].tolist()
+        return Buffers(counts, records, shared, local, workspace, numbers[5:].reshape(-1, 4))
+
+
+@dataclass(frozen=True)
 class Module:
-    """The text, and what the numbers it produces mean. Sizes of the buffers are in bytes, but for counters."""
+    """The text, its buffers, and what its faults and its questions to Python mean."""
 
     text: str
-    tally: Tally
+    buffers: Buffers
     records: Records
     outside: Outside
-    shared_bytes: int
-    local_bytes: int
-    workspace_bytes: int
-    plan: Plan
 
 
 def kernel_module(prepared: Prepared, options: Options) -> Module:
@@ -69,16 +92,15 @@ def kernel_module(prepared: Prepared, options: Options) -> Module:
     page.jump(".blocks")
     page.place(".blocks.done")
     page.do("ret i32 0")
-    return Module(
-        _text(build),
-        build.tally,
-        build.records,
-        build.outside,
+    buffers = Buffers(
+        len(build.tally.slots),
+        build.records.size,
         build.shared_bytes,
         build.local_bytes,
         build.registers.workspace,
-        plan,
+        build.tally.table(),
     )
+    return Module(_text(build), buffers, build.records, build.outside)
 
 
 def _allocations(kernel: ir.Function) -> list[ir.Alloc]:

@@ -16,7 +16,7 @@ from ...observe import barriers, checks, events, history, watch
 from ...observe.events import Counts
 from ...observe.faults import Faults
 from ...passes import Prepared, prepare
-from ...passes.phases import holds_barrier, order_matters
+from ...passes.phases import holds_barrier
 from ...passes.sites import Site
 from ..arrays import Buffer
 from ..engine import Outcome, Request
@@ -54,7 +54,7 @@ class _Run:
         self.arrays: dict[str, Array] = {p.name: p.type for p in self.kernel.params if isinstance(p.type, Array)}
         self.allocations = [s for s in statements(self.kernel.body) if isinstance(s, ir.Alloc)]
         self.arrays |= {s.array: s.type for s in self.allocations}
-        self.changed = _written(self.kernel)
+        self.changed = prepared.changed
         self.plan = watch.Plan.of(self.kernel, request.checks, request.blank)
         given = (request.block, request.arguments, request.dynamic_shared, request.device)
         self.history = self.plan.launched(*given) if self.plan.followed else None
@@ -84,7 +84,7 @@ class _Run:
         blocks = int(np.prod(self.request.grid))
         threads = int(np.prod(self.request.block))
         warps = np.arange(-(-threads // 32))
-        ordered = order_matters(self.kernel) or checks.ordered(self.request.checks)
+        ordered = self.prepared.ordered or checks.ordered(self.request.checks)
         batch = 1 if ordered else max(1, LANES_AT_ONCE // (32 * len(warps)))
         for first in range(0, blocks, batch):
             chosen = np.arange(first, min(first + batch, blocks))
@@ -364,14 +364,3 @@ def _assertion(stmt: ir.Assert) -> Callable[[Team], None]:
             )
 
     return run
-
-
-def _written(kernel: ir.Function) -> list[str]:
-    """Global arrays the kernel changes, in parameter order."""
-    changed = {s.array for s in statements(kernel.body) if isinstance(s, ir.Store)}
-    changed |= {
-        s.value.array
-        for s in statements(kernel.body)
-        if isinstance(s, ir.Let) and isinstance(s.value, ir.Atomic | ir.CompareSwap)
-    }
-    return [p.name for p in kernel.params if p.name in changed]

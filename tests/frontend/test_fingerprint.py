@@ -1,0 +1,52 @@
+"""Programs told apart by what they do, not by where they stand."""
+
+from __future__ import annotations
+
+import simtbed.emulator.lang as st
+from simtbed.emulator.frontend.program import specialise
+from simtbed.emulator.ir.fingerprint import fingerprint
+from simtbed.emulator.lang import Const, Global, Real, f32
+
+
+def _twins() -> list[st.Kernel]:
+    def make() -> st.Kernel:
+        @st.kernel
+        def scaled(x: Global[Real], SCALE: Const) -> None:
+            x[st.lane] *= SCALE
+
+        return scaled
+
+    return [make(), make()]
+
+
+@st.kernel
+def scaled(x: Global[Real], SCALE: Const) -> None:
+    x[st.lane] *= SCALE
+
+
+@st.kernel
+def added(x: Global[f32], SCALE: Const) -> None:
+    x[st.lane] += SCALE
+
+
+def of(kernel: st.Kernel, scale: float, real: str = "f32") -> str:
+    from simtbed.emulator.ir.types import SCALARS
+
+    return fingerprint(specialise(kernel, {"SCALE": scale}, SCALARS[real]).program)
+
+
+def test_equal_programs_have_one() -> None:
+    first, second = _twins()
+    assert of(first, 2.0) == of(second, 2.0) == of(scaled, 2.0)
+
+
+def test_every_difference_changes_it() -> None:
+    found = [
+        of(scaled, 2.0),
+        of(scaled, 3.0),
+        of(scaled, 0.0),
+        of(scaled, -0.0),
+        of(scaled, 2.0, "f64"),
+        of(added, 2.0),
+    ]
+    assert len(set(found)) == len(found)
