@@ -34,7 +34,7 @@ def render(diagnostic: Diagnostic) -> str:
     """`file:line:column: message`, the source line with the place underlined, then the notes."""
     span = diagnostic.span
     lines = [f"{span.name}:{span.line}:{span.column}: {diagnostic.message}"]
-    for place in (diagnostic.related, span):
+    for place in (span, diagnostic.related):
         source = place.source if place else ""
         if place and source:
             # A tab must stay a tab under the line, or the caret drifts.

@@ -6,7 +6,8 @@ is no fault unless it is asked for. What orders accesses says `history`; the rul
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numba
@@ -269,79 +270,120 @@ def _report(
 
 
 # ------------------------------------------------------------------ what is said about them
-KIND, BENIGN_KIND = "race", "benign race"
-_WORDS = {LOADS: "read", STORES: "write", ACTS: "atomic"}
-_DONE = {LOADS: "read", STORES: "written", ACTS: "changed by an atomic operation"}
-
-
 def findings(
-    h: History, names: Sequence[str], arrays: Sequence[Array], spans: Callable[[int], Span], grid: Dim3, block: Dim3
-) -> list[tuple[tuple[int, int, int], int, Diagnostic]]:
-    """(order, site, diagnostic) of every pair of sites that raced. names, arrays: by number of the array."""
-    harmful = {_pair(row) for row in h.pairs if row[USED] and not row[BENIGN]}
-    found = []
-    for row in h.pairs:
-        if not row[USED] or (row[BENIGN] and _pair(row) in harmful):
+    h: History,
+    names: Sequence[str],
+    arrays: Sequence[Array],
+    sites: Mapping[int, Span],
+    barriers: Sequence[int],
+    grid: Dim3,
+    block: Dim3,
+) -> list[tuple[tuple[int, int, int], tuple[int, int], Diagnostic]]:
+    """(order, the two sites, diagnostic) of every pair of sites that raced. names, arrays: by number of the array.
+    barriers: their lines."""
+    rows = sorted((row for row in h.pairs if row[USED]), key=_order)
+    harmful = {_places(row, sites) for row in rows if not row[BENIGN]}
+    found: dict[Any, tuple[tuple[int, int, int], tuple[int, int], Diagnostic]] = {}
+    for row in rows:
+        places = _places(row, sites)
+        if row[BENIGN] and places in harmful:
+            continue
+        both = (int(row[FIRST]) // 4, int(row[SECOND]) // 4)
+        if places in found:  # an unrolled line, or one that reads and writes
+            order, _, known = found[places]
+            found[places] = (order, both, replace(known, count=known.count + int(row[COUNT])))
             continue
         number = int(row[ARRAY])
         forgotten = bool(h.state[MERGED]) and row[RELATION] == OF_GRID
-        told = _told(row, user_name(names[number]), arrays[number], spans, grid, block, forgotten)
-        order = (int(row[BLOCK_2]), int(row[PHASE_2]), int(row[THREAD_2]) // 32)
-        found.append((order, int(row[SECOND]) // 4, told))
-    return found
+        told = _Finding(row, user_name(names[number]), arrays[number], sites, barriers, grid, block, forgotten).told()
+        found[places] = (_order(row), both, told)
+    return list(found.values())
 
 
-def _pair(row: Any) -> tuple[int, frozenset[int]]:
-    return int(row[ARRAY]), frozenset((int(row[FIRST]), int(row[SECOND])))
+def _order(row: Any) -> tuple[int, int, int]:
+    return int(row[BLOCK_2]), int(row[PHASE_2]), int(row[THREAD_2]) // 32
 
 
-def _told(
-    row: Any, name: str, type: Array, spans: Callable[[int], Span], grid: Dim3, block: Dim3, forgotten: bool
-) -> Diagnostic:
-    first, second = (spans(int(row[n]) // 4) for n in (FIRST, SECOND))
-    kinds = [int(row[n]) & 3 for n in (FIRST, SECOND)]
-    element = f"{name}[{int(row[INDEX])}]"
-    if row[AT_ONCE]:
-        what = f"{element} is written by several threads at once"
-    elif first == second:
-        what = f"{element} is {_DONE[kinds[1]]} here by two threads"
-    else:
-        what = f"{element} is {_DONE[kinds[1]]} here, and {_DONE[kinds[0]]} by another thread at {first.place}"
-    message = f"{'benign ' if row[BENIGN] else ''}race on {type.space} memory: {what}"
-    threads = [
-        _thread(kinds[1], int(row[BLOCK_2]), int(row[THREAD_2]), grid, block),
-        _thread(kinds[0], -1 if forgotten else int(row[BLOCK_1]), int(row[THREAD_1]), grid, block),
-    ]
-    notes = [f"{threads[0]}; {threads[1]}", _advice(row, kinds, first, second)]
-    if row[BENIGN]:
-        notes.insert(1, "both write the same value, so the result does not depend on who comes last")
-    related = None if first == second else first
-    return Diagnostic(BENIGN_KIND if row[BENIGN] else KIND, message, second, tuple(notes), int(row[COUNT]), related)
+def _places(row: Any, sites: Mapping[int, Span]) -> tuple[int, frozenset[Span]]:
+    return int(row[ARRAY]), frozenset(sites[int(row[n]) // 4] for n in (FIRST, SECOND))
 
 
-def _thread(kind: int, block: int, thread: int, grid: Dim3, shape: Dim3) -> str:
-    where = "an earlier block" if block < 0 else f"block {coordinates(block, grid)}"
-    return f"{_WORDS[kind]}: {where}, thread {coordinates(thread, shape)} = warp {thread // 32} lane {thread % 32}"
+@dataclass(frozen=True)
+class _Finding:
+    """One row of `pairs`, to be told."""
 
+    row: Any
+    name: str
+    type: Array
+    sites: Mapping[int, Span]
+    barriers: Sequence[int]
+    grid: Dim3
+    block: Dim3
+    forgotten: bool
 
-def _advice(row: Any, kinds: list[int], first: Span, second: Span) -> str:
-    """What would order the two accesses."""
-    if row[AT_ONCE]:
-        return "give each thread an element of its own, let one thread write, or use an atomic operation"
-    between = "between two turns" if first == second else f"between lines {first.line} and {second.line}"
-    if first.line == second.line and first != second:
+    def told(self) -> Diagnostic:
+        row, (first, second), kinds = self.row, self.spans, self.kinds
+        element = f"{self.name}[{int(row[INDEX])}]"
+        if row[AT_ONCE]:
+            what = f"{element} is written by several threads at once"
+        elif first == second and kinds[0] == kinds[1]:
+            what = f"two threads {_VERBS[kinds[0]]} {element} here"
+        elif first == second:
+            what = f"one thread {_THIRD[kinds[1]]} {element} here and another one {_THIRD[kinds[0]]} it"
+        else:
+            what = f"{element} is {_DONE[kinds[1]]} here, and {_DONE[kinds[0]]} by another thread at {first.place}"
+        notes = [self._thread(1), self._thread(0), self._advice()]
+        if row[BENIGN]:
+            notes.insert(2, "both write the same value: the result does not depend on who comes last")
+        benign = "benign " if row[BENIGN] else ""
+        message = f"{benign}race on {self.type.space} memory: {what}"
+        related = None if first == second else first
+        return Diagnostic(f"{benign}{KIND}", message, second, tuple(notes), int(row[COUNT]), related)
+
+    @property
+    def spans(self) -> tuple[Span, Span]:
+        return self.sites[int(self.row[FIRST]) // 4], self.sites[int(self.row[SECOND]) // 4]
+
+    @property
+    def kinds(self) -> tuple[int, int]:
+        return int(self.row[FIRST]) & 3, int(self.row[SECOND]) & 3
+
+    def _thread(self, which: int) -> str:
+        block, thread = (int(self.row[n]) for n in ((BLOCK_1, THREAD_1), (BLOCK_2, THREAD_2))[which])
+        where = f"block {coordinates(block, self.grid)}"
+        if which == 0 and self.forgotten:
+            where = "an earlier block"
+        position = f"warp {thread // 32} lane {thread % 32}"
+        return f"{_THIRD[self.kinds[which]]}: {where}, thread {coordinates(thread, self.block)} = {position}"
+
+    def _advice(self) -> str:
+        """What would order the two accesses."""
+        first, second = self.spans
+        if self.row[AT_ONCE]:
+            return "give each thread an element of its own, let one thread write, or use an atomic operation"
+        if first == second and STORES in self.kinds:
+            return "use an atomic operation, or give each thread an element of its own"
         between = "between the two"
-    if ACTS in kinds:
-        plain = second if kinds[0] == ACTS else first
-        what = "is not atomic: make it an atomic operation too, or order it"
-        return f"the {_WORDS[min(kinds)]} at line {plain.line} {what} by {_ORDERS[int(row[RELATION])].format(between)}"
-    return f"to order them: {_ORDERS[int(row[RELATION])].format(between)}"
+        if first.line != second.line:
+            low, high = sorted((first.line, second.line))
+            between = f"between lines {low} and {high}"
+            if any(low < line < high for line in self.barriers):
+                between = f"after line {high} too, before another turn comes to line {low}"
+        how = _ORDERS[int(self.row[RELATION])].format(between)
+        if ACTS in self.kinds:
+            plain = second if self.kinds[0] == ACTS else first
+            return f"line {plain.line} is not atomic: make it so, or order it: {how}"
+        return f"to order them: {how}"
 
 
+KIND = "race"
+_VERBS = {LOADS: "read", STORES: "write", ACTS: "act on"}
+_THIRD = {LOADS: "reads", STORES: "writes", ACTS: "acts atomically on"}
+_DONE = {LOADS: "read", STORES: "written", ACTS: "changed by an atomic operation"}
 _ORDERS = {
-    OF_WARP: "st.syncwarp() {} (lanes of a warp are not in step from compute capability 7.0 on)",
+    OF_WARP: "st.syncwarp() {} (from compute capability 7.0 on the lanes of a warp are not in step)",
     OF_BLOCK: "st.sync() {}",
-    OF_GRID: "two launches (no barrier orders blocks), or st.fence() and an atomic flag",
+    OF_GRID: "end the launch between them (no barrier orders blocks), or hand over by st.fence() and an atomic flag",
 }
 NOTHING = np.zeros((0, 32), np.int64)
 """For accesses that write no plain values."""

@@ -37,13 +37,16 @@ class Followed:
 
 @dataclass(frozen=True)
 class Plan:
-    """What of a kernel is followed, by array; the same for all its launches but for the lengths of arrays."""
+    """What of a kernel is followed, by array; the same for all its launches but for the lengths of arrays.
+
+    sites: where each access is. barriers: lines of barriers, of blocks and of warps.
+    """
 
     kernel: ir.Function
     followed: Mapping[str, Followed]
     types: Mapping[str, Array]
     sites: Mapping[int, Span]
-    fences: bool
+    barriers: tuple[int, ...]
 
     @staticmethod
     def of(kernel: ir.Function, checks: Container[str], blank: Container[str]) -> Plan:
@@ -63,8 +66,12 @@ class Plan:
             s.site: s.value.span if effect(s) else s.span for s in statements(kernel.body) if isinstance(s, ir.Let)
         }
         sites |= {s.site: s.span for s in statements(kernel.body) if isinstance(s, ir.Store)}
-        fences = any(isinstance(s, ir.Fence) for s in statements(kernel.body))
-        return Plan(kernel, followed, types, sites, fences)
+        barriers = [
+            s.span.line
+            for s in statements(kernel.body)
+            if isinstance(s, ir.WarpBarrier) or isinstance(effect(s), ir.Barrier)
+        ]
+        return Plan(kernel, followed, types, sites, tuple(barriers))
 
     def launched(
         self, block: Dim3, arguments: Mapping[str, Any], dynamic_shared: int, device: Device, moments: int | None = None
@@ -88,8 +95,11 @@ class Plan:
 
         names = list(self.followed)
         types = [self.types[name] for name in names]
-        told = races.findings(found, names, types, self.sites.__getitem__, grid, block)
-        for number, (order, site, diagnostic) in enumerate(told):
+        told = races.findings(found, names, types, self.sites, self.barriers, grid, block)
+        for number, (order, sites, diagnostic) in enumerate(told):
+            for one in sites:  # who is read before it is written, because nothing orders the two, is one mistake
+                faults.drop("uninitialised", one)
+            site = sites[1]
             faults.add(f"race {number}", site, order, diagnostic.count, lambda d=diagnostic: d)  # type: ignore[misc]
 
 

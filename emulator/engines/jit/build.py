@@ -72,7 +72,8 @@ class Options:
 
     careful: loops that are cut off leave survivors, so no text may count on whole warps.
     atomic: blocks run in several threads, so global atomics must be.
-    checks, blank: what is looked for, and the global arrays that begin without contents.
+    checks, blank: what is looked for, and the global arrays that begin without contents. scheduled: blocks and warps
+    are taken in an order given at launch.
     """
 
     block: Dim3
@@ -81,8 +82,9 @@ class Options:
     counters: bool
     careful: bool
     atomic: bool
-    checks: tuple[str, ...]
-    blank: tuple[str, ...]
+    checks: tuple[str, ...] = ()
+    blank: tuple[str, ...] = ()
+    scheduled: bool = False
 
 
 @dataclass

@@ -8,6 +8,7 @@ nobody else touched since the last barrier. Whatever may be a finding, and whate
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ...errors import Diagnostic
@@ -23,7 +24,7 @@ from .faults import Number, note
 from .operations import extended
 from .recall import recall
 from .segments import STATEMENTS, Node
-from .text import FULL, IOTA, many, scalar_type, splat, vector
+from .text import IOTA, Page, many, scalar_type, splat, vector
 from .values import Value, broadcast, chosen, lanes
 
 if TYPE_CHECKING:
@@ -267,17 +268,36 @@ class Follower:
         page.place(on)
 
     def _define(self, mask: str) -> None:
-        """Call `races.access`."""
-        page, parts = self.page, len(self.given)
-        buffer = self.build.scratch("history.lanes", f"[9 x {W}]")
-        page.store(W, lanes(page, elements.wide(self.build, self.index)), buffer)
-        outer, self.build.mask = self.build.mask, mask if mask != str(FULL) else None
-        found = elements.gather(self.build, self.memory, self.index, mask) if parts else []
-        self.build.mask = outer
-        for number, value in enumerate((*self.given, *found)):
-            page.store(W, _as_bits(self.build, value), page.element(W, buffer, 1 + number))
-        arguments = f"i64 {self.follow.number}, i64 {self.act}, i32 {mask}, ptr {buffer}, i64 {parts}"
-        page.do(f"call void %.past.access.of(ptr %.past, {arguments})")
+        """Call `races.access`, aside."""
+        page, follow = self.page, self.follow
+        stored = [(many(scalar_type(v.type)), lanes(page, v)) for v in self.given]
+        name = "_".join(
+            str(part)
+            for part in ("define", self.memory.type.space, self.memory.type.element, *["store"] * bool(stored))
+        )
+        self.build.rule(name, lambda: self._definition(name))
+        at = (W, lanes(page, elements.wide(self.build, self.index)))
+        fixed = (("ptr", "%.past"), ("ptr", "%.past.access.of"), ("i64", str(follow.number)), ("i64", str(self.act)))
+        page.call("void", name, *fixed, ("ptr", self.memory.base), at, ("i32", mask), *stored)
+
+    def _definition(self, name: str) -> str:
+        page, memory = Page(), replace(self.memory, base="%base")
+        inner = replace(self.build, page=page, buffers={}, mask="%mask")
+        given = [Value(v.type, f"%given{n}", None) for n, v in enumerate(self.given)]
+        parameters = [
+            "ptr %past", "ptr %access", "i64 %number", "i64 %act", "ptr %base", f"{W} %at", "i32 %mask",
+            *(f"{many(scalar_type(v.type))} {v.ref}" for v in given),
+        ]  # fmt: skip
+        page.reserve(*(p.rsplit("%", 1)[1] for p in parameters))
+        buffer = page.slot(f"[{1 + 2 * len(given)} x {W}]", "lanes")
+        page.store(W, "%at", buffer)
+        found = elements.gather(inner, memory, Value(I64, "%at", None), "%mask") if given else []
+        for number, value in enumerate((*given, *found)):
+            page.store(W, _as_bits(inner, value), page.element(W, buffer, 1 + number))
+        page.do(f"call void %access(ptr %past, i64 %number, i64 %act, i32 %mask, ptr {buffer}, i64 {len(given)})")
+        self.build.page.declared |= page.declared
+        lines = "\n".join([*page.slots, *page.lines, "  ret void"])
+        return f"define internal void @{name}({', '.join(parameters)}) #2 {{\n.entry:\n{lines}\n}}"
 
 
 def _as_bits(build: Build, value: Value) -> str:

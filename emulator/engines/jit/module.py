@@ -9,6 +9,7 @@ import numpy as np
 from ...ir import nodes as ir
 from ...ir.types import BOOL, Array, Scalar
 from ...ir.walk import statements
+from ...observe.schedules import ROWS
 from ...observe.watch import Plan
 from ...passes import Prepared
 from ...passes.uniform import shapes
@@ -27,7 +28,7 @@ It returns 1 where a loop was cut off and careful text is needed."""
 _FIXED = (
     "i64 %.first", "i64 %.last", "i32 %grid_dim.x", "i32 %grid_dim.y", "i32 %grid_dim.z", "i64 %.limit",
     "ptr noalias %.counts", "ptr noalias %.faults", "ptr noalias %.shared", "ptr noalias %.local",
-    "ptr noalias %.workspace", "ptr %.past", "ptr %.ask",
+    "ptr noalias %.workspace", "ptr %.past", "ptr %.order", "ptr %.ask",
 )  # fmt: skip
 
 _ATTRIBUTES = """attributes #0 = { nounwind "prefer-vector-width"="512" "min-legal-vector-width"="512" }
@@ -87,7 +88,7 @@ def kernel_module(prepared: Prepared, options: Options) -> Module:
     build.lay_out(kernel.params)
     _entry(build)
     Block(build).run()
-    page.do("%.block.after = add i64 %.block, 1")
+    page.do("%.block.after = add i64 %.block.turn, 1")
     page.do("store i64 %.block.after, ptr %.block.number")
     page.jump(".blocks")
     page.place(".blocks.done")
@@ -110,7 +111,9 @@ def _allocations(kernel: ir.Function) -> list[ir.Alloc]:
 def _entry(build: Build) -> None:
     """Up to the first statement of a block."""
     page = build.page
-    page.reserve(".blocks", ".blocks.begin", ".blocks.done", ".blocks.more", ".block.number", ".block.after")
+    page.reserve(
+        ".blocks", ".blocks.begin", ".blocks.done", ".blocks.more", ".block.number", ".block.turn", ".block.after"
+    )
     for param in build.kernel.params:
         name = quoted(param.name)
         if isinstance(param.type, Array):
@@ -126,10 +129,15 @@ def _entry(build: Build) -> None:
     page.do("store i64 %.first, ptr %.block.number")
     page.jump(".blocks")
     page.place(".blocks")
-    page.do("%.block = load i64, ptr %.block.number")
-    page.do("%.blocks.more = icmp slt i64 %.block, %.last")
+    page.do("%.block.turn = load i64, ptr %.block.number")
+    page.do("%.blocks.more = icmp slt i64 %.block.turn, %.last")
     page.branch("%.blocks.more", ".blocks.begin", ".blocks.done")
     page.place(".blocks.begin")
+    if build.options.scheduled:
+        after = page.element("i64", "%.order", 32 * ROWS, "blocks")
+        page.do(f"%.block = load i64, ptr {page.element('i64', after, '%.block.turn')}")
+    else:
+        page.do("%.block = add i64 %.block.turn, 0")
     rest = "%.block"
     for axis in "xyz":
         extent = page.let(f"zext i32 %grid_dim.{axis} to i64", "extent")

@@ -15,6 +15,7 @@ from ...ir.walk import statements
 from ...observe import barriers, checks, events, history, watch
 from ...observe.events import Counts
 from ...observe.faults import Faults
+from ...observe.schedules import Schedule
 from ...passes import Prepared, prepare
 from ...passes.phases import holds_barrier
 from ...passes.sites import Site
@@ -55,6 +56,8 @@ class _Run:
         self.allocations = [s for s in statements(self.kernel.body) if isinstance(s, ir.Alloc)]
         self.arrays |= {s.array: s.type for s in self.allocations}
         self.changed = prepared.changed
+        seed = request.schedule
+        self.schedule = None if seed is None else Schedule.of(seed, request.grid, request.block)
         self.plan = watch.Plan.of(self.kernel, request.checks, request.blank)
         given = (request.block, request.arguments, request.dynamic_shared, request.device)
         self.history = self.plan.launched(*given) if self.plan.followed else None
@@ -84,10 +87,13 @@ class _Run:
         blocks = int(np.prod(self.request.grid))
         threads = int(np.prod(self.request.block))
         warps = np.arange(-(-threads // 32))
-        ordered = self.prepared.ordered or checks.ordered(self.request.checks)
+        request = self.request
+        ordered = self.prepared.ordered or checks.ordered(request.checks) or self.schedule is not None
         batch = 1 if ordered else max(1, LANES_AT_ONCE // (32 * len(warps)))
         for first in range(0, blocks, batch):
             chosen = np.arange(first, min(first + batch, blocks))
+            if self.schedule is not None:
+                chosen = self.schedule.blocks[chosen]
             storage = self._memory(len(chosen), 32 * len(warps))
             groups = [warps[w : w + 1] for w in range(len(warps))] if ordered else [warps]
             yield [self._team(chosen, group, storage) for group in groups]
@@ -101,7 +107,7 @@ class _Run:
 
     def _memory(self, blocks: int, threads: int) -> Memory:
         """Shared, local and constant storage for a batch; the global buffers."""
-        storage = Memory(history=self.history)
+        storage = Memory(history=self.history, schedule=self.schedule)
         for param in self.kernel.params:
             if param.name in self.buffers:
                 storage.arrays[param.name] = self.buffers[param.name]

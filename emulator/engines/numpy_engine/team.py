@@ -12,6 +12,7 @@ import numpy.typing as npt
 from ...errors import Diagnostic
 from ...observe.faults import Faults
 from ...observe.places import where
+from ...observe.schedules import Schedule
 from ...observe.stamps import History
 from ...span import Span
 from ..engine import Request
@@ -34,6 +35,7 @@ class Memory:
     lengths: dict[str, int] = field(default_factory=dict)
     allocated: dict[str, Span] = field(default_factory=dict)
     history: History | None = None
+    schedule: Schedule | None = None
 
 
 class Team:
