@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numba
 import numpy as np
@@ -26,6 +26,7 @@ from .stamps import (
     BARRIERS,
     BITS,
     BLOCK,
+    FENCED,
     FOREIGN,
     LENGTH,
     LOADS,
@@ -49,31 +50,64 @@ ORDERED, OF_WARP, OF_BLOCK, OF_GRID = range(4)
 
 
 # ------------------------------------------------------------------ order
-@numba.njit(cache=True)
-def relation(h: History, array: int, stamp: int, thread: int) -> int:
-    """How far the thread of an earlier access is from the current thread, or ORDERED."""
-    if stamp == 0:
-        return ORDERED
-    if stamp < h.state[FOREIGN]:
-        if h.places[array, 2]:
-            return ORDERED  # shared memory of a block that is over
-        return ORDERED if released(h, stamp, thread) else OF_GRID
+class _Here(NamedTuple):
+    """What stamps are held against in one access: numbers, for arrays are slow to hand on."""
+
+    shared: int
+    foreign: int
+    phase: int
+    now: int
+    full: int
+    lockstep: int
+    fenced: int
+
+
+@numba.njit(inline="always")
+def _distance(here: _Here, stamp: int, thread: int) -> int:
+    """How far the thread of an earlier access is from the current thread, but for what only clocks and fences know."""
+    if stamp < here.foreign:
+        return ORDERED if stamp == 0 or here.shared else OF_GRID  # of shared memory: of a block that is over
     other = stamp & THREAD
-    if stamp < h.state[PHASE] or other == thread:
+    if stamp < here.phase or other == thread:
         return ORDERED
     if other >> 5 != thread >> 5:
-        return ORDERED if released(h, stamp, thread) else OF_BLOCK
-    warp = thread >> 5
-    if h.state[LOCKSTEP] or stamp < h.full[warp] or stamp >> BITS < h.clock[warp, thread & 31, other & 31]:
-        return ORDERED
-    return ORDERED if released(h, stamp, thread) else OF_WARP
+        return OF_BLOCK
+    return ORDERED if here.lockstep or stamp < here.full else OF_WARP
+
+
+@numba.njit(inline="always")
+def _owns(here: _Here, stamp: int, thread: int) -> bool:
+    """Whether the thread itself did this, and has met nobody since: then nobody can have accessed the element
+    without being found, and who clashes with this access clashes with that one."""
+    return stamp >= here.now and stamp & THREAD == thread
+
+
+@numba.njit(inline="always")
+def _covered(here: _Here, read: int, other: int, thread: int) -> bool:
+    """Whether the two readers known stand for the current thread too."""
+    if read < here.phase:
+        return False
+    if _owns(here, read, thread):
+        return True
+    if other < here.phase:
+        return 0 < other < here.foreign and not here.shared
+    if (read ^ other) & (THREAD & ~31):
+        return True
+    return min(read, other) >= here.now and (read & THREAD) >> 5 == thread >> 5 and (read ^ other) & THREAD != 0
 
 
 @numba.njit(cache=True)
-def released(h: History, stamp: int, thread: int) -> bool:
-    """Whether its thread handed the access over by a fence and an atomic operation, and the current thread took it."""
-    if h.state[ACQUIRED] == 0:
+def _met(h: History, stamp: int, thread: int) -> bool:
+    """Whether a `syncwarp` of some lanes orders two lanes of a warp."""
+    other = stamp & THREAD
+    if stamp < h.state[FOREIGN] or other >> 5 != thread >> 5:
         return False
+    return bool(stamp >> BITS < h.clock[thread >> 5, thread & 31, other & 31])
+
+
+@numba.njit(cache=True)
+def _released(h: History, stamp: int, thread: int) -> bool:
+    """Whether its thread handed the access over by a fence and an atomic operation, and the current thread took it."""
     when = stamp >> BITS
     if h.state[MERGED] and stamp < h.state[FOREIGN]:
         return True  # its block is forgotten
@@ -118,44 +152,6 @@ def _hand_over(h: History, array: int, element: int, thread: int) -> None:
     h.state[RELEASES] += 1
 
 
-@numba.njit(cache=True)
-def _distance(h: History, array: int, stamp: int, thread: int) -> int:
-    """As `relation`, but for what only exact clocks know: who of two readers is to be kept."""
-    if stamp == 0 or (stamp < h.state[FOREIGN] and h.places[array, 2]):
-        return ORDERED
-    if stamp < h.state[FOREIGN]:
-        return OF_GRID
-    other = stamp & THREAD
-    if stamp < h.state[PHASE] or other == thread:
-        return ORDERED
-    if other >> 5 != thread >> 5:
-        return OF_BLOCK
-    return ORDERED if h.state[LOCKSTEP] or stamp < h.full[thread >> 5] else OF_WARP
-
-
-@numba.njit(cache=True)
-def _owns(h: History, stamp: int, thread: int) -> bool:
-    """Whether the thread itself wrote the element, plainly, and has met nobody since: then nobody can have
-    accessed it without being found, and who clashes with this access clashes with that write."""
-    return bool(stamp >= h.state[NOW] and stamp & THREAD == thread and h.log[stamp >> BITS, 3] & 3 == STORES)
-
-
-@numba.njit(cache=True)
-def _covered(h: History, array: int, read: int, other: int, thread: int) -> bool:
-    """Whether the two readers known stand for the current thread too."""
-    if read < h.state[NOW] or (read & THREAD) >> 5 != thread >> 5:
-        return False
-    if read & THREAD == thread:
-        return True
-    if other == 0:
-        return False
-    if other < h.state[FOREIGN]:
-        return not bool(h.places[array, 2])
-    if (other & THREAD) >> 5 != thread >> 5:
-        return bool(other >= h.state[PHASE])
-    return bool(other >= h.state[NOW] and other & THREAD != read & THREAD)
-
-
 # ------------------------------------------------------------------ one access of a warp
 @numba.njit(cache=True)
 def access(h: History, array: int, act: int, mask: int, index: Any, values: Any, before: Any) -> None:
@@ -163,92 +159,102 @@ def access(h: History, array: int, act: int, mask: int, index: Any, values: Any,
 
     index: int64[32]. values, before: int64[parts, 32], the bits a store writes and those it finds.
     """
-    kind, warp = act & 3, h.state[WARP]
+    kind, state, stamps, log = act & 3, h.state, h.stamps, h.log
+    warp = int(state[WARP])
     base = moment(h, act) << BITS | warp << 5
-    start, size = h.places[array, 0], h.places[array, 1]
+    start, size = int(h.places[array, 0]), int(h.places[array, 1])
+    here = _Here(
+        int(h.places[array, 2]), int(state[FOREIGN]), int(state[PHASE]), int(state[NOW]), int(h.full[warp]),
+        int(state[LOCKSTEP]), int(state[FENCED]),
+    )  # fmt: skip
     noted = 0
     for lane in range(32):
         if not mask >> lane & 1:
             continue
         thread = warp << 5 | lane
         at = start + index[lane]
-        wrote, read, other = int(h.stamps[at]), int(h.stamps[at + size]), int(h.stamps[at + 2 * size])
-        if _owns(h, wrote, thread) and kind != ACTS:
+        wrote, read, other = int(stamps[at]), int(stamps[at + size]), int(stamps[at + 2 * size])
+        if kind != ACTS and _owns(here, wrote, thread) and log[wrote >> BITS, 3] & 3 == STORES:
             continue
-        same = kind == STORES
-        if same:
-            for part in range(len(values)):
-                same = same and values[part, lane] == before[part, lane]
-        for stamp, benign in ((wrote, same), (read, False), (other, False)):
-            if _clash(h, array, act, stamp, base | lane, index[lane], benign):
-                break
-        if kind == ACTS:
+        for stamp in (wrote, read, other):
+            apart = _distance(here, stamp, thread)
+            if apart != ORDERED and _unlike(log[stamp >> BITS, 3] & 3, kind):
+                same = stamp == wrote and kind == STORES and _equal(values, before, lane, lane)
+                if _clash(h, array, act, stamp, thread, index[lane], same, apart):
+                    break
+        if kind == ACTS and here.fenced:
             _hand_over(h, array, index[lane], thread)
         if kind == STORES:
             noted |= 1 << lane
-        elif not _covered(h, array, read, other, thread):
+        elif not _covered(here, read, other, thread):
             noted |= 1 << lane
-            far = _distance(h, array, read, thread)
-            if far != ORDERED and _distance(h, array, other, thread) <= far:
-                h.stamps[at + 2 * size] = read
+            far = _distance(here, read, thread)
+            if far != ORDERED and _distance(here, other, thread) <= far:
+                stamps[at + 2 * size] = read
     if kind != STORES:
-        _note_readers(h, array, base, noted, index)
+        _note_readers(stamps, here, start + size, size, base, noted, index)
     if kind != LOADS:
-        _note_writers(h, array, act, base, noted if kind == STORES else mask, index, values)
+        for lane in range(32):
+            if (noted if kind == STORES else mask) >> lane & 1:
+                stamps[start + index[lane]] = base | lane
+    if kind == STORES:
+        _at_once(h, array, act, base, noted, index, values)
+
+
+@numba.njit(inline="always")
+def _unlike(first: int, second: int) -> bool:
+    """Whether accesses of two kinds may race."""
+    return first == STORES or second == STORES or first != second
+
+
+@numba.njit(inline="always")
+def _equal(first: Any, second: Any, lane: int, other: int) -> bool:
+    """Whether two lanes have the same bits, all parts."""
+    same = True
+    for part in range(len(first)):
+        same = same and first[part, lane] == second[part, other]
+    return same
 
 
 @numba.njit(cache=True)
-def _note_readers(h: History, array: int, base: int, mask: int, index: Any) -> None:
+def _note_readers(stamps: Any, here: _Here, start: int, size: int, base: int, mask: int, index: Any) -> None:
     """The last of several lanes that read one element is READ, the one before it OTHER, if none is farther."""
-    start, size, warp = h.places[array, 0], h.places[array, 1], h.state[WARP]
     for lane in range(32):
         if mask >> lane & 1:
-            h.stamps[start + size + index[lane]] = base | lane
+            stamps[start + index[lane]] = base | lane
     for lane in range(32):
         if not mask >> lane & 1:
             continue
-        at = start + size + index[lane]
-        near = _distance(h, array, int(h.stamps[at + size]), warp << 5 | lane) <= OF_WARP
-        if h.stamps[at] != base | lane and near:
-            h.stamps[at + size] = base | lane
+        at = start + index[lane]
+        stamp = base | lane
+        if stamps[at] != stamp and _distance(here, int(stamps[at + size]), stamp & THREAD) <= OF_WARP:
+            stamps[at + size] = stamp
 
 
 @numba.njit(cache=True)
-def _note_writers(h: History, array: int, act: int, base: int, mask: int, index: Any, values: Any) -> None:
-    """The last of several lanes that write one element is WRITTEN; plainly they race with each other."""
-    start = h.places[array, 0]
+def _at_once(h: History, array: int, act: int, base: int, mask: int, index: Any, values: Any) -> None:
+    """Lanes of a store that mean one element race with the one that came last."""
     for lane in range(32):
         if mask >> lane & 1:
-            h.stamps[start + index[lane]] = base | lane
-    if act & 3 == ACTS:
-        return
-    for lane in range(32):
-        stamp = int(h.stamps[start + index[lane]]) if mask >> lane & 1 else base | lane
-        if stamp != base | lane:
-            same = True
-            for part in range(len(values)):
-                same = same and values[part, lane] == values[part, stamp & 31]
-            _report(h, array, act, stamp, base | lane, index[lane], same, OF_WARP, True)
+            stamp = int(h.stamps[h.places[array, 0] + index[lane]])
+            if stamp != base | lane:
+                same = _equal(values, values, lane, stamp & 31)
+                _report(h, array, act, stamp, (base | lane) & THREAD, index[lane], same, OF_WARP, True)
 
 
 @numba.njit(cache=True)
-def _clash(h: History, array: int, act: int, stamp: int, mine: int, element: int, same: bool) -> bool:
-    """Report the race with an earlier access, if it is one. `same`: this one writes what is there already."""
-    if stamp == 0:
+def _clash(h: History, array: int, act: int, stamp: int, thread: int, element: int, same: bool, apart: int) -> bool:
+    """Report the race with an earlier access, if nothing else orders the two. `same`: it finds what it writes."""
+    if _met(h, stamp, thread) or (h.state[FENCED] and _released(h, stamp, thread)):
         return False
-    first, second = h.log[stamp >> BITS, 3] & 3, act & 3
-    if (first == LOADS and second == LOADS) or (first == ACTS and second == ACTS):
-        return False
-    apart = relation(h, array, stamp, mine & THREAD)
-    if apart == ORDERED:
-        return False
-    _report(h, array, act, stamp, mine, element, same and first == STORES, apart, False)
+    first = h.log[stamp >> BITS, 3] & 3
+    _report(h, array, act, stamp, thread, element, same and first == STORES, apart, False)
     return True
 
 
 @numba.njit(cache=True)
 def _report(
-    h: History, array: int, act: int, stamp: int, mine: int, element: int, same: bool, apart: int, at_once: bool
+    h: History, array: int, act: int, stamp: int, thread: int, element: int, same: bool, apart: int, at_once: bool
 ) -> None:
     """Count a finding under its pair of sites; keep the first."""
     when = stamp >> BITS
@@ -265,7 +271,7 @@ def _report(
         row[USED], row[FIRST], row[SECOND], row[ARRAY], row[BENIGN] = 1, first, act, array, same
         row[RELATION], row[COUNT], row[INDEX], row[AT_ONCE] = apart, 1, element, at_once
         row[BLOCK_1], row[THREAD_1] = h.log[when, 0], stamp & THREAD
-        row[BLOCK_2], row[PHASE_2], row[THREAD_2] = h.state[BLOCK], h.state[BARRIERS], mine & THREAD
+        row[BLOCK_2], row[PHASE_2], row[THREAD_2] = h.state[BLOCK], h.state[BARRIERS], thread
         return
 
 

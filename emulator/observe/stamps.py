@@ -8,8 +8,9 @@ planes of u32: who wrote it last (an atomic operation writes too), who read it l
 
 Two readers are enough. `OTHER` is the reader farthest from `READ`: of another block if there is one, else of another
 warp, else of another lane. Whatever is not ordered after some reader is not ordered after one of these two: what is
-of READ's warp is told by OTHER, everything else by READ. A word that its thread wrote and that nobody could be
-ordered with since needs no reader: whoever clashes with the read clashes with the write.
+of READ's warp is told by OTHER, everything else by READ. So a word that two warps read since the last barrier needs
+no third reader, and neither does one that its thread wrote and that nobody could be ordered with since: whoever
+clashes with the read clashes with the write.
 
 Ordered are: accesses of one thread; of one block, with a barrier between; of one warp, with a `syncwarp` of both
 lanes between (a vector clock a lane), or in lockstep at all; and by a release and an acquire: the first thread passes
@@ -35,12 +36,14 @@ PLANES = 3
 PADDING = 64
 """Stamps before and after each plane, so that a row of 32 around any element may be loaded."""
 
-LENGTH, FRESH, FOREIGN, PHASE, NOW, LOCKSTEP, BLOCK, BARRIERS, WARP, RELEASES, ACQUIRED, MERGED, CAPACITY = range(13)
+LENGTH, FRESH, FOREIGN, PHASE, NOW, LOCKSTEP, BLOCK, BARRIERS, WARP, RELEASES, ACQUIRED, MERGED, CAPACITY, FENCED = (
+    range(14)
+)
 """State. LENGTH: moments so far. FRESH: moments below it are not this stretch's. FOREIGN, PHASE: stamps, see above.
 NOW: the stamp from which on accesses belong to the current warp's current stretch.
 RELEASES: rows of `releases`; ACQUIRED: rows of `acquired`, the current block's. MERGED: whether old rows lost their blocks.
-CAPACITY: rows of the log."""
-STATE = 13
+CAPACITY: rows of the log. FENCED: whether the kernel has fences."""
+STATE = 14
 ONE = 1 << BITS
 THREAD = ONE - 1
 

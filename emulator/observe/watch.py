@@ -87,7 +87,9 @@ class Plan:
         own = [self.types[name].space != "global" for name in self.followed]
         sites = 1 + max(self.sites, default=0)
         in_step = lockstep(device.compute_capability)
-        return stamps.new(stamps.layout(lengths), own, sites, warps, in_step, moments or MOMENTS)
+        found = stamps.new(stamps.layout(lengths), own, sites, warps, in_step, moments or MOMENTS)
+        found.state[stamps.FENCED] = any(isinstance(s, ir.Fence) for s in statements(self.kernel.body))
+        return found
 
     def tell(self, found: History, faults: Faults, grid: Dim3, block: Dim3) -> None:
         """Add the races that a history holds to a launch's faults."""

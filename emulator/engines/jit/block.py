@@ -185,7 +185,7 @@ class Block:
         page.branch(page.let(f"icmp eq i32 {mask}, 0", "idle"), following, busy)
         page.place(busy)
         if not single and followed.concerns(build, nodes):
-            followed.happens(build, "begin_turn", ("i32", build.warp))
+            followed.turn(build)
         known = [n for n in mentioned(nodes) if n in build.registers.cells]
         self._enter(known, fresh)
         self._run(mask, run, nodes)

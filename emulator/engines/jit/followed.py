@@ -30,7 +30,7 @@ from .values import Value, broadcast, chosen, lanes
 if TYPE_CHECKING:
     from .build import Build, Memory
 
-FUNCTIONS = ("begin_block", "barrier", "begin_turn", "fence", "join", "moment", "access")
+FUNCTIONS = ("begin_block", "barrier", "fence", "join", "access")
 """In the order of their addresses in the table."""
 ARRAYS = past.History._fields
 V, W = many("i32"), many("i64")
@@ -48,7 +48,7 @@ def enter(build: Build) -> None:
     for number, name in enumerate(FUNCTIONS):
         found(number, f"past.{name}.of")
     for number, name in enumerate(ARRAYS):
-        if name in ("state", "stamps", "places", "moment", "full"):
+        if name in ("state", "log", "moment", "stamps", "places", "joined", "full"):
             found(len(FUNCTIONS) + 2 * number, f"past.{name}")
     for follow in build.plan.followed.values():
         for column, what in enumerate(("start", "size")):
@@ -72,6 +72,23 @@ def happens(build: Build, function: str, *arguments: tuple[str, str]) -> None:
     if build.plan.followed:
         given = "".join(f", {type} {value}" for type, value in arguments)
         build.page.do(f"call void %.past.{function}.of(ptr %.past{given})")
+
+
+def turn(build: Build) -> None:
+    """`history.begin_turn` of the build's warp."""
+    page = build.page
+
+    def number(which: int) -> str:
+        return page.load("i64", page.element("i64", "%.past.state", which))
+
+    def put(which: int, value: str) -> None:
+        page.store("i64", value, page.element("i64", "%.past.state", which))
+
+    put(past.WARP, page.let(f"zext i32 {build.warp} to i64"))
+    put(past.FRESH, number(past.LENGTH))
+    joined = page.load("i32", page.element("i32", "%.past.joined", build.warp, width="i32"), "joined")
+    joined = page.let(f"zext i32 {joined} to i64", "joined")
+    put(past.NOW, page.intrinsic("llvm.smax", "i64", number(past.PHASE), joined, hint="now"))
 
 
 def concerns(build: Build, nodes: Sequence[Node]) -> bool:

@@ -69,11 +69,6 @@ def _barrier(table: Any) -> None:
     history.barrier(_history(table))
 
 
-@numba.cfunc(types.void(_TABLE, types.int32), cache=True)
-def _begin_turn(table: Any, warp: Any) -> None:
-    history.begin_turn(_history(table), warp)
-
-
 @numba.cfunc(types.void(_TABLE, types.uint32, types.int32), cache=True)
 def _fence(table: Any, mask: Any, scope: Any) -> None:
     history.fence(_history(table), _signed(mask), scope)
@@ -83,11 +78,6 @@ def _fence(table: Any, mask: Any, scope: Any) -> None:
 def _join(table: Any, active: Any, alive: Any, masks: Any) -> None:
     own = _carray(masks, 32).astype(np.int64)
     history.join(_history(table), _signed(active), _signed(alive), own)
-
-
-@numba.cfunc(types.int32(_TABLE, types.int64), cache=True)
-def _moment(table: Any, act: Any) -> Any:
-    return history.moment(_history(table), act)
 
 
 @numba.cfunc(
@@ -101,8 +91,7 @@ def _access(table: Any, array: Any, act: Any, mask: Any, lanes: Any, parts: Any)
 
 
 _COMPILED: dict[str, Any] = {
-    "begin_block": _begin_block, "barrier": _barrier, "begin_turn": _begin_turn, "fence": _fence, "join": _join,
-    "moment": _moment, "access": _access,
+    "begin_block": _begin_block, "barrier": _barrier, "fence": _fence, "join": _join, "access": _access,
 }  # fmt: skip
 
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 V, B = many("i32"), many("i1")
 COMMON = (
-    ("ptr", "past"), ("ptr", "state"), ("ptr", "full"), ("ptr", "moments"), ("ptr", "ask"), ("ptr", "cells"),
+    ("ptr", "state"), ("ptr", "full"), ("ptr", "moments"), ("ptr", "log"), ("ptr", "cells"),
     ("i64", "size"), ("i32", "warp"), ("i64", "act"),
 )  # fmt: skip
 OF_WARP = past.THREAD & ~31
@@ -46,7 +46,7 @@ def recall(build: Build, word: str, follow: Followed, given: Sequence[tuple[str,
     build.rule(name, lambda: function(build, "i1", name, text, body))
     base = f"%.followed{follow.number}"
     fixed = [
-        "%.past", "%.past.state", "%.past.full", "%.past.moment", "%.past.moment.of", base, f"{base}.size", build.warp, str(act),
+        "%.past.state", "%.past.full", "%.past.moment", "%.past.log", base, f"{base}.size", build.warp, str(act),
     ]  # fmt: skip
     arguments = [*((type, value) for (type, _), value in zip(COMMON, fixed, strict=True)), *given]
     return page.call("i1", name, *arguments, hint="ask")
@@ -142,12 +142,13 @@ class _Recall:
         return self.foreign(stamp), self.both(late, self.no(ours)), near
 
     def covered(self, read: str, other: str) -> str:
-        here = self.both(self.at_least(read, self.now), self.warp(read))
-        apart = self.both(self.at_least(other, self.phase), self.no(self.warp(other)))
-        beside = self.both(
-            self.at_least(other, self.now), self.warp(other), self.no(self.same(read, other, past.THREAD))
-        )
-        return self.both(here, self.either(self.thread(read), self.foreign(other), apart, beside))
+        recent, recently = (self.at_least(stamp, self.now) for stamp in (read, other))
+        here = self.both(recent, self.warp(read))
+        warps = self.both(self.at_least(other, self.phase), self.no(self.same(read, other, OF_WARP)))
+        lanes = self.both(here, recently, self.no(self.same(read, other, past.THREAD)), self.no(warps))
+        again = self.both(recent, self.thread(read))
+        enough = self.either(again, warps, lanes, self.foreign(other))
+        return self.both(self.at_least(read, self.phase), enough)
 
     # -------------------------------------------------------------- stamps in memory
     def pointer(self, plane: int) -> str:
@@ -190,9 +191,20 @@ class _Recall:
         first = page.block
         page.branch(self.let(f"icmp ult i32 {known}, {self.state(past.FRESH, 'fresh')}", "old"), stale, fresh)
         page.place(stale)
-        full = self.let(f"icmp eq i32 {self.state(past.LENGTH, 'length')}, {self.state(past.CAPACITY, 'capacity')}")
-        self._return_if(full, "true")
-        new = self.let("call i32 %ask(ptr %past, i64 %act)", "moment")
+        new = self.state(past.LENGTH, "length")
+        self._return_if(self.let(f"icmp eq i32 {new}, {self.state(past.CAPACITY, 'capacity')}"), "true")
+        row = page.element("[4 x i32]", "%log", new, "row", "i32")
+        act = self.let("trunc i64 %act to i32", "act")
+        given = (
+            self.state(past.BLOCK, "block"),
+            self.state(past.BARRIERS, "barriers"),
+            self.state(past.WARP, "warp"),
+            act,
+        )
+        for column, value in enumerate(given):
+            page.store("i32", value, page.element("i32", row, column))
+        page.store("i32", new, page.element("i32", "%moments", self.let("lshr i64 %act, 2", "site")))
+        page.store("i32", self.let(f"add i32 {new}, 1"), page.element("i64", "%state", past.LENGTH))
         second = page.block
         page.jump(fresh)
         page.place(fresh)
@@ -256,10 +268,12 @@ class _Recall:
         if not self.shared:
             before, less = (self.let(f"sub i32 {n}, 1") for n in (foreign, wrote))
             early = self.let(f"and i1 {early}, {test(f'icmp uge i32 {less}, {before}')}")
-        here = test(f"icmp uge i32 {read}, {now}", of_warp(read, "eq"))
-        apart = test(f"icmp uge i32 {other}, {phase}", of_warp(other, "ne"))
-        differ = self.let(f"and i32 {self.let(f'xor i32 {read}, {other}')}, {past.THREAD}")
-        beside = test(f"icmp uge i32 {other}, {now}", of_warp(other, "eq"), f"icmp ne i32 {differ}, 0")
+        here = test(f"icmp uge i32 {read}, {phase}")
+        differ = self.let(f"xor i32 {read}, {other}")
+        warps, lanes = (self.let(f"and i32 {differ}, {bits}") for bits in (OF_WARP, past.THREAD))
+        apart = test(f"icmp uge i32 {other}, {phase}", f"icmp ne i32 {warps}, 0")
+        both_now = (f"icmp uge i32 {read}, {now}", f"icmp uge i32 {other}, {now}")
+        beside = test(*both_now, of_warp(read, "eq"), f"icmp eq i32 {warps}, 0", f"icmp ne i32 {lanes}, 0")
         second = self.let(f"or i1 {apart}, {beside}")
         if not self.shared:
             less = self.let(f"sub i32 {other}, 1")
