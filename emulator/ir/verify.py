@@ -81,6 +81,9 @@ class _Checker:
                     stmt.array not in self.arrays or self.arrays[stmt.array] == stmt.type, stmt, "one name, one array"
                 )
                 self.arrays[stmt.array] = stmt.type
+                if stmt.type.space == "register":
+                    names = (f"{stmt.array}[{i}]" for i in range(stmt.type.length or 0))
+                    self.registers |= dict.fromkeys(names, stmt.type.element)
             case ir.If() | ir.Assert() | ir.Check():
                 self.same(stmt.cond, BOOL, stmt)
             case ir.For():

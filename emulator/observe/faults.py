@@ -6,7 +6,6 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from ..errors import Diagnostic
-from ..span import Span
 
 Order = tuple[int, ...]
 
@@ -40,10 +39,10 @@ class Faults:
 
     def diagnostics(self) -> list[Diagnostic]:
         """In execution order; the copies of an unrolled line are one."""
-        found: dict[tuple[str, Span, Span | None], Diagnostic] = {}
-        for _, entry in sorted(self._entries.items(), key=lambda item: (item[1].order, item[0][1])):
+        found: dict[tuple[object, ...], Diagnostic] = {}
+        for (kind, _), entry in sorted(self._entries.items(), key=lambda item: (item[1].order, item[0][1])):
             one = entry.build()
-            place = (one.kind, one.span, one.related)
+            place = (kind, one.span, one.related)
             count = entry.count + (found[place].count if place in found else 0)
             found[place] = replace(found.get(place, one), count=count)
         return list(found.values())

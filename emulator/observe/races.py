@@ -18,7 +18,6 @@ from ..ir.types import Array
 from ..span import Span
 from . import stamps as past
 from .bounds import user_name
-from .history import moment
 from .places import Dim3, coordinates
 from .stamps import (
     ACQUIRED,
@@ -154,14 +153,14 @@ def _hand_over(h: History, array: int, element: int, thread: int) -> None:
 
 # ------------------------------------------------------------------ one access of a warp
 @numba.njit(cache=True)
-def access(h: History, array: int, act: int, mask: int, index: Any, values: Any, before: Any) -> None:
+def access(h: History, array: int, act: int, moment: int, mask: int, index: Any, values: Any, before: Any) -> None:
     """Lanes of the current warp access elements of an array: find races, and note the access.
 
-    index: int64[32]. values, before: int64[parts, 32], the bits a store writes and those it finds.
+    moment: of the act, now. index: int64[32]. values, before: int64[parts, 32], the bits a store writes and those it finds.
     """
     kind, state, stamps, log = act & 3, h.state, h.stamps, h.log
     warp = int(state[WARP])
-    base = moment(h, act) << BITS | warp << 5
+    base = moment << BITS | warp << 5
     start, size = int(h.places[array, 0]), int(h.places[array, 1])
     here = _Here(
         int(h.places[array, 2]), int(state[FOREIGN]), int(state[PHASE]), int(state[NOW]), int(h.full[warp]),

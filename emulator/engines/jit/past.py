@@ -6,6 +6,7 @@ the history.
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 import numba
@@ -17,6 +18,7 @@ from numba.extending import intrinsic
 
 from ...observe import history, races
 from ...observe.stamps import PAIR, STATE, History
+from .. import store
 from .followed import FUNCTIONS
 
 _signed: Any = np.int64
@@ -59,44 +61,49 @@ def _history(table: Any) -> History:
 _TABLE = types.CPointer(types.int64)
 
 
-@numba.cfunc(types.void(_TABLE, types.int64), cache=True)
-def _begin_block(table: Any, block: Any) -> None:
-    history.begin_block(_history(table), block)
+@cache
+def _functions() -> dict[str, Any]:
+    """The functions by name. What they call is in other files, whose edition is part of the key they are kept under."""
+    edition = store.edition()
 
+    def begin_block(table: Any, block: Any) -> None:
+        _ = edition
+        history.begin_block(_history(table), block)
 
-@numba.cfunc(types.void(_TABLE), cache=True)
-def _barrier(table: Any) -> None:
-    history.barrier(_history(table))
+    def barrier(table: Any) -> None:
+        _ = edition
+        history.barrier(_history(table))
 
+    def fence(table: Any, mask: Any, scope: Any) -> None:
+        _ = edition
+        history.fence(_history(table), _signed(mask), scope)
 
-@numba.cfunc(types.void(_TABLE, types.uint32, types.int32), cache=True)
-def _fence(table: Any, mask: Any, scope: Any) -> None:
-    history.fence(_history(table), _signed(mask), scope)
+    def join(table: Any, active: Any, alive: Any, masks: Any) -> None:
+        _ = edition
+        own = _carray(masks, 32).astype(np.int64)
+        history.join(_history(table), _signed(active), _signed(alive), own)
 
+    def access(table: Any, array: Any, act: Any, mask: Any, lanes: Any, parts: Any) -> None:
+        """lanes: int64[1 + 2 parts, 32]: the elements, the bits stored, the bits found."""
+        _ = edition
+        given, past = _carray(lanes, (1 + 2 * parts, 32)), _history(table)
+        now = history.moment(past, act)
+        races.access(past, array, act, now, _signed(mask), given[0], given[1 : 1 + parts], given[1 + parts :])
 
-@numba.cfunc(types.void(_TABLE, types.uint32, types.uint32, types.CPointer(types.uint32)), cache=True)
-def _join(table: Any, active: Any, alive: Any, masks: Any) -> None:
-    own = _carray(masks, 32).astype(np.int64)
-    history.join(_history(table), _signed(active), _signed(alive), own)
-
-
-@numba.cfunc(
-    types.void(_TABLE, types.int64, types.int64, types.uint32, types.CPointer(types.int64), types.int64), cache=True
-)
-def _access(table: Any, array: Any, act: Any, mask: Any, lanes: Any, parts: Any) -> None:
-    """lanes: int64[1 + 2 parts, 32]: the elements, the bits stored, the bits found."""
-    given = _carray(lanes, (1 + 2 * parts, 32))
-    found = _history(table)
-    races.access(found, array, act, _signed(mask), given[0], given[1 : 1 + parts], given[1 + parts :])
-
-
-_COMPILED: dict[str, Any] = {
-    "begin_block": _begin_block, "barrier": _barrier, "fence": _fence, "join": _join, "access": _access,
-}  # fmt: skip
+    word, mask = types.int64, types.uint32
+    arguments: dict[Any, tuple[Any, ...]] = {
+        begin_block: (word,),
+        barrier: (),
+        fence: (mask, types.int32),
+        join: (mask, mask, types.CPointer(mask)),
+        access: (word, word, mask, types.CPointer(word), word),
+    }
+    compile = {f.__name__: numba.cfunc(types.void(_TABLE, *given), cache=True) for f, given in arguments.items()}
+    return {f.__name__: compile[f.__name__](f) for f in arguments}
 
 
 def table(past: History) -> npt.NDArray[np.int64]:
     """The table of a history, which must outlive it."""
     arrays = [(array.ctypes.data, array.size) for array in past]
-    functions = [_COMPILED[name].address for name in FUNCTIONS]
+    functions = [_functions()[name].address for name in FUNCTIONS]
     return np.array([*functions, *(number for pair in arrays for number in pair)], np.int64)

@@ -120,7 +120,8 @@ class Access:
             if raw:
                 self._unwritten(team, index, raw)
         if self.followed.racy:
-            races.access(past, number, self.act, mask, at, _bits(new), _bits(old))
+            now = history.moment(past, self.act)
+            races.access(past, number, self.act, now, mask, at, _bits(new), _bits(old))
         elif self.act & 3 != stamps.LOADS:
             history.note_written(past, number, mask, at)
 
