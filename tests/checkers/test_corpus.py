@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-from importlib import import_module
-
 import pytest
 from simtbed.emulator import devices
 from simtbed.emulator.launch import EngineName
 
-from tests.checkers.corpus.pair import PAIRS
-
-for _name in ("bounds", "uninitialised", "races", "warps", "grids", "barriers", "arithmetic"):
-    import_module(f"tests.checkers.corpus.of_{_name}")
+from tests.checkers.corpus import PAIRS
 
 ENGINES: tuple[EngineName, ...] = ("numpy", "jit")
 
