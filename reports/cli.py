@@ -302,6 +302,30 @@ def verify(
 
 
 @app.command()
+def check(
+    variant: Annotated[str | None, typer.Argument(metavar="VARIANT", help="See `simtbed list`; all if none.")] = None,
+    family: Annotated[str | None, typer.Option(help="Only this family.")] = None,
+    what: Annotated[
+        str,
+        typer.Option(
+            "--check", metavar="NAMES", help="all, or some of bounds,uninitialised,races,barriers,arithmetic."
+        ),
+    ] = "all",
+    engine: Annotated[Engine, typer.Option(help="jit or numpy.")] = Engine.jit,
+    device: Device = "H200",
+    schedules: Annotated[
+        int, typer.Option(metavar="N", min=0, help="Run each launch in N more orders of warps and blocks too.")
+    ] = 0,
+    source: Input = None,
+    json: Json = False,
+) -> int:
+    """Variants over a whole input under the checkers: races, unwritten words, barriers, indices, arithmetic."""
+    from . import checking
+
+    return checking.check(variant, family, what, engine.value, device, schedules, source, json)
+
+
+@app.command()
 def cuda(
     variant: Annotated[str, typer.Argument(metavar="VARIANT", help="See `simtbed list`.")],
     build: Annotated[bool, typer.Option("--compile", help="Run nvcc; print registers, memory and spills.")] = False,
