@@ -18,7 +18,7 @@ from simtbed.kernels.family import Agreement, Family
 from . import tables
 from .annotate import annotated, hottest, short
 from .layout import Traffic, traffic
-from .running import ENGINES, Runner, find_family, find_variant, first_launch, obstacle, progress
+from .running import ENGINES, Runner, find_family, find_variant, find_variants, first_launch, obstacle, progress
 
 
 def list_all(json: bool) -> int:
@@ -53,7 +53,7 @@ def profile(variant: str, source: Path | None, device: str, sass: bool, json: bo
     if sass:
         return _profile_sass(variant, source, device, json)
     family = find_variant(variant)
-    problem, name = _problem(family, source)
+    problem, name = find_problem(family, source)
     runner = Runner("jit", find_device(device), counting=True)
     with progress(f"{variant} on {name}"):
         family.solve(problem, variant, runner)
@@ -144,20 +144,16 @@ def _profile_sass(variant: str, source: Path | None, device: str, json: bool) ->
 # ------------------------------------------------------------------ verify
 def verify(family: str | None, variant: str | None, engine: EngineName | None, source: Path | None, json: bool) -> int:
     """Every chosen variant on every chosen engine against its oracle. 1 if any disagrees or has faults."""
-    if variant is not None and family is not None and variant not in find_family(family).variants:
-        raise SimtbedError(f"{family} has no variant {variant!r}; it has {', '.join(find_family(family).variants)}")
-    chosen = [find_variant(variant)] if variant else [find_family(family)] if family else list(FAMILIES.values())
-    if source is not None and len(chosen) > 1:
-        raise SimtbedError("--input belongs to one family: name it with --family or --variant")
+    chosen = find_variants(family, variant, source)
     obstacles = {name: obstacle(name) for name in ([engine] if engine else ENGINES)}
     if engine and obstacles[engine]:
         raise SimtbedError(f"the {engine} engine cannot run here: {obstacles[engine]}")
     rows: list[dict[str, Any]] = []
-    for one in chosen:
-        problem, name = _problem(one, source)
+    for one, variants in chosen:
+        problem, name = find_problem(one, source)
         with progress(f"the oracle of {one.name} on {name}"):
             expected = one.oracle(problem)
-        for each in [variant] if variant else one.variants:
+        for each in variants:
             for engine_name, reason in obstacles.items():
                 row: dict[str, Any] = {"family": one.name, "variant": each, "engine": engine_name, "input": name}
                 if reason:
@@ -231,20 +227,21 @@ def pairhmm(
     json: bool,
 ) -> int:
     """Pair-HMM from file to file. Reports go to stdout when the answer goes to a file, to stderr otherwise."""
-    from simtbed.kernels.pairhmm import files
+    from simtbed.kernels import files
+    from simtbed.kernels.pairhmm.files import lines
 
     family = find_family("pairhmm")
     if variant not in family.variants:
         raise SimtbedError(f"pairhmm has no variant {variant!r}; it has {', '.join(family.variants)}")
     if target is not None and not target.parent.is_dir():
         raise SimtbedError(f"{target}: there is no folder {target.parent}")  # before the work, not after it
-    problem, name = _problem(family, source)
+    problem, name = find_problem(family, source)
     runner = Runner(engine, counting=counting)
     with progress(f"{variant} on {name}"):
         answer = family.solve(problem, variant, runner)
     if not len(answer):
         print(f"simtbed: warning: {name} holds no pairs of reads and haplotypes; the answer is empty", file=sys.stderr)
-    text = files.lines(problem, answer, form)
+    text = lines(problem, answer, form)
     if target is None:
         sys.stdout.writelines(text)
     else:
@@ -254,11 +251,11 @@ def pairhmm(
     if check:
         with progress(f"the oracle on {name}"):
             agreement = family.compare(answer, family.oracle(problem))
-    _report(runner, agreement, json, to)
+    report(runner, agreement, json, to)
     return int(agreement is not None and not agreement.agrees)
 
 
-def _report(runner: Runner, agreement: Agreement | None, json: bool, to: TextIO) -> None:
+def report(runner: Runner, agreement: Agreement | None, json: bool, to: TextIO) -> None:
     """The agreement and the counters, as far as they were asked for."""
     if json:
         content: dict[str, Any] = {"launches": runner.launches}
@@ -348,6 +345,6 @@ def find_device(name: str) -> Device:
     return devices.load(name) if name.endswith(".toml") else devices.find(name)
 
 
-def _problem(family: Family[Any], source: Path | None) -> tuple[Any, str]:
+def find_problem(family: Family[Any], source: Path | None) -> tuple[Any, str]:
     """The problem to solve and what to call it: a file's, or the shipped example."""
     return (family.example(), "the example") if source is None else (family.read(source), str(source))
