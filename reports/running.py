@@ -6,6 +6,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, get_args
 
 import simtbed.emulator.lang as st
@@ -91,6 +92,17 @@ def find_family(name: str) -> Family[Any]:
     if name not in FAMILIES:
         raise SimtbedError(f"no family is called {name!r}; there are {', '.join(FAMILIES)}")
     return FAMILIES[name]
+
+
+def find_variants(family: str | None, variant: str | None, source: Path | None) -> list[tuple[Family[Any], list[str]]]:
+    """The families chosen by name, or by the name of a variant, or all; with their variants. source: an input, which
+    only one family can read."""
+    if variant is not None and family is not None and variant not in find_family(family).variants:
+        raise SimtbedError(f"{family} has no variant {variant!r}; it has {', '.join(find_family(family).variants)}")
+    chosen = [find_variant(variant)] if variant else [find_family(family)] if family else list(FAMILIES.values())
+    if source is not None and len(chosen) > 1:
+        raise SimtbedError("--input belongs to one family: name it with --family or --variant")
+    return [(one, [variant] if variant else list(one.variants)) for one in chosen]
 
 
 @st.kernel
