@@ -22,6 +22,7 @@ from .machine import device as devices
 from .machine.device import Device
 from .machine.occupancy import Occupancy, occupancy
 from .observe.counters import Counters
+from .observe.events import Counts
 from .passes import prepare
 
 STEP_LIMIT = 1_000_000
@@ -34,6 +35,7 @@ class Result:
 
     faults: what the emulator found wrong. printed: lines of the kernel's own `print`.
     milliseconds, resources: of the kernel on the GPU; None on an emulator.
+    counts: int64[site, column] as `observe.events` names the columns, for the sites of the request's program.
     """
 
     buffers: Mapping[str, Buffer]
@@ -43,6 +45,7 @@ class Result:
     milliseconds: float | None
     resources: Resources | None
     request: Request = field(repr=False)
+    counts: Counts | None = field(default=None, repr=False)
 
     def __getitem__(self, name: str) -> Buffer:
         if name not in self.buffers:
@@ -133,6 +136,7 @@ def launch(
         outcome.milliseconds,
         outcome.resources,
         request,
+        outcome.counts,
     )
     if result.faults and faults == "raise":
         raise FaultError(result)

@@ -24,6 +24,14 @@ class Engine(StrEnum):
     cuda = "cuda"
 
 
+class Bench(StrEnum):
+    """What can be measured."""
+
+    emulator = "emulator"
+    pairhmm = "pairhmm"
+    sfs = "sfs"
+
+
 class Format(StrEnum):
     """How Pair-HMM answers are written."""
 
@@ -51,13 +59,6 @@ class Polarise(StrEnum):
 
     minor = "minor"
     alt = "alt"
-
-
-class Bench(StrEnum):
-    """What `simtbed bench` measures."""
-
-    emulator = "emulator"
-    sfs = "sfs"
 
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")]
@@ -158,12 +159,18 @@ def profile(
     variant: Annotated[str, typer.Argument(metavar="VARIANT", help="See `simtbed list`.")],
     source: Input = None,
     device: Device = "H200",
+    sass: Annotated[
+        bool, typer.Option("--sass", help="What its compiled kernels execute; needs nvcc and nvdisasm, not a GPU.")
+    ] = False,
     json: Json = False,
 ) -> int:
-    """What a variant would cost on a device: totals, efficiencies, and its source line by line."""
+    """What a variant would cost on a device: totals, efficiencies, and its source line by line.
+
+    Instructions are the IR's; with --sass they are the compiled kernels', weighed by what the emulator counts.
+    """
     from . import commands
 
-    return commands.profile(variant, source, device, json)
+    return commands.profile(variant, source, device, sass, json)
 
 
 @app.command()
@@ -210,18 +217,66 @@ def access(
     return commands.access(source, device, compare, json)
 
 
+hardware = typer.Typer(help="The emulator's counters beside Nsight Compute's.", rich_markup_mode=None)
+app.add_typer(hardware, name="hardware")
+Cases = Annotated[
+    list[str] | None,
+    typer.Option("--cases", metavar="MODULE:FUNCTION", help="What to launch; default: every variant on its example."),
+]
+
+
+@hardware.command()
+def record(
+    target: Annotated[
+        Path | None, typer.Option("--output", "-o", metavar="FILE", help="Instead of DEVICE.json.")
+    ] = None,
+    cases: Cases = None,
+) -> int:
+    """Profile this machine's GPU with Nsight Compute and write what it counts."""
+    from . import commands
+
+    return commands.hardware_record(target, cases)
+
+
+@hardware.command()
+def compare(
+    device: Annotated[
+        str, typer.Option(metavar="NAME", help="A device whose record is kept, or a record file.")
+    ] = "H200",
+    cases: Cases = None,
+    markdown: Annotated[bool, typer.Option("--markdown", help="The full report, as Markdown.")] = False,
+    json: Json = False,
+) -> int:
+    """The emulator beside a record, on any machine; 1 where a figure falls short and no reason is known."""
+    from . import commands
+
+    return commands.hardware_compare(device, cases, markdown, json)
+
+
 @app.command()
 def bench(
     what: Annotated[Bench, typer.Argument(help="The jit engine, or a family's kernels.")] = Bench.emulator,
-    peers: Annotated[bool, typer.Option("--peers", help="Beside Numba's CUDA simulator too.")] = False,
+    peers: Annotated[bool, typer.Option("--peers", help="Beside other emulators too.")] = False,
     repeat: Annotated[int, typer.Option(metavar="N", help="Rounds; medians are printed.")] = 7,
+    engine: Annotated[
+        Engine, typer.Option(help="Of a family's kernels: measured with cuda, else counted.")
+    ] = Engine.jit,
+    pairs: Annotated[
+        int | None, typer.Option(metavar="N", help="Of a family's synthetic sets, instead of all.")
+    ] = None,
+    source: Input = None,
     json: Json = False,
 ) -> int:
-    """How fast the jit engine emulates on this machine, beside scalar code; takes a minute or two."""
+    """How fast the jit engine emulates on this machine, beside scalar code; or how fast a family's kernels are on a
+    GPU, or what they cost on the emulator. Takes minutes."""
     if what is Bench.sfs:
         from . import bench_sfs
 
-        return bench_sfs.bench(repeat, json)
+        return bench_sfs.bench(engine.value, repeat, json)
+    if what is Bench.pairhmm:
+        from . import bench_pairhmm
+
+        return bench_pairhmm.bench(engine.value, repeat, pairs, source, json)
     from . import bench as benchmark
 
     return benchmark.bench(repeat, peers, json)

@@ -363,3 +363,22 @@ def lookup(table: Constant[f32], at: i32) -> f32:
 def constant_argument(out: Global[f32]) -> None:
     table = st.constant(f32, (0.5, 0.25))
     out[st.lane] = lookup(table, st.lane & 1)
+
+
+@feature([20 * x + 700 for x in range(32)], out=out())
+@st.kernel
+def names_of_unrolled_numbers(out: Global[i32]) -> None:
+    """A name given once to what unrolling makes a constant is one: an index of registers, a bound, a condition."""
+    kept = st.registers(i32, 6)
+    for row in st.unroll(range(2)):
+        for part in st.unroll(range(3)):
+            at = 3 * row + part
+            kept[at] = 0
+            for turn in st.unroll(range(at)):
+                last = turn + 1
+                kept[last] += st.lane if last == at else 0
+            kept[at] = 10 * at + kept[at]
+    total = i32(0)
+    for number in st.unroll(range(6)):
+        total += kept[number] * (number + 1)
+    out[st.lane] = total
