@@ -5,6 +5,7 @@ from __future__ import annotations
 import statistics
 import time
 from collections.abc import Callable, Iterable
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ from simtbed.emulator.lang import Kernel
 from simtbed.emulator.launch import EngineName
 from simtbed.kernels.sfs import FAMILY, pipeline
 from simtbed.kernels.sfs.generate import generate
-from simtbed.kernels.sfs.problem import Floats
+from simtbed.kernels.sfs.problem import Floats, Problem
 
 from . import tables
 from .bench import Figure
@@ -32,11 +33,12 @@ BYTES = {"cuda": 1 << 28, "jit": 1 << 20}
 """Of a problem's likelihoods: enough sites to fill a GPU, few enough for an emulator."""
 
 
-def bench(repeat: int, json: bool) -> int:
+def bench(engine: EngineName, repeat: int, json: bool) -> int:
     """Measure and print: the kernels of a whole problem, normalisation included, medians of `repeat` launches each."""
     if repeat < 1:
         raise SimtbedError(f"--repeat is a positive number of rounds, not {repeat}")
-    engine: EngineName = "jit" if obstacle("cuda") else "cuda"
+    if reason := obstacle(engine):
+        raise SimtbedError(f"the {engine} engine cannot run here: {reason}")
     rows = []
     for individuals in SIZES:
         chosen = list(FAMILY.variants) if individuals == OTHERS_AT else EVERYWHERE
@@ -61,8 +63,7 @@ def measured(variant: str, individuals: int, engine: EngineName, repeat: int) ->
     """Seconds of a variant's launches, each timed by itself, and what follows from them."""
     sites = max(1, BYTES[engine] // (24 * individuals))
     few = generate(1, DIFFERENT, individuals).likelihoods
-    problem = generate(1, 1, individuals)
-    problem = type(problem)(np.resize(few, (sites, *few.shape[1:])), ["1"] * sites, np.arange(1, sites + 1))
+    problem = Problem(np.resize(few, (sites, *few.shape[1:])), ["1"] * sites, np.arange(1, sites + 1))
     timers: list[Callable[[], list[float]]] = []
 
     def timed(kernel: Kernel, **how: Any) -> Result:
@@ -108,7 +109,7 @@ def _row(variant: str, where: str, individuals: int, sites: int, seconds: Iterab
         "individuals": individuals,
         "sites": sites,
         "milliseconds": 1e3 * statistics.median(taken),
-        "sites_a_second": Figure.of([sites / each for each in taken]).__dict__,
+        "sites_a_second": asdict(Figure.of([sites / each for each in taken])),
         "fma_a_second": fma,
         "share_of_peak": fma / peak if where == "cuda" else None,
     }
@@ -128,8 +129,7 @@ def _reduce(vectors: Floats) -> float:
     sites, individuals, _ = vectors.shape
     checksum = 0.0
     for site in range(sites):
-        source, target = np.zeros(3 * individuals), np.zeros(3 * individuals)
-        source[:] = vectors[site].copy().reshape(-1)
+        source, target = vectors[site].copy().reshape(-1), np.zeros(3 * individuals)
         group = 1
         while group < individuals:
             for first in range(0, individuals, 2 * group):
@@ -140,14 +140,13 @@ def _reduce(vectors: Floats) -> float:
                 if m == 1:
                     target[c : c + n] = source[a : a + n]
                     continue
-                target[c : c + n + m - 1] = 0.0
+                whole, inner = target[c : c + n + m - 1], source[b : b + m]
+                whole[:] = 0.0
                 for i in range(n):
-                    x = source[a + i]
+                    x, row = source[a + i], whole[i : i + m]
                     for j in range(m):
-                        target[c + i + j] += x * source[b + j]
-                largest = target[c : c + n + m - 1].max()
-                for k in range(n + m - 1):
-                    target[c + k] /= largest
+                        row[j] += x * inner[j]
+                whole /= whole.max()
             source, target = target, source
             group *= 2
         checksum += source[: 2 * individuals + 1].sum()

@@ -25,7 +25,7 @@ BYTES_AT_ONCE = 1 << 28
 """Of a batch's largest array."""
 WARPS = 4
 """Teams of a block in warp order."""
-TEAM = 128
+TEAM = 64
 """Threads of a team in block order."""
 B = 128
 """Coefficients of b in shared memory; with a warp 2,296 bytes, the most that costs no occupancy on a C2070 (Fig. 10)."""
