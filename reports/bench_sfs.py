@@ -29,7 +29,7 @@ EVERYWHERE = ("tiled", "reduction-shared")
 OTHERS_AT = 256
 DIFFERENT = 64
 """Sites that are generated; the problem repeats them."""
-BYTES = {"cuda": 1 << 28, "jit": 1 << 20}
+BYTES = {"cuda": 1 << 27, "jit": 1 << 20}
 """Of a problem's likelihoods: enough sites to fill a GPU, few enough for an emulator."""
 
 
