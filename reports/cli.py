@@ -116,7 +116,8 @@ def pairhmm(
 @app.command()
 def sfs(
     source: Annotated[
-        Path | None, typer.Argument(metavar="IN", help="VCF, BCF, Beagle likelihoods, or npz with P: sites x individuals x 3.")
+        Path | None,
+        typer.Argument(metavar="IN", help="VCF, BCF, Beagle likelihoods, or npz with P: sites x individuals x 3."),
     ] = None,
     target: Annotated[Path | None, typer.Option("--output", "-o", metavar="OUT", help="Instead of stdout.")] = None,
     mode: Annotated[
@@ -127,12 +128,15 @@ def sfs(
         Polarise | None,
         typer.Option(help="Count the rarer allele, or the second. [VCF, BCF: minor; Beagle, npz: alt, as they say]"),
     ] = None,
-    variable: Annotated[float, typer.Option("--p-variable", metavar="P", help="gama: prior that a site varies.")] = 0.015,
+    variable: Annotated[
+        float, typer.Option("--p-variable", metavar="P", help="gama: prior that a site varies.")
+    ] = 0.015,
     epsilon: Annotated[float, typer.Option(metavar="E", help="gama: sequencing error rate.")] = 0.005,
     variant: Annotated[str, typer.Option(help="How it is computed: see `simtbed list`.")] = "tiled",
     engine: Annotated[Engine, typer.Option(help="Where the kernels run.")] = Engine.jit,
     spectrum: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="The spectrum over sites as TSV, and its picture beside it: FILE.svg.")
+        Path | None,
+        typer.Option(metavar="FILE", help="The spectrum over sites as TSV, and its picture beside it: FILE.svg."),
     ] = None,
     example: Annotated[bool, typer.Option("--example", help="Run on a generated example instead of IN.")] = False,
     json: Json = False,

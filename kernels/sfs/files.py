@@ -155,7 +155,9 @@ def _kind(path: Path) -> str:
         return "BCF"
     if start.startswith(b"marker"):
         return "Beagle"
-    raise InputError(f"{path}: expected a VCF, a BCF, Beagle genotype likelihoods (a first line 'marker ...') or an npz")
+    raise InputError(
+        f"{path}: expected a VCF, a BCF, Beagle genotype likelihoods (a first line 'marker ...') or an npz"
+    )
 
 
 @contextmanager
@@ -243,7 +245,9 @@ def npz(path: Path, tally: Tally) -> Iterator[Sites]:
             shape, dtype = _npy_header(path, file)
             for given, name in ((chromosomes, "chrom"), (positions, "pos")):
                 if given is not None and given.shape != shape[:1]:
-                    raise InputError(f"{path}: {name} has the shape {given.shape}, expected ({shape[0]},) like P's sites")
+                    raise InputError(
+                        f"{path}: {name} has the shape {given.shape}, expected ({shape[0]},) like P's sites"
+                    )
             sites, individuals, _ = shape
             step = at_once(individuals)
             for start in range(0, max(sites, 1), step):

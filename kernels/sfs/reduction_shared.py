@@ -46,9 +46,12 @@ def scan(
     mask: u32,
     TEAM: Const,
 ) -> None:
-    """window[at + t] += coefficient inner[inner_at + t] for t < count; from t = crossing on, c has another exponent."""
+    """window[at + t] += coefficient inner[inner_at + t] for t < count; from t = crossing on, c has another exponent.
+
+    In warp order only the busy lanes come here, `mask`; a block's barrier wants every thread.
+    """
     for t in range(count):
-        if busy:
+        if TEAM == WARP or busy:
             scaled = near if t < crossing else far
             window[at + t] = st.fma(scaled, inner[inner_at + t], window[at + t])
         if TEAM == WARP:
@@ -90,9 +93,7 @@ def reduction_shared(
     b_exponents = a_exponents + 2 * group // SEGMENT + 1
     c_exponents = (individuals + 1) * site + merge * (4 * group // SEGMENT + 1)
     if b_length <= 1:
-        carry(
-            source, source_exponents, target, target_exponents, a, a_exponents, a_length, c, c_exponents, rank, TEAM
-        )
+        carry(source, source_exponents, target, target_exponents, a, a_exponents, a_length, c, c_exponents, rank, TEAM)
         return
     if SKIP:
         a_zeros = zeros(source, a, a_length, rank, TEAM)
@@ -127,8 +128,8 @@ def reduction_shared(
             segment = min(i, a_length - 1) // SEGMENT
             mine = source[a + i] if i < a_length else f64(0)
             busy = mine != 0 if SKIP else i < a_length
-            mask = st.ballot(busy) if SKIP and TEAM == WARP else u32(st.FULL_MASK)
-            if busy or not SKIP or TEAM != WARP:
+            mask = st.ballot(busy)
+            if busy or TEAM != WARP:
                 for offset in range(0, held, SEGMENT):
                     part = (start + offset) // SEGMENT
                     exponent = source_exponents[a_exponents + segment] + source_exponents[b_exponents + part]

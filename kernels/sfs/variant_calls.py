@@ -64,7 +64,9 @@ def sites(path: Path, tally: Tally) -> Iterator[Sites]:
         except StopIteration:
             break
         except Exception as error:  # cyvcf2 raises nothing more special
-            raise InputError(f"{path}: the record after {last} cannot be read: truncated or damaged ({error})") from None
+            raise InputError(
+                f"{path}: the record after {last} cannot be read: truncated or damaged ({error})"
+            ) from None
         last = f"{record.CHROM}:{record.POS}"
         found = _likelihoods(path, record, known, tally)
         if found is None:
@@ -123,7 +125,9 @@ def _likelihoods(path: Path, record: Any, known: list[str], tally: Tally) -> tup
         bad = ~unknown & (values < 0).any(axis=1)
         logarithms = values / -10.0 * math.log(10.0)
     else:
-        bad = ~unknown & (np.isnan(values) | (values == np.inf)).any(axis=1) | (~unknown & (values == -np.inf).all(axis=1))
+        bad = ~unknown & (np.isnan(values) | (values == np.inf)).any(axis=1) | (
+            ~unknown & (values == -np.inf).all(axis=1)
+        )
         logarithms = values.astype(np.float64) * math.log(10.0)
     if bad.any():
         sample = int(np.flatnonzero(bad)[0])

@@ -284,7 +284,9 @@ class Statements:
         page.place(head)
         condition = self.test(stmt)
         self.line([stmt.site])
-        page.branch(one_lane(page, condition, "0"), turn, scope.done)  # another loop may have made the variable a vector
+        page.branch(
+            one_lane(page, condition, "0"), turn, scope.done
+        )  # another loop may have made the variable a vector
         page.place(turn)
         self.limit(stmt, turns, scope)
         if self.body(stmt.body):
