@@ -407,6 +407,10 @@ def bench(
 ) -> int:
     """How fast the jit engine emulates on this machine, beside scalar code; or how fast a family's kernels are on a
     GPU, or what they cost on the emulator. Takes minutes."""
+    if what is Bench.sfs:
+        from . import bench_sfs
+
+        return bench_sfs.bench(engine.value, repeat, json)
     if what is Bench.pairhmm:
         from . import bench_pairhmm
 
@@ -419,10 +423,6 @@ def bench(
         from . import bench_correct
 
         return bench_correct.bench(repeat, json)
-    if what is Bench.sfs:
-        from . import bench_sfs
-
-        return bench_sfs.bench(repeat, json)
     from . import bench as benchmark
 
     return benchmark.bench(repeat, peers, json)

@@ -21,7 +21,7 @@ from simtbed.emulator.engines.engine import Request
 from simtbed.emulator.engines.numpy_engine import NumpyEngine
 from simtbed.kernels import FAMILIES
 
-from tests.gpu.measure import Entry, Recorder, of_feature, of_ops, of_variant
+from tests.gpu.measure import ROUNDING, Entry, Recorder, of_feature, of_ops, of_variant
 from tests.language.all_features import FEATURES
 from tests.ops.programs import group_id, groups
 from tests.ops.programs import request as ops_request
@@ -30,6 +30,7 @@ RECORDS = Path(__file__).parent / "records"
 DATA = {
     "pairhmm": ("pairhmm/10s.in", "pairhmm/tiny.in"),
     "alignment": ("alignment/edge.tsv", "alignment/ren64.tsv", "alignment/sit2_10s.tsv"),
+    "sfs": ("sfs_1000g/small.vcf.gz", "sfs_angsd/beagle.txt"),
 }
 REPEATS = 7
 
@@ -51,7 +52,10 @@ def main() -> int:
     wrong += different(record["features"], features)
     record["variants"] = {}
     for (family, variant, data), name in zip(jobs, variants, strict=True):
-        record["variants"][name] = timed(of_variant(family, variant, options.data / data, "cuda"))
+        found = of_variant(family, variant, options.data / data, "cuda")
+        record["variants"][name] = {**timed(found), "rounding": found.rounding(variants[name])}
+        if record["variants"][name]["rounding"] > ROUNDING:
+            wrong.append(f"{name}: rounded outputs are {record['variants'][name]['rounding']} apart")
     wrong += different(record["variants"], variants)
     record["ops"] = {group_id(group): of_ops(group, CudaEngine()) for group in groups()}
     for group in groups():
