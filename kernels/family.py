@@ -72,7 +72,7 @@ class Family(Generic[Problem]):
 
     example: the problem shipped with the package. read: a problem from a file, InputError where it is malformed.
     solve: (problem, variant's name, launcher) to the answer. oracle: the answer by other means.
-    compare: (answer, expected).
+    compare: (answer, expected). preparing: kernels that make what all variants need first; a variant's profile leaves them out.
     """
 
     name: str
@@ -84,3 +84,4 @@ class Family(Generic[Problem]):
     solve: Callable[[Problem, str, Launcher], Answer]
     oracle: Callable[[Problem], Answer]
     compare: Callable[[Answer, Answer], Agreement]
+    preparing: frozenset[Kernel] = frozenset()

@@ -25,6 +25,7 @@ ENGINES: tuple[EngineName, ...] = get_args(EngineName)
 class Runner:
     """A launcher for `Family.solve` that remembers what its launches did.
 
+    uncounted: kernels that are launched without counting.
     counted: each program that was launched, with its counters over all its launches.
     milliseconds: of the kernels alone, on a GPU.
     """
@@ -32,12 +33,14 @@ class Runner:
     engine: EngineName
     device: Device = devices.H200
     counting: bool = False
+    uncounted: frozenset[Kernel] = frozenset()
     launches: int = 0
     milliseconds: float | None = None
     counted: list[tuple[Program, Counters]] = field(default_factory=list)
 
     def __call__(self, kernel: Kernel, **how: Any) -> Result:
-        result = launch(kernel, engine=self.engine, device=self.device, counters=self.counting, **how)
+        counting = self.counting and kernel not in self.uncounted
+        result = launch(kernel, engine=self.engine, device=self.device, counters=counting, **how)
         self.launches += 1
         if result.counters is not None:
             self._count(result.request.program, result.counters)
@@ -60,7 +63,7 @@ class Runner:
 
 
 def first_launch(family: Family[Any], variant: str, problem: Any) -> Request:
-    """The first launch that solving `problem` would make; nothing is run."""
+    """The first launch of the variant's kernel that solving `problem` would make; what comes before it is emulated."""
 
     class Reached(Exception):
         pass
@@ -68,6 +71,8 @@ def first_launch(family: Family[Any], variant: str, problem: Any) -> Request:
     found: list[Request] = []
 
     def stop(kernel: Kernel, **how: Any) -> Result:
+        if kernel is not family.variants[variant].kernel:
+            return launch(kernel, counters=False, **how)
         found.append(prepare_request(kernel, **how))
         raise Reached
 

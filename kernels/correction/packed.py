@@ -21,7 +21,6 @@ from .warp_per_read import FARTHEST, first_bit, largest_by_shuffle, only_base, r
 def screen(
     text: Global[u8],
     places: Global[int2],
-    spans: Global[int2],
     queue: Global[i32],
     queued: Global[u32],
     keys: Global[u64],
@@ -30,7 +29,7 @@ def screen(
     K: Const,
     FILTER: Const,
 ) -> None:
-    """spans[r]: all of read r, if all its windows are solid; else r goes into the queue. queued[0]: how many there are.
+    """Reads with a window that is not solid go into the queue. queued[0]: how many there are.
 
     places[r]: (first letter in text, length) of a read of A, C, G, T.
     """
@@ -49,9 +48,7 @@ def screen(
                 whole = in_set(keys, mixed(key), key)
             else:
                 whole = in_bloom(bits, size, text, first + i - K, -1, u8(0), K, FILTER)
-    if whole:
-        spans[r] = int2(0, length)
-    else:
+    if not whole:
         queue[st.atomic_add(queued, 0, 1)] = r
 
 
@@ -258,7 +255,8 @@ def mend(
     WARPS: Const,
     VOTES_IN_SHARED: Const,
 ) -> None:
-    """As `warp_per_read`, for the reads of the queue. queued: (how many there are, how many are taken)."""
+    """As `warp_per_read`, for the reads of the queue; other spans are left as they are. queued: (how many there are, how
+    many are taken)."""
     cells = st.shared(u8, WARPS * LONGEST * 4 if VOTES_IN_SHARED else 1)
     count = queued[0]
     ticket = u32(0)
