@@ -206,7 +206,8 @@ def pairhmm(
     json: bool,
 ) -> int:
     """Pair-HMM from file to file. Reports go to stdout when the answer goes to a file, to stderr otherwise."""
-    from simtbed.kernels.pairhmm import files
+    from simtbed.kernels import files
+    from simtbed.kernels.pairhmm.files import lines
 
     family = find_family("pairhmm")
     if variant not in family.variants:
@@ -219,7 +220,7 @@ def pairhmm(
         answer = family.solve(problem, variant, runner)
     if not len(answer):
         print(f"simtbed: warning: {name} holds no pairs of reads and haplotypes; the answer is empty", file=sys.stderr)
-    text = files.lines(problem, answer, form)
+    text = lines(problem, answer, form)
     if target is None:
         sys.stdout.writelines(text)
     else:
@@ -229,11 +230,11 @@ def pairhmm(
     if check:
         with progress(f"the oracle on {name}"):
             agreement = family.compare(answer, family.oracle(problem))
-    _report(runner, agreement, json, to)
+    report(runner, agreement, json, to)
     return int(agreement is not None and not agreement.agrees)
 
 
-def _report(runner: Runner, agreement: Agreement | None, json: bool, to: TextIO) -> None:
+def report(runner: Runner, agreement: Agreement | None, json: bool, to: TextIO) -> None:
     """The agreement and the counters, as far as they were asked for."""
     if json:
         content: dict[str, Any] = {"launches": runner.launches}
