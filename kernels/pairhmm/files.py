@@ -9,16 +9,17 @@ from __future__ import annotations
 import gzip
 import zlib
 from collections.abc import Iterator
+from io import BufferedIOBase
 from pathlib import Path
-from typing import IO, Literal
+from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
 
 from ..family import InputError
-from ..files import shown
-from .problem import Problem
-from .scan import HIGHEST, MORE, NUMBER, PHRED, SCORE, WRONG, scan
+from ..files import contents, shown
+from .problem import Bytes, Problem
+from .scan import HIGHEST, MORE, NUMBER, PHRED, SCORE, WRONG, line_ends, scan
 from .scan import text as scores_as_text
 
 Format = Literal["gpupairhmm", "tsv"]
@@ -35,58 +36,56 @@ def read(path: Path) -> Problem:
 
     Raises InputError: one line that says where the first mistake is, what is there and what was expected.
     """
-    (problem,) = blocks(path, None)
-    return problem
+    return parse(contents(path), str(path))
 
 
 def parse(data: bytes, name: str) -> Problem:
     """The problem in the text of a file called `name`. Raises InputError."""
-    return _Scanned(data.rstrip(), name, 0).problem(last=True)
+    return _Scanned(np.frombuffer(data, np.uint8), name, 0, last=True).problem()
 
 
-def blocks(path: Path, size: int | None = BLOCK) -> Iterator[Problem]:
-    """The problem in a file, some records at a time: about `size` bytes of text, or all. One at least. Raises
-    InputError, once what stands before the mistake has been given."""
+def blocks(path: Path, size: int = BLOCK) -> Iterator[Problem]:
+    """The problem in a file, some records at a time: about `size` bytes of text. One at least, perhaps an empty one.
+    Raises InputError, once what stands before the mistake has been given."""
     try:
         with path.open("rb") as plain:
             packed = plain.peek(2)[:2] == b"\x1f\x8b"
             with gzip.GzipFile(fileobj=plain) if packed else plain as file:
-                yield from _blocks(file, str(path), size)  # type: ignore[arg-type]
+                yield from _blocks(file, str(path), size)
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
         raise InputError(f"{path}: damaged gzip data ({error})") from None
     except OSError as error:
         raise InputError(f"{path}: {error.strerror}") from None
 
 
-def _blocks(file: IO[bytes], name: str, size: int | None) -> Iterator[Problem]:
-    rest, line, ended = b"", 0, False
+def _blocks(file: BufferedIOBase, name: str, size: int) -> Iterator[Problem]:
+    buffer, kept, line, ended = np.empty(size, np.uint8), 0, 0, False
     while not ended:
-        wanted = max(size, len(rest)) if size else -1  # doubled, so that a long record is scanned a few times only
-        fresh = file.read(wanted)
-        ended = size is None or len(fresh) < wanted
-        data = rest + fresh
-        scanned = _Scanned(data.rstrip() if ended else data[: data.rfind(b"\n") + 1], name, line)
+        if kept == len(buffer):  # a record that does not fit
+            buffer = np.concatenate([buffer, np.empty_like(buffer)])
+        filled = kept + file.readinto(memoryview(buffer)[kept:])
+        ended = filled < len(buffer)
+        scanned = _Scanned(buffer[:filled], name, line, ended)
         if ended or scanned.records or scanned.outcome == WRONG:
-            yield scanned.problem(ended)
-        rest, line = data[scanned.length :], line + scanned.lines
+            yield scanned.problem()
+        kept, line = filled - scanned.length, line + scanned.lines
+        buffer[:kept] = buffer[scanned.length : filled].copy()
 
 
 class _Scanned:
     """The records at the beginning of a piece of a file, which starts after `before` lines of it.
 
-    outcome: as of `scan`. records: how many are whole. lines, length: of these.
+    outcome: as of `scan`. records: how many are whole. lines, length: of these. last: whether the file ends here.
     """
 
-    def __init__(self, data: bytes, name: str, before: int) -> None:
-        self.data, self.name, self.before = np.frombuffer(data, np.uint8), name, before
-        self.ends = np.flatnonzero(self.data == ord("\n"))
-        if data and not data.endswith(b"\n"):
-            self.ends = np.append(self.ends, len(data))
+    def __init__(self, data: Bytes, name: str, before: int, last: bool) -> None:
+        self.data, self.name, self.before, self.last = data, name, before, last
+        self.ends = line_ends(data, last)
         count = len(self.ends) + 1
         columns, haplotypes = np.empty((5, len(data) // 5 + 1), np.uint8), np.empty(len(data) + 1, np.uint8)
         read_offsets, haplotype_offsets, record_reads, record_haplotypes = (np.empty(count, np.int64) for _ in range(4))
         self.outcome, self.line, self.records, *self.header = scan(
-            self.data, self.ends, columns, read_offsets, haplotypes, haplotype_offsets, record_reads, record_haplotypes
+            data, self.ends, columns, read_offsets, haplotypes, haplotype_offsets, record_reads, record_haplotypes
         )
         reads, seen = record_reads[self.records], record_haplotypes[self.records]
         bases = read_offsets[reads]
@@ -99,9 +98,9 @@ class _Scanned:
         self.lines = int(self.records + reads + seen)
         self.length = int(self.ends[self.lines - 1]) + 1 if self.lines else 0
 
-    def problem(self, last: bool) -> Problem:
+    def problem(self) -> Problem:
         """The whole records. Raises InputError where a line is wrong, or, in the file's last piece, records lack."""
-        if self.outcome == WRONG or (last and self.outcome == MORE):
+        if self.outcome == WRONG or (self.last and self.outcome == MORE):
             raise self.mistake()
         return self.found
 

@@ -25,6 +25,27 @@ Found = tuple[int, int, int, int, int, int, int]
 
 
 @njit(cache=True, nogil=True)
+def line_ends(data: Bytes, last: bool) -> Offsets:
+    """Where the lines end, without their newlines. last: of a whole file, whose last line may lack the newline, and
+    whose blank lines at the end do not count."""
+    length = len(data)
+    while last and length and _blank(data[length - 1]):
+        length -= 1
+    count = 0
+    for c in data[:length]:
+        count += c == 10
+    ends = np.empty(count + (1 if last and length else 0), np.int64)
+    at = 0
+    if last and length:
+        ends[count] = length
+    for i in range(length):
+        if data[i] == 10:
+            ends[at] = i
+            at += 1
+    return ends
+
+
+@njit(cache=True, nogil=True)
 def scan(
     data: Bytes,
     ends: Offsets,
@@ -111,9 +132,9 @@ def _header(text: Bytes) -> tuple[int, int]:
         counts[fields - 1] = min(counts[fields - 1] * 10 + c - 48, _ENOUGH)
     if fields == 0:
         return _BLANK, 0
-    if fields != 2 or width - 1 > LONGEST_HEADER:
+    if fields != 2:
         return _NO_HEADER, 0
-    return counts[0], counts[1]
+    return _ENOUGH if width - 1 > LONGEST_HEADER else counts[0], counts[1]
 
 
 @njit(cache=True, nogil=True)
@@ -205,13 +226,14 @@ def text(
 @njit(cache=True, nogil=True)
 def _number(number: int, to: Bytes, at: int, then: int) -> int:
     """Write an integer, not negative, and a character after it."""
-    digits, rest = 1, number // 10
+    left, ten = np.uint64(number), np.uint64(10)
+    digits, rest = 1, left // ten
     while rest:
         digits += 1
-        rest //= 10
+        rest //= ten
     for place in range(at + digits - 1, at - 1, -1):
-        to[place] = 48 + number % 10
-        number //= 10
+        to[place] = np.uint64(48) + left % ten
+        left //= ten
     to[at + digits] = then
     return at + digits + 1
 
@@ -239,8 +261,8 @@ def _score(score: float, to: Bytes, at: int) -> int:
     if over > 0 or (over == 0 and digits % 2):
         digits += 1
     at = _number(digits // 10_000_000, to, at, 46)
-    digits %= 10_000_000
+    fraction, ten = np.uint64(digits % 10_000_000), np.uint64(10)  # unsigned: Python's % of signed ones is slow
     for place in range(at + 6, at - 1, -1):
-        to[place] = 48 + digits % 10
-        digits //= 10
+        to[place] = np.uint64(48) + fraction % ten
+        fraction //= ten
     return at + 7
