@@ -50,7 +50,7 @@ def bench(engine: EngineName, repeat: int, pairs: int | None, source: Path | Non
     if reason:
         raise SimtbedError(f"the {engine} engine cannot run here: {reason}")
     if engine == "cuda":
-        content = {**describe(), "lengths": by_length(repeat), "Ren 2018": ren(repeat, pairs or REN_PAIRS)}
+        content: Row = {**describe(), "lengths": by_length(repeat), "Ren 2018": ren(repeat, pairs or REN_PAIRS)}
     else:
         content = {
             "lengths": counted_by_length(pairs or COUNTED, engine),
