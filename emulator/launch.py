@@ -24,6 +24,7 @@ from .machine.occupancy import Occupancy, occupancy
 from .observe import checks as checkers
 from .observe import schedules, suppressions
 from .observe.counters import Counters
+from .observe.events import Counts
 from .passes import prepare
 
 STEP_LIMIT = 1_000_000
@@ -37,6 +38,7 @@ class Result:
     faults: what the emulator found wrong. remarks: what it found and does not hold against the kernel: writes of the
     same value, findings that a comment allows, and comments that allow nothing. printed: lines of the kernel's own `print`.
     milliseconds, resources: of the kernel on the GPU; None on an emulator.
+    counts: int64[site, column] as `observe.events` names the columns, for the sites of the request's program.
     """
 
     buffers: Mapping[str, Buffer]
@@ -47,6 +49,7 @@ class Result:
     milliseconds: float | None
     resources: Resources | None
     request: Request = field(repr=False)
+    counts: Counts | None = field(default=None, repr=False)
 
     def __getitem__(self, name: str) -> Buffer:
         if name not in self.buffers:
@@ -150,6 +153,7 @@ def launch(
         outcome.milliseconds,
         outcome.resources,
         request,
+        outcome.counts,
     )
     if result.faults and faults == "raise":
         raise FaultError(result)

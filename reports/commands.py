@@ -48,8 +48,10 @@ def list_all(json: bool) -> int:
 
 
 # ------------------------------------------------------------------ profile
-def profile(variant: str, source: Path | None, device: str, json: bool) -> int:
-    """Counters of a variant, by name and by line, emulated."""
+def profile(variant: str, source: Path | None, device: str, sass: bool, json: bool) -> int:
+    """Counters of a variant, by name and by line, emulated; with `sass` what its compiled kernels would execute."""
+    if sass:
+        return _profile_sass(variant, source, device, json)
     family = find_variant(variant)
     problem, name = find_problem(family, source)
     runner = Runner("jit", find_device(device), counting=True)
@@ -114,6 +116,29 @@ def _traffic(moved: list[Traffic]) -> str:
         f"{text}\napart: with a row of its own for each lane (for pairs: pair-major), these accesses would move {apart:,} sectors\n"
         f"instead of {sectors:,}, {apart / sectors:.1f} times as many, of which {used:.1f} % would be used"
     )
+
+
+def _profile_sass(variant: str, source: Path | None, device: str, json: bool) -> int:
+    """Instructions of the compiled kernels, weighed by the emulator's counts."""
+    from .hardware.cases import Launcher
+    from .hardware.mix import mixes
+
+    family, row = find_variant(variant), find_device(device)
+    problem, name = _problem(family, source)
+    launcher = Launcher("jit", row)
+    with progress(f"{variant} on {name}"):
+        family.solve(problem, variant, launcher)
+        found = mixes(launcher.kernels, "sm_{}{}".format(*row.compute_capability))
+    if json:
+        print(
+            tables.as_json(
+                {"variant": variant, "input": name, "device": row.name, "kernels": [m.content() for m in found]}
+            )
+        )
+        return 0
+    print(f"{variant} on {name}, {row.name}: instructions of the compiled kernels, weighed by the emulator's counts\n")
+    print(tables.table(list(found[0].row()), [list(m.row().values()) for m in found]))
+    return 0
 
 
 # ------------------------------------------------------------------ verify
@@ -202,7 +227,8 @@ def pairhmm(
     json: bool,
 ) -> int:
     """Pair-HMM from file to file. Reports go to stdout when the answer goes to a file, to stderr otherwise."""
-    from simtbed.kernels.pairhmm import files
+    from simtbed.kernels import files
+    from simtbed.kernels.pairhmm.files import lines
 
     family = find_family("pairhmm")
     if variant not in family.variants:
@@ -215,7 +241,7 @@ def pairhmm(
         answer = family.solve(problem, variant, runner)
     if not len(answer):
         print(f"simtbed: warning: {name} holds no pairs of reads and haplotypes; the answer is empty", file=sys.stderr)
-    text = files.lines(problem, answer, form)
+    text = lines(problem, answer, form)
     if target is None:
         sys.stdout.writelines(text)
     else:
@@ -225,11 +251,11 @@ def pairhmm(
     if check:
         with progress(f"the oracle on {name}"):
             agreement = family.compare(answer, family.oracle(problem))
-    _report(runner, agreement, json, to)
+    report(runner, agreement, json, to)
     return int(agreement is not None and not agreement.agrees)
 
 
-def _report(runner: Runner, agreement: Agreement | None, json: bool, to: TextIO) -> None:
+def report(runner: Runner, agreement: Agreement | None, json: bool, to: TextIO) -> None:
     """The agreement and the counters, as far as they were asked for."""
     if json:
         content: dict[str, Any] = {"launches": runner.launches}
@@ -283,6 +309,34 @@ def access(source: Path, device: str, compare: bool, json: bool) -> int:
     text, code = report(source, find_device(device), as_json=json, compare=compare)
     print(text)
     return code
+
+
+# ------------------------------------------------------------------ hardware
+def hardware_record(target: Path | None, cases: list[str] | None) -> int:
+    """What this machine's GPU counts, as a record."""
+    from .hardware import record
+    from .hardware.cases import VARIANTS
+
+    if target is not None and not target.parent.is_dir():
+        raise SimtbedError(f"{target}: there is no folder {target.parent}")  # before the work, not after it
+    with progress("Nsight Compute"):
+        taken = record.take(cases or [VARIANTS])
+    path = target or Path(f"{taken.device.lower()}.json")
+    record.save(taken, path)
+    print(f"wrote {path}")
+    return 0
+
+
+def hardware_compare(device: str, cases: list[str] | None, markdown: bool, json: bool) -> int:
+    """The emulator beside a record; 1 where it does not hold."""
+    from .hardware import compare, record, text
+    from .hardware.cases import VARIANTS
+
+    source = Path(device) if device.endswith(".json") else record.path_of(find_device(device).name)
+    with progress("the emulator"):
+        found = compare.compare(record.load(source), cases or [VARIANTS])
+    print(tables.as_json(text.content(found)) if json else text.markdown(found) if markdown else text.table(found))
+    return int(not found.holds)
 
 
 # ------------------------------------------------------------------ shared by the commands

@@ -6,19 +6,16 @@ and H lines of one haplotype each. A file holds any number of records.
 
 from __future__ import annotations
 
-import gzip
-import os
-import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
-from simtbed.emulator import SimtbedError
 
 from ..family import InputError
+from ..files import contents, shown
 from .problem import Bytes, Offsets, Problem, offsets, ranges
 
 Format = Literal["gpupairhmm", "tsv"]
@@ -37,15 +34,7 @@ def read(path: Path) -> Problem:
 
     Raises InputError: one line that says where the first mistake is, what is there and what was expected.
     """
-    try:
-        data = path.read_bytes()
-        if data[:2] == b"\x1f\x8b":
-            data = gzip.decompress(data)
-    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-        raise InputError(f"{path}: damaged gzip data ({error})") from None
-    except OSError as error:
-        raise InputError(f"{path}: {error.strerror}") from None
-    return parse(data, str(path))
+    return parse(contents(path), str(path))
 
 
 def parse(data: bytes, name: str) -> Problem:
@@ -212,26 +201,19 @@ def _explained(mistake: _Mistake) -> str:
     return _wrong_haplotype(content, f"haplotype {number - reads} of {haplotypes} {where}")
 
 
-def _shown(content: bytes) -> str:
-    """The beginning of a line, printable."""
-    text = content[:24].decode("ascii", "backslashreplace")
-    text = "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
-    return f"'{text}{'...' if len(content) > 24 else ''}'"
-
-
 def _wrong_header(content: bytes, following: int) -> str:
     fields = content.split()
     expected = "expected a record's header: the number of reads and the number of haplotypes"
     if not fields:
         return f"a blank line, {expected}"
     if len(fields) != 2:
-        return f"{_shown(content)} has {_columns(len(fields))}, {expected}"
+        return f"{shown(content)} has {_columns(len(fields))}, {expected}"
     for field in fields:
         if field[:1] == b"-" and field[1:].isdigit():
-            return f"the count {_shown(field)} is negative, {expected}"
+            return f"the count {shown(field)} is negative, {expected}"
         if not field.isdigit():
-            return f"{_shown(field)} is not a whole number, {expected}"
-    reads, haplotypes = (_shown(f)[1:-1] for f in fields)
+            return f"{shown(field)} is not a whole number, {expected}"
+    reads, haplotypes = (shown(f)[1:-1] for f in fields)
     return f"expected {reads} reads and {haplotypes} haplotypes after this line, but only {following} lines follow"
 
 
@@ -240,7 +222,7 @@ def _wrong_read(content: bytes, what: str) -> str:
     if not fields:
         return f"a blank line, expected {what}"
     if len(fields) != 5:
-        return f"{_shown(content)} has {_columns(len(fields))}, expected {what}: bases and four quality strings"
+        return f"{shown(content)} has {_columns(len(fields))}, expected {what}: bases and four quality strings"
     for column, field in zip(COLUMNS[1:], fields[1:], strict=True):
         if len(field) != len(fields[0]):
             expected = f"expected {len(fields[0])} like the bases"
@@ -251,7 +233,7 @@ def _wrong_read(content: bytes, what: str) -> str:
     for column, field in zip(COLUMNS[1:], fields[1:], strict=True):
         for at, character in enumerate(field):
             if not PHRED <= character <= HIGHEST:
-                place = f"{_shown(bytes([character]))} at {at + 1} in the {column}"
+                place = f"{shown(bytes([character]))} at {at + 1} in the {column}"
                 return f"{place} of {what} is no quality, expected characters from '!' to '~'"
     raise AssertionError("a good line was called a mistake")
 
@@ -261,14 +243,14 @@ def _wrong_haplotype(content: bytes, what: str) -> str:
     if not fields:
         return f"a blank line, expected {what}"
     if len(fields) != 1:
-        return f"{_shown(content)} has {_columns(len(fields))}, expected {what}: bases only"
+        return f"{shown(content)} has {_columns(len(fields))}, expected {what}: bases only"
     return _wrong_base(fields[0], what)
 
 
 def _wrong_base(field: bytes, what: str) -> str:
     for at, character in enumerate(field):
         if not _BASES[character]:
-            return f"{_shown(bytes([character]))} at {at + 1} in {what} is no base, expected A, C, G, T or N"
+            return f"{shown(bytes([character]))} at {at + 1} in {what} is no base, expected A, C, G, T or N"
     return ""
 
 
@@ -308,17 +290,3 @@ def records(problem: Problem) -> Iterator[str]:
             columns = (bases, *(quality + np.uint8(PHRED) for quality in qualities))
             yield " ".join(column.tobytes().decode("ascii") for column in columns) + "\n"
         yield from (haplotype.tobytes().decode("ascii") + "\n" for haplotype in haplotypes)
-
-
-def write(path: Path, text: Iterable[str]) -> None:
-    """Write a whole file or none: under another name in the same folder first, then renamed. Raises SimtbedError."""
-    unfinished = path.with_name(f".{path.name}.{os.getpid()}.unfinished")
-    try:
-        try:
-            with unfinished.open("w", encoding="ascii", newline="\n") as file:
-                file.writelines(text)
-            os.replace(unfinished, path)
-        finally:
-            unfinished.unlink(missing_ok=True)
-    except OSError as error:
-        raise SimtbedError(f"{path}: cannot be written: {error.strerror}") from None

@@ -25,15 +25,19 @@ PROBABILITY = 10.0 ** (np.arange(94) / -10.0)
 """The probability a Phred score stands for."""
 
 
-def interleaved(problem: Problem, reads: Offsets, haplotypes: Offsets, real: Real) -> tuple[int, Arguments]:
-    """(grid, arguments) of `intertask_naive` for pairs of a read and a haplotype, 32 neighbours a group.
+def interleaved(
+    problem: Problem, reads: Offsets, haplotypes: Offsets, real: Real, tile: int = 1
+) -> tuple[int, Arguments]:
+    """(grid, arguments) of `intertask_naive`, and beside K of `intertask_tiled`, for pairs of a read and a haplotype,
+    32 neighbours a group.
 
     The last block is filled up with pairs that have no cells. `sums` begins with the sums of the pairs, in order.
+    tile: of which a group's rows are a multiple.
     """
     blocks = -(-len(reads) // (32 * WARPS))
     m, n = np.zeros((2, blocks * WARPS, 32), np.int64)
     m.flat[: len(reads)], n.flat[: len(reads)] = problem.read_lengths[reads], problem.haplotype_lengths[haplotypes]
-    rows, columns = m.max(axis=1), _quads(n.max(axis=1))
+    rows, columns = -(-m.max(axis=1) // tile) * tile, _quads(n.max(axis=1))
     first_row, first_column = offsets(_quads(rows)), offsets(columns)
     groups = np.stack([first_row[:-1], rows, first_column[:-1], columns], axis=1).astype(np.int32)
     lengths = np.stack([m.ravel(), np.maximum(n.ravel(), 1)], axis=1).astype(np.int32)
@@ -42,13 +46,10 @@ def interleaved(problem: Problem, reads: Offsets, haplotypes: Offsets, real: Rea
     width = problem.read_lengths[reads]
     source, row = ranges(problem.read_offsets[reads], width), ranges(np.zeros_like(reads), width)
     to = np.repeat(first_row[group] * 32 + lane, width) + row * 32
-    of_rows = {name: np.zeros(first_row[-1] * 32, real) for name in ("error", "alpha", "delta", "zeta", "epsilon")}
-    probability: npt.NDArray[Any] = PROBABILITY.astype(real)
-    delta, zeta = probability[problem.insertion[source]], probability[problem.deletion[source]]
-    of_rows["error"][to] = probability[problem.base_quality[source]]
-    of_rows["alpha"][to] = np.maximum(1 - (delta + zeta), 0)
-    of_rows["delta"][to], of_rows["zeta"][to] = delta, zeta
-    of_rows["epsilon"][to] = probability[problem.continuation[source]]
+    of_rows: Arguments = {}
+    for name, values in _probabilities(problem, source, real).items():
+        of_rows[name] = np.zeros(first_row[-1] * 32, real)
+        of_rows[name][to] = values
     return blocks, {
         "groups": groups,
         "lengths": lengths,
@@ -109,6 +110,98 @@ def sub_warps(
         "P": lanes,
         "K": each,
         "TILED": tiled,
+    }
+
+
+def streams(
+    problem: Problem, reads: Offsets, haplotypes: Offsets, lanes: int, each: int, at_once: int
+) -> tuple[int, Arguments]:
+    """(grid, arguments) of `wavefront_rescaled` with P = `lanes` and K = `each` for pairs of a read and a haplotype.
+
+    Neighbours with one read and haplotypes that follow each other share an item, of about `at_once` letters; items of
+    like length share a block, the last one filled up with items that have no pairs. `sums` are those of the pairs, in
+    order.
+    """
+    used_reads, read = np.unique(reads, return_inverse=True)
+    used_haplotypes, haplotype = np.unique(haplotypes, return_inverse=True)
+    m, n = problem.read_lengths[used_reads], problem.haplotype_lengths[used_haplotypes]
+    bases = ranges(problem.read_offsets[used_reads], m)
+    begins = offsets(n + 1) + 32
+    stream = np.full(begins[-1] + 64 + at_once + int(n.max()), BLANK, np.uint8)
+    stream[ranges(begins[:-1], n)] = _CODES[problem.haplotypes[ranges(problem.haplotype_offsets[used_haplotypes], n)]]
+    copies = np.full((4, -(-(len(stream) + 3) // 4) * 4), BLANK, np.uint8)
+    for delay in range(4):
+        copies[delay, delay : delay + len(stream)] = stream
+
+    follows = (np.diff(read, prepend=-1) == 0) & (np.diff(haplotype, prepend=-1) == 1)
+    run = np.flatnonzero(~follows)
+    within = begins[haplotype] - np.repeat(begins[haplotype[run]], np.diff(run, append=len(reads)))
+    first = np.flatnonzero(~follows | (np.diff(within // at_once, prepend=0) != 0))
+    last = np.append(first[1:], len(reads))
+    length = begins[haplotype[last - 1] + 1] - begins[haplotype[first]]
+    blocks = -(-len(first) * lanes // 32)
+    order = np.argsort(length, kind="stable")
+    order = np.append(order, np.repeat(order[-1:], blocks * (32 // lanes) - len(order)))
+    items = np.stack([offsets(m)[read[first]], m[read[first]], begins[haplotype[first]], first], axis=1)[order]
+    ends = last[order]
+    ends[len(first) :] = 0
+    longest = length[order].reshape(blocks, -1).max(axis=1)
+    qualities = (problem.base_quality, problem.insertion, problem.deletion, problem.continuation)
+    return blocks, {
+        "items": items.astype(np.int32),
+        "ends": ends.astype(np.int32),
+        "words": (-(-(longest + lanes - 1) // 4)).astype(np.int32),
+        "bases": _CODES[problem.bases[bases]],
+        "qualities": np.stack([quality[bases] for quality in qualities], axis=1),
+        "letters": copies.reshape(-1).view(np.uint32),
+        "probability": PROBABILITY.astype(np.float32),
+        "sums": Out(len(reads), "f32"),
+        "shift": copies.shape[1] // 4,
+        "P": lanes,
+        "K": each,
+    }
+
+
+def anti_diagonals(
+    problem: Problem, reads: Offsets, haplotypes: Offsets, real: Real, at_once: int, rows: int
+) -> Arguments:
+    """Arguments of `intratask_block` and `intratask_warp` for pairs of a read and a haplotype, `at_once` a block,
+    `rows` a pass; their Const parameters are left out.
+
+    The last block is filled up with repetitions of the last pair. `sums` begins with the sums of the pairs, in order.
+    """
+    filled = np.minimum(np.arange(-(-len(reads) // at_once) * at_once), len(reads) - 1)
+    used_reads, read = np.unique(reads[filled], return_inverse=True)
+    used_haplotypes, haplotype = np.unique(haplotypes[filled], return_inverse=True)
+    m, n = problem.read_lengths[used_reads], problem.haplotype_lengths[used_haplotypes]
+    bases = ranges(problem.read_offsets[used_reads], m)
+    first_word = offsets(_quads(n) // 4)
+    words = np.zeros(first_word[-1] * 4, np.uint8)
+    letters = problem.haplotypes[ranges(problem.haplotype_offsets[used_haplotypes], n)]
+    words[ranges(first_word[:-1] * 4, n)] = _SETS[letters]
+    pairs = np.stack([offsets(m)[read], m[read], first_word[haplotype], n[haplotype]], axis=1).astype(np.int32)
+    stride = int(n.max()) if m.max() > rows else 0
+    return {
+        "pairs": pairs,
+        "bases": _SETS[problem.bases[bases]],
+        **_probabilities(problem, bases, real),
+        "haplotypes": words.view(np.uint32),
+        **{f"{name}_edge": np.zeros(max(len(pairs) * stride, 1), real) for name in ("match", "insertion", "deletion")},
+        "sums": Out(len(pairs), np.dtype(real).name.replace("float", "f")),
+        "stride": stride,
+    }
+
+
+def _probabilities(problem: Problem, bases: Offsets, real: Real) -> Arguments:
+    """error, alpha, delta, zeta, epsilon of read bases, each a `real` array of the shape of `bases`."""
+    probability: npt.NDArray[Any] = PROBABILITY.astype(real)
+    delta, zeta = probability[problem.insertion[bases]], probability[problem.deletion[bases]]
+    return {
+        "error": probability[problem.base_quality[bases]],
+        "alpha": np.maximum(1 - (delta + zeta), 0),
+        "delta": delta,
+        "zeta": zeta,
+        "epsilon": probability[problem.continuation[bases]],
     }
 
 

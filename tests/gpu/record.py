@@ -1,7 +1,7 @@
 """Records what this machine's GPU answers: `python -m tests.gpu.record --data FOLDER`.
 
 Every language feature, the op table, and every variant on its data sets is run on the GPU; the answers must be the
-numpy engine's, or nothing is written.
+emulator's, or nothing is written.
 """
 
 from __future__ import annotations
@@ -27,7 +27,10 @@ from tests.ops.programs import group_id, groups
 from tests.ops.programs import request as ops_request
 
 RECORDS = Path(__file__).parent / "records"
-DATA = {"pairhmm": ("pairhmm/10s.in", "pairhmm/tiny.in")}
+DATA = {
+    "pairhmm": ("pairhmm/10s.in", "pairhmm/tiny.in"),
+    "alignment": ("alignment/edge.tsv", "alignment/ren64.tsv", "alignment/sit2_10s.tsv"),
+}
 REPEATS = 7
 
 
@@ -39,7 +42,7 @@ def main() -> int:
     record: dict[str, Any] = {**describe(), "toolkit": version(find_nvcc())}
     features = {f.name: of_feature(f, "numpy") for f in FEATURES}
     jobs = [(f, v, data) for f, sets in DATA.items() for v in FAMILIES[f].variants for data in sets]
-    variants = {f"{v} {data}": of_variant(f, v, options.data / data, "numpy") for f, v, data in jobs}
+    variants = {f"{v} {data}": of_variant(f, v, options.data / data, "jit") for f, v, data in jobs}
     requests = [r for recorder in (*features.values(), *variants.values()) for r in recorder.requests]
     compile_all([*requests, *(ops_request(group)[0] for group in groups())], record["arch"])
 

@@ -8,7 +8,22 @@ from __future__ import annotations
 
 import numpy as np
 from simtbed.emulator import lang as st
-from simtbed.emulator.lang import Const, Constant, Global, Local, Real, Registers, Shared, f32, f64, i32, i64, u8, u32
+from simtbed.emulator.lang import (
+    Const,
+    Constant,
+    Global,
+    Local,
+    Memory,
+    Real,
+    Registers,
+    Shared,
+    f32,
+    f64,
+    i32,
+    i64,
+    u8,
+    u32,
+)
 
 from tests.language.feature import feature, out
 
@@ -73,6 +88,14 @@ def narrow_integers_wrap(out: Global[u8]) -> None:
 def wide_integers(out: Global[i64]) -> None:
     x = i64(st.lane)
     out[st.lane] = (x << 40) + x
+
+
+@feature([v for x in range(32) for v in (max(x - 9, -3), max(x, 20 - x, 15))], out=out(64))
+@st.kernel
+def maxima_of_sums_and_of_three(out: Global[i32]) -> None:
+    x = st.lane
+    out[st.lane * 2] = st.viaddmax(x, -9, -3)
+    out[st.lane * 2 + 1] = st.vimax3(x, 20 - x, 15)
 
 
 @feature([v for x in range(32) for v in (bin(x * 37).count("1"), 32 - (x * 37).bit_length())], out=out(64))
@@ -343,6 +366,21 @@ def device_arrays(given: Global[i32], out: Global[i32]) -> None:
 
 
 @st.device
+def second_of(any_memory: Memory[i32], at: i32) -> i32:
+    return any_memory[at + 1]
+
+
+@feature([4 * (x + 1) + 5 for x in range(32)], given=np.arange(0, 99, 3, dtype=np.int32), out=out())
+@st.kernel
+def arrays_of_any_memory(given: Global[i32], out: Global[i32]) -> None:
+    row = st.shared(i32, 33)
+    own = st.local(i32, 2)
+    row[st.lane + 1] = st.lane + 1
+    own[1] = 5
+    out[st.lane] = second_of(given, st.lane) + second_of(row, st.lane) + second_of(own, 0)
+
+
+@st.device
 def half(x: Real) -> Real:
     return x / 2
 
@@ -363,3 +401,22 @@ def lookup(table: Constant[f32], at: i32) -> f32:
 def constant_argument(out: Global[f32]) -> None:
     table = st.constant(f32, (0.5, 0.25))
     out[st.lane] = lookup(table, st.lane & 1)
+
+
+@feature([20 * x + 700 for x in range(32)], out=out())
+@st.kernel
+def names_of_unrolled_numbers(out: Global[i32]) -> None:
+    """A name given once to what unrolling makes a constant is one: an index of registers, a bound, a condition."""
+    kept = st.registers(i32, 6)
+    for row in st.unroll(range(2)):
+        for part in st.unroll(range(3)):
+            at = 3 * row + part
+            kept[at] = 0
+            for turn in st.unroll(range(at)):
+                last = turn + 1
+                kept[last] += st.lane if last == at else 0
+            kept[at] = 10 * at + kept[at]
+    total = i32(0)
+    for number in st.unroll(range(6)):
+        total += kept[number] * (number + 1)
+    out[st.lane] = total

@@ -20,7 +20,7 @@ from .faults import Number, Telling, note
 from .operations import operation
 from .scopes import Scope, Scopes
 from .text import FULL, many, scalar_type
-from .values import Value, Values, bits, lanes, number
+from .values import Value, Values, bits, lanes, number, one_lane
 
 TWICE_FROM = 4
 """Expressions and statements in a region that make a second text worth while."""
@@ -303,7 +303,9 @@ class Statements:
         page.place(head)
         condition = self.test(stmt)
         self.line([stmt.site])
-        page.branch(condition.ref, turn, scope.done)
+        page.branch(
+            one_lane(page, condition, "0"), turn, scope.done
+        )  # another loop may have made the variable a vector
         page.place(turn)
         self.limit(stmt, turns, scope)
         if self.body(stmt.body):

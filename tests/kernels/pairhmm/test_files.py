@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import gzip
-from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from simtbed.emulator import SimtbedError
 from simtbed.kernels import InputError
 from simtbed.kernels.pairhmm import Problem, files
 from simtbed.kernels.pairhmm.generate import generate
@@ -148,21 +146,3 @@ def test_formats() -> None:
     assert "".join(files.lines(problem, scores, "tsv")) == (
         "record\tread\thaplotype\tlog10\n1\t1\t1\t-1.5000000\n1\t2\t1\t-2.2500000\n2\t1\t1\t-0.0000000\n2\t1\t2\t-inf\n"
     )
-
-
-def test_a_file_is_written_whole_or_not_at_all(tmp_path: Path) -> None:
-    path = tmp_path / "out"
-    path.write_text("before")
-
-    def breaks() -> Iterator[str]:
-        yield "half"
-        raise RuntimeError
-
-    with pytest.raises(RuntimeError):
-        files.write(path, breaks())
-    assert path.read_text() == "before"
-    files.write(path, ["after\n"])
-    assert path.read_text() == "after\n"
-    with pytest.raises(SimtbedError, match="cannot be written: No such file or directory"):
-        files.write(tmp_path / "no" / "folder", ["x"])
-    assert [p.name for p in tmp_path.iterdir()] == ["out"]
