@@ -21,6 +21,7 @@ from .bounds import user_name
 from .places import Dim3, coordinates
 from .stamps import (
     ACQUIRED,
+    ACTED,
     ACTS,
     BARRIERS,
     BITS,
@@ -32,7 +33,9 @@ from .stamps import (
     LOCKSTEP,
     MERGED,
     NOW,
+    OTHER,
     PHASE,
+    READ,
     RELEASES,
     STORES,
     THREAD,
@@ -166,38 +169,48 @@ def access(h: History, array: int, act: int, moment: int, mask: int, index: Any,
         int(h.places[array, 2]), int(state[FOREIGN]), int(state[PHASE]), int(state[NOW]), int(h.full[warp]),
         int(state[LOCKSTEP]), int(state[FENCED]),
     )  # fmt: skip
+    atomic = h.places[array, 3]
+    main = (ACTED if kind == ACTS else READ) * size
     noted = 0
     for lane in range(32):
         if not mask >> lane & 1:
             continue
         thread = warp << 5 | lane
         at = start + index[lane]
-        wrote, read, other = int(stamps[at]), int(stamps[at + size]), int(stamps[at + 2 * size])
+        wrote: Any = np.int64(stamps[at])
+        read: Any = np.int64(stamps[at + READ * size])
+        other: Any = np.int64(stamps[at + OTHER * size])
+        acted: Any = np.int64(stamps[at + ACTED * size] if atomic else 0)
         if kind != ACTS and _owns(here, wrote, thread) and log[wrote >> BITS, 3] & 3 == STORES:
             continue
-        for stamp in (wrote, read, other):
+        for stamp in (wrote, read, other, acted):
             apart = _distance(here, stamp, thread)
             if apart != ORDERED and _unlike(log[stamp >> BITS, 3] & 3, kind):
                 same = stamp == wrote and kind == STORES and _equal(values, before, lane, lane)
                 if _clash(h, array, act, stamp, thread, index[lane], same, apart):
                     break
-        if kind == ACTS and here.fenced:
-            _hand_over(h, array, index[lane], thread)
+        if kind == ACTS:
+            if here.fenced:
+                _hand_over(h, array, index[lane], thread)
+            if wrote == 0 or (here.shared and wrote < here.foreign):
+                stamps[at] = base | lane
         if kind == STORES:
             noted |= 1 << lane
-        elif not _covered(here, read, other, thread):
+            continue
+        last = acted if kind == ACTS else read
+        second = other if log[other >> BITS, 3] & 3 == kind else 0
+        if not _covered(here, last, second, thread):
             noted |= 1 << lane
-            far = _distance(here, read, thread)
-            if far != ORDERED and _distance(here, other, thread) <= far:
-                stamps[at + 2 * size] = read
-    if kind != STORES:
-        _note_readers(stamps, here, start + size, size, base, noted, index)
-    if kind != LOADS:
-        for lane in range(32):
-            if (noted if kind == STORES else mask) >> lane & 1:
-                stamps[start + index[lane]] = base | lane
+            far = _distance(here, last, thread)
+            if far != ORDERED and _distance(here, second, thread) <= far:
+                stamps[at + OTHER * size] = last
     if kind == STORES:
+        for lane in range(32):
+            if noted >> lane & 1:
+                stamps[start + index[lane]] = base | lane
         _at_once(h, array, act, base, noted, index, values)
+    else:
+        _note_readers(stamps, here, start + main, start + OTHER * size, base, noted, index)
 
 
 @numba.njit(inline="always")
@@ -216,18 +229,18 @@ def _equal(first: Any, second: Any, lane: int, other: int) -> bool:
 
 
 @numba.njit(cache=True)
-def _note_readers(stamps: Any, here: _Here, start: int, size: int, base: int, mask: int, index: Any) -> None:
-    """The last of several lanes that read one element is READ, the one before it OTHER, if none is farther."""
+def _note_readers(stamps: Any, here: _Here, last: int, second: int, base: int, mask: int, index: Any) -> None:
+    """Of several lanes that mean one element the last is noted as such, the one before it as OTHER, if none is
+    farther. last, second: where these planes begin."""
     for lane in range(32):
         if mask >> lane & 1:
-            stamps[start + index[lane]] = base | lane
+            stamps[last + index[lane]] = base | lane
     for lane in range(32):
         if not mask >> lane & 1:
             continue
-        at = start + index[lane]
-        stamp = base | lane
-        if stamps[at] != stamp and _distance(here, int(stamps[at + size]), stamp & THREAD) <= OF_WARP:
-            stamps[at + size] = stamp
+        stamp, known = base | lane, int(stamps[second + index[lane]])
+        if stamps[last + index[lane]] != stamp and _distance(here, known, stamp & THREAD) <= OF_WARP:
+            stamps[second + index[lane]] = stamp
 
 
 @numba.njit(cache=True)
