@@ -10,7 +10,7 @@ import pytest
 from simtbed.reports.cli import run
 from simtbed.reports.hardware import compare as comparing
 from simtbed.reports.hardware import record, text
-from simtbed.reports.hardware.cases import VARIANTS, find
+from simtbed.reports.hardware.cases import VARIANTS
 from simtbed.reports.hardware.compare import Comparison, compare
 from simtbed.reports.hardware.figures import FIGURES
 
