@@ -19,6 +19,7 @@ from simtbed.reports.hardware.figures import FIGURES
 from simtbed.reports.hardware.nsight import Profile, parse
 from simtbed.reports.hardware.weigh import Placed
 
+FEW = "tests.hardware.features:few"
 KEPT = record.load(record.path_of("H200"))
 RAW = """==PROF== noise
 "ID","Kernel Name","a.sum","b"
@@ -80,7 +81,7 @@ def test_without_ncu(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("PATH", "CUDA_HOME", "CUDA_PATH"):
         monkeypatch.setenv(name, "")
     with pytest.raises(LaunchError, match=r"Nsight Compute \(ncu\) is not found"):
-        record.take([VARIANTS])
+        record.take([FEW])
 
 
 # ------------------------------------------------------------------ taking a record
@@ -135,28 +136,28 @@ def gpu(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("gpu")
 def test_a_record_is_taken_case_by_case() -> None:
-    taken = record.take([VARIANTS])
+    taken = record.take([FEW])
     assert taken.device == "H200"
-    assert taken.cases == {case.name: KEPT.cases[case.name] for case in find([VARIANTS])}
+    assert taken.cases == {case.name: KEPT.cases[case.name] for case in find([FEW])}
 
 
 @pytest.mark.usefixtures("gpu")
 def test_launches_that_do_not_match_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(record, "describe", lambda: {"device": "NVIDIA GeForce RTX 9999", "arch": "sm_90"})
     with pytest.raises(LaunchError, match="NVIDIA GeForce RTX 9999 is none of the devices known"):
-        record.take([VARIANTS])
+        record.take([FEW])
     monkeypatch.setattr(record, "describe", lambda: {"device": "NVIDIA H200", "arch": "sm_90"})
     complete = nsight.profile
     monkeypatch.setattr(nsight, "profile", lambda *how: complete(*how)[1:])
     with pytest.raises(LaunchError, match=r"\d+ launches were made, Nsight Compute reports \d+"):
-        record.take([VARIANTS])
+        record.take([FEW])
 
     def other_code(*how: Any) -> list[Profile]:
         return [replace(p, instructions=p.instructions[1:]) for p in complete(*how)]
 
     monkeypatch.setattr(nsight, "profile", other_code)
     with pytest.raises(LaunchError, match="the SASS that ran is not what nvdisasm shows"):
-        record.take([VARIANTS])
+        record.take([FEW])
 
 
 # ------------------------------------------------------------------ files
