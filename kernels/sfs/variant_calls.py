@@ -116,7 +116,7 @@ def _likelihoods(path: Path, record: Any, known: list[str], tally: Tally) -> tup
         tally[f"skipped: neither {' nor '.join(known)}" if len(known) > 1 else f"skipped: no {known[0]}"] += 1
         return None
     missing, ended = _missing(values)
-    unknown = missing.any(axis=1) | ended.all(axis=1)
+    unknown = np.asarray(missing.any(axis=1) | ended.all(axis=1))
     if values.shape[1] != 3 or (ended.any(axis=1) & ~unknown).any():
         tally["skipped: a sample is not diploid"] += 1
         return None
