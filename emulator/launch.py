@@ -68,8 +68,12 @@ class Result:
         engine's result); before that they are taken not to limit."""
         request = self.request
         registers = self.resources.registers if self.resources else 0
-        shared = request.dynamic_shared + _static_shared(request)
-        return occupancy(request.device, int(np.prod(request.block)), registers, shared)
+        return occupancy(request.device, int(np.prod(request.block)), registers, self.shared_bytes)
+
+    @property
+    def shared_bytes(self) -> int:
+        """Shared memory of a block, static and dynamic."""
+        return self.request.dynamic_shared + _static_shared(self.request)
 
 
 class FaultError(SimtbedError):

@@ -178,7 +178,11 @@ def _wavefront(
         tiled = bool(number == len(BINS))
         lanes, each = TILE if tiled else BINS[number]
         members = np.flatnonzero(bins == number)
-        for chosen in _batches(members[np.argsort(n[members], kind="stable")], m + n):
+        order = members[np.argsort(n[members], kind="stable")]
+        # Only the edges of tiles take memory of which a batch could be short.
+        for chosen in (
+            _batches(order, m + n) if tiled else np.split(order, range(PAIRS_A_PART, len(order), PAIRS_A_PART))
+        ):
             grid, args = sub_warps(problem, reads[chosen], haplotypes[chosen], real, lanes, each, tiled)
             args["scale"] = SCALE[real]
 

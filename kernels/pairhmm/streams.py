@@ -48,7 +48,10 @@ class Streams:
         }
         # A record's haplotypes are cut the same way for all of its reads.
         record = np.repeat(np.arange(len(problem.record_haplotypes) - 1), np.diff(problem.record_haplotypes))
-        piece = (self.begins[:-1] - self.begins[problem.record_haplotypes[record]]) // at_once
+        start = self.begins[problem.record_haplotypes]
+        total = np.diff(start)
+        pieces = -(-total // at_once)
+        piece = (self.begins[:-1] - start[record]) * pieces[record] // total[record]
         self.first = np.flatnonzero((np.diff(record, prepend=-1) != 0) | (np.diff(piece, prepend=0) != 0))
         self.last = np.append(self.first[1:], len(n))[: len(self.first)]
         self.pieces = np.searchsorted(self.first, problem.record_haplotypes)  # the first of each record
