@@ -114,7 +114,7 @@ def list_(json: Json = False) -> int:
 def pairhmm(
     source: Annotated[Path | None, typer.Argument(metavar="IN", help="Reads and haplotypes; plain or gzip.")] = None,
     target: Annotated[Path | None, typer.Option("--output", "-o", metavar="OUT", help="Instead of stdout.")] = None,
-    variant: Annotated[str, typer.Option(help="How it is computed: see `simtbed list`.")] = "wavefront",
+    variant: Annotated[str, typer.Option(help="How it is computed: see `simtbed list`.")] = "wavefront-rescaled",
     engine: Annotated[Engine, typer.Option(help="Where the kernels run.")] = Engine.jit,
     form: Annotated[Format, typer.Option("--format", help="How the answer is written.")] = Format.gpupairhmm,
     counters: Annotated[bool, typer.Option("--counters", help="Count, and print the totals.")] = False,

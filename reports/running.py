@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, get_args
 
 import simtbed.emulator.lang as st
-from simtbed.emulator import Counters, Device, LaunchError, Out, Result, SimtbedError, devices, launch
+from simtbed.emulator import Counters, Device, LaunchError, Out, Result, SimtbedError, devices, launch, launch_together
 from simtbed.emulator.engines.engine import Request
 from simtbed.emulator.ir.nodes import Program
 from simtbed.emulator.lang import Global, Kernel, i32
@@ -60,6 +60,15 @@ class Runner:
         """Summed over all launches, source place by source place; None where nothing was counted."""
         found = [counters for _, counters in self.counted]
         return sum(found[1:], found[0]) if found else None
+
+
+class SideBySide(Runner):
+    """A runner on a GPU that has launches which do not depend on each other run at the same time; no single one is
+    timed."""
+
+    def together(self, launches: Sequence[tuple[Kernel, Mapping[str, Any]]]) -> list[Result]:
+        self.launches += len(launches)
+        return launch_together(launches, engine=self.engine, device=self.device)
 
 
 def first_launch(family: Family[Any], variant: str, problem: Any) -> Request:
@@ -126,12 +135,12 @@ def obstacle(engine: EngineName) -> str | None:
 
 
 @contextmanager
-def progress(what: str) -> Iterator[None]:
-    """A spinner on stderr while long work runs, if stderr is a terminal."""
+def progress(what: str) -> Iterator[Callable[[str], None]]:
+    """A spinner on stderr while long work runs, if stderr is a terminal; it takes how far the work is."""
     if not sys.stderr.isatty():
-        yield
+        yield lambda far: None
         return
     from rich.console import Console
 
-    with Console(stderr=True).status(what):
-        yield
+    with Console(stderr=True).status(what) as status:
+        yield lambda far: status.update(f"{what}: {far}")

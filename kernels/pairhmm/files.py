@@ -63,7 +63,7 @@ def _blocks(file: BufferedIOBase, name: str, size: int) -> Iterator[Problem]:
     while not ended:
         if kept == len(buffer):  # a record that does not fit
             buffer = np.concatenate([buffer, np.empty_like(buffer)])
-        filled = kept + file.readinto(memoryview(buffer)[kept:])
+        filled = kept + file.readinto(buffer[kept:].data)
         ended = filled < len(buffer)
         scanned = _Scanned(buffer[:filled], name, line, ended)
         if ended or scanned.records or scanned.outcome == WRONG:
