@@ -124,7 +124,7 @@ def _profile_sass(variant: str, source: Path | None, device: str, json: bool) ->
     from .hardware.mix import mixes
 
     family, row = find_variant(variant), find_device(device)
-    problem, name = _problem(family, source)
+    problem, name = find_problem(family, source)
     launcher = Launcher("jit", row)
     with progress(f"{variant} on {name}"):
         family.solve(problem, variant, launcher)
