@@ -268,22 +268,21 @@ def _clash(h: History, array: int, act: int, stamp: int, thread: int, element: i
 def _report(
     h: History, array: int, act: int, stamp: int, thread: int, element: int, same: bool, apart: int, at_once: bool
 ) -> None:
-    """Count a finding under its pair of sites; keep the first."""
+    """Count a finding under its pair of sites; keep the first of those farthest apart, who need the strongest order."""
     when = stamp >> BITS
     first = h.log[when, 3]
     for number in range(len(h.pairs)):
         row = h.pairs[number]
-        if row[USED]:
-            forth = row[FIRST] == first and row[SECOND] == act
-            back = row[FIRST] == act and row[SECOND] == first
-            if (forth or back) and row[ARRAY] == array and row[BENIGN] == same:
-                row[COUNT] += 1
-                return
+        forth = row[FIRST] == first and row[SECOND] == act
+        back = row[FIRST] == act and row[SECOND] == first
+        if row[USED] and not ((forth or back) and row[ARRAY] == array and row[BENIGN] == same):
             continue
-        row[USED], row[FIRST], row[SECOND], row[ARRAY], row[BENIGN] = 1, first, act, array, same
-        row[RELATION], row[COUNT], row[INDEX], row[AT_ONCE] = apart, 1, element, at_once
-        row[BLOCK_1], row[THREAD_1] = h.log[when, 0], stamp & THREAD
-        row[BLOCK_2], row[PHASE_2], row[THREAD_2] = h.state[BLOCK], h.state[BARRIERS], thread
+        row[COUNT] += 1
+        if not row[USED] or apart > row[RELATION]:
+            row[USED], row[FIRST], row[SECOND], row[ARRAY], row[BENIGN] = 1, first, act, array, same
+            row[RELATION], row[INDEX], row[AT_ONCE] = apart, element, at_once
+            row[BLOCK_1], row[THREAD_1] = h.log[when, 0], stamp & THREAD
+            row[BLOCK_2], row[PHASE_2], row[THREAD_2] = h.state[BLOCK], h.state[BARRIERS], thread
         return
 
 
@@ -296,26 +295,25 @@ def findings(
     barriers: Sequence[int],
     grid: Dim3,
     block: Dim3,
-) -> list[tuple[tuple[int, int, int], tuple[int, int], Diagnostic]]:
-    """(order, the two sites, diagnostic) of every pair of sites that raced. names, arrays: by number of the array.
+) -> list[tuple[tuple[int, int, int], set[int], Diagnostic]]:
+    """(order, its sites, diagnostic) of every pair of sites that raced. names, arrays: by number of the array.
     barriers: their lines."""
-    rows = sorted((row for row in h.pairs if row[USED]), key=_order)
+    rows = sorted(h.pairs[h.pairs[:, USED] != 0], key=_order)
     harmful = {_places(row, sites) for row in rows if not row[BENIGN]}
-    found: dict[Any, tuple[tuple[int, int, int], tuple[int, int], Diagnostic]] = {}
+    together: dict[Any, list[Any]] = {}  # copies of an unrolled line, and a line that reads and writes, are one
     for row in rows:
-        places = _places(row, sites)
-        if row[BENIGN] and places in harmful:
-            continue
-        both = (int(row[FIRST]) // 4, int(row[SECOND]) // 4)
-        if places in found:  # an unrolled line, or one that reads and writes
-            order, _, known = found[places]
-            found[places] = (order, both, replace(known, count=known.count + int(row[COUNT])))
-            continue
+        if not row[BENIGN] or _places(row, sites) not in harmful:
+            together.setdefault(_places(row, sites), []).append(row)
+    found = []
+    for same in together.values():
+        row = max(same, key=lambda one: one[RELATION])  # the first of those farthest apart
         number = int(row[ARRAY])
         forgotten = bool(h.state[MERGED]) and row[RELATION] == OF_GRID
         told = _Finding(row, user_name(names[number]), arrays[number], sites, barriers, grid, block, forgotten).told()
-        found[places] = (_order(row), both, told)
-    return list(found.values())
+        told = replace(told, count=sum(int(one[COUNT]) for one in same))
+        accessed = {int(one[n]) // 4 for one in same for n in (FIRST, SECOND)}
+        found.append((_order(row), accessed, told))
+    return found
 
 
 def _order(row: Any) -> tuple[int, int, int]:

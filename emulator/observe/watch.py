@@ -103,7 +103,7 @@ class Plan:
         for number, (order, sites, diagnostic) in enumerate(told):
             for one in sites:  # who is read before it is written, because nothing orders the two, is one mistake
                 faults.drop("uninitialised", one)
-            site = sites[1]
+            site = min(sites)
             faults.add(f"race {number}", site, order, diagnostic.count, lambda d=diagnostic: d)  # type: ignore[misc]
 
 

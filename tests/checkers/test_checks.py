@@ -59,6 +59,13 @@ def test_the_text(name: str, golden: Callable[[str, str], None]) -> None:
     golden(f"check_{name}.txt", "\n".join(f"{f}\n      ({f.kind}, {f.count} times)" for f in faults) + "\n")
 
 
+def test_without_checks_nothing_is_kept() -> None:
+    """Barriers of warps, fences and atomics in blocks of several warps, as they run by default."""
+    for pair in PAIRS.values():
+        how: Any = {"grid": pair.grid, "block": pair.block, "shared": pair.shared, "step_limit": 200}
+        assert launch(pair.kernel, args={**pair.args, "FIXED": True}, **how).remarks == []
+
+
 # ------------------------------------------------------------------ benign and allowed
 @st.kernel
 def doubled(out: Global[f32]) -> None:

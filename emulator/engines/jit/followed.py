@@ -92,7 +92,7 @@ def turn(build: Build) -> None:
 
 
 def concerns(build: Build, nodes: Sequence[Node]) -> bool:
-    """Whether statements do what the history is told, where there is one."""
+    """Whether statements do what a history is told, if one is kept."""
     if not build.plan.followed:
         return False
     for stmt in statements(tuple(n for n in nodes if isinstance(n, STATEMENTS))):
