@@ -399,6 +399,16 @@ def rem(a: int, b: int) -> int:
     _host("rem()")
 
 
+def viaddmax(a: int, b: int, c: int) -> int:
+    """max(a + b, c) of i32: one instruction from Hopper on."""
+    _host("viaddmax()")
+
+
+def vimax3(a: int, b: int, c: int) -> int:
+    """max(a, b, c) of i32: one instruction from Hopper on."""
+    _host("vimax3()")
+
+
 def fma(a: float, b: float, c: float) -> float:
     """a * b + c, rounded once."""
     _host("fma()")

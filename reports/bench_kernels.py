@@ -108,13 +108,13 @@ class Work:
 
 
 def pairs(size: Size) -> Problem:
-    """The pair-HMM problem of a size: one record, reads of 110 to 128 bases, haplotypes of about 250."""
+    """The pair-HMM problem of a size: one record, reads of 113 to 127 bases, haplotypes of about 250."""
     return generate(
         1,
         records=1,
         reads=(size.reads, size.reads),
         haplotypes=(size.haplotypes, size.haplotypes),
-        read_length=(110, 128),
+        read_length=(113, 127),
         haplotype_length=(250, 250),
         continuation=(CONTINUATION, CONTINUATION),
     )

@@ -24,11 +24,37 @@ class Engine(StrEnum):
     cuda = "cuda"
 
 
+class Bench(StrEnum):
+    """What can be measured."""
+
+    emulator = "emulator"
+    pairhmm = "pairhmm"
+    align = "align"
+    correct = "correct"
+    sfs = "sfs"
+
+
 class Format(StrEnum):
     """How Pair-HMM answers are written."""
 
     gpupairhmm = "gpupairhmm"
     tsv = "tsv"
+
+
+class Strategy(StrEnum):
+    """What becomes of an alternate's ends, by GATK's names."""
+
+    SOFTCLIP = "SOFTCLIP"
+    INDEL = "INDEL"
+    LEADING_INDEL = "LEADING_INDEL"
+    IGNORE = "IGNORE"
+
+
+class AlignmentFormat(StrEnum):
+    """How alignments are written."""
+
+    tsv = "tsv"
+    sam = "sam"
 
 
 class Filter(StrEnum):
@@ -39,11 +65,26 @@ class Filter(StrEnum):
     split_first = "split-first"
 
 
-class Bench(StrEnum):
-    """What `simtbed bench` measures."""
+class Mode(StrEnum):
+    """What is made of genotype likelihoods."""
 
-    emulator = "emulator"
-    correct = "correct"
+    product = "product"
+    saf = "saf"
+    gama = "gama"
+
+
+class SpectraFormat(StrEnum):
+    """How site frequency spectra are written."""
+
+    tsv = "tsv"
+    npz = "npz"
+
+
+class Polarise(StrEnum):
+    """Which allele is counted."""
+
+    minor = "minor"
+    alt = "alt"
 
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")]
@@ -73,7 +114,7 @@ def list_(json: Json = False) -> int:
 def pairhmm(
     source: Annotated[Path | None, typer.Argument(metavar="IN", help="Reads and haplotypes; plain or gzip.")] = None,
     target: Annotated[Path | None, typer.Option("--output", "-o", metavar="OUT", help="Instead of stdout.")] = None,
-    variant: Annotated[str, typer.Option(help="How it is computed: see `simtbed list`.")] = "wavefront",
+    variant: Annotated[str, typer.Option(help="How it is computed: see `simtbed list`.")] = "wavefront-rescaled",
     engine: Annotated[Engine, typer.Option(help="Where the kernels run.")] = Engine.jit,
     form: Annotated[Format, typer.Option("--format", help="How the answer is written.")] = Format.gpupairhmm,
     counters: Annotated[bool, typer.Option("--counters", help="Count, and print the totals.")] = False,
@@ -96,6 +137,35 @@ def pairhmm(
     if json and not (check or counters):
         raise SimtbedError("--json is about reports: ask for --check or --counters too")
     return commands.pairhmm(source, target, variant, engine.value, form.value, counters, check, json)
+
+
+@app.command()
+def align(
+    source: Annotated[
+        Path | None, typer.Argument(metavar="IN", help="Rows of reference, tab, alternate; or FASTA.")
+    ] = None,
+    alternates: Annotated[Path | None, typer.Argument(metavar="[ALT]", help="FASTA, if IN is.")] = None,
+    target: Annotated[Path | None, typer.Option("--output", "-o", metavar="OUT", help="Instead of stdout.")] = None,
+    parameters: Annotated[
+        str, typer.Option(metavar="M,X,O,E", help="Match, mismatch, opening, extending a gap.")
+    ] = "200,-150,-260,-11",
+    strategy: Annotated[Strategy, typer.Option(help="What becomes of the alternate's ends.")] = Strategy.SOFTCLIP,
+    variant: Annotated[str, typer.Option(help="How it is computed: see `simtbed list`.")] = "packed",
+    engine: Annotated[Engine, typer.Option(help="Where the kernels run.")] = Engine.jit,
+    form: Annotated[AlignmentFormat, typer.Option("--format", help="How the answer is written.")] = AlignmentFormat.tsv,
+    counters: Annotated[bool, typer.Option("--counters", help="Count, and print the totals.")] = False,
+    check: Annotated[bool, typer.Option("--check", help="Compare with the oracle.")] = False,
+    example: Annotated[bool, typer.Option("--example", help="Run on the shipped example instead of IN.")] = False,
+    json: Json = False,
+) -> int:
+    """Semi-global alignment with traceback, from file to file: CIGAR, offset and score of every pair.
+
+    What --check and --counters report goes to stdout if the answer goes to a file, and to stderr otherwise.
+    """
+    from . import align as alignment
+
+    how = alignment.How(variant, engine.value, parameters, strategy.value, form.value, counters, check, json)
+    return alignment.align(source, alternates, target, example, how)
 
 
 @app.command()
@@ -154,16 +224,67 @@ def simulate(
 
 
 @app.command()
+def sfs(
+    source: Annotated[
+        Path | None,
+        typer.Argument(metavar="IN", help="VCF, BCF, Beagle likelihoods, or npz with P: sites x individuals x 3."),
+    ] = None,
+    target: Annotated[Path | None, typer.Option("--output", "-o", metavar="OUT", help="Instead of stdout.")] = None,
+    mode: Annotated[
+        Mode, typer.Option(help="product: log of the plain product; saf: ANGSD's -doSaf; gama: the posterior of GAMA.")
+    ] = Mode.saf,
+    form: Annotated[SpectraFormat, typer.Option("--format", help="How the answer is written.")] = SpectraFormat.tsv,
+    polarise: Annotated[
+        Polarise | None,
+        typer.Option(help="Count the rarer allele, or the second. [VCF, BCF: minor; Beagle, npz: alt, as they say]"),
+    ] = None,
+    variable: Annotated[
+        float, typer.Option("--p-variable", metavar="P", help="gama: prior that a site varies.")
+    ] = 0.015,
+    epsilon: Annotated[float, typer.Option(metavar="E", help="gama: sequencing error rate.")] = 0.005,
+    variant: Annotated[str, typer.Option(help="How it is computed: see `simtbed list`.")] = "tiled",
+    engine: Annotated[Engine, typer.Option(help="Where the kernels run.")] = Engine.jit,
+    spectrum: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="The spectrum over sites as TSV, and its picture beside it: FILE.svg."),
+    ] = None,
+    example: Annotated[bool, typer.Option("--example", help="Run on a generated example instead of IN.")] = False,
+    json: Json = False,
+) -> int:
+    """Site frequency spectra of N individuals, from file to file: 2N + 1 values a site.
+
+    What was read, skipped and left out is told on stdout if the answer goes to a file, and on stderr otherwise.
+    """
+    from simtbed.emulator import SimtbedError
+
+    from .sfs import Wanted
+    from .sfs import sfs as command
+
+    if (source is None) != example:
+        raise SimtbedError("sfs takes a file, or --example")
+    wanted = Wanted(
+        mode.value, polarise.value if polarise else None, variable, epsilon, variant, engine.value, form.value, spectrum
+    )
+    return command(source, target, wanted, json)
+
+
+@app.command()
 def profile(
     variant: Annotated[str, typer.Argument(metavar="VARIANT", help="See `simtbed list`.")],
     source: Input = None,
     device: Device = "H200",
+    sass: Annotated[
+        bool, typer.Option("--sass", help="What its compiled kernels execute; needs nvcc and nvdisasm, not a GPU.")
+    ] = False,
     json: Json = False,
 ) -> int:
-    """What a variant would cost on a device: totals, efficiencies, and its source line by line."""
+    """What a variant would cost on a device: totals, efficiencies, and its source line by line.
+
+    Instructions are the IR's; with --sass they are the compiled kernels', weighed by what the emulator counts.
+    """
     from . import commands
 
-    return commands.profile(variant, source, device, json)
+    return commands.profile(variant, source, device, sass, json)
 
 
 @app.command()
@@ -178,6 +299,30 @@ def verify(
     from . import commands
 
     return commands.verify(family, variant, engine.value if engine else None, source, json)
+
+
+@app.command()
+def check(
+    variant: Annotated[str | None, typer.Argument(metavar="VARIANT", help="See `simtbed list`; all if none.")] = None,
+    family: Annotated[str | None, typer.Option(help="Only this family.")] = None,
+    what: Annotated[
+        str,
+        typer.Option(
+            "--check", metavar="NAMES", help="all, or some of bounds,uninitialised,races,barriers,arithmetic."
+        ),
+    ] = "all",
+    engine: Annotated[Engine, typer.Option(help="jit or numpy.")] = Engine.jit,
+    device: Device = "H200",
+    schedules: Annotated[
+        int, typer.Option(metavar="N", min=0, help="Run each launch in N more orders of warps and blocks too.")
+    ] = 0,
+    source: Input = None,
+    json: Json = False,
+) -> int:
+    """Variants over a whole input under the checkers: races, unwritten words, barriers, indices, arithmetic."""
+    from . import checking
+
+    return checking.check(variant, family, what, engine.value, device, schedules, source, json)
 
 
 @app.command()
@@ -210,17 +355,70 @@ def access(
     return commands.access(source, device, compare, json)
 
 
-@app.command()
-def bench(
-    what: Annotated[Bench, typer.Argument(metavar="[WHAT]", help="emulator, or correct.")] = Bench.emulator,
-    peers: Annotated[bool, typer.Option("--peers", help="Beside Numba's CUDA simulator too.")] = False,
-    repeat: Annotated[int, typer.Option(metavar="N", help="Rounds; medians are printed.")] = 7,
+hardware = typer.Typer(help="The emulator's counters beside Nsight Compute's.", rich_markup_mode=None)
+app.add_typer(hardware, name="hardware")
+Cases = Annotated[
+    list[str] | None,
+    typer.Option("--cases", metavar="MODULE:FUNCTION", help="What to launch; default: every variant on its example."),
+]
+
+
+@hardware.command()
+def record(
+    target: Annotated[
+        Path | None, typer.Option("--output", "-o", metavar="FILE", help="Instead of DEVICE.json.")
+    ] = None,
+    cases: Cases = None,
+) -> int:
+    """Profile this machine's GPU with Nsight Compute and write what it counts."""
+    from . import commands
+
+    return commands.hardware_record(target, cases)
+
+
+@hardware.command()
+def compare(
+    device: Annotated[
+        str, typer.Option(metavar="NAME", help="A device whose record is kept, or a record file.")
+    ] = "H200",
+    cases: Cases = None,
+    markdown: Annotated[bool, typer.Option("--markdown", help="The full report, as Markdown.")] = False,
     json: Json = False,
 ) -> int:
-    """How fast the jit engine emulates on this machine, beside scalar code; takes a minute or two.
+    """The emulator beside a record, on any machine; 1 where a figure falls short and no reason is known."""
+    from . import commands
 
-    correct: how fast reads are corrected, on the GPU if there is one.
-    """
+    return commands.hardware_compare(device, cases, markdown, json)
+
+
+@app.command()
+def bench(
+    what: Annotated[Bench, typer.Argument(help="The jit engine, or a family's kernels.")] = Bench.emulator,
+    peers: Annotated[bool, typer.Option("--peers", help="Beside other emulators too.")] = False,
+    repeat: Annotated[int, typer.Option(metavar="N", help="Rounds; medians are printed.")] = 7,
+    engine: Annotated[
+        Engine, typer.Option(help="Of a family's kernels: measured with cuda, else counted.")
+    ] = Engine.jit,
+    pairs: Annotated[
+        int | None, typer.Option(metavar="N", help="Of a family's synthetic sets, instead of all.")
+    ] = None,
+    source: Input = None,
+    json: Json = False,
+) -> int:
+    """How fast the jit engine emulates on this machine, beside scalar code; or how fast a family's kernels are on a
+    GPU, or what they cost on the emulator. Takes minutes."""
+    if what is Bench.sfs:
+        from . import bench_sfs
+
+        return bench_sfs.bench(engine.value, repeat, json)
+    if what is Bench.pairhmm:
+        from . import bench_pairhmm
+
+        return bench_pairhmm.bench(engine.value, repeat, pairs, source, json)
+    if what is Bench.align:
+        from . import bench_align
+
+        return bench_align.bench(repeat, json)
     if what is Bench.correct:
         from . import bench_correct
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, get_args
 
 import simtbed.emulator.lang as st
-from simtbed.emulator import Counters, Device, LaunchError, Out, Result, SimtbedError, devices, launch
+from simtbed.emulator import Counters, Device, LaunchError, Out, Result, SimtbedError, devices, launch, launch_together
 from simtbed.emulator.engines.engine import Request
 from simtbed.emulator.ir.nodes import Program
 from simtbed.emulator.lang import Global, Kernel, i32
@@ -61,6 +62,15 @@ class Runner:
         return sum(found[1:], found[0]) if found else None
 
 
+class SideBySide(Runner):
+    """A runner on a GPU that has launches which do not depend on each other run at the same time; no single one is
+    timed."""
+
+    def together(self, launches: Sequence[tuple[Kernel, Mapping[str, Any]]]) -> list[Result]:
+        self.launches += len(launches)
+        return launch_together(launches, engine=self.engine, device=self.device)
+
+
 def first_launch(family: Family[Any], variant: str, problem: Any) -> Request:
     """The first launch of the variant's kernel that solving `problem` would make; what comes before it is emulated."""
 
@@ -98,6 +108,17 @@ def find_family(name: str) -> Family[Any]:
     return FAMILIES[name]
 
 
+def find_variants(family: str | None, variant: str | None, source: Path | None) -> list[tuple[Family[Any], list[str]]]:
+    """The families chosen by name, or by the name of a variant, or all; with their variants. source: an input, which
+    only one family can read."""
+    if variant is not None and family is not None and variant not in find_family(family).variants:
+        raise SimtbedError(f"{family} has no variant {variant!r}; it has {', '.join(find_family(family).variants)}")
+    chosen = [find_variant(variant)] if variant else [find_family(family)] if family else list(FAMILIES.values())
+    if source is not None and len(chosen) > 1:
+        raise SimtbedError("--input belongs to one family: name it with --family or --variant")
+    return [(one, [variant] if variant else list(one.variants)) for one in chosen]
+
+
 @st.kernel
 def _nothing(out: Global[i32]) -> None:
     """The least a kernel can do."""
@@ -114,12 +135,12 @@ def obstacle(engine: EngineName) -> str | None:
 
 
 @contextmanager
-def progress(what: str) -> Iterator[None]:
-    """A spinner on stderr while long work runs, if stderr is a terminal."""
+def progress(what: str) -> Iterator[Callable[[str], None]]:
+    """A spinner on stderr while long work runs, if stderr is a terminal; it takes how far the work is."""
     if not sys.stderr.isatty():
-        yield
+        yield lambda far: None
         return
     from rich.console import Console
 
-    with Console(stderr=True).status(what):
-        yield
+    with Console(stderr=True).status(what) as status:
+        yield lambda far: status.update(f"{what}: {far}")

@@ -59,23 +59,31 @@ def build(text: str, kernel: str, arch: str) -> Built:
 
 # ------------------------------------------------------------------ nvcc
 def find_nvcc() -> Path:
-    """The compiler on PATH, below CUDA_HOME or CUDA_PATH, or from NVIDIA's packages on PyPI."""
+    """The compiler, or LaunchError with what to do."""
+    found = find_tool("nvcc")
+    if found is None:
+        raise LaunchError(MISSING)
+    return found
+
+
+def find_tool(name: str) -> Path | None:
+    """A tool of the CUDA toolkit: on PATH, below CUDA_HOME or CUDA_PATH, or from NVIDIA's packages on PyPI."""
     homes = [os.environ[name] for name in ("CUDA_HOME", "CUDA_PATH") if os.environ.get(name)]
     site = {sysconfig.get_path("platlib"), sysconfig.get_path("purelib")}
     folders = [os.environ.get("PATH", ""), *(os.path.join(home, "bin") for home in homes)]
     folders += sorted(str(p) for root in site for p in Path(root).glob("nvidia/cu*/bin"))
     for folder in folders:
-        if folder and (found := shutil.which("nvcc", path=folder)):
+        if folder and (found := shutil.which(name, path=folder)):
             return Path(found)
-    raise LaunchError(MISSING)
+    return None
 
 
 @cache
 def version(nvcc: Path) -> str:
     """The line of `nvcc --version` that names the build."""
-    done = _run([str(nvcc), "--version"], None)
+    done = run([str(nvcc), "--version"], None)
     if done.returncode:
-        raise LaunchError(f"{nvcc} --version failed\n{_said(done)}")
+        raise LaunchError(f"{nvcc} --version failed\n{said(done)}")
     return next((line.strip() for line in reversed(done.stdout.splitlines()) if "elease" in line), done.stdout.strip())
 
 
@@ -84,20 +92,20 @@ def _compile(nvcc: Path, text: str, arch: str) -> tuple[bytes, str]:
     with tempfile.TemporaryDirectory(prefix="simtbed-") as folder:
         source, target = Path(folder, "kernel.cu"), Path(folder, "kernel.cubin")
         source.write_text(text, encoding="utf-8")
-        done = _run([str(nvcc), "-cubin", f"-arch={arch}", *OPTIONS, "-o", target.name, source.name], folder)
+        done = run([str(nvcc), "-cubin", f"-arch={arch}", *OPTIONS, "-o", target.name, source.name], folder)
         if done.returncode:
-            raise LaunchError(f"nvcc does not compile the kernel for {arch}\n{_said(done)}")
+            raise LaunchError(f"nvcc does not compile the kernel for {arch}\n{said(done)}")
         return target.read_bytes(), done.stdout + done.stderr
 
 
-def _run(command: list[str], folder: str | None) -> subprocess.CompletedProcess[str]:
+def run(command: list[str], folder: str | None) -> subprocess.CompletedProcess[str]:
     try:
         return subprocess.run(command, cwd=folder, capture_output=True, text=True, errors="replace", check=False)
     except OSError as error:
         raise LaunchError(f"{command[0]} cannot be run: {error.strerror}") from None
 
 
-def _said(done: subprocess.CompletedProcess[str]) -> str:
+def said(done: subprocess.CompletedProcess[str]) -> str:
     return (done.stderr + done.stdout).strip() or f"exit code {done.returncode}"
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from .. import lang
 from ..ir import nodes as ir
-from ..ir.types import I32, Scalar, Vector
+from ..ir.types import I32, I64, Scalar, Vector
 from ..ir.types import Value as ValueType
 from ..ir.walk import expressions
 from ..span import Span
@@ -40,8 +40,10 @@ class Statements(Expressions):
         return falls_through
 
     def body_of(self, nodes: list[ast.stmt]) -> tuple[ir.Body, bool]:
+        fixed = set(self.fixed)
         with self.block() as body:
             falls_through = self.read(nodes)
+        self.fixed &= fixed  # names fixed inside may be unassigned outside
         return tuple(body), falls_through
 
     def _poison(self, node: ast.stmt) -> None:
@@ -234,6 +236,8 @@ class Statements(Expressions):
         if name not in self.names:
             self.types[name] = result.type
             self.assigned.add(name)
+            if name in self.once and result.type in (I32, I64) and self.is_fixed(result):
+                self.fixed.add(name)
         self.poisoned.discard(name)
         register, last = ir.Reg(name, result.type, self.span(target)), self.body[-1] if self.body else None
         if isinstance(last, ir.Let) and last.target is result:  # an effect straight into its variable

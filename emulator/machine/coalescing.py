@@ -109,36 +109,59 @@ def count(index: Any, active: Any, size: int, sector: int, line: int, out: Any) 
 
 
 @njit(cache=True)
-def _count_in_turns(index: Any, active: Any, size: int, sector: int, line: int, exact: bool, out: Any) -> None:
-    """Lanes that are taken to have one address go in turns, by ascending lane; a turn touches its sectors anew."""
+def _count_in_packets(index: Any, active: Any, size: int, sector: int, line: int, exact: bool, out: Any) -> None:
+    """Lanes of a sector share a packet, unless that would put a lane before another that may have its address.
+
+    Lane by lane: a packet is open for each sector met. A lane joins the first packet of its sector that is newer
+    than every packet with a lane of its key; where there is none, it opens one. Each packet moves its sector.
+    """
     to_sector, to_line = log2(sector // size), log2(line // sector)
-    keys, touched, lines = np.empty(32, np.int64), np.empty(32, np.int64), np.empty(32, np.int64)
+    keys, sectors, packets, lines = np.empty((4, 32), np.int64)
     for warp in range(index.shape[0]):
-        used = 0
+        used, opened = 0, 0
         for lane in range(32):
             if active[warp, lane]:
                 element = np.int64(index[warp, lane])
                 keys[used] = element if exact else reduction_key(element * size >> 2)
-                turn = 0
+                sectors[used] = element >> to_sector
+                lines[used] = sectors[used] >> to_line
+                newest, packet = -1, opened
                 for earlier in range(used):
-                    turn += keys[earlier] == keys[used]
-                touched[used] = (element >> to_sector) * 32 + turn
-                lines[used] = element >> to_sector >> to_line
+                    if keys[earlier] == keys[used]:
+                        newest = max(newest, packets[earlier])
+                for earlier in range(used):
+                    if sectors[earlier] == sectors[used] and packets[earlier] > newest:
+                        packet = min(packet, packets[earlier])
+                opened = max(opened, packet + 1)
+                packets[used] = packet
                 used += 1
         if used:
             out[0] += 1
-            out[1] += distinct(touched, used)
+            out[1] += opened
             out[2] += distinct(lines, used)
+
+
+REDUCTION_FOLDS = (0x2F6F, 0x55DA)
+"""Bits of a 128-byte line's number whose parity enters the key of a reduction, one mask a bit of the key. The masks
+are measured for lines within 4 MiB of each other; further apart, addresses are no longer the ones that lanes use."""
+
+
+@njit(cache=True)
+def _parity(bits: Any) -> Any:
+    for shift in (32, 16, 8, 4, 2, 1):
+        bits ^= bits >> shift
+    return bits & 1
 
 
 @njit(cache=True)
 def reduction_key(word: Any) -> Any:
-    """Nine bits by which a reduction tells 4-byte words apart, so that a few different ones look the same.
+    """Seven bits by which a reduction tells 4-byte words apart: the place in the line, and two parities of the line.
 
-    A fit: two measured rows show that words 512 apart look the same. How bits 10 and up enter rests on one row,
-    which 7 % of the ways to fold bits 10-13 would explain; this is the plainest of them.
+    Of 890 reductions measured on an H200 (tests/machine/h200_reductions.csv and the rows in
+    tests/machine/h200_access_patterns.csv) this gives all but 4, each of which counts one sector more.
     """
-    return (word ^ (word >> 11)) & 511
+    line = word >> 5
+    return (word & 31) | _parity(line & REDUCTION_FOLDS[0]) << 5 | _parity(line & REDUCTION_FOLDS[1]) << 6
 
 
 @njit(cache=True)
@@ -147,17 +170,17 @@ def count_atomic(index: Any, active: Any, size: int, sector: int, line: int, out
 
     Lanes at one address go one after another, so a sector counts as often as its most wanted address.
     """
-    _count_in_turns(index, active, size, sector, line, True, out)
+    _count_in_packets(index, active, size, sector, line, True, out)
 
 
 @njit(cache=True)
 def count_reduction(index: Any, active: Any, size: int, sector: int, line: int, out: Any) -> None:
     """Add the requests, sectors and lines of atomics whose result is unused; arguments as for `count`.
 
-    As `count_atomic`, save that addresses are compared by `reduction_key`: a lane whose address looks like an
-    earlier lane's goes later, and its sector counts again if others of it went before.
+    As `count_atomic`, save that addresses are compared by `reduction_key`: a lane that seems to have the address of
+    another sector's lane must not go before it, which may take a packet more.
     """
-    _count_in_turns(index, active, size, sector, line, False, out)
+    _count_in_packets(index, active, size, sector, line, False, out)
 
 
 def of_warp(counter: Counter, lanes: Sequence[int], size: int, sector: int = 32, line: int = 128) -> Traffic:

@@ -40,6 +40,7 @@ MEANING: dict[str, str] = {
     **{f"{kind}_wavefronts": "passes through the banks they took" for kind in SHARED},
     **{f"{kind}_conflicts": "passes beyond those a conflict-free access needs" for kind in SHARED},
     **{f"{kind}s": "executions by warps" for kind in PLAIN},
+    "shuffles": "executions by warps, one for every 4 bytes of the value",
 }
 
 
@@ -63,5 +64,7 @@ def by_site(kind: str, size: int, costs: dict[str, int], row: Counts) -> Iterato
         yield f"{kind}_requests", int(row[REQUESTS])
         yield f"{kind}_wavefronts", int(row[WAVEFRONTS])
         yield f"{kind}_conflicts", int(row[CONFLICTS])
+    elif kind == "shuffle":
+        yield "shuffles", warps * max(size // 4, 1)
     elif kind in PLAIN:
         yield f"{kind}s", warps

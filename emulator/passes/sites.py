@@ -18,7 +18,7 @@ class Site:
     """One statement of the final program.
 
     kind: "global_load", "shared_store", "branch", "barrier", "shuffle", "compute" ... (observe.events lists them)
-    size: bytes each lane moves. costs: instructions of one execution by issue class, from the IR: the
+    size: bytes each lane moves, in memory or by a shuffle. costs: instructions of one execution by issue class, from the IR: the
     compiler may need more or fewer.
     """
 
@@ -38,6 +38,8 @@ def number(program: ir.Program) -> tuple[ir.Program, tuple[Site, ...]]:
         return tuple(statement(s) for s in stmts)
 
     def statement(stmt: ir.Stmt) -> ir.Stmt:
+        if isinstance(stmt, ir.Check):
+            return stmt  # its site comes after those that are counted
         at = len(sites)
         sites.append(_site(stmt, arrays))
         updates: dict[str, Any] = {"site": at}
@@ -74,7 +76,9 @@ def _site(stmt: ir.Stmt, arrays: dict[str, Array]) -> Site:
                 and atomic.op != "exchange"
             )
             kind, size = f"{array.space}_{'reduction' if silent else 'atomic'}", array.element.size
-        case ir.Let(value=ir.Shuffle() | ir.Vote() | ir.Barrier() as effect):
+        case ir.Let(value=ir.Shuffle() as shuffle):
+            kind, size = "shuffle", shuffle.type.size
+        case ir.Let(value=ir.Vote() | ir.Barrier() as effect):
             kind = type(effect).__name__.lower()
         case ir.Store():
             array = arrays[stmt.array]
@@ -93,7 +97,7 @@ def _site(stmt: ir.Stmt, arrays: dict[str, Array]) -> Site:
         span = stmt.value.span
     own = _CLASSES.get(kind.rpartition("_")[2] if "_" in kind else kind)
     if own:
-        costs[own] += 1
+        costs[own] += max(size // 4, 1) if kind == "shuffle" else 1  # a shuffle moves 4 bytes
     return Site(kind, span, size, dict(costs))
 
 

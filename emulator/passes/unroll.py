@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import replace
 from typing import Any
 
@@ -25,7 +26,10 @@ def unroll(program: ir.Program) -> ir.Program:
     arrays = {
         s.array: s.type for s in statements(kernel.body) if isinstance(s, ir.Alloc) and s.type.space == "register"
     }
-    unroller = _Unroller(arrays)
+    assigned = Counter(
+        s.target.name for s in statements(kernel.body) if isinstance(s, ir.Let) and isinstance(s.target, ir.Reg)
+    )
+    unroller = _Unroller(arrays, frozenset(name for name, times in assigned.items() if times == 1))
     body = unroller.body(kernel.body, {})
     if unroller.diagnostics:
         raise CompileError(unroller.diagnostics)
@@ -33,11 +37,12 @@ def unroll(program: ir.Program) -> ir.Program:
 
 
 class _Unroller:
-    def __init__(self, arrays: dict[str, Array]) -> None:
-        self.arrays = arrays
+    def __init__(self, arrays: dict[str, Array], once: frozenset[str]) -> None:
+        self.arrays, self.once = arrays, once
         self.diagnostics: list[Diagnostic] = []
 
     def body(self, body: ir.Body, known: Constants) -> ir.Body:
+        known = dict(known)
         return tuple(new for stmt in body for new in self.statement(stmt, known))
 
     def statement(self, stmt: ir.Stmt, known: Constants) -> ir.Body:
@@ -64,7 +69,11 @@ class _Unroller:
                 return (replace(stmt, start=start, stop=stop, body=self.body(stmt.body, known)),)
             case ir.Frame():
                 return (replace(stmt, body=self.body(stmt.body, known)),)
-        return (self.fold(stmt, known),)
+        stmt = self.fold(stmt, known)
+        match stmt:
+            case ir.Let(target=ir.Reg(name=name), value=ir.Const() as value) if name in self.once:
+                known[name] = value  # for the rest of this body
+        return (stmt,)
 
     def fold(self, node: Any, known: Constants) -> Any:
         """The node with known registers replaced and constant operations computed."""

@@ -24,7 +24,16 @@ from pathlib import Path
 from simtbed.oracles import pairhmm as oracle
 
 from ..family import Agreement, Answer, Family, Variant, agreement
-from . import files, intertask_naive, pipeline, wavefront
+from . import (
+    files,
+    intertask_naive,
+    intertask_tiled,
+    intratask_block,
+    intratask_warp,
+    pipeline,
+    wavefront,
+    wavefront_rescaled,
+)
 from .problem import Problem
 
 TOLERANCE = 1e-5
@@ -59,11 +68,29 @@ FAMILY = Family(
                 "one thread a pair, rows interleaved in global memory",
                 REN,
             ),
+            *(
+                Variant(
+                    f"intertask-tile{k}", intertask_tiled.intertask_tiled, f"one thread a pair, {k} rows a turn", REN
+                )
+                for k in pipeline.TILES
+            ),
             Variant(
-                "wavefront",
-                wavefront.wavefront,
-                "P lanes a pair, K rows a lane in registers, shuffles",
-                SCHMIDT,
+                "intratask-naive",
+                intratask_block.intratask_block,
+                "one block a pair, anti-diagonals, rows in shared memory",
+                REN,
+            ),
+            Variant("intratask-tile2", intratask_block.intratask_block, "the same, two columns a barrier", REN),
+            Variant("intratask-warp", intratask_warp.intratask_warp, "one warp a pair and block, shuffles", REN),
+            Variant(
+                "intratask-warps", intratask_warp.intratask_warp, "eight warps a block, each with its own pair", REN
+            ),
+            Variant("wavefront", wavefront.wavefront, "P lanes a pair, K rows a lane in registers, shuffles", SCHMIDT),
+            Variant(
+                "wavefront-rescaled",
+                wavefront_rescaled.wavefront_rescaled,
+                "the same with five instructions a cell, haplotypes streamed past a read",
+                "ours",
             ),
         )
     },

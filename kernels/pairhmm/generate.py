@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from .problem import Bytes, Problem, Read
+from .problem import Bytes, Offsets, Problem, Read
 
 LETTERS = np.frombuffer(b"ACGT", np.uint8)
 Range = tuple[int, int]
@@ -40,6 +40,36 @@ def generate(
         sequenced = [_read(draw, allele, _between(draw, read_length), continuation, unknown) for allele in chosen]
         made.append((sequenced, [_with_unknown(draw, allele, unknown) for allele in alleles]))
     return Problem.of(made)
+
+
+def equal_lengths(seed: int, pairs: int, read_length: int, haplotype_length: int) -> Problem:
+    """At least so many pairs of these lengths, in records of at most 32 reads and 32 haplotypes that differ by single
+    bases. 512 reads are made, the rest repeats them. One gap continuation."""
+    draw = np.random.default_rng(seed)
+    side = min(32, max(1, int(pairs**0.5)))
+    records = -(-pairs // side**2)
+    made = []
+    for _ in range(min(records, 16)):
+        reference = draw.choice(LETTERS, max(read_length, haplotype_length))
+        changed = draw.random((side, len(reference))) < SNP_RATE
+        alleles = np.where(changed, draw.choice(LETTERS, changed.shape), reference)
+        reads = [_read(draw, allele[:read_length], read_length, (10, 10), 0.0) for allele in alleles]
+        made.append((reads, [allele[:haplotype_length] for allele in alleles]))
+    return repeated(Problem.of(made), -(-records // len(made)))
+
+
+def repeated(problem: Problem, times: int) -> Problem:
+    """The records of a problem, over and over."""
+
+    def tiled(found: Offsets) -> Offsets:
+        return np.concatenate([[0], (found[1:] + found[-1] * np.arange(times)[:, None]).ravel()])
+
+    columns = (problem.bases, problem.base_quality, problem.insertion, problem.deletion, problem.continuation)
+    a, b, c, d, e = (np.tile(column, times) for column in columns)
+    return Problem(
+        a, b, c, d, e, tiled(problem.read_offsets), np.tile(problem.haplotypes, times),
+        tiled(problem.haplotype_offsets), tiled(problem.record_reads), tiled(problem.record_haplotypes),
+    )  # fmt: skip
 
 
 def _between(draw: np.random.Generator, span: Range) -> int:

@@ -16,24 +16,28 @@ Arguments = dict[str, Any]
 Real = type[np.float32] | type[np.float64]
 
 _SETS = np.zeros(256, np.uint8)  # bases as bit sets: what matches has a bit in common
-_CODES = np.full(256, BLANK, np.uint8)  # bases as numbers
+CODES = np.full(256, BLANK, np.uint8)  # bases as numbers
 for _code, _letter in enumerate(b"ACGTN"):
-    _CODES[_letter] = _code
+    CODES[_letter] = _code
     _SETS[_letter] = 15 if _letter == ord("N") else 1 << _code
 
 PROBABILITY = 10.0 ** (np.arange(94) / -10.0)
 """The probability a Phred score stands for."""
 
 
-def interleaved(problem: Problem, reads: Offsets, haplotypes: Offsets, real: Real) -> tuple[int, Arguments]:
-    """(grid, arguments) of `intertask_naive` for pairs of a read and a haplotype, 32 neighbours a group.
+def interleaved(
+    problem: Problem, reads: Offsets, haplotypes: Offsets, real: Real, tile: int = 1
+) -> tuple[int, Arguments]:
+    """(grid, arguments) of `intertask_naive`, and beside K of `intertask_tiled`, for pairs of a read and a haplotype,
+    32 neighbours a group.
 
     The last block is filled up with pairs that have no cells. `sums` begins with the sums of the pairs, in order.
+    tile: of which a group's rows are a multiple.
     """
     blocks = -(-len(reads) // (32 * WARPS))
     m, n = np.zeros((2, blocks * WARPS, 32), np.int64)
     m.flat[: len(reads)], n.flat[: len(reads)] = problem.read_lengths[reads], problem.haplotype_lengths[haplotypes]
-    rows, columns = m.max(axis=1), _quads(n.max(axis=1))
+    rows, columns = -(-m.max(axis=1) // tile) * tile, _quads(n.max(axis=1))
     first_row, first_column = offsets(_quads(rows)), offsets(columns)
     groups = np.stack([first_row[:-1], rows, first_column[:-1], columns], axis=1).astype(np.int32)
     lengths = np.stack([m.ravel(), np.maximum(n.ravel(), 1)], axis=1).astype(np.int32)
@@ -42,13 +46,10 @@ def interleaved(problem: Problem, reads: Offsets, haplotypes: Offsets, real: Rea
     width = problem.read_lengths[reads]
     source, row = ranges(problem.read_offsets[reads], width), ranges(np.zeros_like(reads), width)
     to = np.repeat(first_row[group] * 32 + lane, width) + row * 32
-    of_rows = {name: np.zeros(first_row[-1] * 32, real) for name in ("error", "alpha", "delta", "zeta", "epsilon")}
-    probability: npt.NDArray[Any] = PROBABILITY.astype(real)
-    delta, zeta = probability[problem.insertion[source]], probability[problem.deletion[source]]
-    of_rows["error"][to] = probability[problem.base_quality[source]]
-    of_rows["alpha"][to] = np.maximum(1 - (delta + zeta), 0)
-    of_rows["delta"][to], of_rows["zeta"][to] = delta, zeta
-    of_rows["epsilon"][to] = probability[problem.continuation[source]]
+    of_rows: Arguments = {}
+    for name, values in _probabilities(problem, source, real).items():
+        of_rows[name] = np.zeros(first_row[-1] * 32, real)
+        of_rows[name][to] = values
     return blocks, {
         "groups": groups,
         "lengths": lengths,
@@ -92,14 +93,14 @@ def sub_warps(
     first_word = offsets(_quads(n) // 4 + 1)
     words = np.full(first_word[-1] * 4, BLANK, np.uint8)
     letters = problem.haplotypes[ranges(problem.haplotype_offsets[used_haplotypes], n)]
-    words[ranges(first_word[:-1] * 4, n)] = _CODES[letters]
+    words[ranges(first_word[:-1] * 4, n)] = CODES[letters]
     pairs = np.stack([offsets(m)[read], m[read], first_word[haplotype], n[haplotype]], axis=1).astype(np.int32)
     stride = int(n.max()) if tiled else 0
     qualities = (problem.base_quality, problem.insertion, problem.deletion, problem.continuation)
     return blocks, {
         "pairs": pairs,
         "columns": pairs[:, 3].reshape(blocks, -1).max(axis=1),
-        "bases": _CODES[problem.bases[bases]],
+        "bases": CODES[problem.bases[bases]],
         "qualities": np.stack([quality[bases] for quality in qualities], axis=1),
         "haplotypes": words.view(np.uint32),
         "probability": PROBABILITY.astype(real),
@@ -109,6 +110,49 @@ def sub_warps(
         "P": lanes,
         "K": each,
         "TILED": tiled,
+    }
+
+
+def anti_diagonals(
+    problem: Problem, reads: Offsets, haplotypes: Offsets, real: Real, at_once: int, rows: int
+) -> Arguments:
+    """Arguments of `intratask_block` and `intratask_warp` for pairs of a read and a haplotype, `at_once` a block,
+    `rows` a pass; their Const parameters are left out.
+
+    The last block is filled up with repetitions of the last pair. `sums` begins with the sums of the pairs, in order.
+    """
+    filled = np.minimum(np.arange(-(-len(reads) // at_once) * at_once), len(reads) - 1)
+    used_reads, read = np.unique(reads[filled], return_inverse=True)
+    used_haplotypes, haplotype = np.unique(haplotypes[filled], return_inverse=True)
+    m, n = problem.read_lengths[used_reads], problem.haplotype_lengths[used_haplotypes]
+    bases = ranges(problem.read_offsets[used_reads], m)
+    first_word = offsets(_quads(n) // 4)
+    words = np.zeros(first_word[-1] * 4, np.uint8)
+    letters = problem.haplotypes[ranges(problem.haplotype_offsets[used_haplotypes], n)]
+    words[ranges(first_word[:-1] * 4, n)] = _SETS[letters]
+    pairs = np.stack([offsets(m)[read], m[read], first_word[haplotype], n[haplotype]], axis=1).astype(np.int32)
+    stride = int(n.max()) if m.max() > rows else 0
+    return {
+        "pairs": pairs,
+        "bases": _SETS[problem.bases[bases]],
+        **_probabilities(problem, bases, real),
+        "haplotypes": words.view(np.uint32),
+        **{f"{name}_edge": np.zeros(max(len(pairs) * stride, 1), real) for name in ("match", "insertion", "deletion")},
+        "sums": Out(len(pairs), np.dtype(real).name.replace("float", "f")),
+        "stride": stride,
+    }
+
+
+def _probabilities(problem: Problem, bases: Offsets, real: Real) -> Arguments:
+    """error, alpha, delta, zeta, epsilon of read bases, each a `real` array of the shape of `bases`."""
+    probability: npt.NDArray[Any] = PROBABILITY.astype(real)
+    delta, zeta = probability[problem.insertion[bases]], probability[problem.deletion[bases]]
+    return {
+        "error": probability[problem.base_quality[bases]],
+        "alpha": np.maximum(1 - (delta + zeta), 0),
+        "delta": delta,
+        "zeta": zeta,
+        "epsilon": probability[problem.continuation[bases]],
     }
 
 

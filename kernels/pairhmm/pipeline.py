@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import logging
+from collections.abc import Callable, Iterator
+from functools import partial
 
 import numpy as np
 import numpy.typing as npt
+from simtbed.emulator import OutOfMemory, Result
 
-from ..family import Launcher
+from ..family import Launcher, Planned, run_planned
+from . import intratask_block, intratask_warp
 from .intertask_naive import WARPS, intertask_naive
-from .layout import Real, interleaved, sub_warps
+from .intertask_tiled import intertask_tiled
+from .layout import Real, anti_diagonals, interleaved, sub_warps
 from .problem import Offsets, Problem
+from .streams import Streams
 from .wavefront import wavefront
+from .wavefront_rescaled import wavefront_rescaled
 
 Floats = npt.NDArray[np.float64]
 
@@ -27,48 +34,200 @@ BINS: tuple[tuple[int, int], ...] = (
 TILE = (32, 16)
 """(P, K) for reads that no bin holds."""
 
+RESCALED_BINS: tuple[tuple[int, int], ...] = (
+    (4, 4), (4, 8), (4, 12), (4, 16), (4, 20), (8, 12), (4, 28), (8, 16), (8, 20), (16, 12), (8, 28), (16, 16), (16, 20), (32, 12),
+    (16, 28), (16, 32), (32, 20), (32, 28), (32, 32),
+)  # fmt: skip
+"""(P, K) of the rescaled wavefront, likewise: of those that an H200 computed a length with, the fastest. K = 24 is left
+out, which it computes a quarter slower than the K beside it (96 bases: 2.6 TCUPS with (4, 24), 3.5 with (8, 12))."""
+RESCALED_SCALE = 2.0**100
+"""Of the rescaled wavefront: what it keeps is larger than what it stands for, by 1 / alpha and a ratio of insertions."""
+LETTERS_AT_ONCE = 1 << 10
+"""Letters of the haplotypes that one item of the rescaled wavefront lets pass."""
+TILES = (2, 4, 6, 8)
+"""K of the tiled inter-task variants."""
+COLUMN_STEP = 256
+"""Haplotypes of the warp-based variants are rounded up to multiples of this, so that few kernels are compiled."""
+EDGES_IN_SHARED = 40 * 1024
+"""Bytes of edges up to which `intratask-warp` keeps them in shared memory, as the paper does."""
+
 PAIRS_AT_ONCE = 1 << 16
 BASES_AT_ONCE = 1 << 24  # over all pairs of a launch: bounds the memory a batch takes
+PAIRS_A_PART = 1 << 19
+"""Pairs of the wavefronts that are sent to a GPU as one: the next ones are on their way while these are computed."""
 
 
 def solve(problem: Problem, variant: str, launcher: Launcher) -> Floats:
-    """log10 P(read | haplotype) of every pair, in the order of `problem.pairs`."""
-    reads, haplotypes = problem.pairs
-    run = {"intertask-naive": _intertask_naive, "wavefront": _wavefront}[variant]
-    sums = run(problem, reads, haplotypes, np.float32, launcher)
+    """log10 P(read | haplotype) of every pair, in the order of `problem.pairs`.
+
+    Where a GPU's memory is too small, half of the reads are computed after the other half, and a warning says so.
+    """
+    try:
+        return _solved(problem, variant, launcher)
+    except OutOfMemory:
+        half, pairs = len(problem.read_lengths) // 2, len(problem.pairs[0])
+        if not half:
+            raise
+    logging.getLogger(__name__).warning("simtbed: warning: the GPU's memory is full: %d pairs in two turns", pairs)
+    parts = (problem.part(0, half), problem.part(half, len(problem.read_lengths)))
+    return np.concatenate([solve(part, variant, launcher) for part in parts])
+
+
+def _solved(problem: Problem, variant: str, launcher: Launcher) -> Floats:
+    sums = np.empty(int(problem.first_pairs[-1]))
+    if variant == "wavefront-rescaled":
+        run_planned(_in_parts(_rescaled, problem, sums), launcher)
+    elif variant == "wavefront":
+        run_planned(_in_parts(_plain, problem, sums), launcher)
+    else:
+        sums[:] = _SWEEPS[variant](problem, *problem.pairs, np.float32, launcher)
     with np.errstate(divide="ignore"):  # what even double cannot hold is log10 0 = -inf
         scores: Floats = np.log10(sums) - np.log10(SCALE[np.float32])
         faint = np.flatnonzero(sums < FAINT)
-        again = run(problem, reads[faint], haplotypes[faint], np.float64, launcher)
-        scores[faint] = np.log10(again) - np.log10(SCALE[np.float64])
+        if len(faint):
+            again = np.empty(len(faint))
+            reads, haplotypes = (chosen[faint] for chosen in problem.pairs)
+            if variant.startswith("wavefront"):
+                run_planned(_wavefront(problem, reads, haplotypes, np.float64, again), launcher)
+            else:
+                again[:] = _SWEEPS[variant](problem, reads, haplotypes, np.float64, launcher)
+            scores[faint] = np.log10(again) - np.log10(SCALE[np.float64])
     return scores
 
 
-def _intertask_naive(problem: Problem, reads: Offsets, haplotypes: Offsets, real: Real, launcher: Launcher) -> Floats:
+# ------------------------------------------------------------------ Ren 2018
+def _by_length(
+    problem: Problem, reads: Offsets, haplotypes: Offsets, launch: Callable[[Offsets, Offsets], Result]
+) -> Floats:
+    """Sums of pairs sorted by the lengths of read and haplotype, batch by batch; `launch` computes a batch."""
     m, n = problem.read_lengths[reads], problem.haplotype_lengths[haplotypes]
     sums = np.empty(len(reads))
     for chosen in _batches(np.lexsort((n, m)), m + n):
-        grid, args = interleaved(problem, reads[chosen], haplotypes[chosen], real)
-        args["scale"] = SCALE[real]
-        result = launcher(intertask_naive, grid=grid, block=32 * WARPS, args=args)
-        sums[chosen] = result["sums"][: len(chosen)]
+        sums[chosen] = launch(reads[chosen], haplotypes[chosen])["sums"][: len(chosen)]
     return sums
 
 
-def _wavefront(problem: Problem, reads: Offsets, haplotypes: Offsets, real: Real, launcher: Launcher) -> Floats:
+def _intertask(
+    tile: int, problem: Problem, reads: Offsets, haplotypes: Offsets, real: Real, launcher: Launcher
+) -> Floats:
+    def launch(some_reads: Offsets, some_haplotypes: Offsets) -> Result:
+        grid, args = interleaved(problem, some_reads, some_haplotypes, real, tile)
+        args["scale"] = SCALE[real]
+        if tile > 1:
+            return launcher(intertask_tiled, grid=grid, block=32 * WARPS, args={**args, "K": tile})
+        return launcher(intertask_naive, grid=grid, block=32 * WARPS, args=args)
+
+    return _by_length(problem, reads, haplotypes, launch)
+
+
+def _intratask_block(
+    tile: int, problem: Problem, reads: Offsets, haplotypes: Offsets, real: Real, launcher: Launcher
+) -> Floats:
+    def launch(some_reads: Offsets, some_haplotypes: Offsets) -> Result:
+        args = anti_diagonals(problem, some_reads, some_haplotypes, real, at_once=1, rows=intratask_block.THREADS)
+        args |= {"scale": SCALE[real], "THREADS": intratask_block.THREADS, "TILE": tile}
+        longest = int(args["pairs"][:, 3].max())
+        return launcher(
+            intratask_block.intratask_block,
+            grid=len(some_reads),
+            block=intratask_block.THREADS,
+            shared=-(-longest // 4) * 4,
+            args=args,
+        )
+
+    return _by_length(problem, reads, haplotypes, launch)
+
+
+def _intratask_warp(
+    warps: int, problem: Problem, reads: Offsets, haplotypes: Offsets, real: Real, launcher: Launcher
+) -> Floats:
+    def launch(some_reads: Offsets, some_haplotypes: Offsets) -> Result:
+        args = anti_diagonals(problem, some_reads, some_haplotypes, real, at_once=warps, rows=32)
+        columns = -(-int(args["pairs"][:, 3].max()) // COLUMN_STEP) * COLUMN_STEP
+        shared = warps == 1 and 3 * columns * np.dtype(real).itemsize <= EDGES_IN_SHARED
+        args |= {"scale": SCALE[real], "WARPS": warps, "COLUMNS": columns, "SHARED": shared}
+        return launcher(intratask_warp.intratask_warp, grid=len(args["pairs"]) // warps, block=32 * warps, args=args)
+
+    return _by_length(problem, reads, haplotypes, launch)
+
+
+# ------------------------------------------------------------------ the wavefronts
+def _in_parts(
+    plan: Callable[[Problem, Floats], Iterator[Planned]], problem: Problem, sums: Floats
+) -> Iterator[Planned]:
+    """The launches of reads that follow each other and have at most PAIRS_A_PART pairs, beyond one read; then of the
+    next ones."""
+    first, firsts = 0, problem.first_pairs
+    while first < len(firsts) - 1:
+        last = max(int(np.searchsorted(firsts, firsts[first] + PAIRS_A_PART, "right")) - 1, first + 1)
+        yield from plan(problem.part(first, last), sums[firsts[first] : firsts[last]])
+        first = last
+
+
+def _plain(problem: Problem, sums: Floats) -> Iterator[Planned]:
+    return _wavefront(problem, *problem.pairs, np.float32, sums)
+
+
+def _wavefront(
+    problem: Problem, reads: Offsets, haplotypes: Offsets, real: Real, sums: Floats, at: Offsets | None = None
+) -> Iterator[Planned]:
+    """Launches that set sums[at[p]] for pair p of a read and a haplotype."""
     m, n = problem.read_lengths[reads], problem.haplotype_lengths[haplotypes]
     bins = np.searchsorted([lanes * each for lanes, each in BINS], m)
-    sums = np.empty(len(reads))
     for number in np.unique(bins):
-        tiled = number == len(BINS)
+        tiled = bool(number == len(BINS))
         lanes, each = TILE if tiled else BINS[number]
         members = np.flatnonzero(bins == number)
-        for chosen in _batches(members[np.argsort(n[members], kind="stable")], m + n):
-            grid, args = sub_warps(problem, reads[chosen], haplotypes[chosen], real, lanes, each, bool(tiled))
+        order = members[np.argsort(n[members], kind="stable")]
+        # Only the edges of tiles take memory of which a batch could be short.
+        for chosen in (
+            _batches(order, m + n) if tiled else np.split(order, range(PAIRS_A_PART, len(order), PAIRS_A_PART))
+        ):
+            grid, args = sub_warps(problem, reads[chosen], haplotypes[chosen], real, lanes, each, tiled)
             args["scale"] = SCALE[real]
-            result = launcher(wavefront, grid=grid, block=32, args=args)
-            sums[chosen] = result["sums"][: len(chosen)]
-    return sums
+
+            def collect(result: Result, where: Offsets = chosen if at is None else at[chosen]) -> None:
+                sums[where] = result["sums"][: len(where)]
+
+            yield Planned(wavefront, {"grid": grid, "block": 32, "args": args}, collect)
+
+
+def _rescaled(problem: Problem, sums: Floats) -> Iterator[Planned]:
+    """What its form can hold; the rest as `wavefront` computes it."""
+    streams, m = Streams(problem, LETTERS_AT_ONCE), problem.read_lengths
+    sizes = np.array([lanes * each for lanes, each in RESCALED_BINS])
+    bins = np.searchsorted(sizes, m)
+    paired = np.diff(problem.first_pairs) > 0
+    plain = (bins == len(RESCALED_BINS)) | streams.plain
+    full = streams.uniform & (m == np.append(sizes, 0)[bins])
+    for number in np.unique(bins[~plain & paired])[::-1]:  # what takes longest begins first
+        lanes, each = RESCALED_BINS[number]
+        for alike in (True, False):
+            reads = np.flatnonzero(~plain & paired & (bins == number) & (full == alike))
+            if not len(reads):
+                continue
+            initial = RESCALED_SCALE / 2.0 ** np.ceil(np.log2(streams.longest(reads)))
+            grid, args = streams.launch(reads, lanes, each)
+            args |= {"initial": initial, "UNIFORM": alike}
+
+            def collect(result: Result, reads: Offsets = reads, scale: float = SCALE[np.float32] / initial) -> None:
+                streams.collect(result["sums"], reads, scale, sums)
+
+            yield Planned(wavefront_rescaled, {"grid": grid, "block": 32, "args": args}, collect)
+    if (plain & paired).any():
+        reads, haplotypes = problem.pairs
+        at = np.flatnonzero(plain[reads])
+        yield from _wavefront(problem, reads[at], haplotypes[at], np.float32, sums, at)
+
+
+_SWEEPS: dict[str, Callable[[Problem, Offsets, Offsets, Real, Launcher], Floats]] = {
+    "intertask-naive": partial(_intertask, 1),
+    **{f"intertask-tile{k}": partial(_intertask, k) for k in TILES},
+    "intratask-naive": partial(_intratask_block, 1),
+    "intratask-tile2": partial(_intratask_block, 2),
+    "intratask-warp": partial(_intratask_warp, 1),
+    "intratask-warps": partial(_intratask_warp, intratask_warp.WARPS),
+}
 
 
 def _batches(order: Offsets, sizes: Offsets) -> Iterator[Offsets]:

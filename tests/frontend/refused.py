@@ -243,6 +243,21 @@ def one_mistake_is_told_once(x: Global[f32], n: i32):
 
 
 @st.kernel
+def an_index_of_registers_is_known(x: Global[f32], n: i32):
+    r = st.registers(f32, 4)
+    for k in st.unroll(range(2)):
+        twice = k
+        twice = k + 1
+        r[twice] = 1.0
+        if n > 0:
+            within = k + 1
+            r[within] = 1.0
+        r[within] = 1.0
+        other = k + n
+        r[other] = 1.0
+
+
+@st.kernel
 def unrolled_index_out_of_range(x: Global[f32]):
     r = st.registers(f32, 4)
     for k in st.unroll(range(5)):

@@ -90,6 +90,14 @@ def wide_integers(out: Global[i64]) -> None:
     out[st.lane] = (x << 40) + x
 
 
+@feature([v for x in range(32) for v in (max(x - 9, -3), max(x, 20 - x, 15))], out=out(64))
+@st.kernel
+def maxima_of_sums_and_of_three(out: Global[i32]) -> None:
+    x = st.lane
+    out[st.lane * 2] = st.viaddmax(x, -9, -3)
+    out[st.lane * 2 + 1] = st.vimax3(x, 20 - x, 15)
+
+
 @feature([v for x in range(32) for v in (bin(x * 37).count("1"), 32 - (x * 37).bit_length())], out=out(64))
 @st.kernel
 def bit_counts(out: Global[i32]) -> None:
@@ -393,3 +401,22 @@ def lookup(table: Constant[f32], at: i32) -> f32:
 def constant_argument(out: Global[f32]) -> None:
     table = st.constant(f32, (0.5, 0.25))
     out[st.lane] = lookup(table, st.lane & 1)
+
+
+@feature([20 * x + 700 for x in range(32)], out=out())
+@st.kernel
+def names_of_unrolled_numbers(out: Global[i32]) -> None:
+    """A name given once to what unrolling makes a constant is one: an index of registers, a bound, a condition."""
+    kept = st.registers(i32, 6)
+    for row in st.unroll(range(2)):
+        for part in st.unroll(range(3)):
+            at = 3 * row + part
+            kept[at] = 0
+            for turn in st.unroll(range(at)):
+                last = turn + 1
+                kept[last] += st.lane if last == at else 0
+            kept[at] = 10 * at + kept[at]
+    total = i32(0)
+    for number in st.unroll(range(6)):
+        total += kept[number] * (number + 1)
+    out[st.lane] = total

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from itertools import permutations
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from simtbed.emulator.machine import coalescing
-from simtbed.emulator.machine.coalescing import Traffic, count, count_atomic, count_reduction, of_warp
+from simtbed.emulator.machine.coalescing import Traffic, count, count_atomic, count_reduction, of_warp, reduction_key
 
 LANES = range(32)
 SIZES = (1, 2, 4, 8, 16)
@@ -47,15 +48,44 @@ def test_an_atomic_repeats_a_sector_for_its_most_wanted_address(lanes: list[int]
     assert of_warp(count_atomic, lanes, size) == plain_atomic(lanes, size)
 
 
+def plain_reduction(lanes: list[int], size: int) -> int:
+    """Packets, each a list of its keys; a lane may join one of its sector that follows all that hold its key."""
+    opened: list[tuple[int, set[int]]] = []
+    for lane in lanes:
+        if lane >= 0:
+            sector, key = lane * size // 32, reduction_key(lane * size // 4)
+            after = max((n for n, (_, keys) in enumerate(opened) if key in keys), default=-1) + 1
+            found = next((keys for other, keys in opened[after:] if other == sector), None)
+            if found is None:
+                opened.append((sector, {key}))
+            else:
+                found.add(key)
+    return len(opened)
+
+
+@given(any_lanes, st.sampled_from((4, 8)))
+def test_a_reduction_opens_packets(lanes: list[int], size: int) -> None:
+    assert of_warp(count_reduction, lanes, size).sectors == plain_reduction(lanes, size)
+
+
 @given(any_lanes)
-def test_a_reduction_within_512_words_is_an_atomic(lanes: list[int]) -> None:
-    near = [i % 512 if i >= 0 else i for i in lanes]
+def test_a_reduction_within_a_line_is_an_atomic(lanes: list[int]) -> None:
+    near = [i % 32 if i >= 0 else i for i in lanes]
     assert of_warp(count_reduction, near, 4) == plain_atomic(near, 4)
 
 
-def test_a_reduction_takes_words_512_apart_for_one() -> None:
-    apart = [512, 0, 1] + [-1] * 29  # lane 1 looks like lane 0, goes later, and lane 2 touched its sector before
-    assert of_warp(count_reduction, apart, 4).sectors == of_warp(count_atomic, apart, 4).sectors + 1 == 3
+def test_a_lane_does_not_pass_another_that_looks_the_same() -> None:
+    """Words 5 lines apart have one key. Lanes of two sectors: what counts is which sector was met first."""
+    a, twin = 0, 5 * 32
+    assert reduction_key(a) == reduction_key(twin)
+    cost = {
+        order: of_warp(count_reduction, [*order, *[-1] * 28], 4).sectors
+        for order in permutations((a, 1, twin, twin + 1))
+    }
+    assert cost[a, 1, twin, twin + 1] == 2
+    assert cost[1, twin, a, twin + 1] == 3  # the packet of 1 is older than that of the twin: a cannot join it
+    assert cost[1, a, twin, twin + 1] == 2
+    assert set(cost.values()) == {2, 3}
 
 
 @pytest.mark.parametrize("counter", [count, count_atomic, count_reduction])

@@ -49,6 +49,8 @@ def test_limits_fit_each_other(device: Device) -> None:
     assert device.threads_per_sm == 32 * device.warps_per_sm
     assert device.shared_per_block <= device.shared_per_block_optin <= device.shared_per_sm - device.shared_reserved
     assert device.registers_per_block <= device.registers_per_sm
+    assert device.shared_carveouts == tuple(sorted(device.shared_carveouts))
+    assert device.shared_carveouts[-1] == device.shared_per_sm
     # The peak that data sheets print, in TFLOPS of f32, to what their rounding and clocks leave open.
     printed = {
         "C2070": 1.03, "M2090": 1.33, "K20m": 3.52, "K40": 5.04, "V100": 15.7,
@@ -107,6 +109,18 @@ def test_bytes_that_are_no_text(tmp_path: Path) -> None:
     path = tmp_path / "mine.toml"
     path.write_bytes(b"\xff\xfe\x00")
     with pytest.raises(LaunchError, match="expected a TOML file"):
+        load(path)
+
+
+def test_a_device_may_be_like_another(tmp_path: Path) -> None:
+    path = tmp_path / "mine.toml"
+    path.write_text('like = "h200"\nname = "half"\nsms = 66\n[rates]\nsfu = 8\n')
+    assert load(path) == replace(H200, name="half", sms=66, rates=replace(H200.rates, sfu=8))
+    path.write_text('like = "B300"\n')
+    with pytest.raises(LaunchError, match="no device is called 'B300'"):
+        load(path)
+    path.write_text("like = 3\n")
+    with pytest.raises(LaunchError, match=r"mine\.toml: like: expected the name of a device, got 3"):
         load(path)
 
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import csv
+from pathlib import Path
+
 import pytest
 from simtbed.emulator.errors import LaunchError
 from simtbed.emulator.machine.device import C2070, H200, K40, V100
@@ -60,6 +63,15 @@ def test_gama_on_a_c2070() -> None:
 )
 def test_each_rule_on_an_h200(threads: int, registers: int, shared: int, expected: Occupancy) -> None:
     assert occupancy(H200, threads, registers, shared) == expected
+
+
+def test_what_cuda_says_on_an_h200() -> None:
+    """840 configurations of 60 kernels, by cudaOccupancyMaxActiveBlocksPerMultiprocessor on the card."""
+    with Path(__file__).with_name("h200_occupancy.csv").open(newline="") as file:
+        rows = [{key: int(value) for key, value in row.items()} for row in csv.DictReader(file)]
+    found = [occupancy(H200, row["threads"], row["registers"], row["shared"]).active_blocks for row in rows]
+    assert len(rows) == 840
+    assert found == [row["blocks"] for row in rows]
 
 
 def test_fermi_rounds_some_register_counts_to_twice_the_unit() -> None:

@@ -62,7 +62,7 @@ def object_code(text: str, target: Target) -> bytes:
 
 @cache
 def _linker() -> Any:
-    return llvm.create_lljit_compiler(_machine(host()))
+    return llvm.create_lljit_compiler(_machine(host()), use_jit_link=True)
 
 
 @dataclass(frozen=True)

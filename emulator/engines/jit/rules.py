@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from ...machine import banks
+from ...machine import banks, coalescing
 from ...machine.device import Device
 from .text import IOTA, Page, many, splat, vector
 from .values import broadcast, chosen
@@ -187,31 +187,38 @@ def _first_lanes(page: Page) -> str:
     return page.let(f"select {many('i1')} {front}, {V} {broadcast(page, 'i32', one)}, {V} %v", "filled")
 
 
-def turns(build: Build, size: int, sector: int, line: int, exact: bool) -> str:
-    """Atomics on global memory: lanes taken to have one address go in turns, and a turn touches its sectors anew."""
-    name = f"turns_{size}_{sector}_{line}_{'atomic' if exact else 'reduction'}"
+def packets(build: Build, size: int, sector: int, line: int, exact: bool) -> str:
+    """Atomics on global memory: lanes of a sector share packets, as `machine.coalescing` says."""
+    name = f"packets_{size}_{sector}_{line}_{'atomic' if exact else 'reduction'}"
     to_sector, to_line = log2(sector // size), log2(line // sector)
 
     def body(page: Page) -> str:
         units = _shifted(page, "%v", to_sector)
-        return _turns(page, "%v" if exact else _reduction_keys(page, size), units, _shifted(page, units, to_line))
+        return _packets(page, "%v" if exact else _reduction_keys(page, size), units, _shifted(page, units, to_line))
 
     return build.rule(name, lambda: function(build, "i64", name, f"{V} %v, i32 %mask", body))
 
 
 def _reduction_keys(page: Page, size: int) -> str:
     words = page.let(f"mul {V} %v, {splat('i32', size // 4)}", "words") if size > 4 else "%v"
-    folded = page.let(f"xor {V} {words}, {_shifted(page, words, 11)}", "folded")
-    return page.let(f"and {V} {folded}, {splat('i32', 511)}", "keys")
+    lines, key = _shifted(page, words, 5), page.let(f"and {V} {words}, {splat('i32', 31)}", "key")
+    for place, fold in enumerate(coalescing.REDUCTION_FOLDS, 5):
+        folded = page.let(f"and {V} {lines}, {splat('i32', fold)}", "folded")
+        ones = page.intrinsic("llvm.ctpop", V, folded, hint="ones")
+        parity = page.let(f"and {V} {ones}, {splat('i32', 1)}", "parity")
+        bit = page.let(f"shl {V} {parity}, {splat('i32', place)}", "bit")
+        key = page.let(f"or {V} {key}, {bit}", "key")
+    return key
 
 
-def _turns(page: Page, keys: str, units: str, lines: str) -> str:
-    """Different (sector, turn) pairs and different lines, lane by lane."""
-    cells = {name: page.slot(V, name) for name in ("turn", "keys", "units", "lines")}
-    for name, values in (("turn", "zeroinitializer"), ("keys", keys), ("units", units), ("lines", lines)):
+def _packets(page: Page, keys: str, units: str, lines: str) -> str:
+    """Packets opened and different lines met, lane by lane. A lane that was not yet looked at has the packet -1."""
+    cells = {name: page.slot(V, name) for name in ("packets", "keys", "units", "lines")}
+    none, never = splat("i32", -1), splat("i32", (1 << 31) - 1)
+    for name, values in (("packets", none), ("keys", keys), ("units", units), ("lines", lines)):
         page.store(V, values, cells[name])
-    totals = {name: page.slot("i32", name) for name in ("left", "sectors.seen", "lines.seen")}
-    for name, start in (("left", "%mask"), ("sectors.seen", "0"), ("lines.seen", "0")):
+    totals = {name: page.slot("i32", name) for name in ("left", "opened", "lines.seen")}
+    for name, start in (("left", "%mask"), ("opened", "0"), ("lines.seen", "0")):
         page.store("i32", start, totals[name])
     head, turn, done = page.label("head"), page.label("turn"), page.label("done")
     page.jump(head)
@@ -220,24 +227,30 @@ def _turns(page: Page, keys: str, units: str, lines: str) -> str:
     page.branch(page.let(f"icmp ne i32 {left}, 0", "more"), turn, done)
     page.place(turn)
     lane = page.call("i32", "llvm.cttz.i32", ("i32", left), ("i1", "true"), hint="lane")
-    bit = page.let(f"shl i32 1, {lane}", "bit")
-    earlier = page.let(f"and i32 %mask, {page.let(f'sub i32 {bit}, 1', 'below')}", "earlier")
+    known = page.load(V, cells["packets"], "known")
 
-    def same(name: str) -> str:
+    def chosen_packets(name: str, newer: str, otherwise: str) -> str:
+        """Packets of the lanes that share this lane's number and are newer than one."""
         own = page.load("i32", page.element("i32", cells[name], lane, width="i32"), "own")
         equal = page.let(f"icmp eq {V} {page.load(V, cells[name], name)}, {broadcast(page, 'i32', own)}", "equal")
-        return page.let(f"and i32 {_bits(page, equal)}, {earlier}", "same")
+        later = page.let(f"icmp sgt {V} {known}, {newer}", "later")
+        both = page.let(f"and {many('i1')} {equal}, {later}", "both")
+        return page.let(f"select {many('i1')} {both}, {V} {known}, {V} {otherwise}", "packets")
 
-    number = _count(page, same("keys"))
-    page.store("i32", number, page.element("i32", cells["turn"], lane, width="i32"))
-    in_unit = page.let(f"and i32 {same('units')}, {same('turn')}", "met")
-    for total, met in (("sectors.seen", in_unit), ("lines.seen", same("lines"))):
-        new = page.let(f"zext i1 {page.let(f'icmp eq i32 {met}, 0', 'new')} to i32", "new")
-        page.store("i32", page.let(f"add i32 {page.load('i32', totals[total])}, {new}", "seen"), totals[total])
+    newest = page.call("i32", "llvm.vector.reduce.smax.v32i32", (V, chosen_packets("keys", none, none)), hint="newest")
+    joined = chosen_packets("units", broadcast(page, "i32", newest), never)
+    first = page.call("i32", "llvm.vector.reduce.smin.v32i32", (V, joined), hint="first")
+    opened = page.load("i32", totals["opened"], "opened")
+    packet = page.call("i32", "llvm.smin.i32", ("i32", first), ("i32", opened), hint="packet")
+    page.store("i32", packet, page.element("i32", cells["packets"], lane, width="i32"))
+    met = page.call("i32", "llvm.vector.reduce.smax.v32i32", (V, chosen_packets("lines", none, none)), hint="met")
+    for total, old, new in (("opened", packet, opened), ("lines.seen", met, "-1")):
+        more = page.let(f"zext i1 {page.let(f'icmp eq i32 {old}, {new}', 'new')} to i32", "new")
+        page.store("i32", page.let(f"add i32 {page.load('i32', totals[total])}, {more}", "sum"), totals[total])
     page.store("i32", page.let(f"and i32 {left}, {page.let(f'sub i32 {left}, 1', 'rest')}", "left"), totals["left"])
     page.jump(head)
     page.place(done)
-    return _pack(page, page.load("i32", totals["sectors.seen"]), page.load("i32", totals["lines.seen"]))
+    return _pack(page, page.load("i32", totals["opened"]), page.load("i32", totals["lines.seen"]))
 
 
 # ------------------------------------------------------------------ shared memory

@@ -197,7 +197,7 @@ class Meter:
             index = page.let(f"trunc {many('i64')} {index} to {many('i32')}", "elements")
         if self.kind.startswith("global"):
             exact = self.kind == "global_atomic"
-            name = rules.turns(build, self.size, self.sector, self.device.line, exact)
+            name = rules.packets(build, self.size, self.sector, self.device.line, exact)
         else:
             name = rules.wavefronts(build, self.kind, self.size)
         return page.call("i64", name, (many("i32"), index), ("i32", mask), hint="traffic")

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import numpy as np
 from simtbed.kernels import pairhmm
-from simtbed.kernels.pairhmm import files
-from simtbed.kernels.pairhmm.generate import generate
+from simtbed.kernels.pairhmm import Problem, files
+from simtbed.kernels.pairhmm.generate import equal_lengths, generate, repeated
 
 
 def test_a_seed_decides() -> None:
@@ -65,3 +65,14 @@ def test_the_example_is_what_the_generator_makes() -> None:
     )  # fmt: skip
     shipped = Path(pairhmm.__file__).with_name("example.in").read_text(encoding="ascii")
     assert shipped == "".join(files.records(made))
+
+
+def test_equal_lengths_and_repetition() -> None:
+    problem = equal_lengths(3, 50, 20, 33)
+    assert set(problem.read_lengths.tolist()) == {20}
+    assert set(problem.haplotype_lengths.tolist()) == {33}
+    assert len(problem.pairs[0]) >= 50
+    twice = [r for _ in range(2) for r in problem.records()]
+    again = Problem.of(twice)
+    found = repeated(problem, 2)
+    assert all(np.array_equal(getattr(again, name), getattr(found, name)) for name in Problem.__dataclass_fields__)

@@ -1,4 +1,4 @@
-"""Both ways to compute the pair-HMM: the oracle's values, each other's bits, and what they cost."""
+"""Every way to compute the pair-HMM: the oracle's values, each other's bits, and what they cost."""
 
 from __future__ import annotations
 
@@ -10,14 +10,17 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from simtbed.emulator import Counters, Result, devices, launch
+from simtbed.emulator import Counters, OutOfMemory, Result, devices, launch, launch_together
 from simtbed.kernels import Launcher
 from simtbed.kernels.family import agreement
-from simtbed.kernels.pairhmm import FAMILY, Problem, pipeline
+from simtbed.kernels.pairhmm import FAMILY, Problem, intratask_block, pipeline
 from simtbed.kernels.pairhmm.generate import generate
 from simtbed.kernels.pairhmm.layout import interleaved, sub_warps
 
 VARIANTS = sorted(FAMILY.variants)
+EXACT = [v for v in VARIANTS if v != "wavefront-rescaled"]
+"""Those that compute the paper's recurrences as they stand."""
+ROWS = ("match", "insertion", "deletion")
 LETTERS = np.frombuffer(b"ACGTN", np.uint8)
 
 
@@ -61,28 +64,106 @@ def test_shapes(variant: str, size: tuple[int, int], launcher: Launcher) -> None
 
 
 @given(st.lists(st.tuples(st.integers(1, 40), st.integers(1, 40)), min_size=1, max_size=40), st.integers(0, 1000))
-def test_any_mixture_and_both_variants_give_the_same_bits(lengths: list[tuple[int, int]], seed: int) -> None:
-    """Both add and multiply in the same order, however they divide the work."""
+def test_any_mixture_and_all_variants_give_the_same_bits(lengths: list[tuple[int, int]], seed: int) -> None:
+    """All add and multiply in the same order, however they divide the work; only the rescaled form differs."""
     problem = random_problem(seed, lengths)
-    naive, wavefront = (FAMILY.solve(problem, variant, partial(launch, counters=False)) for variant in VARIANTS)
-    np.testing.assert_array_equal(naive, wavefront)
-    assert FAMILY.compare(naive, FAMILY.oracle(problem)).agrees
+    run = partial(launch, counters=False)
+    first, expected = FAMILY.solve(problem, EXACT[0], run), FAMILY.oracle(problem)
+    assert FAMILY.compare(first, expected).agrees
+    for variant in EXACT[1:]:
+        np.testing.assert_array_equal(FAMILY.solve(problem, variant, run), first, variant)
+    assert FAMILY.compare(FAMILY.solve(problem, "wavefront-rescaled", run), expected).agrees
 
 
-@pytest.mark.parametrize("bin", range(len(pipeline.BINS)))
-def test_every_bin_at_its_limits(bin: int, launcher: Launcher) -> None:
-    sizes = [lanes * each for lanes, each in pipeline.BINS]
+@pytest.mark.parametrize("letters", [1, 16, 1 << 10])
+def test_streams_of_any_length(letters: int, launcher: Launcher, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One haplotype an item, a few, all; some of a single letter, so that a lane meets several BLANKs on its way in."""
+    monkeypatch.setattr(pipeline, "LETTERS_AT_ONCE", letters)
+    draw = np.random.default_rng(4)
+    haplotypes = [draw.choice(LETTERS[:4], n) for n in (1, 1, 2, 1, 9, 30, 1, 1, 1, 17, 4, 1)]
+    likely = [np.full(20, q) for q in (30, 2, 2, 1)]
+    reads = [(np.resize(haplotypes[at], m), *(q[:m] for q in likely)) for at, m in ((5, 20), (9, 16), (4, 3), (0, 1))]
+    problem = Problem.of([(reads, haplotypes), (reads[:1], haplotypes[:2]), (reads, haplotypes[::-1])])
+    check(problem, "wavefront-rescaled", launcher)
+
+
+@pytest.mark.parametrize(
+    ("length", "continuation", "uniform"), [(16, (5, 5), True), (16, (5, 6), False), (15, (5, 5), False)]
+)
+def test_one_continuation_and_no_row_before_the_read(
+    length: int, continuation: tuple[int, int], uniform: bool, launcher: Launcher
+) -> None:
+    used = []
+
+    def noted(*args: Any, **kwargs: Any) -> Result:
+        used.append(kwargs["args"]["UNIFORM"])
+        return launcher(*args, **kwargs)
+
+    check(random_problem(3, [(length, 20)] * 9, (20, 40), continuation), "wavefront-rescaled", noted)
+    assert used == [uniform]
+
+
+def test_what_the_rescaled_form_cannot_hold_is_computed_plainly(launcher: Launcher) -> None:
+    lanes, each = pipeline.RESCALED_BINS[-1]
+    clamped = random_problem(3, [(20, 20)], quality=(1, 2))
+    for problem in (clamped, random_problem(2, [(lanes * each + 1, 6)], (30, 40), (1, 1))):
+        kernels = []
+
+        def noted(kernel: Any, **kwargs: Any) -> Result:
+            kernels.append(kernel.__name__)  # noqa: B023
+            return launcher(kernel, **kwargs)
+
+        check(problem, "wavefront-rescaled", noted)
+        assert set(kernels) == {"wavefront"}
+
+
+@pytest.mark.parametrize("variant", [v for v in VARIANTS if v.startswith("intratask")])
+def test_passes(variant: str, launcher: Launcher) -> None:
+    """Reads of several passes of 128 and of 32 rows, with borders on either side; more pairs than a block's warps."""
+    lengths = [(128, 9), (129, 30), (256, 7), (257, 33), (300, 140), (33, 1), (64, 300), (65, 5), (1, 9), (97, 64)]
+    problem = random_problem(2, lengths, (30, 40), (1, 1))
+    check(problem, variant, launcher)
+    np.testing.assert_array_equal(
+        FAMILY.solve(problem, variant, launcher), FAMILY.solve(problem, "intertask-naive", launcher)
+    )
+
+
+def test_edges_that_shared_memory_cannot_hold(launcher: Launcher, monkeypatch: pytest.MonkeyPatch) -> None:
+    problem = random_problem(2, [(70, 30), (40, 300)], (30, 40), (1, 1))
+    within = FAMILY.solve(problem, "intratask-warp", launcher)
+    used = []
+
+    def noted(*args: Any, **kwargs: Any) -> Result:
+        used.append(kwargs["args"]["SHARED"])
+        return launcher(*args, **kwargs)
+
+    monkeypatch.setattr(pipeline, "EDGES_IN_SHARED", 3 * 256 * 4)
+    np.testing.assert_array_equal(FAMILY.solve(problem, "intratask-warp", noted), within)
+    assert used == [False]
+
+
+@pytest.mark.parametrize(
+    ("variant", "bins", "bin"),
+    [
+        (variant, bins, bin)
+        for variant, bins in (("wavefront", pipeline.BINS), ("wavefront-rescaled", pipeline.RESCALED_BINS))
+        for bin in range(len(bins))
+    ],
+)
+def test_every_bin_at_its_limits(variant: str, bins: tuple[tuple[int, int], ...], bin: int, launcher: Launcher) -> None:
+    sizes = [lanes * each for lanes, each in bins]
     assert sizes == sorted(set(sizes))
     least, most = (sizes[bin - 1] if bin else 0) + 1, sizes[bin]
     problem = random_problem(bin, [(least, 7), (most, 5), (most - 1, 6)], (20, 40), (1, 1))
     used = []
 
-    def noted(*args: Any, **kwargs: Any) -> Result:
-        used.append((kwargs["args"]["P"], kwargs["args"]["K"], kwargs["args"]["TILED"]))
-        return launcher(*args, **kwargs)
+    def noted(kernel: Any, **kwargs: Any) -> Result:
+        if kernel is FAMILY.variants[variant].kernel:  # the rescaled form leaves faint pairs to the plain one
+            used.append((kwargs["args"]["P"], kwargs["args"]["K"]))
+        return launcher(kernel, **kwargs)
 
-    check(problem, "wavefront", noted)
-    assert set(used) == {(*pipeline.BINS[bin], False)}
+    check(problem, variant, noted)
+    assert set(used) == {bins[bin]}
 
 
 def test_reads_longer_than_every_bin_are_computed_in_tiles(launcher: Launcher) -> None:
@@ -90,7 +171,7 @@ def test_reads_longer_than_every_bin_are_computed_in_tiles(launcher: Launcher) -
     lanes, each = pipeline.BINS[-1]
     problem = random_problem(2, [(lanes * each + 1, 6), (1537, 4)], (30, 40), (1, 1))
     check(problem, "wavefront", launcher)
-    naive, wavefront = (FAMILY.solve(problem, variant, launcher) for variant in VARIANTS)
+    naive, wavefront = (FAMILY.solve(problem, variant, launcher) for variant in ("intertask-naive", "wavefront"))
     np.testing.assert_array_equal(naive, wavefront)
 
 
@@ -145,6 +226,7 @@ def test_batches_change_nothing(variant: str, launcher: Launcher, monkeypatch: p
     problem = generate(8, records=2, reads=(3, 3), haplotypes=(4, 4), read_length=(5, 30), haplotype_length=(10, 40))
     whole = FAMILY.solve(problem, variant, launcher)
     monkeypatch.setattr(pipeline, "PAIRS_AT_ONCE", 10)
+    monkeypatch.setattr(pipeline, "PAIRS_A_PART", 5)
     monkeypatch.setattr(pipeline, "BASES_AT_ONCE", 300)
     launched = 0
 
@@ -155,6 +237,31 @@ def test_batches_change_nothing(variant: str, launcher: Launcher, monkeypatch: p
 
     np.testing.assert_array_equal(FAMILY.solve(problem, variant, noted), whole)
     assert launched >= 24 // 6
+
+
+@pytest.mark.parametrize("variant", ["wavefront", "wavefront-rescaled"])
+def test_what_does_not_fit_is_halved_until_it_does(
+    variant: str, launcher: Launcher, caplog: pytest.LogCaptureFixture
+) -> None:
+    problem = generate(8, records=3, reads=(3, 5), haplotypes=(2, 4), read_length=(5, 30), haplotype_length=(10, 40))
+    whole = FAMILY.solve(problem, variant, launcher)
+    sizes: list[int] = []
+
+    class Small:
+        """A GPU with room for 15 sums at a time."""
+
+        def together(self, launches: list[tuple[Any, dict[str, Any]]]) -> list[Result]:
+            sizes.append(sum(how["args"]["sums"].length for _, how in launches))
+            if sizes[-1] > 15:
+                raise OutOfMemory("too much")
+            return launch_together(launches, counters=False)
+
+        def __call__(self, *args: Any, **kwargs: Any) -> Result:
+            raise AssertionError("all launches are side by side")
+
+    np.testing.assert_array_equal(FAMILY.solve(problem, variant, Small()), whole)
+    assert max(sizes) > 15 >= min(sizes)
+    assert "the GPU's memory is full" in caplog.text
 
 
 # ------------------------------------------------------------------ layout and cost
@@ -196,6 +303,34 @@ def test_the_naive_variant_moves_six_values_a_cell_all_of_them_coalesced() -> No
         assert rows.derived()[f"{kind}_efficiency"] == 1.0
         assert rows.derived()[f"{kind}_sectors_per_request"] == 4.0
     assert counters.derived()["warp_execution_efficiency"] == 1.0
+
+
+@pytest.mark.parametrize("k", pipeline.TILES)
+def test_tiles_move_six_values_for_k_cells(k: int) -> None:
+    m, n, pairs = 24, 8, 128
+    counters = counted(random_problem(5, [(m, n)] * pairs, quality=(30, 40)), f"intertask-tile{k}", devices.K40)
+    loads = counters.at("MU, IU, DU = match_row").total("global_load_requests")
+    stores = sum(counters.at(f"{name}_row[cell] =").total("global_store_requests") for name in ROWS)
+    warps = pairs // 32
+    assert loads == 3 * (m // k - 1) * n * warps
+    assert stores == 3 * (m // k) * n * warps
+    assert counters.total("shared_load_conflicts") == counters.total("shared_store_conflicts") == 0
+
+
+@pytest.mark.parametrize(("variant", "k"), [("intratask-naive", 1), ("intratask-tile2", 2)])
+@pytest.mark.parametrize(("m", "n"), [(40, 41), (128, 131)])
+def test_two_barriers_a_step(variant: str, k: int, m: int, n: int) -> None:
+    """2 (m + ceil(n / k)) of them, less the two that a matrix of one anti-diagonal less saves, and one for the letters."""
+    counters = counted(random_problem(5, [(m, n)], quality=(30, 40)), variant, devices.K40)
+    warps = intratask_block.THREADS // 32
+    assert counters.total("barriers") == (2 * (m + -(-n // k) - 1) + 1) * warps
+
+
+@pytest.mark.parametrize("variant", ["intratask-warp", "intratask-warps"])
+def test_warps_need_no_barrier(variant: str) -> None:
+    counters = counted(random_problem(5, [(70, 75)] * 9, quality=(30, 40)), variant, devices.K40)
+    assert counters.total("barriers") == 0
+    assert counters.total("shuffles") > 0
 
 
 def test_the_wavefront_reads_its_emissions_without_bank_conflicts() -> None:

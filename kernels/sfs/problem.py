@@ -1,0 +1,70 @@
+"""A site frequency spectrum problem in memory: genotype likelihoods by site and individual, and what to make of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+
+Floats = npt.NDArray[np.float64]
+Counts = npt.NDArray[np.int64]
+Mode = Literal["product", "saf", "gama"]
+
+P_VARIABLE, EPSILON = 0.015, 0.005
+
+
+@dataclass(frozen=True)
+class Problem:
+    """Sites with the likelihoods of three genotypes for every individual.
+
+    likelihoods: (sites, individuals, 3) in the order major/major, heterozygous, minor/minor; finite, not negative, and
+    not all three zero; three equal ones know nothing. chromosomes, positions: of the sites, positions from 1.
+    mode: "product" of the vectors as they are, "saf" as ANGSD's -doSaf, "gama" the posterior of realSFS and GAMA.
+    frequency: in gama mode the minor allele's at each site. variable: in gama mode the prior that a site varies.
+    scale: in product mode a logarithm a site, of what was divided out of the likelihoods before.
+    """
+
+    likelihoods: Floats
+    chromosomes: list[str]
+    positions: Counts
+    mode: Mode = "saf"
+    frequency: Floats = field(default_factory=lambda: np.empty(0))
+    variable: float = P_VARIABLE
+    scale: Floats = field(default_factory=lambda: np.empty(0))
+
+    @property
+    def sites(self) -> int:
+        return len(self.likelihoods)
+
+    @property
+    def individuals(self) -> int:
+        return int(self.likelihoods.shape[1])
+
+    def vectors(self) -> tuple[Floats, Floats]:
+        """(vectors, scale): what is multiplied, the largest of each three 1, and a site's logarithm of what that took."""
+        if self.mode == "gama":
+            f = self.frequency[:, None]
+            prior = np.stack([(1 - f) ** 2, 2 * f * (1 - f), f**2], axis=2)
+            vectors = self.likelihoods / self.likelihoods.sum(axis=2, keepdims=True) * prior
+        else:
+            vectors = self.likelihoods * np.array([1.0, 2.0 if self.mode == "saf" else 1.0, 1.0])
+        largest = vectors.max(axis=2, keepdims=True)
+        with np.errstate(divide="ignore"):
+            scale = np.log(largest).sum(axis=(1, 2))
+        if self.mode == "product" and len(self.scale):
+            scale = scale + self.scale
+        return vectors / np.where(largest > 0, largest, 1.0), scale
+
+    def fixed(self) -> Floats:
+        """The log likelihood of each site without the minor allele, of likelihoods that sum to 1."""
+        with np.errstate(divide="ignore"):
+            return np.asarray(np.log(self.likelihoods[:, :, 0] / self.likelihoods.sum(axis=2)).sum(axis=1))
+
+    def part(self, chosen: slice) -> Problem:
+        """Some of the sites."""
+        return Problem(
+            self.likelihoods[chosen], self.chromosomes[chosen], self.positions[chosen], self.mode,
+            self.frequency[chosen], self.variable, self.scale[chosen],
+        )  # fmt: skip

@@ -1,0 +1,64 @@
+"""The spectrum over sites: how many have 0, 1, ... 2N minor alleles, from what is known of each."""
+
+from __future__ import annotations
+
+import tempfile
+
+import numpy as np
+
+from .problem import Floats, Mode
+
+CLOSE = 1e-8
+"""A share of sites that changes by less is settled."""
+TURNS = 1000
+ROWS_AT_ONCE = 1 << 22
+"""Values of a slice of rows."""
+
+
+class Spectrum:
+    """Takes the answers of all sites, some at a time; the rows it must see again wait in a file.
+
+    saf: the shares that make the data most likely, by expectation maximisation as realSFS does. product and gama: each
+    site's distribution, what it holds divided by its sum, added up.
+    """
+
+    def __init__(self, mode: Mode) -> None:
+        self.mode = mode
+        self.sites, self.width = 0, 0
+        self.total: Floats = np.zeros(0)
+        self.rows = tempfile.TemporaryFile() if mode == "saf" else None  # noqa: SIM115, it lives as long as this
+
+    def add(self, answer: Floats) -> None:
+        """Some sites' values as `solve` gives them; a site that is impossible counts nowhere."""
+        if self.mode == "gama":
+            values = answer
+        else:
+            largest = answer.max(axis=1, keepdims=True, initial=-np.inf)
+            values = np.exp(answer - np.where(np.isfinite(largest), largest, 0.0))
+        values = values[values.sum(axis=1) > 0]
+        self.sites, self.width = self.sites + len(values), answer.shape[1]
+        if self.rows:
+            self.rows.write(np.ascontiguousarray(values).data)
+        else:
+            total = (values / values.sum(axis=1, keepdims=True)).sum(axis=0)
+            self.total = total if not len(self.total) else self.total + total
+
+    def result(self) -> Floats:
+        """(2N + 1,) sites; they sum to the number of sites."""
+        if not self.rows:
+            return self.total
+        if not self.sites:
+            return np.zeros(self.width)
+        self.rows.flush()
+        rows = np.memmap(self.rows, np.float64, "r", shape=(self.sites, self.width))
+        share = np.full(self.width, 1 / self.width)
+        step = max(1, ROWS_AT_ONCE // self.width)
+        for _ in range(TURNS):
+            total = np.zeros(self.width)
+            for start in range(0, self.sites, step):
+                posterior = rows[start : start + step] * share
+                total += (posterior / posterior.sum(axis=1, keepdims=True)).sum(axis=0)
+            before, share = share, total / self.sites
+            if np.abs(share - before).max() < CLOSE:
+                break
+        return share * self.sites

@@ -1,0 +1,159 @@
+"""Our own: products of polynomials as outer products of tiles in registers, a whole site, or several, in a block.
+
+A thread owns R = 17 neighbouring coefficients of c and the 17 that lie one period above. It takes a in tiles of 17,
+too; a tile of a times the tiles of b that belong to it are 289 multiply-adds for 51 values from shared memory, and
+17 is odd, so that threads a tile apart meet in no bank. Vectors of 8 individuals have 17 coefficients; all others are
+as many tiles as a power of two.
+
+Whole tiles leave no corners: b is read as if it repeated itself, and as a thread passes the place where it wraps
+around, it puts aside what it has (coefficients below the period) and starts anew (those above). Every thread does the
+same work, none waits. Each tile has its own exponent (see `wide`), settled by the thread that owns it.
+"""
+
+from __future__ import annotations
+
+import simtbed.emulator.lang as st
+from simtbed.emulator.lang import Const, Global, Registers, Shared, f64, i32
+
+from .wide import EMPTY, exponent_of, power_of_two
+
+R = 17
+"""Coefficients of a tile."""
+GROUP = 8
+"""Individuals whose product is one tile."""
+FUSED = 256
+"""Tiles of the longest vector that is computed inside a block."""
+SLOTS = 128
+"""Tiles a block holds at least: more sites where a site has fewer."""
+
+
+@st.device
+def multiply(
+    a: Shared[f64],
+    a_at: i32,
+    b: Shared[f64],
+    b_at: i32,
+    b_next: i32,
+    here: f64,
+    after: f64,
+    turn: bool,
+    low: Registers[f64],
+    high: Registers[f64],
+    window: Registers[f64],
+    R: Const,
+) -> None:
+    """high += tile of a times its two tiles of b, `here` and `after` their scales; on the turn, high moves to low."""
+    for r in st.unroll(range(R)):
+        window[r] = b[b_at + r] * here
+    for t in st.unroll(range(R)):
+        x = a[a_at + t]
+        for r in st.unroll(range(R)):
+            high[r] = st.fma(x, window[(r - t + R) % R], high[r])
+        # Coefficient t now has all that lies below the wrap.
+        if turn:
+            low[t] = high[t]
+            high[t] = 0
+        window[R - 1 - t] = b[b_next + (R - 1 - t)] * after
+
+
+@st.device
+def tile_exponent(tile: Registers[f64], R: Const) -> i32:
+    """The exponent of a tile's largest coefficient."""
+    largest = tile[0]
+    for r in st.unroll(range(1, R)):
+        largest = max(largest, tile[r])
+    return exponent_of(largest)
+
+
+@st.kernel
+def tiled(
+    vectors: Global[f64],
+    h: Global[f64],
+    exponents: Global[i32],
+    individuals: i32,
+    parts: i32,
+    sites: i32,
+    LEAVES: Const,
+    HELD: Const,
+    R: Const,
+    GROUP: Const,
+) -> None:
+    """h = the product of the polynomials of a part of a site: GROUP LEAVES individuals; `parts` of them are a site.
+
+    vectors: p of individual GROUP leaf + q of a part and power g at ((part GROUP + q) 3 + g) LEAVES + leaf; where there
+    is no such individual, 1 0 0. h: R LEAVES coefficients a part, exponents: LEAVES. HELD parts a block, as many
+    threads as there are pairs of tiles.
+    """
+    tiles = st.shared(f64, HELD * LEAVES * R)
+    powers = st.shared(i32, HELD * LEAVES)
+    low = st.registers(f64, R)
+    high = st.registers(f64, R)
+    window = st.registers(f64, R)
+    first_part = st.block.x * HELD
+    for slot in range(st.thread.x, HELD * LEAVES, HELD * LEAVES // 2):
+        part = min(first_part + slot // LEAVES, parts * sites - 1)
+        for r in st.unroll(range(R)):
+            high[r] = 0
+        high[0] = 1
+        for q in st.unroll(range(GROUP)):
+            at = (part * GROUP + q) * 3 * LEAVES + slot % LEAVES
+            p0, p1, p2 = vectors[at], vectors[at + LEAVES], vectors[at + 2 * LEAVES]
+            for k in st.unroll(range(2 * q + 1)):  # from the last coefficient down
+                lower = st.fma(p1, high[2 * q + 1 - k], p2 * high[2 * q - k])
+                high[2 * q + 2 - k] = st.fma(p0, high[2 * q + 2 - k], lower)
+            high[1] = st.fma(p0, high[1], p1 * high[0])
+            high[0] = p0 * high[0]
+        power = tile_exponent(high, R)
+        powers[slot] = power
+        for r in st.unroll(range(R)):
+            tiles[slot * R + r] = high[r] * power_of_two(-power)
+
+    width = 1  # tiles of a vector
+    while width < LEAVES:
+        own = st.thread.x & (width - 1)
+        b = (st.thread.x - own) * 2
+        a = b + width
+        part = (first_part + st.thread.x * 2 // LEAVES) % parts
+        individual = (part * LEAVES + a % LEAVES) * GROUP
+        a_tiles = 2 * min(max(individuals - individual, 0), width * GROUP) // R + 1
+        st.sync()
+        below, above = i32(EMPTY), i32(EMPTY)  # exponents of the thread's two tiles of c, no product exceeds them
+        for i in range(a_tiles):
+            here = powers[a + i] + powers[b + ((own - i) & (width - 1))]
+            after = powers[a + i] + powers[b + ((own - i - 1) & (width - 1))]
+            below = max(below, here) if i <= own else below
+            above = above if i <= own else max(above, here)
+            below = max(below, after) if i < own else below
+            above = above if i < own else max(above, after)
+        for r in st.unroll(range(R)):
+            low[r] = 0
+            high[r] = 0
+        for i in range(a_tiles):
+            j, j_next = (own - i) & (width - 1), (own - i - 1) & (width - 1)
+            here = powers[a + i] + powers[b + j] - (below if i <= own else above)
+            after = powers[a + i] + powers[b + j_next] - (below if i < own else above)
+            multiply(
+                tiles, (a + i) * R, tiles, (b + j) * R, (b + j_next) * R, power_of_two(here), power_of_two(after),
+                i == own, low, high, window, R,
+            )  # fmt: skip
+        if own >= a_tiles:
+            for r in st.unroll(range(R)):
+                low[r] = high[r]
+                high[r] = 0
+        st.sync()
+        power = tile_exponent(low, R)
+        powers[b + own] = max(below + power, EMPTY)
+        for r in st.unroll(range(R)):
+            tiles[(b + own) * R + r] = low[r] * power_of_two(-power)
+        power = tile_exponent(high, R)
+        powers[a + own] = max(above + power, EMPTY)
+        for r in st.unroll(range(R)):
+            tiles[(a + own) * R + r] = high[r] * power_of_two(-power)
+        width *= 2
+
+    st.sync()
+    held = min(parts * sites - first_part, HELD)
+    for k in range(st.thread.x, held * LEAVES * R, HELD * LEAVES // 2):
+        h[first_part * LEAVES * R + k] = tiles[k]
+    for k in range(st.thread.x, held * LEAVES, HELD * LEAVES // 2):
+        exponents[first_part * LEAVES + k] = powers[k]

@@ -1,0 +1,86 @@
+"""Site frequency spectra as defined, one individual after the other, with every number kept as its logarithm."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import numpy.typing as npt
+from numba import njit
+
+Floats = npt.NDArray[np.float64]
+
+
+@njit(cache=True)
+def log_sum(a: float, b: float) -> float:
+    """log(e^a + e^b)."""
+    larger = max(a, b)
+    if larger == -math.inf:
+        return larger
+    return larger + math.log1p(math.exp(min(a, b) - larger))
+
+
+@njit(cache=True)
+def _log_product(log_vectors: Floats) -> Floats:
+    """One site: (N, 3) logarithms to 2N + 1."""
+    n = len(log_vectors)
+    h = np.full(2 * n + 1, -np.inf)
+    h[0] = 0.0
+    for i in range(n):
+        first, second, third = log_vectors[i]
+        for j in range(2 * i + 2, -1, -1):
+            total = first + h[j]
+            if j >= 1:
+                total = log_sum(total, second + h[j - 1])
+            if j >= 2:
+                total = log_sum(total, third + h[j - 2])
+            h[j] = total
+    return h
+
+
+def _logarithms(values: npt.ArrayLike) -> Floats:
+    with np.errstate(divide="ignore"):
+        return np.log(np.asarray(values, np.float64))
+
+
+def product(vectors: Floats) -> Floats:
+    """The natural logarithm of each site's product of polynomials. vectors: (sites, N, 3), to (sites, 2N + 1)."""
+    logarithms = _logarithms(vectors)
+    return np.array([_log_product(site) for site in logarithms]).reshape(len(vectors), 2 * vectors.shape[1] + 1)
+
+
+def saf(likelihoods: Floats) -> Floats:
+    """Sample allele frequency likelihoods as ANGSD -doSaf: log, divided by C(2N, j), less the site's maximum.
+
+    likelihoods: (sites, N, 3) of major/major, heterozygous, minor/minor. A site that is impossible stays -inf.
+    """
+    h = product(likelihoods * np.array([1.0, 2.0, 1.0]))
+    alleles = h.shape[1] - 1
+    choices = [math.lgamma(alleles + 1) - math.lgamma(j + 1) - math.lgamma(alleles - j + 1) for j in range(alleles + 1)]
+    h -= np.array(choices)
+    best = h.max(axis=1, keepdims=True)
+    return np.asarray(h - np.where(np.isfinite(best), best, 0.0))
+
+
+def gama(likelihoods: Floats, frequency: Floats, variable: float) -> Floats:
+    """The posterior of realSFS 2010 and GAMA: (sites, 2N + 1) probabilities of j minor alleles.
+
+    likelihoods: as for `saf`. frequency: of the minor allele, a site. variable: the prior that a site varies.
+    """
+    G = likelihoods / likelihoods.sum(axis=2, keepdims=True)
+    f = frequency[:, None]
+    prior = np.stack([(1 - f) ** 2, 2 * f * (1 - f), f**2], axis=2)
+    h = product(G * prior)  # dividing by the largest and adding its logarithm back changes nothing here
+    fixed = _logarithms(G[:, :, 0]).sum(axis=1)
+    varies, stays = _logarithms([variable, 1 - variable]).tolist()
+    answer = np.zeros_like(h)
+    for site, row in enumerate(h):
+        total = -math.inf
+        for value in row:
+            total = log_sum(total, value)
+        b = log_sum(varies + total, stays + fixed[site])
+        if b == -math.inf:
+            continue
+        answer[site] = np.exp(varies + row - b)
+        answer[site, 0] += math.exp(stays + fixed[site] - b)
+    return answer

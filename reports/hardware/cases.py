@@ -1,0 +1,181 @@
+"""What is run on the GPU and on the emulator to compare them: cases, and what their launches did."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from functools import cached_property, partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from simtbed.emulator import Counters, Device, Result, SimtbedError, devices, launch
+from simtbed.emulator.engines.cuda_sass import Instruction
+from simtbed.emulator.engines.cuda_source import Source, cuda_source
+from simtbed.emulator.engines.engine import Request
+from simtbed.emulator.ir import nodes as ir
+from simtbed.emulator.ir.walk import statements
+from simtbed.emulator.lang import Kernel
+from simtbed.emulator.launch import EngineName
+from simtbed.emulator.observe.events import DIVERGENT, LANES, WARPS, Counts
+from simtbed.emulator.passes import prepare
+from simtbed.kernels import FAMILIES
+
+from .weigh import Executed, Placed
+
+
+@dataclass(frozen=True)
+class Case:
+    """Something that launches kernels: `run(launcher)`, where the launcher is called as `simtbed.emulator.launch` is."""
+
+    name: str
+    run: Callable[[Callable[..., Result]], object]
+
+
+VARIANTS = "simtbed.reports.hardware.cases:variants"
+"""Every shipped variant on its family's example."""
+
+
+def variants() -> Iterator[Case]:
+    """One case a variant."""
+    for family in FAMILIES.values():
+        for variant in family.variants:
+            yield Case(f"{family.name} {variant}", partial(family.solve, family.example(), variant))
+
+
+def find(names: Iterable[str]) -> list[Case]:
+    """The cases that functions named "module:function" give. Raises SimtbedError where there is none, or two of a name."""
+    found: list[Case] = []
+    for name in names:
+        module, _, function = name.partition(":")
+        if str(Path.cwd()) not in sys.path:
+            sys.path.append(str(Path.cwd()))
+        try:
+            found += getattr(importlib.import_module(module), function or "cases")()
+        except (ImportError, AttributeError) as error:
+            raise SimtbedError(f"{name}: expected module:function, a function that gives cases: {error}") from None
+    known = [case.name for case in found]
+    if twice := {name for name in known if known.count(name) > 1}:
+        raise SimtbedError(f"two cases are called {', '.join(sorted(twice))}")
+    return found
+
+
+@dataclass
+class Launched:
+    """All launches of one printed kernel by one case.
+
+    request: of the first. threads, warps: launched together. counts: summed, on an emulator.
+    """
+
+    request: Request
+    source: Source
+    launches: int = 0
+    threads: int = 0
+    warps: int = 0
+    counts: Counts | None = None
+
+    @property
+    def digest(self) -> str:
+        """sha256 of the printed kernel."""
+        return digest(self.source)
+
+    @property
+    def counters(self) -> Counters:
+        """What the emulator counted."""
+        assert self.counts is not None, "only an emulator counts"
+        sites = ((s.kind, s.span, s.size, s.costs) for s in prepare(self.request.program).sites)
+        return Counters.of(sites, self.counts, self.request.device.sector)
+
+    @property
+    def executed(self) -> list[Executed]:
+        """Executions of every statement."""
+        assert self.counts is not None, "only an emulator counts"
+        prepared = prepare(self.request.program)
+        loops = _loops(prepared.program.kernel.body, self.counts)
+        found = []
+        for number, (site, row) in enumerate(zip(prepared.sites, self.counts, strict=True)):
+            loop, turns = loops.get(number, (None, 0))
+            found.append(
+                Executed(
+                    self.lines.get((site.span.file, site.span.line), 0),
+                    site.kind,
+                    int(row[WARPS]),
+                    int(row[LANES]),
+                    int(row[DIVERGENT]),
+                    site.size,
+                    site.costs,
+                    prepared.sites[loop].span.place if loop is not None else "",
+                    turns,
+                )
+            )
+        return found
+
+    @cached_property
+    def lines(self) -> dict[tuple[str, int], int]:
+        """Places of the source, and the line of the printed kernel that came from there first. Printed lines count from
+        1. They stay the same while the text does, wherever the source is moved to."""
+        found: dict[tuple[str, int], int] = {}
+        for number, line in enumerate(self.source.lines, 1):
+            if line.span is not None:
+                found.setdefault((line.span.file, line.span.line), number)
+        return found
+
+    def placed(self, sass: Iterable[Instruction]) -> list[Placed]:
+        """Instructions with their lines of the printed kernel, 0 where they have none: the innermost that is known."""
+        lines = self.lines
+        return [
+            Placed(replace(one, places=()), next((lines[place] for place in one.places if place in lines), 0))
+            for one in sass
+        ]
+
+
+@dataclass
+class Launcher:
+    """Launches on one engine; keeps what was launched, in order and kernel by kernel."""
+
+    engine: EngineName
+    device: Device = devices.H200
+    order: list[Launched] = field(default_factory=list)
+
+    def __call__(self, kernel: Kernel, **how: Any) -> Result:
+        result = launch(kernel, engine=self.engine, device=self.device, **how)
+        request = result.request
+        source = cuda_source(request.program, request.block)
+        known = next((one for one in self.order if one.source.text == source.text), None)
+        launched = known or Launched(request, source)
+        self.order.append(launched)
+        blocks, threads = int(np.prod(request.grid)), int(np.prod(request.block))
+        launched.launches += 1
+        launched.threads += blocks * threads
+        launched.warps += blocks * -(-threads // 32)
+        if result.counts is not None:
+            launched.counts = result.counts if launched.counts is None else launched.counts + result.counts
+        return result
+
+    @property
+    def kernels(self) -> list[Launched]:
+        """Each printed kernel once, in the order of their first launches."""
+        return list({id(launched): launched for launched in self.order}.values())
+
+
+def _loops(body: ir.Body, counts: Counts) -> dict[int, tuple[int, int]]:
+    """By site: the innermost loop around a statement, and how often that turns each time it is entered; 0 where lanes
+    differ or leave it by other ways than its test."""
+    found: dict[int, tuple[int, int]] = {}
+    for loop in statements(body):
+        if isinstance(loop, ir.For | ir.While):
+            inside = [stmt.site for stmt in statements(loop.body)]
+            starts = max((int(counts[stmt.site, LANES]) for stmt in loop.body), default=0)
+            entries = int(counts[loop.site, LANES]) - starts
+            leaving = any(isinstance(s, ir.Break | ir.Return) and counts[s.site, WARPS] for s in statements(loop.body))
+            uniform = entries > 0 and not starts % entries and not counts[loop.site, DIVERGENT] and not leaving
+            found |= dict.fromkeys(inside, (loop.site, starts // entries if uniform else 0))
+    return found
+
+
+def digest(source: Source) -> str:
+    """sha256 of a printed kernel."""
+    return hashlib.sha256(source.text.encode()).hexdigest()

@@ -1,0 +1,150 @@
+"""The emulator beside a record: every figure of every kernel, whether it is as near as it shall be, and if not, why."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from fnmatch import fnmatchcase
+from functools import cache
+from math import prod
+
+from simtbed.emulator import Device, SimtbedError, devices
+from simtbed.emulator.machine.occupancy import occupancy
+
+from .cases import Launched, Launcher, find
+from .figures import FIGURES, Figure
+from .record import FOLDER, Profiled, Record
+from .weigh import weigh
+
+REASONS = FOLDER / "reasons.toml"
+AGAIN = "record it again on the GPU: simtbed hardware record"
+
+
+@dataclass(frozen=True)
+class Reason:
+    """Why figures of kernels differ: what the compiler did, and the SASS that shows it; or that nobody knows yet.
+
+    kernel: a name, or a pattern with * for several.
+    """
+
+    kernel: str
+    figures: tuple[str, ...]
+    why: str
+    sass: str
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One figure of one kernel. ratios are parts of one, occupancy is per cent."""
+
+    kernel: str
+    figure: Figure
+    emulated: float
+    measured: float
+    reason: Reason | None = None
+
+    @property
+    def meets(self) -> bool:
+        """Whether the figure is as near as its goal asks."""
+        match self.figure.goal:
+            case "equal":
+                return abs(self.emulated - self.measured) < 0.005
+            case "5 %":
+                return abs(self.emulated - self.measured) <= 0.05 * self.measured + 1e-9
+            case "2 points":
+                return abs(self.emulated - self.measured) <= 0.02 + 1e-9
+            case "shown":
+                return True
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """cells: kernel by kernel. stale: kernels that the record does not hold as they are printed now.
+    idle: reasons that explain nothing any more."""
+
+    record: Record
+    cells: tuple[Cell, ...]
+    stale: tuple[str, ...]
+    idle: tuple[Reason, ...]
+
+    @property
+    def unexplained(self) -> tuple[Cell, ...]:
+        """Cells that fall short and have no reason."""
+        return tuple(cell for cell in self.cells if not cell.meets and cell.reason is None)
+
+    @property
+    def holds(self) -> bool:
+        return not (self.unexplained or self.stale or self.idle)
+
+
+def compare(record: Record, names: Sequence[str]) -> Comparison:
+    """Run the cases on the emulator and set them beside the record."""
+    cells: list[Cell] = []
+    stale: list[str] = []
+    device = devices.find(record.device)
+    for case in find(names):
+        launcher = Launcher("jit", device)
+        case.run(launcher)
+        known = {profiled.source: profiled for profiled in record.cases.get(case.name, ())}
+        kernels = launcher.kernels
+        for number, launched in enumerate(kernels, 1):
+            name = case.name if len(kernels) == 1 else f"{case.name}, kernel {number}"
+            profiled = known.get(launched.digest)
+            if profiled is None or profiled.launches != launched.launches:
+                stale.append(name)
+            else:
+                emulated = _emulated(launched, profiled, device)
+                cells += [Cell(name, f, emulated[f.name], profiled.figures[f.name]) for f in FIGURES]
+    return _explained(record, cells, stale)
+
+
+def _emulated(launched: Launched, profiled: Profiled, device: Device) -> dict[str, float]:
+    """Every figure as the emulator has it; of instructions, weighed by the SASS that ran."""
+    totals = launched.counters.totals()
+    found: dict[str, float] = {figure.name: totals[figure.counter] for figure in FIGURES if figure.counter}
+    weighed = weigh([ran.placed for ran in profiled.sass], launched.executed, launched.threads, launched.warps)
+    found["warp_instructions"] = weighed.warp_instructions
+    found["thread_instructions"] = weighed.thread_instructions
+    found["warp_execution_efficiency"] = weighed.thread_instructions / (32 * weighed.warp_instructions)
+    found["registers"] = max(profiled.registers, device.register_least)
+    threads = prod(launched.request.block)
+    found["occupancy"] = occupancy(device, threads, profiled.registers, profiled.shared_bytes).percent
+    return found
+
+
+def _explained(record: Record, cells: list[Cell], stale: list[str]) -> Comparison:
+    """With reasons put to cells that fall short; those that stand for kernels compared but explain none are idle."""
+    used: set[tuple[Reason, str]] = set()
+
+    def explained(cell: Cell) -> Cell:
+        name = cell.figure.name
+        fitting = (r for r in reasons() if name in r.figures and fnmatchcase(cell.kernel, r.kernel))
+        if cell.meets or (reason := next(fitting, None)) is None:
+            return cell
+        used.add((reason, name))
+        return replace(cell, reason=reason)
+
+    found = tuple(map(explained, cells))
+    compared = {cell.kernel for cell in cells}
+    idle = tuple(
+        reason
+        for reason in reasons()
+        if any(fnmatchcase(kernel, reason.kernel) for kernel in compared)
+        and any((reason, figure) not in used for figure in reason.figures)
+    )
+    return Comparison(record, found, tuple(stale), idle)
+
+
+@cache
+def reasons() -> tuple[Reason, ...]:
+    """What is known of the compiler's doings. Raises SimtbedError where the file is not right."""
+    names = {figure.name for figure in FIGURES}
+    found = tuple(
+        Reason(row["kernel"], tuple(row["figures"]), row["why"], row["sass"].strip("\n"))
+        for row in tomllib.loads(REASONS.read_text(encoding="utf-8"))["reason"]
+    )
+    for reason in found:
+        if unknown := set(reason.figures) - names:
+            raise SimtbedError(f"{REASONS}: {reason.kernel}: no figure is called {', '.join(sorted(unknown))}")
+    return found

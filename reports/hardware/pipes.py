@@ -1,0 +1,38 @@
+"""Which pipe of an SM executes a SASS instruction: on an H200, what Nsight Compute counts as inst_executed_pipe_*."""
+
+from __future__ import annotations
+
+import re
+
+from simtbed.emulator.engines.cuda_sass import Instruction
+
+_OPCODES = {
+    "alu": """
+        FMNMX FSEL FSET FSETP I2FP IADD3 ISETP LEA LOP3 MOV P2R PLOP3 PRMT SEL SHF VIADDMNMX VIMNMX VOTE CS2R
+    """,
+    "fma": "FADD FFMA FMUL IMAD VIADD",
+    "fp64": "DADD DFMA DMUL DSETP",
+    "xu": "F2F F2I FCHK FLO I2F MUFU POPC",
+    "lsu": "ATOMG ATOMS CCTL LDG LDL LDS MEMBAR REDG SHFL STG STL STS",
+    "adu": "B2R BAR ERRBAR LDC MATCH REDUX RET S2UR WARPSYNC",
+    "cbu": "BREAK BSSY BSYNC CALL EXIT RET WARPSYNC YIELD",
+    "uniform": "UFLO UIADD3 UIMAD UISETP ULEA ULOP3 UPRMT USEL USHF",
+}
+PIPES = tuple(_OPCODES)
+"""alu: integers and comparisons. fma: f32 and integer products. fp64. xu: conversions and special functions. lsu: memory
+and shuffles. adu: barriers and constants. cbu: meeting points and ends. uniform: once a warp."""
+
+_PIPES_OF: dict[str, tuple[str, ...]] = {
+    opcode: tuple(pipe for pipe in PIPES if opcode in _OPCODES[pipe].split())
+    for opcode in " ".join(_OPCODES.values()).split()
+}
+
+
+def pipes_of(instruction: Instruction) -> tuple[str, ...]:
+    """Names of the pipes: two for RET and WARPSYNC, none for branches, moves of uniform registers, and what was not
+    met when this was measured."""
+    if instruction.opcode == "S2R":
+        return ("adu",) if re.search(r"SR_\w*ctaid", instruction.text, re.IGNORECASE) else ("lsu",)
+    if instruction.operation == "WARPSYNC.ALL":
+        return ("cbu",)
+    return _PIPES_OF.get(instruction.opcode, ())

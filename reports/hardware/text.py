@@ -1,0 +1,155 @@
+"""How a comparison looks: a table of what falls short, the full report in Markdown, the same as JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from .. import tables
+from .compare import AGAIN, Cell, Comparison, Reason
+
+GROUPS: tuple[tuple[str, tuple[str, ...]], ...] = (
+    *(
+        (f"global {kind}s", (f"global_{kind}_requests", f"global_{kind}_sectors"))
+        for kind in ("load", "store", "atomic", "reduction")
+    ),
+    *(
+        (f"shared {kind}s", (f"shared_{kind}_wavefronts", f"shared_{kind}_conflicts"))
+        for kind in ("load", "store", "atomic")
+    ),
+    ("barriers", ("barriers",)),
+    ("shuffles", ("shuffles",)),
+    ("warp instructions", ("warp_instructions",)),
+    ("efficiency", ("warp_execution_efficiency",)),
+    ("registers", ("registers",)),
+    ("occupancy", ("occupancy",)),
+)
+"""Columns of the report: requests and sectors of global memory, wavefronts and conflicts of shared memory."""
+
+
+def table(found: Comparison) -> str:
+    """Goal by goal how many cells meet it, then every cell that does not, then why."""
+    lines = [tables.table(["figure", "goal", "met", "worst"], _rows(found), left=2)]
+    notes = list(dict.fromkeys(cell.reason for cell in found.cells if cell.reason))
+    if short := [cell for cell in found.cells if not cell.meets]:
+        rows = [
+            [
+                cell.kernel,
+                cell.figure.name,
+                number(cell, cell.emulated),
+                number(cell, cell.measured),
+                f"[{notes.index(cell.reason) + 1}]" if cell.reason else "UNEXPLAINED",
+            ]
+            for cell in short
+        ]
+        lines += ["", tables.table(["kernel", "figure", "emulated", "measured", "why"], rows, left=2)]
+    lines += [f"\n[{at}] {reason.kernel}: {reason.why}" for at, reason in enumerate(notes, 1)]
+    lines += [f"{name} is not in the record as it is printed now; {AGAIN}" for name in found.stale]
+    lines += [
+        f"{reason.kernel}: the reason given for {', '.join(reason.figures)} explains nothing" for reason in found.idle
+    ]
+    return "\n".join(lines)
+
+
+def worst(cells: Sequence[Cell]) -> str:
+    """The largest difference, in the goal's unit."""
+    match cells[0].figure.goal:
+        case "5 %":
+            return f"{max((100 * abs(c.emulated / c.measured - 1) for c in cells), default=0):.1f} %"
+        case "2 points":
+            return f"{max((100 * abs(c.emulated - c.measured) for c in cells), default=0):.1f} points"
+    return f"{max((abs(c.emulated - c.measured) for c in cells), default=0):,.0f}"
+
+
+def number(cell: Cell, value: float) -> str:
+    """A count with separators, a ratio in per cent."""
+    if cell.figure.name == "warp_execution_efficiency":
+        return f"{100 * value:.1f} %"
+    return f"{value:g} %" if cell.figure.name == "occupancy" else f"{value:,.0f}"
+
+
+def content(found: Comparison) -> dict[str, Any]:
+    """For `--json`."""
+    return {
+        "device": found.record.gpu,
+        "dated": found.record.dated,
+        "toolkit": found.record.toolkit,
+        "profiler": found.record.profiler,
+        "holds": found.holds,
+        "stale": list(found.stale),
+        "cells": [
+            {
+                "kernel": cell.kernel,
+                "figure": cell.figure.name,
+                "goal": cell.figure.goal,
+                "emulated": cell.emulated,
+                "measured": cell.measured,
+                "meets": cell.meets,
+                "why": cell.reason.why if cell.reason else None,
+            }
+            for cell in found.cells
+        ],
+    }
+
+
+# ------------------------------------------------------------------ the full report
+def markdown(found: Comparison) -> str:
+    """Every kernel a row, every reason with its SASS."""
+    record = found.record
+    notes = list(dict.fromkeys(cell.reason for cell in found.cells if cell.reason))
+    columns = [(t, n) for t, n in GROUPS if any(c.measured or c.emulated for c in found.cells if c.figure.name in n)]
+    return "\n".join(
+        [
+            f"# Emulated and measured: {record.gpu}",
+            "",
+            f"Nsight Compute {record.profiler}, {record.toolkit}, recorded {record.dated}; written by "
+            "`simtbed hardware compare --markdown`.",
+            "",
+            "One number: emulated and measured agree (instructions: within 5 %, efficiency: within 2 points). Otherwise",
+            "emulated, then **measured**, and the number of the reason below. Global memory: requests / sectors; shared",
+            "memory: wavefronts / conflicts; warp instructions and efficiency: weighed by the SASS that ran.",
+            "",
+            _pipe(["figure", "goal", "met", "worst"], _rows(found)),
+            "",
+            _pipe(["kernel", *(title for title, _ in columns)], _kernels(found, [n for _, n in columns], notes)),
+            "",
+            "## Why some differ",
+            *(_note(number, reason) for number, reason in enumerate(notes, 1)),
+        ]
+    )
+
+
+def _rows(found: Comparison) -> Iterable[list[str]]:
+    for title, names in GROUPS:
+        cells = [cell for cell in found.cells if cell.figure.name in names]
+        if cells:
+            yield [title, cells[0].figure.goal, f"{sum(c.meets for c in cells):,} of {len(cells):,}", worst(cells)]
+
+
+def _kernels(found: Comparison, columns: list[tuple[str, ...]], notes: list[Reason]) -> Iterable[list[str]]:
+    at = {(cell.kernel, cell.figure.name): cell for cell in found.cells}
+    for kernel in dict.fromkeys(cell.kernel for cell in found.cells):
+        yield [kernel, *(_shown([at[kernel, name] for name in names], notes) for names in columns)]
+
+
+def _shown(cells: list[Cell], notes: list[Reason]) -> str:
+    if not any(cell.emulated or cell.measured for cell in cells):
+        return ""
+    emulated = " / ".join(number(cell, cell.emulated) for cell in cells)
+    measured = " / ".join(number(cell, cell.measured) for cell in cells)
+    if emulated == measured:
+        return emulated
+    if all(cell.meets for cell in cells):
+        return f"{emulated} ({measured})"
+    numbers = sorted({notes.index(cell.reason) + 1 for cell in cells if cell.reason})
+    return f"{emulated}, **{measured}** {', '.join(f'[{n}]' for n in numbers)}".rstrip()
+
+
+def _note(number: int, reason: Reason) -> str:
+    shown = f"\n\n```\n{reason.sass}\n```" if reason.sass else ""
+    return f"\n**[{number}] {reason.kernel}**: {reason.why}{shown}"
+
+
+def _pipe(headers: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    lines = [headers, ["---", *("---:" for _ in headers[1:])], *rows]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)

@@ -1,0 +1,371 @@
+"""What the emulator's counts say of compiled code: how often warps and threads execute each SASS instruction.
+
+The emulator knows how often each statement of the source was executed, the compiler's line table from which line
+each instruction came. Neither says how often a block of SASS runs: nvcc unrolls loops, merges branches, moves
+instructions. But the flow of threads through the blocks is conserved, and some instructions the compiler cannot
+multiply: all loads of a line together are executed as often as the line's loads were. So the flow is the solution of
+a linear program: conservation holds exactly, and what the statements say is missed by as little as possible.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+from simtbed.emulator.engines.cuda_sass import Instruction
+
+from .graph import Edge, Graph, conditional, graph
+from .program import LinearProgram
+
+Floats = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Placed:
+    """An instruction and the line it came from, 0 for none."""
+
+    instruction: Instruction
+    line: int
+
+
+@dataclass(frozen=True)
+class Executed:
+    """One statement of the emulated program: its line and kind (`observe.events`), how often warps and lanes executed
+    it, how often the active lanes of a branch disagreed, the bytes a lane moves, and the instructions of each class.
+    loop: which is the innermost around it; turns: how often that turns each time it is entered, where that is
+    always the same, else 0."""
+
+    line: int
+    kind: str
+    warps: int
+    lanes: int
+    divergent: int
+    size: int
+    costs: dict[str, int]
+    loop: str = ""
+    turns: int = 0
+
+
+@dataclass(frozen=True)
+class Weighed:
+    """Executions of each instruction, by warps and by threads, in the order of the instructions."""
+
+    instructions: tuple[Instruction, ...]
+    warps: Floats
+    threads: Floats
+
+    @property
+    def warp_instructions(self) -> int:
+        return round(float(self.warps.sum()))
+
+    @property
+    def thread_instructions(self) -> int:
+        return round(float(self.threads.sum()))
+
+
+_KINDS = {
+    "LDG": "global_load", "LD": "global_load", "STG": "global_store", "ST": "global_store", "ATOMG": "global_atomic",
+    "ATOM": "global_atomic", "RED": "global_reduction", "REDG": "global_reduction", "LDS": "shared_load", "STS": "shared_store",
+    "ATOMS": "shared_atomic", "LDL": "local_load", "STL": "local_store", "SHFL": "shuffle", "VOTE": "vote",
+    "MATCH": "vote", "BAR": "barrier", "MEMBAR": "fence",
+}  # fmt: skip
+"""Instructions that stand for one effect of the source each."""
+_CLASSES = {
+    "FADD": "fp32", "FMUL": "fp32", "FFMA": "fp32", "DADD": "fp64", "DMUL": "fp64", "DFMA": "fp64", "FCHK": "fdiv",
+    "MUFU": "sfu",
+}  # fmt: skip
+_CONTROL = ("BRA", "BSSY", "BSYNC", "EXIT", "CALL", "RET", "NOP", "PLOP3", "WARPSYNC", "BREAK", "YIELD")
+"""Instructions that no statement asked for."""
+"""Instructions that stand for one operation each, on lines where no division brings others of the same name."""
+
+# How much a miss weighs, relative to what was expected. Effects cannot be dropped or doubled; operations sometimes
+# are; that a block runs as often as some statement of its lines is a hint for blocks that hold nothing better; and a
+# call is the slow path of a division, which is taken when nothing else explains the rest.
+_EFFECT, _OPERATION, _LINE, _CALLED, _SHORTER = 1.0, 0.3, 1e-3, 0.05, 2e-6
+_ALIKE = 0.4
+"""Statements whose lanes are within this logarithm of a block's may tell how many of them are together."""
+
+
+def weigh(sass: Sequence[Placed], executed: Iterable[Executed], threads: int, warps: int) -> Weighed:
+    """Predict the executions of instructions from those of statements.
+
+    threads, warps: that entered the kernel, over all launches that `executed` counts. Raises LaunchError without SciPy.
+    """
+    instructions = tuple(placed.instruction for placed in sass)
+    lines = [placed.line for placed in sass]
+    flow = _Flow(graph(instructions), lines, _Evidence(executed), threads, warps)
+    by_block = flow.threads()
+    warps_of = flow.warps(by_block)
+    sizes = [past - first for first, past in flow.graph.blocks]
+    return Weighed(instructions, np.repeat(warps_of, sizes), np.repeat(by_block, sizes))
+
+
+class _Evidence:
+    """Statements by line, and the bytes or operations they moved or made together."""
+
+    def __init__(self, executed: Iterable[Executed]) -> None:
+        self.statements: dict[int, list[Executed]] = defaultdict(list)
+        self.amounts: dict[tuple[int, str], int] = defaultdict(int)
+        for e in executed:
+            if e.line:
+                self.statements[e.line].append(e)
+                self.amounts[e.line, e.kind] += e.lanes * max(e.size, 1)
+                for name, n in e.costs.items():
+                    if name in _CLASSES.values():
+                        self.amounts[e.line, name] += e.lanes * n
+
+
+class _Flow:
+    """Threads, then warps, through the blocks of a graph."""
+
+    def __init__(self, whole: Graph, lines: Sequence[int], evidence: _Evidence, threads: int, warps: int) -> None:
+        self.graph, self.lines, self.evidence = whole, lines, evidence
+        self.all_threads, self.all_warps = threads, warps
+        self.into: dict[int, list[int]] = defaultdict(list)
+        self.out: dict[int, list[int]] = defaultdict(list)
+        for at, edge in enumerate(whole.edges):
+            self.into[edge.target].append(at)
+            if edge.kind != "call":
+                self.out[edge.source].append(at)
+
+    # -------------------------------------------------------------- threads
+    def threads(self) -> Floats:
+        """Executions of each block by threads."""
+        program, edges = LinearProgram(), self.graph.edges
+        sizes = [past - first for first, past in self.graph.blocks]
+        for edge in edges:
+            cost = _CALLED if edge.kind == "call" else _SHORTER * sizes[edge.target]
+            program.variable(cost, most=0.0 if edge.kind == "apart" else None)
+        leaving = {block: program.variable(0.0) for block in self.graph.ends}
+        entering = [dict.fromkeys(self.into[block], 1.0) for block in range(len(sizes))]
+        started = [float(block == 0) for block in range(len(sizes))]
+        for block, row in enumerate(entering):
+            out = Counter([*self.out[block], *([leaving[block]] if block in leaving else [])])
+            program.equal(_less(row, out), -started[block])
+        for at, edge in enumerate(edges):
+            if edge.kind == "call" and not conditional(self.graph.last(edge.source)):
+                program.equal(_less(entering[edge.source], {at: 1}), -started[edge.source])
+        for hint in self._hints():
+            total: dict[int, float] = defaultdict(float)
+            for block, n in hint.blocks.items():
+                for way in entering[block]:
+                    total[way] += n
+            constant = sum(n * started[block] for block, n in hint.blocks.items())
+            excess = 0.0 if hint.at_least else hint.weight
+            program.near(total, hint.executions / self.all_threads - constant, hint.weight, excess)
+        for limit in self._turn_limits():
+            program.near(limit, 0.0, 0.0, _OPERATION)
+        flow = program.solve()
+        found = np.array([
+            (started[block] + sum(flow[way] for way in row)) * self.all_threads for block, row in enumerate(entering)
+        ])  # fmt: skip
+        return np.where(abs(found - found.round()) < 1e-3, found.round(), found)
+
+    def _hints(self) -> list[_Hint]:
+        amounts, found = self.evidence.amounts, list[_Hint]()
+        members: dict[tuple[int, str], list[tuple[int, int, bool]]] = defaultdict(list)
+        anchored = set()
+        for block, n in self._numbered():
+            instruction, line = self.graph.instructions[n], self.lines[n]
+            kind = _KINDS.get(instruction.opcode) or _CLASSES.get(instruction.opcode)
+            if kind and (kind not in ("fp32", "sfu") or (line, "fdiv") not in amounts) and (line, kind) in amounts:
+                width = 4 if kind == "shuffle" else _width(instruction) if "_" in kind else 1
+                members[line, kind].append((block, width, bool(instruction.predicate)))
+                if not instruction.predicate:
+                    anchored.add(block)
+        for key, each in members.items():
+            unit = max(width for _, width, _ in each)
+            weight = _EFFECT if key[1] in _KINDS.values() else _OPERATION
+            blocks = {block: sum(w for b, w, _ in each if b == block) / unit for block, _, _ in each}
+            found.append(_Hint(blocks, amounts[key] / unit, weight, any(p for _, _, p in each)))
+        return found + self._line_hints(anchored)
+
+    def _turn_limits(self) -> list[dict[int, float]]:
+        """Sums over edges, each at most 0: a loop whose body holds copies of a turn goes round only so often each time
+        it is entered, and a block that holds more copies than there are turns is passed by."""
+        found = []
+        loops = {loop for block in range(len(self.graph.blocks)) if (loop := self.graph.loop(block)) is not None}
+        for head, tail in [*loops, *((block, block) for block in range(len(self.graph.blocks)))]:
+            rounds = self._rounds(head, tail)
+            if (head, tail) in loops and rounds is not None:
+                ways = {way: self.graph.edges[way].source for way in self.into[head]}
+                found.append({w: 1.0 if head <= source <= tail else 1.0 - rounds for w, source in ways.items()})
+            elif head == tail and rounds == 0:
+                found.append(dict.fromkeys(self.into[head], 1.0))
+        return found
+
+    def _rounds(self, head: int, tail: int) -> int | None:
+        """How often blocks run each time the source's loop is entered, from the copies of its accesses that they hold;
+        None where turns differ, and where the blocks may hold all turns, inside another loop."""
+        inside: dict[tuple[int, str], float] = defaultdict(float)
+        outside: dict[tuple[int, str], dict[int, float]] = defaultdict(lambda: defaultdict(float))
+        for block, n in self._numbered():
+            kind = _KINDS.get(self.graph.instructions[n].opcode, "")
+            if "_" in kind:
+                key, width = (self.lines[n], kind), _width(self.graph.instructions[n])
+                if head <= block <= tail:
+                    inside[key] += width
+                else:
+                    outside[key][block] += width
+        rounds: set[int | None] = set()
+        for key, copies in inside.items():
+            statements = [e for e in self.evidence.statements.get(key[0], ()) if e.kind == key[1]]
+            if statements and len({(e.loop, e.turns, e.lanes) for e in statements}) == 1 and statements[0].turns:
+                turns, size = statements[0].turns, sum(e.size for e in statements)
+                unrolled = [w / size for w in outside[key].values() if w > size]
+                if copies == size and unrolled:
+                    turns %= int(min(unrolled))  # the loop for the rest
+                rounds.add(int(turns * size // copies) if copies != size * turns or copies == size else None)
+        return rounds.pop() if len(rounds) == 1 else None
+
+    def _numbered(self) -> Iterator[tuple[int, int]]:
+        """Block and index of every instruction."""
+        for block, (first, past) in enumerate(self.graph.blocks):
+            yield from ((block, n) for n in range(first, past))
+
+    def _line_hints(self, anchored: set[int]) -> list[_Hint]:
+        """A block that holds no anchor runs as often as its lines; copies of a line in several loops share its turns."""
+        found = []
+        shares: dict[int, dict[int, int]] = defaultdict(dict)
+        for block, n in self._numbered():
+            if block not in anchored and self.graph.instructions[n].opcode not in _CONTROL:
+                share = shares[self.lines[n]]
+                share[block] = share.get(block, 0) + 1
+        known = {self.lines[n] for block, n in self._numbered() if block in anchored}
+        for line, share in shares.items():
+            if line in known:
+                continue
+            counts = {e.lanes for e in self.evidence.statements.get(line, ())}
+            if not counts:
+                continue
+            weight, most = _LINE if len(counts) == 1 else _LINE / 1000, float(max(counts))
+            loops: dict[tuple[int, int] | None, int] = defaultdict(int)
+            for block, n in share.items():
+                loops[self.graph.loop(block)] += n
+            if len(loops) == 1:
+                found += [_Hint({block: 1.0}, most, weight, False) for block in share]
+            else:
+                least = min(n for loop, n in loops.items() if loop is not None)
+                found.append(_Hint({block: n / least for block, n in share.items()}, most, weight, False))
+        return found
+
+    # -------------------------------------------------------------- warps
+    def warps(self, threads: Floats) -> Floats:
+        """Executions of each block by warps, `threads` given."""
+        together = self._alike(threads, np.array([self._together(b, threads[b]) for b in range(len(threads))]))
+        found = together.copy()
+        for block in range(len(threads)):
+            # Lanes come to a meeting point, or out of a loop that has none, group by group.
+            if threads[block] and (self.graph.meets(block) or self._leaves_loop(block)):
+                arriving = sum(self._along(w, threads, together, frozenset()) for w in self.into[block])
+                found[block] = min(max(arriving, together[block]), threads[block])
+        return found
+
+    def _alike(self, threads: Floats, together: Floats) -> Floats:
+        """Blocks of one loop that are executed by equally many threads are executed by the same ones: as many warps as
+        the effects in any of them say."""
+        groups: dict[tuple[object, float], list[int]] = defaultdict(list)
+        for block in range(len(threads)):
+            if 0 < threads[block] < self.all_threads or self.graph.loop(block):
+                groups[self.graph.loop(block), round(float(threads[block]), 3)].append(block)
+        found = together.copy()
+        for blocks in groups.values():
+            said = [b for b in blocks if any(self._stands_for(n) for n in range(*self.graph.blocks[b]))]
+            if said:
+                found[blocks] = np.median(together[said])
+        return found
+
+    def _leaves_loop(self, block: int) -> bool:
+        """Whether a loop ends right before the block."""
+        loops = [self.graph.loop(self.graph.edges[way].source) for way in self.into[block]]
+        return any(loop is not None and loop[1] == block - 1 for loop in loops)
+
+    def _together(self, block: int, threads: float) -> float:
+        """Executions by warps whose lanes are as many together as in the statements that the block stands for."""
+        if threads <= 0 or threads == self.all_threads:
+            return self.all_warps if threads > 0 else 0.0
+        first, past = self.graph.blocks[block]
+        near = [e for n in range(first, past) for e in self.evidence.statements.get(self.lines[n], ()) if e.lanes]
+        far = [e for statements in self.evidence.statements.values() for e in statements if e.lanes]
+        for chosen in (near, far):
+            if equal := [e for e in chosen if e.lanes == threads]:
+                return float(np.median([e.warps for e in equal]))
+        if found := [e for n in range(first, past) for e in self._stands_for(n)]:
+            ratio = float(np.median([e.warps / e.lanes for e in found]))
+        else:
+
+            def apart(e: Executed) -> float:
+                return abs(float(np.log(e.lanes / threads)))
+
+            nearest = min(near or far, key=apart)
+            nearest = nearest if apart(nearest) < _ALIKE else min(far, key=apart)
+            ratio = nearest.warps / nearest.lanes
+        return max(threads * ratio, threads / 32)
+
+    def _stands_for(self, n: int) -> list[Executed]:
+        """The statements of which an instruction is the effect, where every lane that reaches it has it."""
+        instruction = self.graph.instructions[n]
+        kind = "" if instruction.predicate else _KINDS.get(instruction.opcode, "")
+        return [e for e in self.evidence.statements.get(self.lines[n], ()) if e.kind == kind and e.lanes]
+
+    def _along(self, at: int, threads: Floats, together: Floats, passed: frozenset[int]) -> float:
+        """Executions by warps of an edge: how many groups of lanes go that way."""
+        edge = self.graph.edges[at]
+        others = [o for o in self.out[edge.source] if o != at and self.graph.edges[o].kind != "apart"]
+        if not others or edge.source in self.graph.ends:
+            return float(together[edge.source])
+        if (known := self._alone(edge, threads, together)) is not None:
+            return known
+        if others[0] in passed:
+            return float(together[edge.source])
+        other = self._along(others[0], threads, together, passed | {at})
+        rest = together[edge.source] - other + self._divergent(edge.source, threads, together)
+        return float(min(max(rest, 0), together[edge.source]))
+
+    def _alone(self, edge: Edge, threads: Floats, together: Floats) -> float | None:
+        """Where the edge's target says it: the only way there, or all but what came to a loop from outside."""
+        ways = self.into[edge.target]
+        if threads[edge.target] == 0:
+            return 0.0
+        if self.graph.meets(edge.target) or self._leaves_loop(edge.target):
+            return None
+        rest = [self.graph.edges[w] for w in ways if self.graph.edges[w] != edge]
+        if all(len(self.out[r.source]) == 1 or threads[r.source] == 0 for r in rest):
+            alone = together[edge.target] - sum(together[r.source] for r in rest)
+            return float(min(max(alone, 0), together[edge.source]))
+        return None
+
+    def _divergent(self, block: int, threads: Floats, together: Floats) -> float:
+        """How often lanes parted at the end of a block: as at the branch of its line, or a share of that where the
+        compiler made several of it. A loop whose test moved to its end is tested once less an entry: no share."""
+        place = self.lines[self.graph.blocks[block][1] - 1]
+        branches = [e for e in self.evidence.statements.get(place, ()) if e.kind == "branch" and e.warps]
+        if not branches:
+            return 0.0
+        best = min(branches, key=lambda e: abs(e.lanes - threads[block]))
+        share = together[block] / best.warps
+        return best.divergent * float(share if share < 0.75 else 1.0)
+
+
+def _less(row: Mapping[int, float], taken: Mapping[int, int]) -> dict[int, float]:
+    """One sum of variables less another."""
+    return {way: row.get(way, 0.0) - taken.get(way, 0) for way in {*row, *taken}}
+
+
+@dataclass(frozen=True)
+class _Hint:
+    """Executions of blocks by threads, each times its factor, are so many together; or at least so many."""
+
+    blocks: dict[int, float]
+    executions: float
+    weight: float
+    at_least: bool
+
+
+def _width(instruction: Instruction) -> int:
+    """Bytes a lane that an access moves."""
+    sizes = {"128": 16, "64": 8, "U16": 2, "S16": 2, "U8": 1, "S8": 1}
+    return next((size for name, size in sizes.items() if name in instruction.operation.split(".")), 4)

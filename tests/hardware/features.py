@@ -1,0 +1,41 @@
+"""Kernels to compare with a GPU besides the variants: every feature of the language, and what `simtbed bench` adds.
+
+`simtbed hardware compare --cases tests.hardware.features:cases`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any
+
+import numpy as np
+from simtbed.emulator import Out, Result
+from simtbed.reports.bench_kernels import block_sum, transpose
+from simtbed.reports.hardware.cases import Case, variants
+
+from tests.language.all_features import FEATURES
+
+SIDE = 256
+
+
+def cases() -> Iterator[Case]:
+    """One case a feature; the transpose with and without bank conflicts; the reduction."""
+    for feature in FEATURES:
+        yield Case(feature.name, feature.launch)
+    x = np.arange(SIDE * SIDE, dtype=np.float32)
+    tiles = (SIDE // 32, SIDE // 32)
+    for pitch in (33, 32):
+        args: dict[str, Any] = {"x": x, "out": Out(len(x), "f32"), "width": SIDE, "PITCH": pitch}
+        yield Case(f"transpose, pitch {pitch}", partial(_launch, transpose, tiles, (32, 8), args))
+    args = {"x": x, "out": Out(SIDE, "f32"), "BLOCK": 256}
+    yield Case("block sum", partial(_launch, block_sum, SIDE, 256, args))
+
+
+def few() -> Iterator[Case]:
+    """Two of the shipped variants, for tests that need but some."""
+    return (case for case in variants() if case.name in ("pairhmm intertask-naive", "pairhmm wavefront"))
+
+
+def _launch(kernel: Any, grid: Any, block: Any, args: dict[str, Any], launcher: Callable[..., Result]) -> Result:
+    return launcher(kernel, grid=grid, block=block, args=args)

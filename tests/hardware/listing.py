@@ -1,0 +1,45 @@
+"""Small listings as nvdisasm prints them, to read and to weigh."""
+
+from __future__ import annotations
+
+from simtbed.emulator.engines.cuda_sass import Instruction, parse
+from simtbed.reports.hardware.weigh import Placed
+
+HEAD = """\t.target\tsm_90
+
+//--------------------- .text.{kernel}           --------------------------
+\t.section\t.text.{kernel},"ax",@progbits
+\t.align\t128
+{kernel}:
+.text.{kernel}:
+"""
+
+
+def listing(kernel: str, code: str) -> str:
+    """A section of code. Lines are `LINE | INSTRUCTION`, or `label:`; LINE may be empty."""
+    rows, offset = [], 0
+    for row in code.strip().splitlines():
+        row = row.strip()
+        if row.endswith(":"):
+            rows.append(row)
+            continue
+        line, _, text = row.partition("|")
+        if line.strip():
+            rows.append(f'\t//## File "/some/where/source.py", line {line.strip()}')
+        rows.append(f"        /*{offset:04x}*/                   {text.strip()} ;")
+        offset += 16
+    return (
+        HEAD.format(kernel=kernel)
+        + "\n".join(rows)
+        + '\n\t.section\t.text.other,"ax",@progbits\n        /*0000*/ NOP ;\n'
+    )
+
+
+def instructions(code: str) -> tuple[Instruction, ...]:
+    """The instructions of such a listing."""
+    return parse(listing("kernel", code), "kernel")
+
+
+def placed(code: str) -> list[Placed]:
+    """The same with their lines."""
+    return [Placed(i, i.places[0][1] if i.places else 0) for i in instructions(code)]

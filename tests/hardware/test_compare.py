@@ -1,0 +1,148 @@
+"""The emulator is held to every record kept, and the published comparison is the one that is true now."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from simtbed.reports.cli import run
+from simtbed.reports.hardware import compare as comparing
+from simtbed.reports.hardware import record, text
+from simtbed.reports.hardware.cases import VARIANTS
+from simtbed.reports.hardware.compare import Comparison, compare
+from simtbed.reports.hardware.figures import FIGURES
+
+from tests.reports.conftest import Ran, Simtbed
+
+FEW = "tests.hardware.features:few"
+CASES = (VARIANTS, "tests.hardware.features:cases")
+RECORDS = sorted(record.FOLDER.glob("*.json"))
+AGAIN = "on the GPU: simtbed hardware record " + " ".join(f"--cases {name}" for name in CASES)
+
+
+@pytest.fixture(scope="module", params=RECORDS, ids=lambda path: path.stem)
+def found(request: pytest.FixtureRequest) -> Comparison:
+    return compare(record.load(request.param), CASES)
+
+
+def test_there_is_a_record() -> None:
+    assert [path.stem for path in RECORDS] == ["h200"]
+
+
+def test_every_kernel_is_recorded_as_it_is_printed(found: Comparison) -> None:
+    assert found.stale == (), f"record them again {AGAIN}"
+
+
+def test_the_emulator_counts_what_the_hardware_counts(found: Comparison) -> None:
+    """Every figure as near as its goal asks, or the reason is known; and no reason outlives what it explains."""
+    assert [(c.kernel, c.figure.name, c.emulated, c.measured) for c in found.unexplained] == []
+    assert [(reason.kernel, reason.figures) for reason in found.idle] == []
+
+
+def test_barriers_registers_and_occupancy_are_equal_everywhere(found: Comparison) -> None:
+    names = ("barriers", "registers", "occupancy")
+    assert [(c.kernel, c.figure.name) for c in found.cells if c.figure.name in names and not c.meets] == []
+
+
+def test_the_published_report_is_current(found: Comparison) -> None:
+    path = record.path_of(found.record.device).with_suffix(".md")
+    assert path.read_text(encoding="utf-8") == text.markdown(found) + "\n", (
+        f"write it again: simtbed hardware compare {AGAIN.partition('record ')[2]} --markdown > {path.name}"
+    )
+
+
+# ------------------------------------------------------------------ what would be found
+@pytest.fixture(scope="module")
+def kept() -> record.Record:
+    full = record.load(record.path_of("H200"))
+    return replace(
+        full,
+        cases={
+            "pairhmm wavefront": full.cases["pairhmm wavefront"],
+            "pairhmm intertask-naive": full.cases["pairhmm intertask-naive"],
+        },
+    )
+
+
+def test_a_figure_that_differs_is_unexplained(kept: record.Record) -> None:
+    one = kept.cases["pairhmm intertask-naive"][0]
+    wrong = replace(one, figures=one.figures | {"global_load_sectors": one.figures["global_load_sectors"] + 1})
+    found = compare(replace(kept, cases=kept.cases | {"pairhmm intertask-naive": (wrong,)}), [FEW])
+    assert [(c.kernel, c.figure.name) for c in found.unexplained] == [
+        ("pairhmm intertask-naive", "global_load_sectors")
+    ]
+    assert not found.holds
+    assert "UNEXPLAINED" in text.table(found)
+
+
+def test_a_kernel_printed_otherwise_is_stale(kept: record.Record) -> None:
+    one = replace(kept.cases["pairhmm intertask-naive"][0], source="0" * 64)
+    found = compare(replace(kept, cases=kept.cases | {"pairhmm intertask-naive": (one,)}), [FEW])
+    assert found.stale == ("pairhmm intertask-naive",)
+    assert "pairhmm intertask-naive is not in the record as it is printed now; record it again" in text.table(found)
+
+
+def test_a_reason_that_explains_nothing_is_told(kept: record.Record, monkeypatch: pytest.MonkeyPatch) -> None:
+    idle = comparing.Reason("pairhmm intertask-naive", ("global_load_sectors",), "none", "")
+    monkeypatch.setattr(comparing, "reasons", lambda: (*real(), idle))
+    found = compare(kept, [FEW])
+    assert found.idle == (idle,)
+    assert "pairhmm intertask-naive: the reason given for global_load_sectors explains nothing" in text.table(found)
+
+
+real = comparing.reasons
+
+
+def test_goals() -> None:
+    def meets(goal: str, emulated: float, measured: float) -> bool:
+        figure = next(f for f in FIGURES if f.goal == goal)
+        return comparing.Cell("kernel", figure, emulated, measured).meets
+
+    assert [meets("equal", 3, n) for n in (3, 4)] == [True, False]
+    assert [meets("5 %", n, 100) for n in (95, 105, 94, 106)] == [True, True, False, False]
+    assert [meets("2 points", n, 0.5) for n in (0.52, 0.48, 0.53)] == [True, True, False]
+    assert meets("shown", 0, 7)
+
+
+# ------------------------------------------------------------------ the command line
+@pytest.fixture
+def simtbed(capsys: pytest.CaptureFixture[str]) -> Simtbed:
+    """The command line with the shipped families alone."""
+
+    def command(*arguments: str) -> Ran:
+        code = run(arguments)
+        printed = capsys.readouterr()
+        return Ran(code, printed.out, printed.err)
+
+    return command
+
+
+def test_the_command_compares_on_any_machine(simtbed: Simtbed) -> None:
+    plain = simtbed("hardware", "compare", "--cases", FEW)
+    assert plain.code == 0
+    assert plain.out.splitlines()[0].split() == ["figure", "goal", "met", "worst"]
+    content = json.loads(simtbed("hardware", "compare", "--cases", FEW, "--json").out)
+    assert (content["holds"], content["stale"]) == (True, [])
+    assert {c["kernel"] for c in content["cells"]} >= {"pairhmm intertask-naive", "pairhmm wavefront, kernel 1"}
+
+
+def test_another_record_may_be_named(simtbed: Simtbed, tmp_path: Path) -> None:
+    path = tmp_path / "mine.json"
+    record.save(record.load(record.path_of("H200")), path)
+    ran = simtbed("hardware", "compare", "--device", str(path), "--cases", "tests.hardware.features:cases")
+    assert ran.code == 0
+    assert "UNEXPLAINED" not in ran.out
+
+
+def test_a_device_without_a_record(simtbed: Simtbed) -> None:
+    assert "k40.json: No such file" in simtbed("hardware", "compare", "--device", "K40").refused()
+    assert "no device is called" in simtbed("hardware", "compare", "--device", "B300").refused()
+
+
+def test_recording_needs_the_tools(simtbed: Simtbed, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("PATH", "CUDA_HOME", "CUDA_PATH"):
+        monkeypatch.setenv(name, "")
+    assert "Nsight Compute (ncu) is not found" in simtbed("hardware", "record").refused()
+    assert "there is no folder" in simtbed("hardware", "record", "-o", str(tmp_path / "no" / "x.json")).refused()

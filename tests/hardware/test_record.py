@@ -1,0 +1,195 @@
+"""Records of what a GPU counts: how Nsight Compute is called and read, what is kept, what is refused."""
+
+from __future__ import annotations
+
+import json
+import stat
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from simtbed.emulator import LaunchError, SimtbedError
+from simtbed.emulator.engines import cuda_build
+from simtbed.emulator.engines.cuda_sass import Instruction
+from simtbed.emulator.engines.engine import Resources
+from simtbed.reports.hardware import nsight, record, worker
+from simtbed.reports.hardware.cases import VARIANTS, Launched, Launcher, find
+from simtbed.reports.hardware.figures import FIGURES
+from simtbed.reports.hardware.nsight import Profile, parse
+from simtbed.reports.hardware.weigh import Placed
+
+FEW = "tests.hardware.features:few"
+KEPT = record.load(record.path_of("H200"))
+RAW = """==PROF== noise
+"ID","Kernel Name","a.sum","b"
+"","","inst",""
+"0","first","1,234","16 (16)"
+"1","second","5","0"
+"""
+SOURCE = """"Kernel Name","first"
+"Address","Source","Instructions Executed","Thread Instructions Executed"
+"0x10","      S2R R0,  SR_TID.X","6","120"
+"0x20","@P0 BRA 0x10","5","100"
+"Kernel Name","second"
+"Address","Source","# Samples","Instructions Executed","Thread Instructions Executed"
+"0x10","EXIT","0","1","32"
+"""
+
+
+# ------------------------------------------------------------------ Nsight Compute
+def test_pages_are_read_launch_by_launch() -> None:
+    first, second = parse(RAW, SOURCE, ["a.sum", "b"])
+    assert first == Profile("first", {"a.sum": 1234, "b": 16}, (("S2R R0, SR_TID.X", 6, 120), ("@P0 BRA 0x10", 5, 100)))
+    assert second == Profile("second", {"a.sum": 5, "b": 0}, (("EXIT", 1, 32),))
+
+
+def test_a_figure_that_is_missing_is_named() -> None:
+    with pytest.raises(LaunchError, match=r"no value of a\.sum for second"):
+        parse(RAW.replace('"5"', '"n/a"'), SOURCE, ["a.sum", "b"])
+    with pytest.raises(LaunchError, match="reports 2 launches and the SASS of 0"):
+        parse(RAW, "", ["a.sum"])
+
+
+def _ncu(folder: Path, script: str) -> Path:
+    path = folder / "ncu"
+    path.write_text(f"#!/bin/sh\n{script}\n")
+    path.chmod(path.stat().st_mode | stat.S_IXUSR)
+    return path
+
+
+def test_ncu_is_called_without_touching_clocks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "raw").write_text(RAW)
+    (tmp_path / "source").write_text(SOURCE)
+    pages = "".join(f'*"--page {page}"*) cat {tmp_path}/{page};; ' for page in ("raw", "source"))
+    script = f'echo "$*" >> {tmp_path}/calls\ncase "$*" in {pages}esac'
+    _ncu(tmp_path, script)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
+    found = nsight.profile(nsight.find_ncu(), ["python", "-m", "worker"], ["a.sum", "b"])
+    assert [p.kernel for p in found] == ["first", "second"]
+    profiled = (tmp_path / "calls").read_text().splitlines()[0]
+    assert "--clock-control none" in profiled and profiled.endswith("--metrics a.sum,b python -m worker")
+
+
+def test_what_ncu_refuses_is_told_in_one_line(tmp_path: Path) -> None:
+    ncu = _ncu(tmp_path, 'echo "==ERROR== ERR_NVGPUCTRPERM: no permission to read counters"; exit 1')
+    with pytest.raises(LaunchError, match=r"^ncu failed: ==ERROR== ERR_NVGPUCTRPERM: no permission"):
+        nsight.profile(ncu, ["true"], ["a.sum"])
+
+
+def test_without_ncu(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("PATH", "CUDA_HOME", "CUDA_PATH"):
+        monkeypatch.setenv(name, "")
+    with pytest.raises(LaunchError, match=r"Nsight Compute \(ncu\) is not found"):
+        record.take([FEW])
+
+
+# ------------------------------------------------------------------ taking a record
+def _profiles(names: list[str]) -> list[Profile]:
+    """What ncu would report of the cases' launches, from the kept record; sums are given to the first launch."""
+    found = []
+    metrics = {figure.name: figure.metric for figure in FIGURES if figure.metric}
+    for case in find(names):
+        launcher = Launcher("jit")
+        case.run(launcher)
+        known = {one.source: one for one in KEPT.cases[case.name]}
+        seen = set()
+        for launched in launcher.order:
+            one, first = known[launched.digest], launched.digest not in seen
+            seen.add(launched.digest)
+            alike = ("registers", "occupancy")
+            values = {m: one.figures[n] if first or n in alike else 0.0 for n, m in metrics.items()}
+            values |= {m: float(one.pipes[p]) if first else 0.0 for p, m in record.PIPE_METRICS.items()}
+            sass = tuple((r.placed.instruction.text, r.warps * first, r.threads * first) for r in one.sass)
+            found.append(Profile(launched.source.kernel, values, sass))
+    return found
+
+
+def _with_places(launched: Launched, placed: Placed) -> Instruction:
+    """As nvdisasm shows it: with the place in the source that its line came from."""
+    places = tuple(place for place, line in launched.lines.items() if line == placed.line)
+    return replace(placed.instruction, places=places)
+
+
+@pytest.fixture
+def gpu(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A machine whose GPU and tools answer what the kept record holds."""
+
+    def profile(ncu: Path, command: list[str], metrics: list[str]) -> list[Profile]:
+        monkeypatch.setattr(worker, "Launcher", lambda engine: Launcher("jit"))
+        worker.main(command[3], command[4:])
+        return _profiles(command[4:])
+
+    def built(launched: Launched, arch: str) -> Any:
+        (one,) = (o for kernels in KEPT.cases.values() for o in kernels if o.source == launched.digest)
+        resources = Resources(one.registers, one.shared_bytes, 0, 0, 0, 0)
+        return cuda_build.Built(b"", resources, "nvcc"), tuple(_with_places(launched, ran.placed) for ran in one.sass)
+
+    monkeypatch.setattr(nsight, "find_ncu", lambda: Path("ncu"))
+    monkeypatch.setattr(nsight, "version", lambda ncu: KEPT.profiler)
+    monkeypatch.setattr(nsight, "profile", profile)
+    monkeypatch.setattr(record, "describe", lambda: {"device": "NVIDIA H200", "arch": "sm_90"})
+    monkeypatch.setattr(record, "_built", built)
+    monkeypatch.setattr(cuda_build, "find_nvcc", lambda: Path("nvcc"))
+    monkeypatch.setattr(cuda_build, "version", lambda nvcc: KEPT.toolkit)
+
+
+@pytest.mark.usefixtures("gpu")
+def test_a_record_is_taken_case_by_case() -> None:
+    taken = record.take([FEW])
+    assert taken.device == "H200"
+    assert taken.cases == {case.name: KEPT.cases[case.name] for case in find([FEW])}
+
+
+@pytest.mark.usefixtures("gpu")
+def test_launches_that_do_not_match_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(record, "describe", lambda: {"device": "NVIDIA GeForce RTX 9999", "arch": "sm_90"})
+    with pytest.raises(LaunchError, match="NVIDIA GeForce RTX 9999 is none of the devices known"):
+        record.take([FEW])
+    monkeypatch.setattr(record, "describe", lambda: {"device": "NVIDIA H200", "arch": "sm_90"})
+    complete = nsight.profile
+    monkeypatch.setattr(nsight, "profile", lambda *how: complete(*how)[1:])
+    with pytest.raises(LaunchError, match=r"\d+ launches were made, Nsight Compute reports \d+"):
+        record.take([FEW])
+
+    def other_code(*how: Any) -> list[Profile]:
+        return [replace(p, instructions=p.instructions[1:]) for p in complete(*how)]
+
+    monkeypatch.setattr(nsight, "profile", other_code)
+    with pytest.raises(LaunchError, match="the SASS that ran is not what nvdisasm shows"):
+        record.take([FEW])
+
+
+# ------------------------------------------------------------------ files
+def test_a_record_survives_its_file(tmp_path: Path) -> None:
+    record.save(KEPT, tmp_path / "again.json")
+    assert record.load(tmp_path / "again.json") == KEPT
+    assert [p.name for p in tmp_path.iterdir()] == ["again.json"]
+
+
+@pytest.mark.parametrize("content", ["[]", "{}", '{"cases": {"a": [{}]}}', "no", json.dumps({"cases": 3})])
+def test_what_is_no_record_is_told_in_one_line(content: str, tmp_path: Path) -> None:
+    path = tmp_path / "record.json"
+    path.write_text(content)
+    with pytest.raises(
+        SimtbedError, match=r"record\.json: expected a record that `simtbed hardware record` wrote"
+    ) as caught:
+        record.load(path)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_record_that_is_not_there(tmp_path: Path) -> None:
+    with pytest.raises(SimtbedError, match=r"none\.json: No such file"):
+        record.load(tmp_path / "none.json")
+
+
+# ------------------------------------------------------------------ cases
+def test_cases_are_found_by_name() -> None:
+    names = [case.name for case in find([VARIANTS, "tests.hardware.features:cases"])]
+    assert {"pairhmm wavefront", "pairhmm intertask-naive", "block_reduction"} <= set(names)
+    with pytest.raises(SimtbedError, match=r"^nowhere:cases: expected module:function"):
+        find(["nowhere:cases"])
+    with pytest.raises(SimtbedError, match=r"^tests\.hardware\.features:none: expected module:function"):
+        find(["tests.hardware.features:none"])
+    with pytest.raises(SimtbedError, match=r"^two cases are called .*pairhmm wavefront"):
+        find([VARIANTS, VARIANTS])

@@ -1,0 +1,100 @@
+"""SASS as nvdisasm prints it: instructions, their targets and places; and the graph of their blocks."""
+
+from __future__ import annotations
+
+import stat
+from pathlib import Path
+
+import pytest
+from simtbed.emulator import LaunchError
+from simtbed.emulator.engines import cuda_build
+from simtbed.emulator.engines.cuda_sass import disassemble, parse
+from simtbed.reports.hardware.graph import Edge, graph
+
+from tests.hardware.listing import instructions, listing
+
+LOOP = """
+    1 | S2R R0, SR_TID.X
+    2 | ISETP.GE.AND P0, PT, R0, 0x4, PT
+      | @P0 BRA `(.L_x_1)
+    .L_x_2:
+    3 | LDG.E R2, desc[UR4][R2.64+0x80]
+      | IADD3 R0, R0, 0x1, RZ
+      | @!P0 BRA `(.L_x_2)
+    .L_x_1:
+    2 | BSYNC B0
+    4 | EXIT
+    .L_x_3:
+      | BRA `(.L_x_3)
+"""
+
+
+def test_labels_become_offsets_and_lines_last_until_the_next() -> None:
+    found = instructions(LOOP)
+    assert [i.offset for i in found] == [16 * n for n in range(9)]
+    assert found[2].text == "@P0 BRA 0x60"
+    assert (found[2].predicate, found[2].operation, found[2].opcode) == ("@P0", "BRA", "BRA")
+    assert [i.targets for i in found if i.targets] == [(0x60,), (0x30,), (0x80,)]
+    assert (found[3].operation, found[3].opcode, found[3].targets) == ("LDG.E.CONSTANT"[:5], "LDG", ())
+    assert [i.places[0][1] for i in found] == [1, 2, 2, 3, 3, 3, 2, 4, 4]
+
+
+def test_inlined_places_stand_from_the_inside_out() -> None:
+    text = listing("kernel", "7 | SHFL.UP PT, R1, R2, 0x1, 0x1c00").replace(
+        "\t//## File",
+        '\t//## File "/cuda/include/sm_30_intrinsics.hpp", line 385 inlined at "/some/where/source.py", line 7\n\t//## File',
+    )
+    (one,) = parse(text, "kernel")
+    assert one.places == (("/cuda/include/sm_30_intrinsics.hpp", 385), ("/some/where/source.py", 7))
+
+
+def test_a_label_of_another_section_is_no_target() -> None:
+    call, _ = instructions("1 | CALL.ABS.NOINC `(vprintf)\n 1 | EXIT")
+    assert call.text == "CALL.ABS.NOINC `(vprintf)"
+    assert call.targets == ()
+
+
+def test_blocks_end_where_control_may_move() -> None:
+    found = graph(instructions(LOOP))
+    assert found.blocks == ((0, 3), (3, 6), (6, 7), (7, 8), (8, 9))
+    assert set(found.edges) == {
+        Edge(0, 1, "next"), Edge(0, 2, "jump"), Edge(1, 2, "next"), Edge(1, 1, "jump"), Edge(2, 3, "next"), Edge(4, 4, "jump"),
+    }  # fmt: skip
+    assert found.ends == (3,)
+    assert [found.meets(block) for block in range(5)] == [False, False, True, False, False]
+    assert [found.loop(block) for block in range(5)] == [None, (1, 1), None, None, (4, 4)]
+
+
+def test_calls_come_back_and_a_predicated_end_goes_on() -> None:
+    found = graph(
+        instructions(
+            "1 | @P0 EXIT\n | CALL.REL.NOINC `(f)\n | BRA.DIV UR4, `(g)\n g: \n | EXIT\n f:\n | RET.REL.NODEC R2 0x10"
+        )
+    )
+    assert Edge(0, 1, "next") in found.edges
+    assert {Edge(1, 2, "next"), Edge(1, 4, "call")} <= set(found.edges)
+    assert {Edge(2, 3, "next"), Edge(2, 3, "apart")} <= set(found.edges)
+    assert found.ends == (0, 3, 4)
+
+
+def test_without_nvdisasm_one_line_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cuda_build, "find_tool", lambda name: None)
+    with pytest.raises(LaunchError, match=r'nvdisasm is not found: .*pip install "simtbed\[sass\]"'):
+        disassemble(b"", "kernel")
+
+
+def _tool(path: Path, script: str) -> Path:
+    path.write_text(f"#!/bin/sh\n{script}\n")
+    path.chmod(path.stat().st_mode | stat.S_IXUSR)
+    return path
+
+
+def test_what_nvdisasm_says_is_read_or_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "listing").write_text(listing("kernel", "1 | EXIT"))
+    good = _tool(tmp_path / "good", f"cat {tmp_path / 'listing'}")
+    monkeypatch.setattr(cuda_build, "find_tool", lambda name: good)
+    assert [i.text for i in disassemble(b"1", "kernel")] == ["EXIT"]
+    bad = _tool(tmp_path / "bad", "echo not a cubin >&2; exit 1")
+    monkeypatch.setattr(cuda_build, "find_tool", lambda name: bad)
+    with pytest.raises(LaunchError, match="does not read the cubin of kernel\nnot a cubin"):
+        disassemble(b"2", "kernel")
