@@ -49,6 +49,11 @@ class Request:
     checks: frozenset[str] = frozenset()
     schedule: int | None = None
 
+    @property
+    def outputs(self) -> frozenset[str]:
+        """Arrays that begin without contents of the launch's own: of those that are kept, the zeros count as written."""
+        return self.blank - self.kept.keys()
+
 
 @dataclass(frozen=True)
 class Resources:

@@ -21,6 +21,7 @@ from .bounds import user_name
 from .places import Dim3, coordinates
 from .stamps import (
     ACQUIRED,
+    ACTED,
     ACTS,
     BARRIERS,
     BITS,
@@ -32,7 +33,9 @@ from .stamps import (
     LOCKSTEP,
     MERGED,
     NOW,
+    OTHER,
     PHASE,
+    READ,
     RELEASES,
     STORES,
     THREAD,
@@ -166,38 +169,48 @@ def access(h: History, array: int, act: int, moment: int, mask: int, index: Any,
         int(h.places[array, 2]), int(state[FOREIGN]), int(state[PHASE]), int(state[NOW]), int(h.full[warp]),
         int(state[LOCKSTEP]), int(state[FENCED]),
     )  # fmt: skip
+    atomic = h.places[array, 3]
+    main = (ACTED if kind == ACTS else READ) * size
     noted = 0
     for lane in range(32):
         if not mask >> lane & 1:
             continue
         thread = warp << 5 | lane
         at = start + index[lane]
-        wrote, read, other = int(stamps[at]), int(stamps[at + size]), int(stamps[at + 2 * size])
+        wrote: Any = np.int64(stamps[at])
+        read: Any = np.int64(stamps[at + READ * size])
+        other: Any = np.int64(stamps[at + OTHER * size])
+        acted: Any = np.int64(stamps[at + ACTED * size] if atomic else 0)
         if kind != ACTS and _owns(here, wrote, thread) and log[wrote >> BITS, 3] & 3 == STORES:
             continue
-        for stamp in (wrote, read, other):
+        for stamp in (wrote, read, other, acted):
             apart = _distance(here, stamp, thread)
             if apart != ORDERED and _unlike(log[stamp >> BITS, 3] & 3, kind):
                 same = stamp == wrote and kind == STORES and _equal(values, before, lane, lane)
                 if _clash(h, array, act, stamp, thread, index[lane], same, apart):
                     break
-        if kind == ACTS and here.fenced:
-            _hand_over(h, array, index[lane], thread)
+        if kind == ACTS:
+            if here.fenced:
+                _hand_over(h, array, index[lane], thread)
+            if wrote == 0 or (here.shared and wrote < here.foreign):
+                stamps[at] = base | lane
         if kind == STORES:
             noted |= 1 << lane
-        elif not _covered(here, read, other, thread):
+            continue
+        last = acted if kind == ACTS else read
+        second = other if log[other >> BITS, 3] & 3 == kind else 0
+        if not _covered(here, last, second, thread):
             noted |= 1 << lane
-            far = _distance(here, read, thread)
-            if far != ORDERED and _distance(here, other, thread) <= far:
-                stamps[at + 2 * size] = read
-    if kind != STORES:
-        _note_readers(stamps, here, start + size, size, base, noted, index)
-    if kind != LOADS:
-        for lane in range(32):
-            if (noted if kind == STORES else mask) >> lane & 1:
-                stamps[start + index[lane]] = base | lane
+            far = _distance(here, last, thread)
+            if far != ORDERED and _distance(here, second, thread) <= far:
+                stamps[at + OTHER * size] = last
     if kind == STORES:
+        for lane in range(32):
+            if noted >> lane & 1:
+                stamps[start + index[lane]] = base | lane
         _at_once(h, array, act, base, noted, index, values)
+    else:
+        _note_readers(stamps, here, start + main, start + OTHER * size, base, noted, index)
 
 
 @numba.njit(inline="always")
@@ -216,18 +229,18 @@ def _equal(first: Any, second: Any, lane: int, other: int) -> bool:
 
 
 @numba.njit(cache=True)
-def _note_readers(stamps: Any, here: _Here, start: int, size: int, base: int, mask: int, index: Any) -> None:
-    """The last of several lanes that read one element is READ, the one before it OTHER, if none is farther."""
+def _note_readers(stamps: Any, here: _Here, last: int, second: int, base: int, mask: int, index: Any) -> None:
+    """Of several lanes that mean one element the last is noted as such, the one before it as OTHER, if none is
+    farther. last, second: where these planes begin."""
     for lane in range(32):
         if mask >> lane & 1:
-            stamps[start + index[lane]] = base | lane
+            stamps[last + index[lane]] = base | lane
     for lane in range(32):
         if not mask >> lane & 1:
             continue
-        at = start + index[lane]
-        stamp = base | lane
-        if stamps[at] != stamp and _distance(here, int(stamps[at + size]), stamp & THREAD) <= OF_WARP:
-            stamps[at + size] = stamp
+        stamp, known = base | lane, int(stamps[second + index[lane]])
+        if stamps[last + index[lane]] != stamp and _distance(here, known, stamp & THREAD) <= OF_WARP:
+            stamps[second + index[lane]] = stamp
 
 
 @numba.njit(cache=True)
@@ -255,22 +268,21 @@ def _clash(h: History, array: int, act: int, stamp: int, thread: int, element: i
 def _report(
     h: History, array: int, act: int, stamp: int, thread: int, element: int, same: bool, apart: int, at_once: bool
 ) -> None:
-    """Count a finding under its pair of sites; keep the first."""
+    """Count a finding under its pair of sites; keep the first of those farthest apart, who need the strongest order."""
     when = stamp >> BITS
     first = h.log[when, 3]
     for number in range(len(h.pairs)):
         row = h.pairs[number]
-        if row[USED]:
-            forth = row[FIRST] == first and row[SECOND] == act
-            back = row[FIRST] == act and row[SECOND] == first
-            if (forth or back) and row[ARRAY] == array and row[BENIGN] == same:
-                row[COUNT] += 1
-                return
+        forth = row[FIRST] == first and row[SECOND] == act
+        back = row[FIRST] == act and row[SECOND] == first
+        if row[USED] and not ((forth or back) and row[ARRAY] == array and row[BENIGN] == same):
             continue
-        row[USED], row[FIRST], row[SECOND], row[ARRAY], row[BENIGN] = 1, first, act, array, same
-        row[RELATION], row[COUNT], row[INDEX], row[AT_ONCE] = apart, 1, element, at_once
-        row[BLOCK_1], row[THREAD_1] = h.log[when, 0], stamp & THREAD
-        row[BLOCK_2], row[PHASE_2], row[THREAD_2] = h.state[BLOCK], h.state[BARRIERS], thread
+        row[COUNT] += 1
+        if not row[USED] or apart > row[RELATION]:
+            row[USED], row[FIRST], row[SECOND], row[ARRAY], row[BENIGN] = 1, first, act, array, same
+            row[RELATION], row[INDEX], row[AT_ONCE] = apart, element, at_once
+            row[BLOCK_1], row[THREAD_1] = h.log[when, 0], stamp & THREAD
+            row[BLOCK_2], row[PHASE_2], row[THREAD_2] = h.state[BLOCK], h.state[BARRIERS], thread
         return
 
 
@@ -283,26 +295,25 @@ def findings(
     barriers: Sequence[int],
     grid: Dim3,
     block: Dim3,
-) -> list[tuple[tuple[int, int, int], tuple[int, int], Diagnostic]]:
-    """(order, the two sites, diagnostic) of every pair of sites that raced. names, arrays: by number of the array.
+) -> list[tuple[tuple[int, int, int], set[int], Diagnostic]]:
+    """(order, its sites, diagnostic) of every pair of sites that raced. names, arrays: by number of the array.
     barriers: their lines."""
-    rows = sorted((row for row in h.pairs if row[USED]), key=_order)
+    rows = sorted(h.pairs[h.pairs[:, USED] != 0], key=_order)
     harmful = {_places(row, sites) for row in rows if not row[BENIGN]}
-    found: dict[Any, tuple[tuple[int, int, int], tuple[int, int], Diagnostic]] = {}
+    together: dict[Any, list[Any]] = {}  # copies of an unrolled line, and a line that reads and writes, are one
     for row in rows:
-        places = _places(row, sites)
-        if row[BENIGN] and places in harmful:
-            continue
-        both = (int(row[FIRST]) // 4, int(row[SECOND]) // 4)
-        if places in found:  # an unrolled line, or one that reads and writes
-            order, _, known = found[places]
-            found[places] = (order, both, replace(known, count=known.count + int(row[COUNT])))
-            continue
+        if not row[BENIGN] or _places(row, sites) not in harmful:
+            together.setdefault(_places(row, sites), []).append(row)
+    found = []
+    for same in together.values():
+        row = max(same, key=lambda one: one[RELATION])  # the first of those farthest apart
         number = int(row[ARRAY])
         forgotten = bool(h.state[MERGED]) and row[RELATION] == OF_GRID
         told = _Finding(row, user_name(names[number]), arrays[number], sites, barriers, grid, block, forgotten).told()
-        found[places] = (_order(row), both, told)
-    return list(found.values())
+        told = replace(told, count=sum(int(one[COUNT]) for one in same))
+        accessed = {int(one[n]) // 4 for one in same for n in (FIRST, SECOND)}
+        found.append((_order(row), accessed, told))
+    return found
 
 
 def _order(row: Any) -> tuple[int, int, int]:

@@ -2,9 +2,11 @@
 
 A *moment* is one site as one warp executes it between two synchronisations. Moments are numbered in order of
 execution, and the log has a row for each: block, phase (barriers the block has passed), warp, act. An *act* is a site
-and what it does: 4 site + LOADS, STORES or ACTS (atomically). A *stamp* is a
-thread at a moment, u32: moment << 10 | thread in the block; 0 is nobody. Each checked element has three stamps in
-planes of u32: who wrote it last (an atomic operation writes too), who read it last, and another reader.
+and what it does: 4 site + LOADS, STORES or ACTS (atomically). A *stamp* is a thread at a moment, u32:
+moment << 10 | thread in the block; 0 is nobody. Each checked element has three stamps in planes of u32: who wrote it
+last, who read it last, and another reader; where the kernel acts atomically on the array, a fourth: who did so last.
+Operations that do not race with each other share OTHER: those that came last have it. (WRITTEN holds an atomic
+operation's stamp where nothing else wrote.)
 
 Two readers are enough. `OTHER` is the reader farthest from `READ`: of another block if there is one, else of another
 warp, else of another lane. Whatever is not ordered after some reader is not ordered after one of these two: what is
@@ -31,8 +33,7 @@ BITS = 10
 """Of a stamp, the thread's."""
 MOST_MOMENTS = 1 << (32 - BITS)
 LOADS, STORES, ACTS = range(3)
-WRITTEN, READ, OTHER = range(3)
-PLANES = 3
+WRITTEN, READ, OTHER, ACTED = range(4)
 PADDING = 64
 """Stamps before and after each plane, so that a row of 32 around any element may be loaded."""
 
@@ -52,7 +53,8 @@ class History(NamedTuple):
     """The arrays, as compiled functions take them.
 
     state: int64[STATE]. log: int32[moments, 4]. moment: int32[site], the last moment of each. stamps: uint32, the
-    planes of all arrays. places: int64[array, 3]: where its WRITTEN plane begins, elements a plane, whether shared.
+    planes of all arrays. places: int64[array, 4]: where its WRITTEN plane begins, elements a plane, whether it is the
+    block's own, whether it has an ACTED plane.
     joined, full: uint32[warp], the stamp from which on no `syncwarp`, or none of all lanes, has happened.
     clock: int32[warp, lane, lane], moments of the second lane below it are ordered before the first lane's next.
     fences: int64[thread, 4]: moment, phase and block of the last fence, and its scope (1 block, 2 device).
@@ -88,14 +90,14 @@ class Layout:
     size: int = 0
 
 
-def layout(lengths: dict[str, int]) -> Layout:
-    """A place for the planes of each array."""
+def layout(lengths: dict[str, int], planes: dict[str, int]) -> Layout:
+    """A place for the planes of each array, given its elements and the number of planes."""
     found = Layout({}, [], [])
     for number, (name, length) in enumerate(lengths.items()):
         found.numbers[name] = number
         found.starts.append(found.size + PADDING)
         found.lengths.append(length + PADDING)
-        found.size += PLANES * (length + PADDING) + PADDING
+        found.size += planes[name] * (length + PADDING) + PADDING
     return found
 
 
@@ -105,13 +107,19 @@ MOST_RELEASES = 1 << 16
 
 
 def new(
-    where: Layout, shared: Sequence[bool], sites: int, warps: int, lockstep: bool, moments: int = MOST_MOMENTS
+    where: Layout,
+    own: Sequence[bool],
+    atomic: Sequence[bool],
+    sites: int,
+    warps: int,
+    lockstep: bool,
+    moments: int = MOST_MOMENTS,
 ) -> History:
     """A history in which nothing has happened. moments: rows of the log, which is made shorter when it is full."""
     state = np.zeros(STATE, np.int64)
     state[LENGTH] = state[FRESH] = 1  # moment 0 is nobody's
     state[LOCKSTEP], state[CAPACITY] = lockstep, moments
-    places = np.array([*zip(where.starts, where.lengths, shared, strict=True)], np.int64).reshape(-1, 3)
+    places = np.array([*zip(where.starts, where.lengths, own, atomic, strict=True)], np.int64).reshape(-1, 4)
     return History(
         state, np.empty((moments, 4), np.int32), np.zeros(sites, np.int32), np.zeros(where.size, np.uint32), places,
         np.zeros(32, np.uint32), np.zeros(32, np.uint32), np.zeros((warps, 32, 32), np.int32),

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import linecache
 import re
-from collections.abc import Iterable, Iterator
+import weakref
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from ..errors import Diagnostic
@@ -30,13 +31,19 @@ class _Comment:
     span: Span
 
 
+_COMMENTS: weakref.WeakKeyDictionary[ir.Program, dict[tuple[str, int], _Comment]] = weakref.WeakKeyDictionary()
+
+
 def judge(
-    found: Iterable[Diagnostic], program: ir.Program, checks: frozenset[str]
+    found: Sequence[Diagnostic], program: ir.Program, checks: frozenset[str]
 ) -> tuple[list[Diagnostic], list[Diagnostic]]:
     """The faults among the findings, and remarks: what is benign, what is allowed, what was allowed for nothing."""
+    if not found and not checks:
+        return [], []
+    if program not in _COMMENTS:
+        _COMMENTS[program] = {(c.span.file, c.span.line): c for c in _comments(program)}
+    comments, used = _COMMENTS[program], set()
     faults, remarks = [], []
-    used = set()
-    comments = {(c.span.file, c.span.line): c for c in _comments(program)}
     for one in found:
         comment = next((c for place in _lines(one) if (c := comments.get(place)) and _covers(c, one)), None)
         if comment is not None:

@@ -87,7 +87,9 @@ class Plan:
         own = [self.types[name].space != "global" for name in self.followed]
         sites = 1 + max(self.sites, default=0)
         in_step = lockstep(device.compute_capability)
-        found = stamps.new(stamps.layout(lengths), own, sites, warps, in_step, moments or MOMENTS)
+        atomic = [f.atomic for f in self.followed.values()]
+        where = stamps.layout(lengths, {f.name: _planes(f) for f in self.followed.values()})
+        found = stamps.new(where, own, atomic, sites, warps, in_step, moments or MOMENTS)
         found.state[stamps.FENCED] = any(isinstance(s, ir.Fence) for s in statements(self.kernel.body))
         return found
 
@@ -101,8 +103,13 @@ class Plan:
         for number, (order, sites, diagnostic) in enumerate(told):
             for one in sites:  # who is read before it is written, because nothing orders the two, is one mistake
                 faults.drop("uninitialised", one)
-            site = sites[1]
+            site = min(sites)
             faults.add(f"race {number}", site, order, diagnostic.count, lambda d=diagnostic: d)  # type: ignore[misc]
+
+
+def _planes(follow: Followed) -> int:
+    """Stamps an element: where races are not looked for, who wrote it."""
+    return (4 if follow.atomic else 3) if follow.racy else 1
 
 
 def act(site: int, kind: str) -> int:

@@ -26,7 +26,7 @@ class Spectrum:
         self.mode = mode
         self.sites, self.width = 0, 0
         self.total: Floats = np.zeros(0)
-        self.rows = tempfile.TemporaryFile() if mode == "saf" else None
+        self.rows = tempfile.TemporaryFile() if mode == "saf" else None  # noqa: SIM115, it lives as long as this
 
     def add(self, answer: Floats) -> None:
         """Some sites' values as `solve` gives them; a site that is impossible counts nowhere."""

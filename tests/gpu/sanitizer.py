@@ -1,7 +1,7 @@
 """The corpus of mistakes as one CUDA program, and what NVIDIA's compute-sanitizer finds in it on a GPU.
 
     python -m tests.gpu.sanitizer print corpus.cu && nvcc -arch=sm_90 -lineinfo -o corpus corpus.cu
-    python -m tests.gpu.sanitizer run corpus --out tests/gpu/records/sanitizer_h200.json
+    python -m tests.gpu.sanitizer run corpus --out tests/checkers/sanitizer_h200.json
 
 `corpus NUMBER ...` runs twins by number: 2 n is the n-th pair's mistake, 2 n + 1 its mended twin. Buffers that the
 emulator is given as Out are allocated and not filled. Kernels that would not end are left out.

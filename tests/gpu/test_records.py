@@ -13,7 +13,7 @@ from simtbed.emulator.engines.jit import JitEngine
 from simtbed.emulator.engines.numpy_engine import NumpyEngine
 from simtbed.kernels import FAMILIES
 
-from tests.gpu.measure import of_feature, of_ops, of_variant
+from tests.gpu.measure import ROUNDING, of_feature, of_ops, of_variant
 from tests.language.all_features import FEATURES, Feature
 from tests.ops.programs import Group, group_id, groups
 
@@ -78,3 +78,4 @@ def test_variant(device: str, family: str, variant: str, data: str, engine: str)
     found = of_variant(family, variant, Path(os.environ["SIMTBED_DATA"]) / data, engine).entry()
     assert found["sources"] == known["sources"], f"the printed kernels changed; {AGAIN}"
     assert found["output"] == known["output"], "the emulator's answer is not the GPU's"
+    assert known.get("rounding", 0.0) <= ROUNDING

@@ -95,7 +95,7 @@ class JitEngine:
         ordered = prepare(request.program).ordered or checks.ordered(request.checks) or request.schedule is not None
         options = Options(
             request.block, request.device, request.dynamic_shared, request.counters, careful=False, atomic=not ordered,
-            checks=tuple(sorted(request.checks)), blank=tuple(sorted(request.blank)) if request.checks else (),
+            checks=tuple(sorted(request.checks)), blank=tuple(sorted(request.outputs)) if request.checks else (),
             scheduled=request.schedule is not None,
         )  # fmt: skip
         threads = 1 if ordered else self.threads or _threads()

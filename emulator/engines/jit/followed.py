@@ -52,7 +52,7 @@ def enter(build: Build) -> None:
             found(len(FUNCTIONS) + 2 * number, f"past.{name}")
     for follow in build.plan.followed.values():
         for column, what in enumerate(("start", "size")):
-            at = page.element("i64", "%.past.places", 3 * follow.number + column)
+            at = page.element("i64", "%.past.places", 4 * follow.number + column)
             page.do(f"%.followed{follow.number}.{what} = load i64, ptr {at}")
         start = f"%.followed{follow.number}.start"
         page.do(f"%.followed{follow.number} = getelementptr i32, ptr %.past.stamps, i64 {start}")
@@ -92,7 +92,7 @@ def turn(build: Build) -> None:
 
 
 def concerns(build: Build, nodes: Sequence[Node]) -> bool:
-    """Whether statements do what the history is told, where there is one."""
+    """Whether statements do what a history is told, if one is kept."""
     if not build.plan.followed:
         return False
     for stmt in statements(tuple(n for n in nodes if isinstance(n, STATEMENTS))):

@@ -47,7 +47,7 @@ def _history(table: Any) -> History:
         _carray(_pointer(table[at + 2]), (table[at + 3] // 4, 4), np.int32),
         _carray(_pointer(table[at + 4]), table[at + 5], np.int32),
         _carray(_pointer(table[at + 6]), table[at + 7], np.uint32),
-        _carray(_pointer(table[at + 8]), (table[at + 9] // 3, 3), np.int64),
+        _carray(_pointer(table[at + 8]), (table[at + 9] // 4, 4), np.int64),
         _carray(_pointer(table[at + 10]), 32, np.uint32),
         _carray(_pointer(table[at + 12]), 32, np.uint32),
         _carray(_pointer(table[at + 14]), (warps, 32, 32), np.int32),

@@ -229,7 +229,7 @@ class _Recall:
     def answer(self, word: str) -> str:
         self.row = word.endswith("row")
         self.require(self.harmless("%wrote"))
-        places = [self.pointer(plane) for plane in range(past.PLANES)]
+        places = [self.pointer(plane) for plane in (past.WRITTEN, past.READ, past.OTHER)]
         read, other = self.load(places[past.READ]), self.load(places[past.OTHER])
         if word.startswith("write"):
             self.require(self.harmless(read))

@@ -58,7 +58,7 @@ class _Run:
         self.changed = prepared.changed
         seed = request.schedule
         self.schedule = None if seed is None else Schedule.of(seed, request.grid, request.block)
-        self.plan = watch.Plan.of(self.kernel, request.checks, request.blank)
+        self.plan = watch.Plan.of(self.kernel, request.checks, request.outputs)
         given = (request.block, request.arguments, request.dynamic_shared, request.device)
         self.history = self.plan.launched(*given) if self.plan.followed else None
         self.buffers = {name: self._buffer(name) for name, type in self.arrays.items() if type.space == "global"}
