@@ -19,7 +19,9 @@ def enumerated(vectors: Vectors) -> list[Fraction]:
     """Every combination of genotypes, added to the number of minor alleles it has."""
     h = [Fraction(0)] * (2 * len(vectors) + 1)
     for genotypes in product(range(3), repeat=len(vectors)):
-        h[sum(genotypes)] += math.prod((Fraction(v[g]) for v, g in zip(vectors, genotypes, strict=True)), start=Fraction(1))
+        h[sum(genotypes)] += math.prod(
+            (Fraction(v[g]) for v, g in zip(vectors, genotypes, strict=True)), start=Fraction(1)
+        )
     return h
 
 
@@ -54,7 +56,9 @@ def test_gama_is_a_mixture_of_varying_and_not(vectors: Vectors, frequency: float
     f, p = Fraction(frequency), Fraction(variable)
     prior = ((1 - f) ** 2, 2 * f * (1 - f), f**2)
     whole = [sum(map(Fraction, v), Fraction(0)) for v in vectors]
-    h = enumerated_exactly([[Fraction(x) / w * q for x, q in zip(v, prior, strict=True)] for v, w in zip(vectors, whole, strict=True)])
+    h = enumerated_exactly(
+        [[Fraction(x) / w * q for x, q in zip(v, prior, strict=True)] for v, w in zip(vectors, whole, strict=True)]
+    )
     fixed = math.prod((Fraction(v[0]) / w for v, w in zip(vectors, whole, strict=True)), start=Fraction(1))
     b = p * sum(h) + (1 - p) * fixed
     found = oracle.gama(np.array([vectors]), np.array([frequency]), variable)[0]
