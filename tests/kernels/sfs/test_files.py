@@ -246,7 +246,7 @@ def test_the_minor_allele_is_the_rarer_one(tmp_path: Path) -> None:
 
     common, rare, tie = ["30,10,0"] * 3, ["0,10,30"] * 3, ["0,10,30", "10,0,10", "30,10,0"]
     path = vcf(tmp_path, record(1, *common), record(2, *rare), record(3, *tie))
-    as_it_is, turned = (taken(path, Options(polarise=which)) for which in ("alt", "minor"))  # type: ignore[arg-type]
+    as_it_is, turned = (taken(path, Options(polarise=which)) for which in ("alt", "minor"))
     assert turned[1]["of these: the first allele is the minor one"] == 1
     np.testing.assert_array_equal(turned[0].likelihoods[0], as_it_is[0].likelihoods[0, :, ::-1])
     np.testing.assert_array_equal(turned[0].likelihoods[1:], as_it_is[0].likelihoods[1:])
