@@ -12,9 +12,11 @@ from .span import Span
 class Diagnostic:
     """One finding.
 
-    kind: "compile", "bounds", "barrier", "convergence", "step limit" or "assertion".
+    kind: "compile", "bounds", "barrier", "convergence", "step limit", "assertion", "uninitialised", "race",
+    "benign race", "arithmetic" or "schedule".
     notes: lines that explain it (where, values, allocation, advice).
     count: how many times the same finding was made (thread executions for a fault).
+    related: the other place it speaks of.
     """
 
     kind: str
@@ -22,6 +24,7 @@ class Diagnostic:
     span: Span
     notes: tuple[str, ...] = ()
     count: int = 1
+    related: Span | None = None
 
     def __str__(self) -> str:
         return render(self)
@@ -31,11 +34,12 @@ def render(diagnostic: Diagnostic) -> str:
     """`file:line:column: message`, the source line with the place underlined, then the notes."""
     span = diagnostic.span
     lines = [f"{span.name}:{span.line}:{span.column}: {diagnostic.message}"]
-    source = span.source
-    if source:
-        # A tab must stay a tab under the line, or the caret drifts.
-        lead = "".join(c if c == "\t" else " " for c in source[: span.column - 1])
-        lines += [f"{span.line:>5} | {source}", f"      | {lead}{'^' * max(1, len(span.text))}"]
+    for place in (span, diagnostic.related):
+        source = place.source if place else ""
+        if place and source:
+            # A tab must stay a tab under the line, or the caret drifts.
+            lead = "".join(c if c == "\t" else " " for c in source[: place.column - 1])
+            lines += [f"{place.line:>5} | {source}", f"      | {lead}{'^' * max(1, len(place.text))}"]
     lines += [f"      {note}" for note in diagnostic.notes]
     lines += [f"      called from {call.place}: {call.source.strip()}" for call in reversed(span.calls)]
     return "\n".join(lines)
@@ -51,6 +55,10 @@ class HostCallError(SimtbedError):
 
 class LaunchError(SimtbedError):
     """A launch whose arguments do not fit the kernel, the device or the engine."""
+
+
+class OutOfMemory(LaunchError):
+    """A launch whose arrays do not fit the device's free memory: less at once may fit."""
 
 
 @dataclass

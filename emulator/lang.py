@@ -156,7 +156,9 @@ class float4(_Parts4[float]):
     """Four f32, one access of 16 bytes."""
 
 
-class _Memory(Generic[T]):
+class Memory(Generic[T]):
+    """An array; as an annotation, a device function's parameter in whichever memory the caller's array is."""
+
     def __getitem__(self, index: int | tuple[int, ...]) -> T:
         _host("an array")
 
@@ -168,23 +170,23 @@ class _Memory(Generic[T]):
         _host("len()")
 
 
-class Global(_Memory[T]):
+class Global(Memory[T]):
     """A parameter in global memory."""
 
 
-class Shared(_Memory[T]):
+class Shared(Memory[T]):
     """Memory of a block; as an annotation, a device function's parameter."""
 
 
-class Local(_Memory[T]):
+class Local(Memory[T]):
     """Memory of one thread, indexed at run time."""
 
 
-class Registers(_Memory[T]):
+class Registers(Memory[T]):
     """Registers of one thread: every index must be constant once loops are unrolled."""
 
 
-class Constant(_Memory[T]):
+class Constant(Memory[T]):
     """A read-only table known at compile time."""
 
 
@@ -258,7 +260,7 @@ def constant(element: type[T], values: tuple[Any, ...]) -> Constant[T]:
     _host("constant()")
 
 
-def matrix(array: _Memory[T], stride: int) -> _Memory[T]:
+def matrix(array: Memory[T], stride: int) -> Memory[T]:
     """The array seen in two dimensions: `m[i, j]` is `array[i * stride + j]`."""
     _host("matrix()")
 
@@ -346,42 +348,42 @@ def match_any(value: int, mask: int = FULL_MASK) -> int:
 
 
 # ------------------------------------------------------------------ atomics: each returns the old value
-def atomic_add(array: _Memory[T], index: int, value: T) -> T:
+def atomic_add(array: Memory[T], index: int, value: T) -> T:
     """array[index] += value."""
     _host("atomic_add()")
 
 
-def atomic_min(array: _Memory[T], index: int, value: T) -> T:
+def atomic_min(array: Memory[T], index: int, value: T) -> T:
     """array[index] = min(array[index], value)."""
     _host("atomic_min()")
 
 
-def atomic_max(array: _Memory[T], index: int, value: T) -> T:
+def atomic_max(array: Memory[T], index: int, value: T) -> T:
     """array[index] = max(array[index], value)."""
     _host("atomic_max()")
 
 
-def atomic_and(array: _Memory[T], index: int, value: T) -> T:
+def atomic_and(array: Memory[T], index: int, value: T) -> T:
     """array[index] &= value."""
     _host("atomic_and()")
 
 
-def atomic_or(array: _Memory[T], index: int, value: T) -> T:
+def atomic_or(array: Memory[T], index: int, value: T) -> T:
     """array[index] |= value."""
     _host("atomic_or()")
 
 
-def atomic_xor(array: _Memory[T], index: int, value: T) -> T:
+def atomic_xor(array: Memory[T], index: int, value: T) -> T:
     """array[index] ^= value."""
     _host("atomic_xor()")
 
 
-def atomic_exchange(array: _Memory[T], index: int, value: T) -> T:
+def atomic_exchange(array: Memory[T], index: int, value: T) -> T:
     """array[index] = value."""
     _host("atomic_exchange()")
 
 
-def compare_swap(array: _Memory[T], index: int, expected: T, value: T) -> T:
+def compare_swap(array: Memory[T], index: int, expected: T, value: T) -> T:
     """array[index] = value where it equals `expected`."""
     _host("compare_swap()")
 
@@ -395,6 +397,16 @@ def div(a: int, b: int) -> int:
 def rem(a: int, b: int) -> int:
     """Remainder with the sign of `a`, as C's `%`; Python's `%` has the sign of `b`."""
     _host("rem()")
+
+
+def viaddmax(a: int, b: int, c: int) -> int:
+    """max(a + b, c) of i32: one instruction from Hopper on."""
+    _host("viaddmax()")
+
+
+def vimax3(a: int, b: int, c: int) -> int:
+    """max(a, b, c) of i32: one instruction from Hopper on."""
+    _host("vimax3()")
 
 
 def fma(a: float, b: float, c: float) -> float:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -21,6 +21,8 @@ from .lang import Kernel
 from .machine import device as devices
 from .machine.device import Device
 from .machine.occupancy import Occupancy, occupancy
+from .observe import checks as checkers
+from .observe import schedules, suppressions
 from .observe.counters import Counters
 from .observe.events import Counts
 from .passes import prepare
@@ -33,7 +35,8 @@ EngineName = Literal["jit", "numpy", "cuda"]
 class Result:
     """What a launch did. A global array the kernel writes is read as `result.name` or `result["name"]`.
 
-    faults: what the emulator found wrong. printed: lines of the kernel's own `print`.
+    faults: what the emulator found wrong. remarks: what it found and does not hold against the kernel: writes of the
+    same value, findings that a comment allows, and comments that allow nothing. printed: lines of the kernel's own `print`.
     milliseconds, resources: of the kernel on the GPU; None on an emulator.
     counts: int64[site, column] as `observe.events` names the columns, for the sites of the request's program.
     """
@@ -41,6 +44,7 @@ class Result:
     buffers: Mapping[str, Buffer]
     counters: Counters | None
     faults: list[Diagnostic]
+    remarks: list[Diagnostic]
     printed: list[str]
     milliseconds: float | None
     resources: Resources | None
@@ -71,8 +75,12 @@ class Result:
         engine's result); before that they are taken not to limit."""
         request = self.request
         registers = self.resources.registers if self.resources else 0
-        shared = request.dynamic_shared + _static_shared(request)
-        return occupancy(request.device, int(np.prod(request.block)), registers, shared)
+        return occupancy(request.device, int(np.prod(request.block)), registers, self.shared_bytes)
+
+    @property
+    def shared_bytes(self) -> int:
+        """Shared memory of a block, static and dynamic."""
+        return self.request.dynamic_shared + _static_shared(self.request)
 
 
 class FaultError(SimtbedError):
@@ -95,6 +103,8 @@ def launch(
     counters: bool = True,
     step_limit: int = STEP_LIMIT,
     types: Mapping[str, str] | None = None,
+    check: str | Iterable[str] = (),
+    schedule: int | None = None,
     faults: Literal["raise", "return"] = "raise",
 ) -> Result:
     """Run `kernel` on `grid` blocks of `block` threads.
@@ -105,6 +115,11 @@ def launch(
     shared: bytes of dynamic shared memory. step_limit: turns one execution of a loop may take.
     engine: "jit" (compiled, fast) and "numpy" (readable) emulate, with the same outputs, counters and faults; "cuda"
     runs on a GPU, where nothing is counted or checked.
+    check: what an emulator looks for beyond what it always does: "all", or some of "bounds", "uninitialised", "races",
+    "barriers", "arithmetic"; with "benign" races that write the same value are faults. Where races or uninitialised
+    words are looked for, blocks run one after another. A line with `# simtbed: allow race - reason` is let pass.
+    schedule: a seed; the launch is run again with blocks, and warps between barriers, in another order, and a result
+    that differs is a fault.
     types: {"Real": "f32"} where no array tells. counters: whether to count.
     faults: "raise" a FaultError when the emulator finds any, or "return" them in the result.
 
@@ -124,14 +139,20 @@ def launch(
         counters=counters,
         step_limit=step_limit,
         types=types,
+        check=check,
+        schedule=schedule,
     )
-    outcome = _engine(engine).run(request)
+    if engine == "cuda" and (request.checks or schedule is not None):
+        raise LaunchError("a GPU is asked for nothing but results: check and schedule need an emulator, jit or numpy")
+    outcome = _outcome(_engine(engine), request)
+    found, remarks = suppressions.judge(outcome.faults, request.program, request.checks)
     for name in request.kept.keys() & outcome.buffers.keys():
         request.kept[name].replace(outcome.buffers.pop(name))
     result = Result(
         outcome.buffers,
         _counters(request, outcome),
-        outcome.faults,
+        found,
+        remarks,
         outcome.printed,
         outcome.milliseconds,
         outcome.resources,
@@ -141,6 +162,27 @@ def launch(
     if result.faults and faults == "raise":
         raise FaultError(result)
     return result
+
+
+def launch_together(
+    launches: Iterable[tuple[Kernel, Mapping[str, Any]]], *, engine: EngineName = "jit", **how: Any
+) -> list[Result]:
+    """The results of launches that do not depend on each other: (kernel, its own arguments of `launch`), `how`: those
+    that all share.
+
+    With "cuda" they run side by side: copies and kernels overlap, and an array that is given to several launches is
+    copied to the GPU once. No single time is measured there, no Kept array taken. Raises what `launch` raises, and
+    OutOfMemory.
+    """
+    if engine != "cuda":
+        return [launch(kernel, engine=engine, **how, **own) for kernel, own in launches]
+    from .engines.cuda_together import run_together
+
+    requests = [prepare_request(kernel, **how, **own) for kernel, own in launches]
+    return [
+        Result(outcome.buffers, None, outcome.faults, outcome.printed, None, outcome.resources, request)
+        for request, outcome in zip(requests, run_together(requests), strict=True)
+    ]
 
 
 def prepare_request(
@@ -154,6 +196,8 @@ def prepare_request(
     counters: bool = True,
     step_limit: int = STEP_LIMIT,
     types: Mapping[str, str] | None = None,
+    check: str | Iterable[str] = (),
+    schedule: int | None = None,
 ) -> Request:
     """The checked request `launch` gives to an engine. Parameters and errors as there."""
     grid3, block3 = _dim3(grid, "grid"), _dim3(block, "block")
@@ -175,7 +219,20 @@ def prepare_request(
     if len({id(given) for given in kept.values()}) < len(kept):
         raise LaunchError(f"{kernel.__name__}: one Kept array is given for two parameters")
     blank = frozenset(name for name, given in args.items() if isinstance(given, Out) or getattr(given, "blank", False))
-    request = Request(program, grid3, block3, arguments, shared, device, counters, step_limit, kept, blank)
+    request = Request(
+        program,
+        grid3,
+        block3,
+        arguments,
+        shared,
+        device,
+        counters,
+        step_limit,
+        kept,
+        blank,
+        checkers.parse(check),
+        schedule,
+    )
     needed = shared + _static_shared(request)
     if needed > device.shared_per_block_optin:
         raise LaunchError(
@@ -185,6 +242,20 @@ def prepare_request(
 
 
 # ------------------------------------------------------------------ engines
+def _outcome(engine: Engine, request: Request) -> Outcome:
+    """Run a launch; with a schedule, in both orders."""
+    if request.schedule is None:
+        return engine.run(request)
+    first, second = engine.run(replace(request, schedule=None)), engine.run(request)
+    known = {(fault.kind, fault.span) for fault in first.faults}
+    first.faults += [fault for fault in second.faults if (fault.kind, fault.span) not in known]
+    kernel, how = prepare(request.program).program.kernel, (request.grid, request.block)
+    differs = schedules.difference(kernel, first.buffers, second.buffers, request.schedule, *how)
+    if differs is not None:
+        first.faults.append(differs)
+    return first
+
+
 _ENGINES: dict[str, Engine] = {}
 
 

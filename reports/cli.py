@@ -29,6 +29,8 @@ class Bench(StrEnum):
 
     emulator = "emulator"
     pairhmm = "pairhmm"
+    align = "align"
+    correct = "correct"
     sfs = "sfs"
 
 
@@ -37,6 +39,30 @@ class Format(StrEnum):
 
     gpupairhmm = "gpupairhmm"
     tsv = "tsv"
+
+
+class Strategy(StrEnum):
+    """What becomes of an alternate's ends, by GATK's names."""
+
+    SOFTCLIP = "SOFTCLIP"
+    INDEL = "INDEL"
+    LEADING_INDEL = "LEADING_INDEL"
+    IGNORE = "IGNORE"
+
+
+class AlignmentFormat(StrEnum):
+    """How alignments are written."""
+
+    tsv = "tsv"
+    sam = "sam"
+
+
+class Filter(StrEnum):
+    """What tells `simtbed correct` whether a k-mer is solid."""
+
+    exact = "exact"
+    bloom = "bloom"
+    split_first = "split-first"
 
 
 class Mode(StrEnum):
@@ -88,7 +114,7 @@ def list_(json: Json = False) -> int:
 def pairhmm(
     source: Annotated[Path | None, typer.Argument(metavar="IN", help="Reads and haplotypes; plain or gzip.")] = None,
     target: Annotated[Path | None, typer.Option("--output", "-o", metavar="OUT", help="Instead of stdout.")] = None,
-    variant: Annotated[str, typer.Option(help="How it is computed: see `simtbed list`.")] = "wavefront",
+    variant: Annotated[str, typer.Option(help="How it is computed: see `simtbed list`.")] = "wavefront-rescaled",
     engine: Annotated[Engine, typer.Option(help="Where the kernels run.")] = Engine.jit,
     form: Annotated[Format, typer.Option("--format", help="How the answer is written.")] = Format.gpupairhmm,
     counters: Annotated[bool, typer.Option("--counters", help="Count, and print the totals.")] = False,
@@ -111,6 +137,90 @@ def pairhmm(
     if json and not (check or counters):
         raise SimtbedError("--json is about reports: ask for --check or --counters too")
     return commands.pairhmm(source, target, variant, engine.value, form.value, counters, check, json)
+
+
+@app.command()
+def align(
+    source: Annotated[
+        Path | None, typer.Argument(metavar="IN", help="Rows of reference, tab, alternate; or FASTA.")
+    ] = None,
+    alternates: Annotated[Path | None, typer.Argument(metavar="[ALT]", help="FASTA, if IN is.")] = None,
+    target: Annotated[Path | None, typer.Option("--output", "-o", metavar="OUT", help="Instead of stdout.")] = None,
+    parameters: Annotated[
+        str, typer.Option(metavar="M,X,O,E", help="Match, mismatch, opening, extending a gap.")
+    ] = "200,-150,-260,-11",
+    strategy: Annotated[Strategy, typer.Option(help="What becomes of the alternate's ends.")] = Strategy.SOFTCLIP,
+    variant: Annotated[str, typer.Option(help="How it is computed: see `simtbed list`.")] = "packed",
+    engine: Annotated[Engine, typer.Option(help="Where the kernels run.")] = Engine.jit,
+    form: Annotated[AlignmentFormat, typer.Option("--format", help="How the answer is written.")] = AlignmentFormat.tsv,
+    counters: Annotated[bool, typer.Option("--counters", help="Count, and print the totals.")] = False,
+    check: Annotated[bool, typer.Option("--check", help="Compare with the oracle.")] = False,
+    example: Annotated[bool, typer.Option("--example", help="Run on the shipped example instead of IN.")] = False,
+    json: Json = False,
+) -> int:
+    """Semi-global alignment with traceback, from file to file: CIGAR, offset and score of every pair.
+
+    What --check and --counters report goes to stdout if the answer goes to a file, and to stderr otherwise.
+    """
+    from . import align as alignment
+
+    how = alignment.How(variant, engine.value, parameters, strategy.value, form.value, counters, check, json)
+    return alignment.align(source, alternates, target, example, how)
+
+
+@app.command()
+def correct(
+    source: Annotated[Path, typer.Argument(metavar="IN", help="FASTQ or FASTA; plain or gzip.")],
+    output: Annotated[Path | None, typer.Option("--output", "-o", metavar="OUT", help="Instead of stdout.")] = None,
+    k: Annotated[int, typer.Option("--k", help="Bases of a k-mer, 12 to 31.")] = 20,
+    min_multiplicity: Annotated[int, typer.Option(help="How often a solid k-mer is seen, both strands counted.")] = 6,
+    min_votes: Annotated[int, typer.Option(help="A change needs more votes than this.")] = 2,
+    max_trim: Annotated[int, typer.Option(help="Bases that trimming may take from either end.")] = 20,
+    no_trim: Annotated[bool, typer.Option("--no-trim", help="Discard what would be trimmed.")] = False,
+    variant: Annotated[str, typer.Option(help="How it is computed: see `simtbed list`.")] = "packed",
+    filter: Annotated[Filter, typer.Option(help="What tells whether a k-mer is solid.")] = Filter.exact,
+    discarded: Annotated[
+        Path | None, typer.Option("--discarded", metavar="FILE", help="For discarded reads, as they were.")
+    ] = None,
+    log: Annotated[
+        Path | None, typer.Option("--log", metavar="TSV", help="Flag, sequence, edits of every read.")
+    ] = None,
+    truth: Annotated[
+        Path | None, typer.Option("--truth", metavar="FILE", help="The same reads without errors: report accuracy.")
+    ] = None,
+    engine: Annotated[Engine, typer.Option(help="Where the kernels run.")] = Engine.jit,
+    json: Json = False,
+) -> int:
+    """Correct sequencing errors in reads, from file to file.
+
+    IN is read twice. What was done is reported on stdout if the reads go to a file, and on stderr otherwise.
+    """
+    from simtbed.kernels.correction import Parameters
+    from simtbed.kernels.correction.stream import Targets
+
+    from . import correct as command
+
+    parameters = Parameters(k, min_multiplicity, min_votes, max_trim, not no_trim, filter.value)
+    return command.correct(source, Targets(output, discarded, log), parameters, variant, engine.value, truth, json)
+
+
+@app.command()
+def simulate(
+    output: Annotated[Path, typer.Option("--output", "-o", metavar="FASTQ", help="Reads with errors.")],
+    truth: Annotated[Path | None, typer.Option("--truth", metavar="FASTA", help="The same without errors.")] = None,
+    reference: Annotated[
+        Path | None, typer.Option("--reference", metavar="FASTA", help="Of A, C, G, T; else one is made at random.")
+    ] = None,
+    genome: Annotated[int, typer.Option(help="Bases of a reference made at random.")] = 100_000,
+    coverage: Annotated[float, typer.Option(help="Bases of reads for each base of the reference.")] = 30.0,
+    length: Annotated[str, typer.Option(metavar="N|N-M", help="Bases of a read; a range is drawn from.")] = "36",
+    error_rate: Annotated[float, typer.Option(help="Substitutions a base.")] = 0.01,
+    seed: Annotated[int, typer.Option(help="Equal seeds give equal reads.")] = 1,
+) -> int:
+    """Make reads with sequencing errors, to try `simtbed correct` on."""
+    from . import correct as command
+
+    return command.simulate(output, truth, reference, genome, coverage, length, error_rate, seed)
 
 
 @app.command()
@@ -189,6 +299,30 @@ def verify(
     from . import commands
 
     return commands.verify(family, variant, engine.value if engine else None, source, json)
+
+
+@app.command()
+def check(
+    variant: Annotated[str | None, typer.Argument(metavar="VARIANT", help="See `simtbed list`; all if none.")] = None,
+    family: Annotated[str | None, typer.Option(help="Only this family.")] = None,
+    what: Annotated[
+        str,
+        typer.Option(
+            "--check", metavar="NAMES", help="all, or some of bounds,uninitialised,races,barriers,arithmetic."
+        ),
+    ] = "all",
+    engine: Annotated[Engine, typer.Option(help="jit or numpy.")] = Engine.jit,
+    device: Device = "H200",
+    schedules: Annotated[
+        int, typer.Option(metavar="N", min=0, help="Run each launch in N more orders of warps and blocks too.")
+    ] = 0,
+    source: Input = None,
+    json: Json = False,
+) -> int:
+    """Variants over a whole input under the checkers: races, unwritten words, barriers, indices, arithmetic."""
+    from . import checking
+
+    return checking.check(variant, family, what, engine.value, device, schedules, source, json)
 
 
 @app.command()
@@ -281,6 +415,14 @@ def bench(
         from . import bench_pairhmm
 
         return bench_pairhmm.bench(engine.value, repeat, pairs, source, json)
+    if what is Bench.align:
+        from . import bench_align
+
+        return bench_align.bench(repeat, json)
+    if what is Bench.correct:
+        from . import bench_correct
+
+        return bench_correct.bench(repeat, json)
     from . import bench as benchmark
 
     return benchmark.bench(repeat, peers, json)

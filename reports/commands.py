@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import shutil
 import sys
+import tempfile
 import time
+from collections.abc import Iterator
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any, Literal, TextIO
@@ -13,12 +16,22 @@ from simtbed.emulator.engines import cuda_build
 from simtbed.emulator.engines.cuda_source import cuda_source
 from simtbed.emulator.launch import EngineName
 from simtbed.kernels import FAMILIES
-from simtbed.kernels.family import Agreement, Family
+from simtbed.kernels.family import Agreement, Family, joined
 
 from . import tables
 from .annotate import annotated, hottest, short
 from .layout import Traffic, traffic
-from .running import ENGINES, Runner, find_family, find_variant, first_launch, obstacle, progress
+from .running import (
+    ENGINES,
+    Runner,
+    SideBySide,
+    find_family,
+    find_variant,
+    find_variants,
+    first_launch,
+    obstacle,
+    progress,
+)
 
 
 def list_all(json: bool) -> int:
@@ -53,8 +66,8 @@ def profile(variant: str, source: Path | None, device: str, sass: bool, json: bo
     if sass:
         return _profile_sass(variant, source, device, json)
     family = find_variant(variant)
-    problem, name = _problem(family, source)
-    runner = Runner("jit", find_device(device), counting=True)
+    problem, name = find_problem(family, source)
+    runner = Runner("jit", find_device(device), counting=True, uncounted=family.preparing)
     with progress(f"{variant} on {name}"):
         family.solve(problem, variant, runner)
     counters = runner.counters
@@ -124,7 +137,7 @@ def _profile_sass(variant: str, source: Path | None, device: str, json: bool) ->
     from .hardware.mix import mixes
 
     family, row = find_variant(variant), find_device(device)
-    problem, name = _problem(family, source)
+    problem, name = find_problem(family, source)
     launcher = Launcher("jit", row)
     with progress(f"{variant} on {name}"):
         family.solve(problem, variant, launcher)
@@ -144,20 +157,16 @@ def _profile_sass(variant: str, source: Path | None, device: str, json: bool) ->
 # ------------------------------------------------------------------ verify
 def verify(family: str | None, variant: str | None, engine: EngineName | None, source: Path | None, json: bool) -> int:
     """Every chosen variant on every chosen engine against its oracle. 1 if any disagrees or has faults."""
-    if variant is not None and family is not None and variant not in find_family(family).variants:
-        raise SimtbedError(f"{family} has no variant {variant!r}; it has {', '.join(find_family(family).variants)}")
-    chosen = [find_variant(variant)] if variant else [find_family(family)] if family else list(FAMILIES.values())
-    if source is not None and len(chosen) > 1:
-        raise SimtbedError("--input belongs to one family: name it with --family or --variant")
+    chosen = find_variants(family, variant, source)
     obstacles = {name: obstacle(name) for name in ([engine] if engine else ENGINES)}
     if engine and obstacles[engine]:
         raise SimtbedError(f"the {engine} engine cannot run here: {obstacles[engine]}")
     rows: list[dict[str, Any]] = []
-    for one in chosen:
-        problem, name = _problem(one, source)
+    for one, variants in chosen:
+        problem, name = find_problem(one, source)
         with progress(f"the oracle of {one.name} on {name}"):
             expected = one.oracle(problem)
-        for each in [variant] if variant else one.variants:
+        for each in variants:
             for engine_name, reason in obstacles.items():
                 row: dict[str, Any] = {"family": one.name, "variant": each, "engine": engine_name, "input": name}
                 if reason:
@@ -231,34 +240,46 @@ def pairhmm(
     json: bool,
 ) -> int:
     """Pair-HMM from file to file. Reports go to stdout when the answer goes to a file, to stderr otherwise."""
-    from simtbed.kernels.pairhmm import files
+    from simtbed.kernels import files
+    from simtbed.kernels.pairhmm.files import blocks, lines
 
     family = find_family("pairhmm")
     if variant not in family.variants:
         raise SimtbedError(f"pairhmm has no variant {variant!r}; it has {', '.join(family.variants)}")
     if target is not None and not target.parent.is_dir():
         raise SimtbedError(f"{target}: there is no folder {target.parent}")  # before the work, not after it
-    problem, name = _problem(family, source)
-    runner = Runner(engine, counting=counting)
-    with progress(f"{variant} on {name}"):
-        answer = family.solve(problem, variant, runner)
-    if not len(answer):
-        print(f"simtbed: warning: {name} holds no pairs of reads and haplotypes; the answer is empty", file=sys.stderr)
-    text = files.lines(problem, answer, form)
+    name = str(source) if source else "the example"
+    runner = SideBySide(engine) if engine == "cuda" else Runner(engine, counting=counting)
+    agreements: list[Agreement] = []
+    pairs = 0
+
+    def answers() -> Iterator[str]:
+        nonlocal pairs
+        records = 0
+        with progress(f"{variant} on {name}") as tell:
+            for problem in blocks(source) if source else [family.example()]:
+                answer = family.solve(problem, variant, runner)
+                if check:
+                    agreements.append(family.compare(answer, family.oracle(problem)))
+                yield from lines(problem, answer, form, records)
+                pairs, records = pairs + len(answer), records + len(problem.record_reads) - 1
+                tell(f"{pairs:,} pairs")
+
     if target is None:
-        sys.stdout.writelines(text)
+        with tempfile.TemporaryFile("w+", encoding="ascii") as whole:  # nothing is printed of what ends in an error
+            whole.writelines(answers())
+            whole.seek(0)
+            shutil.copyfileobj(whole, sys.stdout)
     else:
-        files.write(target, text)
-    to: TextIO = sys.stderr if target is None else sys.stdout
-    agreement = None
-    if check:
-        with progress(f"the oracle on {name}"):
-            agreement = family.compare(answer, family.oracle(problem))
-    _report(runner, agreement, json, to)
+        files.write(target, answers())
+    if not pairs:
+        print(f"simtbed: warning: {name} holds no pairs of reads and haplotypes; the answer is empty", file=sys.stderr)
+    agreement = joined(agreements) if check else None
+    report(runner, agreement, json, sys.stderr if target is None else sys.stdout)
     return int(agreement is not None and not agreement.agrees)
 
 
-def _report(runner: Runner, agreement: Agreement | None, json: bool, to: TextIO) -> None:
+def report(runner: Runner, agreement: Agreement | None, json: bool, to: TextIO) -> None:
     """The agreement and the counters, as far as they were asked for."""
     if json:
         content: dict[str, Any] = {"launches": runner.launches}
@@ -348,6 +369,6 @@ def find_device(name: str) -> Device:
     return devices.load(name) if name.endswith(".toml") else devices.find(name)
 
 
-def _problem(family: Family[Any], source: Path | None) -> tuple[Any, str]:
+def find_problem(family: Family[Any], source: Path | None) -> tuple[Any, str]:
     """The problem to solve and what to call it: a file's, or the shipped example."""
     return (family.example(), "the example") if source is None else (family.read(source), str(source))

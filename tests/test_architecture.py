@@ -21,7 +21,7 @@ ALLOWED: dict[str, set[str]] = {
     "lang": {"errors"},
     "ir": {"span", "errors"},
     "frontend": {*LANGUAGE, "lang"},
-    "passes": {*LANGUAGE, "frontend"},
+    "passes": {*LANGUAGE, "frontend", "observe"},
     "machine": {"errors"},
     "observe": {*LANGUAGE, "machine"},
     "engines": {*LANGUAGE, "passes", "machine", "observe"},

@@ -19,7 +19,7 @@ UNSIGNED_64 = "unsigned long long"
 class Expressions:
     """Prints expressions under the C++ names of one function.
 
-    names: C++ identifiers of registers and arrays; `lane` and `warp` too where they have a variable.
+    names: C++ identifiers of registers and arrays. indices: those of `lane` and `warp`, where they have a variable.
     lengths: of arrays, by array name. functions: C++ names of functions, and the arrays whose lengths each takes.
     """
 
@@ -32,6 +32,7 @@ class Expressions:
         block: Dim3,
     ) -> None:
         self.names, self.arrays, self.lengths, self.functions, self.block = names, arrays, lengths, functions, block
+        self.indices: dict[str, str] = {}
 
     def __call__(self, node: Any, level: int = ANY, symbol: str = "") -> str:
         """The text of an expression or effect, in parentheses if it binds looser than `level`."""
@@ -55,8 +56,8 @@ class Expressions:
         return self.element(node.array, node.index)
 
     def _Special(self, node: ir.Special) -> Text:
-        if node.name in self.names:
-            return Text(self.names[node.name])
+        if node.name in self.indices:
+            return Text(self.indices[node.name])
         if node.name in ("lane", "warp"):
             return self.in_warp(node.name)
         group, axis = node.name.split(".")

@@ -17,6 +17,7 @@ from typing import Any
 from ..ir import nodes as ir
 from ..ir.types import BOOL
 from ..ir.walk import rewrite, statements
+from ..passes.instrument import unchecked
 from ..span import Span
 from .cuda_operators import infix
 
@@ -45,6 +46,7 @@ READ_ONCE[Update] = ("index", "value")
 
 def fold(function: ir.Function) -> ir.Function:
     """The function with its temporaries folded."""
+    function = replace(function, body=unchecked(function.body))
     return replace(function, body=_Folder(function).body(function.body))
 
 

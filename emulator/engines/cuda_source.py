@@ -165,8 +165,8 @@ class _Function:
         for name in ("lane", "warp"):
             if used[name] > (self.block[1:] == (1, 1)):  # the formula of a flat block may stand in an expression, once
                 value = self.expr.in_warp(name).text
-                self.expr.names[name] = self.scope.new(name)
-                yield Line(f"{INDENT}const int {self.expr.names[name]} = {value};")
+                self.expr.indices[name] = self.scope.new(name)
+                yield Line(f"{INDENT}const int {self.expr.indices[name]} = {value};")
         yield from self.body(self.function.body, INDENT)
         yield Line("}")
 

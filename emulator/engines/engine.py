@@ -32,6 +32,8 @@ class Request:
     dynamic_shared: bytes. step_limit: turns that one execution of a loop may take.
     kept: arrays that outlive the launch; of those in a device's memory, `arguments` has the form only. An emulator
     gives them back like others. blank: arrays that hold zeros, which need not be copied.
+    checks: what an emulator looks for beyond what it always does (`observe.checks`). schedule: the seed of another
+    order of blocks, and of warps between barriers (`observe.schedules`).
     """
 
     program: ir.Program
@@ -44,6 +46,13 @@ class Request:
     step_limit: int
     kept: Mapping[str, Kept] = field(default_factory=dict)
     blank: frozenset[str] = frozenset()
+    checks: frozenset[str] = frozenset()
+    schedule: int | None = None
+
+    @property
+    def outputs(self) -> frozenset[str]:
+        """Arrays that begin without contents of the launch's own: of those that are kept, the zeros count as written."""
+        return self.blank - self.kept.keys()
 
 
 @dataclass(frozen=True)

@@ -135,7 +135,7 @@ class Expressions:
                 *filter(None, [advice]),
             )
         total: Value = Literal(0)
-        for item, stride in zip(nodes, memory.strides, strict=True):
+        for at, (item, stride) in enumerate(zip(nodes, memory.strides, strict=True)):
             span = self.span(item)
             part = self.value(item)
             if isinstance(part, ir.EXPRESSIONS) and part.type in SCALARS.values():
@@ -145,6 +145,8 @@ class Expressions:
                 if part.type.size < 4:
                     part = typing.cast(part, I32, span)
             self._check_known_index(memory, part, span)
+            if at:
+                self._stays_in_row(memory, at, part, span)
             total = self._add(total, self._multiply(part, stride, span), span)
         result = typing.expression(total, self.span(node), I32)
         if not (isinstance(result.type, Scalar) and result.type.is_integer):
@@ -166,6 +168,21 @@ class Expressions:
         length = memory.type.length
         if value is not None and length is not None and len(memory.strides) == 1 and value >= length:
             raise Refused(span, f"index {value}, but {memory.name} has {length} elements")
+
+    def _stays_in_row(self, memory: Memory, at: int, part: Value, span: Span) -> None:
+        """A check that an index other than the first is within its own extent."""
+        extent: Value = memory.strides[at - 1]
+        if isinstance(extent, Literal):
+            inner = memory.strides[at]
+            assert isinstance(inner, Literal)
+            extent = Literal(extent.value // inner.value)
+        index = typing.expression(part, span, I32)
+        end = typing.expression(extent, span, index.type)
+        zero = typing.expression(Literal(0), span, index.type)
+        within = ir.Op(
+            "both", (ir.Op("ge", (index, zero), BOOL, span), ir.Op("lt", (index, end), BOOL, span)), BOOL, span
+        )
+        self.emit(ir.Check("bounds", within, index, (index, end), span))
 
     def is_fixed(self, expr: ir.Expr) -> bool:
         """Whether the expression is a constant once loops are unrolled."""

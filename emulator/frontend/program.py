@@ -25,6 +25,7 @@ from .values import Host, Literal, Memory, Poisoned, Refused, Tuple, Value, desc
 SPACES: dict[type, Space] = {
     lang.Global: "global", lang.Shared: "shared", lang.Local: "local", lang.Constant: "constant", lang.Registers: "register",
 }  # fmt: skip
+_WORDS = {space: word for word, space in SPACES.items()}
 
 
 @dataclass(frozen=True)
@@ -141,6 +142,8 @@ class ProgramReader:
                 reader.names[arg.arg] = value
                 key.append(value)
                 continue
+            if isinstance(annotation, tuple) and annotation[0] is lang.Memory:
+                annotation = (_WORDS[value.type.space] if isinstance(value, Memory) else lang.Global, annotation[1])
             type = self._parameter_type(reader, arg, annotation)
             if isinstance(type, Array):
                 actual = self._array_argument(arg.arg, type, value, where)

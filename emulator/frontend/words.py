@@ -374,6 +374,7 @@ _WORDS: dict[str, Word] = {
     "atomic_add": _atomic("add"), "atomic_min": _atomic("min"), "atomic_max": _atomic("max"), "atomic_and": _atomic("and"),
     "atomic_or": _atomic("or"), "atomic_xor": _atomic("xor"), "atomic_exchange": _atomic("exchange"), "compare_swap": _compare_swap,
     "div": _maths("div", "a", "b"), "rem": _maths("rem", "a", "b"), "fma": _maths("fma", "a", "b", "c"),
+    "viaddmax": _maths("viaddmax", "a", "b", "c"), "vimax3": _maths("vimax3", "a", "b", "c"),
     **{name: _maths(name, "x") for name in ("exp", "log", "log2", "sqrt", "rsqrt", "popcount", "clz")},
     "bitcast": _bitcast,
 }  # fmt: skip

@@ -41,6 +41,8 @@ class Pack:    args: tuple[Expr, ...]; type: Value; span: Span          # build 
 class Part:    value: Expr; index: Expr; type: Scalar; span: Span       # take it apart
 @node
 class Extent:  array: str; type: Scalar; span: Span                     # elements of an array
+@node
+class Defined: value: Op; type: Scalar; span: Span                      # whether operands lie in their row's domain
 
 # ------------------------------------------------------------------ effects: the right side of a Let
 @node
@@ -89,6 +91,8 @@ class Fence:       scope: Literal["block", "device"]; span: Span; site: int = -1
 class Assert:      cond: Expr; message: str; span: Span; site: int = -1
 @node
 class Print:       parts: tuple[str | Expr, ...]; span: Span; site: int = -1
+@node
+class Check:       about: Subject; cond: Expr; of: Expr; shown: tuple[Expr, ...]; span: Span; site: int = -1  # a checker's
 
 # ------------------------------------------------------------------ tops
 @node
@@ -99,11 +103,11 @@ class Function:    name: str; params: tuple[Param, ...]; body: Body; result: Val
 class Program:     kernel: Function; functions: tuple[Function, ...]    # callees before callers
 # fmt: on
 
-Expr = Const | Reg | Item | Special | Op | Pack | Part | Extent
+Expr = Const | Reg | Item | Special | Op | Pack | Part | Extent | Defined
 Effect = Load | Atomic | CompareSwap | Shuffle | Vote | Barrier | Call
 Stmt = (
     Let | Store | Alloc | If | While | For | Frame | Break | Continue | Return
-    | WarpBarrier | Fence | Assert | Print
+    | WarpBarrier | Fence | Assert | Print | Check
 )  # fmt: skip
 Body = tuple[Stmt, ...]
 
@@ -111,11 +115,12 @@ AtomicOp = Literal["add", "min", "max", "and", "or", "xor", "exchange"]
 ShuffleMode = Literal["idx", "up", "down", "xor"]
 VoteMode = Literal["ballot", "any", "all", "active", "match"]
 BarrierMode = Literal["sync", "count", "and", "or"]
+Subject = Literal["bounds", "uninitialised", "arithmetic"]
 
 WARP = 32
 SPECIALS = (
     *(f"{group}.{axis}" for group in ("thread", "block", "block_dim", "grid_dim") for axis in "xyz"),
     "lane", "warp",
 )  # fmt: skip
-EXPRESSIONS = (Const, Reg, Item, Special, Op, Pack, Part, Extent)
+EXPRESSIONS = (Const, Reg, Item, Special, Op, Pack, Part, Extent, Defined)
 EFFECTS = (Load, Atomic, CompareSwap, Shuffle, Vote, Barrier, Call)

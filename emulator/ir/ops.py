@@ -133,6 +133,9 @@ def _no_overflow(exact: Callable[..., Any]) -> Meaning:
     return domain
 
 
+_adds = _no_overflow(lambda a, b: a + b)
+
+
 def _divides(a: Values, b: Values) -> Values:
     """The divisor is not 0, and the quotient of the smallest number by -1 is left out."""
     if a.dtype.kind == "u":
@@ -262,7 +265,7 @@ _absolute = {I8: "abs({0})", I16: "abs({0})", I32: "abs({0})", I64: "llabs({0})"
 
 # fmt: off
 #   name         operand types       meaning               CUDA                       LLVM                              cost
-_op("add",       NUMBERS,            np.add,               "{0} + {1}",               "add|add|fadd",                   "arith", domain=_no_overflow(lambda a, b: a + b))
+_op("add",       NUMBERS,            np.add,               "{0} + {1}",               "add|add|fadd",                   "arith", domain=_adds)
 _op("sub",       NUMBERS,            np.subtract,          "{0} - {1}",               "sub|sub|fsub",                   "arith", domain=_no_overflow(lambda a, b: a - b))
 _op("mul",       NUMBERS,            np.multiply,          "{0} * {1}",               "mul|mul|fmul",                   "mul",   domain=_no_overflow(lambda a, b: a * b))
 _op("neg",       NUMBERS,            np.negative,          "-{0}",                    ":negate",                        "arith", operands=1, domain=_no_overflow(lambda a: -a))
@@ -289,6 +292,8 @@ _op("either",    (BOOL,),            np.logical_or,        "{0} || {1}",        
 _op("select",    (BOOL, *NUMBERS),   np.where,             "{0} ? {1} : {2}",         ":select",                        "alu",   operands=3)
 _op("min",       NUMBERS,            np.fmin,              _extremes["min"],          "@smin|@umin|:least",             "arith", policy=VALUE)
 _op("max",       NUMBERS,            np.fmax,              _extremes["max"],          "@smax|@umax|:greatest",          "arith", policy=VALUE)
+_op("viaddmax",  (I32,),             lambda a, b, c: np.maximum(a + b, c), "__viaddmax_s32({0}, {1}, {2})", ":greatest_of_sum",  "alu", operands=3, domain=lambda a, b, c: _adds(a, b))
+_op("vimax3",    (I32,),             lambda a, b, c: np.maximum(np.maximum(a, b), c), "__vimax3_s32({0}, {1}, {2})", ":greatest_of_three", "alu", operands=3)
 _op("abs",       SIGNED + FLOATS,    np.abs,               _absolute,                 ":absolute||@fabs",               "arith", operands=1, domain=_no_overflow(abs))
 _op("fma",       FLOATS,             fused.fma,            _by_float("fmaf({0}, {1}, {2})", "fma({0}, {1}, {2})"), "@fma",                           "arith", operands=3)
 _op("sqrt",      FLOATS,             np.sqrt,              _by_float("sqrtf({0})", "sqrt({0})"),   "@sqrt",                          "fdiv", operands=1)

@@ -63,6 +63,8 @@ def _statement(stmt: ir.Stmt) -> Iterator[str]:
             yield f"fence {stmt.scope}"
         case ir.Assert():
             yield f"assert {_text(stmt.cond)}{f', {stmt.message!r}' if stmt.message else ''}"
+        case ir.Check():
+            yield f"check {stmt.about} {_text(stmt.cond)}"
         case ir.Print():
             yield f"print {', '.join(repr(p) if isinstance(p, str) else _text(p) for p in stmt.parts)}"
         case ir.Break() | ir.Continue():
@@ -87,6 +89,8 @@ def _text(node: Any) -> str:
             return f"{_text(node.value)}.[{_text(node.index)}]"
         case ir.Extent():
             return f"len({node.array})"
+        case ir.Defined():
+            return f"defined {_text(node.value)}"
         case ir.Load():
             return f"load {node.array}[{_text(node.index)}]"
         case ir.Atomic():

@@ -81,7 +81,10 @@ class _Checker:
                     stmt.array not in self.arrays or self.arrays[stmt.array] == stmt.type, stmt, "one name, one array"
                 )
                 self.arrays[stmt.array] = stmt.type
-            case ir.If() | ir.Assert():
+                if stmt.type.space == "register":
+                    names = (f"{stmt.array}[{i}]" for i in range(stmt.type.length or 0))
+                    self.registers |= dict.fromkeys(names, stmt.type.element)
+            case ir.If() | ir.Assert() | ir.Check():
                 self.same(stmt.cond, BOOL, stmt)
             case ir.For():
                 self.define(stmt.var, stmt)
@@ -170,8 +173,8 @@ class _Checker:
                 )
             case ir.Extent():
                 self.array(expr.array, expr)
-            case ir.Op():
-                self.operation(expr)
+            case ir.Op() | ir.Defined(value=ir.Op()):
+                self.operation(expr.value if isinstance(expr, ir.Defined) else expr)
             case ir.Pack(type=type):
                 self.require(isinstance(type, Vector) and len(expr.args) == type.lanes, expr, "a Pack fills its vector")
             case ir.Part():

@@ -27,7 +27,7 @@ def once_a_node(property: Callable[[Any], R]) -> Callable[[Any], R]:
     return remembered
 
 
-_PLAIN = {"type", "span", "site", "name", "array", "mode", "op", "function", "width", "step", "unroll"}
+_PLAIN = {"type", "span", "site", "name", "array", "mode", "op", "function", "width", "step", "unroll", "about"}
 _FIELDS: dict[type, tuple[str, ...]] = {}
 
 

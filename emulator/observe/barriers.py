@@ -18,6 +18,13 @@ def divergent(span: Span, where: str, arrived: int, waiting: int, missing: str) 
     return Diagnostic("barrier", message, span, notes)
 
 
+def returned(span: Span, where: str, arrived: int, gone: int, first: str) -> Diagnostic:
+    """A block barrier that threads cannot reach any more."""
+    message = f"{gone} of {arrived + gone} threads returned before this barrier of their block"
+    notes = (where, f"returned: {first}", "CUDA counts on every thread: put the work under a condition, not the return")
+    return Diagnostic("barrier", message, span, notes)
+
+
 def inactive_lanes(span: Span, what: str, where: str, mask: int, missing: int) -> Diagnostic:
     """A warp operation whose mask names lanes that run but are not here."""
     message = f"{what} names lanes that are not active here: {lanes(missing)}"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from ..errors import Diagnostic
 from ..ir import nodes as ir
 from ..ir.types import Array
@@ -42,3 +44,10 @@ def index_registers(index: ir.Expr) -> list[str]:
     """Registers an index is made of, named by the user, in order of appearance."""
     names = [e.name for e in (index, *expressions(index)) if isinstance(e, ir.Reg)]
     return list(dict.fromkeys(n for n in names if not n.partition("@")[2].isdigit()))
+
+
+def beside(span: Span, values: Sequence[object], where: str) -> Diagnostic:
+    """The diagnostic of one index of several that leaves its own extent; `values` are the index and the extent."""
+    index, extent = values
+    message = f"index {index} leaves its row of {extent}: the access is to another row of the array"
+    return Diagnostic("bounds", message, span, (where, "each index of a matrix has a range of its own"))

@@ -33,10 +33,19 @@ class Faults:
         if order < entry.order:
             entry.order, entry.build = order, _once(build)
 
+    def drop(self, kind: str, site: int) -> None:
+        """Forget a finding that another one explains."""
+        self._entries.pop((kind, site), None)
+
     def diagnostics(self) -> list[Diagnostic]:
-        """In execution order."""
-        entries = sorted(self._entries.items(), key=lambda item: (item[1].order, item[0][1]))
-        return [replace(entry.build(), count=entry.count) for _, entry in entries]
+        """In execution order; the copies of an unrolled line are one."""
+        found: dict[tuple[object, ...], Diagnostic] = {}
+        for (kind, _), entry in sorted(self._entries.items(), key=lambda item: (item[1].order, item[0][1])):
+            one = entry.build()
+            place = (kind, one.span, one.related)
+            count = entry.count + (found[place].count if place in found else 0)
+            found[place] = replace(found.get(place, one), count=count)
+        return list(found.values())
 
 
 def _once(build: Callable[[], Diagnostic]) -> Callable[[], Diagnostic]:

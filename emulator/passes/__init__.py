@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from ..ir import nodes as ir
 from ..ir.verify import verify
 from .inline import inline
+from .instrument import instrument
 from .phases import changed_arrays, order_matters
 from .scope import private_registers
 from .sites import Site, number
@@ -19,7 +20,7 @@ class Prepared:
     """A program without calls and unrolled loops, and what its engines ask of it.
 
     private: registers that need no merge. changed: global arrays it may change. ordered: whether its warps must take
-    their turns.
+    their turns. Statements with sites beyond `sites` belong to checks and are not counted.
     """
 
     program: ir.Program
@@ -28,22 +29,28 @@ class Prepared:
     changed: tuple[str, ...]
     ordered: bool
 
-
-_PREPARED: weakref.WeakKeyDictionary[ir.Program, Prepared] = weakref.WeakKeyDictionary()
-
-
-def prepare(program: ir.Program) -> Prepared:
-    """Inline, unroll, number; the verifier runs after every pass. Kept while the program lives."""
-    if program not in _PREPARED:
-        _PREPARED[program] = _prepare(program)
-    return _PREPARED[program]
+    def counts(self, stmt: ir.Stmt) -> bool:
+        """Whether the statement is the user's."""
+        return stmt.site < len(self.sites)
 
 
-def _prepare(program: ir.Program) -> Prepared:
+_PREPARED: weakref.WeakKeyDictionary[ir.Program, dict[frozenset[str], Prepared]] = weakref.WeakKeyDictionary()
+
+
+def prepare(program: ir.Program, checks: frozenset[str] = frozenset()) -> Prepared:
+    """Inline, unroll, number, add checks; the verifier runs after every pass. Kept while the program lives."""
+    known = _PREPARED.setdefault(program, {})
+    if checks not in known:
+        known[checks] = _prepare(program, checks)
+    return known[checks]
+
+
+def _prepare(program: ir.Program, checks: frozenset[str]) -> Prepared:
     for one_pass in (inline, unroll):
         program = one_pass(program)
         verify(program)
     program, sites = number(program)
+    program = ir.Program(instrument(program.kernel, len(sites), checks), ())
     verify(program)
     kernel = program.kernel
     return Prepared(program, sites, private_registers(kernel), changed_arrays(kernel), order_matters(kernel))

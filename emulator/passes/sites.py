@@ -38,6 +38,8 @@ def number(program: ir.Program) -> tuple[ir.Program, tuple[Site, ...]]:
         return tuple(statement(s) for s in stmts)
 
     def statement(stmt: ir.Stmt) -> ir.Stmt:
+        if isinstance(stmt, ir.Check):
+            return stmt  # its site comes after those that are counted
         at = len(sites)
         sites.append(_site(stmt, arrays))
         updates: dict[str, Any] = {"site": at}

@@ -83,6 +83,9 @@ def stride(expr: ir.Expr, known: dict[str, Stride], block: Dim3) -> Stride | Non
         case ir.Op():
             args = [stride(a, known, block) for a in expr.args]
             return _operation(expr, [a for a in args if a is not None]) if None not in args else None
+        case ir.Defined():
+            within = [stride(a, known, block) for a in expr.value.args]
+            return None if None in within else 0 if all(w == 0 for w in within) else "varying"
         case ir.Pack():
             parts = [stride(a, known, block) for a in expr.args]
             return None if None in parts else 0 if all(p == 0 for p in parts) else "varying"

@@ -67,6 +67,7 @@ class Recorder:
     outputs: list[Values] = field(default_factory=list)
     rounded: list[Values] = field(default_factory=list)
     registers: int = 0
+    milliseconds: float = 0.0
 
     def __call__(self, kernel: Any, **given: Any) -> Result:
         result = launch(kernel, engine=self.engine, counters=False, **given)
@@ -74,6 +75,7 @@ class Recorder:
         (self.rounded if rounds(result.request.program) else self.outputs).extend(result.buffers.values())
         self.outputs += [array.numpy() for array in given["args"].values() if isinstance(array, Kept)]
         self.registers = max(self.registers, result.resources.registers if result.resources else 0)
+        self.milliseconds += result.milliseconds or 0.0
         self.requests.append(result.request)
         return result
 
@@ -98,10 +100,10 @@ def of_feature(feature: Feature, engine: str) -> Recorder:
 
 
 def of_variant(family: str, variant: str, path: Path, engine: str) -> Recorder:
-    """A whole data set through one variant."""
+    """A whole data set through one variant; a path that ends in `example` stands for the shipped one."""
     recorder = Recorder(engine)
     chosen = FAMILIES[family]
-    chosen.solve(chosen.read(path), variant, recorder)
+    chosen.solve(chosen.example() if path.name == "example" else chosen.read(path), variant, recorder)
     return recorder
 
 

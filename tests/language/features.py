@@ -8,7 +8,22 @@ from __future__ import annotations
 
 import numpy as np
 from simtbed.emulator import lang as st
-from simtbed.emulator.lang import Const, Constant, Global, Local, Real, Registers, Shared, f32, f64, i32, i64, u8, u32
+from simtbed.emulator.lang import (
+    Const,
+    Constant,
+    Global,
+    Local,
+    Memory,
+    Real,
+    Registers,
+    Shared,
+    f32,
+    f64,
+    i32,
+    i64,
+    u8,
+    u32,
+)
 
 from tests.language.feature import feature, out
 
@@ -73,6 +88,14 @@ def narrow_integers_wrap(out: Global[u8]) -> None:
 def wide_integers(out: Global[i64]) -> None:
     x = i64(st.lane)
     out[st.lane] = (x << 40) + x
+
+
+@feature([v for x in range(32) for v in (max(x - 9, -3), max(x, 20 - x, 15))], out=out(64))
+@st.kernel
+def maxima_of_sums_and_of_three(out: Global[i32]) -> None:
+    x = st.lane
+    out[st.lane * 2] = st.viaddmax(x, -9, -3)
+    out[st.lane * 2 + 1] = st.vimax3(x, 20 - x, 15)
 
 
 @feature([v for x in range(32) for v in (bin(x * 37).count("1"), 32 - (x * 37).bit_length())], out=out(64))
@@ -340,6 +363,21 @@ def device_arrays(given: Global[i32], out: Global[i32]) -> None:
     fill(row, own, some, given, t)
     st.sync()
     out[t] = row[31 - t] + own[t % 4] + some[2]
+
+
+@st.device
+def second_of(any_memory: Memory[i32], at: i32) -> i32:
+    return any_memory[at + 1]
+
+
+@feature([4 * (x + 1) + 5 for x in range(32)], given=np.arange(0, 99, 3, dtype=np.int32), out=out())
+@st.kernel
+def arrays_of_any_memory(given: Global[i32], out: Global[i32]) -> None:
+    row = st.shared(i32, 33)
+    own = st.local(i32, 2)
+    row[st.lane + 1] = st.lane + 1
+    own[1] = 5
+    out[st.lane] = second_of(given, st.lane) + second_of(row, st.lane) + second_of(own, 0)
 
 
 @st.device

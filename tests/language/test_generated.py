@@ -27,7 +27,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("generated")
 
 
-def _load(source: str, folder: Path) -> Kernel:
+def load_generated(source: str, folder: Path) -> Kernel:
     """The kernel of a module with this text."""
     name = f"generated_{hashlib.sha256(source.encode()).hexdigest()[:16]}"
     path = folder / f"{name}.py"
@@ -52,7 +52,7 @@ def _same(found: Mapping[str, npt.NDArray[Any]], expected: dict[str, npt.NDArray
 @given(kernels())
 def test_the_numpy_engine_agrees_with_one_thread_at_a_time(folder: Path, drawn: Generated) -> None:
     note(drawn.source)
-    kernel, args = _load(drawn.source, folder), drawn.arguments()
+    kernel, args = load_generated(drawn.source, folder), drawn.arguments()
     request = prepare_request(kernel, grid=drawn.grid, block=drawn.block, args=args, step_limit=1000)
     expected = naive.run(request)
     result = launch(kernel, grid=drawn.grid, block=drawn.block, args=args, step_limit=1000)

@@ -10,7 +10,7 @@ from simtbed.emulator import prepare_request
 from simtbed.emulator.engines.jit import JitEngine
 from simtbed.emulator.engines.numpy_engine import NumpyEngine
 
-from tests.language.test_generated import _load
+from tests.language.test_generated import load_generated
 from tests.language.test_jit import assert_same
 from tests.strategies import Generated, kernels
 
@@ -23,6 +23,6 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @given(kernels())
 def test_the_engines_agree(folder: Path, drawn: Generated) -> None:
     note(drawn.source)
-    kernel = _load(drawn.source, folder)
+    kernel = load_generated(drawn.source, folder)
     request = prepare_request(kernel, grid=drawn.grid, block=drawn.block, args=drawn.arguments(), step_limit=1000)
     assert_same(JitEngine().run(request), NumpyEngine().run(request), request)

@@ -108,6 +108,7 @@ _INTEGERS: dict[str, Callable[..., int]] = {
     "div": lambda a, b: int(Fraction(a, b)), "rem": lambda a, b: a - b * int(Fraction(a, b)),
     "and": lambda a, b: a & b, "or": lambda a, b: a | b, "xor": lambda a, b: a ^ b, "invert": lambda a: ~a,
     "shl": lambda a, b: a << b, "shr": lambda a, b: a >> b, "min": min, "max": max, "abs": abs,
+    "viaddmax": lambda a, b, c: max(a + b, c), "vimax3": max,
 }  # fmt: skip
 
 _ANY: dict[str, Callable[..., Any]] = {

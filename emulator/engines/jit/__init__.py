@@ -26,6 +26,11 @@ from ...ir import nodes as ir
 from ...ir.fingerprint import fingerprint
 from ...ir.ops import TABLE
 from ...ir.types import Array, Scalar
+from ...observe import checks
+from ...observe.faults import Faults
+from ...observe.schedules import Schedule
+from ...observe.stamps import History
+from ...observe.watch import Plan
 from ...passes import Prepared, prepare
 from .. import store
 from ..arrays import Buffer
@@ -58,11 +63,15 @@ class _Program:
 
     @staticmethod
     def of(program: ir.Program, options: Options, target: Target | None) -> _Program:
-        made = _Program(prepare(program), options)
+        made = _Program(prepare(program, frozenset(options.checks)), options)
         key = (fingerprint(program), repr(options), store.edition())
         beside, made.library = compiled(key, lambda: (made.module.buffers.encode(), made.module.text), ENTRY, target)
         made.buffers = Buffers.decode(beside)
         return made
+
+    @cached_property
+    def plan(self) -> Plan:
+        return Plan.of(self.prepared.program.kernel, self.options.checks, self.options.blank)
 
     @cached_property
     def module(self) -> Module:
@@ -83,10 +92,12 @@ class JitEngine:
         self._programs: weakref.WeakKeyDictionary[ir.Program, dict[Options, _Program]] = weakref.WeakKeyDictionary()
 
     def run(self, request: Request) -> Outcome:
-        ordered = prepare(request.program).ordered
+        ordered = prepare(request.program).ordered or checks.ordered(request.checks) or request.schedule is not None
         options = Options(
-            request.block, request.device, request.dynamic_shared, request.counters, careful=False, atomic=not ordered
-        )
+            request.block, request.device, request.dynamic_shared, request.counters, careful=False, atomic=not ordered,
+            checks=tuple(sorted(request.checks)), blank=tuple(sorted(request.outputs)) if request.checks else (),
+            scheduled=request.schedule is not None,
+        )  # fmt: skip
         threads = 1 if ordered else self.threads or _threads()
         outcome = _launch(request, self._program(request, options), threads)
         if outcome is None:
@@ -137,16 +148,18 @@ def _launch(request: Request, program: _Program, threads: int) -> Outcome | None
     changed = program.prepared.changed
     buffers = {p.name: _buffer(request, p.name, p.name in changed) for p in kernel.params if isinstance(p.type, Array)}
     types, given = _arguments(kernel, request, buffers)
-    tail = [ctypes.c_int64] * 2 + [ctypes.c_int32] * 3 + [ctypes.c_int64] + [ctypes.c_void_p] * 5 + [_ASK]
+    tail = [ctypes.c_int64] * 2 + [ctypes.c_int32] * 3 + [ctypes.c_int64] + [ctypes.c_void_p] * 7 + [_ASK]
     function = ctypes.CFUNCTYPE(ctypes.c_int32, *types, *tail)(program.library.address)
     blocks = int(np.prod(request.grid))
     workers = [_Worker.of(program.buffers) for _ in range(max(1, min(threads, blocks)))]
+    past, table = _history(request, program.plan)
+    order = _order(request)
     printed: list[str] = []
     answer = _ASK(_answers(program, printed))
 
     def go(worker: _Worker, first: int, last: int) -> bool:
         own: list[npt.NDArray[Any]] = [worker.counts, worker.faults, *worker.scratch]
-        pointers = [buffer.ctypes.data for buffer in own]
+        pointers = [*(buffer.ctypes.data for buffer in own), table.ctypes.data, order.ctypes.data]
         return not function(*given, first, last, *request.grid, request.step_limit, *pointers, answer)
 
     if not _share(blocks, workers, go):
@@ -156,8 +169,28 @@ def _launch(request: Request, program: _Program, threads: int) -> Outcome | None
         counted = np.sum([w.counts for w in workers], axis=0)
         counts = decode(program.buffers.table, counted, len(program.prepared.sites))
     noted = [w.faults for w in workers]
-    faults = program.module.records.collect(noted, request) if any(n.any() for n in noted) else []
-    return Outcome({name: buffers[name] for name in changed}, counts, faults, printed)
+    faults = program.module.records.collect(noted, request) if any(n.any() for n in noted) else Faults()
+    if past is not None:
+        program.plan.tell(past, faults, request.grid, request.block)
+    return Outcome({name: buffers[name] for name in changed}, counts, faults.diagnostics(), printed)
+
+
+def _history(request: Request, plan: Plan) -> tuple[History | None, npt.NDArray[np.int64]]:
+    """What the checks keep of a launch, where they keep anything, and the table compiled code finds it by."""
+    if not plan.followed:
+        return None, np.zeros(1, np.int64)
+    from .past import table  # late: it compiles
+
+    past = plan.launched(request.block, request.arguments, request.dynamic_shared, request.device)
+    return past, table(past)
+
+
+def _order(request: Request) -> npt.NDArray[np.int64]:
+    """The orders of warps, and then that of blocks, where they are not the ascending ones."""
+    if request.schedule is None:
+        return np.zeros(1, np.int64)
+    schedule = Schedule.of(request.schedule, request.grid, request.block)
+    return np.concatenate([schedule.warps.ravel(), schedule.blocks])
 
 
 def _buffer(request: Request, name: str, changes: bool) -> Buffer:

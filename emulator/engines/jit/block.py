@@ -13,8 +13,10 @@ from ...ir import nodes as ir
 from ...ir.types import BOOL, I32, I64, Array
 from ...observe import barriers, events
 from ...observe.places import where
+from ...observe.schedules import ROWS
 from ...passes.phases import holds_barrier
 from ..engine import Request
+from . import followed
 from .build import Build
 from .control import Statements
 from .faults import Number
@@ -97,9 +99,9 @@ class Block:
         """Print one block."""
         threads = self.build.options.block[0] * self.build.options.block[1] * self.build.options.block[2]
         masks = [FULL if threads >= 32 * (w + 1) else (1 << max(0, threads - 32 * w)) - 1 for w in range(LANES)]
-        start = vector("i32", (m if w < self.build.warps else 0 for w, m in enumerate(masks)))
+        self.everyone = vector("i32", (m if w < self.build.warps else 0 for w, m in enumerate(masks)))
         for array in (self.active, self.alive):
-            self.page.store(V, start, array)
+            self.page.store(V, self.everyone, array)
         self.page.store("i32", "0", "%.phase")
         self.keep()
         self.walk(self.build.kernel.body)
@@ -173,13 +175,17 @@ class Block:
         else:
             page.jump(head)
             page.place(head)
-            build.warp = page.load("i32", counter, "warp")
-            page.branch(page.let(f"icmp ult i32 {build.warp}, {build.warps}", "more"), turn, done)
+            build.warp = number = page.load("i32", counter, "warp")
+            page.branch(page.let(f"icmp ult i32 {number}, {build.warps}", "more"), turn, done)
             page.place(turn)
+            if build.options.scheduled:
+                build.warp = self._scheduled(number)
         mask = page.load("i32", page.element("i32", self.active, build.warp, width="i32"), "active")
         busy = page.label("busy")
         page.branch(page.let(f"icmp eq i32 {mask}, 0", "idle"), following, busy)
         page.place(busy)
+        if not single and followed.concerns(build, nodes):
+            followed.turn(build)
         known = [n for n in mentioned(nodes) if n in build.registers.cells]
         self._enter(known, fresh)
         self._run(mask, run, nodes)
@@ -194,9 +200,17 @@ class Block:
         page.place(following)
         if single:
             return
-        page.store("i32", page.let(f"add i32 {build.warp}, 1", "warp"), counter)
+        page.store("i32", page.let(f"add i32 {number}, 1", "warp"), counter)
         page.jump(head)
         page.place(done)
+
+    def _scheduled(self, number: str) -> str:
+        """The warp whose turn it is in the order given at launch."""
+        page = self.page
+        block = page.let(f"trunc i64 {self.build.block} to i32", "block")
+        row = page.let(f"and i32 {page.let(f'add i32 {block}, {self.build.phase()}')}, {ROWS - 1}", "row")
+        at = page.let(f"add i32 {page.let(f'mul i32 {row}, 32')}, {number}", "turn")
+        return page.let(f"trunc i64 {page.load('i64', page.element('i64', '%.order', at, width='i32'))} to i32", "warp")
 
     def _enter(self, known: Sequence[str], fresh: Iterable[str]) -> None:
         build, cells = self.build, self.build.registers
@@ -370,9 +384,12 @@ class Block:
     def barrier(self, stmt: ir.Let, node: ir.Barrier) -> None:
         """The whole block is there, or it is a fault."""
         self._meet(stmt, node)
+        if "barriers" in self.build.options.checks:
+            self._all_alive(stmt, node)
         if node.mode != "sync":
             self._combine(stmt, node)
         self._count(stmt.site)
+        followed.happens(self.build, "barrier")
         phase = self.page.load("i32", "%.phase", "phase")
         self.page.store("i32", self.page.let(f"add i32 {phase}, 1", "phase"), "%.phase")
 
@@ -395,6 +412,30 @@ class Block:
         page.call("void", "note_barrier", ("ptr", pointer), *place, ("ptr", self.active), ("ptr", self.alive))
         page.jump(met)
         page.place(met)
+
+    def _all_alive(self, stmt: ir.Let, node: ir.Barrier) -> None:
+        """No thread has returned yet."""
+
+        def tell(place: str, request: Request, found: Sequence[Number]) -> Diagnostic:
+            here, gone, first, linear = (int(n) for n in found)
+            away = where(linear, first, request.grid, request.block, 0)
+            return barriers.returned(node.span, place, here, gone, away)
+
+        page = self.page
+        alive = page.load(V, self.alive, "alive")
+        gone = page.let(f"xor {V} {alive}, {self.everyone}", "gone")
+        some = page.call("i32", "llvm.vector.reduce.or.v32i32", (V, gone), hint="gone")
+        left, stayed = page.label("left"), page.label("stayed")
+        page.branch(page.let(f"icmp eq i32 {some}, 0", "all"), stayed, left, rarely=True)
+        page.place(left)
+        concerned = page.slot(V, "gone")
+        page.store(V, page.let(f"or {V} {gone}, {page.load(V, self.active, 'active')}", "either"), concerned)
+        record = self.build.records.record("returned", stmt.site, [I64, I64, I64, I64], tell)
+        pointer = page.element("i64", "%.faults", record.start, "record")
+        place = (("i64", self.build.block), ("i32", self.build.phase()))
+        page.call("void", "note_barrier", ("ptr", pointer), *place, ("ptr", self.active), ("ptr", concerned))
+        page.jump(stayed)
+        page.place(stayed)
 
     def _combine(self, stmt: ir.Let, node: ir.Barrier) -> None:
         """The predicates of all threads that are here, as each of them gets it."""

@@ -11,10 +11,12 @@ from ...ir.ops import TABLE
 from ...ir.types import I32, Array, Scalar, Vector
 from ...ir.walk import statements
 from ...machine.device import Device
+from ...observe.watch import Plan
 from ...passes import Prepared
 from ...passes.uniform import Dim3, Shapes, thread_index
 from ...span import Span
 from .counting import Tally
+from .domains import defined
 from .faults import Records
 from .operations import operation
 from .registers import Registers
@@ -70,6 +72,8 @@ class Options:
 
     careful: loops that are cut off leave survivors, so no text may count on whole warps.
     atomic: blocks run in several threads, so global atomics must be.
+    checks, blank: what is looked for, and the global arrays that begin without contents. scheduled: blocks and warps
+    are taken in an order given at launch.
     """
 
     block: Dim3
@@ -78,6 +82,9 @@ class Options:
     counters: bool
     careful: bool
     atomic: bool
+    checks: tuple[str, ...] = ()
+    blank: tuple[str, ...] = ()
+    scheduled: bool = False
 
 
 @dataclass
@@ -93,12 +100,14 @@ class Build:
     shapes: Shapes
     page: Page
     registers: Registers
+    plan: Plan
     arrays: dict[str, Memory] = field(default_factory=dict)
     tally: Tally = field(default_factory=Tally)
     records: Records = field(default_factory=Records)
     outside: Outside = field(default_factory=Outside)
     tables: dict[str, str] = field(default_factory=dict)  # constants of the module
     rules: dict[str, str] = field(default_factory=dict)  # functions made for this module
+    buffers: dict[str, str] = field(default_factory=dict)  # stack slots that statements share
     mask: str | None = None
     warp: str = "0"
     block: str = "%.block"
@@ -153,6 +162,12 @@ class Build:
             self.rules[name] = ""  # it may call others
             self.rules[name] = make()
         return name
+
+    def scratch(self, name: str, type: str) -> str:
+        """A stack slot that nobody uses for long."""
+        if name not in self.buffers:
+            self.buffers[name] = self.page.slot(type, name)
+        return self.buffers[name]
 
     def ask(self, request: int, mask: str, data: str) -> None:
         """Call Python: what, for which lanes, with which data."""
@@ -247,6 +262,8 @@ class Build:
             case ir.Op():
                 assert expr.name in TABLE
                 return operation(self, expr, [self.expression(a) for a in expr.args])
+            case ir.Defined(value=op):
+                return defined(self, op, [self.expression(a) for a in op.args])
             case ir.Part():
                 assert isinstance(expr.index, ir.Const)
                 return self.values(expr.value)[int(expr.index.value)]

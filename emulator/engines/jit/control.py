@@ -12,11 +12,11 @@ from ...errors import Diagnostic
 from ...ir import nodes as ir
 from ...ir.types import BOOL, Scalar
 from ...ir.walk import bodies, expressions, statements
-from ...observe import barriers, events
+from ...observe import barriers, checks, events
 from ..engine import Request
-from . import memory, warp
+from . import followed, memory, warp
 from .build import Build
-from .faults import Number, note
+from .faults import Number, Telling, note
 from .operations import operation
 from .scopes import Scope, Scopes
 from .text import FULL, many, scalar_type
@@ -60,7 +60,8 @@ class Statements:
         """Sites that everybody executes who executes the first one: until somebody may leave."""
         sites = []
         for stmt in stmts:
-            if not isinstance(stmt, ir.While | ir.For | ir.Frame):  # loops count their tests, frames nothing
+            uncounted = isinstance(stmt, ir.While | ir.For | ir.Frame) or not self.build.prepared.counts(stmt)
+            if not uncounted:  # loops count their tests, frames nothing
                 sites.append(stmt.site)
             if self.may_leave(stmt):
                 break
@@ -120,7 +121,7 @@ class Statements:
 
     # -------------------------------------------------------------- plain statements
     def plain(self, stmt: ir.Stmt) -> None:
-        kind = self.build.prepared.sites[stmt.site].kind
+        kind = self.build.prepared.sites[stmt.site].kind if self.build.prepared.counts(stmt) else ""
         match stmt:
             case ir.Let():
                 value = self.right_side(stmt, kind)
@@ -131,12 +132,17 @@ class Statements:
             case ir.Store():
                 memory.store(self.build, stmt, kind)
             case ir.WarpBarrier():
-                warp.participants(self.build, stmt, "syncwarp", stmt.site)
+                warp.syncwarp(self.build, stmt)
+            case ir.Fence():
+                scope = {"block": 1, "device": 2}[stmt.scope]
+                followed.happens(self.build, "fence", ("i32", self.build.active()), ("i32", str(scope)))
             case ir.Assert():
+                self.assertion(stmt)
+            case ir.Check():
                 self.check(stmt)
             case ir.Print():
                 self.printing(stmt)
-        # Allocations are made before the kernel starts; fences order what is in order already.
+        # Allocations are made before the kernel starts.
 
     def right_side(self, stmt: ir.Let, kind: str) -> Values | None:
         node, build = stmt.value, self.build
@@ -153,18 +159,31 @@ class Statements:
         values = build.values(node)
         return values[0] if isinstance(node.type, Scalar) else values
 
-    def check(self, stmt: ir.Assert) -> None:
-        page, build = self.page, self.build
-        holds = bits(page, build.expression(stmt.cond))
-        failed = page.let(f"and i32 {page.let(f'xor i32 {holds}, -1', 'fails')}, {build.active()}", "failed")
-
+    def assertion(self, stmt: ir.Assert) -> None:
         def tell(place: str, request: Request, found: Sequence[Number]) -> Diagnostic:
             return barriers.failed(stmt.span, place, stmt.message)
 
+        self.expect("assertion", stmt, (), tell)
+
+    def check(self, stmt: ir.Check) -> None:
+        kernel = self.build.kernel
+
+        def tell(place: str, request: Request, found: Sequence[Number]) -> Diagnostic:
+            return checks.told(stmt, kernel, found, place)
+
+        self.expect(stmt.about, stmt, stmt.shown, tell)
+
+    def expect(self, kind: str, stmt: ir.Assert | ir.Check, shown: Sequence[ir.Expr], tell: Telling) -> None:
+        """A fault of the lanes for which a condition does not hold; it shows the first one's values."""
+        page, build = self.page, self.build
+        holds = bits(page, build.expression(stmt.cond))
+        failed = page.let(f"and i32 {page.let(f'xor i32 {holds}, -1', 'fails')}, {build.active()}", "failed")
         bad, good = page.label("fails"), page.label("holds")
         page.branch(page.let(f"icmp eq i32 {failed}, 0", "good"), good, bad, rarely=True)
         page.place(bad)
-        note(build, build.records.record("assertion", stmt.site, [], tell), failed, [])
+        types = [e.type for e in shown if isinstance(e.type, Scalar)]
+        record = build.records.record(kind, stmt.site, types, tell)
+        note(build, record, failed, [build.expression(e) for e in shown])
         page.jump(good)
         page.place(good)
 

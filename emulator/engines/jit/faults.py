@@ -55,7 +55,7 @@ class Records:
             self.size += HEADER + len(types)
         return self.known[kind, site]
 
-    def collect(self, buffers: Sequence[npt.NDArray[np.int64]], request: Request) -> list[Diagnostic]:
+    def collect(self, buffers: Sequence[npt.NDArray[np.int64]], request: Request) -> Faults:
         """The findings of all threads' buffers."""
         faults = Faults()
         for record in self.known.values():
@@ -64,7 +64,7 @@ class Records:
                 if found[COUNT]:
                     order = (int(found[BLOCK]), int(found[PHASE]), int(found[WARP]))
                     faults.add(record.kind, record.site, order, int(found[COUNT]), lambda r=record, f=found: _told(r, f, request))  # type: ignore[misc]  # fmt: skip
-        return faults.diagnostics()
+        return faults
 
 
 def _told(record: Record, found: npt.NDArray[np.int64], request: Request) -> Diagnostic:

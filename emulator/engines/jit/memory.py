@@ -13,10 +13,12 @@ from ...ir import nodes as ir
 from ...ir.types import I32, I64, Scalar, Vector
 from ...ir.walk import expressions
 from ...observe import bounds
+from ...observe.watch import act
 from ..engine import Request
 from . import combine, elements
 from .build import Build, Memory
 from .faults import HEADER, LANES_FIELD, Number, Record, as_i64
+from .followed import Follower
 from .operations import extended
 from .outside import outside
 from .text import FULL, many, scalar_type
@@ -42,7 +44,7 @@ def load(build: Build, node: ir.Load, kind: str, site: int) -> Values:
 def store(build: Build, stmt: ir.Store, kind: str) -> None:
     """Lanes write in ascending order."""
     given = build.values(stmt.value)
-    access = _Access(build, stmt, kind, stmt.site)
+    access = _Access(build, stmt, kind, stmt.site, given)
     access.check()
     if elements.one_for_all(access.memory, access.index):
         elements.store_one(build, access.memory, access.index, given)
@@ -66,13 +68,17 @@ def atomic(build: Build, node: ir.Atomic | ir.CompareSwap, kind: str, site: int)
 class _Access:
     """One access being printed: `check`, then what happens inside the array, then `otherwise`."""
 
-    def __init__(self, build: Build, node: Access, kind: str, site: int) -> None:
+    def __init__(self, build: Build, node: Access, kind: str, site: int, given: Sequence[Value] = ()) -> None:
         self.build, self.node, self.kind, self.site = build, node, kind, site
         self.given = build.expression(node.index)
         self.index = _index(build, self.given)
         self.memory = elements.own(build, build.arrays[node.array])
         multiple = build.shapes.multiple(node.index)
         self.meter = Meter(build, kind, site, self.memory.type.element.size, self.index, multiple)
+        followed = node.array in build.plan.followed
+        self.follower = (
+            Follower(build, node, site, act(site, kind), self.memory, self.index, given) if followed else None
+        )
 
     def check(self) -> None:
         """Go on where all active lanes are inside the array, and count the access."""
@@ -81,6 +87,8 @@ class _Access:
         page.branch(_all_inside(self.build, self.memory, self.index), inside, self.beyond, rarely=True)
         page.place(inside)
         self.meter.inside()
+        if self.follower:
+            self.follower.inside()
 
     def otherwise(self, found: Sequence[Value], given: Sequence[Value] = (), word: str = "") -> list[Value]:
         """What happens to lanes that are not all inside, aside; what was found, either way."""
@@ -88,6 +96,8 @@ class _Access:
         good = page.block
         page.jump(self.done)
         page.place(self.beyond)
+        if self.follower:
+            self._follow_others(self.follower)
         record = self._record()
         pointer = page.element("i64", "%.faults", record.start, "record")
         seen = page.load("i64", pointer, "seen")
@@ -99,6 +109,18 @@ class _Access:
         page.jump(self.done)
         page.place(self.done)
         return [_either(build, a, good, b, bad) for a, b in zip(found, other, strict=False)]
+
+    def _follow_others(self, follower: Follower) -> None:
+        """The lanes that are inside all the same."""
+        page, element = self.build.page, scalar_type(self.index.type)
+        beyond = combine.beyond(page, lanes(page, self.index), element, limit(self.memory, self.index.type))
+        right = page.let(f"and i32 {page.let(f'xor i32 {beyond}, -1', 'within')}, {self.build.active()}", "within")
+        some, on = page.label("some"), page.label("on")
+        page.branch(page.let(f"icmp eq i32 {right}, 0", "nobody"), on, some)
+        page.place(some)
+        follower.beside(right)
+        page.jump(on)
+        page.place(on)
 
     # -------------------------------------------------------------- the fault
     def _registers(self) -> list[ir.Reg]:

@@ -9,8 +9,11 @@ import numpy as np
 from ...ir import nodes as ir
 from ...ir.types import BOOL, Array, Scalar
 from ...ir.walk import statements
+from ...observe.schedules import ROWS
+from ...observe.watch import Plan
 from ...passes import Prepared
 from ...passes.uniform import shapes
+from . import followed
 from .block import Block
 from .build import Build, Options, Outside
 from .counting import Numbers
@@ -25,7 +28,7 @@ It returns 1 where a loop was cut off and careful text is needed."""
 _FIXED = (
     "i64 %.first", "i64 %.last", "i32 %grid_dim.x", "i32 %grid_dim.y", "i32 %grid_dim.z", "i64 %.limit",
     "ptr noalias %.counts", "ptr noalias %.faults", "ptr noalias %.shared", "ptr noalias %.local",
-    "ptr noalias %.workspace", "ptr %.ask",
+    "ptr noalias %.workspace", "ptr %.past", "ptr %.order", "ptr %.ask",
 )  # fmt: skip
 
 _ATTRIBUTES = """attributes #0 = { nounwind "prefer-vector-width"="512" "min-legal-vector-width"="512" }
@@ -79,11 +82,13 @@ def kernel_module(prepared: Prepared, options: Options) -> Module:
     page.reserve(*(quoted(s.array) for s in _allocations(kernel)))
     page.slots += ["  %.phase = alloca i32", "  %.alive = alloca i32"]
     found = shapes(kernel, prepared.private, options.block)
-    build = Build(prepared, options, found, page, Registers.of(page, kernel, found))
+    plan = Plan.of(kernel, options.checks, options.blank)
+    build = Build(prepared, options, found, page, Registers.of(page, kernel, found), plan)
+    page.reserve(*followed.names(build))
     build.lay_out(kernel.params)
     _entry(build)
     Block(build).run()
-    page.do("%.block.after = add i64 %.block, 1")
+    page.do("%.block.after = add i64 %.block.turn, 1")
     page.do("store i64 %.block.after, ptr %.block.number")
     page.jump(".blocks")
     page.place(".blocks.done")
@@ -106,7 +111,9 @@ def _allocations(kernel: ir.Function) -> list[ir.Alloc]:
 def _entry(build: Build) -> None:
     """Up to the first statement of a block."""
     page = build.page
-    page.reserve(".blocks", ".blocks.begin", ".blocks.done", ".blocks.more", ".block.number", ".block.after")
+    page.reserve(
+        ".blocks", ".blocks.begin", ".blocks.done", ".blocks.more", ".block.number", ".block.turn", ".block.after"
+    )
     for param in build.kernel.params:
         name = quoted(param.name)
         if isinstance(param.type, Array):
@@ -116,19 +123,27 @@ def _entry(build: Build) -> None:
             page.do(f"%{name}.limit = trunc i64 %{name}.reach to i32")
         elif param.type is BOOL:
             page.do(f"%{name} = icmp ne i8 %{name}.byte, 0")
+    if build.plan.followed:
+        followed.enter(build)
     page.slots.append("  %.block.number = alloca i64")
     page.do("store i64 %.first, ptr %.block.number")
     page.jump(".blocks")
     page.place(".blocks")
-    page.do("%.block = load i64, ptr %.block.number")
-    page.do("%.blocks.more = icmp slt i64 %.block, %.last")
+    page.do("%.block.turn = load i64, ptr %.block.number")
+    page.do("%.blocks.more = icmp slt i64 %.block.turn, %.last")
     page.branch("%.blocks.more", ".blocks.begin", ".blocks.done")
     page.place(".blocks.begin")
+    if build.options.scheduled:
+        after = page.element("i64", "%.order", 32 * ROWS, "blocks")
+        page.do(f"%.block = load i64, ptr {page.element('i64', after, '%.block.turn')}")
+    else:
+        page.do("%.block = add i64 %.block.turn, 0")
     rest = "%.block"
     for axis in "xyz":
         extent = page.let(f"zext i32 %grid_dim.{axis} to i64", "extent")
         page.do(f"%block.{axis} = trunc i64 {page.let(f'urem i64 {rest}, {extent}', 'index')} to i32")
         rest = page.let(f"udiv i64 {rest}, {extent}", "rest")
+    followed.happens(build, "begin_block", ("i64", "%.block"))
     for buffer, size in (("%.shared", build.shared_bytes), ("%.local", build.local_bytes)):
         if size:
             page.call("void", "llvm.memset.p0.i64", ("ptr", buffer), ("i8", "0"), ("i64", str(size)), ("i1", "false"))

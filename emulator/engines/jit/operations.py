@@ -163,6 +163,16 @@ def _extreme(comparison: str) -> Callable[[Page, Shape, ir.Op, list[Value]], str
     return compute
 
 
+def _greatest_of_sum(page: Page, shape: Shape, op: ir.Op, args: list[Value]) -> str:
+    a, b, c = shape.refs(page, *args)
+    return page.intrinsic("llvm.smax", shape.type, page.let(f"add {shape.type} {a}, {b}", "sum"), c, hint=op.name)
+
+
+def _greatest_of_three(page: Page, shape: Shape, op: ir.Op, args: list[Value]) -> str:
+    a, b, c = shape.refs(page, *args)
+    return page.intrinsic("llvm.smax", shape.type, page.intrinsic("llvm.smax", shape.type, a, b), c, hint=op.name)
+
+
 def _reciprocal_root(page: Page, shape: Shape, op: ir.Op, args: list[Value]) -> str:
     wide = shape.of(F64)
     (x,) = shape.refs(page, *args)
@@ -378,6 +388,7 @@ def _meaning(build: Build, op: ir.Op, argument: Value) -> Value:
 _COMPOSED: dict[str, Callable[[Page, Shape, ir.Op, list[Value]], str]] = {
     "negate": _negate, "invert": _invert, "absolute": _absolute, "select": _select,
     "least": _extreme("olt"), "greatest": _extreme("ogt"), "reciprocal_root": _reciprocal_root,
+    "greatest_of_sum": _greatest_of_sum, "greatest_of_three": _greatest_of_three,
     "population": _population, "leading_zeros": _leading_zeros,
     "shift_left": _shift_left, "shift_right": _shift_right,
     "divide": _divide, "remainder": _remainder, "floor_divide": _floor_divide, "floor_modulo": _floor_modulo,

@@ -13,7 +13,7 @@ Node = ir.Stmt | ir.Expr
 
 STATEMENTS = (
     ir.Let, ir.Store, ir.Alloc, ir.If, ir.While, ir.For, ir.Frame, ir.Break, ir.Continue, ir.Return,
-    ir.WarpBarrier, ir.Fence, ir.Assert, ir.Print,
+    ir.WarpBarrier, ir.Fence, ir.Assert, ir.Print, ir.Check,
 )  # fmt: skip
 
 

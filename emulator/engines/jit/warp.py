@@ -9,6 +9,7 @@ from ...ir import nodes as ir
 from ...ir.types import BOOL, I32, U32
 from ...observe import barriers
 from ..engine import Request
+from . import followed
 from .build import Build
 from .faults import Number, note
 from .text import FULL, IOTA, LANES, many, scalar_type, splat, suffix, vector
@@ -60,6 +61,16 @@ def participants(build: Build, node: ir.Shuffle | ir.Vote | ir.WarpBarrier, what
     note(build, build.records.record("mask", site, [U32], left_out), outside, [mask])
     page.jump(on)
     page.place(on)
+
+
+def syncwarp(build: Build, node: ir.WarpBarrier) -> None:
+    """Lanes run in step already; the mask may be wrong, and accesses are ordered."""
+    participants(build, node, "syncwarp", node.site)
+    if build.plan.followed:
+        page, masks = build.page, build.scratch("join.masks", V)
+        page.store(V, lanes(page, build.expression(node.mask)), masks)
+        alive = page.load("i32", "%.alive", "alive")
+        followed.happens(build, "join", ("i32", build.active()), ("i32", alive), ("ptr", masks))
 
 
 def _where(build: Build, values: str, test: str) -> str:

@@ -8,12 +8,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ...errors import Diagnostic
 from ...ir import nodes as ir
 from ...ir.types import Array, Scalar, Vector
 from ...ir.walk import statements
-from ...observe import barriers, events
+from ...observe import barriers, checks, events, history, watch
 from ...observe.events import Counts
 from ...observe.faults import Faults
+from ...observe.schedules import Schedule
 from ...passes import Prepared, prepare
 from ...passes.phases import holds_barrier
 from ...passes.sites import Site
@@ -34,7 +36,7 @@ class NumpyEngine:
     name = "numpy"
 
     def run(self, request: Request) -> Outcome:
-        prepared = prepare(request.program)
+        prepared = prepare(request.program, request.checks)
         counts = np.zeros((len(prepared.sites), events.COLUMNS), np.int64) if request.counters else None
         run = _Run(request, prepared, counts)
         with np.errstate(all="ignore"):
@@ -54,8 +56,13 @@ class _Run:
         self.allocations = [s for s in statements(self.kernel.body) if isinstance(s, ir.Alloc)]
         self.arrays |= {s.array: s.type for s in self.allocations}
         self.changed = prepared.changed
+        seed = request.schedule
+        self.schedule = None if seed is None else Schedule.of(seed, request.grid, request.block)
+        self.plan = watch.Plan.of(self.kernel, request.checks, request.outputs)
+        given = (request.block, request.arguments, request.dynamic_shared, request.device)
+        self.history = self.plan.launched(*given) if self.plan.followed else None
         self.buffers = {name: self._buffer(name) for name, type in self.arrays.items() if type.space == "global"}
-        self.compiler = _Compiler(prepared, self.arrays, counts, self.printed)
+        self.compiler = _Compiler(prepared, self.arrays, counts, self.printed, self.plan)
         self.body = self.compiler.body(self.kernel.body)
 
     def _buffer(self, name: str) -> Buffer:
@@ -68,18 +75,25 @@ class _Run:
     def everything(self) -> None:
         """Run all blocks."""
         for teams in self._batches():
+            if self.history is not None:
+                history.begin_block(self.history, int(teams[0].blocks[0]))
             self.body.run(teams)
         for line in self.compiler.lines:
             line.flush()
+        if self.history is not None:
+            self.plan.tell(self.history, self.faults, self.request.grid, self.request.block)
 
     def _batches(self) -> Iterator[list[Team]]:
         blocks = int(np.prod(self.request.grid))
         threads = int(np.prod(self.request.block))
         warps = np.arange(-(-threads // 32))
-        ordered = self.prepared.ordered
+        request = self.request
+        ordered = self.prepared.ordered or checks.ordered(request.checks) or self.schedule is not None
         batch = 1 if ordered else max(1, LANES_AT_ONCE // (32 * len(warps)))
         for first in range(0, blocks, batch):
             chosen = np.arange(first, min(first + batch, blocks))
+            if self.schedule is not None:
+                chosen = self.schedule.blocks[chosen]
             storage = self._memory(len(chosen), 32 * len(warps))
             groups = [warps[w : w + 1] for w in range(len(warps))] if ordered else [warps]
             yield [self._team(chosen, group, storage) for group in groups]
@@ -93,7 +107,7 @@ class _Run:
 
     def _memory(self, blocks: int, threads: int) -> Memory:
         """Shared, local and constant storage for a batch; the global buffers."""
-        storage = Memory()
+        storage = Memory(history=self.history, schedule=self.schedule)
         for param in self.kernel.params:
             if param.name in self.buffers:
                 storage.arrays[param.name] = self.buffers[param.name]
@@ -117,7 +131,15 @@ class _Run:
 class _Compiler:
     """Statements to steps."""
 
-    def __init__(self, prepared: Prepared, arrays: dict[str, Array], counts: Counts | None, printed: list[str]) -> None:
+    def __init__(
+        self,
+        prepared: Prepared,
+        arrays: dict[str, Array],
+        counts: Counts | None,
+        printed: list[str],
+        plan: watch.Plan,
+    ) -> None:
+        self.prepared, self.plan = prepared, plan
         self.sites: tuple[Site, ...] = prepared.sites
         self.private = prepared.private
         self.arrays, self.counts, self.printed = arrays, counts, printed
@@ -138,7 +160,8 @@ class _Compiler:
                 line = Line(self.counts)
                 self.lines.append(line)
                 steps.append((False, line))
-            line.sites.append(stmt.site)
+            if self.prepared.counts(stmt):
+                line.sites.append(stmt.site)
             action = self.action(stmt)
             if action is not None:
                 line.actions.append(action)
@@ -236,7 +259,7 @@ class _Compiler:
 
     def action(self, stmt: ir.Stmt) -> Callable[[Team], None] | None:
         """A closure that runs a plain statement; None where there is nothing to do."""
-        kind = self.sites[stmt.site].kind
+        kind = self.sites[stmt.site].kind if self.prepared.counts(stmt) else ""
         match stmt:
             case ir.Let():
                 compute = self.right_side(stmt, kind)
@@ -245,26 +268,35 @@ class _Compiler:
                 assign = self.assign(stmt.target)
                 return lambda team: assign(team, compute(team))
             case ir.Store():
-                return memory.store(stmt, kind, stmt.site, self.arrays[stmt.array], self.counts)
+                followed = self.plan.followed.get(stmt.array)
+                return memory.store(stmt, kind, stmt.site, self.arrays[stmt.array], self.counts, followed)
             case ir.Alloc(type=Array(space="register")):
                 return _clear(stmt)
             case ir.WarpBarrier():
                 return warp.syncwarp(stmt, stmt.site)
+            case ir.Fence():
+                return warp.fence(stmt)
             case ir.Assert():
-                return _check(stmt)
+                return _assertion(stmt)
+            case ir.Check():
+                return _check(stmt, self.prepared.program.kernel)
             case ir.Print():
                 return self.printing(stmt)
-        return None  # allocations are made before the kernel starts; fences order what is in order already
+        return None  # allocations are made before the kernel starts
 
     def right_side(self, stmt: ir.Let, kind: str) -> Callable[[Team], Any]:
         node, site = stmt.value, stmt.site
         match node:
             case ir.Load():
-                return memory.load(node, kind, site, self.arrays[node.array], self.counts)
+                return memory.load(
+                    node, kind, site, self.arrays[node.array], self.counts, self.plan.followed.get(node.array)
+                )
             case ir.Atomic():
-                return memory.atomic(node, stmt.target is not None, kind, site, self.arrays[node.array], self.counts)
+                used, followed = stmt.target is not None, self.plan.followed.get(node.array)
+                return memory.atomic(node, used, kind, site, self.arrays[node.array], self.counts, followed)
             case ir.CompareSwap():
-                return memory.compare_swap(node, kind, site, self.arrays[node.array], self.counts)
+                followed = self.plan.followed.get(node.array)
+                return memory.compare_swap(node, kind, site, self.arrays[node.array], self.counts, followed)
             case ir.Shuffle():
                 return warp.shuffle(node, site)
             case ir.Vote():
@@ -311,7 +343,23 @@ def _clear(stmt: ir.Alloc) -> Callable[[Team], None]:
     return run
 
 
-def _check(stmt: ir.Assert) -> Callable[[Team], None]:
+def _check(stmt: ir.Check, kernel: ir.Function) -> Callable[[Team], None]:
+    holds, shown = scalar(stmt.cond), [scalar(e) for e in stmt.shown]
+
+    def run(team: Team) -> None:
+        failed = team.full(team.active) & ~team.full(holds(team))
+        if failed.any():
+            values = [team.full(v(team)) for v in shown]
+
+            def tell(row: int, lane: int, place: str) -> Diagnostic:
+                return checks.told(stmt, kernel, [v[row, lane].item() for v in values], place)
+
+            team.fault(stmt.about, stmt.site, failed, tell)
+
+    return run
+
+
+def _assertion(stmt: ir.Assert) -> Callable[[Team], None]:
     holds = scalar(stmt.cond)
 
     def run(team: Team) -> None:

@@ -14,7 +14,7 @@ import numpy as np
 
 from ...errors import Diagnostic
 from ...ir import nodes as ir
-from ...observe import barriers, events
+from ...observe import barriers, events, history
 from ...observe.events import Counts
 from ...observe.places import where
 from . import lanes
@@ -62,7 +62,7 @@ class Phase:
     steps: list[Step]
 
     def run(self, teams: Sequence[Team]) -> None:
-        for team in teams:
+        for team in scheduled(teams):
             if team.active is not NONE:
                 one = (team,) if len(teams) > 1 else teams
                 for step in self.steps:
@@ -241,12 +241,17 @@ class BlockBarrier:
         arrived: Values | int = 1
         if self.node.mode != "sync" or any(team.active is not team.alive for team in teams):
             arrived = self._meet(teams)
+        if "barriers" in teams[0].request.checks:
+            self._all_alive(teams)
         for team in teams:
             warps, active_lanes = team.population()
             if self.counts is not None and active_lanes:
                 self.counts[self.site, events.WARPS] += warps
                 self.counts[self.site, events.LANES] += active_lanes
             team.phase += arrived
+        past = teams[0].memory.history
+        if past is not None and np.any(arrived):
+            history.barrier(past)
 
     def _meet(self, teams: Sequence[Team]) -> Values:
         """Compare who is here with who should be, and combine the predicates; which blocks are here at all."""
@@ -255,7 +260,7 @@ class BlockBarrier:
         arrived = active.sum(axis=(1, 2))
         waiting = np.where(arrived > 0, (alive & ~active).sum(axis=(1, 2)), 0)
         for block in np.flatnonzero(waiting):
-            self._divergence(teams, int(block), active[block], alive[block])
+            self._tell("barrier", barriers.divergent, teams, int(block), active[block], alive[block] & ~active[block])
         if self.node.mode != "sync":
             holds = np.concatenate(
                 [np.broadcast_to(self.predicate(t) if t.active is not NONE else NONE, t.shape) for t in teams], axis=1
@@ -267,21 +272,35 @@ class BlockBarrier:
                 self.result(team, results[self.node.mode])
         return np.asarray(arrived > 0)
 
-    def _divergence(self, teams: Sequence[Team], block: int, active: Mask, alive: Mask) -> None:
+    def _all_alive(self, teams: Sequence[Team]) -> None:
+        """No thread has returned yet."""
+        everyone = np.concatenate([np.broadcast_to(t.everyone, t.shape) for t in teams], axis=1)
+        alive = np.concatenate([np.broadcast_to(t.alive, t.shape) for t in teams], axis=1)
+        active = np.concatenate([np.broadcast_to(t.active, t.shape) for t in teams], axis=1)
+        gone = everyone & ~alive
+        for block in np.flatnonzero(gone.any(axis=(1, 2)) & active.any(axis=(1, 2))):
+            self._tell("returned", barriers.returned, teams, int(block), active[block], gone[block])
+
+    def _tell(
+        self, kind: str, tell: Callable[..., Diagnostic], teams: Sequence[Team], block: int, active: Mask, others: Mask
+    ) -> None:
         team, request = teams[0], teams[0].request
         linear = int(team.blocks[block])
-        here, missing = np.flatnonzero(active), np.flatnonzero(alive & ~active)
-        first, absent = int(here[0]), int(missing[0])
-        place = where(linear, first, request.grid, request.block, 0)
-        away = where(linear, absent, request.grid, request.block, 0)
+        threads = np.concatenate([t.warps for t in teams]).repeat(32) * 32 + np.tile(np.arange(32), active.shape[0])
+        here, absent = (np.sort(threads[np.flatnonzero(mask)]) for mask in (active, others))
+        place, away = (where(linear, int(t[0]), request.grid, request.block, 0) for t in (here, absent))
+        order = (linear, int(team.phase[block]), int(here[0]) // 32)
+        count = len(absent)
+        team.faults.add(kind, self.site, order, count, lambda: tell(self.node.span, place, len(here), count, away))
 
-        team.faults.add(
-            "barrier",
-            self.site,
-            (linear, int(team.phase[block]), first // 32),
-            len(missing),
-            lambda: barriers.divergent(self.node.span, place, len(here), len(missing), away),
-        )
+
+def scheduled(teams: Sequence[Team]) -> Sequence[Team]:
+    """The warps of a block in the order of their turns."""
+    first = teams[0]
+    if first.memory.schedule is None or len(teams) == 1:
+        return teams
+    order = first.memory.schedule.of_phase(int(first.blocks[0]), int(first.phase[0]), len(teams))
+    return [teams[warp] for warp in order]
 
 
 def settled(mask: Mask) -> Mask:

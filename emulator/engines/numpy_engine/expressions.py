@@ -32,6 +32,10 @@ def scalar(expr: ir.Expr) -> Callable[[Team], Values]:
             return lambda team: np.full((1, 1, 1), team.memory.lengths[array], np.int32)
         case ir.Op():
             return _operation(expr)
+        case ir.Defined(value=op):
+            domain, operands = TABLE[op.name].domain, [scalar(a) for a in op.args]
+            assert domain is not None
+            return lambda team: domain(*(operand(team) for operand in operands))
         case ir.Part():
             vector_of, index = vector(expr.value), expr.index
             assert isinstance(index, ir.Const)

@@ -11,11 +11,13 @@ from ...errors import Diagnostic
 from ...ir import nodes as ir
 from ...ir.types import Array, Vector
 from ...machine import banks, coalescing
-from ...observe import bounds, events
+from ...observe import bounds, events, history, races, stamps, uninitialised
 from ...observe.events import Counts
+from ...observe.watch import Followed, act
 from . import lanes
 from .expressions import scalar, value
 from .team import Mask, Register, Team, Values
+from .warp import mask_bits
 
 Effect = Callable[[Team], Any]
 
@@ -38,7 +40,9 @@ class Access:
         site: int,
         array: Array,
         counts: Counts | None,
+        followed: Followed | None,
     ) -> None:
+        self.followed, self.act = followed, act(site, kind)
         self.node, self.kind, self.site, self.array = node, kind, site, array
         self.row = None if counts is None else counts[site]
         self.index = scalar(node.index)
@@ -100,6 +104,37 @@ class Access:
             return np.asarray(index.astype(np.int64) * threads + team.full(block + team.thread))
         return index
 
+    def note(
+        self, team: Team, index: Values, inside: Mask, new: Values | None = None, old: Values | None = None
+    ) -> None:
+        """Hold the access against the array's history, and write it down there; stores say what they write over."""
+        if self.followed is None or not inside.any():
+            return
+        past, number = team.memory.history, self.followed.number
+        assert past is not None
+        mask = int(mask_bits(inside)[0, 0])
+        at = (self.flat(team, index) if self.space == "local" else index).reshape(32).astype(np.int64)
+        history.begin_turn(past, int(team.warps[0]))
+        if self.followed.raw and (self.act & 3 == stamps.LOADS or (self.kind == "shared_atomic")):
+            raw = history.unwritten(past, number, mask, at)
+            if raw:
+                self._unwritten(team, index, raw)
+        if self.followed.racy:
+            now = history.moment(past, self.act)
+            races.access(past, number, self.act, now, mask, at, _bits(new), _bits(old))
+        elif self.act & 3 != stamps.LOADS:
+            history.note_written(past, number, mask, at)
+
+    def _unwritten(self, team: Team, index: Values, raw: int) -> None:
+        assert self.followed is not None
+        kernel, node = self.followed.kernel, self.node
+
+        def tell(row: int, lane: int, place: str) -> Diagnostic:
+            return uninitialised.read(kernel, node.span, self.name, self.array, int(index[row, lane]), place)
+
+        lanes_at_fault = (np.uint32(raw) >> np.arange(32, dtype=np.uint32) & 1).astype(np.bool_).reshape(1, 32)
+        team.fault("uninitialised", self.site, lanes_at_fault, tell)
+
     def _outside(self, team: Team, index: Values, length: int, row: int, lane: int, place: str) -> Diagnostic:
         names = bounds.index_registers(self.node.index)
         values = {bounds.user_name(n): team.lane_value(n, row, lane) for n in names}
@@ -109,9 +144,17 @@ class Access:
         return bounds.outside(self.kind, self.node.span, self.name, self.array, length, where, place, known, allocated)
 
 
-def load(node: ir.Load, kind: str, site: int, array: Array, counts: Counts | None) -> Effect:
+def _bits(values: Values | None) -> Values:
+    """int64[parts, 32] of the values of one warp, [32] or [32, parts]."""
+    if values is None:
+        return races.NOTHING
+    whole = np.ascontiguousarray(values.reshape(32, -1).T)
+    return whole.view(f"u{whole.dtype.itemsize}").astype(np.int64)
+
+
+def load(node: ir.Load, kind: str, site: int, array: Array, counts: Counts | None, followed: Followed | None) -> Effect:
     """The value each lane loads; 0 outside the array."""
-    access = Access(node, kind, site, array, counts)
+    access = Access(node, kind, site, array, counts, followed)
     parts = array.element.lanes if isinstance(array.element, Vector) else 0
 
     def run(team: Team) -> Register:
@@ -120,6 +163,7 @@ def load(node: ir.Load, kind: str, site: int, array: Array, counts: Counts | Non
         if storage.shape[0] == 0:
             blank = np.zeros(team.shape, storage.dtype)
             return (blank,) * parts if parts else blank
+        access.note(team, index, inside)
         found = storage.take(access.flat(team, index), axis=0)
         if access.outside:
             found[~inside] = 0
@@ -130,15 +174,21 @@ def load(node: ir.Load, kind: str, site: int, array: Array, counts: Counts | Non
     return run
 
 
-def store(node: ir.Store, kind: str, site: int, array: Array, counts: Counts | None) -> Effect:
+def store(
+    node: ir.Store, kind: str, site: int, array: Array, counts: Counts | None, followed: Followed | None
+) -> Effect:
     """Lanes write in ascending order; those outside the array write nothing."""
-    access, source = Access(node, kind, site, array, counts), value(node.value)
+    access, source = Access(node, kind, site, array, counts, followed), value(node.value)
 
     def run(team: Team) -> None:
         given = source(team)
         index, inside = access.lanes(team)
         storage = team.memory.arrays[node.array]
         at = access.flat(team, index)[inside]
+        if followed is not None and len(storage):
+            parts = given if isinstance(given, tuple) else (given,)
+            new = np.stack([team.full(part)[0].astype(storage.dtype) for part in parts], axis=-1)
+            access.note(team, index, inside, new, storage[access.flat(team, index)[0]])
         if isinstance(given, tuple):
             for part, values in enumerate(given):
                 storage[at, part] = team.full(values)[inside]
@@ -148,9 +198,11 @@ def store(node: ir.Store, kind: str, site: int, array: Array, counts: Counts | N
     return run
 
 
-def atomic(node: ir.Atomic, used: bool, kind: str, site: int, array: Array, counts: Counts | None) -> Effect:
+def atomic(
+    node: ir.Atomic, used: bool, kind: str, site: int, array: Array, counts: Counts | None, followed: Followed | None
+) -> Effect:
     """Lanes act one after the other in ascending order; the result is what each found."""
-    access, operand = Access(node, kind, site, array, counts), scalar(node.value)
+    access, operand = Access(node, kind, site, array, counts, followed), scalar(node.value)
     combine = _COMBINE.get(node.op)
 
     def run(team: Team) -> Values | None:
@@ -158,6 +210,7 @@ def atomic(node: ir.Atomic, used: bool, kind: str, site: int, array: Array, coun
         index, inside = access.lanes(team)
         storage = team.memory.arrays[node.array]
         positions = access.flat(team, index)
+        access.note(team, index, inside)
         if combine is not None and not used:
             combine.at(storage, positions[inside], given[inside])
             return None
@@ -171,15 +224,19 @@ def atomic(node: ir.Atomic, used: bool, kind: str, site: int, array: Array, coun
     return run
 
 
-def compare_swap(node: ir.CompareSwap, kind: str, site: int, array: Array, counts: Counts | None) -> Effect:
+def compare_swap(
+    node: ir.CompareSwap, kind: str, site: int, array: Array, counts: Counts | None, followed: Followed | None
+) -> Effect:
     """As `atomic`: each lane stores its value where it finds the expected one, and gets what it found."""
-    access, expected, operand = Access(node, kind, site, array, counts), scalar(node.expected), scalar(node.value)
+    access = Access(node, kind, site, array, counts, followed)
+    expected, operand = scalar(node.expected), scalar(node.value)
 
     def run(team: Team) -> Values:
         wanted, given = team.full(expected(team)), team.full(operand(team))
         index, inside = access.lanes(team)
         storage = team.memory.arrays[node.array]
         positions = access.flat(team, index)
+        access.note(team, index, inside)
         old = np.zeros(index.shape, storage.dtype)
         for row, lane in np.argwhere(inside):
             at = positions[row, lane]

@@ -12,6 +12,8 @@ import numpy.typing as npt
 from ...errors import Diagnostic
 from ...observe.faults import Faults
 from ...observe.places import where
+from ...observe.schedules import Schedule
+from ...observe.stamps import History
 from ...span import Span
 from ..engine import Request
 from . import lanes
@@ -32,6 +34,8 @@ class Memory:
     arrays: dict[str, Values] = field(default_factory=dict)
     lengths: dict[str, int] = field(default_factory=dict)
     allocated: dict[str, Span] = field(default_factory=dict)
+    history: History | None = None
+    schedule: Schedule | None = None
 
 
 class Team:

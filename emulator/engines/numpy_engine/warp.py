@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from ...ir import nodes as ir
-from ...observe import barriers
+from ...observe import barriers, history
 from .expressions import scalar
 from .team import Mask, Team, Values
 
@@ -131,10 +131,29 @@ def vote(node: ir.Vote, site: int) -> Callable[[Team], Values]:
 
 
 def syncwarp(node: ir.WarpBarrier, site: int) -> Callable[[Team], None]:
-    """Lanes already run in step; only the mask can be wrong."""
+    """Lanes already run in step; the mask can be wrong, and accesses are ordered."""
     check = participants(node, "syncwarp", site)
+    mask_of = scalar(node.mask)
 
     def run(team: Team) -> None:
-        check(team)
+        active = check(team)
+        past = team.memory.history
+        if past is not None:
+            history.begin_turn(past, int(team.warps[0]))
+            here, alive = (int(mask_bits(team.full(m))[0, 0]) for m in (active.reshape(team.shape), team.alive))
+            history.join(past, here, alive, team.full(mask_of(team))[0].astype(np.int64))
+
+    return run
+
+
+def fence(node: ir.Fence) -> Callable[[Team], None]:
+    """Accesses are in order already; only the history needs to know."""
+    scope = {"block": 1, "device": 2}[node.scope]
+
+    def run(team: Team) -> None:
+        past = team.memory.history
+        if past is not None:
+            history.begin_turn(past, int(team.warps[0]))
+            history.fence(past, int(mask_bits(team.full(team.active))[0, 0]), scope)
 
     return run

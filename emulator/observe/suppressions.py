@@ -1,0 +1,92 @@
+"""`# simtbed: allow race - reason`: findings that the kernel's author knows of and answers for.
+
+The comment stands on the line of one of the two accesses. What it silences is still listed, with the reason, and so
+is a comment that silences nothing.
+"""
+
+from __future__ import annotations
+
+import linecache
+import re
+import weakref
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from ..errors import Diagnostic
+from ..ir import nodes as ir
+from ..ir.walk import statements
+from ..span import Span
+from .checks import BENIGN
+
+_COMMENT = re.compile(r"#\s*simtbed:\s*allow\b\s*(?P<kind>[\w ]*?)\s*(?:-\s*(?P<reason>\S.*))?$")
+_ASKED = {"race": "races", "uninitialised": "uninitialised", "arithmetic": "arithmetic"}
+"""What may be allowed, and the check that looks for it."""
+ALLOWED, UNUSED = "allowed", "unused suppression"
+
+
+@dataclass(frozen=True)
+class _Comment:
+    kind: str
+    reason: str
+    span: Span
+
+
+_COMMENTS: weakref.WeakKeyDictionary[ir.Program, dict[tuple[str, int], _Comment]] = weakref.WeakKeyDictionary()
+
+
+def judge(
+    found: Sequence[Diagnostic], program: ir.Program, checks: frozenset[str]
+) -> tuple[list[Diagnostic], list[Diagnostic]]:
+    """The faults among the findings, and remarks: what is benign, what is allowed, what was allowed for nothing."""
+    if not found and not checks:
+        return [], []
+    if program not in _COMMENTS:
+        _COMMENTS[program] = {(c.span.file, c.span.line): c for c in _comments(program)}
+    comments, used = _COMMENTS[program], set()
+    faults, remarks = [], []
+    for one in found:
+        comment = next((c for place in _lines(one) if (c := comments.get(place)) and _covers(c, one)), None)
+        if comment is not None:
+            used.add(comment)
+            silenced = replace(one, kind=ALLOWED, message=f"allowed, as {comment.reason}: {one.message}")
+            remarks.append(silenced)
+        elif one.kind == "benign race" and BENIGN not in checks:
+            remarks.append(one)
+        else:
+            faults.append(one)
+    remarks += [_unused(c) for c in comments.values() if c not in used and _ASKED.get(c.kind, "races") in checks]
+    return faults, remarks
+
+
+def _lines(found: Diagnostic) -> Iterator[tuple[str, int]]:
+    for span in (found.span, found.related):
+        if span is not None:
+            yield from ((span.file, line) for line in range(span.line, span.end_line + 1))
+
+
+def _covers(comment: _Comment, found: Diagnostic) -> bool:
+    return bool(comment.reason) and found.kind in (comment.kind, f"benign {comment.kind}")
+
+
+def _comments(program: ir.Program) -> Iterator[_Comment]:
+    """Those on the lines of the kernel and of the functions it calls."""
+    seen = set()
+    for function in (*program.functions, program.kernel):
+        spans = [s.span for s in statements(function.body)]
+        for line in range(min(s.line for s in spans), max(s.end_line for s in spans) + 1) if spans else ():
+            text = linecache.getline(function.span.file, line).rstrip("\n")
+            match = _COMMENT.search(text)
+            if match and (function.span.file, line) not in seen:
+                seen.add((function.span.file, line))
+                span = Span(function.span.file, line, match.start() + 1, line, len(text) + 1)
+                yield _Comment(match["kind"], match["reason"] or "", span)
+
+
+def _unused(comment: _Comment) -> Diagnostic:
+    if comment.kind not in _ASKED:
+        message = f"nothing is called {comment.kind!r} here; what may be allowed is {', '.join(_ASKED)}"
+    elif not comment.reason:
+        message = f"a reason is missing: # simtbed: allow {comment.kind} - why it does no harm"
+    else:
+        message = f"nothing to allow: no {comment.kind} was found on this line"
+    return Diagnostic(UNUSED, message, comment.span)

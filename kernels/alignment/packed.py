@@ -1,0 +1,172 @@
+"""Stage 1 for today's cards: P lanes compute a pair along its anti-diagonals, with K rows each in registers.
+
+A lane hands the last of its rows to the next lane by shuffle, one column a step; references of more than P K bases
+are computed in tiles of P K rows whose last row goes through global memory.
+
+Three things make a cell cheap. Scores are kept skewed, H(i,j) - (i + j) extending, so that extending a gap costs
+nothing. They are kept times 16, and the four low bits decide ties as GATK does, and are the backtrack: of three equal
+scores the diagonal is the largest number, then the insertion, then the deletion, and an extended gap is larger than
+one just opened. So two maxima of a sum and a 3-way maximum, one instruction each on Hopper, also find the moves.
+And eight cells' bits make one word, written coalesced.
+
+Nothing in the sweep asks where the rows begin. A reference stands at the end of its rows, so that its last row is the
+last lane's. The rows before it match every letter, which brings row 0 into its place diagonally from a border that
+is lower the higher it lies. Where opening a gap is cheaper than extending it, and borders cost, gaps along a border
+would overtake it (and where matches and gaps are free, tie with it): UNEVEN puts the border there by force.
+"""
+
+from __future__ import annotations
+
+import simtbed.emulator.lang as st
+from simtbed.emulator.lang import Const, Global, i32, int2, int4, u8, u32
+
+SCALE = 16
+LOWEST = -(2**31) + SCALE
+"""Below every score; the low bits of a gap that is not open."""
+
+
+@st.device
+def border(distance: i32, first: i32, slope: i32) -> i32:
+    """The skewed score of the cell so far from the corner in row 0 or column 0."""
+    return 0 if distance == 0 else first + distance * slope
+
+
+@st.kernel
+def packed(
+    pairs: Global[int4],
+    warps: Global[int2],
+    references: Global[u8],
+    alternates: Global[u8],
+    edges: Global[int2],
+    moves: Global[u32],
+    ends: Global[int4],
+    gain: i32,
+    loss: i32,
+    opening: i32,
+    extending: i32,
+    first: i32,
+    slope: i32,
+    stride: i32,
+    CORNER: Const,
+    LAST_ROW: Const,
+    UNEVEN: Const,
+    TILED: Const,
+    P: Const,
+    K: Const,
+) -> None:
+    """ends[pair] = (i, j, score, 0) of the end cell, and the moves to it, for 32 / P pairs a block of one warp.
+
+    pairs: (first base of the reference, n, first base of the alternate, m); there are 32 bytes before the first
+    alternate and after the last one. warps: (first word of its moves, its largest m). moves: word w of a lane's step s
+    at 32 ((K / 8) s + w) + lane, cell (i, j) in the step j - 1 + rank; tiles follow each other.
+    gain, loss: a match, a mismatch less two extensions; opening: the first base of a gap less an extension;
+    first, slope: see `border`. All of them, unlike `extending`, times SCALE.
+    CORNER, LAST_ROW: where it may end: in (n, m) alone, or in the last column and perhaps the last row.
+    edges: (H, deletion) in the last row of a tile, at block stride + column; used if TILED, which needs P = 32 and lets n exceed P K.
+
+    H: the best score of a cell; insertion, deletion: with a gap that ends there. All of them skewed.
+    """
+    words = st.registers(u32, (K + 7) // 8)
+    letters = st.registers(u32, (K + 3) // 4)  # 4 rows a word
+    known = st.registers(u32, (K + 3) // 4)  # which of their bits count: none of those before the first row
+    H = st.registers(i32, K)
+    insertion = st.registers(i32, K)
+    for word in st.unroll(range((K + 7) // 8)):
+        words[word] = 0
+    rank = st.lane % P
+    pair = st.block.x * (32 // P) + st.lane // P
+    place, warp = pairs[pair], warps[st.block.x]
+    n, m = place.y, place.w
+    edge = st.block.x * stride
+    steps = warp.y + (P - 1)
+    tiles = (n + (P * K - 1)) // (P * K) if TILED else 1
+    free = gain & ~(SCALE - 1)  # what a row that matches every letter adds
+    best_row, best_score = 0, i32(LOWEST)  # in the last column
+    best_column, best_below = 0, i32(LOWEST)  # in the last row
+    for tile in range(tiles):
+        above = n - (tiles - tile) * P * K  # row above the tile, not positive in the first one
+        start = above + rank * K  # row above the lane's first one
+        for word in st.unroll(range((K + 3) // 4)):
+            letters[word] = 0
+            known[word] = 0
+        for k in st.unroll(range(K)):
+            row = start + k + 1
+            if row > 0:
+                letters[k // 4] |= u32(references[place.x + row - 1]) << u32(k % 4 * 8)
+                known[k // 4] |= u32(255) << u32(k % 4 * 8)
+            H[k] = border(abs(row), first, slope) + min(row, 0) * free
+            insertion[k] = LOWEST
+        diagonal = border(abs(start), first, slope) + min(start, 0) * free
+        deletion_low = i32(LOWEST)
+        best_below = LOWEST  # other tiles have other last rows
+        bottom = (n + 1) * extending  # what the skew takes from a score of the last row
+        at = warp.x + tile * steps * ((K + 7) // 8) * 32 + st.lane
+        upcoming = u32(alternates[place.z - rank])
+        for step in range(steps):
+            column = step - rank
+            H_moved, deletion_moved = st.shuffle_up(H[K - 1], 1, P), st.shuffle_up(deletion_low, 1, P)
+            letter = upcoming * 0x01010101
+            upcoming = u32(alternates[place.z + min(column, m - 1) + 1])
+            if column >= 0 and column < m:
+                H_up = first + (column + 1 - min(above, 0)) * slope + min(above, 0) * free
+                deletion = i32(LOWEST)
+                if TILED:  # noqa: SIM102
+                    if rank == 0 and tile > 0:
+                        passed = edges[edge + column]
+                        H_up, deletion = passed.x, passed.y
+                H_up = H_up if rank == 0 else H_moved
+                deletion = deletion if rank == 0 else deletion_moved
+                H_above = H_up  # what the next column finds on its diagonal
+                for k in st.unroll(range(K)):
+                    differing = ((letters[k // 4] ^ letter) & known[k // 4]) & (u32(255) << u32(k % 4 * 8))
+                    matched = diagonal + (gain if differing == 0 else loss)
+                    inserted = st.viaddmax(H[k], opening + 4, insertion[k])
+                    deleted = st.viaddmax(H_up, opening, deletion)
+                    best = st.vimax3(matched, inserted, deleted)
+                    cell = best | (inserted & 1) | (deleted & 2)  # what is above its four low bits falls off
+                    words[k // 8] = words[k // 8] >> 4 | u32(cell) << 28
+                    diagonal = H[k]
+                    H_up = best & ~15
+                    insertion[k] = inserted | 1
+                    deletion = deleted | 2
+                    if UNEVEN:  # noqa: SIM102
+                        if start + k < 0:
+                            H_up, deletion = first + (column + 1) * slope, LOWEST
+                    H[k] = H_up
+                diagonal = H_above
+                deletion_low = deletion
+                if TILED:  # noqa: SIM102
+                    if rank == P - 1:
+                        edges[edge + column] = int2(H[K - 1], deletion)
+                for word in st.unroll(range((K + 7) // 8)):
+                    unused = u32(max(0, (word + 1) * 8 - K) * 4)
+                    moves[at + word * 32] = words[word] >> unused
+                if LAST_ROW:
+                    score = (H[K - 1] >> 4) + bottom
+                    bottom += extending
+                    if score > best_below or (score == best_below and column + 1 + best_column < 2 * n):
+                        best_below, best_column = score, column + 1
+            at += (K + 7) // 8 * 32
+        for k in st.unroll(range(K)):
+            row = start + k + 1
+            score = (H[k] >> 4) + (row + m) * extending
+            if row > 0 and score >= best_score:
+                best_row, best_score = row, score
+        if TILED:
+            st.syncwarp()
+    if CORNER:
+        best_row, best_score = n, (H[K - 1] >> 4) + (n + m) * extending
+    else:
+        for distance in st.unroll(range(5)):
+            if 1 << distance < P:
+                other_score = st.shuffle_xor(best_score, 1 << distance)
+                other_row = st.shuffle_xor(best_row, 1 << distance)
+                if other_score > best_score or (other_score == best_score and other_row > best_row):
+                    best_row, best_score = other_row, other_score
+    if rank == P - 1:
+        end_row, end_column = best_row, m
+        if LAST_ROW:
+            nearer = abs(n - best_column) < abs(best_row - m)
+            if best_below > best_score or (best_below == best_score and nearer):
+                end_row, end_column, best_score = n, best_column, best_below
+        ends[pair] = int4(end_row, end_column, best_score, 0)

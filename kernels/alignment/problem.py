@@ -1,0 +1,116 @@
+"""A semi-global alignment problem in memory: pairs of a reference and an alternate, how they score, what ends may do."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from enum import IntEnum
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+Bytes = npt.NDArray[np.uint8]
+Offsets = npt.NDArray[np.int64]
+
+ANSWER = np.dtype([("cigar", object), ("offset", np.int32), ("score", np.int32)])
+"""What is found of a pair: the CIGAR, where the alternate begins on the reference, the score of the end cell."""
+
+
+class Parameters(NamedTuple):
+    """What a match, a mismatch, the first base of a gap and each further one add to a score."""
+
+    match: int
+    mismatch: int
+    opening: int
+    extending: int
+
+
+class Strategy(IntEnum):
+    """What becomes of the alternate's ends where they reach over the reference, by GATK's names."""
+
+    SOFTCLIP = 0
+    INDEL = 1
+    LEADING_INDEL = 2
+    IGNORE = 3
+
+    @property
+    def borders_cost(self) -> bool:
+        """Whether row 0 and column 0 are gaps that cost; elsewhere they are 0."""
+        return self in (Strategy.INDEL, Strategy.LEADING_INDEL)
+
+
+NEW = Parameters(200, -150, -260, -11)
+"""GATK's parameters for haplotypes and reads, the paper's."""
+
+
+@dataclass(frozen=True)
+class Problem:
+    """Pair p is reference p, the rows i = 1..n, against alternate p, the columns j = 1..m.
+
+    references, alternates: bytes, one sequence after the other; sequence p is [offsets[p], offsets[p+1]).
+    names: of reference and alternate, where the input has them.
+    """
+
+    references: Bytes
+    reference_offsets: Offsets
+    alternates: Bytes
+    alternate_offsets: Offsets
+    parameters: Parameters = NEW
+    strategy: Strategy = Strategy.SOFTCLIP
+    names: tuple[tuple[str, str], ...] = ()
+
+    def __len__(self) -> int:
+        return len(self.reference_offsets) - 1
+
+    @cached_property
+    def rows(self) -> Offsets:
+        """n of every pair."""
+        return np.diff(self.reference_offsets)
+
+    @cached_property
+    def columns(self) -> Offsets:
+        """m of every pair."""
+        return np.diff(self.alternate_offsets)
+
+    @property
+    def cells(self) -> int:
+        """Cells of all matrices together."""
+        return int((self.rows * self.columns).sum())
+
+    def pairs(self) -> Iterator[tuple[Bytes, Bytes]]:
+        """Every reference with its alternate, as views."""
+        for p in range(len(self)):
+            yield self.reference(p), self.alternate(p)
+
+    def reference(self, pair: int) -> Bytes:
+        return self.references[self.reference_offsets[pair] : self.reference_offsets[pair + 1]]
+
+    def alternate(self, pair: int) -> Bytes:
+        return self.alternates[self.alternate_offsets[pair] : self.alternate_offsets[pair + 1]]
+
+    @staticmethod
+    def of(
+        pairs: Iterable[tuple[Any, Any]], parameters: Parameters = NEW, strategy: Strategy = Strategy.SOFTCLIP
+    ) -> Problem:
+        """From pairs of bytes or arrays of uint8."""
+        references, alternates = [], []
+        for reference, alternate in pairs:
+            references.append(_bytes(reference))
+            alternates.append(_bytes(alternate))
+        return Problem(*_joined(references), *_joined(alternates), parameters, strategy)
+
+
+def offsets(lengths: Offsets) -> Offsets:
+    """Where each of several things in a row begins, and where the last one ends."""
+    return np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)])
+
+
+def _joined(sequences: list[Bytes]) -> tuple[Bytes, Offsets]:
+    lengths = np.array([len(sequence) for sequence in sequences], np.int64)
+    return np.concatenate([np.empty(0, np.uint8), *sequences]), offsets(lengths)
+
+
+def _bytes(given: Any) -> Bytes:
+    return np.frombuffer(given, np.uint8) if isinstance(given, bytes) else np.asarray(given, np.uint8)

@@ -1,0 +1,104 @@
+"""The hash functions of the filters: CUDA-EC's eight over letters, and one over a k-mer packed into 64 bits.
+
+The eight are Arash Partow's, over ASCII in 32-bit arithmetic. Each is given a window of letters, `at` which of them
+another one stands (`other`; at = -1: nowhere): a mutant is hashed without being written. PJW and ELF always agree.
+"""
+
+from __future__ import annotations
+
+import simtbed.emulator.lang as st
+from simtbed.emulator.lang import Const, Memory, i32, u8, u32, u64
+
+
+@st.device
+def letter_at(letters: Memory[u8], first: i32, i: i32, at: i32, other: u8) -> u32:
+    """Letter i of the window, changed or not."""
+    letter = letters[first + i]
+    return u32(other if i == at else letter)
+
+
+@st.device
+def rs(letters: Memory[u8], first: i32, at: i32, other: u8, K: Const) -> u32:
+    h, a = u32(0), u32(63689)
+    for i in range(K):
+        h = h * a + letter_at(letters, first, i, at, other)
+        a *= 378551
+    return h
+
+
+@st.device
+def js(letters: Memory[u8], first: i32, at: i32, other: u8, K: Const) -> u32:
+    h = u32(1315423911)
+    for i in range(K):
+        h ^= (h << 5) + letter_at(letters, first, i, at, other) + (h >> 2)
+    return h
+
+
+@st.device
+def pjw(letters: Memory[u8], first: i32, at: i32, other: u8, K: Const) -> u32:
+    h = u32(0)
+    for i in range(K):
+        h = (h << 4) + letter_at(letters, first, i, at, other)
+        h = (h ^ ((h & 0xF0000000) >> 24)) & 0x0FFFFFFF
+    return h
+
+
+@st.device
+def bkdr(letters: Memory[u8], first: i32, at: i32, other: u8, K: Const) -> u32:
+    h = u32(0)
+    for i in range(K):
+        h = h * 131 + letter_at(letters, first, i, at, other)
+    return h
+
+
+@st.device
+def sdbm(letters: Memory[u8], first: i32, at: i32, other: u8, K: Const) -> u32:
+    h = u32(0)
+    for i in range(K):
+        h = letter_at(letters, first, i, at, other) + (h << 6) + (h << 16) - h
+    return h
+
+
+@st.device
+def djb(letters: Memory[u8], first: i32, at: i32, other: u8, K: Const) -> u32:
+    h = u32(5381)
+    for i in range(K):
+        h = (h << 5) + h + letter_at(letters, first, i, at, other)
+    return h
+
+
+@st.device
+def dek(letters: Memory[u8], first: i32, at: i32, other: u8, K: Const) -> u32:
+    h = u32(K)
+    for i in range(K):
+        h = (h << 5) ^ (h >> 27) ^ letter_at(letters, first, i, at, other)
+    return h
+
+
+# ------------------------------------------------------------------ packed k-mers
+@st.device
+def code(letter: u8) -> u64:
+    """A 0, C 1, T 2, G 3: two bits of the letter itself. The complement's code differs in the upper one."""
+    return u64((letter >> 1) & 3)
+
+
+@st.device
+def letter_of(coded: i32) -> u8:
+    """The letter of a code, from the four in one word."""
+    return u8(u32(0x47544341) >> u32(coded * 8))
+
+
+@st.device
+def packed_key(letters: Memory[u8], first: i32, at: i32, other: u8, K: Const) -> u64:
+    """The window as 2 K bits, its first letter lowest."""
+    key = u64(0)
+    for i in range(K):
+        letter = letters[first + i]
+        key = (key >> 2) | (code(other if i == at else letter) << (2 * K - 2))
+    return key
+
+
+@st.device
+def mixed(key: u64) -> u64:
+    """64 bits of which the upper ones depend on all of the key's."""
+    return (key ^ (key >> 29)) * 0x9E3779B97F4A7C15

@@ -1,0 +1,164 @@
+"""The kernels that make a spectrum: k-mers counted in a hash table with atomics, and filters built of the solid ones.
+
+A k-mer and its reverse complement are counted together, under the smaller of their keys; as both strands of a read
+count, a k-mer that is its own reverse complement counts twice. Filters hold both strands.
+"""
+
+from __future__ import annotations
+
+import simtbed.emulator.lang as st
+from simtbed.emulator.lang import Const, Global, i32, i64, u8, u32, u64
+
+from .filters import EMPTY, SPLIT, SPLIT_FIRST, word_bits
+from .hashes import bkdr, code, dek, djb, js, letter_of, mixed, pjw, rs, sdbm
+
+THREADS = 128
+"""Of a block of every kernel here."""
+SPAN = 32
+"""Windows that a thread counts, one after the other."""
+BINS = 256
+"""Of the histogram of counts; the last holds all larger ones too."""
+UNKNOWN_LETTER = 255
+
+
+@st.device
+def claimed(keys: Global[u64], key: u64) -> i64:
+    """The key's slot, or -1 less the slot if the key was not there and now is."""
+    last = u64(len(keys) - 1)
+    slot = (mixed(key) >> 32) & last
+    while True:
+        seen = keys[slot]  # simtbed: allow race - a key that is set stays, and only compare_swap sets one
+        if seen == EMPTY:
+            seen = st.compare_swap(keys, slot, EMPTY, key)
+            if seen == EMPTY:
+                return -1 - i64(slot)
+        if seen == key:
+            return i64(slot)
+        slot = (slot + 1) & last
+
+
+@st.device
+def tallied(keys: Global[u64], counts: Global[u32], used: Global[u32], key: u64, amount: u32) -> None:
+    slot = claimed(keys, key)
+    if slot < 0:
+        st.atomic_add(used, 0, 1)
+        slot = -1 - slot
+    st.atomic_add(counts, slot, amount)
+
+
+@st.device
+def base(letter: u8) -> bool:
+    return letter == 65 or letter == 67 or letter == 71 or letter == 84
+
+
+@st.kernel
+def count(text: Global[u8], keys: Global[u64], counts: Global[u32], used: Global[u32], K: Const) -> None:
+    """Count the windows of the text that hold bases only. used[0]: slots taken in the table."""
+    begin = (st.block.x * THREADS + st.thread.x) * SPAN
+    end = min(begin + SPAN + K - 1, len(text))
+    mask = (u64(1) << (2 * K)) - 1
+    forward, reverse = u64(0), u64(0)
+    run = 0  # bases since the last letter that is none
+    for i in range(begin, end):
+        letter = text[i]
+        forward = (forward >> 2) | (code(letter) << (2 * K - 2))
+        reverse = ((reverse << 2) | (code(letter) ^ 2)) & mask
+        run = run + 1 if base(letter) else 0
+        if run >= K:
+            tallied(keys, counts, used, min(forward, reverse), u32(2) if forward == reverse else u32(1))
+
+
+@st.kernel
+def rehash(
+    old_keys: Global[u64], old_counts: Global[u32], keys: Global[u64], counts: Global[u32], used: Global[u32]
+) -> None:
+    """Put the counts of one table into a larger one."""
+    slot = st.block.x * THREADS + st.thread.x
+    if slot < len(old_keys):
+        key = old_keys[slot]
+        if key != EMPTY:
+            tallied(keys, counts, used, key, old_counts[slot])
+
+
+@st.kernel
+def histogram(keys: Global[u64], counts: Global[u32], bins: Global[u32]) -> None:
+    """bins[n]: the keys counted n times."""
+    mine = st.shared(u32, BINS)
+    for i in range(st.thread.x, BINS, THREADS):
+        mine[i] = 0
+    st.sync()
+    slot = st.block.x * THREADS + st.thread.x
+    if slot < len(keys):  # noqa: SIM102
+        if keys[slot] != EMPTY:
+            st.atomic_add(mine, i32(min(counts[slot], BINS - 1)), 1)
+    st.sync()
+    for i in range(st.thread.x, BINS, THREADS):
+        if mine[i] > 0:
+            st.atomic_add(bins, i, mine[i])
+
+
+@st.kernel
+def gather(
+    keys: Global[u64], counts: Global[u32], found: Global[u64], total: Global[u32], minimum: u32, K: Const
+) -> None:
+    """The solid k-mers of both strands, in no order; total[0] of them."""
+    slot = st.block.x * THREADS + st.thread.x
+    if slot >= len(keys) or counts[slot] < minimum:
+        return
+    key = keys[slot]
+    rest, reverse = key, u64(0)
+    for _ in range(K):
+        reverse = (reverse << 2) | ((rest & 3) ^ 2)
+        rest >>= 2
+    strands = u32(1) if reverse == key else u32(2)
+    at = st.atomic_add(total, 0, strands)
+    found[at] = key
+    if strands == 2:
+        found[at + 1] = reverse
+
+
+# ------------------------------------------------------------------ filters
+@st.kernel
+def build_set(found: Global[u64], keys: Global[u64]) -> None:
+    """keys: at least one slot more than there are k-mers, EMPTY at first."""
+    i = st.block.x * THREADS + st.thread.x
+    if i < len(found):
+        claimed(keys, found[i])
+
+
+@st.kernel
+def build_words(found: Global[u64], words: Global[u64]) -> None:
+    i = st.block.x * THREADS + st.thread.x
+    if i < len(found):
+        hash = mixed(found[i])
+        st.atomic_or(words, i64((hash >> 20) & u64(len(words) - 1)), word_bits(hash))
+
+
+@st.device
+def set_bit(bits: Global[u32], bit: u32) -> None:
+    st.atomic_or(bits, bit >> 5, u32(1) << (bit & 31))
+
+
+@st.kernel
+def build_bloom(found: Global[u64], bits: Global[u32], size: u32, K: Const, LAYOUT: Const) -> None:
+    """Set the eight bits of every k-mer among `size`."""
+    letters = st.local(u8, K)
+    i = st.block.x * THREADS + st.thread.x
+    if i < len(found):
+        key = found[i]
+        for k in range(K):
+            letters[k] = letter_of(i32((key >> u64(2 * k)) & 3))
+        region = size // SPLIT if LAYOUT == SPLIT_FIRST else size
+        begin = region if LAYOUT == SPLIT_FIRST else u32(0)
+        rest = size - begin
+        nowhere, nothing = -1, u8(0)
+        set_bit(bits, rs(letters, 0, nowhere, nothing, K) % region)
+        set_bit(bits, begin + js(letters, 0, nowhere, nothing, K) % rest)
+        set_bit(bits, begin + pjw(letters, 0, nowhere, nothing, K) % rest)
+        set_bit(bits, begin + bkdr(letters, 0, nowhere, nothing, K) % rest)
+        set_bit(bits, begin + sdbm(letters, 0, nowhere, nothing, K) % rest)
+        set_bit(bits, begin + djb(letters, 0, nowhere, nothing, K) % rest)
+        set_bit(bits, begin + dek(letters, 0, nowhere, nothing, K) % rest)
+
+
+KERNELS = frozenset((count, rehash, histogram, gather, build_set, build_words, build_bloom))

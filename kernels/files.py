@@ -1,0 +1,45 @@
+"""Whole files: plain or gzip in, all or nothing out."""
+
+from __future__ import annotations
+
+import gzip
+import os
+import zlib
+from collections.abc import Iterable
+from pathlib import Path
+
+from simtbed.emulator import SimtbedError
+
+from .family import InputError
+
+
+def contents(path: Path) -> bytes:
+    """The bytes of a file, unpacked if it is gzip. Raises InputError."""
+    try:
+        data = path.read_bytes()
+        return gzip.decompress(data) if data[:2] == b"\x1f\x8b" else data
+    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+        raise InputError(f"{path}: damaged gzip data ({error})") from None
+    except OSError as error:
+        raise InputError(f"{path}: {error.strerror}") from None
+
+
+def write(path: Path, text: Iterable[str]) -> None:
+    """Write a whole file or none: under another name in the same folder first, then renamed. Raises SimtbedError."""
+    unfinished = path.with_name(f".{path.name}.{os.getpid()}.unfinished")
+    try:
+        try:
+            with unfinished.open("w", encoding="ascii", newline="\n") as file:
+                file.writelines(text)
+            os.replace(unfinished, path)
+        finally:
+            unfinished.unlink(missing_ok=True)
+    except OSError as error:
+        raise SimtbedError(f"{path}: cannot be written: {error.strerror}") from None
+
+
+def shown(content: bytes) -> str:
+    """The beginning of a text in quotes, printable."""
+    text = content[:24].decode("ascii", "backslashreplace")
+    text = "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
+    return f"'{text}{'...' if len(content) > 24 else ''}'"

@@ -1,0 +1,125 @@
+"""Semi-global alignment as GATK defines it: whole matrices of scores, then a walk back through them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+import numpy.typing as npt
+from numba import njit
+
+Bytes = npt.NDArray[np.uint8]
+Parameters = tuple[int, int, int, int]
+"""Match, mismatch, opening a gap, extending it by one: what each adds to a score."""
+
+STRATEGIES = ("SOFTCLIP", "INDEL", "LEADING_INDEL", "IGNORE")
+LETTERS = "MIDS"
+FLOOR = -100_000_000
+NEVER = -(2**30)
+"""A gap that is not open yet: half the smallest 32-bit integer."""
+
+
+def align(pairs: Iterable[tuple[Bytes, Bytes]], parameters: Parameters, strategy: str) -> list[tuple[str, int, int]]:
+    """(CIGAR, offset, score) of every pair of a reference and an alternate."""
+    found = []
+    for reference, alternate in pairs:
+        moves, offset, score = align_pair(reference, alternate, *parameters, STRATEGIES.index(strategy))
+        found.append((cigar(moves.tolist()), int(offset), int(score)))
+    return found
+
+
+def cigar(backwards: list[list[int]]) -> str:
+    """(length, letter) from the end to the start as text: neighbours of one letter added up, empty ones left out."""
+    merged: list[list[int]] = []
+    for length, letter in reversed(backwards):
+        if merged and merged[-1][1] == letter:
+            merged[-1][0] += length
+        elif length:
+            merged.append([length, letter])
+    return "".join(f"{length}{LETTERS[letter]}" for length, letter in merged)
+
+
+@njit(cache=True)
+def align_pair(
+    reference: Bytes, alternate: Bytes, match: int, mismatch: int, opening: int, extending: int, strategy: int
+) -> tuple[npt.NDArray[np.int64], int, int]:
+    """((length, letter) from the end to the start, offset, score) of one pair; letters and strategies by number."""
+    n, m = len(reference), len(alternate)
+    score = np.zeros((n + 1, m + 1), np.int64)
+    step = np.zeros((n + 1, m + 1), np.int64)  # 0 diagonal, -length insertion, +length deletion
+    if strategy in (1, 2):
+        for k in range(1, n + 1):
+            score[k, 0] = opening + (k - 1) * extending
+        for k in range(1, m + 1):
+            score[0, k] = opening + (k - 1) * extending
+    deletion = np.full(m + 1, NEVER)  # the best gap that ends above, for each column, and its length
+    deletion_length = np.zeros(m + 1, np.int64)
+    for i in range(1, n + 1):
+        insertion, insertion_length = NEVER, 0
+        for j in range(1, m + 1):
+            deletion[j] += extending
+            deletion_length[j] += 1
+            if score[i - 1, j] + opening > deletion[j]:
+                deletion[j], deletion_length[j] = score[i - 1, j] + opening, 1
+            insertion += extending
+            insertion_length += 1
+            if score[i, j - 1] + opening > insertion:
+                insertion, insertion_length = score[i, j - 1] + opening, 1
+            diagonal = score[i - 1, j - 1] + (match if reference[i - 1] == alternate[j - 1] else mismatch)
+            if diagonal >= deletion[j] and diagonal >= insertion:
+                score[i, j] = max(FLOOR, diagonal)
+            elif insertion >= deletion[j]:
+                score[i, j] = max(FLOOR, insertion)
+                step[i, j] = -insertion_length
+            else:
+                score[i, j] = max(FLOOR, deletion[j])
+                step[i, j] = deletion_length[j]
+    i, j = _end(score, strategy)
+    best = score[i, j]
+    moves = np.zeros((n + m + 3, 2), np.int64)
+    moves[0] = (m - j, 3 if strategy == 0 else 0)
+    count = 1
+    while i > 0 and j > 0:
+        length = step[i, j]
+        if length == 0:
+            i, j = i - 1, j - 1
+            moves[count] = (1, 0)
+        elif length < 0:
+            j += length
+            moves[count] = (-length, 1)
+        else:
+            i -= length
+            moves[count] = (length, 2)
+        count += 1
+    offset = 0
+    if strategy == 0:
+        moves[count] = (j, 3)
+        offset = i
+    elif strategy == 3:
+        moves[count] = (j, moves[count - 1, 1])
+        offset = i - j
+    elif i > 0:
+        moves[count] = (i, 2)
+    else:
+        moves[count] = (j, 1)
+    return moves[: count + 1], offset, best
+
+
+@njit(cache=True)
+def _end(score: npt.NDArray[np.int64], strategy: int) -> tuple[int, int]:
+    """The cell that the alignment ends in."""
+    n, m = score.shape[0] - 1, score.shape[1] - 1
+    if strategy == 1:
+        return n, m
+    row, column = 0, m
+    best = NEVER
+    for i in range(1, n + 1):
+        if score[i, m] >= best:
+            row, best = i, score[i, m]
+    if strategy == 2:
+        return row, column
+    for j in range(1, m + 1):
+        nearer = abs(n - j) < abs(row - column)
+        if score[n, j] > best or (score[n, j] == best and nearer):
+            row, column, best = n, j, score[n, j]
+    return row, column

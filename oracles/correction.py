@@ -1,0 +1,209 @@
+"""Spectrum-based error correction of reads as CUDA-EC 1.0.2 does it, on plain strings: one read, one window at a time."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Container, Iterable, Iterator
+from dataclasses import dataclass
+
+BASES = "GACT"
+"""The order of the columns of the votes."""
+
+COMPLEMENT = str.maketrans("ACGT", "TGCA")
+
+
+@dataclass(frozen=True)
+class Corrected:
+    """flag: F kept, D discarded, S shorter than k and kept as it is. sequence: after correction and, where F, trimming,
+    which left [start, end) of the read."""
+
+    flag: str
+    sequence: str
+    start: int
+    end: int
+
+
+def corrected(
+    reads: Iterable[str],
+    k: int = 20,
+    min_multiplicity: int = 6,
+    min_votes: int = 2,
+    max_trim: int = 20,
+    trim: bool = True,
+    bloom: str | None = None,
+) -> list[Corrected]:
+    """Every read, corrected by the spectrum of all of them or, with `bloom` its layout, by that spectrum's filter."""
+    upper = [read.upper() for read in reads]
+    solid: Container[str] = solid_kmers(upper, k, min_multiplicity)
+    if bloom:
+        assert isinstance(solid, set)
+        solid = Bloom(solid, bloom)
+    return [correct(read, solid, k, min_votes, max_trim, trim) for read in upper]
+
+
+# ------------------------------------------------------------------ the spectrum
+def solid_kmers(reads: Iterable[str], k: int, min_multiplicity: int) -> set[str]:
+    """The k-mers counted often enough, in reads and their reverse complements. One with another letter is none."""
+    counts: Counter[str] = Counter()
+    for read in reads:
+        for strand in (read, read[::-1].translate(COMPLEMENT)):
+            counts.update(strand[p : p + k] for p in range(len(strand) - k + 1))
+    return {kmer for kmer, count in counts.items() if count >= min_multiplicity and set(kmer) <= set(BASES)}
+
+
+class Bloom:
+    """Answers `kmer in bloom`, with false positives: 64 bits a k-mer, eight hash functions.
+
+    layout "standard": each sets one of all bits. "split-first": the first one of the first 16th, others one of the rest.
+    """
+
+    def __init__(self, kmers: set[str], layout: str) -> None:
+        size = 64 * len(kmers)
+        self.region = {"standard": (0, size), "split-first": (size // 16, size // 16)}[layout]
+        self.size = size
+        self.bits = {bit for kmer in kmers for bit in self.places(kmer)}
+        self.known: dict[str, bool] = {}  # hashing letter by letter is slow
+
+    def places(self, kmer: str) -> Iterator[int]:
+        """The bits of a k-mer, in the order in which they are asked for."""
+        begin, first = self.region
+        yield rs(kmer) % first
+        yield from (begin + hash(kmer) % (self.size - begin) for hash in HASHES[1:])
+
+    def __contains__(self, kmer: object) -> bool:
+        assert isinstance(kmer, str)
+        if kmer not in self.known:
+            self.known[kmer] = bool(self.bits) and all(bit in self.bits for bit in self.places(kmer))
+        return self.known[kmer]
+
+
+WORD = 0xFFFFFFFF  # arithmetic of 32 bits, unsigned
+
+
+def rs(text: str) -> int:
+    h, a = 0, 63689
+    for c in text.encode():
+        h = (h * a + c) & WORD
+        a = a * 378551 & WORD
+    return h
+
+
+def js(text: str) -> int:
+    h = 1315423911
+    for c in text.encode():
+        h ^= ((h << 5) + c + (h >> 2)) & WORD
+    return h
+
+
+def pjw(text: str) -> int:
+    h = 0
+    for c in text.encode():
+        h = ((h << 4) + c) & WORD
+        high = h & 0xF0000000
+        if high:
+            h = (h ^ high >> 24) & ~0xF0000000
+    return h
+
+
+def elf(text: str) -> int:
+    h = 0
+    for c in text.encode():
+        h = ((h << 4) + c) & WORD
+        high = h & 0xF0000000
+        if high:
+            h ^= high >> 24
+        h &= ~high
+    return h
+
+
+def bkdr(text: str) -> int:
+    h = 0
+    for c in text.encode():
+        h = (h * 131 + c) & WORD
+    return h
+
+
+def sdbm(text: str) -> int:
+    h = 0
+    for c in text.encode():
+        h = (c + (h << 6) + (h << 16) - h) & WORD
+    return h
+
+
+def djb(text: str) -> int:
+    h = 5381
+    for c in text.encode():
+        h = ((h << 5) + h + c) & WORD
+    return h
+
+
+def dek(text: str) -> int:
+    h = len(text)
+    for c in text.encode():
+        h = ((h << 5) ^ (h >> 27) ^ c) & WORD
+    return h
+
+
+Hash = Callable[[str], int]
+HASHES: tuple[Hash, ...] = (rs, js, pjw, elf, bkdr, sdbm, djb, dek)
+"""Arash Partow's general purpose hash functions, in CUDA-EC's order."""
+
+
+# ------------------------------------------------------------------ one read
+def correct(read: str, solid: Container[str], k: int, min_votes: int, max_trim: int, trim: bool) -> Corrected:
+    """One read in upper case."""
+    if len(read) < k:
+        return Corrected("S", read, 0, len(read))
+    if set(read) - set(BASES):
+        return Corrected("D", read, 0, 0)
+    windows = range(len(read) - k + 1)
+
+    def weak(p: int) -> bool:
+        return read[p : p + k] not in solid
+
+    start = 0
+    while any(weak(p) for p in windows):
+        fix = best(votes(read, solid, k, start), min_votes)
+        if fix is None:
+            break
+        at, base = fix
+        read = read[:at] + base + read[at + 1 :]
+        start = at
+        if at == 0:
+            break  # CUDA-EC goes on only while the position of the last fix is above 0
+    if not any(weak(p) for p in windows):
+        return Corrected("F", read, 0, len(read))
+    good = [p for p in windows if not weak(p)]
+    if not trim or not good:
+        return Corrected("D", read, 0, 0)
+    first = good[0]
+    last = next((p for p in windows if p > first and weak(p)), len(windows))
+    end = last + k - 1
+    if first > max_trim or len(read) - end > max_trim:
+        return Corrected("D", read, 0, 0)
+    return Corrected("F", read[first:end], first, end)
+
+
+def votes(read: str, solid: Container[str], k: int, start: int) -> list[list[int]]:
+    """votes[position][column]: how many weak windows from `start` on become solid by that base at that position."""
+    found = [[0] * 4 for _ in read]
+    for p in range(start, len(read) - k + 1):
+        window = read[p : p + k]
+        if window in solid:
+            continue
+        for v, old in enumerate(window):
+            for column, base in enumerate(BASES):
+                if base != old and window[:v] + base + window[v + 1 :] in solid:
+                    found[p + v][column] += 1
+    return found
+
+
+def best(found: list[list[int]], min_votes: int) -> tuple[int, str] | None:
+    """The change with the most votes. None if that is not more than `min_votes`, or if the first two cells that have
+    it are of one position."""
+    most = max(max(row) for row in found)
+    cells = [(at, column) for at, row in enumerate(found) for column, n in enumerate(row) if n == most]
+    if most <= min_votes or (len(cells) > 1 and cells[0][0] == cells[1][0]):
+        return None
+    at, column = cells[0]
+    return at, BASES[column]

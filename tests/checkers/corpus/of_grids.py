@@ -1,0 +1,149 @@
+"""Races between blocks, which nothing orders but the end of the launch, or a fence and an atomic operation; results
+that depend on who comes first."""
+
+from __future__ import annotations
+
+import numpy as np
+from simtbed.emulator import Out
+from simtbed.emulator import lang as st
+from simtbed.emulator.lang import Const, Global, f32, i32
+
+from .pair import I, X, pair
+
+
+@pair("race", grid=4, x=X)
+@st.kernel
+def blocks_share_an_output(x: Global[f32], out: Global[f32], FIXED: Const) -> None:
+    i = (st.block.x * 64 + st.thread.x) % 128
+    if not FIXED or st.block.x < 2:
+        out[i] = x[i] + f32(st.block.x)
+
+
+@pair("race", grid=4, x=X, total=np.zeros(1, np.float32))
+@st.kernel
+def sum_into_one_cell(x: Global[f32], total: Global[f32], out: Global[f32], FIXED: Const) -> None:
+    t = st.thread.x
+    if t == 0:
+        if FIXED:
+            st.atomic_add(total, 0, x[st.block.x])
+        else:
+            total[0] += x[st.block.x]
+
+
+@pair("race", grid=2, x=X, table=np.zeros(64, np.float32))
+@st.kernel
+def table_made_by_the_first_block(x: Global[f32], table: Global[f32], out: Global[f32], FIXED: Const) -> None:
+    t = st.thread.x
+    if st.block.x == 0 and not FIXED:
+        table[t] = x[t] * 2
+    st.sync()
+    out[st.block.x * 64 + t] = x[t] * 2 if FIXED else table[t]
+
+
+@pair("race", grid=4, x=X, partial=np.zeros(4, np.float32), done=np.zeros(1, np.int32))
+@st.kernel
+def last_block_without_a_fence(
+    x: Global[f32], partial: Global[f32], done: Global[i32], out: Global[f32], FIXED: Const
+) -> None:
+    """The block that counts to the end adds what the others left; a fence must come before the counting."""
+    last = st.shared(i32, 1)
+    t = st.thread.x
+    if t == 0:
+        partial[st.block.x] = x[st.block.x]
+        if FIXED:
+            st.fence()
+        last[0] = st.atomic_add(done, 0, 1)
+    st.sync()
+    if last[0] == 3 and t == 0:
+        out[0] = partial[0] + partial[1] + partial[2] + partial[3]
+
+
+@pair("race", grid=2, x=X, cell=np.zeros(1, np.float32), flag=np.zeros(1, np.int32))
+@st.kernel
+def flag_between_blocks(x: Global[f32], cell: Global[f32], flag: Global[i32], out: Global[f32], FIXED: Const) -> None:
+    if st.thread.x == 0:
+        if st.block.x == 0:
+            cell[0] = x[7]
+            st.fence()
+            if FIXED:
+                st.atomic_exchange(flag, 0, 1)
+            else:
+                flag[0] = 1
+        elif FIXED:
+            if st.atomic_add(flag, 0, 0) == 1:
+                out[0] = cell[0]
+        elif flag[0] == 1:
+            out[0] = cell[0]
+
+
+@pair("race", grid=2, x=X, cell=np.zeros(1, np.float32), flag=np.zeros(1, np.int32))
+@st.kernel
+def fence_of_the_block_only(
+    x: Global[f32], cell: Global[f32], flag: Global[i32], out: Global[f32], FIXED: Const
+) -> None:
+    if st.thread.x == 0:
+        if st.block.x == 0:
+            cell[0] = x[7]
+            if FIXED:
+                st.fence()
+            else:
+                st.fence_block()
+            st.atomic_exchange(flag, 0, 1)
+        elif st.atomic_add(flag, 0, 0) == 1:
+            out[0] = cell[0]
+
+
+@pair("race", grid=4, x=X)
+@st.kernel
+def halo_written_by_two_blocks(x: Global[f32], out: Global[f32], FIXED: Const) -> None:
+    t = st.thread.x
+    at = st.block.x * 30 + t
+    if t < (30 if FIXED else 32) and at < 120:
+        out[at] = x[at] * f32(st.block.x + 1)
+
+
+@pair("race", grid=2, x=X, row=X.copy())
+@st.kernel
+def in_place_stencil(x: Global[f32], row: Global[f32], out: Global[f32], FIXED: Const) -> None:
+    i = st.block.x * 64 + st.thread.x
+    left = f32(0)
+    if i > 0:
+        left = x[i - 1] if FIXED else row[i - 1]
+    if FIXED:
+        out[i] = left + x[i]
+    else:
+        st.sync()
+        row[i] = left + x[i]
+
+
+@pair("race", grid=3, block=32, x=I, count=np.zeros(1, np.int32))
+@st.kernel
+def queue_length_read_plainly(x: Global[i32], count: Global[i32], out: Global[f32], FIXED: Const) -> None:
+    t = st.thread.x
+    if t == 0:
+        at = 0
+        if FIXED:
+            at = st.atomic_add(count, 0, 1)
+        else:
+            at = count[0]
+            st.atomic_add(count, 0, 1)
+        st.atomic_max(count, 0, at)
+
+
+@pair("schedule", grid=4, schedule=1, x=X, count=np.zeros(1, np.int32))
+@st.kernel
+def places_by_ticket(x: Global[f32], count: Global[i32], out: Global[f32], FIXED: Const) -> None:
+    """No race, and yet the order of the output is nobody's."""
+    if st.thread.x == 0:
+        place = st.atomic_add(count, 0, 1)
+        out[st.block.x if FIXED else place] = x[st.block.x]
+
+
+@pair("schedule", grid=1, schedule=3, block=128, out=Out(1, "i32"))
+@st.kernel
+def last_warp_wins(out: Global[i32], FIXED: Const) -> None:
+    if st.lane == 0:
+        if FIXED:
+            st.atomic_max(out, 0, st.warp)
+        else:
+            st.atomic_exchange(out, 0, st.warp)

@@ -1,0 +1,60 @@
+"""The corpus: kernels with one mistake each. `FIXED` is a constant of every kernel; where it is true the mistake is mended."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from simtbed.emulator import Device, Out, Result, devices, launch
+from simtbed.emulator.lang import Kernel
+from simtbed.emulator.launch import EngineName
+
+N = 128
+"""Elements of most arrays."""
+X = np.arange(1, N + 1, dtype=np.float32)
+I = np.arange(N, dtype=np.int32)  # noqa: E741
+
+
+@dataclass(frozen=True)
+class Pair:
+    """A kernel, the kind of fault its mistake is, and how it is launched."""
+
+    kernel: Kernel
+    fault: str
+    grid: int
+    block: int
+    shared: int
+    device: Device
+    schedule: int | None
+    args: dict[str, Any]
+
+    @property
+    def name(self) -> str:
+        return self.kernel.__name__
+
+    def launch(self, fixed: bool, engine: EngineName) -> Result:
+        """Run one twin under all checks."""
+        return launch(
+            self.kernel, grid=self.grid, block=self.block, args={**self.args, "FIXED": fixed}, shared=self.shared,
+            device=self.device, schedule=self.schedule, engine=engine, check="all", faults="return", step_limit=200,
+        )  # fmt: skip
+
+
+PAIRS: dict[str, Pair] = {}
+
+
+def pair(
+    fault: str, *, grid: int = 1, block: int = 64, shared: int = 0, device: Device = devices.H200,
+    schedule: int | None = None, **args: Any,
+) -> Callable[[Kernel], Kernel]:  # fmt: skip
+    """Add a kernel to the corpus. args: its own; `out` is an Out of N f32 unless given."""
+
+    def add(kernel: Kernel) -> Kernel:
+        assert kernel.__name__ not in PAIRS
+        given = {"out": Out(N, "f32"), **args}
+        PAIRS[kernel.__name__] = Pair(kernel, fault, grid, block, shared, device, schedule, given)
+        return kernel
+
+    return add

@@ -1,0 +1,146 @@
+"""Random kernels whose accesses do not depend on what they read, and the races they have, found by looking at all pairs.
+
+A kernel is a list of steps, each a line of source: threads write, read or atomically add to an element of a shared or
+a global array, or meet at a barrier. Which element a thread means follows from its index alone, so the accesses are
+the same in every order and the races are known from the text.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+
+SIZE = 64  # elements of the shared array; the global one has twice as many
+MAPS = ("t", "t ^ {0}", "(t + {0}) % 64", "t // {1}", "{0}", "63 - t", "t % {1}")
+"""Elements by thread; the numbers are drawn."""
+HEAD = '''"""A generated kernel."""
+import simtbed.emulator.lang as st
+from simtbed.emulator.lang import Global, i32
+
+
+@st.kernel
+def generated(cells: Global[i32], out: Global[i32]) -> None:
+    tile = st.shared(i32, 64)
+    t = st.thread.x
+    total = 0
+    tile[t] = 0
+    st.sync()
+'''
+FIRST_LINE = HEAD.count("\n") + 1
+
+
+@dataclass(frozen=True)
+class Step:
+    """One line. what: write, read, add, sync or syncwarp. guard: the lanes' or warps' test, or none."""
+
+    what: str
+    array: str = ""
+    index: str = ""
+    guard: str = ""
+
+    def text(self, number: int) -> str:
+        line = {
+            "write": f"{self.array}[{self.index}] = {1000 * (number + 1)} + t",
+            "read": f"total += {self.array}[{self.index}]",
+            "add": f"st.atomic_add({self.array}, {self.index}, 1 + t)",
+            "sync": "st.sync()",
+            "syncwarp": "st.syncwarp()",
+        }[self.what]
+        return f"    {f'if {self.guard}: ' if self.guard else ''}{line}"
+
+
+@dataclass(frozen=True)
+class Program:
+    """Steps, taken `turns` times."""
+
+    steps: tuple[Step, ...]
+    turns: int
+    grid: int
+    block: int
+
+    @property
+    def source(self) -> str:
+        lines = [f"    for turn in range({self.turns}):", *(f"    {s.text(n)}" for n, s in enumerate(self.steps))]
+        return HEAD + "\n".join(lines) + "\n    out[st.block.x * st.block_dim.x + t] = total\n"
+
+    def without(self, number: int) -> Program:
+        """The program with a step left out; its line stays, so that the others keep theirs."""
+        steps = list(self.steps)
+        steps[number] = Step("read", "tile", "t", guard="t < 0")
+        return Program(tuple(steps), self.turns, self.grid, self.block)
+
+    def races(self, lockstep: bool) -> set[frozenset[int]]:
+        """The pairs of lines between which two threads race."""
+        found = set()
+        cells: dict[Any, list[Any]] = {}
+        for at, step, thread, element in self._accesses():
+            cells.setdefault((step.array, element), []).append((at, step.what, thread))
+        pairs = (pair for met in cells.values() for pair in combinations(met, 2))
+        for (at, what, thread), (later, other, second) in pairs:
+            if what == other != "write" or thread == second:
+                continue
+            if not self._ordered(at, later, thread, second, lockstep):
+                lines = (FIRST_LINE + 1 + at % len(self.steps), FIRST_LINE + 1 + later % len(self.steps))
+                found.add(frozenset(lines))
+        return found
+
+    def _accesses(self) -> Any:
+        """(position in time, step, (block, thread), element), in order of position."""
+        for at in range(self.turns * len(self.steps)):
+            step = self.steps[at % len(self.steps)]
+            if not step.array:
+                continue
+            for block in range(self.grid):
+                for t in range(self.block):
+                    names = {"t": t, "warp": t // 32, "b": block}
+                    guard = step.guard.replace("st.warp", "warp").replace("st.block.x", "b")
+                    if guard and not eval(guard, {}, names):
+                        continue
+                    element = eval(step.index.replace("st.block.x", "b"), {}, names)
+                    if step.array == "tile":
+                        yield at, step, (block, t), (block, element)  # a tile a block
+                    else:
+                        yield at, step, (block, t), element
+
+    def _ordered(self, at: int, later: int, first: Any, second: Any, lockstep: bool) -> bool:
+        if first[0] != second[0]:
+            return False
+        between = {self.steps[n % len(self.steps)].what for n in range(at + 1, later)}
+        if "sync" in between:
+            return True
+        return first[1] // 32 == second[1] // 32 and ("syncwarp" in between or (lockstep and later > at))
+
+
+def draw(seed: int) -> Program:
+    """A program; most of its exchanges have the barriers they need."""
+    random = np.random.default_rng(seed)
+
+    def one(options: Any) -> Any:
+        return options[random.integers(len(options))]
+
+    def index(array: str) -> str:
+        number = int(random.integers(1, 64))
+        found: str = one(MAPS).format(number, one((2, 4, 8, 16, 32)))
+        if array == "cells":
+            return f"({found}) + {one(('0', *('st.block.x * 64',) * 7))}"
+        return found
+
+    steps: list[Step] = []
+    for _ in range(random.integers(2, 5)):
+        array, own = one(("tile", "tile", "cells")), random.random() < 0.85
+        base = "t" if array == "tile" else "st.block.x * 64 + t"
+        guard = one(("", "", "", "t < 32", "st.warp == 1", "t % 2 == 0"))
+        steps.append(Step(one(("write", "write", "add")), array, base if own else index(array), guard))
+        steps.append(Step(one(("sync", "sync", "sync", "sync", "syncwarp"))))
+        steps.append(Step(one(("read", "read", "write", "add")), array, index(array), one(("", "", "t < 48"))))
+        if random.random() < 0.9:
+            steps.append(Step("sync"))
+    return Program(tuple(steps), int(random.integers(1, 3)), int(random.integers(1, 3)), 64)
+
+
+def arguments(program: Program) -> dict[str, Any]:
+    """Contents for a launch."""
+    return {"cells": np.zeros(128, np.int32), "out": np.zeros(program.grid * program.block, np.int32)}

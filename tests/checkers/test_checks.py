@@ -1,0 +1,200 @@
+"""What is asked for, what is let pass, other orders, and the log of moments when it is full."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from simtbed.emulator import LaunchError, Out, devices, launch
+from simtbed.emulator import lang as st
+from simtbed.emulator.lang import Global, Kernel, f32, i32
+from simtbed.emulator.launch import EngineName
+from simtbed.emulator.observe import checks, stamps, watch
+from simtbed.reports.checking import Checker
+
+from tests.checkers.corpus import PAIRS
+
+ENGINES: tuple[EngineName, ...] = ("numpy", "jit")
+engines = pytest.mark.parametrize("engine", ENGINES)
+X = np.arange(64, dtype=np.float32)
+
+
+def run(kernel: Kernel, engine: EngineName, check: Any = "all", grid: int = 1, **args: Any) -> Any:
+    return launch(kernel, grid=grid, block=64, args=args, engine=engine, check=check, faults="return")
+
+
+# ------------------------------------------------------------------ names
+def test_checks_by_name() -> None:
+    assert checks.parse("all") == set(checks.CHECKS)
+    assert checks.parse(["races, arithmetic", "bounds"]) == {"races", "arithmetic", "bounds"}
+    assert checks.parse(()) == set()
+    with pytest.raises(LaunchError, match="no check is called 'race'"):
+        checks.parse("race")
+
+
+@engines
+@pytest.mark.parametrize(("name", "check"), [("scan_in_place", "races"), ("mean_of_nothing", "arithmetic"),
+    ("local_table_partly_set", "uninitialised"), ("register_set_in_one_arm", "uninitialised"),
+    ("wrong_row_of_a_tile", "bounds"), ("early_return_before_the_barrier", "barriers")])  # fmt: skip
+def test_each_check_alone_finds_its_own(engine: EngineName, name: str, check: str) -> None:
+    pair = PAIRS[name]
+    for asked in checks.CHECKS:
+        result = run(pair.kernel, engine, check=asked, **pair.args, FIXED=False)
+        assert {f.kind for f in result.faults} == ({pair.fault} if asked == check else set())
+
+
+def test_a_gpu_checks_nothing() -> None:
+    with pytest.raises(LaunchError, match="need an emulator"):
+        launch(doubled, grid=1, block=64, args={"out": Out(64, "f32")}, engine="cuda", check="all")
+
+
+@pytest.mark.parametrize("name", ["missing_barrier_after_the_load", "last_warp_of_a_reduction", "sum_into_one_cell",
+    "atomic_beside_a_plain_read", "everybody_writes_one_cell", "local_table_partly_set", "sum_overflows",
+    "wrong_row_of_a_tile", "early_return_before_the_barrier", "places_by_ticket", "stale_tile_in_the_next_turn"])  # fmt: skip
+def test_the_text(name: str, golden: Callable[[str, str], None]) -> None:
+    faults = PAIRS[name].launch(False, "jit").faults
+    golden(f"check_{name}.txt", "\n".join(f"{f}\n      ({f.kind}, {f.count} times)" for f in faults) + "\n")
+
+
+def test_without_checks_nothing_is_kept() -> None:
+    """Barriers of warps, fences and atomics in blocks of several warps, as they run by default."""
+    for pair in PAIRS.values():
+        how: Any = {"grid": pair.grid, "block": pair.block, "shared": pair.shared, "step_limit": 200}
+        assert launch(pair.kernel, args={**pair.args, "FIXED": True}, **how).remarks == []
+
+
+# ------------------------------------------------------------------ benign and allowed
+@st.kernel
+def doubled(out: Global[f32]) -> None:
+    out[st.thread.x] = 2
+
+
+@st.kernel
+def same_flag(x: Global[f32], found: Global[i32]) -> None:
+    if x[st.thread.x] > 10:
+        found[0] = 1
+
+
+@st.kernel
+def other_values(x: Global[f32], found: Global[i32]) -> None:
+    if x[st.thread.x] > 10:
+        found[0] = i32(x[st.thread.x])  # simtbed: allow race - any witness will do
+
+
+@st.kernel
+def nothing_to_allow(x: Global[f32], found: Global[i32]) -> None:
+    found[st.thread.x] = i32(x[st.thread.x])  # simtbed: allow race - there is none
+
+
+@st.kernel
+def no_reason(x: Global[f32], found: Global[i32]) -> None:
+    found[st.thread.x // 2] = st.thread.x  # simtbed: allow race
+
+
+@engines
+def test_writes_of_one_value_are_benign(engine: EngineName) -> None:
+    result = run(same_flag, engine, x=X, found=np.zeros(1, np.int32))
+    assert result.faults == []
+    assert [r.kind for r in result.remarks] == ["benign race"]
+    strict = run(same_flag, engine, check="benign", x=X, found=np.zeros(1, np.int32))
+    assert [f.kind for f in strict.faults] == ["benign race"]
+
+
+@engines
+def test_a_comment_lets_a_race_pass(engine: EngineName) -> None:
+    result = run(other_values, engine, x=X, found=np.zeros(1, np.int32))
+    assert result.faults == []
+    assert [r.kind for r in result.remarks] == ["allowed"]
+    assert "any witness will do" in result.remarks[0].message
+
+
+@engines
+def test_a_comment_that_lets_nothing_pass_is_told(engine: EngineName) -> None:
+    result = run(nothing_to_allow, engine, x=X, found=np.zeros(64, np.int32))
+    assert [r.kind for r in result.remarks] == ["unused suppression"]
+    assert run(nothing_to_allow, engine, check="arithmetic", x=X, found=np.zeros(64, np.int32)).remarks == []
+    result = run(no_reason, engine, x=X, found=np.zeros(64, np.int32))
+    assert [f.kind for f in result.faults] == ["race"]
+    assert "a reason is missing" in result.remarks[0].message
+
+
+def test_over_several_launches_a_comment_is_used_or_not() -> None:
+    checker = Checker("jit", devices.H200, checks.parse("all"), ())
+    for x in (X, np.zeros(64, np.float32)):  # the second has nothing to allow
+        checker(other_values, grid=1, block=64, args={"x": x, "found": np.zeros(1, np.int32)})
+    faults, remarks = checker.findings()
+    assert faults == [] and [r.kind for r in remarks] == ["allowed"]
+    checker(nothing_to_allow, grid=1, block=64, args={"x": X, "found": np.zeros(64, np.int32)})
+    assert [f.kind for f in checker.findings()[0]] == ["unused suppression"]
+
+
+# ------------------------------------------------------------------ other orders
+@engines
+def test_an_order_depends_on_its_seed_alone(engine: EngineName) -> None:
+    pair = PAIRS["places_by_ticket"]
+    found = [
+        launch(pair.kernel, grid=4, block=64, args={**pair.args, "FIXED": False}, engine=engine, schedule=seed,
+               faults="return").faults for seed in (1, 1, 2)
+    ]  # fmt: skip
+    assert found[0] == found[1]
+    assert found[0][0].kind == "schedule"
+
+
+@engines
+def test_what_does_not_depend_on_the_order_is_silent(engine: EngineName) -> None:
+    for seed in range(5):
+        result = launch(doubled, grid=1, block=64, args={"out": Out(64, "f32")}, engine=engine, schedule=seed)
+        assert result.faults == [] and (result.out == 2).all()
+
+
+# ------------------------------------------------------------------ the log of moments
+@st.kernel
+def long_way(x: Global[f32], out: Global[f32], turns: i32) -> None:
+    tile = st.shared(f32, 64)
+    t = st.thread.x
+    value = x[t]
+    for turn in range(turns):
+        tile[t] = value
+        st.sync()
+        value = tile[63 - t] + 1
+        st.syncwarp()
+        out[st.block.x * 64 + t] = value
+        st.sync()
+    out[(st.block.x * 64 + t + 64) % len(out)] = value
+
+
+@engines
+def test_a_full_log_is_shortened_and_nothing_is_missed(engine: EngineName, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The races between blocks are found through rows that were merged; the blocks' names are lost, no more."""
+    args = {"x": X, "out": Out(256, "f32"), "turns": 40}
+    whole = run(long_way, engine, check="races", grid=4, **args).faults
+    monkeypatch.setattr(watch, "MOMENTS", 64)
+    short = run(long_way, engine, check="races", grid=4, **args).faults
+    assert [(f.span, f.related, f.count) for f in whole] == [(f.span, f.related, f.count) for f in short]
+    assert len(whole) > 0 and any("an earlier block" in note for note in short[0].notes)
+
+
+@engines
+def test_a_short_log_accuses_nobody(engine: EngineName, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(watch, "MOMENTS", 128)
+    for name in ("stale_tile_in_the_next_turn", "last_warp_of_a_reduction", "scan_of_a_warp", "double_buffer_slip"):
+        assert PAIRS[name].launch(True, engine).faults == []
+
+
+def test_a_shadow_takes_at_most_16_bytes_a_word() -> None:
+    """Three or four stamps of four bytes an element, and elements that are checked have four bytes or more; of bytes
+    and shorts the same, an element each."""
+    for planes in (3, 4):
+        where = stamps.layout({"a": 100_000}, {"a": planes})
+        assert 4 * where.size <= 16 * 100_000 + 16 * planes * 4 * stamps.PADDING
+
+
+# ------------------------------------------------------------------ the record
+def test_the_table_of_compute_sanitizer_is_of_this_corpus() -> None:
+    from pathlib import Path
+
+    table = json.loads((Path(__file__).parent / "sanitizer_h200.json").read_text())
+    assert {name: row["kind"] for name, row in table["pairs"].items()} == {p.name: p.fault for p in PAIRS.values()}

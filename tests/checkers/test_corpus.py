@@ -1,0 +1,45 @@
+"""Every mistake of the corpus is found, as exactly what it is, and its mended twin is silent; on both emulators alike."""
+
+from __future__ import annotations
+
+import pytest
+from simtbed.emulator import devices
+from simtbed.emulator.launch import EngineName
+
+from tests.checkers.corpus import PAIRS
+
+ENGINES: tuple[EngineName, ...] = ("numpy", "jit")
+
+
+@pytest.mark.parametrize("name", PAIRS)
+def test_the_mistake_is_found(name: str) -> None:
+    found = {engine: PAIRS[name].launch(False, engine) for engine in ENGINES}
+    assert {fault.kind for fault in found["jit"].faults} == {PAIRS[name].fault}, "\n".join(
+        map(str, found["jit"].faults)
+    )
+    assert found["numpy"].faults == found["jit"].faults
+    assert found["numpy"].remarks == found["jit"].remarks
+
+
+@pytest.mark.parametrize("name", PAIRS)
+def test_its_mended_twin_is_silent(name: str) -> None:
+    for engine in ENGINES:
+        result = PAIRS[name].launch(True, engine)
+        assert result.faults == [], "\n".join(map(str, result.faults))
+        assert result.remarks == []
+
+
+def test_every_class_has_its_pairs() -> None:
+    assert len(PAIRS) >= 60
+    kinds = {"bounds", "uninitialised", "race", "barrier", "convergence", "arithmetic", "step limit", "schedule"}
+    assert {pair.fault for pair in PAIRS.values()} == kinds
+
+
+@pytest.mark.parametrize("device", ["C2070", "K20m", "K40"])
+@pytest.mark.parametrize("name", ["gama_merge", "cuda_ec_vote"])
+def test_what_counted_on_lanes_in_step_was_right_where_they_are(name: str, device: str) -> None:
+    """The naive ports race on compute capability 9.0 (test_the_mistake_is_found) and do not on 2.0 and 3.5."""
+    from dataclasses import replace
+
+    for engine in ENGINES:
+        assert replace(PAIRS[name], device=devices.DEVICES[device]).launch(False, engine).faults == []

@@ -1,0 +1,159 @@
+"""The corpus of mistakes as one CUDA program, and what NVIDIA's compute-sanitizer finds in it on a GPU.
+
+    python -m tests.gpu.sanitizer print corpus.cu && nvcc -arch=sm_90 -lineinfo -o corpus corpus.cu
+    python -m tests.gpu.sanitizer run corpus --out tests/checkers/sanitizer_h200.json
+
+`corpus NUMBER ...` runs twins by number: 2 n is the n-th pair's mistake, 2 n + 1 its mended twin. Buffers that the
+emulator is given as Out are allocated and not filled. Kernels that would not end are left out.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+import subprocess
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+TOOLS = {
+    "memcheck": ["--tool", "memcheck"],
+    "racecheck": ["--tool", "racecheck", "--racecheck-report", "all"],
+    "initcheck": ["--tool", "initcheck"],
+    "synccheck": ["--tool", "synccheck"],
+}
+ENDLESS = "step limit"
+SECONDS = 60
+AT_ONCE = 12
+
+
+# ------------------------------------------------------------------ the program
+def program() -> str:
+    """The text of the program."""
+    import numpy as np
+    from simtbed.emulator import Out, prepare_request
+    from simtbed.emulator.engines.cuda_operators import type_name
+    from simtbed.emulator.engines.cuda_source import cuda_source
+    from simtbed.emulator.ir.types import Array, Scalar
+
+    from tests.checkers.corpus import PAIRS
+
+    texts, calls, includes = [], [], {"#include <cstdio>", "#include <cstdlib>"}
+    for number, pair in enumerate(PAIRS.values()):
+        for fixed in (False, True):
+            own = f"twin{2 * number + fixed}"
+            args = {**pair.args, "FIXED": fixed}
+            request = prepare_request(pair.kernel, grid=pair.grid, block=pair.block, args=args, shared=pair.shared)
+            source = cuda_source(request.program, request.block)
+            lines = source.text.splitlines()
+            includes |= {line for line in lines if line.startswith("#include")}
+            text = "\n".join(line for line in lines if not line.startswith("#include"))
+            plain = text.replace('extern "C" ', "")
+            texts.append(f"namespace {own} {{\n{plain}\n")
+            body, given = [], []
+            for name in source.arguments:
+                type = next(p.type for p in request.program.kernel.params if p.name == name)
+                value = np.asarray(request.arguments[name])
+                if isinstance(type, Array):
+                    words = np.frombuffer(value.tobytes() + bytes(-value.nbytes % 4), np.uint32)
+                    filled = not isinstance(pair.args[name], Out)
+                    data = ", ".join(map(str, words)) if filled else "0"
+                    body.append(f"static const unsigned {name}_data[] = {{{data}}};")
+                    kind = type_name(type.element)
+                    copied = "true" if filled else "false"
+                    body.append(f"auto {name} = ({kind}*)buffer({name}_data, {value.nbytes}, {copied});")
+                    given.append(name)
+                else:
+                    assert isinstance(type, Scalar)
+                    given.append(str(value))
+            given += [str(len(np.asarray(request.arguments[name]))) for name in source.lengths]
+            body.append(f"{source.kernel}<<<{pair.grid}, {pair.block}, {pair.shared}>>>({', '.join(given)});")
+            texts.append("void launch() {\n    " + "\n    ".join(body) + "\n    finish();\n}\n}\n")
+            calls.append(f"{own}::launch")
+    head = "\n".join(sorted(includes))
+    table = ", ".join(calls)
+    return f"{head}\n{_HELPERS}\n" + "\n".join(texts) + f"\nvoid (*twins[])() = {{{table}}};\n{_MAIN}"
+
+
+_HELPERS = """
+static void* buffer(const void* data, size_t size, bool filled) {
+    void* there = nullptr;
+    cudaMalloc(&there, size);
+    if (filled) cudaMemcpy(there, data, size, cudaMemcpyHostToDevice);
+    return there;
+}
+static void finish() {
+    cudaError_t error = cudaDeviceSynchronize();
+    if (error != cudaSuccess) printf("error: %s\\n", cudaGetErrorString(error));
+}
+"""
+_MAIN = """
+int main(int count, char** words) {
+    for (int i = 1; i < count; i++) {
+        printf("twin %s\\n", words[i]);
+        twins[atoi(words[i])]();
+    }
+}
+"""
+
+
+# ------------------------------------------------------------------ the table
+def run(binary: Path, names: list[list[str]]) -> dict[str, Any]:
+    """What each tool says of each twin: its reports, shortened; names: pairs and the kind of fault of each."""
+    jobs = [
+        (tool, 2 * number + fixed)
+        for number, (_, kind) in enumerate(names)
+        if kind != ENDLESS
+        for fixed in (0, 1)
+        for tool in TOOLS
+    ]
+    with ThreadPoolExecutor(AT_ONCE) as pool:
+        said = dict(zip(jobs, pool.map(lambda job: _reports(binary, *job), jobs), strict=True))
+    table: dict[str, Any] = {}
+    for number, (name, kind) in enumerate(names):
+        row: dict[str, Any] = {"kind": kind}
+        for fixed, twin in enumerate(("mistake", "mended")):
+            row[twin] = "not run" if kind == ENDLESS else {t: r for t in TOOLS if (r := said[t, 2 * number + fixed])}
+        table[name] = row
+    version = subprocess.run(["compute-sanitizer", "--version"], capture_output=True, text=True).stdout
+    return {"compute-sanitizer": version.strip().splitlines()[-1], "pairs": table}
+
+
+def _reports(binary: Path, tool: str, twin: int) -> list[str]:
+    command = ["timeout", str(SECONDS), "compute-sanitizer", *TOOLS[tool], str(binary.resolve()), str(twin)]
+    done = subprocess.run(command, capture_output=True, text=True)
+    found = list(dict.fromkeys(_told(done.stdout)))
+    return [*found, f"ended after {SECONDS} s"] if done.returncode == 124 else found
+
+
+def _told(text: str) -> Iterator[str]:
+    """The first words of each report."""
+    for line in text.splitlines():
+        match = re.match(r"=+ (Error: |Warning: |Invalid |Uninitialized |Barrier |Divergent |Race )(.*)", line)
+        if match and "No attached" not in line:
+            yield re.sub(r"0x[0-9a-f]+", "0x..", (match[1] + match[2]).strip())[:110]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    words = parser.add_subparsers(dest="word", required=True)
+    printing, running = words.add_parser("print"), words.add_parser("run")
+    printing.add_argument("target", type=Path)
+    running.add_argument("binary", type=Path)
+    running.add_argument("--out", type=Path, required=True)
+    options = parser.parse_args()
+    if options.word == "print":
+        from tests.checkers.corpus import PAIRS
+
+        options.target.write_text(program(), encoding="utf-8")
+        names = [[pair.name, pair.fault] for pair in PAIRS.values()]
+        options.target.with_suffix(".json").write_text(json.dumps(names), encoding="utf-8")
+        return
+    names = json.loads(options.binary.with_suffix(".json").read_text())
+    options.out.write_text(json.dumps(run(options.binary, names), indent=1) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

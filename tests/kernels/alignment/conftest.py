@@ -1,0 +1,60 @@
+"""What the alignment tests share: problems rich in ties, a launcher, and the published data where it is."""
+
+from __future__ import annotations
+
+import os
+from functools import partial
+from pathlib import Path
+
+import pytest
+from hypothesis import strategies as st
+from simtbed.emulator import launch
+from simtbed.kernels import Launcher
+from simtbed.kernels.alignment import Parameters, Problem, Strategy
+
+PUBLISHED = {
+    "NEW": Parameters(200, -150, -260, -11),
+    "BESTHAP": Parameters(10, -15, -30, -5),
+    "NGS": Parameters(25, -50, -110, -6),
+    "ORIG": Parameters(3, -1, -4, -3),
+}
+
+
+@pytest.fixture(scope="session")
+def launcher() -> Launcher:
+    return partial(launch, counters=False)
+
+
+@pytest.fixture(scope="session")
+def data() -> Path:
+    """The folder of published inputs and values; tests that ask for it are skipped where SIMTBED_DATA is not set."""
+    if "SIMTBED_DATA" not in os.environ:
+        pytest.skip("SIMTBED_DATA names no folder of published data")
+    return Path(os.environ["SIMTBED_DATA"]) / "alignment"
+
+
+def expected(data: Path, name: str, parameters: str, strategy: Strategy) -> list[tuple[str, int]]:
+    """GATK's CIGARs and offsets."""
+    text = (data / f"{name}.{parameters}.{strategy.name}.gatk.out").read_text()
+    rows = [line.split("\t") for line in text.splitlines()]
+    return [(cigar, int(offset)) for cigar, offset in rows]
+
+
+scores = st.builds(
+    Parameters, st.integers(0, 5), st.integers(-5, 0), st.integers(-8, 0), st.integers(-5, 0)
+)  # gaps cheaper to open than to extend, and free ones, too
+
+
+@st.composite
+def sequences(draw: st.DrawFn, most: int) -> bytes:
+    """Two letters, often repeats of a few of them: most cells of a matrix tie."""
+    unit = draw(st.binary(min_size=1, max_size=6)).translate(bytes(b"AC"[code & 1] for code in range(256)))
+    length = draw(st.integers(1, most))
+    other = draw(st.integers(0, length))
+    return (unit * length)[:other] + (unit[::-1] * length)[: length - other]
+
+
+def problems(most: int = 70) -> st.SearchStrategy[Problem]:
+    """Up to 12 pairs of up to so many bases."""
+    pairs = st.lists(st.tuples(sequences(most), sequences(most)), min_size=1, max_size=12)
+    return st.builds(Problem.of, pairs, scores, st.sampled_from(Strategy))

@@ -1,0 +1,96 @@
+"""The oracle against hand-worked alignments, GATK's, parasail's optimum, and the score of its own CIGARs."""
+
+from __future__ import annotations
+
+import re
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import parasail
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from simtbed.kernels.alignment import FAMILY, NEW, Parameters, Problem, Strategy, files
+from simtbed.oracles import alignment as oracle
+
+from tests.kernels.alignment.conftest import PUBLISHED, expected, scores, sequences
+
+
+def aligned(reference: bytes, alternate: bytes, parameters: Parameters, strategy: str) -> tuple[str, int, int]:
+    a, b = (np.frombuffer(text, np.uint8) for text in (reference, alternate))
+    (found,) = oracle.align([(a, b)], parameters, strategy)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("reference", "alternate", "strategy", "answer"),
+    [
+        (b"ACGT", b"ACGT", "SOFTCLIP", ("4M", 0, 800)),
+        (b"ACGT", b"CG", "SOFTCLIP", ("2M", 1, 400)),
+        (b"CG", b"ACGT", "SOFTCLIP", ("1S2M1S", 0, 400)),
+        (b"CG", b"ACGT", "IGNORE", ("4M", -1, 400)),
+        (b"CG", b"ACGT", "INDEL", ("1I2M1I", 0, 400 - 2 * 260)),
+        (b"ACGT", b"CG", "INDEL", ("1D2M1D", 0, 400 - 2 * 260)),
+        (b"ACGT", b"CG", "LEADING_INDEL", ("1D2M", 0, 400 - 260)),
+        (b"N", b"A", "INDEL", ("1M", 0, -150)),  # N matches only N
+        (b"a", b"A", "INDEL", ("1M", 0, -150)),  # bytes are compared as they are
+        # Of two equal scores in the last column the lower one is taken, of equal ones in the last row the nearer.
+        (b"AGA", b"A", "SOFTCLIP", ("1M", 2, 200)),
+        (b"A", b"AGA", "SOFTCLIP", ("1M2S", 0, 200)),
+    ],
+)
+def test_by_hand(reference: bytes, alternate: bytes, strategy: str, answer: tuple[str, int, int]) -> None:
+    assert aligned(reference, alternate, NEW, strategy) == answer
+
+
+def test_a_gap_is_extended_rather_than_opened() -> None:
+    """Both gaps of two end here at -6; extending the first is one gap of 2, opening again would be two of 1."""
+    assert aligned(b"AACC", b"AAGGCC", Parameters(9, -9, -3, -3), "INDEL") == ("2M2I2M", 0, 30)
+
+
+def test_scores_stop_falling() -> None:
+    dear = Parameters(1, -60_000_000, -60_000_000, -60_000_000)
+    assert aligned(b"AAA", b"CCC", dear, "INDEL")[2] == oracle.FLOOR
+
+
+@given(sequences(25), sequences(25), scores, st.sampled_from(("SOFTCLIP", "INDEL", "LEADING_INDEL")))
+def test_parasail_finds_the_same_optimum(a: bytes, b: bytes, parameters: Parameters, strategy: str) -> None:
+    matrix = parasail.matrix_create("AC", parameters.match, parameters.mismatch)
+    method = {"SOFTCLIP": parasail.sg, "INDEL": parasail.nw, "LEADING_INDEL": parasail.sg_de}[strategy]
+    best = method(b.decode(), a.decode(), -parameters.opening, -parameters.extending, matrix).score
+    found = aligned(a, b, parameters, strategy)[2]
+    # parasail may align nothing at all, and then its score is 0.
+    assert found == best or (strategy == "SOFTCLIP" and found < best == 0)
+
+
+@given(sequences(40), sequences(40), scores, st.sampled_from(("SOFTCLIP", "INDEL", "LEADING_INDEL")))
+def test_a_cigar_has_the_score_it_is_said_to_have(a: bytes, b: bytes, parameters: Parameters, strategy: str) -> None:
+    match, mismatch, opening, extending = parameters
+    extending = max(opening, extending)  # or one gap may be cheaper as two
+    cigar, offset, score = aligned(a, b, Parameters(match, mismatch, opening, extending), strategy)
+    parts = [(int(length), letter) for length, letter in re.findall(r"(\d+)([MIDS])", cigar)]
+    assert "".join(f"{length}{letter}" for length, letter in parts) == cigar
+    assert all(length > 0 for length, _ in parts)
+    assert all(one != other for (_, one), (_, other) in pairwise(parts))
+    i, j, total = offset, 0, 0
+    for length, letter in parts:
+        if letter == "M":
+            total += sum(
+                match if x == y else mismatch for x, y in zip(a[i : i + length], b[j : j + length], strict=True)
+            )
+        elif letter in "ID":
+            total += opening + (length - 1) * extending
+        i += length if letter in "MD" else 0
+        j += length if letter in "MIS" else 0
+    assert (j, total) == (len(b), score)
+    assert i == len(a) or strategy != "INDEL"
+
+
+@pytest.mark.parametrize("name", ["edge", "ren64", "sit2_10s"])
+@pytest.mark.parametrize("parameters", PUBLISHED)
+@pytest.mark.parametrize("strategy", list(Strategy))
+def test_gatk_says_the_same(data: Path, name: str, parameters: str, strategy: Strategy) -> None:
+    problem = Problem.of(files.read(data / f"{name}.tsv").pairs(), PUBLISHED[parameters], strategy)
+    answer = FAMILY.oracle(problem)
+    assert answer[["cigar", "offset"]].tolist() == expected(data, name, parameters, strategy)

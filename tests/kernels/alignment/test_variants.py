@@ -1,0 +1,270 @@
+"""Every variant: the oracle's answer in every case, on both emulators, and what it costs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from simtbed.emulator import Counters, Result, SimtbedError, launch
+from simtbed.kernels import Launcher
+from simtbed.kernels.alignment import FAMILY, Parameters, Problem, Strategy, files, pipeline
+from simtbed.kernels.alignment.generate import generate
+from simtbed.kernels.alignment.packed import packed
+
+from tests.kernels.alignment.conftest import PUBLISHED, expected, problems
+
+VARIANTS = list(FAMILY.variants)
+every_variant = pytest.mark.parametrize("variant", VARIANTS)
+
+
+def check(problem: Problem, variant: str, launcher: Launcher) -> None:
+    assert FAMILY.solve(problem, variant, launcher).tolist() == FAMILY.oracle(problem).tolist()
+
+
+def counted(problem: Problem, variant: str, engine: str = "jit") -> dict[str, Counters]:
+    """What each kernel counts."""
+    found: dict[str, Counters] = {}
+
+    def noted(kernel: Any, **how: Any) -> Result:
+        result = launch(kernel, engine=engine, **how)  # type: ignore[arg-type]
+        assert result.counters is not None
+        before = found.get(kernel.__name__)
+        found[kernel.__name__] = before + result.counters if before else result.counters
+        return result
+
+    check(problem, variant, noted)
+    return found
+
+
+@every_variant
+def test_the_example_on_both_emulators(variant: str) -> None:
+    jit, numpy = (counted(FAMILY.example(), variant, engine) for engine in ("jit", "numpy"))
+    assert {name: c.totals() for name, c in jit.items()} == {name: c.totals() for name, c in numpy.items()}
+
+
+@every_variant
+@given(problem=problems())
+def test_ties_are_broken_as_they_should_be(variant: str, problem: Problem) -> None:
+    check(problem, variant, partial(launch, counters=False))
+
+
+@given(problem=problems(most=150))
+def test_passes_of_any_length(problem: Problem) -> None:
+    check(problem, "passes-diagonal-major-runs", partial(launch, counters=False))
+    check(problem, "passes-row-major-steps", partial(launch, counters=False))
+
+
+@given(problem=problems(most=150))
+def test_tiles_of_any_shape(problem: Problem) -> None:
+    """Tiles of 128 rows of a warp, several one after the other."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(pipeline, "FEW_BINS", ((8, 4), (32, 4)))
+        check(problem, "packed", partial(launch, counters=False))
+
+
+def test_tiles_of_a_pair_much_longer_than_one(launcher: Launcher, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pipeline, "FEW_BINS", ((32, 4),))
+    for strategy in Strategy:
+        problem = generate(3, 6, (1, 700), (1, 700))
+        check(replace(problem, strategy=strategy), "packed", launcher)
+
+
+@pytest.mark.parametrize(
+    ("few", "bin"),
+    [(few, bin) for few, bins in ((True, pipeline.FEW_BINS), (False, pipeline.BINS)) for bin in range(len(bins))],
+)
+def test_every_bin_at_its_limits(bin: int, few: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    bins = pipeline.FEW_BINS if few else pipeline.BINS
+    monkeypatch.setattr(pipeline, "FEW", 3 if few else 0)
+    sizes = [lanes * each for lanes, each in bins]
+    assert sizes == sorted(set(sizes))
+    least, most = (sizes[bin - 1] if bin else 0) + 1, sizes[bin]
+    made = [generate(bin, 1, (n, n), (40, 40)) for n in (least, most, most - 1)]
+    problem = Problem.of(pair for each in made for pair in each.pairs())
+    used = []
+
+    def noted(kernel: Any, **how: Any) -> Result:
+        if kernel is packed:
+            used.append((how["args"]["P"], how["args"]["K"], how["args"]["TILED"]))
+        return launch(kernel, engine="numpy", counters=False, **how)
+
+    check(problem, "packed", noted)
+    assert set(used) == {(*bins[bin], False)}
+
+
+def test_few_pairs_are_launched_together() -> None:
+    problem = Problem.of(pair for n in (3, 300, 60) for pair in generate(n, 1, (n, n), (20, 20)).pairs())
+    launched = []
+
+    def noted(kernel: Any, **how: Any) -> Result:
+        launched.append((kernel.__name__, how["args"].get("P"), how["args"].get("K")))
+        return launch(kernel, counters=False, **how)
+
+    check(problem, "packed", noted)
+    assert launched == [("packed", 32, 12), ("traceback", 32, 12)]
+
+
+@every_variant
+def test_scores_stop_falling(variant: str, launcher: Launcher) -> None:
+    """packed keeps 28 bits of a score and says so."""
+    dear = Parameters(1, -60_000_000, -60_000_000, -60_000_000)
+    problem = Problem.of([(b"AAA", b"CCC"), (b"ACA", b"CAC")], dear, Strategy.INDEL)
+    if variant == "packed":
+        with pytest.raises(SimtbedError, match=r"^the scores of pair 1 may leave the 28 bits that packed has"):
+            FAMILY.solve(problem, variant, launcher)
+        return
+    assert FAMILY.oracle(problem)["score"].tolist() == [-100_000_000] * 2
+    check(problem, variant, launcher)
+
+
+@every_variant
+def test_a_long_cigar_is_walked_again_with_room_for_it(
+    variant: str, launcher: Launcher, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pipeline, "OPERATIONS", 2)
+    stages = []
+
+    def noted(kernel: Any, **how: Any) -> Result:
+        stages.append((kernel.__name__, how["args"].get("capacity")))
+        return launcher(kernel, **how)
+
+    problem = Problem.of([(b"ACGTACGTACGT", b"ACGTTACGTAGT"), (b"ACG", b"ACG")], PUBLISHED["ORIG"], Strategy.INDEL)
+    most = max(cigar.count("M") + cigar.count("I") + cigar.count("D") for cigar in FAMILY.oracle(problem)["cigar"])
+    check(problem, variant, noted)
+    assert most > 2 and ("traceback", most) in stages
+
+
+@every_variant
+def test_nothing(variant: str, launcher: Launcher) -> None:
+    assert FAMILY.solve(Problem.of([]), variant, launcher).shape == (0,)
+
+
+@every_variant
+def test_batches_change_nothing(variant: str, launcher: Launcher, monkeypatch: pytest.MonkeyPatch) -> None:
+    problem = generate(8, 40, (5, 30), (10, 40))
+    launched = 0
+
+    def noted(kernel: Any, **how: Any) -> Result:
+        nonlocal launched
+        launched += kernel.__name__ != "traceback"
+        return launcher(kernel, **how)
+
+    check(problem, variant, noted)
+    whole, launched = launched, 0
+    monkeypatch.setattr(pipeline, "WORDS_AT_ONCE", 1500)
+    check(problem, variant, noted)
+    assert launched > whole
+
+
+# ------------------------------------------------------------------ what is refused
+@pytest.mark.parametrize(
+    ("variant", "pair", "message"),
+    [
+        ("wide-row-major-runs", (b"A", b"C" * 1025), "more than 1,024 bases: use passes-row-major-runs"),
+        ("passes-row-major-runs", (b"A" * 32768, b"C"), "more than 32,767 bases: use passes-row-major-steps"),
+        ("passes-diagonal-major-runs", (b"A", b"C" * 32768), "more than 32,767 bases: use passes-diagonal-major-steps"),
+        ("packed", (b"", b"C"), "pair 2 is of an empty sequence"),
+        ("pairalign", (b"A", b""), "pair 2 is of an empty sequence"),
+    ],
+)
+def test_what_a_variant_cannot_hold(variant: str, pair: tuple[bytes, bytes], message: str) -> None:
+    def never(*args: Any, **how: Any) -> Result:
+        raise AssertionError("nothing is launched")
+
+    with pytest.raises(SimtbedError, match=f"^pair 2 .*{message.removeprefix('pair 2 ')}$"):
+        FAMILY.solve(Problem.of([(b"A", b"A"), pair]), variant, never)
+
+
+@pytest.mark.parametrize("parameters", [(-1, -1, -1, -1), (1, 1, -1, -1), (1, -1, 1, -1), (1, -1, -1, 1)])
+def test_wrong_signs(parameters: tuple[int, int, int, int], launcher: Launcher) -> None:
+    with pytest.raises(SimtbedError, match="the first one is not negative, the others not positive"):
+        FAMILY.solve(Problem.of([(b"A", b"A")], Parameters(*parameters)), "packed", launcher)
+
+
+def test_long_alternates_need_no_short(launcher: Launcher) -> None:
+    problem = Problem.of([(b"ACGT", b"C" * 100 + b"ACGT" + b"C" * 40_000)])
+    check(problem, "packed", launcher)
+    check(problem, "passes-row-major-steps", launcher)
+
+
+# ------------------------------------------------------------------ what the paper claims
+PAIRS = 4
+
+
+@pytest.fixture(scope="module")
+def cost() -> Callable[[str, int], dict[str, Counters]]:
+    """Counters of a variant on PAIRS pairs of equal sequences of a length."""
+    known: dict[tuple[str, int], dict[str, Counters]] = {}
+
+    def of(variant: str, length: int) -> dict[str, Counters]:
+        if (variant, length) not in known:
+            made = generate(length, PAIRS, (length, length), (length, length))
+            equal = replace(made, alternates=made.references, alternate_offsets=made.reference_offsets)
+            known[variant, length] = counted(equal, variant)
+        return known[variant, length]
+
+    return of
+
+
+Cost = Callable[[str, int], dict[str, Counters]]
+
+
+def test_moves_by_anti_diagonals_are_coalesced_and_by_rows_are_not(cost: Cost) -> None:
+    sectors = {
+        layout: cost(f"wide-{layout}-runs", 256)["intratask"].at("moves[place.x").totals()["global_store_sectors"]
+        for layout in ("diagonal-major", "row-major")
+    }
+    cells = PAIRS * 256 * 256
+    assert 0.9 * cells < sectors["row-major"] <= cells
+    assert cells / 8 <= sectors["diagonal-major"] < 1.1 * cells / 8
+
+
+@pytest.mark.parametrize(("moves", "looks"), [("runs", {64: 1, 192: 1}), ("steps", {64: 64, 192: 192})])
+def test_stage_2_looks_once_a_run_or_once_a_cell(cost: Cost, moves: str, looks: dict[int, int]) -> None:
+    for length, expected_looks in looks.items():
+        counters = cost(f"wide-diagonal-major-{moves}", length)["traceback"].at("moves[place.x")
+        assert counters.totals()["global_load_bytes"] == PAIRS * 4 * expected_looks
+
+
+def test_wide_waits_through_fewer_steps_and_passes_issues_fewer_instructions(cost: Cost) -> None:
+    """So `wide` is the better one while the device has blocks to spare, `passes` once all of it is busy."""
+    wide, passes = (cost(f"{v}-diagonal-major-runs", 512)["intratask"].totals() for v in ("wide", "passes"))
+    assert wide["barriers"] // (PAIRS * 16) < passes["barriers"] // (PAIRS * 4) // 2
+    assert passes["warp_instructions"] < wide["warp_instructions"]
+
+
+def test_half_of_the_lanes_of_wide_wait(cost: Cost) -> None:
+    counters = cost("wide-diagonal-major-runs", 256)["intratask"]
+    cells = counters.at("moves[place.x").totals()["global_store_bytes"] // 4
+    assert cells == PAIRS * 256 * 256
+    assert 0.45 < cells / (32 * counters.totals()["barriers"]) < 0.5
+
+
+def test_packed_writes_half_a_byte_a_cell_in_whole_sectors(cost: Cost) -> None:
+    stores = cost("packed", 512)["packed"].at("moves[at + word").totals()
+    assert stores["global_store_bytes"] == PAIRS * 512 * 512 // 2
+    assert stores["global_store_sectors"] * 32 < 1.1 * stores["global_store_bytes"]
+
+
+# ------------------------------------------------------------------ published values
+@every_variant
+@pytest.mark.parametrize("name", ["edge", "ren64", "sit2_10s"])
+def test_gatk_says_the_same(data: Path, launcher: Launcher, variant: str, name: str) -> None:
+    problem = files.read(data / f"{name}.tsv")
+    for parameters in PUBLISHED:
+        for strategy in Strategy:
+            chosen = replace(problem, parameters=PUBLISHED[parameters], strategy=strategy)
+            answer = FAMILY.solve(chosen, variant, launcher)
+            assert answer[["cigar", "offset"]].tolist() == expected(data, name, parameters, strategy)
+
+
+@every_variant
+def test_gatk_says_the_same_of_the_numpy_engine(data: Path, variant: str) -> None:
+    problem = replace(files.read(data / "edge.tsv"), strategy=Strategy.LEADING_INDEL)
+    answer = FAMILY.solve(problem, variant, partial(launch, engine="numpy", counters=False))
+    assert answer[["cigar", "offset"]].tolist() == expected(data, "edge", "NEW", Strategy.LEADING_INDEL)

@@ -1,0 +1,116 @@
+"""`simtbed align`, from file to file, and `simtbed bench align`."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from simtbed.kernels.alignment import FAMILY
+
+from tests.reports.conftest import Simtbed
+
+
+def test_the_answer_is_all_of_stdout(simtbed: Simtbed) -> None:
+    plain, reported = simtbed("align", "--example"), simtbed("align", "--example", "--check", "--counters")
+    assert (plain.code, plain.err) == (0, "")
+    assert (reported.code, reported.out) == (0, plain.out)
+    rows = [line.split("\t") for line in plain.out.splitlines()]
+    assert [(c, int(o), int(s)) for c, o, s in rows] == FAMILY.oracle(FAMILY.example()).tolist()
+    assert " values and the oracle agree: worst 0 of score" in reported.err
+    assert "global_load_sectors" in reported.err
+
+
+def test_reports_go_to_stdout_when_the_answer_goes_to_a_file(simtbed: Simtbed, tmp_path: Path) -> None:
+    target = tmp_path / "answer.tsv"
+    ran = simtbed("align", "--example", "-o", str(target), "--check", "--counters", "--json")
+    assert (ran.code, ran.err) == (0, "")
+    assert target.read_text() == simtbed("align", "--example").out
+    content = json.loads(ran.out)
+    assert content["agreement"]["agrees"] is True
+    assert content["agreement"]["compared"] == len(target.read_text().splitlines())
+    assert content["counters"]["warp_instructions"] > 0
+    assert [file.name for file in tmp_path.iterdir()] == ["answer.tsv"]
+
+
+def test_options_reach_the_alignment(simtbed: Simtbed, tmp_path: Path) -> None:
+    source = tmp_path / "in.tsv"
+    source.write_text("CG\tACGT\n")
+    for strategy, row in (("SOFTCLIP", "1S2M1S\t0\t20"), ("INDEL", "1I2M1I\t0\t-40"), ("IGNORE", "4M\t-1\t20")):
+        options = (
+            "--parameters",
+            "10,-15,-30,-5",
+            "--strategy",
+            strategy,
+            "--variant",
+            "pairalign",
+            "--engine",
+            "numpy",
+        )
+        assert simtbed("align", str(source), *options).out == f"{row}\n"
+
+
+def test_two_fasta_files_and_sam(simtbed: Simtbed, tmp_path: Path) -> None:
+    references, alternates = tmp_path / "r.fa", tmp_path / "a.fa"
+    references.write_text(">chr\nACGT\n")
+    alternates.write_text(">read\nCG\n")
+    ran = simtbed("align", str(references), str(alternates), "--format", "sam")
+    assert ran.out.splitlines()[2] == "read\t0\tchr\t2\t255\t2M\t*\t0\t0\tCG\t*\tAS:i:400"
+
+
+@pytest.mark.parametrize(
+    ("rows", "options", "message"),
+    [
+        ("A\tC\nACGT\n", (), "in.tsv:2: 'ACGT' has 1 column"),
+        ("A\tC\nA\t\n", (), "in.tsv:2: the alternate is empty"),
+        ("A\tC\n\x01\tA\n", (), "in.tsv:2: the reference holds '\\x01'"),
+        ("A\tC\n", ("--parameters", "1,2"), "--parameters takes four whole numbers, M,X,O,E, not '1,2'"),
+        ("A\tC\n", ("--parameters", "1,-2,-3,x"), "--parameters takes four whole numbers"),
+        ("A\tC\n", ("--parameters", "1,2,-3,-1"), "the parameters 1,2,-3,-1 are match, mismatch"),
+        ("", ("--parameters", "1,2,-3,-1"), "the parameters 1,2,-3,-1 are match, mismatch"),
+        ("A\tC\n", ("--strategy", "LOCAL"), "LOCAL"),
+        ("A\tC\n", ("--variant", "wavefront"), "alignment has no variant 'wavefront'"),
+        ("A\tC\n", ("--strategy", "IGNORE", "--format", "sam"), "SAM cannot say"),
+        ("A\tC\n", ("--json",), "--json is about reports"),
+        ("A\tC\n", ("--counters", "--engine", "cuda"), "the cuda engine does not count"),
+        ("A\t" + "C" * 1025 + "\n", ("--variant", "wide-row-major-steps"), "use passes-row-major-steps"),
+    ],
+)
+def test_bad_use_and_bad_input_leave_no_output(
+    simtbed: Simtbed, tmp_path: Path, rows: str, options: tuple[str, ...], message: str
+) -> None:
+    source, target = tmp_path / "in.tsv", tmp_path / "out.tsv"
+    source.write_text(rows)
+    assert message in simtbed("align", str(source), "-o", str(target), *options).refused()
+    assert [file.name for file in tmp_path.iterdir()] == ["in.tsv"]
+
+
+def test_an_input_must_be_named(simtbed: Simtbed) -> None:
+    assert "a file, or --example" in simtbed("align").refused()
+    assert "No such file" in simtbed("align", "nowhere.tsv").refused()
+
+
+def test_an_empty_file_gives_an_empty_answer_and_a_warning(simtbed: Simtbed, tmp_path: Path) -> None:
+    source = tmp_path / "empty.tsv"
+    source.write_text("")
+    ran = simtbed("align", str(source))
+    assert (ran.code, ran.out) == (0, "")
+    assert ran.err == f"simtbed: warning: {source} holds no pairs; the answer is empty\n"
+
+
+def test_bench_align_counts_what_the_paper_measured(simtbed: Simtbed, monkeypatch: pytest.MonkeyPatch) -> None:
+    from simtbed.reports import bench_align
+
+    monkeypatch.setattr(bench_align, "LENGTHS", (64, 192))
+    monkeypatch.setattr(bench_align, "obstacle", lambda engine: "there is no GPU here")
+    ran = simtbed("bench", "align", "--json")
+    assert ran.code == 0
+    content = json.loads(ran.out)
+    assert content["not measured"] == "there is no GPU here"
+    wide, passes = content["stage_1"][2:]
+    assert (wide["variant"], wide["length"], passes["variant"], passes["length"]) == ("wide", 192, "passes", 192)
+    assert wide["steps of a block"] < passes["steps of a block"]
+    assert wide["sectors a store, diagonal-major"] < 5 < 25 < wide["sectors a store, row-major"]
+    assert [row["looks a pair, steps"] for row in content["stage_2"]] == [64, 192]
+    assert [row["looks a pair, runs"] for row in content["stage_2"]] == [1, 1]
+    assert "Speed was not measured: there is no GPU here" in simtbed("bench", "align").out
