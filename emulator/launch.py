@@ -180,7 +180,7 @@ def launch_together(
 
     requests = [prepare_request(kernel, **how, **own) for kernel, own in launches]
     return [
-        Result(outcome.buffers, None, outcome.faults, outcome.printed, None, outcome.resources, request)
+        Result(outcome.buffers, None, outcome.faults, [], outcome.printed, None, outcome.resources, request)
         for request, outcome in zip(requests, run_together(requests), strict=True)
     ]
 

@@ -40,7 +40,7 @@ def bench(engine: EngineName, repeat: int, json: bool) -> int:
     if reason := obstacle(engine):
         raise SimtbedError(f"the {engine} engine cannot run here: {reason}")
     if engine != "cuda":
-        print(paper_sfs.as_json() if json else paper_sfs.as_text())
+        print(paper_sfs.as_json(engine) if json else paper_sfs.as_text(engine))
         return 0
     rows = []
     for individuals in SIZES:

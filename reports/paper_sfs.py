@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 from simtbed.emulator import Counters, devices
+from simtbed.emulator.launch import EngineName
 from simtbed.emulator.machine.occupancy import occupancy
 from simtbed.kernels.sfs import pipeline
 from simtbed.kernels.sfs.generate import likelihoods
@@ -42,13 +43,13 @@ def vectors(depth: float = 3.0, impossible: float = 0.0) -> Floats:
     return np.where(found <= impossible, 0.0, found)
 
 
-def counted(variant: str, given: Floats) -> Counters:
+def counted(variant: str, given: Floats, engine: EngineName) -> Counters:
     """The counters of a variant's products, without normalisation."""
-    return _counters(lambda runner: pipeline.VARIANTS[variant](given, runner))
+    return _counters(lambda runner: pipeline.VARIANTS[variant](given, runner), engine)
 
 
-def _counters(run: Callable[[Runner], object]) -> Counters:
-    runner = Runner("jit", DEVICE, counting=True)
+def _counters(run: Callable[[Runner], object], engine: EngineName) -> Counters:
+    runner = Runner(engine, DEVICE, counting=True)
     run(runner)
     counters = runner.counters
     assert counters is not None  # it was asked for
@@ -61,26 +62,26 @@ def traffic(counters: Counters) -> int:
 
 
 # ------------------------------------------------------------------ the tables
-def work() -> list[Row]:
+def work(engine: EngineName) -> list[Row]:
     """Section 3.3: multiplications a site by the paper's formulas, and those that are counted."""
     n, given = INDIVIDUALS, vectors()
-    iterative = counted("iterative", given)
+    iterative = counted("iterative", given, engine)
     products = sum(
         iterative.at(line).total("warp_instructions.fp64")
         for line in ("st.fma(q0, x, owed)", "st.fma(q1, x, owed_after)")
     )
-    merged = counted("reduction", given).at("target[at] = st.fma(").total("global_store_bytes") // 8
+    merged = counted("reduction", given, engine).at("target[at] = st.fma(").total("global_store_bytes") // 8
     return [
         {"variant": "iterative", "paper": 3 * n * n - 3, "counted": products * WARP // SITES},
         {"variant": "reduction", "paper": 2 * n * n + 2 * n * int(math.log2(n)) - n - 1, "counted": merged // SITES},
     ]
 
 
-def memory() -> list[Row]:
+def memory(engine: EngineName) -> list[Row]:
     """Section 3.4, Figs. 7 and 12: what shared memory saves."""
     rows = []
     for variant in ("iterative", "reduction", "reduction-shared"):
-        counters = counted(variant, vectors())
+        counters = counted(variant, vectors(), engine)
         rows.append(
             {
                 "variant": variant,
@@ -98,7 +99,7 @@ def memory() -> list[Row]:
     return rows
 
 
-def skipping() -> list[Row]:
+def skipping(engine: EngineName) -> list[Row]:
     """Fig. 9: zeros skipped or not; without warp order it cannot help (section 5.2)."""
     given = vectors(DEPTH, IMPOSSIBLE)
     rows = []
@@ -108,7 +109,7 @@ def skipping() -> list[Row]:
         "reduction-shared-block",
         "reduction-shared-skip-block",
     ):
-        counters = counted(variant, given)
+        counters = counted(variant, given, engine)
         rows.append(
             {
                 "variant": variant,
@@ -120,14 +121,14 @@ def skipping() -> list[Row]:
     return rows
 
 
-def buffers() -> list[Row]:
+def buffers(engine: EngineName) -> list[Row]:
     """Fig. 10: shared memory a warp, what it costs in occupancy, what it saves in traffic."""
     given, rows = vectors(), []
     for block in BLOCKS:
         size = shared_bytes(WARP, block)
         found = occupancy(DEVICE, THREADS, 0, size * THREADS // WARP)
         how = Merging(WARP, block)
-        counters = _counters(lambda runner, how=how: pipeline.reduced(given, runner, how))  # type: ignore[misc]
+        counters = _counters(lambda runner, how=how: pipeline.reduced(given, runner, how), engine)  # type: ignore[misc]
         rows.append(
             {
                 "shared bytes a warp": size,
@@ -140,11 +141,11 @@ def buffers() -> list[Row]:
     return rows
 
 
-def order() -> list[Row]:
+def order(engine: EngineName) -> list[Row]:
     """Fig. 11: merges in warp order and with explicit barriers; a block's barrier stops every one of its warps."""
     given, rows = vectors(), []
     for variant in ("reduction", "reduction-block", "reduction-shared", "reduction-shared-block"):
-        counters = counted(variant, given)
+        counters = counted(variant, given, engine)
         rows.append(
             {
                 "variant": variant,
@@ -162,7 +163,7 @@ class Table:
     """One of them. claim: what the paper says."""
 
     claim: str
-    rows: Callable[[], list[Row]]
+    rows: Callable[[EngineName], list[Row]]
     left: int = 1
 
 
@@ -175,17 +176,17 @@ TABLES = {
 }
 
 
-def as_json() -> str:
+def as_json(engine: EngineName) -> str:
     """Every table."""
-    content = {name: {"claim": table.claim, "rows": table.rows()} for name, table in TABLES.items()}
+    content = {name: {"claim": table.claim, "rows": table.rows(engine)} for name, table in TABLES.items()}
     return tables.as_json({"device": DEVICE.name, "individuals": INDIVIDUALS, "sites": SITES, **content})
 
 
-def as_text() -> str:
+def as_text(engine: EngineName) -> str:
     """Every table, its claim above it."""
     parts = [f"Lu 2012 on a {DEVICE.name}: {INDIVIDUALS} individuals, {SITES} sites; products only"]
     for table in TABLES.values():
-        rows = table.rows()
+        rows = table.rows(engine)
         parts.append(
             f"{table.claim}\n\n" + tables.table(list(rows[0]), [list(row.values()) for row in rows], table.left)
         )

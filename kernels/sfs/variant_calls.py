@@ -117,6 +117,8 @@ def _likelihoods(path: Path, record: Any, known: list[str], tally: Tally) -> tup
         return None
     missing, ended = _missing(values)
     unknown = np.asarray(missing.any(axis=1) | ended.all(axis=1))
+    if unknown.all():
+        return np.ones((len(values), 3)), 0.0
     if values.shape[1] != 3 or (ended.any(axis=1) & ~unknown).any():
         tally["skipped: a sample is not diploid"] += 1
         return None

@@ -46,13 +46,14 @@ def main() -> int:
     record: dict[str, Any] = {**describe(), "toolkit": version(find_nvcc())}
     features = {f.name: of_feature(f, "numpy") for f in FEATURES}
     jobs = [(f, v, data) for f, sets in DATA.items() for v in FAMILIES[f].variants for data in sets]
-    variants = {f"{v} {data}": of_variant(f, v, options.data / data, "jit") for f, v, data in jobs}
+    variants = {f"{f} {v} {data}": of_variant(f, v, options.data / data, "jit") for f, v, data in jobs}
     requests = [r for recorder in (*features.values(), *variants.values()) for r in recorder.requests]
     compile_all([*requests, *(ops_request(group)[0] for group in groups())], record["arch"])
 
     wrong: list[str] = []
     record["features"] = {f.name: of_feature(f, "cuda").entry() for f in FEATURES}
     wrong += different(record["features"], features)
+    record["waiting"] = []
     record["variants"] = {}
     for (family, variant, data), name in zip(jobs, variants, strict=True):
         run = partial(of_variant, family, variant, options.data / data, "cuda")

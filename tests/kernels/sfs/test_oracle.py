@@ -29,7 +29,7 @@ def logarithm(x: Fraction) -> float:
     return math.log(x.numerator) - math.log(x.denominator) if x else -math.inf
 
 
-def assert_close(found: np.ndarray, expected: list[float]) -> None:  # type: ignore[type-arg]
+def assert_close(found: np.ndarray, expected: list[float]) -> None:
     for a, b in zip(found.tolist(), expected, strict=True):
         assert a == b or a == pytest.approx(b, abs=1e-9)
 

@@ -75,7 +75,7 @@ def test_engines_give_the_same_bits(variant: str) -> None:
     """Of the products, before any logarithm."""
     vectors, _ = problem_of(mixed(5, 50)).vectors()
     spectra = [
-        pipeline.VARIANTS[variant](vectors, partial(launch, engine=engine, counters=False))  # type: ignore[arg-type]
+        pipeline.VARIANTS[variant](vectors, partial(launch, engine=engine, counters=False))
         for engine in ("jit", "numpy")
     ]
     for name in ("h", "exponents"):
