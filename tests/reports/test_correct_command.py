@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gzip
 import json
-import sys
 from pathlib import Path
 
 import pytest
@@ -137,7 +136,7 @@ def test_low_coverage_is_told(simtbed: Simtbed, tmp_path: Path) -> None:
     assert "coverage is too low for --min-multiplicity 6" in simtbed("correct", str(source)).err
 
 
-@pytest.mark.parametrize("content", [b"", gzip.compress(b"")])
+@pytest.mark.parametrize("content", [b"", gzip.compress(b"", mtime=0)])
 def test_an_empty_file_is_said_to_be_empty(simtbed: Simtbed, tmp_path: Path, content: bytes) -> None:
     source, target = tmp_path / "empty.fq", tmp_path / "out.fq"
     source.write_bytes(content)
@@ -159,8 +158,8 @@ GOOD = b"@a\nACGT\n+\nIIII\n"
         (GOOD + b"b\nACGT\n+\nIIII\n", "reads.fq:5: "),
         (GOOD.replace(b"C", b"\xc3"), "reads.fq: Non-ASCII characters found"),
         (b"reads\n", "reads.fq:1: it begins with 'r', expected '@' (FASTQ) or '>' (FASTA)"),
-        (gzip.compress(GOOD * 1000)[:60], "reads.fq: damaged gzip data"),
-        (gzip.compress(GOOD)[:12] + b"\xff" * 40, "reads.fq: damaged gzip data"),
+        (gzip.compress(GOOD * 1000, mtime=0)[:60], "reads.fq: damaged gzip data"),
+        (gzip.compress(GOOD, mtime=0)[:12] + b"\xff" * 40, "reads.fq: damaged gzip data"),
         (b"\x1f\x8b", "reads.fq: damaged gzip data"),
     ],
 )
@@ -215,11 +214,6 @@ def test_a_full_disk_is_told(simtbed: Simtbed, reads: Path) -> None:
         in simtbed("correct", str(reads), "-o", "/dev/full").refused()
     )
     assert Path("/dev/full").is_char_device()  # a device is written to, not replaced
-
-
-def test_reading_needs_dnaio(simtbed: Simtbed, reads: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "dnaio", None)
-    assert 'needs dnaio: pip install "simtbed[reads]"' in simtbed("correct", str(reads)).refused()
 
 
 def test_results_appear_together(
