@@ -4,8 +4,8 @@ Kernels are written with `simtbed.emulator.lang`; everything a host needs is her
 """
 
 from .engines.arrays import Kept, Out
-from .errors import CompileError, Diagnostic, HostCallError, LaunchError, SimtbedError
-from .launch import FaultError, Result, launch, prepare_request
+from .errors import CompileError, Diagnostic, HostCallError, LaunchError, OutOfMemory, SimtbedError
+from .launch import FaultError, Result, launch, launch_together, prepare_request
 from .machine import device as devices
 from .machine.device import Device
 from .observe.counters import Counters
@@ -20,9 +20,11 @@ __all__ = [
     "Kept",
     "LaunchError",
     "Out",
+    "OutOfMemory",
     "Result",
     "SimtbedError",
     "devices",
     "launch",
+    "launch_together",
     "prepare_request",
 ]

@@ -57,6 +57,10 @@ class LaunchError(SimtbedError):
     """A launch whose arguments do not fit the kernel, the device or the engine."""
 
 
+class OutOfMemory(LaunchError):
+    """A launch whose arrays do not fit the device's free memory: less at once may fit."""
+
+
 @dataclass
 class CompileError(SimtbedError):
     """A kernel that is not in the language: every error found in it."""

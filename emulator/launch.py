@@ -75,8 +75,12 @@ class Result:
         engine's result); before that they are taken not to limit."""
         request = self.request
         registers = self.resources.registers if self.resources else 0
-        shared = request.dynamic_shared + _static_shared(request)
-        return occupancy(request.device, int(np.prod(request.block)), registers, shared)
+        return occupancy(request.device, int(np.prod(request.block)), registers, self.shared_bytes)
+
+    @property
+    def shared_bytes(self) -> int:
+        """Shared memory of a block, static and dynamic."""
+        return self.request.dynamic_shared + _static_shared(self.request)
 
 
 class FaultError(SimtbedError):
@@ -158,6 +162,27 @@ def launch(
     if result.faults and faults == "raise":
         raise FaultError(result)
     return result
+
+
+def launch_together(
+    launches: Iterable[tuple[Kernel, Mapping[str, Any]]], *, engine: EngineName = "jit", **how: Any
+) -> list[Result]:
+    """The results of launches that do not depend on each other: (kernel, its own arguments of `launch`), `how`: those
+    that all share.
+
+    With "cuda" they run side by side: copies and kernels overlap, and an array that is given to several launches is
+    copied to the GPU once. No single time is measured there, no Kept array taken. Raises what `launch` raises, and
+    OutOfMemory.
+    """
+    if engine != "cuda":
+        return [launch(kernel, engine=engine, **how, **own) for kernel, own in launches]
+    from .engines.cuda_together import run_together
+
+    requests = [prepare_request(kernel, **how, **own) for kernel, own in launches]
+    return [
+        Result(outcome.buffers, None, outcome.faults, [], outcome.printed, None, outcome.resources, request)
+        for request, outcome in zip(requests, run_together(requests), strict=True)
+    ]
 
 
 def prepare_request(

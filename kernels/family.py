@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -14,6 +14,28 @@ from simtbed.emulator.lang import Kernel
 
 Launcher = Callable[..., Result]
 """`launcher(kernel, grid=..., block=..., args=...)`: a launch whose engine, device and counting are already chosen."""
+
+
+class Planned(NamedTuple):
+    """A launch that may run at the same time as others, and what is to be done with its result."""
+
+    kernel: Kernel
+    how: Mapping[str, Any]
+    collect: Callable[[Result], None]
+
+
+def run_planned(planned: Iterable[Planned], launcher: Launcher) -> None:
+    """All of the launches: side by side where the launcher has a method `together`, which takes (kernel, how) of
+    each; else one after the other, each planned only when it is its turn."""
+    together = getattr(launcher, "together", None)
+    if together is None:
+        for one in planned:
+            one.collect(launcher(one.kernel, **one.how))
+        return
+    plans = list(planned)
+    for one, result in zip(plans, together([(one.kernel, one.how) for one in plans]), strict=True):
+        one.collect(result)
+
 
 Problem = TypeVar("Problem")
 Answer = npt.NDArray[Any]
@@ -52,6 +74,12 @@ class Agreement:
         return self.differing == 0
 
 
+def joined(parts: Sequence[Agreement]) -> Agreement:
+    """The agreement of answers that were compared in parts, at least one."""
+    compared, differing = sum(p.compared for p in parts), sum(p.differing for p in parts)
+    return replace(parts[0], compared=compared, differing=differing, worst=max(p.worst for p in parts))
+
+
 def agreement(answer: Answer, expected: Answer, tolerance: float, unit: str) -> Agreement:
     """Compare two arrays of numbers, element by element; equal infinities agree, a NaN agrees with nothing.
 
@@ -72,7 +100,7 @@ class Family(Generic[Problem]):
 
     example: the problem shipped with the package. read: a problem from a file, InputError where it is malformed.
     solve: (problem, variant's name, launcher) to the answer. oracle: the answer by other means.
-    compare: (answer, expected).
+    compare: (answer, expected). preparing: kernels that make what all variants need first; a variant's profile leaves them out.
     """
 
     name: str
@@ -84,3 +112,4 @@ class Family(Generic[Problem]):
     solve: Callable[[Problem, str, Launcher], Answer]
     oracle: Callable[[Problem], Answer]
     compare: Callable[[Answer, Answer], Agreement]
+    preparing: frozenset[Kernel] = frozenset()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Container, Iterable, Iterator
+from collections.abc import Callable, Container, Iterable, Iterator
 from dataclasses import dataclass
 
 BASES = "GACT"
@@ -144,7 +144,8 @@ def dek(text: str) -> int:
     return h
 
 
-HASHES = (rs, js, pjw, elf, bkdr, sdbm, djb, dek)
+Hash = Callable[[str], int]
+HASHES: tuple[Hash, ...] = (rs, js, pjw, elf, bkdr, sdbm, djb, dek)
 """Arash Partow's general purpose hash functions, in CUDA-EC's order."""
 
 

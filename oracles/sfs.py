@@ -72,7 +72,7 @@ def gama(likelihoods: Floats, frequency: Floats, variable: float) -> Floats:
     prior = np.stack([(1 - f) ** 2, 2 * f * (1 - f), f**2], axis=2)
     h = product(G * prior)  # dividing by the largest and adding its logarithm back changes nothing here
     fixed = _logarithms(G[:, :, 0]).sum(axis=1)
-    varies, stays = _logarithms(variable), _logarithms(1 - variable)
+    varies, stays = _logarithms([variable, 1 - variable]).tolist()
     answer = np.zeros_like(h)
     for site, row in enumerate(h):
         total = -math.inf

@@ -1,25 +1,26 @@
-"""`simtbed bench sfs`: site frequency spectra a second on this machine's GPU or, without one, on the jit engine."""
+"""`simtbed bench sfs`: site frequency spectra a second on a GPU; on the emulator, the tables of Lu 2012."""
 
 from __future__ import annotations
 
 import statistics
 import time
 from collections.abc import Callable, Iterable
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
 from numba import njit
-from simtbed.emulator import Result, SimtbedError, devices, launch
-from simtbed.emulator.engines.engine import Request
-from simtbed.emulator.lang import Kernel
+from simtbed.emulator import SimtbedError, devices
 from simtbed.emulator.launch import EngineName
 from simtbed.kernels.sfs import FAMILY, pipeline
 from simtbed.kernels.sfs.generate import generate
-from simtbed.kernels.sfs.problem import Floats
+from simtbed.kernels.sfs.problem import Floats, Problem
 
-from . import tables
+from . import paper_sfs, tables
 from .bench import Figure
-from .running import obstacle, progress
+from .running import Runner, obstacle, progress
+
+Row = dict[str, Any]
 
 SIZES = (64, 256, 1024, 4096)
 """Individuals."""
@@ -28,21 +29,25 @@ EVERYWHERE = ("tiled", "reduction-shared")
 OTHERS_AT = 256
 DIFFERENT = 64
 """Sites that are generated; the problem repeats them."""
-BYTES = {"cuda": 1 << 28, "jit": 1 << 20}
-"""Of a problem's likelihoods: enough sites to fill a GPU, few enough for an emulator."""
+BYTES = 1 << 27
+"""Of a problem's likelihoods: enough sites to fill a GPU."""
 
 
-def bench(repeat: int, json: bool) -> int:
-    """Measure and print: the kernels of a whole problem, normalisation included, medians of `repeat` launches each."""
+def bench(engine: EngineName, repeat: int, json: bool) -> int:
+    """With cuda, measure the kernels of whole problems, normalisation included. Else count: the tables of the paper."""
     if repeat < 1:
         raise SimtbedError(f"--repeat is a positive number of rounds, not {repeat}")
-    engine: EngineName = "jit" if obstacle("cuda") else "cuda"
+    if reason := obstacle(engine):
+        raise SimtbedError(f"the {engine} engine cannot run here: {reason}")
+    if engine != "cuda":
+        print(paper_sfs.as_json(engine) if json else paper_sfs.as_text(engine))
+        return 0
     rows = []
     for individuals in SIZES:
         chosen = list(FAMILY.variants) if individuals == OTHERS_AT else EVERYWHERE
         for variant in sorted(chosen, key=lambda name: name not in EVERYWHERE):
             with progress(f"{variant}, {individuals} individuals"):
-                rows.append(measured(variant, individuals, engine, repeat))
+                rows.append(measured(variant, individuals, repeat))
         with progress(f"one core, {individuals} individuals"):
             rows.append(one_core(individuals, repeat))
     notes = [
@@ -51,40 +56,25 @@ def bench(repeat: int, json: bool) -> int:
         "one core: the same reduction as a plain loop, compiled by Numba",
     ]
     if json:
-        print(tables.as_json({"engine": engine, "rows": rows, "notes": notes}))
+        print(tables.as_json({"rows": rows, "notes": notes}))
     else:
         print(_table(rows) + "\n\n" + "\n".join(notes))
     return 0
 
 
-def measured(variant: str, individuals: int, engine: EngineName, repeat: int) -> dict[str, Any]:
-    """Seconds of a variant's launches, each timed by itself, and what follows from them."""
-    sites = max(1, BYTES[engine] // (24 * individuals))
+def measured(variant: str, individuals: int, repeat: int) -> Row:
+    """A variant's launches on a problem that fills the card: milliseconds of its kernels, summed, in each of `repeat`
+    rounds after one that is not timed."""
+    sites = max(1, BYTES // (24 * individuals))
     few = generate(1, DIFFERENT, individuals).likelihoods
-    problem = generate(1, 1, individuals)
-    problem = type(problem)(np.resize(few, (sites, *few.shape[1:])), ["1"] * sites, np.arange(1, sites + 1))
-    timers: list[Callable[[], list[float]]] = []
-
-    def timed(kernel: Kernel, **how: Any) -> Result:
-        result = launch(kernel, engine=engine, counters=False, **how)
-        timers.append(lambda: _seconds(result.request, engine, repeat))
-        return result
-
-    pipeline.solve(problem, variant, timed)
-    seconds = [sum(each) for each in zip(*(timer() for timer in timers), strict=True)]
-    return _row(variant, engine, individuals, sites, seconds)
-
-
-def _seconds(request: Request, engine: EngineName, repeat: int) -> list[float]:
-    """Of each of `repeat` launches after a first one: of the kernel alone on a GPU."""
-    if engine == "cuda":
-        from simtbed.emulator.engines.cuda_run import CudaEngine
-
-        return [ms / 1e3 for ms in CudaEngine().time(request, repeat)]
-    from simtbed.emulator.engines.jit import JitEngine
-
-    one = JitEngine()
-    return _rounds(lambda: one.run(request), repeat)
+    problem = Problem(np.resize(few, (sites, *few.shape[1:])), ["1"] * sites, np.arange(1, sites + 1))
+    vectors, scale = problem.vectors()
+    seconds = []
+    for _ in range(repeat + 1):
+        runner = Runner("cuda")
+        pipeline.normalised(problem, pipeline.VARIANTS[variant](vectors, runner), scale, runner)
+        seconds.append((runner.milliseconds or 0.0) / 1e3)
+    return _row(variant, "GPU", individuals, sites, seconds[1:])
 
 
 def _rounds(action: Callable[[], object], repeat: int) -> list[float]:
@@ -97,7 +87,7 @@ def _rounds(action: Callable[[], object], repeat: int) -> list[float]:
     return taken
 
 
-def _row(variant: str, where: str, individuals: int, sites: int, seconds: Iterable[float]) -> dict[str, Any]:
+def _row(variant: str, where: str, individuals: int, sites: int, seconds: Iterable[float]) -> Row:
     taken = list(seconds)
     fma = 2 * individuals**2 * sites / statistics.median(taken)
     rates = devices.H200.rates
@@ -108,14 +98,14 @@ def _row(variant: str, where: str, individuals: int, sites: int, seconds: Iterab
         "individuals": individuals,
         "sites": sites,
         "milliseconds": 1e3 * statistics.median(taken),
-        "sites_a_second": Figure.of([sites / each for each in taken]).__dict__,
+        "sites_a_second": asdict(Figure.of([sites / each for each in taken])),
         "fma_a_second": fma,
-        "share_of_peak": fma / peak if where == "cuda" else None,
+        "share_of_peak": fma / peak if where == "GPU" else None,
     }
 
 
 # ------------------------------------------------------------------ one core
-def one_core(individuals: int, repeat: int) -> dict[str, Any]:
+def one_core(individuals: int, repeat: int) -> Row:
     """The reduction as a scalar loop, of as many sites as take a moment."""
     sites = max(1, (1 << 25) // individuals**2)
     vectors = np.ascontiguousarray(generate(1, sites, individuals).likelihoods)
@@ -128,8 +118,7 @@ def _reduce(vectors: Floats) -> float:
     sites, individuals, _ = vectors.shape
     checksum = 0.0
     for site in range(sites):
-        source, target = np.zeros(3 * individuals), np.zeros(3 * individuals)
-        source[:] = vectors[site].copy().reshape(-1)
+        source, target = vectors[site].copy().reshape(-1), np.zeros(3 * individuals)
         group = 1
         while group < individuals:
             for first in range(0, individuals, 2 * group):
@@ -140,21 +129,20 @@ def _reduce(vectors: Floats) -> float:
                 if m == 1:
                     target[c : c + n] = source[a : a + n]
                     continue
-                target[c : c + n + m - 1] = 0.0
+                whole, inner = target[c : c + n + m - 1], source[b : b + m]
+                whole[:] = 0.0
                 for i in range(n):
-                    x = source[a + i]
+                    x, row = source[a + i], whole[i : i + m]
                     for j in range(m):
-                        target[c + i + j] += x * source[b + j]
-                largest = target[c : c + n + m - 1].max()
-                for k in range(n + m - 1):
-                    target[c + k] /= largest
+                        row[j] += x * inner[j]
+                whole /= whole.max()
             source, target = target, source
             group *= 2
         checksum += source[: 2 * individuals + 1].sum()
     return checksum
 
 
-def _table(rows: list[dict[str, Any]]) -> str:
+def _table(rows: list[Row]) -> str:
     headers = ["variant", "where", "individuals", "sites", "ms", "thousand sites a second", "T fma/s", "of f64 peak"]
     cells = [
         [

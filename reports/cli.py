@@ -114,7 +114,7 @@ def list_(json: Json = False) -> int:
 def pairhmm(
     source: Annotated[Path | None, typer.Argument(metavar="IN", help="Reads and haplotypes; plain or gzip.")] = None,
     target: Annotated[Path | None, typer.Option("--output", "-o", metavar="OUT", help="Instead of stdout.")] = None,
-    variant: Annotated[str, typer.Option(help="How it is computed: see `simtbed list`.")] = "wavefront",
+    variant: Annotated[str, typer.Option(help="How it is computed: see `simtbed list`.")] = "wavefront-rescaled",
     engine: Annotated[Engine, typer.Option(help="Where the kernels run.")] = Engine.jit,
     form: Annotated[Format, typer.Option("--format", help="How the answer is written.")] = Format.gpupairhmm,
     counters: Annotated[bool, typer.Option("--counters", help="Count, and print the totals.")] = False,
@@ -407,6 +407,10 @@ def bench(
 ) -> int:
     """How fast the jit engine emulates on this machine, beside scalar code; or how fast a family's kernels are on a
     GPU, or what they cost on the emulator. Takes minutes."""
+    if what is Bench.sfs:
+        from . import bench_sfs
+
+        return bench_sfs.bench(engine.value, repeat, json)
     if what is Bench.pairhmm:
         from . import bench_pairhmm
 
@@ -419,10 +423,6 @@ def bench(
         from . import bench_correct
 
         return bench_correct.bench(repeat, json)
-    if what is Bench.sfs:
-        from . import bench_sfs
-
-        return bench_sfs.bench(repeat, json)
     from . import bench as benchmark
 
     return benchmark.bench(repeat, peers, json)

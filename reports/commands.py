@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import shutil
 import sys
+import tempfile
 import time
+from collections.abc import Iterator
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any, Literal, TextIO
@@ -13,12 +16,22 @@ from simtbed.emulator.engines import cuda_build
 from simtbed.emulator.engines.cuda_source import cuda_source
 from simtbed.emulator.launch import EngineName
 from simtbed.kernels import FAMILIES
-from simtbed.kernels.family import Agreement, Family
+from simtbed.kernels.family import Agreement, Family, joined
 
 from . import tables
 from .annotate import annotated, hottest, short
 from .layout import Traffic, traffic
-from .running import ENGINES, Runner, find_family, find_variant, find_variants, first_launch, obstacle, progress
+from .running import (
+    ENGINES,
+    Runner,
+    SideBySide,
+    find_family,
+    find_variant,
+    find_variants,
+    first_launch,
+    obstacle,
+    progress,
+)
 
 
 def list_all(json: bool) -> int:
@@ -54,7 +67,7 @@ def profile(variant: str, source: Path | None, device: str, sass: bool, json: bo
         return _profile_sass(variant, source, device, json)
     family = find_variant(variant)
     problem, name = find_problem(family, source)
-    runner = Runner("jit", find_device(device), counting=True)
+    runner = Runner("jit", find_device(device), counting=True, uncounted=family.preparing)
     with progress(f"{variant} on {name}"):
         family.solve(problem, variant, runner)
     counters = runner.counters
@@ -228,30 +241,41 @@ def pairhmm(
 ) -> int:
     """Pair-HMM from file to file. Reports go to stdout when the answer goes to a file, to stderr otherwise."""
     from simtbed.kernels import files
-    from simtbed.kernels.pairhmm.files import lines
+    from simtbed.kernels.pairhmm.files import blocks, lines
 
     family = find_family("pairhmm")
     if variant not in family.variants:
         raise SimtbedError(f"pairhmm has no variant {variant!r}; it has {', '.join(family.variants)}")
     if target is not None and not target.parent.is_dir():
         raise SimtbedError(f"{target}: there is no folder {target.parent}")  # before the work, not after it
-    problem, name = find_problem(family, source)
-    runner = Runner(engine, counting=counting)
-    with progress(f"{variant} on {name}"):
-        answer = family.solve(problem, variant, runner)
-    if not len(answer):
-        print(f"simtbed: warning: {name} holds no pairs of reads and haplotypes; the answer is empty", file=sys.stderr)
-    text = lines(problem, answer, form)
+    name = str(source) if source else "the example"
+    runner = SideBySide(engine) if engine == "cuda" else Runner(engine, counting=counting)
+    agreements: list[Agreement] = []
+    pairs = 0
+
+    def answers() -> Iterator[str]:
+        nonlocal pairs
+        records = 0
+        with progress(f"{variant} on {name}") as tell:
+            for problem in blocks(source) if source else [family.example()]:
+                answer = family.solve(problem, variant, runner)
+                if check:
+                    agreements.append(family.compare(answer, family.oracle(problem)))
+                yield from lines(problem, answer, form, records)
+                pairs, records = pairs + len(answer), records + len(problem.record_reads) - 1
+                tell(f"{pairs:,} pairs")
+
     if target is None:
-        sys.stdout.writelines(text)
+        with tempfile.TemporaryFile("w+", encoding="ascii") as whole:  # nothing is printed of what ends in an error
+            whole.writelines(answers())
+            whole.seek(0)
+            shutil.copyfileobj(whole, sys.stdout)
     else:
-        files.write(target, text)
-    to: TextIO = sys.stderr if target is None else sys.stdout
-    agreement = None
-    if check:
-        with progress(f"the oracle on {name}"):
-            agreement = family.compare(answer, family.oracle(problem))
-    report(runner, agreement, json, to)
+        files.write(target, answers())
+    if not pairs:
+        print(f"simtbed: warning: {name} holds no pairs of reads and haplotypes; the answer is empty", file=sys.stderr)
+    agreement = joined(agreements) if check else None
+    report(runner, agreement, json, sys.stderr if target is None else sys.stdout)
     return int(agreement is not None and not agreement.agrees)
 
 

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, get_args
 
 import simtbed.emulator.lang as st
-from simtbed.emulator import Counters, Device, LaunchError, Out, Result, SimtbedError, devices, launch
+from simtbed.emulator import Counters, Device, LaunchError, Out, Result, SimtbedError, devices, launch, launch_together
 from simtbed.emulator.engines.engine import Request
 from simtbed.emulator.ir.nodes import Program
 from simtbed.emulator.lang import Global, Kernel, i32
@@ -25,6 +25,7 @@ ENGINES: tuple[EngineName, ...] = get_args(EngineName)
 class Runner:
     """A launcher for `Family.solve` that remembers what its launches did.
 
+    uncounted: kernels that are launched without counting.
     counted: each program that was launched, with its counters over all its launches.
     milliseconds: of the kernels alone, on a GPU.
     """
@@ -32,12 +33,14 @@ class Runner:
     engine: EngineName
     device: Device = devices.H200
     counting: bool = False
+    uncounted: frozenset[Kernel] = frozenset()
     launches: int = 0
     milliseconds: float | None = None
     counted: list[tuple[Program, Counters]] = field(default_factory=list)
 
     def __call__(self, kernel: Kernel, **how: Any) -> Result:
-        result = launch(kernel, engine=self.engine, device=self.device, counters=self.counting, **how)
+        counting = self.counting and kernel not in self.uncounted
+        result = launch(kernel, engine=self.engine, device=self.device, counters=counting, **how)
         self.launches += 1
         if result.counters is not None:
             self._count(result.request.program, result.counters)
@@ -59,8 +62,17 @@ class Runner:
         return sum(found[1:], found[0]) if found else None
 
 
+class SideBySide(Runner):
+    """A runner on a GPU that has launches which do not depend on each other run at the same time; no single one is
+    timed."""
+
+    def together(self, launches: Sequence[tuple[Kernel, Mapping[str, Any]]]) -> list[Result]:
+        self.launches += len(launches)
+        return launch_together(launches, engine=self.engine, device=self.device)
+
+
 def first_launch(family: Family[Any], variant: str, problem: Any) -> Request:
-    """The first launch that solving `problem` would make; nothing is run."""
+    """The first launch of the variant's kernel that solving `problem` would make; what comes before it is emulated."""
 
     class Reached(Exception):
         pass
@@ -68,6 +80,8 @@ def first_launch(family: Family[Any], variant: str, problem: Any) -> Request:
     found: list[Request] = []
 
     def stop(kernel: Kernel, **how: Any) -> Result:
+        if kernel is not family.variants[variant].kernel:
+            return launch(kernel, counters=False, **how)
         found.append(prepare_request(kernel, **how))
         raise Reached
 
@@ -121,12 +135,12 @@ def obstacle(engine: EngineName) -> str | None:
 
 
 @contextmanager
-def progress(what: str) -> Iterator[None]:
-    """A spinner on stderr while long work runs, if stderr is a terminal."""
+def progress(what: str) -> Iterator[Callable[[str], None]]:
+    """A spinner on stderr while long work runs, if stderr is a terminal; it takes how far the work is."""
     if not sys.stderr.isatty():
-        yield
+        yield lambda far: None
         return
     from rich.console import Console
 
-    with Console(stderr=True).status(what):
-        yield
+    with Console(stderr=True).status(what) as status:
+        yield lambda far: status.update(f"{what}: {far}")

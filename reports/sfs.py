@@ -59,14 +59,14 @@ def sfs(source: Path | None, target: Path | None, wanted: Wanted, json: bool) ->
     wanted.check(family, target)
     tally: Tally = Counter()
     runner = Runner(wanted.engine)
-    total = Spectrum(wanted.mode) if wanted.spectrum else None
     name = "the example" if source is None else str(source)
-    rows = _answers(_problems(source, wanted, tally), family, wanted, runner, total)
-    with progress(f"{wanted.variant} on {name}"):
-        _write(rows, target, wanted.form)
-    if wanted.spectrum and total:
-        with progress("the spectrum over sites"):
-            _write_spectrum(wanted.spectrum, total, f"{source.name if source else name}, {wanted.mode}")
+    with Spectrum(wanted.mode) as total:
+        rows = _answers(_problems(source, wanted, tally), family, wanted, runner, total)
+        with progress(f"{wanted.variant} on {name}"):
+            _write(rows, target, wanted.form)
+        if wanted.spectrum:
+            with progress("the spectrum over sites"):
+                _write_spectrum(wanted.spectrum, total, f"{source.name if source else name}, {wanted.mode}")
     if not tally["sites"]:
         print(f"simtbed: warning: {name} has no sites to work on; the answer is empty", file=sys.stderr)
     counts = {what: count for what, count in tally.items() if count or what == "sites"}
@@ -94,12 +94,10 @@ def _problems(source: Path | None, wanted: Wanted, tally: Tally) -> Iterator[Pro
     return iter([replace(example, mode=wanted.mode, frequency=frequency, variable=wanted.variable)])
 
 
-def _answers(
-    problems: Iterable[Problem], family: Family[Any], wanted: Wanted, runner: Runner, total: Spectrum | None
-) -> Rows:
+def _answers(problems: Iterable[Problem], family: Family[Any], wanted: Wanted, runner: Runner, total: Spectrum) -> Rows:
     for problem in problems:
         answer = family.solve(problem, wanted.variant, runner)
-        if total:
+        if wanted.spectrum:
             total.add(answer)
         yield problem, answer
 

@@ -362,6 +362,7 @@ class _Thread:
                 return self.value(expr.value, frame)[self.integer(expr.index, frame)]
             case ir.Extent():
                 return np.array([len(frame.arrays[expr.array])], expr.type.dtype)
+        raise TypeError(f"{type(expr).__name__} is no expression")
 
 
 def _flat(value: Value) -> Any:

@@ -55,7 +55,7 @@ def test_nothing_is_installed_beside_simtbed(wheel: set[str]) -> None:
 
 
 def test_every_module_type_marker_and_data_file_is_shipped(wheel: set[str]) -> None:
-    shipped = {".py", ".typed", ".in", ".csv", ".json", ".toml"}
+    shipped = {".py", ".typed", ".in", ".md", ".tsv", ".csv", ".json", ".toml"}
     files = {
         f"simtbed/{path.relative_to(ROOT).as_posix()}"
         for folder in FOLDERS

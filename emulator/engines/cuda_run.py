@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import atexit
 import weakref
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import cache
@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import LaunchError
+from ..errors import LaunchError, OutOfMemory
 from ..ir import nodes as ir
 from .arrays import Buffer
 from .cuda_build import Built, build
@@ -34,22 +34,22 @@ class CudaEngine:
 
         Raises LaunchError without PyCUDA, a driver, a device or nvcc, and where the kernel fails.
         """
-        with _Launch(request) as launch:
+        with DeviceLaunch(request) as launch:
             (milliseconds,) = launch.go(1)
             return Outcome(launch.written(), milliseconds=milliseconds, resources=launch.loaded.built.resources)
 
     def time(self, request: Request, repeats: int) -> list[float]:
         """Milliseconds of each of `repeats` launches, after one that is not timed. The inputs are copied once: each
         launch finds the arrays as the one before it left them."""
-        with _Launch(request) as launch:
+        with DeviceLaunch(request) as launch:
             launch.go(1)
             return launch.go(repeats)
 
 
 def describe() -> dict[str, str]:
     """The device that launches go to: its name, its architecture, and the CUDA version of its driver."""
-    device = _context().device
-    version = _driver().get_driver_version()
+    device = primary_context().device
+    version = pycuda_driver().get_driver_version()
     return {"device": device.name(), "arch": _arch(device), "driver": f"{version // 1000}.{version % 1000 // 10}"}
 
 
@@ -70,7 +70,7 @@ class _Context:
             self.context.pop()
 
 
-def _driver() -> Any:
+def pycuda_driver() -> Any:
     try:
         import pycuda.driver
     except ModuleNotFoundError:
@@ -81,8 +81,8 @@ def _driver() -> Any:
 
 
 @cache
-def _context() -> _Context:
-    driver = _driver()
+def primary_context() -> _Context:
+    driver = pycuda_driver()
     try:
         driver.init()
         device = driver.Device(0)
@@ -112,21 +112,37 @@ class _Loaded:
 _LOADED: weakref.WeakKeyDictionary[ir.Program, dict[Dim3, _Loaded]] = weakref.WeakKeyDictionary()
 
 
+BEFORE_THE_END: list[Callable[[], None]] = []
+"""What else must be done while the context is still there."""
+
+
 def _forget(context: _Context) -> None:
     """Unload while the context is still there."""
     with context.current():
         _LOADED.clear()
+        for clear in BEFORE_THE_END:
+            clear()
 
 
-def _loaded(request: Request) -> _Loaded:
+def is_loaded(request: Request) -> bool:
+    return request.block in _LOADED.get(request.program, {})
+
+
+def built(request: Request) -> tuple[Source, Built]:
+    """A request's program, printed and compiled for the device."""
+    source = cuda_source(request.program, request.block)
+    return source, build(source.with_lines(), source.kernel, _arch(primary_context().device))
+
+
+def load(request: Request) -> _Loaded:
+    """A request's program in the device's memory."""
     known = _LOADED.setdefault(request.program, {})
     if request.block not in known:
-        source = cuda_source(request.program, request.block)
-        built = build(source.with_lines(), source.kernel, _arch(_context().device))
-        resources = replace(built.resources, shared_bytes=built.resources.shared_bytes + source.carved_bytes)
-        module = _driver().module_from_buffer(built.cubin)
+        source, made = built(request)
+        resources = replace(made.resources, shared_bytes=made.resources.shared_bytes + source.carved_bytes)
+        module = pycuda_driver().module_from_buffer(made.cubin)
         function = module.get_function(source.kernel)
-        known[request.block] = _Loaded(source, replace(built, resources=resources), module, function)
+        known[request.block] = _Loaded(source, replace(made, resources=resources), module, function)
     return known[request.block]
 
 
@@ -143,24 +159,24 @@ class _Remote:
     def read(self) -> Buffer:
         contents = np.empty(self.shape, self.dtype)
         with self.context.current():
-            _driver().memcpy_dtoh(contents, self.allocation)
+            pycuda_driver().memcpy_dtoh(contents, self.allocation)
         return contents
 
 
-class _Launch:
+class DeviceLaunch:
     """A request's arrays on the device, from entry to exit."""
 
     def __init__(self, request: Request) -> None:
         self.request = request
-        self.driver, self.context = _driver(), _context()
+        self.driver, self.context = pycuda_driver(), primary_context()
         self.addresses: dict[str, Any] = {}
         self.own: list[Any] = []  # freed when the launch is over
 
-    def __enter__(self) -> _Launch:
+    def __enter__(self) -> DeviceLaunch:
         self.context.context.push()
         try:
             with self.errors():
-                self.loaded = _loaded(self.request)
+                self.loaded = load(self.request)
                 self.copy_in()
                 self.allow_shared()
         except BaseException:
@@ -182,7 +198,7 @@ class _Launch:
             yield
         except self.driver.MemoryError:
             needed = sum(a.nbytes for a in self.request.arguments.values())
-            raise LaunchError(f"{name}: its arrays, {needed} bytes, do not fit the device's free memory") from None
+            raise OutOfMemory(f"{name}: its arrays, {needed} bytes, do not fit the device's free memory") from None
         except self.driver.Error as error:
             raise LaunchError(f"{name} failed on the GPU: {error}") from None
 

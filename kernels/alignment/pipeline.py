@@ -39,8 +39,9 @@ BINS = (
 )  # fmt: skip
 """(P, K) of `packed`, by the rows they hold; more are computed in tiles as large as the last."""
 
-FEW, FEW_BINS = 2_000, ((32, 2), (32, 4), (32, 8), (32, 12), (32, 16), (32, 20), (32, 32))
-"""So few pairs leave much of a GPU idle: the sooner each one is done, the better."""
+FEW, FEW_BINS = 1_000, ((32, 2), (32, 4), (32, 8), (32, 12), (32, 16), (32, 20), (32, 32))
+"""So few pairs leave much of a GPU idle, and what counts is how soon the last one is done: they are launched together,
+with as many lanes each as there are."""
 
 PASS = 128
 """Threads of a block of `passes`."""
@@ -81,8 +82,10 @@ def solve(problem: Problem, variant: str, launcher: Launcher) -> Answer:
 # ------------------------------------------------------------------ stage 1
 def _packed(problem: Problem, launcher: Launcher) -> Iterator[Batch]:
     n, m = problem.rows, problem.columns
-    shapes = FEW_BINS if len(problem) <= FEW else BINS
-    bins = np.minimum(np.searchsorted([lanes * each for lanes, each in shapes], n), len(shapes) - 1)
+    few = len(problem) <= FEW
+    shapes = FEW_BINS if few else BINS
+    held = np.full_like(n, n.max(initial=0)) if few else n
+    bins = np.minimum(np.searchsorted([lanes * each for lanes, each in shapes], held), len(shapes) - 1)
     for number in np.unique(bins):
         lanes, each = shapes[number]
         members = np.flatnonzero(bins == number)

@@ -21,7 +21,7 @@ import numpy as np
 from simtbed.oracles import correction as oracle
 
 from ..family import Agreement, Answer, Family, Variant
-from . import files, packed, pipeline, thread_per_read, warp_per_read
+from . import files, packed, pipeline, spectrum, thread_per_read, warp_per_read
 from .generate import genome, simulate
 from .problem import Parameters, Problem, strings
 
@@ -99,6 +99,7 @@ FAMILY = Family(
     solve=pipeline.solve,
     oracle=_oracle,
     compare=_compare,
+    preparing=spectrum.KERNELS,
 )
 
 __all__ = ["FAMILY", "Parameters", "Problem"]

@@ -5,6 +5,8 @@ a queue. `mend` has warps that take reads from the queue until it is empty, so t
 asks for 32 windows at once, one a lane; the 3 K mutants of a weak one, each the packed window with one or two bits
 flipped, are dealt out to all 32 lanes. Nearly all are not solid, which one access to the filter of words tells; the
 rest ask the exact set. A read with one error is mended by asking for the mutants of one window only (`mends_all`).
+
+With a Bloom filter in place of the exact set, the warps do with weak reads what `warp_per_read` does.
 """
 
 from __future__ import annotations
@@ -14,14 +16,13 @@ from simtbed.emulator.lang import Const, Global, Memory, i32, int2, u8, u32, u64
 
 from .filters import EXACT, in_bloom, in_set, in_words
 from .hashes import code, letter_of, mixed
-from .warp_per_read import FARTHEST, first_bit, largest_by_shuffle, only_base, rank_of, trimmed
+from .warp_per_read import FARTHEST, correct_and_trim, first_bit, largest_by_shuffle, only_base, rank_of, trimmed
 
 
 @st.kernel
 def screen(
     text: Global[u8],
     places: Global[int2],
-    spans: Global[int2],
     queue: Global[i32],
     queued: Global[u32],
     keys: Global[u64],
@@ -30,7 +31,7 @@ def screen(
     K: Const,
     FILTER: Const,
 ) -> None:
-    """spans[r]: all of read r, if all its windows are solid; else r goes into the queue. queued[0]: how many there are.
+    """Reads with a window that is not solid go into the queue. queued[0]: how many there are.
 
     places[r]: (first letter in text, length) of a read of A, C, G, T.
     """
@@ -49,9 +50,7 @@ def screen(
                 whole = in_set(keys, mixed(key), key)
             else:
                 whole = in_bloom(bits, size, text, first + i - K, -1, u8(0), K, FILTER)
-    if whole:
-        spans[r] = int2(0, length)
-    else:
+    if not whole:
         queue[st.atomic_add(queued, 0, 1)] = r
 
 
@@ -80,32 +79,17 @@ def key_of_window(text: Global[u8], first: i32, length: i32, begin: i32, K: Cons
 
 
 @st.device
-def is_weak(
-    keys: Global[u64], bits: Global[u32], size: u32, text: Global[u8], first: i32, windows: i32, p: i32, key: u64, K: Const,
-    FILTER: Const,
-) -> bool:  # fmt: skip
+def is_weak(keys: Global[u64], windows: i32, p: i32, key: u64) -> bool:
     """Whether window p, which has that key, is there and not solid."""
-    weak = False
-    if p < windows:
-        if FILTER == EXACT:  # noqa: SIM108
-            weak = not in_set(keys, mixed(key), key)
-        else:
-            weak = not in_bloom(bits, size, text, first + p, -1, u8(0), K, FILTER)
-    return weak
+    return p < windows and not in_set(keys, mixed(key), key)
 
 
 @st.device
-def mutant_is_solid(
-    keys: Global[u64], words: Global[u64], bits: Global[u32], size: u32, text: Global[u8], first: i32, window: u64, v: i32,
-    change: i32, K: Const, FILTER: Const,
-) -> bool:  # fmt: skip
-    """Of a window, the letters from `first` on, whose code in place v is changed."""
-    if FILTER == EXACT:
-        mutant = window ^ (u64(change) << u64(2 * v))
-        hash = mixed(mutant)
-        return in_words(words, hash) and in_set(keys, hash, mutant)
-    else:
-        return in_bloom(bits, size, text, first, v, letter_of(changed(window, v, change)), K, FILTER)
+def mutant_is_solid(keys: Global[u64], words: Global[u64], window: u64, v: i32, change: i32) -> bool:
+    """Of a window whose code in place v is changed."""
+    mutant = window ^ (u64(change) << u64(2 * v))
+    hash = mixed(mutant)
+    return in_words(words, hash) and in_set(keys, hash, mutant)
 
 
 @st.device
@@ -117,9 +101,8 @@ def changed(window: u64, v: i32, change: i32) -> i32:
 # ------------------------------------------------------------------ one change that mends all
 @st.device
 def mends_all(
-    keys: Global[u64], words: Global[u64], bits: Global[u32], size: u32, text: Global[u8], first: i32, length: i32,
-    begin: i32, weak: i32, K: Const, FILTER: Const,
-) -> i32:  # fmt: skip
+    keys: Global[u64], words: Global[u64], text: Global[u8], first: i32, length: i32, begin: i32, weak: i32, K: Const
+) -> i32:
     """4 position + code of the change that makes all weak windows solid, `begin` the first and all less than K further;
     -1 if none does, -2 if several do at the first such position.
 
@@ -129,16 +112,14 @@ def mends_all(
     windows = length - K + 1
     p = begin + st.lane
     key = key_of_window(text, first, length, begin, K)
-    mine = is_weak(keys, bits, size, text, first, windows, p, key, K, FILTER) and st.lane < K
+    mine = is_weak(keys, windows, p, key) and st.lane < K
     window = st.shuffle(key, 0)
     found = -1
-    for turn in st.unroll(range((3 * K + 31) // 32)):
+    for turn in range((3 * K + 31) // 32):
         task = turn * 32 + st.lane
         hit = False
         if task < 3 * K:
-            hit = mutant_is_solid(
-                keys, words, bits, size, text, first + begin, window, task // 3, task % 3 + 1, K, FILTER
-            )
+            hit = mutant_is_solid(keys, words, window, task // 3, task % 3 + 1)
         hits = u32(st.ballot(hit))
         while hits != 0:
             which = turn * 32 + first_bit(hits)
@@ -146,7 +127,7 @@ def mends_all(
             v, change = which // 3, which % 3 + 1
             votes = False
             if mine and st.lane <= v:
-                votes = mutant_is_solid(keys, words, bits, size, text, first + p, key, v - st.lane, change, K, FILTER)
+                votes = mutant_is_solid(keys, words, key, v - st.lane, change)
             if st.popcount(st.ballot(votes)) == weak:
                 if found == -1:
                     found = (begin + v) * 4 + changed(window, v, change)
@@ -157,24 +138,21 @@ def mends_all(
 
 # ------------------------------------------------------------------ all votes
 @st.device
-def votes_on(
-    keys: Global[u64], words: Global[u64], bits: Global[u32], size: u32, text: Global[u8], first: i32, window: u64,
-    votes: Memory[u8], cells: i32, K: Const, FILTER: Const,
-) -> None:  # fmt: skip
+def votes_on(keys: Global[u64], words: Global[u64], window: u64, votes: Memory[u8], cells: i32, K: Const) -> None:
     """The 3 K mutants of a window dealt out to the lanes. cells: where the votes of its first position begin."""
-    for turn in st.unroll(range((3 * K + 31) // 32)):
+    for turn in range((3 * K + 31) // 32):
         task = turn * 32 + st.lane
         if task < 3 * K:
             v, change = task // 3, task % 3 + 1
-            if mutant_is_solid(keys, words, bits, size, text, first, window, v, change, K, FILTER):
+            if mutant_is_solid(keys, words, window, v, change):
                 votes[cells + v * 4 + changed(window, v, change)] += 1
     st.syncwarp()
 
 
 @st.device
 def voted(
-    keys: Global[u64], words: Global[u64], bits: Global[u32], size: u32, text: Global[u8], first: i32, length: i32,
-    votes: Memory[u8], ballots: i32, start: i32, min_votes: i32, K: Const, FILTER: Const,
+    keys: Global[u64], words: Global[u64], text: Global[u8], first: i32, length: i32, votes: Memory[u8], ballots: i32,
+    start: i32, min_votes: i32, K: Const,
 ) -> i32:  # fmt: skip
     """4 position + code of the change to make, -1 for none, by the votes of all weak windows from `start` on."""
     for cell in range(st.lane, 4 * length, 32):
@@ -182,12 +160,12 @@ def voted(
     st.syncwarp()
     for begin in range(start, length - K + 1, 32):
         key = key_of_window(text, first, length, begin, K)
-        left = u32(st.ballot(is_weak(keys, bits, size, text, first, length - K + 1, begin + st.lane, key, K, FILTER)))
+        left = u32(st.ballot(is_weak(keys, length - K + 1, begin + st.lane, key)))
         while left != 0:
             at = begin + first_bit(left)
             window = st.shuffle(key, first_bit(left))
             left &= left - 1
-            votes_on(keys, words, bits, size, text, first + at, window, votes, ballots + at * 4, K, FILTER)
+            votes_on(keys, words, window, votes, ballots + at * 4, K)
     best = largest_by_shuffle(rank_of(votes, ballots, length))
     fixed = FARTHEST - (best & FARTHEST)
     base = only_base(votes, ballots + fixed * 4, best >> 26)
@@ -197,10 +175,10 @@ def voted(
 
 @st.device
 def mended(
-    keys: Global[u64], words: Global[u64], bits: Global[u32], size: u32, text: Global[u8], first: i32, length: i32,
-    votes: Memory[u8], ballots: i32, min_votes: i32, max_trim: i32, K: Const, FILTER: Const,
-) -> int2:  # fmt: skip
-    """Change the letters; the [start, end) to keep, (0, 0) for none. votes: 4 `length` from `ballots` on."""
+    keys: Global[u64], words: Global[u64], text: Global[u8], first: i32, length: i32, votes: Memory[u8], ballots: i32,
+    min_votes: i32, K: Const,
+) -> bool:  # fmt: skip
+    """Change the letters; whether all windows are solid then. votes: 4 `length` from `ballots` on."""
     windows = length - K + 1
     start = 0
     mending = True
@@ -210,7 +188,7 @@ def mended(
         for chunk in range(0, windows, 32):
             p = chunk + st.lane
             key = key_of_window(text, first, length, chunk, K)
-            found = is_weak(keys, bits, size, text, first, windows, p, key, K, FILTER)
+            found = is_weak(keys, windows, p, key)
             whole = whole and not st.any(found)
             left = u32(st.ballot(found and p >= start))
             if left != 0:
@@ -218,15 +196,13 @@ def mended(
                 last = chunk + 31 - st.clz(left)
                 weak += st.popcount(left)
         if whole:
-            return int2(0, length)
+            return True
         change = -1
         if weak > min_votes:
             if last - begin < K:
-                change = mends_all(keys, words, bits, size, text, first, length, begin, weak, K, FILTER)
+                change = mends_all(keys, words, text, first, length, begin, weak, K)
             if change == -1:
-                change = voted(
-                    keys, words, bits, size, text, first, length, votes, ballots, begin, min_votes, K, FILTER
-                )
+                change = voted(keys, words, text, first, length, votes, ballots, begin, min_votes, K)
         mending = change >= 0
         if mending:
             st.syncwarp()
@@ -235,7 +211,7 @@ def mended(
             st.syncwarp()
             # After a change of the first letter nothing is voted on any more, only looked at.
             start = change // 4 if change >= 4 else windows
-    return trimmed(keys, bits, size, text, first, length, max_trim, K, FILTER)
+    return False
 
 
 @st.kernel
@@ -258,8 +234,8 @@ def mend(
     WARPS: Const,
     VOTES_IN_SHARED: Const,
 ) -> None:
-    """As `warp_per_read`, for the reads of the queue. queued: (how many there are, how many are taken)."""
-    cells = st.shared(u8, WARPS * LONGEST * 4 if VOTES_IN_SHARED else 1)
+    """As `warp_per_read`, for the reads of the queue; other spans are left as they are. queued: (how many there are, how
+    many are taken)."""
     count = queued[0]
     ticket = u32(0)
     while ticket < count:
@@ -270,13 +246,21 @@ def mend(
             r = queue[ticket]
             first, length = places[r].x, places[r].y
             span = int2(0, 0)
-            if VOTES_IN_SHARED:
-                at = st.warp * LONGEST * 4
-                span = mended(keys, words, bits, size, text, first, length, cells, at, min_votes, max_trim, K, FILTER)
+            if FILTER != EXACT:
+                span = correct_and_trim(
+                    keys, bits, size, text, first, length, scratch, min_votes, max_trim, K, FILTER, LONGEST, WARPS, True, False,
+                    VOTES_IN_SHARED,
+                )  # fmt: skip
             else:
-                place = (st.block.x * WARPS + st.warp) * LONGEST * 4
-                span = mended(
-                    keys, words, bits, size, text, first, length, scratch, place, min_votes, max_trim, K, FILTER
-                )
+                whole = False
+                if VOTES_IN_SHARED:
+                    cells = st.shared(u8, WARPS * LONGEST * 4)
+                    whole = mended(keys, words, text, first, length, cells, st.warp * LONGEST * 4, min_votes, K)
+                else:
+                    place = (st.block.x * WARPS + st.warp) * LONGEST * 4
+                    whole = mended(keys, words, text, first, length, scratch, place, min_votes, K)
+                span = int2(0, length)
+                if not whole:
+                    span = trimmed(keys, bits, size, text, first, length, max_trim, K, FILTER)
             if st.lane == 0:
                 spans[r] = span

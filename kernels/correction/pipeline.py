@@ -235,17 +235,16 @@ def _by_warps(shuffle: bool) -> Run:
 def _packed(
     text: Any, places: Places, filter: Filter, parameters: Parameters, switches: Switches, launcher: Launcher
 ) -> Any:
-    whole, stay = Kept(text), Kept(Out(len(places), "int2"))
     queue = {"queue": Kept(Out(len(places), "i32")), "queued": Kept(Out(2, "u32"))}
-    reads = {"text": whole, "places": Kept(places), "spans": stay, **queue, **filter.arguments}
+    reads = {"text": text, "places": Kept(places), **queue, **filter.arguments}
     asked = _asked(parameters)
     screening = {name: asked[name] for name in ("K", "FILTER")}
     launcher(screen, grid=-(-len(places) // THREADS), block=THREADS, args={**reads, **screening})
     fitted = _fitted(switches, longest(places))
     grid = min(-(-len(places) // WARPS), MOST_BLOCKS)
-    args = {**reads, **asked, "words": filter.words, **_warps(fitted, grid, longest(places))}
-    launcher(mend, grid=grid, block=32 * WARPS, args=args)
-    return {"text": whole.numpy(), "spans": stay.numpy()}
+    whole = np.stack([np.zeros_like(places[:, 1]), places[:, 1]], axis=1)
+    args = {**reads, **asked, "spans": whole, "words": filter.words, **_warps(fitted, grid, longest(places))}
+    return launcher(mend, grid=grid, block=32 * WARPS, args=args)
 
 
 def _fitted(switches: Switches, longest: int) -> Switches:

@@ -159,3 +159,6 @@ def build_bloom(found: Global[u64], bits: Global[u32], size: u32, K: Const, LAYO
         set_bit(bits, begin + sdbm(letters, 0, nowhere, nothing, K) % rest)
         set_bit(bits, begin + djb(letters, 0, nowhere, nothing, K) % rest)
         set_bit(bits, begin + dek(letters, 0, nowhere, nothing, K) % rest)
+
+
+KERNELS = frozenset((count, rehash, histogram, gather, build_set, build_words, build_bloom))

@@ -112,7 +112,7 @@ def _beside(reads: ReadFile, truth: ReadFile | None) -> Iterator[tuple[list[Sequ
     true_records = truth.records()
     read = 0
     for records in reads.chunks():
-        found = [record for record, _ in zip(true_records, records, strict=False)]
+        found = [true for _, true in zip(records, true_records, strict=False)]  # this way round: none too many is read
         for record, true in zip_longest(records, found):
             read += 1
             if true is None:

@@ -16,9 +16,9 @@ Arguments = dict[str, Any]
 Real = type[np.float32] | type[np.float64]
 
 _SETS = np.zeros(256, np.uint8)  # bases as bit sets: what matches has a bit in common
-_CODES = np.full(256, BLANK, np.uint8)  # bases as numbers
+CODES = np.full(256, BLANK, np.uint8)  # bases as numbers
 for _code, _letter in enumerate(b"ACGTN"):
-    _CODES[_letter] = _code
+    CODES[_letter] = _code
     _SETS[_letter] = 15 if _letter == ord("N") else 1 << _code
 
 PROBABILITY = 10.0 ** (np.arange(94) / -10.0)
@@ -93,14 +93,14 @@ def sub_warps(
     first_word = offsets(_quads(n) // 4 + 1)
     words = np.full(first_word[-1] * 4, BLANK, np.uint8)
     letters = problem.haplotypes[ranges(problem.haplotype_offsets[used_haplotypes], n)]
-    words[ranges(first_word[:-1] * 4, n)] = _CODES[letters]
+    words[ranges(first_word[:-1] * 4, n)] = CODES[letters]
     pairs = np.stack([offsets(m)[read], m[read], first_word[haplotype], n[haplotype]], axis=1).astype(np.int32)
     stride = int(n.max()) if tiled else 0
     qualities = (problem.base_quality, problem.insertion, problem.deletion, problem.continuation)
     return blocks, {
         "pairs": pairs,
         "columns": pairs[:, 3].reshape(blocks, -1).max(axis=1),
-        "bases": _CODES[problem.bases[bases]],
+        "bases": CODES[problem.bases[bases]],
         "qualities": np.stack([quality[bases] for quality in qualities], axis=1),
         "haplotypes": words.view(np.uint32),
         "probability": PROBABILITY.astype(real),
@@ -110,55 +110,6 @@ def sub_warps(
         "P": lanes,
         "K": each,
         "TILED": tiled,
-    }
-
-
-def streams(
-    problem: Problem, reads: Offsets, haplotypes: Offsets, lanes: int, each: int, at_once: int
-) -> tuple[int, Arguments]:
-    """(grid, arguments) of `wavefront_rescaled` with P = `lanes` and K = `each` for pairs of a read and a haplotype.
-
-    Neighbours with one read and haplotypes that follow each other share an item, of about `at_once` letters; items of
-    like length share a block, the last one filled up with items that have no pairs. `sums` are those of the pairs, in
-    order.
-    """
-    used_reads, read = np.unique(reads, return_inverse=True)
-    used_haplotypes, haplotype = np.unique(haplotypes, return_inverse=True)
-    m, n = problem.read_lengths[used_reads], problem.haplotype_lengths[used_haplotypes]
-    bases = ranges(problem.read_offsets[used_reads], m)
-    begins = offsets(n + 1) + 32
-    stream = np.full(begins[-1] + 64 + at_once + int(n.max()), BLANK, np.uint8)
-    stream[ranges(begins[:-1], n)] = _CODES[problem.haplotypes[ranges(problem.haplotype_offsets[used_haplotypes], n)]]
-    copies = np.full((4, -(-(len(stream) + 3) // 4) * 4), BLANK, np.uint8)
-    for delay in range(4):
-        copies[delay, delay : delay + len(stream)] = stream
-
-    follows = (np.diff(read, prepend=-1) == 0) & (np.diff(haplotype, prepend=-1) == 1)
-    run = np.flatnonzero(~follows)
-    within = begins[haplotype] - np.repeat(begins[haplotype[run]], np.diff(run, append=len(reads)))
-    first = np.flatnonzero(~follows | (np.diff(within // at_once, prepend=0) != 0))
-    last = np.append(first[1:], len(reads))
-    length = begins[haplotype[last - 1] + 1] - begins[haplotype[first]]
-    blocks = -(-len(first) * lanes // 32)
-    order = np.argsort(length, kind="stable")
-    order = np.append(order, np.repeat(order[-1:], blocks * (32 // lanes) - len(order)))
-    items = np.stack([offsets(m)[read[first]], m[read[first]], begins[haplotype[first]], first], axis=1)[order]
-    ends = last[order]
-    ends[len(first) :] = 0
-    longest = length[order].reshape(blocks, -1).max(axis=1)
-    qualities = (problem.base_quality, problem.insertion, problem.deletion, problem.continuation)
-    return blocks, {
-        "items": items.astype(np.int32),
-        "ends": ends.astype(np.int32),
-        "words": (-(-(longest + lanes - 1) // 4)).astype(np.int32),
-        "bases": _CODES[problem.bases[bases]],
-        "qualities": np.stack([quality[bases] for quality in qualities], axis=1),
-        "letters": copies.reshape(-1).view(np.uint32),
-        "probability": PROBABILITY.astype(np.float32),
-        "sums": Out(len(reads), "f32"),
-        "shift": copies.shape[1] // 4,
-        "P": lanes,
-        "K": each,
     }
 
 

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterator
 from functools import partial
 
 import numpy as np
 import numpy.typing as npt
-from simtbed.emulator import Result
+from simtbed.emulator import OutOfMemory, Result
 
-from ..family import Launcher
+from ..family import Launcher, Planned, run_planned
 from . import intratask_block, intratask_warp
 from .intertask_naive import WARPS, intertask_naive
 from .intertask_tiled import intertask_tiled
-from .layout import PROBABILITY, Real, anti_diagonals, interleaved, streams, sub_warps
+from .layout import Real, anti_diagonals, interleaved, sub_warps
 from .problem import Offsets, Problem
+from .streams import Streams
 from .wavefront import wavefront
 from .wavefront_rescaled import wavefront_rescaled
 
@@ -36,12 +38,12 @@ RESCALED_BINS: tuple[tuple[int, int], ...] = (
     (4, 4), (4, 8), (4, 12), (4, 16), (4, 20), (8, 12), (4, 28), (8, 16), (8, 20), (16, 12), (8, 28), (16, 16), (16, 20), (32, 12),
     (16, 28), (16, 32), (32, 20), (32, 28), (32, 32),
 )  # fmt: skip
-"""(P, K) of the rescaled wavefront, likewise: of those that an H200 computed a length with, the fastest. K = 24 is left
-out, which it computes a quarter slower than the K beside it (96 bases: 2.6 TCUPS with (4, 24), 3.5 with (8, 12))."""
+"""(P, K) of the rescaled wavefront, likewise. Trillions of cells a second of an H200 where reads fill the bin: (4, 8)
+2.70, (4, 12) 3.27, (4, 16) 3.47, (8, 12) 3.53, (4, 28) 3.47, (8, 16) 3.62, (16, 12) 3.52, (16, 16) 3.59, (16, 32) 3.59,
+(32, 28) 3.51, (32, 32) 3.51; K = 24 reached 2.6 and is left out. The others were not timed: they close gaps with a K
+of the timed ones' range."""
 RESCALED_SCALE = 2.0**100
 """Of the rescaled wavefront: what it keeps is larger than what it stands for, by 1 / alpha and a ratio of insertions."""
-INSERTION_SPAN = 40
-"""Reads whose insertion scores are further apart are left to the plain wavefront."""
 LETTERS_AT_ONCE = 1 << 10
 """Letters of the haplotypes that one item of the rescaled wavefront lets pass."""
 TILES = (2, 4, 6, 8)
@@ -53,21 +55,49 @@ EDGES_IN_SHARED = 40 * 1024
 
 PAIRS_AT_ONCE = 1 << 16
 BASES_AT_ONCE = 1 << 24  # over all pairs of a launch: bounds the memory a batch takes
+PAIRS_A_PART = 1 << 19
+"""Pairs of the wavefronts that are sent to a GPU as one: the next ones are on their way while these are computed."""
 
 
 def solve(problem: Problem, variant: str, launcher: Launcher) -> Floats:
-    """log10 P(read | haplotype) of every pair, in the order of `problem.pairs`."""
-    reads, haplotypes = problem.pairs
-    run = _SWEEPS[variant]
-    sums = run(problem, reads, haplotypes, np.float32, launcher)
+    """log10 P(read | haplotype) of every pair, in the order of `problem.pairs`.
+
+    Where a GPU's memory is too small, half of the reads are computed after the other half, and a warning says so.
+    """
+    try:
+        return _solved(problem, variant, launcher)
+    except OutOfMemory:
+        half, pairs = len(problem.read_lengths) // 2, len(problem.pairs[0])
+        if not half:
+            raise
+    logging.getLogger(__name__).warning("simtbed: warning: the GPU's memory is full: %d pairs in two turns", pairs)
+    parts = (problem.part(0, half), problem.part(half, len(problem.read_lengths)))
+    return np.concatenate([solve(part, variant, launcher) for part in parts])
+
+
+def _solved(problem: Problem, variant: str, launcher: Launcher) -> Floats:
+    sums = np.empty(int(problem.first_pairs[-1]))
+    if variant == "wavefront-rescaled":
+        run_planned(_in_parts(_rescaled, problem, sums), launcher)
+    elif variant == "wavefront":
+        run_planned(_in_parts(_plain, problem, sums), launcher)
+    else:
+        sums[:] = _SWEEPS[variant](problem, *problem.pairs, np.float32, launcher)
     with np.errstate(divide="ignore"):  # what even double cannot hold is log10 0 = -inf
         scores: Floats = np.log10(sums) - np.log10(SCALE[np.float32])
         faint = np.flatnonzero(sums < FAINT)
-        again = run(problem, reads[faint], haplotypes[faint], np.float64, launcher)
-        scores[faint] = np.log10(again) - np.log10(SCALE[np.float64])
+        if len(faint):
+            again = np.empty(len(faint))
+            reads, haplotypes = (chosen[faint] for chosen in problem.pairs)
+            if variant.startswith("wavefront"):
+                run_planned(_wavefront(problem, reads, haplotypes, np.float64, again), launcher)
+            else:
+                again[:] = _SWEEPS[variant](problem, reads, haplotypes, np.float64, launcher)
+            scores[faint] = np.log10(again) - np.log10(SCALE[np.float64])
     return scores
 
 
+# ------------------------------------------------------------------ Ren 2018
 def _by_length(
     problem: Problem, reads: Offsets, haplotypes: Offsets, launch: Callable[[Offsets, Offsets], Result]
 ) -> Floats:
@@ -123,60 +153,73 @@ def _intratask_warp(
     return _by_length(problem, reads, haplotypes, launch)
 
 
-def _wavefront(problem: Problem, reads: Offsets, haplotypes: Offsets, real: Real, launcher: Launcher) -> Floats:
+# ------------------------------------------------------------------ the wavefronts
+def _in_parts(
+    plan: Callable[[Problem, Floats], Iterator[Planned]], problem: Problem, sums: Floats
+) -> Iterator[Planned]:
+    """The launches of reads that follow each other and have at most PAIRS_A_PART pairs, beyond one read; then of the
+    next ones."""
+    first, firsts = 0, problem.first_pairs
+    while first < len(firsts) - 1:
+        last = max(int(np.searchsorted(firsts, firsts[first] + PAIRS_A_PART, "right")) - 1, first + 1)
+        yield from plan(problem.part(first, last), sums[firsts[first] : firsts[last]])
+        first = last
+
+
+def _plain(problem: Problem, sums: Floats) -> Iterator[Planned]:
+    return _wavefront(problem, *problem.pairs, np.float32, sums)
+
+
+def _wavefront(
+    problem: Problem, reads: Offsets, haplotypes: Offsets, real: Real, sums: Floats, at: Offsets | None = None
+) -> Iterator[Planned]:
+    """Launches that set sums[at[p]] for pair p of a read and a haplotype."""
     m, n = problem.read_lengths[reads], problem.haplotype_lengths[haplotypes]
     bins = np.searchsorted([lanes * each for lanes, each in BINS], m)
-    sums = np.empty(len(reads))
     for number in np.unique(bins):
-        tiled = number == len(BINS)
+        tiled = bool(number == len(BINS))
         lanes, each = TILE if tiled else BINS[number]
         members = np.flatnonzero(bins == number)
-        for chosen in _batches(members[np.argsort(n[members], kind="stable")], m + n):
-            grid, args = sub_warps(problem, reads[chosen], haplotypes[chosen], real, lanes, each, bool(tiled))
+        order = members[np.argsort(n[members], kind="stable")]
+        # Only the edges of tiles take memory of which a batch could be short.
+        for chosen in (
+            _batches(order, m + n) if tiled else np.split(order, range(PAIRS_A_PART, len(order), PAIRS_A_PART))
+        ):
+            grid, args = sub_warps(problem, reads[chosen], haplotypes[chosen], real, lanes, each, tiled)
             args["scale"] = SCALE[real]
-            result = launcher(wavefront, grid=grid, block=32, args=args)
-            sums[chosen] = result["sums"][: len(chosen)]
-    return sums
+
+            def collect(result: Result, where: Offsets = chosen if at is None else at[chosen]) -> None:
+                sums[where] = result["sums"][: len(where)]
+
+            yield Planned(wavefront, {"grid": grid, "block": 32, "args": args}, collect)
 
 
-def _wavefront_rescaled(
-    problem: Problem, reads: Offsets, haplotypes: Offsets, real: Real, launcher: Launcher
-) -> Floats:
-    """In float, what its form can hold; the rest, and all in double, as `wavefront` computes it."""
-    m, n = problem.read_lengths[reads], problem.haplotype_lengths[haplotypes]
-    bins = np.searchsorted([lanes * each for lanes, each in RESCALED_BINS], m)
-    plain = (bins == len(RESCALED_BINS)) | _extreme(problem)[reads] | (real is np.float64)
-    sums = np.empty(len(reads))
-    sums[plain] = _wavefront(problem, reads[plain], haplotypes[plain], real, launcher)
-    uniform = _uniform(problem)[reads]
-    for number in np.unique(bins[~plain]):
+def _rescaled(problem: Problem, sums: Floats) -> Iterator[Planned]:
+    """What its form can hold; the rest as `wavefront` computes it."""
+    streams, m = Streams(problem, LETTERS_AT_ONCE), problem.read_lengths
+    sizes = np.array([lanes * each for lanes, each in RESCALED_BINS])
+    bins = np.searchsorted(sizes, m)
+    paired = np.diff(problem.first_pairs) > 0
+    plain = (bins == len(RESCALED_BINS)) | streams.plain
+    full = streams.uniform & (m == np.append(sizes, 0)[bins])
+    for number in np.unique(bins[~plain & paired])[::-1]:  # what takes longest begins first
         lanes, each = RESCALED_BINS[number]
-        full = uniform & (m == lanes * each)
         for alike in (True, False):
-            members = np.flatnonzero(~plain & (bins == number) & (full == alike))
-            for chosen in _batches(members, m + n):
-                initial = RESCALED_SCALE / 2.0 ** np.ceil(np.log2(n[chosen].max()))
-                grid, args = streams(problem, reads[chosen], haplotypes[chosen], lanes, each, LETTERS_AT_ONCE)
-                args |= {"initial": initial, "UNIFORM": alike}
-                result = launcher(wavefront_rescaled, grid=grid, block=32, args=args)
-                sums[chosen] = result["sums"] * (SCALE[real] / (initial * n[chosen]))
-    return sums
+            reads = np.flatnonzero(~plain & paired & (bins == number) & (full == alike))
+            if not len(reads):
+                continue
+            initial = RESCALED_SCALE / 2.0 ** np.ceil(np.log2(streams.longest(reads)))
+            grid, args = streams.launch(reads, lanes, each)
+            args |= {"initial": initial, "UNIFORM": alike}
 
+            def collect(result: Result, reads: Offsets = reads, scale: float = SCALE[np.float32] / initial) -> None:
+                streams.collect(result["sums"], reads, scale, sums)
 
-def _extreme(problem: Problem) -> npt.NDArray[np.bool_]:
-    """Reads whose coefficients the rescaled form has no room for: alpha clamped at 0, insertions far apart."""
-    probability = PROBABILITY.astype(np.float32)
-    starts = problem.read_offsets[:-1]
-    alpha = 1 - (probability[problem.insertion] + probability[problem.deletion])
-    least, most = (f.reduceat(problem.insertion.astype(np.int64), starts) for f in (np.minimum, np.maximum))
-    return np.asarray((np.minimum.reduceat(alpha, starts) <= 0) | (most - least > INSERTION_SPAN))
-
-
-def _uniform(problem: Problem) -> npt.NDArray[np.bool_]:
-    """Reads with one gap continuation."""
-    starts = problem.read_offsets[:-1]
-    least, most = (f.reduceat(problem.continuation, starts) for f in (np.minimum, np.maximum))
-    return np.asarray(least == most)
+            yield Planned(wavefront_rescaled, {"grid": grid, "block": 32, "args": args}, collect)
+    if (plain & paired).any():
+        reads, haplotypes = problem.pairs
+        at = np.flatnonzero(plain[reads])
+        yield from _wavefront(problem, reads[at], haplotypes[at], np.float32, sums, at)
 
 
 _SWEEPS: dict[str, Callable[[Problem, Offsets, Offsets, Real, Launcher], Floats]] = {
@@ -186,8 +229,6 @@ _SWEEPS: dict[str, Callable[[Problem, Offsets, Offsets, Real, Launcher], Floats]
     "intratask-tile2": partial(_intratask_block, 2),
     "intratask-warp": partial(_intratask_warp, 1),
     "intratask-warps": partial(_intratask_warp, intratask_warp.WARPS),
-    "wavefront": _wavefront,
-    "wavefront-rescaled": _wavefront_rescaled,
 }
 
 

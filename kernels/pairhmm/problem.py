@@ -53,11 +53,38 @@ class Problem:
         reads = np.repeat(np.arange(len(record)), per_read)
         return reads, ranges(first, per_read)
 
+    @cached_property
+    def first_pairs(self) -> Offsets:
+        """The number of each read's first pair in output order, and that of all pairs."""
+        return offsets(np.repeat(np.diff(self.record_haplotypes), np.diff(self.record_reads)))
+
+    def part(self, first: int, last: int) -> Problem:
+        """The reads [first, last) and the haplotypes of their records, as views: the pairs from first_pairs[first] to
+        first_pairs[last]."""
+        begin = int(np.searchsorted(self.record_reads, first, "right")) - 1
+        end = max(int(np.searchsorted(self.record_reads, last, "left")), begin)
+        bases = slice(self.read_offsets[first], self.read_offsets[last])
+        haplotypes = self.record_haplotypes[begin : end + 1]
+        letters = self.haplotype_offsets[haplotypes[0] : haplotypes[-1] + 1]
+        columns = (self.bases, self.base_quality, self.insertion, self.deletion, self.continuation)
+        a, b, c, d, e = (column[bases] for column in columns)
+        reads = self.read_offsets[first : last + 1]
+        return Problem(
+            a, b, c, d, e, reads - reads[0], self.haplotypes[letters[0] : letters[-1]], letters - letters[0],
+            np.clip(self.record_reads[begin : end + 1], first, last) - first, haplotypes - haplotypes[0],
+        )  # fmt: skip
+
     @property
     def cells(self) -> int:
         """Cells of all dynamic-programming matrices together."""
-        reads, haplotypes = self.pairs
-        return int((self.read_lengths[reads] * self.haplotype_lengths[haplotypes]).sum())
+        rows, columns = (
+            np.diff(positions[records])
+            for positions, records in (
+                (self.read_offsets, self.record_reads),
+                (self.haplotype_offsets, self.record_haplotypes),
+            )
+        )
+        return int(rows @ columns)
 
     def records(self) -> Iterator[Record]:
         """The records one by one, as views."""

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from simtbed.oracles import sfs as oracle
 
-from ..family import Agreement, Answer, Family, Variant
+from ..family import Answer, Family, Variant
 from . import files, iterative, pipeline, reduction, reduction_shared, tiled
 from .agree import agree
 from .generate import generate

@@ -14,9 +14,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import IO, Literal
+from typing import IO, Any, Literal
 
 import numpy as np
+import numpy.typing as npt
 
 from ..family import InputError
 from .frequency import by_em, by_reads
@@ -220,8 +221,7 @@ def _text(path: Path) -> Iterator[io.TextIOBase]:
     with path.open("rb") as file:
         packed = file.read(2) == b"\x1f\x8b"
         file.seek(0)
-        binary: IO[bytes] = gzip.open(file) if packed else file
-        yield io.TextIOWrapper(binary, "utf-8", "replace")
+        yield io.TextIOWrapper(gzip.GzipFile(fileobj=file) if packed else file, "utf-8", "replace")
 
 
 def _place(marker: str) -> tuple[str, int]:
@@ -266,7 +266,7 @@ def npz(path: Path, tally: Tally) -> Iterator[Sites]:
                 )
 
 
-def _optional(path: Path, archive: zipfile.ZipFile, name: str) -> np.ndarray | None:  # type: ignore[type-arg]
+def _optional(path: Path, archive: zipfile.ZipFile, name: str) -> npt.NDArray[Any] | None:
     if f"{name}.npy" not in archive.namelist():
         return None
     with archive.open(f"{name}.npy") as file:

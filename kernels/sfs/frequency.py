@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 from numba import njit
 
 from .problem import EPSILON, Counts, Floats
@@ -42,7 +41,7 @@ def by_em(likelihoods: Floats) -> Floats:
     return np.array([_by_em(site) for site in likelihoods], np.float64)
 
 
-def by_reads(minor: Counts, reads: Counts, epsilon: float = EPSILON) -> npt.NDArray[np.float64]:
+def by_reads(minor: Counts, reads: Counts, epsilon: float = EPSILON) -> Floats:
     """realSFS 2010: individuals' shares of minor reads, less the error rate, averaged with weights 2n / (n + 1).
 
     minor, reads: (sites, N). Between 0 and 1; NaN where a site has no reads.
@@ -51,4 +50,4 @@ def by_reads(minor: Counts, reads: Counts, epsilon: float = EPSILON) -> npt.NDAr
     share = (minor - epsilon * n) / (n * (1 - 2 * epsilon))
     weight = np.where(reads > 0, 2 * n / (n + 1), 0.0)
     with np.errstate(invalid="ignore"):
-        return np.clip((weight * share).sum(axis=1) / weight.sum(axis=1), 0.0, 1.0)
+        return np.asarray(np.clip((weight * share).sum(axis=1) / weight.sum(axis=1), 0.0, 1.0))

@@ -23,12 +23,23 @@ from .wide import SEGMENT, WARP
 
 BYTES_AT_ONCE = 1 << 28
 """Of a batch's largest array."""
-WARPS = 4
-"""Teams of a block in warp order."""
-TEAM = 128
-"""Threads of a team in block order."""
-B = 128
-"""Coefficients of b in shared memory; with a warp 2,296 bytes, the most that costs no occupancy on a C2070 (Fig. 10)."""
+
+
+@dataclass(frozen=True)
+class Merging:
+    """How the reductions merge.
+
+    team: threads of a merge, a warp or a block. block: coefficients of b in shared memory, None without shared memory;
+    128 make 2,296 bytes a warp, the most that costs no occupancy on a C2070 (Fig. 10: warps in pairs, as THREADS are).
+    """
+
+    team: int
+    block: int | None = None
+    skip: bool = False
+
+
+THREADS = 64
+"""Of a block of the reductions: two warps with a merge each, or one team."""
 
 
 @dataclass(frozen=True)
@@ -46,14 +57,13 @@ class Spectra:
 
 def solve(problem: Problem, variant: str, launcher: Launcher) -> Floats:
     """(sites, 2 individuals + 1) values, as the problem's mode wants them."""
-    width = 2 * problem.individuals + 1
-    answer = np.empty((problem.sites, width))
-    at_once = max(1, BYTES_AT_ONCE // (8 * 3 * 8 * tiles(problem.individuals)))
+    answer = np.empty((problem.sites, 2 * problem.individuals + 1))
+    at_once = max(1, BYTES_AT_ONCE // (8 * 3 * tiling.GROUP * tiles(problem.individuals)))
     for start in range(0, problem.sites, at_once):
         batch = problem.part(slice(start, start + at_once))
         vectors, scale = batch.vectors()
         spectra = VARIANTS[variant](vectors, launcher)
-        answer[start : start + at_once] = _normalised(batch, spectra, scale, launcher)
+        answer[start : start + at_once] = normalised(batch, spectra, scale, launcher)
     return answer
 
 
@@ -63,7 +73,8 @@ def choices(alleles: int) -> Floats:
     return np.asarray(factorial[-1] - factorial - factorial[::-1])
 
 
-def _normalised(problem: Problem, spectra: Spectra, scale: Floats, launcher: Launcher) -> Floats:
+def normalised(problem: Problem, spectra: Spectra, scale: Floats, launcher: Launcher) -> Floats:
+    """What `solve` answers, from the products of `problem.vectors`."""
     alleles = 2 * problem.individuals
     none = np.zeros(0)
     with np.errstate(divide="ignore"):
@@ -115,19 +126,19 @@ def _iterative(vectors: Floats, launcher: Launcher) -> Spectra:
     return Spectra(h, exponents, 1, sites, 1, sites, SEGMENT)
 
 
-def _reduction(vectors: Floats, launcher: Launcher, team: int, shared: dict[str, int | bool] | None = None) -> Spectra:
-    """Level by level; `shared` holds what `reduction_shared` wants beyond what `reduction` does."""
+def reduced(vectors: Floats, launcher: Launcher, how: Merging) -> Spectra:
+    """Pairs of vectors merged, level by level, until one is left; vectors as `Problem.vectors` gives them."""
     sites, individuals = vectors.shape[:2]
     source, source_exponents = Kept(vectors.ravel()), Kept(Out(sites * (individuals + 1), "i32"))
     target, target_exponents = Kept(Out(sites * 3 * individuals, "f64")), Kept(Out(sites * (individuals + 1), "i32"))
-    teams = WARPS if team == WARP else 1
+    teams = THREADS // how.team
     group = 1
     while group < individuals:
         merges = -(-individuals // (2 * group))
         launcher(
-            reduction if shared is None else reduction_shared,
+            reduction if how.block is None else reduction_shared,
             grid=-(-sites * merges // teams),
-            block=team * teams,
+            block=THREADS,
             args={
                 "source": source,
                 "source_exponents": source_exponents,
@@ -136,9 +147,9 @@ def _reduction(vectors: Floats, launcher: Launcher, team: int, shared: dict[str,
                 "individuals": individuals,
                 "group": group,
                 "sites": sites,
-                "TEAM": team,
+                "TEAM": how.team,
                 "TEAMS": teams,
-                **(shared or {}),
+                **({} if how.block is None else {"B": how.block, "SKIP": how.skip}),
             },
         )
         source, source_exponents, target, target_exponents = target, target_exponents, source, source_exponents
@@ -197,12 +208,12 @@ def _tiled(vectors: Floats, launcher: Launcher) -> Spectra:
 
 VARIANTS: dict[str, Callable[[Floats, Launcher], Spectra]] = {
     "iterative": _iterative,
-    "reduction": partial(_reduction, team=WARP),
-    "reduction-block": partial(_reduction, team=TEAM),
-    "reduction-shared": partial(_reduction, team=WARP, shared={"B": B, "SKIP": False}),
-    "reduction-shared-block": partial(_reduction, team=TEAM, shared={"B": B, "SKIP": False}),
-    "reduction-shared-skip": partial(_reduction, team=WARP, shared={"B": B, "SKIP": True}),
-    "reduction-shared-skip-block": partial(_reduction, team=TEAM, shared={"B": B, "SKIP": True}),
+    "reduction": partial(reduced, how=Merging(WARP)),
+    "reduction-block": partial(reduced, how=Merging(THREADS)),
+    "reduction-shared": partial(reduced, how=Merging(WARP, 128)),
+    "reduction-shared-block": partial(reduced, how=Merging(THREADS, 128)),
+    "reduction-shared-skip": partial(reduced, how=Merging(WARP, 128, skip=True)),
+    "reduction-shared-skip-block": partial(reduced, how=Merging(THREADS, 128, skip=True)),
     "tiled": _tiled,
 }
 """What each variant does with vectors of shape (sites, individuals, 3)."""

@@ -40,7 +40,7 @@ class Problem:
 
     @property
     def individuals(self) -> int:
-        return self.likelihoods.shape[1]
+        return int(self.likelihoods.shape[1])
 
     def vectors(self) -> tuple[Floats, Floats]:
         """(vectors, scale): what is multiplied, the largest of each three 1, and a site's logarithm of what that took."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 import simtbed.emulator.lang as st
 from simtbed.emulator.lang import Const, Global, f64, i32
 
-from .wide import SEGMENT, bound, meet, power_of_two, settle
+from .wide import SEGMENT, WARP, bound, meet, power_of_two, settle
 
 
 @st.device
@@ -83,18 +83,25 @@ def reduction(
     meet(TEAM)
     for first in range(0, a_length, TEAM):
         i = first + rank
-        segment = min(i, a_length - 1) // SEGMENT
-        mine = source[a + i] if i < a_length else f64(0)
-        for part in range(b_segments):
-            exponent = source_exponents[a_exponents + segment] + source_exponents[b_exponents + part]
-            reached = segment + part
-            near = mine * power_of_two(exponent - target_exponents[c_exponents + reached])
-            beyond = min(reached + 1, c_segments - 1)
-            far = mine * power_of_two(exponent - target_exponents[c_exponents + beyond])
-            for j in range(part * SEGMENT, min(part * SEGMENT + SEGMENT, b_length)):
-                if i < a_length:
-                    at = c + i + j
-                    scaled = near if (i + j) // SEGMENT == reached else far
-                    target[at] = st.fma(scaled, source[b + j], target[at])
-                meet(TEAM)
+        busy = i < a_length
+        mask = st.ballot(busy)
+        if busy or TEAM != WARP:
+            segment = min(i, a_length - 1) // SEGMENT
+            mine = source[a + min(i, a_length - 1)]
+            for part in range(b_segments):
+                exponent = source_exponents[a_exponents + segment] + source_exponents[b_exponents + part]
+                reached = segment + part
+                near = mine * power_of_two(exponent - target_exponents[c_exponents + reached])
+                beyond = min(reached + 1, c_segments - 1)
+                far = mine * power_of_two(exponent - target_exponents[c_exponents + beyond])
+                for j in range(part * SEGMENT, min(part * SEGMENT + SEGMENT, b_length)):
+                    if TEAM == WARP or busy:
+                        at = c + i + j
+                        scaled = near if (i + j) // SEGMENT == reached else far
+                        target[at] = st.fma(scaled, source[b + j], target[at])
+                    if TEAM == WARP:
+                        st.syncwarp(mask)
+                    else:
+                        st.sync()
+        meet(TEAM)
     settle(target, target_exponents, c, c_length, c_exponents, rank, TEAM)

@@ -46,9 +46,12 @@ def scan(
     mask: u32,
     TEAM: Const,
 ) -> None:
-    """window[at + t] += coefficient inner[inner_at + t] for t < count; from t = crossing on, c has another exponent."""
+    """window[at + t] += coefficient inner[inner_at + t] for t < count; from t = crossing on, c has another exponent.
+
+    In warp order only the busy lanes come here, `mask`; a block's barrier wants every thread.
+    """
     for t in range(count):
-        if busy:
+        if TEAM == WARP or busy:
             scaled = near if t < crossing else far
             window[at + t] = st.fma(scaled, inner[inner_at + t], window[at + t])
         if TEAM == WARP:
@@ -71,7 +74,7 @@ def reduction_shared(
     B: Const,
     SKIP: Const,
 ) -> None:
-    """As `reduction`, with B coefficients of b in shared memory, B a multiple of 16."""
+    """As `reduction`, with B coefficients of b in shared memory: 16, or a multiple of 32."""
     inners = st.shared(f64, TEAMS * B)
     windows = st.shared(f64, TEAMS * (B + TEAM - 1))
     rank, team = st.thread.x % TEAM, st.thread.x // TEAM
@@ -112,28 +115,29 @@ def reduction_shared(
     )  # fmt: skip
     meet(TEAM)
     for start in range(0, b_length, B):
-        for t in range(rank, B, TEAM):
-            inners[inner + t] = source[b + start + t] if start + t < b_length else f64(0)
-        for t in range(rank, B - 1, TEAM):
-            windows[window + t] = target[c + start + t] if start + t < c_length else f64(0)
+        held = min(B, b_length - start)
+        for t in range(rank, held, TEAM):
+            inners[inner + t] = source[b + start + t]
+        for t in range(rank, held - 1, TEAM):
+            windows[window + t] = target[c + start + t]
         for first in range(0, a_length, TEAM):
-            arriving = start + first + (B - 1) + rank
-            windows[window + (B - 1) + rank] = target[c + arriving] if arriving < c_length else f64(0)
+            arriving = start + first + held - 1 + rank
+            windows[window + held - 1 + rank] = target[c + arriving] if arriving < c_length else f64(0)
             meet(TEAM)
             i = first + rank
             segment = min(i, a_length - 1) // SEGMENT
             mine = source[a + i] if i < a_length else f64(0)
             busy = mine != 0 if SKIP else i < a_length
-            mask = st.ballot(busy) if SKIP and TEAM == WARP else u32(st.FULL_MASK)
-            if busy or not SKIP or TEAM != WARP:
-                for offset in range(0, min(B, b_length - start), min(B, SEGMENT)):
+            mask = st.ballot(busy)
+            if busy or TEAM != WARP:
+                for offset in range(0, held, SEGMENT):
                     part = (start + offset) // SEGMENT
                     exponent = source_exponents[a_exponents + segment] + source_exponents[b_exponents + part]
                     reached = segment + part
                     near = mine * power_of_two(exponent - target_exponents[c_exponents + reached])
                     beyond = min(reached + 1, c_segments - 1)
                     far = mine * power_of_two(exponent - target_exponents[c_exponents + beyond])
-                    count = min(min(B, SEGMENT), b_length - start - offset)
+                    count = min(SEGMENT, held - offset)
                     crossing = (reached + 1) * SEGMENT - i - start - offset
                     scan(
                         windows, window + rank + offset, inners, inner + offset, count, crossing, near, far, busy,
@@ -143,14 +147,14 @@ def reduction_shared(
             finished = start + first + rank
             if finished < c_length:
                 target[c + finished] = windows[window + rank]
-            for t in range(0, B - 1, TEAM):
-                moving = windows[window + t + TEAM + rank] if t + rank < B - 1 else f64(0)
+            for t in range(0, held - 1, TEAM):
+                moving = windows[window + t + TEAM + rank] if t + rank < held - 1 else f64(0)
                 meet(TEAM)
-                if t + rank < B - 1:
+                if t + rank < held - 1:
                     windows[window + t + rank] = moving
             meet(TEAM)
         last = start + (a_length + TEAM - 1) // TEAM * TEAM
-        for t in range(rank, B - 1, TEAM):
+        for t in range(rank, held - 1, TEAM):
             if last + t < c_length:
                 target[c + last + t] = windows[window + t]
         meet(TEAM)

@@ -19,14 +19,21 @@ class Spectrum:
     """Takes the answers of all sites, some at a time; the rows it must see again wait in a file.
 
     saf: the shares that make the data most likely, by expectation maximisation as realSFS does. product and gama: each
-    site's distribution, what it holds divided by its sum, added up.
+    site's distribution, what it holds divided by its sum, added up. Closing it gives the file back.
     """
 
     def __init__(self, mode: Mode) -> None:
         self.mode = mode
         self.sites, self.width = 0, 0
         self.total: Floats = np.zeros(0)
-        self.rows = tempfile.TemporaryFile() if mode == "saf" else None
+        self.rows = tempfile.TemporaryFile() if mode == "saf" else None  # noqa: SIM115, it lives as long as this
+
+    def __enter__(self) -> Spectrum:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        if self.rows:
+            self.rows.close()
 
     def add(self, answer: Floats) -> None:
         """Some sites' values as `solve` gives them; a site that is impossible counts nowhere."""

@@ -116,24 +116,23 @@ def _likelihoods(path: Path, record: Any, known: list[str], tally: Tally) -> tup
         tally[f"skipped: neither {' nor '.join(known)}" if len(known) > 1 else f"skipped: no {known[0]}"] += 1
         return None
     missing, ended = _missing(values)
-    unknown = missing.any(axis=1) | ended.all(axis=1)
+    unknown = np.asarray(missing.any(axis=1) | ended.all(axis=1))
+    if unknown.all():
+        return np.ones((len(values), 3)), 0.0
     if values.shape[1] != 3 or (ended.any(axis=1) & ~unknown).any():
         tally["skipped: a sample is not diploid"] += 1
         return None
-    place = f"{path}: {record.CHROM}:{record.POS}"
     if name == "PL":
-        bad = ~unknown & (values < 0).any(axis=1)
-        logarithms = values / -10.0 * math.log(10.0)
+        logarithms, wrong = values * (-math.log(10.0) / 10.0), values < 0
     else:
-        bad = ~unknown & (np.isnan(values) | (values == np.inf)).any(axis=1) | (
-            ~unknown & (values == -np.inf).all(axis=1)
-        )
         logarithms = values.astype(np.float64) * math.log(10.0)
-    if bad.any():
-        sample = int(np.flatnonzero(bad)[0])
-        shown = ",".join(f"{value:g}" for value in values[sample])
+        wrong = np.isnan(values) | (values == np.inf) | (values == -np.inf).all(axis=1, keepdims=True)
+    bad = np.flatnonzero(wrong.any(axis=1) & ~unknown)
+    if len(bad):
+        shown = ",".join(f"{value:g}" for value in values[bad[0]])
         expected = "Phred scores from 0 up" if name == "PL" else "logarithms to base 10, at least one above -inf"
-        raise InputError(f"{place}, sample {sample + 1}: {name} is {shown}, expected {expected}")
+        place = f"{record.CHROM}:{record.POS}, sample {bad[0] + 1}"
+        raise InputError(f"{path}: {place}: {name} is {shown}, expected {expected}")
     logarithms = np.where(unknown[:, None], 0.0, logarithms)
     largest = logarithms.max(axis=1)
     return np.exp(logarithms - largest[:, None]), float(largest.sum())

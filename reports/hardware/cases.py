@@ -6,22 +6,25 @@ import hashlib
 import importlib
 import sys
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
-from functools import partial
+from dataclasses import dataclass, field, replace
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from simtbed.emulator import Counters, Device, Result, SimtbedError, devices, launch
+from simtbed.emulator.engines.cuda_sass import Instruction
 from simtbed.emulator.engines.cuda_source import Source, cuda_source
 from simtbed.emulator.engines.engine import Request
+from simtbed.emulator.ir import nodes as ir
+from simtbed.emulator.ir.walk import statements
 from simtbed.emulator.lang import Kernel
 from simtbed.emulator.launch import EngineName
 from simtbed.emulator.observe.events import DIVERGENT, LANES, WARPS, Counts
 from simtbed.emulator.passes import prepare
 from simtbed.kernels import FAMILIES
 
-from .weigh import Executed
+from .weigh import Executed, Placed
 
 
 @dataclass(frozen=True)
@@ -88,26 +91,45 @@ class Launched:
 
     @property
     def executed(self) -> list[Executed]:
-        """Executions of every statement. Files are known by their last part, as records know them."""
+        """Executions of every statement."""
         assert self.counts is not None, "only an emulator counts"
-        return [
-            Executed(
-                file_name(site.span.file),
-                site.span.line,
-                site.kind,
-                int(row[WARPS]),
-                int(row[LANES]),
-                int(row[DIVERGENT]),
-                site.size,
-                site.costs,
+        prepared = prepare(self.request.program)
+        loops = _loops(prepared.program.kernel.body, self.counts)
+        found = []
+        for number, (site, row) in enumerate(zip(prepared.sites, self.counts, strict=True)):
+            loop, turns = loops.get(number, (None, 0))
+            found.append(
+                Executed(
+                    self.lines.get((site.span.file, site.span.line), 0),
+                    site.kind,
+                    int(row[WARPS]),
+                    int(row[LANES]),
+                    int(row[DIVERGENT]),
+                    site.size,
+                    site.costs,
+                    prepared.sites[loop].span.place if loop is not None else "",
+                    turns,
+                )
             )
-            for site, row in zip(prepare(self.request.program).sites, self.counts, strict=True)
-        ]
+        return found
 
-    @property
-    def files(self) -> set[str]:
-        """Last parts of the names of the source files."""
-        return {file_name(site.span.file) for site in prepare(self.request.program).sites}
+    @cached_property
+    def lines(self) -> dict[tuple[str, int], int]:
+        """Places of the source, and the line of the printed kernel that came from there first. Printed lines count from
+        1. They stay the same while the text does, wherever the source is moved to."""
+        found: dict[tuple[str, int], int] = {}
+        for number, line in enumerate(self.source.lines, 1):
+            if line.span is not None:
+                found.setdefault((line.span.file, line.span.line), number)
+        return found
+
+    def placed(self, sass: Iterable[Instruction]) -> list[Placed]:
+        """Instructions with their lines of the printed kernel, 0 where they have none: the innermost that is known."""
+        lines = self.lines
+        return [
+            Placed(replace(one, places=()), next((lines[place] for place in one.places if place in lines), 0))
+            for one in sass
+        ]
 
 
 @dataclass
@@ -139,11 +161,21 @@ class Launcher:
         return list({id(launched): launched for launched in self.order}.values())
 
 
+def _loops(body: ir.Body, counts: Counts) -> dict[int, tuple[int, int]]:
+    """By site: the innermost loop around a statement, and how often that turns each time it is entered; 0 where lanes
+    differ or leave it by other ways than its test."""
+    found: dict[int, tuple[int, int]] = {}
+    for loop in statements(body):
+        if isinstance(loop, ir.For | ir.While):
+            inside = [stmt.site for stmt in statements(loop.body)]
+            starts = max((int(counts[stmt.site, LANES]) for stmt in loop.body), default=0)
+            entries = int(counts[loop.site, LANES]) - starts
+            leaving = any(isinstance(s, ir.Break | ir.Return) and counts[s.site, WARPS] for s in statements(loop.body))
+            uniform = entries > 0 and not starts % entries and not counts[loop.site, DIVERGENT] and not leaving
+            found |= dict.fromkeys(inside, (loop.site, starts // entries if uniform else 0))
+    return found
+
+
 def digest(source: Source) -> str:
     """sha256 of a printed kernel."""
     return hashlib.sha256(source.text.encode()).hexdigest()
-
-
-def file_name(path: str) -> str:
-    """The last part of a path."""
-    return Path(path).name

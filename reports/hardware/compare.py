@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from fnmatch import fnmatchcase
 from functools import cache
 from math import prod
 
@@ -22,7 +23,10 @@ AGAIN = "record it again on the GPU: simtbed hardware record"
 
 @dataclass(frozen=True)
 class Reason:
-    """Why figures of a kernel differ: what the compiler did, and the SASS that shows it."""
+    """Why figures of kernels differ: what the compiler did, and the SASS that shows it; or that nobody knows yet.
+
+    kernel: a name, or a pattern with * for several.
+    """
 
     kernel: str
     figures: tuple[str, ...]
@@ -99,8 +103,7 @@ def _emulated(launched: Launched, profiled: Profiled, device: Device) -> dict[st
     """Every figure as the emulator has it; of instructions, weighed by the SASS that ran."""
     totals = launched.counters.totals()
     found: dict[str, float] = {figure.name: totals[figure.counter] for figure in FIGURES if figure.counter}
-    sass = [instruction for instruction, _, _ in profiled.sass]
-    weighed = weigh(sass, launched.executed, launched.threads, launched.warps)
+    weighed = weigh([ran.placed for ran in profiled.sass], launched.executed, launched.threads, launched.warps)
     found["warp_instructions"] = weighed.warp_instructions
     found["thread_instructions"] = weighed.thread_instructions
     found["warp_execution_efficiency"] = weighed.thread_instructions / (32 * weighed.warp_instructions)
@@ -112,15 +115,25 @@ def _emulated(launched: Launched, profiled: Profiled, device: Device) -> dict[st
 
 def _explained(record: Record, cells: list[Cell], stale: list[str]) -> Comparison:
     """With reasons put to cells that fall short; those that stand for kernels compared but explain none are idle."""
-    known = {(reason.kernel, figure): reason for reason in reasons() for figure in reason.figures}
-    explained = [
-        cell if cell.meets else Cell(cell.kernel, cell.figure, cell.emulated, cell.measured, known.get((cell.kernel, cell.figure.name)))
-        for cell in cells
-    ]  # fmt: skip
-    short = {(cell.kernel, cell.figure.name) for cell in explained if not cell.meets}
+    used: set[tuple[Reason, str]] = set()
+
+    def explained(cell: Cell) -> Cell:
+        name = cell.figure.name
+        fitting = (r for r in reasons() if name in r.figures and fnmatchcase(cell.kernel, r.kernel))
+        if cell.meets or (reason := next(fitting, None)) is None:
+            return cell
+        used.add((reason, name))
+        return replace(cell, reason=reason)
+
+    found = tuple(map(explained, cells))
     compared = {cell.kernel for cell in cells}
-    idle = {id(r): r for (kernel, figure), r in known.items() if kernel in compared and (kernel, figure) not in short}
-    return Comparison(record, tuple(explained), tuple(stale), tuple(idle.values()))
+    idle = tuple(
+        reason
+        for reason in reasons()
+        if any(fnmatchcase(kernel, reason.kernel) for kernel in compared)
+        and any((reason, figure) not in used for figure in reason.figures)
+    )
+    return Comparison(record, found, tuple(stale), idle)
 
 
 @cache

@@ -61,7 +61,9 @@ def mixes(kernels: Iterable[Launched], arch: str) -> list[Mix]:
 def _mix(launched: Launched, arch: str) -> Mix:
     source, request = launched.source, launched.request
     built = cuda_build.build(source.with_lines(), source.kernel, arch)
-    weighed = weigh(disassemble(built.cubin, source.kernel), launched.executed, launched.threads, launched.warps)
+    weighed = weigh(
+        launched.placed(disassemble(built.cubin, source.kernel)), launched.executed, launched.threads, launched.warps
+    )
     shared = built.resources.shared_bytes + source.carved_bytes + request.dynamic_shared
     pipes = dict.fromkeys(PIPES, 0.0)
     for instruction, warps in zip(weighed.instructions, weighed.warps, strict=True):

@@ -8,25 +8,34 @@ import sys
 import tempfile
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from datetime import date
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
-from simtbed.emulator import Device, LaunchError, SimtbedError, devices
+from simtbed.emulator import LaunchError, SimtbedError, devices
 from simtbed.emulator.engines import cuda_build
 from simtbed.emulator.engines.cuda_run import describe
 from simtbed.emulator.engines.cuda_sass import Instruction, disassemble
 
 from . import nsight
-from .cases import Launched, Launcher, file_name, find
+from .cases import Launched, Launcher, find
 from .figures import A_LAUNCH, FIGURES, PIPE_METRIC
 from .pipes import PIPES
+from .weigh import Placed
 
 FOLDER = Path(__file__).parent
 _METRICS = {figure.name: figure.metric for figure in FIGURES if figure.metric}
 PIPE_METRICS = {pipe: PIPE_METRIC.format(pipe=pipe) for pipe in PIPES}
+
+
+class Ran(NamedTuple):
+    """An instruction with its line of the printed kernel, and its executions by warps and by threads."""
+
+    placed: Placed
+    warps: int
+    threads: int
 
 
 @dataclass(frozen=True)
@@ -34,8 +43,7 @@ class Profiled:
     """One printed kernel in one case, its launches summed.
 
     source: digest of the printed kernel. registers, shared_bytes: as the compiler reports them; shared_bytes with what
-    the launch adds. figures: by name; pipes: instructions by pipe. sass: instructions with "file:line" of the user's
-    source and their executions by warps and by threads.
+    the launch adds. figures: by name; pipes: instructions by pipe. sass: what ran, without the padding.
     """
 
     kernel: str
@@ -45,7 +53,7 @@ class Profiled:
     shared_bytes: int
     figures: dict[str, float]
     pipes: dict[str, int]
-    sass: tuple[tuple[Instruction, int, int], ...]
+    sass: tuple[Ran, ...]
 
 
 @dataclass(frozen=True)
@@ -64,11 +72,14 @@ class Record:
 # ------------------------------------------------------------------ taking one
 def take(names: Sequence[str]) -> Record:
     """Profile the cases on this machine's GPU. Raises LaunchError where there is no GPU, nvcc, nvdisasm or ncu."""
-    ncu, gpu = nsight.find_ncu(), describe()
+    ncu = nsight.find_ncu()
+    launched = _launched(
+        names
+    )  # before there is a CUDA context, which may leave the jit engine no memory near its code
+    gpu = describe()
     known = [name for name in devices.DEVICES if name in gpu["device"].replace("-", " ").split()]
     if not known:
         raise LaunchError(f"{gpu['device']} is none of the devices known: add its row to emulator/machine/device.py")
-    launched = _launched(names, devices.DEVICES[known[0]])
     every = [one for kernels in launched.values() for one in kernels]
     with ThreadPoolExecutor() as pool:
         built = dict(
@@ -93,11 +104,11 @@ def take(names: Sequence[str]) -> Record:
     return Record(known[0], gpu["device"], gpu["arch"], toolkit, nsight.version(ncu), date.today().isoformat(), cases)
 
 
-def _launched(names: Sequence[str], device: Device) -> dict[str, list[Launched]]:
-    """Every case run on the emulator."""
+def _launched(names: Sequence[str]) -> dict[str, list[Launched]]:
+    """Every case run on the emulator, to know its kernels."""
     found = {}
     for case in find(names):
-        launcher = Launcher("jit", device)
+        launcher = Launcher("jit")
         case.run(launcher)
         found[case.name] = launcher.kernels
     return found
@@ -132,12 +143,8 @@ def _profiled(one: Launched, compiled: Compiled, profiles: list[nsight.Profile])
             figures[figure.name] = sum(profile.instructions[n][1] for profile in profiles for n in places)
     figures["warp_execution_efficiency"] = figures["thread_instructions"] / (32 * figures["warp_instructions"])
     executions = [
-        (
-            replace(instruction, places=tuple(p for p in user_places(instruction, one.files))[:1]),
-            sum(profile.instructions[n][1] for profile in profiles),
-            sum(profile.instructions[n][2] for profile in profiles),
-        )
-        for n, instruction in enumerate(_without_padding(sass))
+        Ran(placed, sum(p.instructions[n][1] for p in profiles), sum(p.instructions[n][2] for p in profiles))
+        for n, placed in enumerate(one.placed(_without_padding(sass)))
     ]
     shared = built.resources.shared_bytes + one.source.carved_bytes + one.request.dynamic_shared
     return Profiled(
@@ -158,11 +165,6 @@ def _without_padding(sass: tuple[Instruction, ...]) -> tuple[Instruction, ...]:
     return sass[: used + 1]
 
 
-def user_places(instruction: Instruction, files: set[str]) -> list[tuple[str, int]]:
-    """Places of an instruction in the user's files, known by their last part; the compiler's headers left out."""
-    return [(file_name(file), line) for file, line in instruction.places if file_name(file) in files]
-
-
 # ------------------------------------------------------------------ as a file
 def path_of(device: str) -> Path:
     """Where the record of a device is kept."""
@@ -174,15 +176,15 @@ def save(record: Record, path: Path) -> None:
     content = asdict(record)
     for kernels, profiled in zip(content["cases"].values(), record.cases.values(), strict=True):
         for entry, one in zip(kernels, profiled, strict=True):
-            entry["sass"] = [_line(*each) for each in one.sass]
+            entry["sass"] = [_line(ran) for ran in one.sass]
     with tempfile.NamedTemporaryFile("w", dir=path.parent, suffix=".part", delete=False, encoding="utf-8") as file:
         file.write(json.dumps(content, indent=1) + "\n")
     os.replace(file.name, path)
 
 
-def _line(instruction: Instruction, warps: int, threads: int) -> str:
-    place = ":".join(map(str, instruction.places[0])) if instruction.places else "-"
-    return f"{instruction.offset:04x} {warps} {threads} {place} {instruction.text}"
+def _line(ran: Ran) -> str:
+    instruction, line = ran.placed.instruction, ran.placed.line
+    return f"{instruction.offset:04x} {line} {ran.warps} {ran.threads} {instruction.text}"
 
 
 def load(path: Path) -> Record:
@@ -190,7 +192,7 @@ def load(path: Path) -> Record:
     try:
         content: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
         cases = {
-            name: tuple(Profiled(**{**entry, "sass": tuple(map(_instruction, entry["sass"]))}) for entry in kernels)
+            name: tuple(Profiled(**{**entry, "sass": tuple(map(_ran, entry["sass"]))}) for entry in kernels)
             for name, kernels in content.pop("cases").items()
         }
         return Record(**content, cases=cases)
@@ -200,7 +202,6 @@ def load(path: Path) -> Record:
         raise SimtbedError(f"{path}: expected a record that `simtbed hardware record` wrote: {error}") from None
 
 
-def _instruction(line: str) -> tuple[Instruction, int, int]:
-    offset, warps, threads, place, text = line.split(" ", 4)
-    file, _, number = place.rpartition(":")
-    return Instruction(int(offset, 16), text, ((file, int(number)),) if file else ()), int(warps), int(threads)
+def _ran(text: str) -> Ran:
+    offset, line, warps, threads, instruction = text.split(" ", 4)
+    return Ran(Placed(Instruction(int(offset, 16), instruction), int(line)), int(warps), int(threads))

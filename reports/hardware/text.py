@@ -146,7 +146,8 @@ def _shown(cells: list[Cell], notes: list[Reason]) -> str:
 
 
 def _note(number: int, reason: Reason) -> str:
-    return f"\n**[{number}] {reason.kernel}**: {reason.why}\n\n```\n{reason.sass}\n```"
+    shown = f"\n\n```\n{reason.sass}\n```" if reason.sass else ""
+    return f"\n**[{number}] {reason.kernel}**: {reason.why}{shown}"
 
 
 def _pipe(headers: Sequence[str], rows: Iterable[Sequence[str]]) -> str:

@@ -9,27 +9,35 @@ a linear program: conservation holds exactly, and what the statements say is mis
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-from simtbed.emulator import LaunchError
 from simtbed.emulator.engines.cuda_sass import Instruction
 
 from .graph import Edge, Graph, conditional, graph
+from .program import LinearProgram
 
 Floats = npt.NDArray[np.float64]
-MISSING = 'SciPy is not installed: pip install "simtbed[sass]"'
+
+
+@dataclass(frozen=True)
+class Placed:
+    """An instruction and the line it came from, 0 for none."""
+
+    instruction: Instruction
+    line: int
 
 
 @dataclass(frozen=True)
 class Executed:
-    """One statement of the emulated program: its place and kind (`observe.events`), how often warps and lanes executed
-    it, how often the active lanes of a branch disagreed, the bytes a lane moves, and the instructions of each class."""
+    """One statement of the emulated program: its line and kind (`observe.events`), how often warps and lanes executed
+    it, how often the active lanes of a branch disagreed, the bytes a lane moves, and the instructions of each class.
+    loop: which is the innermost around it; turns: how often that turns each time it is entered, where that is
+    always the same, else 0."""
 
-    file: str
     line: int
     kind: str
     warps: int
@@ -37,6 +45,8 @@ class Executed:
     divergent: int
     size: int
     costs: dict[str, int]
+    loop: str = ""
+    turns: int = 0
 
 
 @dataclass(frozen=True)
@@ -75,51 +85,45 @@ _CONTROL = ("BRA", "BSSY", "BSYNC", "EXIT", "CALL", "RET", "NOP", "PLOP3", "WARP
 # are; that a block runs as often as some statement of its lines is a hint for blocks that hold nothing better; and a
 # call is the slow path of a division, which is taken when nothing else explains the rest.
 _EFFECT, _OPERATION, _LINE, _CALLED, _SHORTER = 1.0, 0.3, 1e-3, 0.05, 2e-6
+_ALIKE = 0.4
+"""Statements whose lanes are within this logarithm of a block's may tell how many of them are together."""
 
 
-def weigh(instructions: Sequence[Instruction], executed: Iterable[Executed], threads: int, warps: int) -> Weighed:
+def weigh(sass: Sequence[Placed], executed: Iterable[Executed], threads: int, warps: int) -> Weighed:
     """Predict the executions of instructions from those of statements.
 
     threads, warps: that entered the kernel, over all launches that `executed` counts. Raises LaunchError without SciPy.
     """
-    flow = _Flow(graph(instructions), _Evidence(executed), threads, warps)
+    instructions = tuple(placed.instruction for placed in sass)
+    lines = [placed.line for placed in sass]
+    flow = _Flow(graph(instructions), lines, _Evidence(executed), threads, warps)
     by_block = flow.threads()
     warps_of = flow.warps(by_block)
     sizes = [past - first for first, past in flow.graph.blocks]
-    return Weighed(tuple(instructions), np.repeat(warps_of, sizes), np.repeat(by_block, sizes))
+    return Weighed(instructions, np.repeat(warps_of, sizes), np.repeat(by_block, sizes))
 
 
 class _Evidence:
-    """Statements by line."""
+    """Statements by line, and the bytes or operations they moved or made together."""
 
     def __init__(self, executed: Iterable[Executed]) -> None:
-        self.statements: dict[tuple[str, int], list[Executed]] = defaultdict(list)
-        self.amounts: dict[tuple[str, int, str], int] = defaultdict(int)
+        self.statements: dict[int, list[Executed]] = defaultdict(list)
+        self.amounts: dict[tuple[int, str], int] = defaultdict(int)
         for e in executed:
-            self.statements[e.file, e.line].append(e)
-            self.amounts[e.file, e.line, e.kind] += e.lanes * max(e.size, 1)
-            for name, n in e.costs.items():
-                if name in _CLASSES.values():
-                    self.amounts[e.file, e.line, name] += e.lanes * n
-        self.files = {file for file, _ in self.statements}
-
-    def place(self, instruction: Instruction) -> tuple[str, int]:
-        """Where the instruction came from in the user's source, by the last part of the file's name: headers of the
-        compiler are no evidence."""
-        places = ((file.rpartition("/")[2], line) for file, line in instruction.places)
-        return next((place for place in places if place[0] in self.files), ("", 0))
-
-    def divides(self, place: tuple[str, int]) -> bool:
-        return (*place, "fdiv") in self.amounts
+            if e.line:
+                self.statements[e.line].append(e)
+                self.amounts[e.line, e.kind] += e.lanes * max(e.size, 1)
+                for name, n in e.costs.items():
+                    if name in _CLASSES.values():
+                        self.amounts[e.line, name] += e.lanes * n
 
 
 class _Flow:
     """Threads, then warps, through the blocks of a graph."""
 
-    def __init__(self, whole: Graph, evidence: _Evidence, threads: int, warps: int) -> None:
-        self.graph, self.evidence = whole, evidence
+    def __init__(self, whole: Graph, lines: Sequence[int], evidence: _Evidence, threads: int, warps: int) -> None:
+        self.graph, self.lines, self.evidence = whole, lines, evidence
         self.all_threads, self.all_warps = threads, warps
-        self.places = [evidence.place(i) for i in whole.instructions]
         self.into: dict[int, list[int]] = defaultdict(list)
         self.out: dict[int, list[int]] = defaultdict(list)
         for at, edge in enumerate(whole.edges):
@@ -130,67 +134,92 @@ class _Flow:
     # -------------------------------------------------------------- threads
     def threads(self) -> Floats:
         """Executions of each block by threads."""
-        try:
-            from scipy.optimize import linprog
-            from scipy.sparse import csr_array
-        except ModuleNotFoundError:
-            raise LaunchError(MISSING) from None
-        blocks, edges, ends = len(self.graph.blocks), self.graph.edges, self.graph.ends
-        enter, leave = np.zeros((blocks, len(edges) + len(ends))), np.zeros((blocks, len(edges) + len(ends)))
-        exact: list[Floats] = []
-        for at, edge in enumerate(edges):
-            enter[edge.target, at] = 1
-            leave[edge.source, at] = edge.kind != "call"
-        for at, block in enumerate(ends):
-            leave[block, len(edges) + at] = 1
-        exact += list(enter - leave)
-        entered = np.zeros(blocks)
-        entered[0] = 1
-        wanted = list(-entered)
+        program, edges = LinearProgram(), self.graph.edges
+        sizes = [past - first for first, past in self.graph.blocks]
+        for edge in edges:
+            cost = _CALLED if edge.kind == "call" else _SHORTER * sizes[edge.target]
+            program.variable(cost, most=0.0 if edge.kind == "apart" else None)
+        leaving = {block: program.variable(0.0) for block in self.graph.ends}
+        entering = [dict.fromkeys(self.into[block], 1.0) for block in range(len(sizes))]
+        started = [float(block == 0) for block in range(len(sizes))]
+        for block, row in enumerate(entering):
+            out = Counter([*self.out[block], *([leaving[block]] if block in leaving else [])])
+            program.equal(_less(row, out), -started[block])
         for at, edge in enumerate(edges):
             if edge.kind == "call" and not conditional(self.graph.last(edge.source)):
-                every = enter[edge.source].copy()
-                every[at] -= 1
-                exact.append(every)
-                wanted.append(-entered[edge.source])
-        hints = self._hints()
-        cost = np.zeros(enter.shape[1] + 2 * len(hints))
-        sizes = [past - first for first, past in self.graph.blocks]
-        cost[: len(edges)] = [_CALLED if e.kind == "call" else _SHORTER * sizes[e.target] for e in edges]
-        rows = np.zeros((len(exact) + len(hints), len(cost)))
-        rows[: len(exact), : enter.shape[1]] = exact
-        for at, hint in enumerate(hints):
-            row, expected = len(exact) + at, hint.executions / self.all_threads
-            rows[row, : enter.shape[1]] = sum(n * enter[block] for block, n in hint.blocks.items())
-            short = enter.shape[1] + 2 * at
-            rows[row, short], rows[row, short + 1] = 1, -1
-            cost[short], cost[short + 1] = hint.weight, 0 if hint.at_least else hint.weight
-            wanted.append(expected - sum(n * entered[block] for block, n in hint.blocks.items()))
-        bounds = [(0, 0 if e.kind == "apart" else None) for e in edges] + [(0, None)] * (len(cost) - len(edges))
-        solution = linprog(cost, A_eq=csr_array(rows), b_eq=wanted, bounds=bounds, method="highs")
-        if solution.status != 0:
-            raise LaunchError(f"the flow through the compiled kernel has no solution: {solution.message}")
-        found: Floats = (enter @ solution.x[: enter.shape[1]] + entered) * self.all_threads
+                program.equal(_less(entering[edge.source], {at: 1}), -started[edge.source])
+        for hint in self._hints():
+            total: dict[int, float] = defaultdict(float)
+            for block, n in hint.blocks.items():
+                for way in entering[block]:
+                    total[way] += n
+            constant = sum(n * started[block] for block, n in hint.blocks.items())
+            excess = 0.0 if hint.at_least else hint.weight
+            program.near(total, hint.executions / self.all_threads - constant, hint.weight, excess)
+        for limit in self._turn_limits():
+            program.near(limit, 0.0, 0.0, _OPERATION)
+        flow = program.solve()
+        found = np.array([
+            (started[block] + sum(flow[way] for way in row)) * self.all_threads for block, row in enumerate(entering)
+        ])  # fmt: skip
         return np.where(abs(found - found.round()) < 1e-3, found.round(), found)
 
     def _hints(self) -> list[_Hint]:
-        amounts, found = self.evidence.amounts, []
-        members: dict[tuple[str, int, str], list[tuple[int, int, bool]]] = defaultdict(list)
+        amounts, found = self.evidence.amounts, list[_Hint]()
+        members: dict[tuple[int, str], list[tuple[int, int, bool]]] = defaultdict(list)
         anchored = set()
         for block, n in self._numbered():
-            instruction, place = self.graph.instructions[n], self.places[n]
+            instruction, line = self.graph.instructions[n], self.lines[n]
             kind = _KINDS.get(instruction.opcode) or _CLASSES.get(instruction.opcode)
-            if kind and (kind not in ("fp32", "sfu") or not self.evidence.divides(place)) and (*place, kind) in amounts:
+            if kind and (kind not in ("fp32", "sfu") or (line, "fdiv") not in amounts) and (line, kind) in amounts:
                 width = 4 if kind == "shuffle" else _width(instruction) if "_" in kind else 1
-                members[*place, kind].append((block, width, bool(instruction.predicate)))
+                members[line, kind].append((block, width, bool(instruction.predicate)))
                 if not instruction.predicate:
                     anchored.add(block)
         for key, each in members.items():
             unit = max(width for _, width, _ in each)
-            weight = _EFFECT if key[2] in _KINDS.values() else _OPERATION
+            weight = _EFFECT if key[1] in _KINDS.values() else _OPERATION
             blocks = {block: sum(w for b, w, _ in each if b == block) / unit for block, _, _ in each}
             found.append(_Hint(blocks, amounts[key] / unit, weight, any(p for _, _, p in each)))
         return found + self._line_hints(anchored)
+
+    def _turn_limits(self) -> list[dict[int, float]]:
+        """Sums over edges, each at most 0: a loop whose body holds copies of a turn goes round only so often each time
+        it is entered, and a block that holds more copies than there are turns is passed by."""
+        found = []
+        loops = {loop for block in range(len(self.graph.blocks)) if (loop := self.graph.loop(block)) is not None}
+        for head, tail in [*loops, *((block, block) for block in range(len(self.graph.blocks)))]:
+            rounds = self._rounds(head, tail)
+            if (head, tail) in loops and rounds is not None:
+                ways = {way: self.graph.edges[way].source for way in self.into[head]}
+                found.append({w: 1.0 if head <= source <= tail else 1.0 - rounds for w, source in ways.items()})
+            elif head == tail and rounds == 0:
+                found.append(dict.fromkeys(self.into[head], 1.0))
+        return found
+
+    def _rounds(self, head: int, tail: int) -> int | None:
+        """How often blocks run each time the source's loop is entered, from the copies of its accesses that they hold;
+        None where turns differ, and where the blocks may hold all turns, inside another loop."""
+        inside: dict[tuple[int, str], float] = defaultdict(float)
+        outside: dict[tuple[int, str], dict[int, float]] = defaultdict(lambda: defaultdict(float))
+        for block, n in self._numbered():
+            kind = _KINDS.get(self.graph.instructions[n].opcode, "")
+            if "_" in kind:
+                key, width = (self.lines[n], kind), _width(self.graph.instructions[n])
+                if head <= block <= tail:
+                    inside[key] += width
+                else:
+                    outside[key][block] += width
+        rounds: set[int | None] = set()
+        for key, copies in inside.items():
+            statements = [e for e in self.evidence.statements.get(key[0], ()) if e.kind == key[1]]
+            if statements and len({(e.loop, e.turns, e.lanes) for e in statements}) == 1 and statements[0].turns:
+                turns, size = statements[0].turns, sum(e.size for e in statements)
+                unrolled = [w / size for w in outside[key].values() if w > size]
+                if copies == size and unrolled:
+                    turns %= int(min(unrolled))  # the loop for the rest
+                rounds.add(int(turns * size // copies) if copies != size * turns or copies == size else None)
+        return rounds.pop() if len(rounds) == 1 else None
 
     def _numbered(self) -> Iterator[tuple[int, int]]:
         """Block and index of every instruction."""
@@ -200,16 +229,19 @@ class _Flow:
     def _line_hints(self, anchored: set[int]) -> list[_Hint]:
         """A block that holds no anchor runs as often as its lines; copies of a line in several loops share its turns."""
         found = []
-        shares: dict[tuple[str, int], dict[int, int]] = defaultdict(dict)
+        shares: dict[int, dict[int, int]] = defaultdict(dict)
         for block, n in self._numbered():
             if block not in anchored and self.graph.instructions[n].opcode not in _CONTROL:
-                share = shares[self.places[n]]
+                share = shares[self.lines[n]]
                 share[block] = share.get(block, 0) + 1
-        for place, share in shares.items():
-            counts = {e.lanes for e in self.evidence.statements.get(place, ())}
+        known = {self.lines[n] for block, n in self._numbered() if block in anchored}
+        for line, share in shares.items():
+            if line in known:
+                continue
+            counts = {e.lanes for e in self.evidence.statements.get(line, ())}
             if not counts:
                 continue
-            weight, most = _LINE / len(counts), float(max(counts))
+            weight, most = _LINE if len(counts) == 1 else _LINE / 1000, float(max(counts))
             loops: dict[tuple[int, int] | None, int] = defaultdict(int)
             for block, n in share.items():
                 loops[self.graph.loop(block)] += n
@@ -223,13 +255,27 @@ class _Flow:
     # -------------------------------------------------------------- warps
     def warps(self, threads: Floats) -> Floats:
         """Executions of each block by warps, `threads` given."""
-        together = np.array([self._together(block, threads[block]) for block in range(len(threads))])
+        together = self._alike(threads, np.array([self._together(b, threads[b]) for b in range(len(threads))]))
         found = together.copy()
         for block in range(len(threads)):
             # Lanes come to a meeting point, or out of a loop that has none, group by group.
             if threads[block] and (self.graph.meets(block) or self._leaves_loop(block)):
                 arriving = sum(self._along(w, threads, together, frozenset()) for w in self.into[block])
                 found[block] = min(max(arriving, together[block]), threads[block])
+        return found
+
+    def _alike(self, threads: Floats, together: Floats) -> Floats:
+        """Blocks of one loop that are executed by equally many threads are executed by the same ones: as many warps as
+        the effects in any of them say."""
+        groups: dict[tuple[object, float], list[int]] = defaultdict(list)
+        for block in range(len(threads)):
+            if 0 < threads[block] < self.all_threads or self.graph.loop(block):
+                groups[self.graph.loop(block), round(float(threads[block]), 3)].append(block)
+        found = together.copy()
+        for blocks in groups.values():
+            said = [b for b in blocks if any(self._stands_for(n) for n in range(*self.graph.blocks[b]))]
+            if said:
+                found[blocks] = np.median(together[said])
         return found
 
     def _leaves_loop(self, block: int) -> bool:
@@ -242,13 +288,28 @@ class _Flow:
         if threads <= 0 or threads == self.all_threads:
             return self.all_warps if threads > 0 else 0.0
         first, past = self.graph.blocks[block]
-        near = [e for n in range(first, past) for e in self.evidence.statements.get(self.places[n], ()) if e.lanes]
+        near = [e for n in range(first, past) for e in self.evidence.statements.get(self.lines[n], ()) if e.lanes]
         far = [e for statements in self.evidence.statements.values() for e in statements if e.lanes]
         for chosen in (near, far):
             if equal := [e for e in chosen if e.lanes == threads]:
                 return float(np.median([e.warps for e in equal]))
-        ratio = float(np.median([e.warps / e.lanes for e in near])) if near else self.all_warps / self.all_threads
+        if found := [e for n in range(first, past) for e in self._stands_for(n)]:
+            ratio = float(np.median([e.warps / e.lanes for e in found]))
+        else:
+
+            def apart(e: Executed) -> float:
+                return abs(float(np.log(e.lanes / threads)))
+
+            nearest = min(near or far, key=apart)
+            nearest = nearest if apart(nearest) < _ALIKE else min(far, key=apart)
+            ratio = nearest.warps / nearest.lanes
         return max(threads * ratio, threads / 32)
+
+    def _stands_for(self, n: int) -> list[Executed]:
+        """The statements of which an instruction is the effect, where every lane that reaches it has it."""
+        instruction = self.graph.instructions[n]
+        kind = "" if instruction.predicate else _KINDS.get(instruction.opcode, "")
+        return [e for e in self.evidence.statements.get(self.lines[n], ()) if e.kind == kind and e.lanes]
 
     def _along(self, at: int, threads: Floats, together: Floats, passed: frozenset[int]) -> float:
         """Executions by warps of an edge: how many groups of lanes go that way."""
@@ -261,7 +322,8 @@ class _Flow:
         if others[0] in passed:
             return float(together[edge.source])
         other = self._along(others[0], threads, together, passed | {at})
-        return float(max(together[edge.source] - other + self._divergent(edge.source, threads, together), 0))
+        rest = together[edge.source] - other + self._divergent(edge.source, threads, together)
+        return float(min(max(rest, 0), together[edge.source]))
 
     def _alone(self, edge: Edge, threads: Floats, together: Floats) -> float | None:
         """Where the edge's target says it: the only way there, or all but what came to a loop from outside."""
@@ -272,19 +334,25 @@ class _Flow:
             return None
         rest = [self.graph.edges[w] for w in ways if self.graph.edges[w] != edge]
         if all(len(self.out[r.source]) == 1 or threads[r.source] == 0 for r in rest):
-            return float(max(together[edge.target] - sum(together[r.source] for r in rest), 0))
+            alone = together[edge.target] - sum(together[r.source] for r in rest)
+            return float(min(max(alone, 0), together[edge.source]))
         return None
 
     def _divergent(self, block: int, threads: Floats, together: Floats) -> float:
         """How often lanes parted at the end of a block: as at the branch of its line, or a share of that where the
         compiler made several of it. A loop whose test moved to its end is tested once less an entry: no share."""
-        place = self.places[self.graph.blocks[block][1] - 1]
+        place = self.lines[self.graph.blocks[block][1] - 1]
         branches = [e for e in self.evidence.statements.get(place, ()) if e.kind == "branch" and e.warps]
         if not branches:
             return 0.0
         best = min(branches, key=lambda e: abs(e.lanes - threads[block]))
         share = together[block] / best.warps
         return best.divergent * float(share if share < 0.75 else 1.0)
+
+
+def _less(row: Mapping[int, float], taken: Mapping[int, int]) -> dict[int, float]:
+    """One sum of variables less another."""
+    return {way: row.get(way, 0.0) - taken.get(way, 0) for way in {*row, *taken}}
 
 
 @dataclass(frozen=True)

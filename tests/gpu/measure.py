@@ -1,7 +1,8 @@
 """What a GPU record holds, computed on any engine: digests of outputs and of printed sources.
 
-Outputs are digested after every NaN is made the same NaN: that is the equality engines owe each other. Rows of
-the op table with a weaker policy are compared value by value on the GPU, and the worst distance is kept.
+Outputs, and arrays that stay with the engine, are digested after every NaN is made the same NaN: that is the equality
+engines owe each other. Rows of the op table with a weaker policy, and outputs of kernels that use such rows, are
+compared value by value on the GPU, and the worst distance is kept.
 """
 
 from __future__ import annotations
@@ -13,10 +14,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from simtbed.emulator import Result, launch
+from simtbed.emulator import Kept, Result, launch
 from simtbed.emulator.engines.cuda_source import cuda_source
 from simtbed.emulator.engines.engine import Engine, Request
-from simtbed.emulator.ir.ops import Policy
+from simtbed.emulator.ir import nodes as ir
+from simtbed.emulator.ir.ops import TABLE, Policy
+from simtbed.emulator.ir.walk import expressions, statements
+from simtbed.emulator.passes import prepare
 from simtbed.kernels import FAMILIES
 
 from tests.language.feature import Feature
@@ -42,26 +46,50 @@ def source_digest(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
+def rounds(program: ir.Program) -> bool:
+    """Whether a program uses operations that engines may round differently."""
+    body = prepare(program).program.kernel.body
+    used = {e.name for s in statements(body) for e in expressions(s) if isinstance(e, ir.Op)}
+    return any(TABLE[name].policy.name == "ulp" for name in used)
+
+
+ROUNDING = 1e-12
+"""How far outputs of kernels that use such operations may be apart, as a share of 1 or, where it is larger, the value."""
+
+
 @dataclass
 class Recorder:
-    """A launcher that keeps what its launches did."""
+    """A launcher that keeps what its launches did. rounded: outputs that engines owe each other only nearly."""
 
     engine: Any
     requests: list[Request] = field(default_factory=list)
     sources: set[str] = field(default_factory=set)
     outputs: list[Values] = field(default_factory=list)
+    rounded: list[Values] = field(default_factory=list)
     registers: int = 0
+    milliseconds: float = 0.0
 
     def __call__(self, kernel: Any, **given: Any) -> Result:
         result = launch(kernel, engine=self.engine, counters=False, **given)
         self.sources.add(source_digest(result.source))
-        self.outputs += list(result.buffers.values())
+        (self.rounded if rounds(result.request.program) else self.outputs).extend(result.buffers.values())
+        self.outputs += [array.numpy() for array in given["args"].values() if isinstance(array, Kept)]
         self.registers = max(self.registers, result.resources.registers if result.resources else 0)
+        self.milliseconds += result.milliseconds or 0.0
         self.requests.append(result.request)
         return result
 
     def entry(self) -> Entry:
         return {"sources": sorted(self.sources), "output": digest(self.outputs), "launches": len(self.requests)}
+
+    def rounding(self, other: Recorder) -> float:
+        """The largest distance of the rounded outputs from another's: a share of 1 or of the value."""
+        worst = 0.0
+        for a, b in zip(self.rounded, other.rounded, strict=True):
+            with np.errstate(invalid="ignore"):
+                apart = np.where(a == b, 0.0, np.abs(a - b) / np.maximum(np.abs(b), 1.0))
+            worst = max(worst, float(np.where(np.isnan(apart), np.inf, apart).max(initial=0.0)))
+        return worst
 
 
 def of_feature(feature: Feature, engine: str) -> Recorder:
@@ -72,10 +100,10 @@ def of_feature(feature: Feature, engine: str) -> Recorder:
 
 
 def of_variant(family: str, variant: str, path: Path, engine: str) -> Recorder:
-    """A whole data set through one variant."""
+    """A whole data set through one variant; a path that ends in `example` stands for the shipped one."""
     recorder = Recorder(engine)
     chosen = FAMILIES[family]
-    chosen.solve(chosen.read(path), variant, recorder)
+    chosen.solve(chosen.example() if path.name == "example" else chosen.read(path), variant, recorder)
     return recorder
 
 

@@ -8,7 +8,7 @@ from simtbed.emulator.engines.cuda_run import CudaEngine, describe
 from simtbed.emulator.engines.numpy_engine import NumpyEngine
 from simtbed.kernels import FAMILIES
 
-from tests.gpu.measure import Recorder, of_feature, of_ops
+from tests.gpu.measure import ROUNDING, Recorder, of_feature, of_ops
 from tests.language.all_features import FEATURES, Feature
 from tests.language.kept import sequence
 from tests.ops.programs import Group, group_id, groups
@@ -48,6 +48,7 @@ def test_variant(family: str, variant: str) -> None:
     for recorder in recorders:
         chosen.solve(chosen.example(), variant, recorder)
     assert recorders[0].entry() == recorders[1].entry()
+    assert recorders[0].rounding(recorders[1]) <= ROUNDING
 
 
 def test_repeated_timing() -> None:

@@ -13,7 +13,7 @@ from simtbed.emulator.engines.jit import JitEngine
 from simtbed.emulator.engines.numpy_engine import NumpyEngine
 from simtbed.kernels import FAMILIES
 
-from tests.gpu.measure import of_feature, of_ops, of_variant
+from tests.gpu.measure import ROUNDING, of_feature, of_ops, of_variant
 from tests.language.all_features import FEATURES, Feature
 from tests.ops.programs import Group, group_id, groups
 
@@ -28,10 +28,17 @@ def test_there_is_a_record() -> None:
     assert "h200" in LOADED
 
 
+def waits(device: str, name: str) -> None:
+    """Kernels written since a GPU was last at hand stand in its record as waiting: seen here, and no agreement yet."""
+    if name in LOADED[device]["waiting"]:
+        pytest.xfail(f"{name} waits for its run on the GPU; {AGAIN}")
+
+
 @recorded
 @emulated
 @pytest.mark.parametrize("feature", FEATURES, ids=lambda f: f.name)
 def test_feature(device: str, feature: Feature, engine: str) -> None:
+    waits(device, feature.name)
     known = LOADED[device]["features"].get(feature.name)
     assert known is not None, f"{feature.name} is not in the record; {AGAIN}"
     found = of_feature(feature, engine).entry()
@@ -55,26 +62,38 @@ def test_ops(device: str, group: Group, engine: Engine) -> None:
 
 
 CASES = [
-    (device, family.name, variant, case.removeprefix(f"{variant} "))
+    (device, family.name, variant, case.removeprefix(f"{family.name} {variant} "))
     for device, record in LOADED.items()
     for family in FAMILIES.values()
     for variant in family.variants
     for case in record.get("variants", {})
-    if case.startswith(f"{variant} ")
+    if case.startswith(f"{family.name} {variant} ")
 ]
 
 
-def test_every_variant_is_recorded() -> None:
-    for device, record in LOADED.items():
-        known = {case.partition(" ")[0] for case in record["variants"]}
-        assert known == {v for family in FAMILIES.values() for v in family.variants}, f"{device}: {AGAIN}"
+VARIANTS = [f"{family.name} {variant}" for family in FAMILIES.values() for variant in family.variants]
+
+
+@recorded
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_every_variant_is_recorded(device: str, variant: str) -> None:
+    waits(device, variant)
+    assert any(case.startswith(f"{variant} ") for case in LOADED[device]["variants"]), f"{variant}: {AGAIN}"
+
+
+@recorded
+def test_nothing_waits_that_is_recorded_or_gone(device: str) -> None:
+    record, names = LOADED[device], {*VARIANTS, *(feature.name for feature in FEATURES)}
+    known = {*record["features"], *(" ".join(case.split(" ")[:2]) for case in record["variants"])}
+    assert set(record["waiting"]) <= names - known
 
 
 @pytest.mark.skipif("SIMTBED_DATA" not in os.environ, reason="SIMTBED_DATA names no folder with the data sets")
 @emulated
 @pytest.mark.parametrize(("device", "family", "variant", "data"), CASES)
 def test_variant(device: str, family: str, variant: str, data: str, engine: str) -> None:
-    known = LOADED[device]["variants"][f"{variant} {data}"]
+    known = LOADED[device]["variants"][f"{family} {variant} {data}"]
     found = of_variant(family, variant, Path(os.environ["SIMTBED_DATA"]) / data, engine).entry()
     assert found["sources"] == known["sources"], f"the printed kernels changed; {AGAIN}"
     assert found["output"] == known["output"], "the emulator's answer is not the GPU's"
+    assert known.get("rounding", 0.0) <= ROUNDING

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from simtbed.emulator import Out, Result
 from simtbed.reports.bench_kernels import block_sum, transpose
-from simtbed.reports.hardware.cases import Case
+from simtbed.reports.hardware.cases import Case, variants
 
 from tests.language.all_features import FEATURES
 
@@ -30,6 +30,11 @@ def cases() -> Iterator[Case]:
         yield Case(f"transpose, pitch {pitch}", partial(_launch, transpose, tiles, (32, 8), args))
     args = {"x": x, "out": Out(SIDE, "f32"), "BLOCK": 256}
     yield Case("block sum", partial(_launch, block_sum, SIDE, 256, args))
+
+
+def few() -> Iterator[Case]:
+    """Two of the shipped variants, for tests that need but some."""
+    return (case for case in variants() if case.name in ("pairhmm intertask-naive", "pairhmm wavefront"))
 
 
 def _launch(kernel: Any, grid: Any, block: Any, args: dict[str, Any], launcher: Callable[..., Result]) -> Result:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from simtbed.emulator.engines.cuda_sass import Instruction, parse
+from simtbed.reports.hardware.weigh import Placed
 
 HEAD = """\t.target\tsm_90
 
@@ -37,3 +38,8 @@ def listing(kernel: str, code: str) -> str:
 def instructions(code: str) -> tuple[Instruction, ...]:
     """The instructions of such a listing."""
     return parse(listing("kernel", code), "kernel")
+
+
+def placed(code: str) -> list[Placed]:
+    """The same with their lines."""
+    return [Placed(i, i.places[0][1] if i.places else 0) for i in instructions(code)]

@@ -11,12 +11,15 @@ from typing import Any
 import pytest
 from simtbed.emulator import LaunchError, SimtbedError
 from simtbed.emulator.engines import cuda_build
+from simtbed.emulator.engines.cuda_sass import Instruction
 from simtbed.emulator.engines.engine import Resources
 from simtbed.reports.hardware import nsight, record, worker
-from simtbed.reports.hardware.cases import VARIANTS, Launcher, find
+from simtbed.reports.hardware.cases import VARIANTS, Launched, Launcher, find
 from simtbed.reports.hardware.figures import FIGURES
 from simtbed.reports.hardware.nsight import Profile, parse
+from simtbed.reports.hardware.weigh import Placed
 
+FEW = "tests.hardware.features:few"
 KEPT = record.load(record.path_of("H200"))
 RAW = """==PROF== noise
 "ID","Kernel Name","a.sum","b"
@@ -78,7 +81,7 @@ def test_without_ncu(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("PATH", "CUDA_HOME", "CUDA_PATH"):
         monkeypatch.setenv(name, "")
     with pytest.raises(LaunchError, match=r"Nsight Compute \(ncu\) is not found"):
-        record.take([VARIANTS])
+        record.take([FEW])
 
 
 # ------------------------------------------------------------------ taking a record
@@ -97,9 +100,15 @@ def _profiles(names: list[str]) -> list[Profile]:
             alike = ("registers", "occupancy")
             values = {m: one.figures[n] if first or n in alike else 0.0 for n, m in metrics.items()}
             values |= {m: float(one.pipes[p]) if first else 0.0 for p, m in record.PIPE_METRICS.items()}
-            sass = tuple((i.text, w if first else 0, t if first else 0) for i, w, t in one.sass)
+            sass = tuple((r.placed.instruction.text, r.warps * first, r.threads * first) for r in one.sass)
             found.append(Profile(launched.source.kernel, values, sass))
     return found
+
+
+def _with_places(launched: Launched, placed: Placed) -> Instruction:
+    """As nvdisasm shows it: with the place in the source that its line came from."""
+    places = tuple(place for place, line in launched.lines.items() if line == placed.line)
+    return replace(placed.instruction, places=places)
 
 
 @pytest.fixture
@@ -111,10 +120,10 @@ def gpu(monkeypatch: pytest.MonkeyPatch) -> None:
         worker.main(command[3], command[4:])
         return _profiles(command[4:])
 
-    def built(launched: Any, arch: str) -> Any:
+    def built(launched: Launched, arch: str) -> Any:
         (one,) = (o for kernels in KEPT.cases.values() for o in kernels if o.source == launched.digest)
         resources = Resources(one.registers, one.shared_bytes, 0, 0, 0, 0)
-        return cuda_build.Built(b"", resources, "nvcc"), tuple(instruction for instruction, _, _ in one.sass)
+        return cuda_build.Built(b"", resources, "nvcc"), tuple(_with_places(launched, ran.placed) for ran in one.sass)
 
     monkeypatch.setattr(nsight, "find_ncu", lambda: Path("ncu"))
     monkeypatch.setattr(nsight, "version", lambda ncu: KEPT.profiler)
@@ -127,28 +136,28 @@ def gpu(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("gpu")
 def test_a_record_is_taken_case_by_case() -> None:
-    taken = record.take([VARIANTS])
+    taken = record.take([FEW])
     assert taken.device == "H200"
-    assert taken.cases == {case.name: KEPT.cases[case.name] for case in find([VARIANTS])}
+    assert taken.cases == {case.name: KEPT.cases[case.name] for case in find([FEW])}
 
 
 @pytest.mark.usefixtures("gpu")
 def test_launches_that_do_not_match_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(record, "describe", lambda: {"device": "NVIDIA GeForce RTX 9999", "arch": "sm_90"})
     with pytest.raises(LaunchError, match="NVIDIA GeForce RTX 9999 is none of the devices known"):
-        record.take([VARIANTS])
+        record.take([FEW])
     monkeypatch.setattr(record, "describe", lambda: {"device": "NVIDIA H200", "arch": "sm_90"})
     complete = nsight.profile
     monkeypatch.setattr(nsight, "profile", lambda *how: complete(*how)[1:])
     with pytest.raises(LaunchError, match=r"\d+ launches were made, Nsight Compute reports \d+"):
-        record.take([VARIANTS])
+        record.take([FEW])
 
     def other_code(*how: Any) -> list[Profile]:
         return [replace(p, instructions=p.instructions[1:]) for p in complete(*how)]
 
     monkeypatch.setattr(nsight, "profile", other_code)
     with pytest.raises(LaunchError, match="the SASS that ran is not what nvdisasm shows"):
-        record.take([VARIANTS])
+        record.take([FEW])
 
 
 # ------------------------------------------------------------------ files

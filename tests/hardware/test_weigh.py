@@ -7,16 +7,28 @@ from typing import Any
 
 import pytest
 from simtbed.emulator import LaunchError
+from simtbed.reports.hardware.cases import Launcher, find
 from simtbed.reports.hardware.pipes import PIPES, pipes_of
 from simtbed.reports.hardware.record import load, path_of
 from simtbed.reports.hardware.weigh import Executed, Weighed, weigh
 
-from tests.hardware.listing import instructions
+from tests.hardware.listing import placed
+from tests.language.all_features import FEATURES
 
 
-def ran(line: int, kind: str, lanes: int, warps: int = 0, divergent: int = 0, size: int = 4, **costs: int) -> Executed:
-    """A statement of source.py; whole warps unless told otherwise."""
-    return Executed("source.py", line, kind, warps or -(-lanes // 32), lanes, divergent, size, costs)
+def ran(
+    line: int,
+    kind: str,
+    lanes: int,
+    warps: int = 0,
+    divergent: int = 0,
+    size: int = 4,
+    loop: str = "",
+    turns: int = 0,
+    **costs: int,
+) -> Executed:
+    """A statement; whole warps unless told otherwise."""
+    return Executed(line, kind, warps or -(-lanes // 32), lanes, divergent, size, costs, loop, turns)
 
 
 def by_text(weighed: Weighed) -> dict[str, tuple[float, float]]:
@@ -25,14 +37,14 @@ def by_text(weighed: Weighed) -> dict[str, tuple[float, float]]:
 
 
 def test_straight_code_runs_once_a_warp_and_nothing_after_its_end() -> None:
-    code = instructions("1 | S2R R0, SR_TID.X\n 2 | STG.E [R2.64], R0\n 2 | EXIT\n e:\n | BRA `(e)")
+    code = placed("1 | S2R R0, SR_TID.X\n 2 | STG.E [R2.64], R0\n 2 | EXIT\n e:\n | BRA `(e)")
     found = weigh(code, [ran(1, "compute", 96), ran(2, "global_store", 96)], threads=96, warps=3)
     assert found.warps.tolist() == [3, 3, 3, 0]
     assert (found.warp_instructions, found.thread_instructions) == (9, 288)
 
 
 def test_a_loop_runs_as_often_as_its_loads() -> None:
-    code = instructions("1 | S2R R0, SR_TID.X\n l:\n 3 | LDG.E R2, [R2]\n | @P0 BRA `(l)\n 4 | EXIT")
+    code = placed("1 | S2R R0, SR_TID.X\n l:\n 3 | LDG.E R2, [R2]\n | @P0 BRA `(l)\n 4 | EXIT")
     found = by_text(weigh(code, [ran(2, "branch", 32 * 11), ran(3, "global_load", 320)], threads=32, warps=1))
     assert found["LDG.E R2, [R2]"] == (10, 320)
     assert found["EXIT"] == (1, 32)
@@ -40,13 +52,13 @@ def test_a_loop_runs_as_often_as_its_loads() -> None:
 
 def test_copies_of_an_unrolled_loop_share_its_turns() -> None:
     body = "\n".join(f"3 | LDG.E R{n}, [R{n}]" for n in range(4))
-    code = instructions(f"1 | S2R R9, SR_TID.X\n l:\n {body}\n 2 | @P0 BRA `(l)\n 4 | EXIT")
+    code = placed(f"1 | S2R R9, SR_TID.X\n l:\n {body}\n 2 | @P0 BRA `(l)\n 4 | EXIT")
     found = by_text(weigh(code, [ran(3, "global_load", 32 * 20)], threads=32, warps=1))
     assert found["LDG.E R0, [R0]"] == (5, 160)
 
 
 def test_a_wider_access_stands_for_several() -> None:
-    code = instructions("1 | S2R R9, SR_TID.X\n l:\n 3 | LDS.128 R0, [R0]\n 2 | @P0 BRA `(l)\n 4 | EXIT")
+    code = placed("1 | S2R R9, SR_TID.X\n l:\n 3 | LDS.128 R0, [R0]\n 2 | @P0 BRA `(l)\n 4 | EXIT")
     found = by_text(weigh(code, [ran(3, "shared_load", 32 * 20)], threads=32, warps=1))
     assert found["LDS.128 R0, [R0]"] == (5, 160)
 
@@ -65,14 +77,14 @@ BRANCH = """
 
 def test_lanes_that_part_meet_group_by_group() -> None:
     executed = [ran(1, "compute", 64), ran(2, "branch", 64, divergent=1), ran(3, "global_store", 5, warps=1)]
-    found = by_text(weigh(instructions(BRANCH), executed, threads=64, warps=2))
+    found = by_text(weigh(placed(BRANCH), executed, threads=64, warps=2))
     assert found["STG.E [R2.64], R0"] == (1, 5)
     assert found["BSYNC B0"] == (3, 64)  # one warp arrives whole, the other in two groups
     assert found["EXIT"] == (2, 64)
 
 
 def test_a_predicated_access_is_executed_at_least_as_often_as_it_acts() -> None:
-    code = instructions("1 | S2R R0, SR_TID.X\n 3 | @P0 LDG.E R2, [R2]\n 4 | EXIT")
+    code = placed("1 | S2R R0, SR_TID.X\n 3 | @P0 LDG.E R2, [R2]\n 4 | EXIT")
     found = by_text(weigh(code, [ran(3, "global_load", 5, warps=1)], threads=32, warps=1))
     assert found["@P0 LDG.E R2, [R2]"] == (1, 32)
 
@@ -90,15 +102,13 @@ DIVISION = """
 
 
 def test_the_slow_path_of_a_division_is_not_taken_for_granted() -> None:
-    found = by_text(weigh(instructions(DIVISION), [ran(1, "compute", 32, fdiv=1)], threads=32, warps=1))
+    found = by_text(weigh(placed(DIVISION), [ran(1, "compute", 32, fdiv=1)], threads=32, warps=1))
     assert found["FCHK P0, R0, R1"] == (1, 32)
     assert found["FFMA R0, R1, R2, R3"] == (0, 0)
 
 
 def test_a_loop_that_its_lanes_leave_one_by_one_has_no_meeting_point() -> None:
-    code = instructions(
-        "1 | S2R R0, SR_TID.X\n l:\n 3 | ATOMG.E.CAS PT, R1, [R2], R3, R4\n 2 | @P0 BRA `(l)\n 4 | EXIT"
-    )
+    code = placed("1 | S2R R0, SR_TID.X\n l:\n 3 | ATOMG.E.CAS PT, R1, [R2], R3, R4\n 2 | @P0 BRA `(l)\n 4 | EXIT")
     lanes = 32 * 33 // 2
     executed = [ran(2, "branch", lanes + 32, warps=33, divergent=31), ran(3, "global_atomic", lanes, warps=32)]
     found = by_text(weigh(code, executed, threads=32, warps=1))
@@ -116,15 +126,55 @@ def test_without_scipy_one_line_says_what_to_install(monkeypatch: pytest.MonkeyP
 
     monkeypatch.setattr(builtins, "__import__", missing)
     with pytest.raises(LaunchError, match=r'SciPy is not installed: pip install "simtbed\[sass\]"'):
-        weigh(instructions("1 | EXIT"), [], threads=32, warps=1)
+        weigh(placed("1 | EXIT"), [], threads=32, warps=1)
 
 
 def test_the_pipes_are_those_of_the_hardware() -> None:
-    """Every recorded kernel: instructions counted pipe by pipe."""
-    for kernels in load(path_of("H200")).cases.values():
+    """Every recorded kernel, pipe by pipe: equal for features of the language. In the variants a few branches go to the
+    cbu, and kernels whose threads race are not the same in every pass of the profiler."""
+    features = {feature.name for feature in FEATURES}
+    for case, kernels in load(path_of("H200")).cases.items():
         for one in kernels:
             found = dict.fromkeys(PIPES, 0)
-            for instruction, warps, _ in one.sass:
-                for pipe in pipes_of(instruction):
-                    found[pipe] += warps
-            assert found == one.pipes, one.kernel
+            for each in one.sass:
+                for pipe in pipes_of(each.placed.instruction):
+                    found[pipe] += each.warps
+            slack = 0 if case in features else 0.05 * one.figures["warp_instructions"]
+            assert {p: n for p, n in found.items() if abs(n - one.pipes[p]) > slack} == {}, case
+
+
+UNROLLED = """
+    1 | S2R R9, SR_TID.X
+    1 | @P0 BRA `(four)
+    one:
+    3 | LDG.E R0, [R0]
+    2 | @P1 BRA `(one)
+    four:
+    2 | @P2 BRA `(end)
+    3 | LDG.E R1, [R1]
+    3 | LDG.E R2, [R2]
+    3 | LDG.E R3, [R3]
+    3 | LDG.E R4, [R4]
+    end:
+    4 | EXIT
+"""
+
+
+@pytest.mark.parametrize(("turns", "rest", "four"), [(4, 0, 1), (3, 3, 0)])
+def test_a_loop_for_the_rest_runs_what_the_unrolled_one_leaves(turns: int, rest: int, four: int) -> None:
+    load = ran(3, "global_load", 32 * turns, loop="2", turns=turns)
+    found = by_text(weigh(placed(UNROLLED), [load], threads=32, warps=1))
+    assert found["LDG.E R0, [R0]"] == (rest, 32 * rest)
+    assert found["LDG.E R4, [R4]"] == (four, 32 * four)
+
+
+def test_how_often_loops_turn_is_known_where_all_lanes_agree() -> None:
+    launcher = Launcher("jit")
+    (transposing,) = [case for case in find(["tests.hardware.features:cases"]) if case.name == "transpose, pitch 33"]
+    transposing.run(launcher)
+    (launched,) = launcher.kernels
+    accesses = [
+        e for e in launched.executed if e.kind in ("global_load", "shared_store", "shared_load", "global_store")
+    ]
+    assert [e.turns for e in accesses] == [4, 4, 4, 4]  # 8 rows of threads copy 32
+    assert {e.turns for e in launched.executed if not e.loop} == {0}

@@ -111,9 +111,9 @@ def notes(monkeypatch: pytest.MonkeyPatch) -> Iterator[Notes]:
     monkeypatch.setitem(sys.modules, "pycuda.driver", driver)
     monkeypatch.setattr(cuda_run, "build", lambda text, kernel, arch: Built(b"", Resources(7, 128, 0, 0, 0, 0), arch))
     monkeypatch.setattr("atexit.register", lambda *call: None)
-    cuda_run._context.cache_clear()
+    cuda_run.primary_context.cache_clear()
     yield notes
-    cuda_run._context.cache_clear()
+    cuda_run.primary_context.cache_clear()
     cuda_run._LOADED.clear()
     assert notes.depth == 0
     assert notes.freed == len(notes.allocations)
@@ -198,7 +198,7 @@ def test_arrays_that_do_not_fit_are_measured(notes: Notes) -> None:
 def test_without_pycuda_one_line_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "pycuda", None)
     monkeypatch.setitem(sys.modules, "pycuda.driver", None)
-    cuda_run._context.cache_clear()
+    cuda_run.primary_context.cache_clear()
     args = {"x": np.zeros(1, np.float32), "out": Out(1, "i32"), "n": 3, "yes": True}
     with pytest.raises(LaunchError) as error:
         launch(measured, grid=1, block=64, args=args, engine="cuda", shared=400)

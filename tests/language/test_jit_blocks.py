@@ -208,3 +208,19 @@ def awkward_names(entry: Global[i32], blocks: Global[i32], limit: i32, alive: i3
 def test_parameters_are_variables_and_names_are_free() -> None:
     args = {"entry": X, "blocks": Out(64, "i32"), "limit": 5, "alive": -1, "größe": 7, "v": 3}
     agree(awkward_names, args, 2, 64)
+
+
+@st.kernel
+def one_variable_for_two_loops(x: Global[i32], out: Global[i32], n: i32) -> None:
+    t = st.thread.x
+    total = 0
+    for k in range(t, n, 48):  # lanes leave at different turns
+        total += x[k]
+    for k in range(0, n, 40):  # all together
+        total += x[(t + k) % 96]
+    out[t] = total
+
+
+def test_a_loop_all_take_together_after_one_they_do_not() -> None:
+    """Its variable is a vector, because of the first loop; whether it goes on is still one answer."""
+    agree(one_variable_for_two_loops, {"x": X, "out": Out(96, "i32"), "n": 130}, block=96)

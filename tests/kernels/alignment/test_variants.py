@@ -97,6 +97,18 @@ def test_every_bin_at_its_limits(bin: int, few: bool, monkeypatch: pytest.Monkey
     assert set(used) == {(*bins[bin], False)}
 
 
+def test_few_pairs_are_launched_together() -> None:
+    problem = Problem.of(pair for n in (3, 300, 60) for pair in generate(n, 1, (n, n), (20, 20)).pairs())
+    launched = []
+
+    def noted(kernel: Any, **how: Any) -> Result:
+        launched.append((kernel.__name__, how["args"].get("P"), how["args"].get("K")))
+        return launch(kernel, counters=False, **how)
+
+    check(problem, "packed", noted)
+    assert launched == [("packed", 32, 12), ("traceback", 32, 12)]
+
+
 @every_variant
 def test_scores_stop_falling(variant: str, launcher: Launcher) -> None:
     """packed keeps 28 bits of a score and says so."""

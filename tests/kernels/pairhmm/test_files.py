@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import gzip
+import tempfile
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -67,7 +69,7 @@ def test_an_empty_file_is_an_empty_problem(text: bytes) -> None:
 def test_records_may_lack_reads_or_haplotypes() -> None:
     problem = files.parse(b"0 2\nA\nC\n1 0\nA I I I +\n1 1\nA I I I +\nA\n", "x")
     assert [column.tolist() for column in problem.pairs] == [[1], [2]]
-    assert list(files.lines(problem, np.array([-1.0]))) == ["0 2\n", "1 0\n", "\n", "1 1\n", "-1.0000000\n"]
+    assert "".join(files.lines(problem, np.array([-1.0]))) == "0 2\n1 0\n\n1 1\n-1.0000000\n"
 
 
 MALFORMED = {
@@ -128,6 +130,67 @@ def test_anything_is_read_or_refused(text: bytes) -> None:
 def test_what_is_written_is_read_back(seed: int) -> None:
     problem = generate(seed, records=3, read_length=(1, 9), haplotype_length=(1, 9), continuation=(0, 93), unknown=0.2)
     assert same(files.parse("".join(files.records(problem)).encode(), "x"), problem)
+
+
+TEXTS = st.lists(
+    st.sampled_from(
+        ["1 1", "2 1", "1 2", "0 1", " 1\t1 ", "1 0", "", " ", "\x0b", "A", "acgtn", "A I I I +", "AC\tII II  II ++ ",
+         "A I I I \x7f", "A I I II +", "AR II II II ++", "x", "99999999999999999999999 1", "1 " + "0" * 50 + "1"]
+    ),
+    max_size=12,
+).map("\n".join)  # fmt: skip
+
+
+def parsed(how: Callable[[], list[Problem]]) -> list[Problem] | str:
+    """What is read, or the words in which it is refused."""
+    try:
+        return how()
+    except InputError as error:
+        return str(error)
+
+
+@given(TEXTS, st.integers(1, 40), st.booleans())
+def test_a_file_read_in_pieces_is_the_same_file(text: str, size: int, crlf: bool) -> None:
+    """Or the same mistake, in the same words."""
+    data = (text.replace("\n", "\r\n") if crlf else text).encode()
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "x"
+        path.write_bytes(data)
+        whole, found = parsed(lambda: [files.parse(data, str(path))]), parsed(lambda: list(files.blocks(path, size)))
+    if isinstance(whole, str) or isinstance(found, str):
+        assert whole == found
+        return
+    (expected,) = whole
+    assert same(Problem.of(record for problem in found for record in problem.records()), expected)
+    scores = -np.arange(len(expected.pairs[0])) / 3
+    forms: tuple[files.Format, ...] = ("gpupairhmm", "tsv")
+    for form in forms:
+        pieces, records, pairs = "", 0, 0
+        for problem in found:
+            count = len(problem.pairs[0])
+            pieces += "".join(files.lines(problem, scores[pairs : pairs + count], form, records))
+            records, pairs = records + len(problem.record_reads) - 1, pairs + count
+        assert pieces == "".join(files.lines(expected, scores, form))
+
+
+@given(
+    st.lists(st.floats(-1e7, 1e7) | st.integers(-(10**9), 10**9).map(lambda n: n / 2**7) | st.just(-np.inf), min_size=1)
+)
+def test_scores_are_rounded_as_python_rounds_them(values: list[float]) -> None:
+    problem = Problem.of([([(b"A", [40], [40], [40], [10])], [b"A"] * len(values))])
+    (_, row) = "".join(files.lines(problem, np.array(values))).splitlines()
+    assert row.split() == [f"{value:.7f}" for value in values]
+
+
+def test_many_values_are_written_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    problem = Problem.of(
+        [([(b"A", [40], [40], [40], [10])] * r, [b"A"] * h) for r, h in ((3, 4), (0, 1), (1, 0), (1, 1), (2, 2))]
+    )
+    scores = -np.arange(17.0)
+    forms: tuple[files.Format, ...] = ("gpupairhmm", "tsv")
+    whole = ["".join(files.lines(problem, scores, form)) for form in forms]
+    monkeypatch.setattr(files, "VALUES_AT_ONCE", 2)
+    assert ["".join(files.lines(problem, scores, form)) for form in forms] == whole
 
 
 def test_damaged_gzip_and_missing_files(tmp_path: Path) -> None:

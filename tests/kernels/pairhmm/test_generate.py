@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 from simtbed.kernels import pairhmm
-from simtbed.kernels.pairhmm import files
+from simtbed.kernels.pairhmm import Problem, files
 from simtbed.kernels.pairhmm.generate import equal_lengths, generate, repeated
 
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from simtbed.emulator import Counters, Result, devices, launch
+from simtbed.emulator import Counters, OutOfMemory, Result, devices, launch, launch_together
 from simtbed.kernels import Launcher
 from simtbed.kernels.family import agreement
 from simtbed.kernels.pairhmm import FAMILY, Problem, intratask_block, pipeline
@@ -226,6 +226,7 @@ def test_batches_change_nothing(variant: str, launcher: Launcher, monkeypatch: p
     problem = generate(8, records=2, reads=(3, 3), haplotypes=(4, 4), read_length=(5, 30), haplotype_length=(10, 40))
     whole = FAMILY.solve(problem, variant, launcher)
     monkeypatch.setattr(pipeline, "PAIRS_AT_ONCE", 10)
+    monkeypatch.setattr(pipeline, "PAIRS_A_PART", 5)
     monkeypatch.setattr(pipeline, "BASES_AT_ONCE", 300)
     launched = 0
 
@@ -236,6 +237,31 @@ def test_batches_change_nothing(variant: str, launcher: Launcher, monkeypatch: p
 
     np.testing.assert_array_equal(FAMILY.solve(problem, variant, noted), whole)
     assert launched >= 24 // 6
+
+
+@pytest.mark.parametrize("variant", ["wavefront", "wavefront-rescaled"])
+def test_what_does_not_fit_is_halved_until_it_does(
+    variant: str, launcher: Launcher, caplog: pytest.LogCaptureFixture
+) -> None:
+    problem = generate(8, records=3, reads=(3, 5), haplotypes=(2, 4), read_length=(5, 30), haplotype_length=(10, 40))
+    whole = FAMILY.solve(problem, variant, launcher)
+    sizes: list[int] = []
+
+    class Small:
+        """A GPU with room for 15 sums at a time."""
+
+        def together(self, launches: list[tuple[Any, dict[str, Any]]]) -> list[Result]:
+            sizes.append(sum(how["args"]["sums"].length for _, how in launches))
+            if sizes[-1] > 15:
+                raise OutOfMemory("too much")
+            return launch_together(launches, counters=False)
+
+        def __call__(self, *args: Any, **kwargs: Any) -> Result:
+            raise AssertionError("all launches are side by side")
+
+    np.testing.assert_array_equal(FAMILY.solve(problem, variant, Small()), whole)
+    assert max(sizes) > 15 >= min(sizes)
+    assert "the GPU's memory is full" in caplog.text
 
 
 # ------------------------------------------------------------------ layout and cost

@@ -1,0 +1,89 @@
+"""The oracle: its parts on cases worked out by hand, the whole on CUDA-EC's published answers."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from simtbed.kernels.correction import files
+from simtbed.oracles import correction as oracle
+
+from tests.kernels.correction.conftest import PUBLISHED, answers
+
+
+@pytest.mark.parametrize("bloom", [None, "standard", "split-first"])
+@pytest.mark.parametrize(("reads", "least", "expected"), PUBLISHED)
+def test_published_answers(data: Path, reads: str, least: int, expected: str, bloom: str | None) -> None:
+    found = oracle.corrected(files.read(data / reads).reads.strings(), min_multiplicity=least, bloom=bloom)
+    assert [f"{read.flag} {read.sequence}" for read in found] == answers(data / expected)
+
+
+@pytest.mark.parametrize(
+    ("hash", "expected"),
+    [
+        (oracle.rs, 65 * (63689 * 378551 % 2**32) % 2**32 + 67),
+        (oracle.pjw, 65 * 16 + 67),
+        (oracle.elf, 65 * 16 + 67),
+        (oracle.bkdr, 65 * 131 + 67),
+        (oracle.sdbm, 65 * 65599 + 67),
+        (oracle.djb, (5381 * 33 + 65) * 33 + 67),
+        (oracle.dek, ((2 * 32 ^ 65) * 32 ^ 67)),
+    ],
+)
+def test_hashes_of_two_letters(hash: oracle.Hash, expected: int) -> None:
+    assert hash("AC") == expected
+
+
+def test_js_of_one_letter() -> None:
+    assert oracle.js("A") == 1315423911 ^ ((1315423911 * 32 + 65 + 1315423911 // 4) % 2**32)
+
+
+def test_pjw_and_elf_are_one_function() -> None:
+    for text in ("ACGTACGTACGTACGTACGT", "TTTTTTTTTTTTTTTTTTTTTTT", "GATTACA"):
+        assert oracle.pjw(text) == oracle.elf(text)
+
+
+def test_both_strands_are_counted() -> None:
+    assert oracle.solid_kmers(["AAAC", "GTTT"], 3, 2) == {"AAA", "TTT", "AAC", "GTT"}
+    assert oracle.solid_kmers(["AAAC"], 3, 2) == set()
+    assert oracle.solid_kmers(["ACGT"], 4, 2) == {"ACGT"}  # its own reverse complement
+
+
+def test_other_letters_make_no_kmer() -> None:
+    assert oracle.solid_kmers(["AAANCCC"] * 3, 3, 3) == {"AAA", "TTT", "CCC", "GGG"}
+
+
+def test_votes_count_windows() -> None:
+    """The last letter of GATTACG should be A: one window of four letters, and its place there is the last."""
+    solid = {"GATT", "ATTA", "TTAC", "TACA"}
+    found = oracle.votes("GATTACG", solid, 4, 0)
+    assert found[6][oracle.BASES.index("A")] == 1
+    assert sum(map(sum, found)) == 1
+
+
+@pytest.mark.parametrize(
+    ("cells", "expected"),
+    [
+        ({(3, 1): 5}, (3, "A")),
+        ({(3, 1): 2}, None),  # not more than min_votes
+        ({(3, 1): 5, (7, 0): 5}, (3, "A")),
+        ({(3, 1): 5, (3, 2): 5}, None),
+        ({(3, 1): 5, (7, 0): 5, (7, 1): 5}, (3, "A")),
+        ({(2, 3): 4, (3, 1): 5, (3, 2): 5, (4, 0): 5}, None),
+    ],
+)
+def test_ties(cells: dict[tuple[int, int], int], expected: tuple[int, str] | None) -> None:
+    found = [[cells.get((at, column), 0) for column in range(4)] for at in range(9)]
+    assert oracle.best(found, 2) == expected
+
+
+def test_trimming() -> None:
+    solid = {"AAC", "ACG", "CGT"}
+    assert oracle.correct("TTAACGTCC", solid, 3, 9, 2, True) == oracle.Corrected("F", "AACGT", 2, 7)
+    assert oracle.correct("TTAACGTCC", solid, 3, 9, 1, True) == oracle.Corrected("D", "TTAACGTCC", 0, 0)
+    assert oracle.correct("TTAACGTCC", solid, 3, 9, 2, False) == oracle.Corrected("D", "TTAACGTCC", 0, 0)
+
+
+def test_short_and_strange_reads() -> None:
+    assert oracle.correct("AC", set(), 3, 2, 20, True) == oracle.Corrected("S", "AC", 0, 2)
+    assert oracle.correct("AANCC", {"AAN"}, 3, 2, 20, True) == oracle.Corrected("D", "AANCC", 0, 0)

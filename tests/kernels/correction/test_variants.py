@@ -1,0 +1,219 @@
+"""Every variant gives the oracle's reads: on CUDA-EC's published ones, on random ones, with every switch and filter."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+from itertools import product
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from simtbed.emulator import Counters, Result, SimtbedError, launch
+from simtbed.kernels import Launcher
+from simtbed.kernels.correction import FAMILY, Parameters, Problem, files, pipeline
+from simtbed.kernels.correction.generate import genome, simulate
+from simtbed.kernels.correction.pipeline import Switches
+from simtbed.kernels.correction.problem import FilterName, Reads
+
+from tests.kernels.correction.conftest import PUBLISHED, answers
+
+VARIANTS = list(FAMILY.variants)
+FILTERS: tuple[FilterName, ...] = ("exact", "bloom", "split-first")
+
+
+def small(
+    seed: int, reads: int = 60, length: tuple[int, int] = (10, 60), rate: float = 0.03, **parameters: int
+) -> Problem:
+    """Many errors on a short genome: reads are mended, trimmed, discarded, too short."""
+    chosen = Parameters(**{"k": 14, "min_multiplicity": 3, **parameters})  # type: ignore[arg-type]
+    return Problem(simulate(seed, genome(seed, 150), reads, length, rate, unknown=0.001).reads, chosen)
+
+
+def check(problem: Problem, variant: str, launcher: Launcher, switches: Switches | None = None) -> None:
+    answer = pipeline.corrected(problem, variant, launcher, switches).answer()
+    np.testing.assert_array_equal(answer, FAMILY.oracle(problem))
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+@pytest.mark.parametrize(("reads", "least", "expected"), PUBLISHED)
+def test_published_answers(data: Path, reads: str, least: int, expected: str, variant: str, launcher: Launcher) -> None:
+    problem = Problem(files.read(data / reads).reads, Parameters(min_multiplicity=least))
+    assert FAMILY.solve(problem, variant, launcher).tolist() == answers(data / expected)
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+@pytest.mark.parametrize(("reads", "least", "expected"), PUBLISHED[:2])
+def test_published_answers_by_a_bloom_filter(
+    data: Path, reads: str, least: int, expected: str, variant: str, launcher: Launcher
+) -> None:
+    problem = Problem(files.read(data / reads).reads, Parameters(min_multiplicity=least, filter="bloom"))
+    assert FAMILY.solve(problem, variant, launcher).tolist() == answers(data / expected)
+
+
+@pytest.mark.parametrize("least", [3, 255])
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_bloom_filters(variant: str, least: int, launcher: Launcher) -> None:
+    """The oracle's own filter, with and without solid k-mers. Reads as long as the published ones: the same kernels."""
+    reads = simulate(1, genome(1, 400), 80, (10, 100), 0.03).reads
+    assert reads.lengths.max() > 96
+    check(Problem(reads, Parameters(min_multiplicity=least, filter="bloom")), variant, launcher)
+
+
+@pytest.mark.parametrize("variant", ["thread-per-read", "warp-per-read"])
+def test_split_first(variant: str, launcher: Launcher) -> None:
+    reads = simulate(1, genome(1, 400), 80, (10, 100), 0.03).reads
+    check(Problem(reads, Parameters(min_multiplicity=3, filter="split-first")), variant, launcher)
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_the_example(variant: str, launcher: Launcher) -> None:
+    problem = FAMILY.example()
+    check(problem, variant, launcher)
+    flags = {answer[0] for answer in FAMILY.oracle(problem)}
+    assert flags == {"F", "D"}  # or the example would show little
+
+
+@pytest.mark.parametrize("filter", FILTERS)
+@pytest.mark.parametrize("variant", ["thread-per-read", "warp-per-read", "warp-per-read-shuffle", "packed"])
+def test_numpy_engine(variant: str, filter: FilterName) -> None:
+    problem = small(3, reads=30)
+    check(replace(problem, parameters=replace(problem.parameters, filter=filter)), variant, numpy_engine)
+
+
+numpy_engine = partial(launch, engine="numpy", counters=False)
+
+
+def test_one_lane_on_the_numpy_engine() -> None:
+    check(small(4, reads=8), "one-lane-per-warp", numpy_engine)
+
+
+@settings(max_examples=25)
+@given(
+    st.integers(0, 10_000), st.sampled_from([12, 13, 16, 21, 31]), st.integers(0, 3), st.booleans(), st.integers(0, 25)
+)
+def test_random_reads(seed: int, k: int, min_votes: int, trim: bool, max_trim: int) -> None:
+    launcher = partial(launch, counters=False)
+    problem = small(seed, k=k, min_votes=min_votes, max_trim=max_trim)
+    problem = replace(problem, parameters=replace(problem.parameters, trim=trim))
+    expected = FAMILY.oracle(problem)
+    for variant in ("thread-per-read", "warp-per-read", "packed"):
+        np.testing.assert_array_equal(FAMILY.solve(problem, variant, launcher), expected)
+
+
+def dense(seed: int) -> Problem:
+    """Reads of two letters: mutants of one window are often windows elsewhere, so that votes tie."""
+    draw = np.random.default_rng(seed)
+    made = ["".join(draw.choice(list("AC"), 30)) for _ in range(6)]
+    reads = [made[i] for i in draw.integers(0, 6, 60)]
+    changed = [
+        read[:at] + draw.choice(list("ACG")) + read[at + 1 :]
+        for read, at in zip(reads, draw.integers(0, 30, 60), strict=True)
+    ]
+    return Problem(Reads.of(changed), Parameters(k=12, min_multiplicity=2, min_votes=0))
+
+
+@settings(max_examples=20)
+@given(st.integers(0, 10_000))
+def test_ties(seed: int) -> None:
+    launcher = partial(launch, counters=False)
+    problem = dense(seed)
+    expected = FAMILY.oracle(problem)
+    for variant in ("thread-per-read", "warp-per-read-shuffle", "packed"):
+        np.testing.assert_array_equal(FAMILY.solve(problem, variant, launcher), expected)
+
+
+@pytest.mark.parametrize("variant", ["thread-per-read", "warp-per-read"])
+@pytest.mark.parametrize(("unroll", "reads", "votes"), list(product([False, True], repeat=3)))
+def test_switches_change_no_answer(variant: str, unroll: bool, reads: bool, votes: bool, launcher: Launcher) -> None:
+    check(small(7, reads=40), variant, launcher, Switches(unroll, reads, votes))
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_long_reads(variant: str, launcher: Launcher) -> None:
+    """Several chunks of 32 windows, and votes that do not fit in shared memory."""
+    made = simulate(5, genome(5, 4000), 40, (300, 3500), 0.004).reads
+    problem = Problem(made, Parameters(k=15, min_multiplicity=5))
+    assert made.lengths.max() * 16 > 48 * 1024
+    check(problem, variant, launcher)
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+@pytest.mark.parametrize(
+    "sequences",
+    [
+        [],
+        [""],
+        ["ACGT"],
+        ["N" * 30],
+        ["A" * 20],
+        ["ACGTTGCATG" * 3, "", "acgttgcatg" * 3, "ACGTTGCATGNNACGTTGCATGACGT"],
+    ],
+)
+def test_corners(sequences: list[str], variant: str, launcher: Launcher) -> None:
+    check(Problem(Reads.of(sequences), Parameters(min_multiplicity=2)), variant, launcher)
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_without_solid_kmers_all_is_discarded(variant: str, launcher: Launcher) -> None:
+    problem = small(9, min_multiplicity=255)
+    check(problem, variant, launcher)
+    assert {answer[0] for answer in FAMILY.oracle(problem)} == {"D", "S"}
+
+
+def test_a_change_of_the_first_letter_is_the_last(launcher: Launcher) -> None:
+    """CUDA-EC's loop ends there, though another error is left that it could mend."""
+    sequence = "ACGATTCGGCATTACGGATCGATTACCGGATATTCGAGGCT"
+    broken = "C" + sequence[1:-1] + "A"  # one vote each
+    problem = Problem(Reads.of([sequence] * 9 + [broken]), Parameters(k=12, min_votes=0, max_trim=0))
+    assert FAMILY.oracle(problem)[-1] == f"D {sequence[:-1]}A"
+    for variant in VARIANTS:
+        check(problem, variant, launcher)
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [("k", 11), ("k", 32), ("min_multiplicity", 0), ("min_multiplicity", 256), ("min_votes", -1), ("max_trim", -1)],
+)
+def test_parameters_have_ranges(field: str, value: int) -> None:
+    with pytest.raises(SimtbedError, match=f"{field} is .*, not {value}"):
+        Parameters(**{field: value})  # type: ignore[arg-type]
+
+
+# ------------------------------------------------------------------ what they cost
+def counted(problem: Problem, variant: str) -> dict[str, Counters]:
+    """Counters of the variant's kernels, by name."""
+    found: dict[str, Counters] = {}
+
+    def run(kernel: object, **how: object) -> Result:
+        result = launch(kernel, **how)  # type: ignore[arg-type]
+        assert result.counters is not None
+        found[kernel.__name__] = result.counters  # type: ignore[attr-defined]
+        return result
+
+    pipeline.corrected(problem, variant, run)
+    return found
+
+
+def test_packed_warps_see_only_weak_reads() -> None:
+    problem = Problem(simulate(1, genome(1, 500), 300, (36, 36), 0.01).reads)
+    weak = sum(
+        answer != f"F {read}" for answer, read in zip(FAMILY.oracle(problem), problem.reads.strings(), strict=True)
+    )
+    counters = counted(problem, "packed")
+    queued = counters["screen"].at("queue[st.atomic_add(queued, 0, 1)] = r").total("global_store_bytes") // 4
+    assert queued == weak
+    assert counters["mend"].at("spans[r] = span").total("global_store_requests") == weak
+
+
+def test_a_read_with_one_error_takes_the_mutants_of_one_window() -> None:
+    sequence = "ACGATTCGGCATTACGGATCGATTACCGGATATTCG"
+    for at in (4, 17, 31):
+        broken = sequence[:at] + ("A" if sequence[at] != "A" else "G") + sequence[at + 1 :]
+        problem = Problem(Reads.of([sequence] * 9 + [broken]))
+        assert FAMILY.oracle(problem)[-1] == f"F {sequence}"
+        words = counted(problem, "packed")["mend"].at("word = words[")
+        # Of the first weak window all 60; of the one mutant that is solid, the windows it would mend.
+        assert words.total("global_load_bytes") // 8 == 60 + min(at + 1, 17, 36 - at)

@@ -1,0 +1,29 @@
+"""A problem's parts: any stretch of reads, with the haplotypes they need and no other pairs."""
+
+from __future__ import annotations
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+from simtbed.kernels.pairhmm import Problem
+
+READ = (b"A", [40], [40], [40], [10])
+
+
+@given(st.lists(st.tuples(st.integers(0, 4), st.integers(0, 3)), max_size=6), st.data())
+def test_parts(shapes: list[tuple[int, int]], data: st.DataObject) -> None:
+    problem = Problem.of([([READ] * reads, [b"ACGT"[: h + 1] for h in range(seen)]) for reads, seen in shapes])
+    reads = len(problem.read_lengths)
+    first = data.draw(st.integers(0, max(reads - 1, 0)))
+    last = data.draw(st.integers(min(first + 1, reads), reads))
+    part, firsts = problem.part(first, last), problem.first_pairs
+    assert firsts[-1] == len(problem.pairs[0]) and problem.cells == part_cells(problem)
+    of, haplotypes = (column[firsts[first] : firsts[last]] for column in problem.pairs)
+    assert part.pairs[0].tolist() == (of - first).tolist()
+    assert part.haplotype_lengths[part.pairs[1]].tolist() == problem.haplotype_lengths[haplotypes].tolist()
+    assert part.bases.tobytes() == problem.bases[first:last].tobytes()  # one base a read
+
+
+def part_cells(problem: Problem) -> int:
+    reads, haplotypes = problem.pairs
+    return int(np.dot(problem.read_lengths[reads], problem.haplotype_lengths[haplotypes]))

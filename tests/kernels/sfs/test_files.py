@@ -1,0 +1,293 @@
+"""Genotype likelihoods from every format: the same values, sites skipped and counted, mistakes told in a line."""
+
+from __future__ import annotations
+
+import gzip
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import cyvcf2
+import numpy as np
+import pytest
+from simtbed.kernels import InputError
+from simtbed.kernels.sfs import Problem, files
+from simtbed.kernels.sfs.files import Options, Tally, joined, problems
+from simtbed.kernels.sfs.frequency import by_em, by_reads
+from simtbed.kernels.sfs.generate import likelihoods
+
+HEADER = """##fileformat=VCFv4.2
+##contig=<ID=1>
+##contig=<ID=X>
+##FORMAT=<ID=GT,Number=1,Type=String,Description="genotype">
+##FORMAT=<ID=PL,Number=G,Type=Integer,Description="Phred">
+##FORMAT=<ID=GL,Number=G,Type=Float,Description="log10">
+##FORMAT=<ID=AD,Number=.,Type=Integer,Description="reads by allele">
+##FORMAT=<ID=DP,Number=1,Type=Integer,Description="reads">
+#CHROM	POS	ID	REF	ALT	QUAL	FILTER	INFO	FORMAT	A	B	C
+"""
+VALUES = np.array([[1, 0.1, 0.001], [1, 1, 1], [0.001, 0.1, 1]])
+"""PL 0,10,30, missing, and 30,10,0."""
+
+
+def vcf(folder: Path, *records: str, header: str = HEADER) -> Path:
+    path = folder / "given.vcf"
+    path.write_text(header + "".join(record.replace(" ", "\t") + "\n" for record in records), encoding="utf-8")
+    return path
+
+
+def taken(path: Path, options: Options | None = None) -> tuple[Problem, Tally]:
+    tally: Tally = Counter()
+    return joined(list(problems(path, options or Options(polarise="alt"), tally))), Counter(
+        {k: v for k, v in tally.items() if v}
+    )
+
+
+def refusal(path: Path, **options: Any) -> str:
+    with pytest.raises(InputError) as error:
+        taken(path, Options(**options))
+    assert "\n" not in str(error.value) and str(error.value).startswith(str(path))
+    return str(error.value)
+
+
+GOOD = "1 5 . A G . . . GT:PL 0/0:0,10,30 ./.:. 1/1:30,10,0"
+
+
+# ------------------------------------------------------------------ VCF and BCF
+def test_phred_and_log10_and_missing(tmp_path: Path) -> None:
+    problem, tally = taken(
+        vcf(
+            tmp_path,
+            GOOD,
+            "1 6 . A G . . . GT:GL 0/0:0,-1,-3 ./.:.,.,. 1/1:-3,-1,0",
+            "X 9 . A AT . . . PL 0,10,30 . 30,10,0",
+        )
+    )
+    np.testing.assert_allclose(problem.likelihoods, [VALUES] * 3, rtol=1e-6)
+    assert problem.chromosomes == ["1", "1", "X"]
+    assert problem.positions.tolist() == [5, 6, 9]
+    assert tally == {"sites": 3}
+
+
+def test_bcf_and_packed_vcf_say_the_same(tmp_path: Path) -> None:
+    path = vcf(tmp_path, GOOD, GOOD.replace(" 5 ", " 8 "))
+    for mode, name in (("wb", "same.bcf"), ("wz", "same.vcf.gz")):
+        source = cyvcf2.VCF(str(path))
+        writer = cyvcf2.Writer(str(tmp_path / name), source, mode)
+        for record in source:
+            writer.write_record(record)
+        writer.close()
+        np.testing.assert_array_equal(taken(tmp_path / name)[0].likelihoods, taken(path)[0].likelihoods)
+
+
+def test_what_is_skipped_is_counted(tmp_path: Path) -> None:
+    problem, tally = taken(
+        vcf(
+            tmp_path,
+            GOOD,
+            "1 6 . A G,T . . . PL 0,1,2,3,4,5 0,1,2,3,4,5 0,1,2,3,4,5",
+            "1 7 . A . . . . GT 0/0 0/0 0/0",
+            "1 8 . A <*> . . . PL 0,1,2 0,1,2 0,1,2",
+            "1 9 . A G . . . GT 0/0 0/0 0/0",
+            "X 1 . A G . . . PL 0,10 0,10,20 0,10,30",
+            "X 2 . A G . . . PL . . .",
+        )
+    )
+    assert problem.sites == 1
+    assert tally == {
+        "sites": 1,
+        "skipped: more than two alleles": 1,
+        "skipped: no alternative allele": 2,
+        "skipped: neither PL nor GL": 1,
+        "skipped: a sample is not diploid": 1,
+        "left out: no individual has any information": 1,
+    }
+
+
+def test_the_product_takes_every_site_and_gives_what_was_divided_out(tmp_path: Path) -> None:
+    path = vcf(tmp_path, "1 6 . A G . . . GL -400,-401,-403 -1,-1,-1 -403,-401,-400", "X 2 . A G . . . PL . . .")
+    problem, tally = taken(path, Options(mode="product", polarise="alt"))
+    assert tally["sites"] == 2
+    np.testing.assert_allclose(problem.likelihoods[0], VALUES, rtol=1e-6)
+    np.testing.assert_allclose(problem.scale, [-801 * np.log(10), 0.0])
+
+
+@pytest.mark.parametrize(
+    ("record", "said"),
+    [
+        ("1 6 . A G . . . PL 0,10,30 0,-1,3 0,1,2", "1:6, sample 2: PL is 0,-1,3, expected Phred scores from 0 up"),
+        ("1 6 . A G . . . GL 0,-1,-2 0,nan,-3 0,-1,-2", "1:6, sample 2: GL is 0,nan,-3"),
+        ("1 6 . A G . . . GL 0,-1,-2 0,-1,-2 -inf,-inf,-inf", "1:6, sample 3: GL is -inf,-inf,-inf"),
+    ],
+)
+def test_what_is_no_likelihood(tmp_path: Path, record: str, said: str) -> None:
+    assert said in refusal(vcf(tmp_path, GOOD, record))
+
+
+def test_files_that_cannot_be_used(tmp_path: Path) -> None:
+    assert "neither FORMAT PL nor GL" in refusal(
+        vcf(
+            tmp_path,
+            header="\n".join(line for line in HEADER.splitlines() if "ID=PL" not in line and "ID=GL" not in line)
+            + "\n",
+        )
+    )
+    assert "no samples" in refusal(vcf(tmp_path, header=HEADER.replace("\tFORMAT\tA\tB\tC", "")))
+    assert "No such file" in refusal(tmp_path / "nothing.vcf")
+    (tmp_path / "text").write_text("hello\n")
+    assert "expected a VCF, a BCF, Beagle" in refusal(tmp_path / "text")
+
+
+def test_truncated_files(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    path = vcf(tmp_path, *[GOOD.replace(" 5 ", f" {at} ") for at in range(1, 4000)])
+    source = cyvcf2.VCF(str(path))
+    writer = cyvcf2.Writer(str(tmp_path / "whole.bcf"), source, "wb")
+    for record in source:
+        writer.write_record(record)
+    writer.close()
+    whole = (tmp_path / "whole.bcf").read_bytes()
+    for length in (len(whole) // 2, len(whole) - len(b"the last block ends here....")):
+        (tmp_path / "cut.bcf").write_bytes(whole[:length])
+        assert "truncated" in refusal(tmp_path / "cut.bcf")
+    path.write_text(path.read_text()[:-20])
+    assert "the record after 1:3998 cannot be read" in refusal(path)
+    assert capfd.readouterr().err == ""  # htslib says nothing of its own
+
+
+# ------------------------------------------------------------------ Beagle and npz
+def beagle(folder: Path, text: str, pack: bool = False) -> Path:
+    path = folder / "given.beagle"
+    path.write_bytes(gzip.compress(text.encode()) if pack else text.encode())
+    return path
+
+
+BEAGLE = "marker a b I I I J J J K K K\nchr1_5 0 1 1 .1 .001 1 1 1 .001 .1 1\nrs7 0 1 1 .1 .001 1 1 1 .001 .1 1\n"
+
+
+@pytest.mark.parametrize("pack", [False, True])
+def test_beagle(tmp_path: Path, pack: bool) -> None:
+    problem, _ = taken(beagle(tmp_path, BEAGLE, pack), Options())
+    np.testing.assert_allclose(problem.likelihoods, [VALUES] * 2)
+    assert list(zip(problem.chromosomes, problem.positions.tolist(), strict=True)) == [("chr1", 5), ("rs7", 0)]
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (BEAGLE + "chr1_9 0 1 1 1\n", ":4: 5 columns, expected 12"),
+        (BEAGLE + "chr1_9 0 1" + " x" * 9 + "\n", ":4: a likelihood is a number"),
+        (BEAGLE + "chr1_9 0 1" + " nan" * 9 + "\n", "line 4, individual 1: 'nan nan nan'"),
+        (BEAGLE + "chr1_9 0 1" + " 0" * 9 + "\n", "line 4, individual 1: '0 0 0'"),
+        (BEAGLE + "chr1_9 0 1" + " 1" * 8 + " -1\n", "line 4, individual 3: '1 1 -1'"),
+        ("marker a b I I\n", ":1: 5 columns"),
+    ],
+)
+def test_wrong_beagle(tmp_path: Path, text: str, said: str) -> None:
+    assert said in refusal(beagle(tmp_path, text))
+
+
+def test_truncated_beagle(tmp_path: Path) -> None:
+    path = beagle(tmp_path, BEAGLE + BEAGLE.splitlines(True)[1] * 100, pack=True)
+    path.write_bytes(path.read_bytes()[:-20])
+    assert "damaged or truncated" in refusal(path)
+
+
+@pytest.mark.parametrize("save", [np.savez, np.savez_compressed])
+def test_npz(tmp_path: Path, save: Callable[..., None]) -> None:
+    path = tmp_path / "given.npz"
+    save(path, P=np.array([VALUES, VALUES[::-1]], np.float32), chrom=np.array(["1", "X"]), pos=np.array([7, 8]))
+    problem, _ = taken(path, Options())
+    np.testing.assert_allclose(problem.likelihoods, [VALUES, VALUES[::-1]], rtol=1e-6)
+    assert (problem.chromosomes, problem.positions.tolist()) == (["1", "X"], [7, 8])
+    save(path, P=np.array([VALUES] * 2))
+    assert taken(path, Options())[0].positions.tolist() == [1, 2]
+
+
+@pytest.mark.parametrize(
+    ("arrays", "said"),
+    [
+        ({"Q": np.ones(3)}, "expected an array P of sites x individuals x 3, found Q"),
+        ({"P": np.ones((3, 3))}, "P is float64 of shape (3, 3)"),
+        ({"P": np.ones((2, 0, 3))}, "of shape (2, 0, 3)"),
+        ({"P": np.array([[["a", "b", "c"]]])}, "expected numbers"),
+        ({"P": np.asfortranarray(np.ones((2, 2, 3)))}, "Fortran order"),
+        ({"P": np.array([[[1, np.inf, 0]]])}, "P[0], individual 1: '1 inf 0'"),
+        ({"P": np.ones((2, 1, 3)), "pos": np.ones(3)}, "pos has the shape (3,), expected (2,)"),
+    ],
+)
+def test_wrong_npz(tmp_path: Path, arrays: dict[str, Any], said: str) -> None:
+    path = tmp_path / "given.npz"
+    np.savez(path, **arrays)
+    assert said in refusal(path)
+    path.write_bytes(path.read_bytes()[:40])
+    assert "damaged or truncated" in refusal(path)
+
+
+def test_sites_come_in_batches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(files, "SITES_AT_ONCE", 3)
+    np.savez(tmp_path / "given.npz", P=likelihoods(1, 8, 3))
+    lines = [f"c_{at} 0 1 " + " ".join(map(str, site.ravel())) for at, site in enumerate(likelihoods(1, 8, 3))]
+    inputs = [
+        tmp_path / "given.npz",
+        beagle(tmp_path, "\n".join(["marker a b" + " I" * 9, *lines])),
+        vcf(tmp_path, *[GOOD.replace(" 5 ", f" {at} ") for at in range(1, 9)]),
+    ]
+    for path in inputs:
+        parts = list(problems(path, Options(mode="product"), Counter()))
+        assert [part.sites for part in parts][:3] == [3, 3, 2]
+    np.testing.assert_allclose(taken(inputs[1])[0].likelihoods, taken(inputs[0])[0].likelihoods)
+
+
+# ------------------------------------------------------------------ which allele, and how frequent
+def test_the_minor_allele_is_the_rarer_one(tmp_path: Path) -> None:
+    def record(position: int, *phred: str) -> str:
+        return f"1 {position} . A G . . . PL " + " ".join(phred)
+
+    common, rare, tie = ["30,10,0"] * 3, ["0,10,30"] * 3, ["0,10,30", "10,0,10", "30,10,0"]
+    path = vcf(tmp_path, record(1, *common), record(2, *rare), record(3, *tie))
+    as_it_is, turned = (taken(path, Options(polarise=which)) for which in ("alt", "minor"))
+    assert turned[1]["of these: the first allele is the minor one"] == 1
+    np.testing.assert_array_equal(turned[0].likelihoods[0], as_it_is[0].likelihoods[0, :, ::-1])
+    np.testing.assert_array_equal(turned[0].likelihoods[1:], as_it_is[0].likelihoods[1:])
+    np.testing.assert_array_equal(taken(path, Options())[0].likelihoods, turned[0].likelihoods)
+
+
+def test_beagle_and_npz_say_which_is_the_minor_one(tmp_path: Path) -> None:
+    path = tmp_path / "given.npz"
+    np.savez(path, P=likelihoods(2, 5, 6)[:, :, ::-1])
+    np.testing.assert_array_equal(taken(path, Options())[0].likelihoods, likelihoods(2, 5, 6)[:, :, ::-1])
+    np.testing.assert_array_equal(taken(path, Options(polarise="minor"))[0].likelihoods, likelihoods(2, 5, 6))
+
+
+def test_frequency_by_em() -> None:
+    """Of known genotypes it is the share of the allele; those who know nothing do not pull it."""
+    known = np.eye(3)[[0, 0, 1, 2, 1, 0, 0, 0]]
+    assert by_em(np.stack([known, known[::-1]])).tolist() == pytest.approx([4 / 16] * 2)
+    assert by_em(np.concatenate([known, np.ones((50, 3))])[None])[0] == pytest.approx(4 / 16)
+    assert by_em(np.ones((1, 4, 3)))[0] == 0.5
+
+
+def test_frequency_by_reads() -> None:
+    """realSFS 2010 by hand: e = 0.1, (1 of 2, weight 4/3) and (3 of 4, weight 8/5); nobody, and nothing."""
+    minor, reads = np.array([[1, 3], [0, 0], [0, 5]]), np.array([[2, 4], [0, 0], [5, 5]])
+    found = by_reads(minor, reads, 0.1)
+    shares = [(1 - 0.2) / (2 * 0.8), (3 - 0.4) / (4 * 0.8)]
+    assert found[0] == pytest.approx((4 / 3 * shares[0] + 8 / 5 * shares[1]) / (4 / 3 + 8 / 5))
+    assert np.isnan(found[1]) and found[2] == 0.5
+
+
+def test_gama_takes_reads_where_they_are_counted(tmp_path: Path) -> None:
+    """AD of both alleles, or of ALT with DP; where neither is there, EM. They turn with the alleles."""
+    common = "30,10,0"
+    path = vcf(
+        tmp_path,
+        "1 1 . A G . . . PL:AD 0,10,30:4,0 0,10,30:2,0 0,0,0:1,1",
+        "1 2 . A G . . . PL:AD:DP 0,10,30:0:4 0,10,30:0:2 0,0,0:1:2",
+        "1 3 . A G . . . PL 0,10,30 0,10,30 0,0,0",
+        f"1 4 . A G . . . PL:AD {common}:0,4 {common}:0,2 0,0,0:1,1",
+    )
+    problem, _ = taken(path, Options(mode="gama", epsilon=0.01))
+    by_hand = by_reads(np.array([[0, 0, 1]]), np.array([[4, 2, 2]]), 0.01)[0]
+    expected = [by_hand, by_hand, by_em(problem.likelihoods[2:3])[0], by_hand]
+    assert problem.frequency.tolist() == pytest.approx(expected)

@@ -1,0 +1,88 @@
+"""ANGSD's values, every site of real data, by every variant; and its spectrum's shape."""
+
+from __future__ import annotations
+
+import gzip
+from collections import Counter
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import pytest
+from simtbed.emulator import launch
+from simtbed.kernels import Launcher
+from simtbed.kernels.sfs import FAMILY, Problem
+from simtbed.kernels.sfs.agree import FAINT, TOLERANCE
+from simtbed.kernels.sfs.files import Options, joined, problems
+from simtbed.kernels.sfs.problem import Floats
+
+VARIANTS = sorted(FAMILY.variants)
+
+
+def assert_like(found: Floats, expected: Floats) -> None:
+    above = expected > FAINT
+    assert above.sum() > len(expected)
+    assert np.abs(found - expected)[above].max() <= TOLERANCE
+
+
+Rows = dict[tuple[str, int], list[str]]
+
+
+@pytest.fixture(scope="module")
+def rows(data: Path) -> Rows:
+    """Of a site: major and minor allele, then ANGSD's values."""
+    with gzip.open(data / "sfs_1000g" / "angsd_doSaf5.saf.tsv.gz", "rt") as lines:
+        fields = [line.split("\t") for line in lines if not line.startswith("#")]
+    return {(row[0], int(row[1])): row[2:] for row in fields}
+
+
+@pytest.fixture(scope="module")
+def real(data: Path, rows: Rows) -> tuple[Problem, Floats]:
+    """5,417 sites of 33 people of the 1000 Genomes, its minor allele the default's, and what ANGSD -doSaf 5 says."""
+    problem = FAMILY.read(data / "sfs_1000g" / "small.vcf.gz")
+    places = list(zip(problem.chromosomes, problem.positions.tolist(), strict=True))
+    assert sorted(places) == sorted(rows)
+    return problem, np.array([rows[place][2:] for place in places], np.float64)
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_a_thousand_genomes(real: tuple[Problem, Floats], variant: str, launcher: Launcher) -> None:
+    """To 1e-5 above e^-80; below, ANGSD's floats end. ALT is the major allele at 1,185 sites, as ANGSD says."""
+    problem, expected = real
+    answer = FAMILY.solve(problem, variant, launcher)
+    assert_like(answer, expected)
+    assert FAMILY.compare(answer, FAMILY.oracle(problem)).agrees
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_a_thousand_genomes_numpy(real: tuple[Problem, Floats], variant: str) -> None:
+    """The first and last sites, on the other emulator."""
+    problem, expected = real
+    for part in (slice(0, 150), slice(-150, None)):
+        answer = FAMILY.solve(problem.part(part), variant, partial(launch, engine="numpy", counters=False))
+        assert_like(answer, expected[part])
+
+
+@pytest.mark.parametrize("engine", ["jit", "numpy"])
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_beagle(data: Path, variant: str, engine: str) -> None:
+    """ANGSD -doSaf 4 on its own test: three sites of eight know nothing."""
+    problem = joined(list(problems(data / "sfs_angsd" / "beagle.txt", Options(), Counter())))
+    expected = np.loadtxt(data / "sfs_angsd" / "true.saf.print", usecols=range(2, 9))
+    assert problem.positions.tolist() == [1, 2, 3, 7, 8]
+    answer = FAMILY.solve(problem, variant, partial(launch, engine=engine, counters=False))  # type: ignore[arg-type]
+    np.testing.assert_array_equal(np.isneginf(answer), np.isneginf(expected))
+    assert_like(answer, expected)
+
+
+def test_the_default_names_the_minor_allele_that_angsd_does(
+    data: Path, rows: Rows, real: tuple[Problem, Floats]
+) -> None:
+    """At every site: 5,417 of 5,417."""
+    path = data / "sfs_1000g" / "small.vcf.gz"
+    as_it_is = joined(list(problems(path, Options(polarise="alt"), Counter())))
+    turned = (real[0].likelihoods != as_it_is.likelihoods).any(axis=(1, 2))
+    with gzip.open(path, "rt") as lines:
+        sites = [line.split("\t")[:5] for line in lines if not line.startswith("#")]
+    assert [rows[site[0], int(site[1])][0] == site[4] for site in sites] == turned.tolist()
+    assert turned.sum() == 1185

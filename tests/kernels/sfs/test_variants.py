@@ -1,0 +1,180 @@
+"""Every way to multiply: the oracle's values, each engine's bits, and numbers of individuals that doubles alone cannot hold."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from simtbed.emulator import Kept, Result, launch
+from simtbed.kernels import Launcher
+from simtbed.kernels.sfs import FAMILY, Problem, pipeline
+from simtbed.kernels.sfs import tiled as tiling
+from simtbed.kernels.sfs.generate import generate
+from simtbed.kernels.sfs.pipeline import THREADS, Merging
+from simtbed.kernels.sfs.problem import Floats, Mode
+from simtbed.kernels.sfs.reduction_shared import shared_bytes
+from simtbed.kernels.sfs.wide import WARP
+
+VARIANTS = sorted(FAMILY.variants)
+MODES: tuple[Mode, ...] = ("product", "saf", "gama")
+
+
+def problem_of(likelihoods: Floats, mode: Mode = "saf", frequency: float = 0.1) -> Problem:
+    sites = len(likelihoods)
+    return Problem(likelihoods, ["1"] * sites, np.arange(1, sites + 1), mode, np.full(sites, frequency))
+
+
+def mixed(seed: int, individuals: int, sites: int = 4) -> Floats:
+    """Sites of every kind: anything, nobody knows, certain genotypes, faint likelihoods."""
+    draw = np.random.default_rng(seed)
+    found = draw.random((sites, individuals, 3)) ** 4
+    found[1 % sites] = 1
+    found[2 % sites] = np.eye(3)[draw.integers(0, 3, individuals)]
+    found[3 % sites] = 10.0 ** -draw.integers(0, 26, (individuals, 3)).astype(np.float64)
+    return found
+
+
+def check(problem: Problem, variant: str, launcher: Launcher) -> Floats:
+    answer = FAMILY.solve(problem, variant, launcher)
+    found = FAMILY.compare(answer, FAMILY.oracle(problem))
+    assert found.compared > 0 and found.agrees, found
+    assert found.worst < 1e-8
+    return answer
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_modes(variant: str, mode: Mode, launcher: Launcher) -> None:
+    check(generate(1, 9, 21, mode), variant, launcher)
+
+
+@pytest.mark.parametrize("individuals", [1, 2, 3, 7, 8, 9, 15, 16, 17, 31, 32, 33, 64, 65, 100, 129])
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_sizes(variant: str, individuals: int, launcher: Launcher) -> None:
+    """Around the limits of segments, warps, tiles, groups and powers of two."""
+    check(problem_of(mixed(individuals, individuals)), variant, launcher)
+
+
+@settings(max_examples=25)
+@given(st.integers(1, 70), st.integers(1, 5), st.integers(0, 1000), st.sampled_from(VARIANTS), st.sampled_from(MODES))
+def test_anything(individuals: int, sites: int, seed: int, variant: str, mode: Mode) -> None:
+    check(problem_of(mixed(seed, individuals, sites), mode), variant, partial(launch, counters=False))
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_sites_fill_no_block(variant: str, launcher: Launcher) -> None:
+    check(generate(2, 131, 10), variant, launcher)
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_engines_give_the_same_bits(variant: str) -> None:
+    """Of the products, before any logarithm."""
+    vectors, _ = problem_of(mixed(5, 50)).vectors()
+    spectra = [
+        pipeline.VARIANTS[variant](vectors, partial(launch, engine=engine, counters=False))
+        for engine in ("jit", "numpy")
+    ]
+    for name in ("h", "exponents"):
+        one, other = (getattr(s, name).numpy() for s in spectra)
+        np.testing.assert_array_equal(one, other)
+        assert one.any()
+
+
+# ------------------------------------------------------------------ range
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_nobody_knows_anything_is_flat(variant: str, launcher: Launcher) -> None:
+    """h is C(2N, j), from 1 to e^1660: no double holds both. (1,200 individuals, no power of two.)"""
+    answer = FAMILY.solve(problem_of(np.ones((1, 1200, 3))), variant, launcher)
+    np.testing.assert_allclose(answer, 0.0, atol=1e-8)
+
+
+@pytest.mark.parametrize("variant", ["iterative", "reduction", "reduction-shared", "tiled"])
+def test_a_binomial_distribution(variant: str, launcher: Launcher) -> None:
+    """The same vector 2,100 times: coefficients of a power of a polynomial that is a square."""
+    n, p = 2100, 0.3
+    vectors = np.broadcast_to([(1 - p) ** 2, 2 * p * (1 - p), p**2], (1, n, 3))
+    answer = FAMILY.solve(problem_of(np.array(vectors), "product"), variant, launcher)[0]
+    j = np.arange(2 * n + 1)
+    np.testing.assert_allclose(answer, pipeline.choices(2 * n) + j * np.log(p) + (2 * n - j) * np.log(1 - p), atol=1e-6)
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_deep_data(variant: str, launcher: Launcher) -> None:
+    """Likelihoods of 10^-25: the spectrum's far end is e^-11000 below its top, and of any single merge's range."""
+    genotype = np.random.default_rng(0).choice(3, 200, p=[0.9, 0.09, 0.01])
+    likelihoods = np.where(np.arange(3) == genotype[:, None], 1.0, 1e-25)[None]
+    check(problem_of(likelihoods), variant, launcher)
+
+
+def test_vectors_that_no_block_holds(launcher: Launcher, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`tiled_merge`, on 1, 2 and 3 levels of it, with the last vectors short or empty."""
+    monkeypatch.setattr(tiling, "FUSED", 128)
+    used = []
+
+    def noted(kernel: Any, **how: Any) -> Result:
+        used.append(kernel.__name__)
+        return launcher(kernel, **how)
+
+    for individuals, merges in ((1025, 1), (2048, 1), (2049, 2), (2900, 2), (5000, 3)):
+        used.clear()
+        problem = problem_of(mixed(1, individuals, 1))
+        answer = FAMILY.solve(problem, "tiled", noted)
+        assert used == ["tiled", *["tiled_merge"] * merges, "normalise"]
+        assert FAMILY.compare(answer, FAMILY.solve(problem, "reduction", launcher)).worst < 1e-8
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_an_impossible_site_is_minus_infinity(variant: str, launcher: Launcher) -> None:
+    """A frequency of 0 and an individual who is certainly minor: the site cannot vary, nor be without variation."""
+    likelihoods = np.ones((2, 5, 3))
+    likelihoods[0, 2] = (0, 0, 1)
+    problem = problem_of(likelihoods, "gama", frequency=0.0)
+    answer = FAMILY.solve(problem, variant, launcher)
+    assert answer[0].tolist() == [0.0] * 11
+    assert answer[1].tolist() == pytest.approx([1.0] + [0.0] * 10)
+    np.testing.assert_allclose(answer, FAMILY.oracle(problem), atol=1e-12)
+
+
+# ------------------------------------------------------------------ batches and buffers
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_batches_change_nothing(variant: str, launcher: Launcher, monkeypatch: pytest.MonkeyPatch) -> None:
+    problem = generate(8, 7, 12)
+    whole = FAMILY.solve(problem, variant, launcher)
+    monkeypatch.setattr(pipeline, "BYTES_AT_ONCE", 3 * 8 * 3 * 8 * 2)
+    np.testing.assert_array_equal(FAMILY.solve(problem, variant, launcher), whole)
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_no_sites(variant: str, launcher: Launcher) -> None:
+    assert FAMILY.solve(problem_of(np.ones((0, 4, 3))), variant, launcher).shape == (0, 9)
+
+
+@pytest.mark.parametrize("skip", [False, True])
+@pytest.mark.parametrize("team", [WARP, THREADS])
+@pytest.mark.parametrize("block", [16, 32, 64, 128, 256])
+def test_blocks_of_any_size(block: int, team: int, skip: bool) -> None:
+    problem = problem_of(mixed(3, 150))
+    vectors, scale = problem.vectors()
+    launcher = partial(launch, engine="numpy", counters=False)  # compiling each would take longer
+    spectra = pipeline.reduced(vectors, launcher, Merging(team, block, skip))
+    answer = pipeline.normalised(problem, spectra, scale, launcher)
+    assert FAMILY.compare(answer, FAMILY.oracle(problem)).agrees
+
+
+def test_shared_bytes_are_those_of_figure_10() -> None:
+    assert [shared_bytes(WARP, block) for block in (16, 128)] == [504, 2296]
+
+
+def test_mantissas_are_settled(launcher: Launcher) -> None:
+    """The largest of each segment is in [1, 2): scaling neither loses bits nor drifts."""
+    vectors, _ = problem_of(mixed(4, 120)).vectors()
+    for variant, segment in (("reduction", 32), ("tiled", tiling.R)):
+        spectra = pipeline.VARIANTS[variant](vectors, launcher)
+        assert isinstance(spectra.h, Kept)
+        mantissas = spectra.h.numpy()[: spectra.h_site][:241]
+        largest = [mantissas[at : at + segment].max() for at in range(0, 241, segment)]
+        assert all(value == 0 or 1 <= value < 2 for value in largest) and any(largest)

@@ -1,0 +1,37 @@
+"""`simtbed profile --sass`: what compiled kernels execute, predicted where nvcc and nvdisasm are at hand."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from simtbed.emulator.engines import cuda_build
+from simtbed.reports.hardware import record
+
+from tests.reports.conftest import Simtbed
+
+TOOLS = all(cuda_build.find_tool(name) for name in ("nvcc", "nvdisasm"))
+
+
+@pytest.mark.skipif(not TOOLS, reason="no nvcc or no nvdisasm on this machine")
+def test_instructions_are_those_that_the_hardware_executed(simtbed: Simtbed) -> None:
+    (measured,) = record.load(record.path_of("H200")).cases["pairhmm intertask-naive"]
+    content = json.loads(simtbed("profile", "intertask-naive", "--sass", "--json").out)
+    (kernel,) = content["kernels"]
+    assert kernel["warp_instructions"] == pytest.approx(measured.figures["warp_instructions"], rel=0.05)
+    assert kernel["registers"] == measured.figures["registers"]
+    for pipe, share in kernel["pipes"].items():
+        assert share == pytest.approx(measured.pipes[pipe] / measured.figures["warp_instructions"], abs=0.02)
+    table = simtbed("profile", "intertask-naive", "--sass")
+    assert table.code == 0
+    assert "weighed by the emulator's counts" in table.out and "(of the IR)" in table.out
+
+
+def test_without_the_tools_one_line_says_what_to_install(simtbed: Simtbed, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cuda_build, "find_tool", lambda name: None)
+    assert 'pip install "simtbed[nvcc]"' in simtbed("profile", "intertask-naive", "--sass").refused()
+
+
+def test_without_them_costs_are_said_to_be_those_of_the_ir(simtbed: Simtbed) -> None:
+    ran = simtbed("profile", "intertask-naive")
+    assert "instructions executed by warps, from the IR" in ran.out

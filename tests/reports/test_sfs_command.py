@@ -1,0 +1,166 @@
+"""`simtbed sfs`, from file to file."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from simtbed.kernels.sfs import FAMILY, files
+from simtbed.kernels.sfs.generate import likelihoods
+from simtbed.kernels.sfs.problem import Problem
+
+from tests.reports.conftest import Simtbed
+
+VCF = """##fileformat=VCFv4.2
+##contig=<ID=1>
+##FORMAT=<ID=PL,Number=G,Type=Integer,Description="Phred">
+#CHROM	POS	ID	REF	ALT	QUAL	FILTER	INFO	FORMAT	A	B
+1	5	.	A	G	.	.	.	PL	0,10,30	30,10,0
+1	6	.	A	G,T	.	.	.	PL	0,1,2,3,4,5	0,1,2,3,4,5
+1	7	.	A	G	.	.	.	PL	.	.
+"""
+
+
+@pytest.fixture
+def given(tmp_path: Path) -> Path:
+    path = tmp_path / "given.npz"
+    np.savez(path, P=likelihoods(1, 12, 5), chrom=np.array(["1"] * 9 + ["X"] * 3), pos=np.arange(12) * 10)
+    return path
+
+
+def table(text: str) -> tuple[list[str], list[list[str]]]:
+    header, *rows = [line.split("\t") for line in text.splitlines()]
+    return header, rows
+
+
+def test_the_answer_is_all_of_stdout(simtbed: Simtbed, given: Path) -> None:
+    ran = simtbed("sfs", str(given))
+    assert ran.code == 0
+    assert ran.err.split() == ["12", "sites"]
+    header, rows = table(ran.out)
+    assert header == ["chrom", "pos", *map(str, range(11))]
+    assert [row[:2] for row in rows] == [["1" if at < 9 else "X", str(10 * at)] for at in range(12)]
+    expected = FAMILY.oracle(FAMILY.read(given))
+    np.testing.assert_allclose(np.array([row[2:] for row in rows], float), expected, atol=1e-8)
+
+
+@pytest.mark.parametrize("mode", ["product", "saf", "gama"])
+def test_modes(simtbed: Simtbed, given: Path, mode: str) -> None:
+    rows = table(simtbed("sfs", str(given), "--mode", mode, "--p-variable", "0.5").out)[1]
+    values = np.array([row[2:] for row in rows], float)
+    if mode == "product":
+        problem = FAMILY.read(given)
+        alone = Problem(problem.likelihoods, problem.chromosomes, problem.positions, "product")
+        np.testing.assert_allclose(values, FAMILY.oracle(alone), atol=1e-8)
+    elif mode == "saf":
+        assert values.max(axis=1).tolist() == [0.0] * 12
+    else:
+        np.testing.assert_allclose(values.sum(axis=1), 1.0)
+
+
+def test_every_variant_and_engine_writes_the_same(simtbed: Simtbed, given: Path) -> None:
+    answers = {
+        simtbed("sfs", str(given), "--variant", variant, "--engine", engine).out
+        for variant in ("tiled", "reduction")
+        for engine in ("jit", "numpy")
+    }
+    values = [np.array([row[2:] for row in table(answer)[1]], float) for answer in answers]
+    for other in values[1:]:
+        np.testing.assert_allclose(other, values[0], atol=1e-8)
+
+
+def test_npz(simtbed: Simtbed, given: Path, tmp_path: Path) -> None:
+    target = tmp_path / "answer.npz"
+    ran = simtbed("sfs", str(given), "-o", str(target), "--format", "npz")
+    assert (ran.code, ran.out.split(), ran.err) == (0, ["12", "sites"], "")
+    found = np.load(target)
+    np.testing.assert_allclose(found["values"], FAMILY.oracle(FAMILY.read(given)), atol=1e-8)
+    assert found["chromosomes"][found["chrom"]].tolist() == ["1"] * 9 + ["X"] * 3
+    assert found["pos"].tolist() == list(range(0, 120, 10))
+
+
+def test_batches_change_nothing(simtbed: Simtbed, given: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    spectrum = tmp_path / "spectrum.tsv"
+    whole = simtbed("sfs", str(given), "--spectrum", str(spectrum)).out
+    counts = spectrum.read_text()
+    monkeypatch.setattr(files, "SITES_AT_ONCE", 5)
+    assert simtbed("sfs", str(given), "--spectrum", str(spectrum)).out == whole
+    assert spectrum.read_text() == counts
+    simtbed("sfs", str(given), "-o", str(tmp_path / "a.npz"), "--format", "npz")
+    assert np.load(tmp_path / "a.npz")["values"].shape == (12, 11)
+
+
+def test_counts_at_the_end(simtbed: Simtbed, tmp_path: Path) -> None:
+    source, target = tmp_path / "given.vcf", tmp_path / "answer.tsv"
+    source.write_text(VCF)
+    ran = simtbed("sfs", str(source), "-o", str(target))
+    assert (ran.code, ran.err) == (0, "")
+    assert [line.strip() for line in ran.out.splitlines()] == [
+        "1  sites",
+        "1  left out: no individual has any information",
+        "1  skipped: more than two alleles",
+    ]
+    counts = json.loads(simtbed("sfs", str(source), "-o", str(target), "--json").out)["counts"]
+    assert counts == {"sites": 1, "left out: no individual has any information": 1, "skipped: more than two alleles": 1}
+    assert len(target.read_text().splitlines()) == 2
+
+
+def test_spectrum_and_picture(simtbed: Simtbed, given: Path, tmp_path: Path) -> None:
+    target = tmp_path / "spectrum.tsv"
+    assert simtbed("sfs", str(given), "--spectrum", str(target)).code == 0
+    header, rows = table(target.read_text())
+    assert header == ["minor_alleles", "sites", "share"]
+    assert [row[0] for row in rows] == [str(j) for j in range(11)]
+    assert sum(float(row[1]) for row in rows) == pytest.approx(12)
+    assert sum(float(row[2]) for row in rows) == pytest.approx(1)
+    assert (tmp_path / "spectrum.svg").read_text().startswith("<svg")
+
+
+def test_the_example(simtbed: Simtbed) -> None:
+    ran = simtbed("sfs", "--example", "--mode", "gama")
+    assert ran.code == 0 and len(ran.out.splitlines()) == 101
+
+
+def test_bad_input_leaves_no_output(simtbed: Simtbed, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also where the mistake comes after batches that were already written."""
+    monkeypatch.setattr(files, "SITES_AT_ONCE", 3)
+    values = likelihoods(1, 8, 3)
+    values[7, 1, 2] = np.nan
+    source, target = tmp_path / "given.npz", tmp_path / "answer.tsv"
+    np.savez(source, P=values)
+    for form in ("tsv", "npz"):
+        assert "P[7], individual 2" in simtbed("sfs", str(source), "-o", str(target), "--format", form).refused()
+    assert [path.name for path in tmp_path.iterdir()] == ["given.npz"]
+
+
+def test_no_sites_is_a_warning(simtbed: Simtbed, tmp_path: Path) -> None:
+    source = tmp_path / "given.vcf"
+    source.write_text("\n".join(VCF.splitlines()[:4]) + "\n")
+    ran = simtbed("sfs", str(source))
+    assert (ran.code, ran.out.splitlines()) == (0, ["chrom\tpos\t0\t1\t2\t3\t4"])
+    assert f"{source} has no sites to work on; the answer is empty" in ran.err
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--p-variable", "1.5"], "--p-variable is a probability, not 1.5"),
+        (["--epsilon", "0.5"], "--epsilon is an error rate from 0 up to but not 0.5, not 0.5"),
+        (["--variant", "wavefront"], "sfs has no variant 'wavefront'"),
+        (["--format", "npz"], "--format npz needs a file"),
+        (["--spectrum", "a.svg"], "--spectrum names the table"),
+        (["-o", "nowhere/answer.tsv"], "there is no folder nowhere"),
+        (["--example"], "sfs takes a file, or --example"),
+    ],
+)
+def test_bad_use(simtbed: Simtbed, given: Path, options: list[str], said: str) -> None:
+    assert said in simtbed("sfs", str(given), *options).refused()
+
+
+def test_without_cyvcf2(simtbed: Simtbed, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "given.vcf").write_text(VCF)
+    monkeypatch.setitem(sys.modules, "cyvcf2", None)
+    assert 'needs cyvcf2: pip install "simtbed[vcf]"' in simtbed("sfs", str(tmp_path / "given.vcf")).refused()
