@@ -1,6 +1,6 @@
 """`# simtbed: allow race - reason`: findings that the kernel's author knows of and answers for.
 
-The comment stands on the line of one of the two accesses. What it silences is still listed, with the reason, and so
+The comment stands on the line of one of the two accesses, or by itself on the line before. What it silences is still listed, with the reason, and so
 is a comment that silences nothing.
 """
 
@@ -26,9 +26,12 @@ ALLOWED, UNUSED = "allowed", "unused suppression"
 
 @dataclass(frozen=True)
 class _Comment:
+    """`line`: the one it speaks of."""
+
     kind: str
     reason: str
     span: Span
+    line: int
 
 
 _COMMENTS: weakref.WeakKeyDictionary[ir.Function, dict[tuple[str, int], _Comment]] = weakref.WeakKeyDictionary()
@@ -41,7 +44,7 @@ def judge(
     if not found and not checks:
         return [], []
     if kernel not in _COMMENTS:
-        _COMMENTS[kernel] = {(c.span.file, c.span.line): c for c in _comments(kernel)}
+        _COMMENTS[kernel] = {(c.span.file, c.line): c for c in _comments(kernel)}
     comments, used = _COMMENTS[kernel], set()
     faults, remarks = [], []
     for one in found:
@@ -72,11 +75,12 @@ def _comments(kernel: ir.Function) -> Iterator[_Comment]:
     """Those on the lines that the kernel is made of, calls included."""
     lines = {(s.span.file, n) for s in statements(kernel.body) for n in range(s.span.line, s.span.end_line + 1)}
     for file, line in sorted(lines):
-        text = linecache.getline(file, line).rstrip("\n")
-        match = _COMMENT.search(text)
-        if match:
-            span = Span(file, line, match.start() + 1, line, len(text) + 1)
-            yield _Comment(match["kind"], match["reason"] or "", span)
+        for at in (line, line - 1):
+            text = linecache.getline(file, at).rstrip("\n")
+            match = _COMMENT.search(text)
+            if match and (at == line or text.lstrip().startswith("#")):
+                span = Span(file, at, match.start() + 1, at, len(text) + 1)
+                yield _Comment(match["kind"], match["reason"] or "", span, line)
 
 
 def _unused(comment: _Comment) -> Diagnostic:
