@@ -1,7 +1,7 @@
 """`# simtbed: allow race - reason`: findings that the kernel's author knows of and answers for.
 
-The comment stands on the line of one of the two accesses, or by itself on the line before. What it silences is still listed, with the reason, and so
-is a comment that silences nothing.
+The comment stands on the line of one of the two accesses, or by itself on the line before. What it silences is still
+listed, with the reason, and so is a comment that silences nothing.
 """
 
 from __future__ import annotations
@@ -40,7 +40,8 @@ _COMMENTS: weakref.WeakKeyDictionary[ir.Function, dict[tuple[str, int], _Comment
 def judge(
     found: Sequence[Diagnostic], kernel: ir.Function, checks: frozenset[str]
 ) -> tuple[list[Diagnostic], list[Diagnostic]]:
-    """The faults among the findings in a kernel as engines run it, and remarks: what is benign, what is allowed, what was allowed for nothing."""
+    """The faults among the findings in a kernel as engines run it, and remarks: what is benign, what is allowed, and
+    what was allowed for nothing."""
     if not found and not checks:
         return [], []
     if kernel not in _COMMENTS:
