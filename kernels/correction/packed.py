@@ -119,12 +119,12 @@ def mends_all(
         task = turn * 32 + st.lane
         hit = False
         if task < 3 * K:
-            hit = mutant_is_solid(keys, words, window, task // 3, task % 3 + 1)
+            hit = mutant_is_solid(keys, words, window, st.div(task, 3), st.rem(task, 3) + 1)
         hits = u32(st.ballot(hit))
         while hits != 0:
             which = turn * 32 + first_bit(hits)
             hits &= hits - 1
-            v, change = which // 3, which % 3 + 1
+            v, change = st.div(which, 3), st.rem(which, 3) + 1
             votes = False
             if mine and st.lane <= v:
                 votes = mutant_is_solid(keys, words, key, v - st.lane, change)
@@ -143,7 +143,7 @@ def votes_on(keys: Global[u64], words: Global[u64], window: u64, votes: Memory[u
     for turn in range((3 * K + 31) // 32):
         task = turn * 32 + st.lane
         if task < 3 * K:
-            v, change = task // 3, task % 3 + 1
+            v, change = st.div(task, 3), st.rem(task, 3) + 1
             if mutant_is_solid(keys, words, window, v, change):
                 votes[cells + v * 4 + changed(window, v, change)] += 1
     st.syncwarp()
