@@ -5,7 +5,8 @@ from __future__ import annotations
 import gzip
 import os
 import zlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from simtbed.emulator import SimtbedError
@@ -24,18 +25,24 @@ def contents(path: Path) -> bytes:
         raise InputError(f"{path}: {error.strerror}") from None
 
 
-def write(path: Path, text: Iterable[str]) -> None:
-    """Write a whole file or none: under another name in the same folder first, then renamed. Raises SimtbedError."""
+@contextmanager
+def replacing(path: Path) -> Iterator[Path]:
+    """Another name in the same folder, renamed to `path` if all goes well and removed otherwise. Raises SimtbedError."""
     unfinished = path.with_name(f".{path.name}.{os.getpid()}.unfinished")
     try:
         try:
-            with unfinished.open("w", encoding="ascii", newline="\n") as file:
-                file.writelines(text)
+            yield unfinished
             os.replace(unfinished, path)
         finally:
             unfinished.unlink(missing_ok=True)
     except OSError as error:
         raise SimtbedError(f"{path}: cannot be written: {error.strerror}") from None
+
+
+def write(path: Path, text: Iterable[str]) -> None:
+    """Write a whole file or none: under another name first, then renamed. Raises SimtbedError."""
+    with replacing(path) as unfinished, unfinished.open("w", encoding="utf-8", newline="\n") as file:
+        file.writelines(text)
 
 
 def shown(content: bytes) -> str:

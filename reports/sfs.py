@@ -12,10 +12,11 @@ from typing import Any
 from simtbed.emulator import SimtbedError
 from simtbed.emulator.launch import EngineName
 from simtbed.kernels import Family
+from simtbed.kernels.files import replacing, write
 from simtbed.kernels.sfs import files, output
 from simtbed.kernels.sfs.files import Options, Polarise, Tally
 from simtbed.kernels.sfs.frequency import by_em
-from simtbed.kernels.sfs.output import Format, Rows, replacing
+from simtbed.kernels.sfs.output import Format, Rows
 from simtbed.kernels.sfs.problem import Mode, Problem
 from simtbed.kernels.sfs.spectrum import Spectrum
 
@@ -106,18 +107,14 @@ def _write(rows: Rows, target: Path | None, form: Format) -> None:
     if target is None:
         sys.stdout.writelines(output.tsv(rows))
         return
-    with replacing(target) as unfinished:
-        if form == "npz":
-            with unfinished.open("wb") as packed:
-                output.npz(rows, packed)
-        else:
-            with unfinished.open("w", encoding="utf-8", newline="\n") as text:
-                text.writelines(output.tsv(rows))
+    if form == "tsv":
+        write(target, output.tsv(rows))
+        return
+    with replacing(target) as unfinished, unfinished.open("wb") as packed:
+        output.npz(rows, packed)
 
 
 def _write_spectrum(path: Path, total: Spectrum, title: str) -> None:
     found = total.result()
-    with replacing(path) as unfinished:
-        unfinished.write_text("".join(output.spectrum_lines(found)), encoding="utf-8", newline="\n")
-    with replacing(path.with_suffix(".svg")) as unfinished:
-        unfinished.write_text(output.picture(found, title), encoding="utf-8", newline="\n")
+    write(path, output.spectrum_lines(found))
+    write(path.with_suffix(".svg"), [output.picture(found, title)])

@@ -2,37 +2,19 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import tempfile
 import zipfile
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
-from pathlib import Path
 from typing import IO, Literal
 
 import numpy as np
-from simtbed.emulator import SimtbedError
 
 from .problem import Floats, Problem
 
 Format = Literal["tsv", "npz"]
 Rows = Iterable[tuple[Problem, Floats]]
 """Problems and their answers, some sites at a time; at least one, perhaps without sites."""
-
-
-@contextmanager
-def replacing(path: Path) -> Iterator[Path]:
-    """Another name in the same folder, renamed to `path` when all went well and removed otherwise. Raises SimtbedError."""
-    unfinished = path.with_name(f".{path.name}.{os.getpid()}.unfinished")
-    try:
-        try:
-            yield unfinished
-            os.replace(unfinished, path)
-        finally:
-            unfinished.unlink(missing_ok=True)
-    except OSError as error:
-        raise SimtbedError(f"{path}: cannot be written: {error.strerror}") from None
 
 
 def tsv(rows: Rows) -> Iterator[str]:

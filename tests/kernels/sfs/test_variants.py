@@ -128,6 +128,15 @@ def test_vectors_that_no_block_holds(launcher: Launcher, monkeypatch: pytest.Mon
 
 
 @pytest.mark.parametrize("variant", VARIANTS)
+def test_no_races(variant: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nor words read before they are written; on a card whose warps are not in lockstep. With several levels, odd
+    vectors, and for `tiled` products that no block holds."""
+    monkeypatch.setattr(tiling, "FUSED", 128)
+    problem = problem_of(mixed(6, 1030 if variant == "tiled" else 77, 1))
+    FAMILY.solve(problem, variant, partial(launch, engine="numpy", check="all"))  # raises where it finds something
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
 def test_an_impossible_site_is_minus_infinity(variant: str, launcher: Launcher) -> None:
     """A frequency of 0 and an individual who is certainly minor: the site cannot vary, nor be without variation."""
     likelihoods = np.ones((2, 5, 3))

@@ -1,0 +1,67 @@
+"""`simtbed bench sfs` on a GPU: what is made of the times, with a launcher that says each launch took a millisecond."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import numpy as np
+import pytest
+from simtbed.emulator import Result, devices
+from simtbed.kernels.sfs.generate import likelihoods
+from simtbed.oracles import sfs as oracle
+from simtbed.reports import bench_sfs
+from simtbed.reports.running import Runner
+
+from tests.reports.conftest import Simtbed
+
+
+class Timed(Runner):
+    """Launches on the numpy engine."""
+
+    def __init__(self, engine: str) -> None:
+        assert engine == "cuda"
+        super().__init__("numpy")
+
+    def __call__(self, kernel: Any, **how: Any) -> Result:
+        result = super().__call__(kernel, **how)
+        self.milliseconds = (self.milliseconds or 0.0) + 1.0
+        return result
+
+
+@pytest.fixture
+def card(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bench_sfs, "Runner", Timed)
+    monkeypatch.setattr(bench_sfs, "obstacle", lambda engine: None)
+    monkeypatch.setattr(bench_sfs, "BYTES", 24 * 16 * 40)
+    monkeypatch.setattr(bench_sfs, "SIZES", (4, 16))
+    monkeypatch.setattr(bench_sfs, "OTHERS_AT", 16)
+
+
+def test_what_follows_from_the_times(card: None) -> None:
+    """reduction at 16 individuals is four levels and the normalisation: 5 ms for 40 sites."""
+    row = bench_sfs.measured("reduction", 16, 3)
+    assert (row["sites"], row["milliseconds"]) == (40, 5.0)
+    assert row["sites_a_second"]["median"] == pytest.approx(8000)
+    assert row["fma_a_second"] == pytest.approx(2 * 16**2 * 8000)
+    assert row["share_of_peak"] == pytest.approx(2 * 16**2 * 8000 / (132 * 64 * devices.H200.clock * 1e6))
+
+
+def test_the_rows(card: None, simtbed: Simtbed) -> None:
+    ran = simtbed("bench", "sfs", "--engine", "cuda", "--repeat", "1", "--json")
+    rows = json.loads(ran.out)["rows"]
+    few, many = ([row["variant"] for row in rows if row["individuals"] == n] for n in (4, 16))
+    assert few == ["tiled", "reduction-shared", "plain loop"]
+    assert len(many) == 9 and set(few) <= set(many)
+    assert "of an H200's peak" in simtbed("bench", "sfs", "--engine", "cuda", "--repeat", "1").out
+
+
+def test_the_plain_loop_computes_the_products() -> None:
+    values = np.ascontiguousarray(likelihoods(1, 3, 13))
+    h = np.exp(oracle.product(values))
+    largest_is_one = (h / h.max(axis=1, keepdims=True)).sum()
+    assert bench_sfs._reduce(values) == pytest.approx(largest_is_one)
+
+
+def test_bad_use(simtbed: Simtbed) -> None:
+    assert "--repeat is a positive number" in simtbed("bench", "sfs", "--repeat", "0").refused()
