@@ -379,7 +379,7 @@ class _Finding:
             return "give each thread an element of its own, let one thread write, or use an atomic operation"
         if first == second and STORES in self.kinds:
             return "use an atomic operation, or give each thread an element of its own"
-        between = "between the two"
+        between = "between the two, in statements of their own"
         if first.line != second.line:
             low, high = sorted((first.line, second.line))
             between = f"between lines {low} and {high}"
