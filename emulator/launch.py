@@ -145,7 +145,7 @@ def launch(
     if engine == "cuda" and (request.checks or schedule is not None):
         raise LaunchError("a GPU is asked for nothing but results: check and schedule need an emulator, jit or numpy")
     outcome = _outcome(_engine(engine), request)
-    found, remarks = suppressions.judge(outcome.faults, request.program, request.checks)
+    found, remarks = suppressions.judge(outcome.faults, prepare(request.program).program.kernel, request.checks)
     for name in request.kept.keys() & outcome.buffers.keys():
         request.kept[name].replace(outcome.buffers.pop(name))
     result = Result(

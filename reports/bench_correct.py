@@ -1,103 +1,102 @@
-"""How fast reads are corrected on this machine: kernels alone on a GPU, or as the jit engine emulates them."""
+"""What `simtbed bench correct` shows: how fast a GPU corrects reads, or what the paper's claims look like in counters."""
 
 from __future__ import annotations
 
+import math
 import statistics
-import time
-from dataclasses import dataclass
+from collections.abc import Callable
 from typing import Any
 
+from simtbed.emulator import SimtbedError
 from simtbed.emulator.engines.cuda_run import describe
 from simtbed.emulator.launch import EngineName
 from simtbed.kernels.correction import FAMILY, Parameters, pipeline
 from simtbed.kernels.correction.generate import genome, simulate
-from simtbed.kernels.correction.problem import Reads
+from simtbed.kernels.correction.problem import FilterName, Reads
 
-from . import tables
+from . import paper_correct, tables
 from .running import Runner, obstacle, progress
 
-
-@dataclass(frozen=True)
-class Size:
-    """A reference and its reads, all of 36 bases."""
-
-    genome: int
-    reads: int
-
-
-ON_GPU = Size(1_125_000, 2_000_000)
+GENOME, READS = 1_125_000, 2_000_000
 """As many solid k-mers as the paper's filter of 18 MB has room for, at 64 bits each."""
-EMULATED = Size(12_000, 20_000)
 LENGTH, ERROR_RATE, SEED = 36, 0.01, 1
-FILTERS = ("exact", "bloom")
+FILTERS: tuple[FilterName, ...] = ("exact", "bloom")
 
 
-def bench(repeat: int, json: bool, size: Size | None = None) -> int:
-    """Measure and print: medians of `repeat` rounds, in each of which every variant corrects all reads once."""
-    engine: EngineName = "jit" if obstacle("cuda") else "cuda"
-    size = size or (ON_GPU if engine == "cuda" else EMULATED)
-    with progress(f"{size.reads:,} reads"):
-        reads = simulate(SEED, genome(SEED, size.genome), size.reads, (LENGTH, LENGTH), ERROR_RATE).reads
-    counting = Runner(engine)
-    with progress("the spectrum"):
-        start = time.perf_counter()
-        counter = pipeline.Counter(Parameters().k, counting)
-        counter.add(reads)
-        solid = counter.solid(Parameters().min_multiplicity)
-        seconds = time.perf_counter() - start if engine == "jit" else (counting.milliseconds or 0) / 1000
-    spectrum = {"reads": len(reads), "solid": solid.total, "seconds": seconds, "reads_a_second": len(reads) / seconds}
-    rows = []
-    for name in FILTERS:
-        parameters = Parameters(filter=name)  # type: ignore[arg-type]
-        filter = pipeline.Filter.of(solid, parameters, Runner(engine), words=True)
-        for variant in FAMILY.variants:
-            with progress(f"{variant}, {name}"):
-                rows.append(_measured(reads, filter, parameters, variant, engine, repeat))
-    where = describe()["device"] if engine == "cuda" else "emulated, counting nothing"
-    if json:
-        print(tables.as_json({"where": where, "spectrum": spectrum, "correction": rows}))
+def bench(engine: EngineName, repeat: int, json: bool) -> int:
+    """With cuda, millions of reads a second; else what the paper's tables say of counters, emulated."""
+    if engine != "cuda":
+        with progress("the paper's tables"):
+            found = paper_correct.content(engine)
+        print(tables.as_json(found) if json else paper_correct.text(found))
         return 0
-    note = "kernels only" if engine == "cuda" else "host work included"
+    if repeat < 1:
+        raise SimtbedError(f"--repeat is a positive number of rounds, not {repeat}")
+    if reason := obstacle("cuda"):
+        raise SimtbedError(f"the cuda engine cannot run here: {reason}")
+    measured = measure(simulate(SEED, genome(SEED, GENOME), READS, (LENGTH, LENGTH), ERROR_RATE).reads, repeat, Runner)
+    if json:
+        print(tables.as_json({"device": describe()["device"], **measured}))
+        return 0
     print(
-        f"{where}: {len(reads):,} reads of {LENGTH} bases, {100 * ERROR_RATE:g} % errors, genome of {size.genome:,}, {note}\n"
+        f"{describe()['device']}: {READS:,} reads of {LENGTH} bases, {100 * ERROR_RATE:g} % errors, genome of {GENOME:,}\n"
     )
-    print(_table(rows, solid.total) + "\n")
-    print(
-        f"spectrum: {spectrum['reads_a_second'] / 1e6:,.2f} million reads a second counted; {solid.total:,} solid k-mers"
-    )
+    print(text(measured))
     return 0
 
 
+def measure(reads: Reads, repeat: int, runner: Callable[[EngineName], Runner]) -> dict[str, Any]:
+    """Kernels alone: the spectrum counted once, then every variant with every filter, medians of `repeat` rounds."""
+    counting = runner("cuda")
+    with progress("the spectrum"):
+        counter = pipeline.Counter(Parameters().k, counting)
+        counter.add(reads)
+        solid = counter.solid(Parameters().min_multiplicity)
+    rows = []
+    for name in FILTERS:
+        parameters = Parameters(filter=name)
+        filter = pipeline.Filter.of(solid, parameters, runner("cuda"), words=True)
+        for variant in FAMILY.variants:
+            with progress(f"{variant}, {name}"):
+                rows.append(_measured(reads, filter, parameters, variant, repeat, runner))
+    counted = {"solid": solid.total, "milliseconds": counting.milliseconds}
+    return {"reads": len(reads), "spectrum": counted, "correction": rows}
+
+
 def _measured(
-    reads: Reads, filter: pipeline.Filter, parameters: Parameters, variant: str, engine: EngineName, repeat: int
-) -> dict[str, Any]:
+    reads: Reads, filter: pipeline.Filter, parameters: Parameters, variant: str, repeat: int,
+    runner: Callable[[EngineName], Runner],
+) -> dict[str, Any]:  # fmt: skip
     taken = []
-    corrected = None
     for _ in range(repeat + 1):  # the first one compiles
-        runner, start = Runner(engine), time.perf_counter()
-        corrected = pipeline.correct(reads, filter, parameters, variant, runner)
-        taken.append(time.perf_counter() - start if runner.milliseconds is None else runner.milliseconds / 1000)
-    assert corrected is not None
+        one = runner("cuda")
+        corrected = pipeline.correct(reads, filter, parameters, variant, one)
+        taken.append(one.milliseconds or math.nan)
+    taken = taken[1:]
     return {
         "variant": variant,
         "filter": parameters.filter,
-        "seconds": statistics.median(taken[1:]),
-        "least": min(taken[1:]),
-        "most": max(taken[1:]),
+        "milliseconds": statistics.median(taken),
+        "least": min(taken),
+        "most": max(taken),
+        "reads_a_second": 1000 * len(reads) / statistics.median(taken),
         "kept": int((corrected.flags == ord("F")).sum()),
-        "reads_a_second": len(reads) / statistics.median(taken[1:]),
     }
 
 
-def _table(rows: list[dict[str, Any]], solid: int) -> str:
-    base = {row["filter"]: row["reads_a_second"] for row in rows if row["variant"] == "warp-per-read"}
+def text(measured: dict[str, Any]) -> str:
+    """The measurement as a table."""
+    rows, spectrum = measured["correction"], measured["spectrum"]
+    base = {row["filter"]: row["milliseconds"] for row in rows if row["variant"] == "warp-per-read"}
     cells = [
         [
-            row["variant"], row["filter"], f"{row['reads_a_second'] / 1e6:,.3f}",
-            f"{1e3 * row['seconds']:,.2f} ({1e3 * row['least']:,.2f}-{1e3 * row['most']:,.2f})",
-            f"{row['reads_a_second'] / base[row['filter']]:.2f}", row["kept"],
+            row["variant"], row["filter"], f"{row['reads_a_second'] / 1e6:,.1f}",
+            f"{row['milliseconds']:,.2f} ({row['least']:,.2f}-{row['most']:,.2f})",
+            f"{base[row['filter']] / row['milliseconds']:.2f}", row["kept"],
         ]
         for row in rows
     ]  # fmt: skip
-    headers = ["variant", "filter", "million reads/s", "ms (least-most)", "to warp-per-read", "reads kept"]
-    return tables.table(headers, cells, left=2)
+    headers = ["kernels only", "filter", "million reads/s", "ms (least-most)", "to warp-per-read", "reads kept"]
+    rate = measured["reads"] / spectrum["milliseconds"] / 1000
+    note = f"spectrum: {rate:,.1f} million reads a second counted; {spectrum['solid']:,} solid k-mers of both strands"
+    return f"{tables.table(headers, cells, left=2)}\n\n{note}"

@@ -53,8 +53,7 @@ class Checker:
         useful = {(d.span.file, d.span.line) for d in self.remarks.values() if d.kind != UNUSED}
         useful |= {(d.related.file, d.related.line) for d in self.remarks.values() if d.related}
         remarks = [d for d in self.remarks.values() if d.kind != UNUSED or (d.span.file, d.span.line) not in useful]
-        unused = [d for d in remarks if d.kind == UNUSED]
-        return [*self.faults.values(), *unused], [d for d in remarks if d.kind != UNUSED]
+        return list(self.faults.values()), remarks
 
 
 def _gather(known: dict[Any, Diagnostic], new: Iterable[Diagnostic]) -> None:
@@ -68,7 +67,7 @@ def check(
     variant: str | None, family: str | None, what: str, engine: EngineName, device: str, seeds: int, source: Path | None,
     json: bool,
 ) -> int:  # fmt: skip
-    """Every chosen variant over its whole input. 1 if anything was found, a comment that allows nothing included."""
+    """Every chosen variant over its whole input. 1 if anything was found; remarks are no findings."""
     wanted = checks.parse(what)
     rows, bad = [], False
     for one, variants in find_variants(family, variant, source):

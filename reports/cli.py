@@ -422,7 +422,7 @@ def bench(
     if what is Bench.correct:
         from . import bench_correct
 
-        return bench_correct.bench(repeat, json)
+        return bench_correct.bench(engine.value, repeat, json)
     from . import bench as benchmark
 
     return benchmark.bench(repeat, peers, json)

@@ -65,7 +65,7 @@ def profile(variant: str, source: Path | None, device: str, sass: bool, json: bo
     """Counters of a variant, by name and by line, emulated; with `sass` what its compiled kernels would execute."""
     if sass:
         return _profile_sass(variant, source, device, json)
-    family = find_variant(variant)
+    family, variant = find_variant(variant)
     problem, name = find_problem(family, source)
     runner = Runner("jit", find_device(device), counting=True, uncounted=family.preparing)
     with progress(f"{variant} on {name}"):
@@ -136,7 +136,7 @@ def _profile_sass(variant: str, source: Path | None, device: str, json: bool) ->
     from .hardware.cases import Launcher
     from .hardware.mix import mixes
 
-    family, row = find_variant(variant), find_device(device)
+    (family, variant), row = find_variant(variant), find_device(device)
     problem, name = find_problem(family, source)
     launcher = Launcher("jit", row)
     with progress(f"{variant} on {name}"):
@@ -303,7 +303,7 @@ def report(runner: Runner, agreement: Agreement | None, json: bool, to: TextIO) 
 # ------------------------------------------------------------------ cuda
 def cuda(variant: str, build: bool, arch: str, json: bool) -> int:
     """A variant's first launch on the example as CUDA C++, or what nvcc makes of it."""
-    family = find_variant(variant)
+    family, variant = find_variant(variant)
     request = first_launch(family, variant, family.example())
     source = cuda_source(request.program, request.block)
     if not build:

@@ -5,12 +5,13 @@ What they timed cannot be had without the cards; what the times came from can: l
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from simtbed.emulator import Counters, Device, LaunchError, devices, launch
 from simtbed.emulator.engines import cuda_build
 from simtbed.emulator.engines.cuda_source import cuda_source
+from simtbed.emulator.launch import EngineName
 from simtbed.emulator.machine.occupancy import occupancy
 from simtbed.kernels.correction import Parameters, pipeline
 from simtbed.kernels.correction.generate import genome, simulate
@@ -52,27 +53,29 @@ STEPS: tuple[tuple[str, str, str, pipeline.Switches], ...] = (
 
 @dataclass(frozen=True)
 class Workload:
-    """Reads and the spectrum they are corrected by."""
+    """Reads, the spectrum they are corrected by, and the filter and engine that do it."""
 
     reads: Reads
     solid: pipeline.Solid
     k: int
+    filter: FilterName
+    engine: EngineName
 
     @staticmethod
-    def of(k: int = K, error_rate: float = ERROR_RATE, reads: int = READS) -> Workload:
+    def of(
+        k: int = K, error_rate: float = ERROR_RATE, filter: FilterName = "bloom", engine: EngineName = "jit"
+    ) -> Workload:
         """36-base reads of a random genome."""
-        made = simulate(SEED, genome(SEED, GENOME), reads, (LENGTH, LENGTH), error_rate).reads
-        counter = pipeline.Counter(k, Runner("jit"))
+        made = simulate(SEED, genome(SEED, GENOME), READS, (LENGTH, LENGTH), error_rate).reads
+        counter = pipeline.Counter(k, Runner(engine))
         counter.add(made)
-        return Workload(made, counter.solid(Parameters().min_multiplicity), k)
+        return Workload(made, counter.solid(Parameters().min_multiplicity), k, filter, engine)
 
-    def counters(
-        self, variant: str, switches: pipeline.Switches, device: Device, filter: FilterName = "bloom"
-    ) -> Counters:
+    def counters(self, variant: str, switches: pipeline.Switches, device: Device) -> Counters:
         """Of correcting all reads."""
-        parameters = Parameters(k=self.k, filter=filter)
-        runner = Runner("jit", device, counting=True)
-        built = pipeline.Filter.of(self.solid, parameters, Runner("jit"), words=False)
+        parameters = Parameters(k=self.k, filter=self.filter)
+        runner = Runner(self.engine, device, counting=True)
+        built = pipeline.Filter.of(self.solid, parameters, Runner(self.engine), words=False)
         pipeline.correct(self.reads, built, parameters, variant, runner, switches)
         assert runner.counters is not None
         return runner.counters
@@ -140,7 +143,7 @@ def filter_rows(work: Workload, device: Device) -> list[dict[str, Any]]:
     rows = []
     filters: tuple[FilterName, ...] = ("bloom", "split-first")
     for name, paper in zip(filters, ("68,381,701", "91,551,531"), strict=True):
-        probes = Probes.of(work.counters("thread-per-read", OFF, device, name), work.k)
+        probes = Probes.of(replace(work, filter=name).counters("thread-per-read", OFF, device), work.k)
         rows.append({
             "layout": name, "paper's accesses": paper, "probes": probes.bits, "queries": probes.queries,
             "negative": _percent(probes.negative / probes.queries), "bits a negative": f"{probes.bits_a_negative:.3f}",
@@ -189,12 +192,12 @@ def _compiled(work: Workload, variant: str, switches: pipeline.Switches, device:
     seen = []
 
     def noted(kernel: Any, **how: Any) -> Any:
-        result = launch(kernel, counters=False, **how)
+        result = launch(kernel, counters=False, engine=work.engine, **how)
         seen.append(result.request)
         return result
 
-    parameters = Parameters(k=work.k, filter="bloom")
-    built = pipeline.Filter.of(work.solid, parameters, Runner("jit"), words=False)
+    parameters = Parameters(k=work.k, filter=work.filter)
+    built = pipeline.Filter.of(work.solid, parameters, Runner(work.engine), words=False)
     pipeline.correct(work.reads.part(0, 64), built, parameters, variant, noted, switches)
     (request,) = seen
     source = cuda_source(request.program, request.block)
@@ -208,12 +211,12 @@ def _compiled(work: Workload, variant: str, switches: pipeline.Switches, device:
 
 
 # ------------------------------------------------------------------ what is printed
-def content(reads: int = READS) -> dict[str, list[dict[str, Any]]]:
+def content(engine: EngineName) -> dict[str, list[dict[str, Any]]]:
     """All tables, by name."""
-    work, with_20 = Workload.of(reads=reads), Workload.of(k=20, reads=reads)
+    work = Workload.of(engine=engine)
     return {
         "Tables 1 and 3, by the rules of a K20m": profile_rows(work, devices.K20m),
-        "Table 2, k = 20": filter_rows(with_20, devices.K20m),
+        "Table 2, k = 20": filter_rows(Workload.of(k=20, engine=engine), devices.K20m),
         "Table 4, a read, by the rules of an M2090": step_rows(work, devices.M2090),
     }
 

@@ -92,11 +92,14 @@ def first_launch(family: Family[Any], variant: str, problem: Any) -> Request:
     raise SimtbedError(f"{variant} launches no kernel on this input")
 
 
-def find_variant(name: str) -> Family[Any]:
-    """The family a variant belongs to."""
-    for family in FAMILIES.values():
-        if name in family.variants:
-            return family
+def find_variant(name: str) -> tuple[Family[Any], str]:
+    """The family and the name of a variant, given as VARIANT or, where several families have one, FAMILY/VARIANT."""
+    family, _, variant = name.rpartition("/")
+    found = [f for f in FAMILIES.values() if variant in f.variants and family in ("", f.name)]
+    if len(found) == 1:
+        return found[0], variant
+    if found:
+        raise SimtbedError(f"{name} is ambiguous: say {' or '.join(f'{f.name}/{variant}' for f in found)}")
     known = ", ".join(v for family in FAMILIES.values() for v in family.variants)
     raise SimtbedError(f"no variant is called {name!r}; there are {known}")
 
@@ -111,9 +114,13 @@ def find_family(name: str) -> Family[Any]:
 def find_variants(family: str | None, variant: str | None, source: Path | None) -> list[tuple[Family[Any], list[str]]]:
     """The families chosen by name, or by the name of a variant, or all; with their variants. source: an input, which
     only one family can read."""
-    if variant is not None and family is not None and variant not in find_family(family).variants:
-        raise SimtbedError(f"{family} has no variant {variant!r}; it has {', '.join(find_family(family).variants)}")
-    chosen = [find_variant(variant)] if variant else [find_family(family)] if family else list(FAMILIES.values())
+    if variant is not None:
+        if family is None:
+            one, variant = find_variant(variant)
+            return [(one, [variant])]
+        if variant not in find_family(family).variants:
+            raise SimtbedError(f"{family} has no variant {variant!r}; it has {', '.join(find_family(family).variants)}")
+    chosen = [find_family(family)] if family else list(FAMILIES.values())
     if source is not None and len(chosen) > 1:
         raise SimtbedError("--input belongs to one family: name it with --family or --variant")
     return [(one, [variant] if variant else list(one.variants)) for one in chosen]

@@ -50,9 +50,21 @@ def _lasting() -> _Lasting:
 def page_locked(array: Buffer) -> Buffer:
     """A copy that launches take from where it is; others they copy once more."""
     with primary_context().current():
-        copy: Buffer = _lasting().page_locked.allocate(array.shape, array.dtype)
+        return _copy(array)
+
+
+def _copy(array: Buffer) -> Buffer:
+    copy = _empty(array)
     copy[...] = array
     return copy
+
+
+def _empty(form: Buffer) -> Buffer:
+    """A page-locked array of that shape and type."""
+    if not form.nbytes:
+        return np.empty_like(form)
+    made: Buffer = _lasting().page_locked.allocate(form.shape, form.dtype)
+    return made
 
 
 def run_together(requests: Sequence[Request]) -> list[Outcome]:
@@ -63,8 +75,8 @@ def run_together(requests: Sequence[Request]) -> list[Outcome]:
     """
     if any(request.kept for request in requests):
         raise LaunchError("launches side by side take no Kept arrays: which one comes first is not defined")
-    _build(requests)
     with primary_context().current():
+        _build(requests)
         work = _Together()
         try:
             for number, request in enumerate(requests):
@@ -131,17 +143,15 @@ class _Together:
     def _page_locked(self, value: Buffer) -> Buffer:
         if type(value.base).__module__.startswith("pycuda"):
             return value
-        copy: Buffer = self.lasting.page_locked.allocate(value.shape, value.dtype)
-        copy[...] = value
-        self.held.append(copy)
-        return copy
+        self.held.append(_copy(value))
+        return self.held[-1]  # type: ignore[no-any-return]
 
     def _copy_back(self, launch: DeviceLaunch, stream: Any) -> dict[str, Buffer]:
         found: dict[str, Buffer] = {}
         for name in launch.loaded.source.arguments:
             if name in launch.loaded.source.written:
                 form = np.asarray(launch.request.arguments[name])
-                found[name] = self.lasting.page_locked.allocate(form.shape, form.dtype)
+                found[name] = _empty(form)
                 if name in launch.addresses:
                     self.driver.memcpy_dtoh_async(found[name], launch.addresses[name], stream)
         return found

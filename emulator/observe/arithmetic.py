@@ -49,12 +49,13 @@ def _may_leave(op: ir.Op) -> bool:
         return False
     last = op.args[-1].value if isinstance(op.args[-1], ir.Const) else None
     match op.name:
-        case "add" | "sub" | "mul" | "neg" | "abs":
+        case "add" | "sub" | "mul" | "neg" | "abs" | "viaddmax":
             return type.kind == "int" and type.size >= 4
         case "shl" | "shr":
             return last is None or not 0 <= last < max(32, type.bits)
         case "floordiv" | "mod" | "div" | "rem":
             return last is None or last in (0, -1)
+    assert op.name.startswith("cast_"), f"no rule for the domain of {op.name}"
     target = op.type
     return type.is_float and isinstance(target, Scalar) and target.is_integer
 
@@ -69,7 +70,7 @@ def left(op: ir.Op, values: Sequence[object], where: str) -> Diagnostic:
             what = f"a shift by {shown[1]}, but {type} has {max(32, type.bits)} bits here"
         case "floordiv" | "mod" | "div" | "rem" if values[1] == 0:
             what = "division by zero"
-        case "add" | "sub" | "mul" | "neg" | "abs" | "floordiv" | "mod" | "div" | "rem":
+        case "add" | "sub" | "mul" | "neg" | "abs" | "floordiv" | "mod" | "div" | "rem" | "viaddmax":
             what = f"signed overflow: {_WRITTEN[op.name].format(*shown)} does not fit in {type}"
         case _:
             what = f"{shown[0]} does not fit in {op.type}"
@@ -80,5 +81,5 @@ def left(op: ir.Op, values: Sequence[object], where: str) -> Diagnostic:
 
 _WRITTEN = {
     "add": "{0} + {1}", "sub": "{0} - {1}", "mul": "{0} * {1}", "neg": "-({0})", "abs": "abs({0})",
-    "floordiv": "{0} // {1}", "mod": "{0} % {1}", "div": "{0} / {1}", "rem": "{0} rem {1}",
+    "viaddmax": "{0} + {1}", "floordiv": "{0} // {1}", "mod": "{0} % {1}", "div": "{0} / {1}", "rem": "{0} rem {1}",
 }  # fmt: skip

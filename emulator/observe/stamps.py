@@ -113,16 +113,18 @@ def new(
     sites: int,
     warps: int,
     lockstep: bool,
-    moments: int = MOST_MOMENTS,
+    fenced: bool,
+    moments: int,
 ) -> History:
     """A history in which nothing has happened. moments: rows of the log, which is made shorter when it is full."""
     state = np.zeros(STATE, np.int64)
     state[LENGTH] = state[FRESH] = 1  # moment 0 is nobody's
-    state[LOCKSTEP], state[CAPACITY] = lockstep, moments
+    state[LOCKSTEP], state[CAPACITY], state[FENCED] = lockstep, moments, fenced
+    handed = MOST_RELEASES if fenced else 1
     places = np.array([*zip(where.starts, where.lengths, own, atomic, strict=True)], np.int64).reshape(-1, 4)
     return History(
         state, np.empty((moments, 4), np.int32), np.zeros(sites, np.int32), np.zeros(where.size, np.uint32), places,
         np.zeros(32, np.uint32), np.zeros(32, np.uint32), np.zeros((warps, 32, 32), np.int32),
-        np.zeros((32 * warps, 4), np.int64), np.zeros((MOST_RELEASES, 9), np.int64), np.zeros((MOST_RELEASES, 5), np.int64),
+        np.zeros((32 * warps, 4), np.int64), np.zeros((handed, 9), np.int64), np.zeros((handed, 5), np.int64),
         np.zeros((MOST_PAIRS, PAIR), np.int64),
     )  # fmt: skip

@@ -1,7 +1,7 @@
 """`# simtbed: allow race - reason`: findings that the kernel's author knows of and answers for.
 
-The comment stands on the line of one of the two accesses. What it silences is still listed, with the reason, and so
-is a comment that silences nothing.
+The comment stands on the line of one of the two accesses, or by itself on the line before. What it silences is still
+listed, with the reason, and so is a comment that silences nothing.
 """
 
 from __future__ import annotations
@@ -26,23 +26,27 @@ ALLOWED, UNUSED = "allowed", "unused suppression"
 
 @dataclass(frozen=True)
 class _Comment:
+    """`line`: the one it speaks of."""
+
     kind: str
     reason: str
     span: Span
+    line: int
 
 
-_COMMENTS: weakref.WeakKeyDictionary[ir.Program, dict[tuple[str, int], _Comment]] = weakref.WeakKeyDictionary()
+_COMMENTS: weakref.WeakKeyDictionary[ir.Function, dict[tuple[str, int], _Comment]] = weakref.WeakKeyDictionary()
 
 
 def judge(
-    found: Sequence[Diagnostic], program: ir.Program, checks: frozenset[str]
+    found: Sequence[Diagnostic], kernel: ir.Function, checks: frozenset[str]
 ) -> tuple[list[Diagnostic], list[Diagnostic]]:
-    """The faults among the findings, and remarks: what is benign, what is allowed, what was allowed for nothing."""
+    """The faults among the findings in a kernel as engines run it, and remarks: what is benign, what is allowed, and
+    what was allowed for nothing."""
     if not found and not checks:
         return [], []
-    if program not in _COMMENTS:
-        _COMMENTS[program] = {(c.span.file, c.span.line): c for c in _comments(program)}
-    comments, used = _COMMENTS[program], set()
+    if kernel not in _COMMENTS:
+        _COMMENTS[kernel] = {(c.span.file, c.line): c for c in _comments(kernel)}
+    comments, used = _COMMENTS[kernel], set()
     faults, remarks = [], []
     for one in found:
         comment = next((c for place in _lines(one) if (c := comments.get(place)) and _covers(c, one)), None)
@@ -68,18 +72,16 @@ def _covers(comment: _Comment, found: Diagnostic) -> bool:
     return bool(comment.reason) and found.kind in (comment.kind, f"benign {comment.kind}")
 
 
-def _comments(program: ir.Program) -> Iterator[_Comment]:
-    """Those on the lines of the kernel and of the functions it calls."""
-    seen = set()
-    for function in (*program.functions, program.kernel):
-        spans = [s.span for s in statements(function.body)]
-        for line in range(min(s.line for s in spans), max(s.end_line for s in spans) + 1) if spans else ():
-            text = linecache.getline(function.span.file, line).rstrip("\n")
+def _comments(kernel: ir.Function) -> Iterator[_Comment]:
+    """Those on the lines that the kernel is made of, calls included."""
+    lines = {(s.span.file, n) for s in statements(kernel.body) for n in range(s.span.line, s.span.end_line + 1)}
+    for file, line in sorted(lines):
+        for at in (line, line - 1):
+            text = linecache.getline(file, at).rstrip("\n")
             match = _COMMENT.search(text)
-            if match and (function.span.file, line) not in seen:
-                seen.add((function.span.file, line))
-                span = Span(function.span.file, line, match.start() + 1, line, len(text) + 1)
-                yield _Comment(match["kind"], match["reason"] or "", span)
+            if match and (at == line or text.lstrip().startswith("#")):
+                span = Span(file, at, match.start() + 1, at, len(text) + 1)
+                yield _Comment(match["kind"], match["reason"] or "", span, line)
 
 
 def _unused(comment: _Comment) -> Diagnostic:

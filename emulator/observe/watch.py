@@ -39,7 +39,8 @@ class Followed:
 class Plan:
     """What of a kernel is followed, by array; the same for all its launches but for the lengths of arrays.
 
-    sites: where each access is. barriers: lines of barriers, of blocks and of warps.
+    sites: where each access is; last: the largest. barriers: lines of barriers, of blocks and of warps. fenced:
+    whether the kernel has fences.
     """
 
     kernel: ir.Function
@@ -47,6 +48,8 @@ class Plan:
     types: Mapping[str, Array]
     sites: Mapping[int, Span]
     barriers: tuple[int, ...]
+    fenced: bool
+    last: int
 
     @staticmethod
     def of(kernel: ir.Function, checks: Container[str], blank: Container[str]) -> Plan:
@@ -71,7 +74,8 @@ class Plan:
             for s in statements(kernel.body)
             if isinstance(s, ir.WarpBarrier) or isinstance(effect(s), ir.Barrier)
         ]
-        return Plan(kernel, followed, types, sites, tuple(barriers))
+        fenced = any(isinstance(s, ir.Fence) for s in statements(kernel.body))
+        return Plan(kernel, followed, types, sites, tuple(barriers), fenced, max(sites, default=0))
 
     def launched(
         self, block: Dim3, arguments: Mapping[str, Any], dynamic_shared: int, device: Device, moments: int | None = None
@@ -85,13 +89,11 @@ class Plan:
             length = dynamic_shared // type.element.size if length is None else length
             lengths[name] = length * (32 * warps if type.space == "local" else 1)
         own = [self.types[name].space != "global" for name in self.followed]
-        sites = 1 + max(self.sites, default=0)
+        sites = 1 + self.last
         in_step = lockstep(device.compute_capability)
         atomic = [f.atomic for f in self.followed.values()]
         where = stamps.layout(lengths, {f.name: _planes(f) for f in self.followed.values()})
-        found = stamps.new(where, own, atomic, sites, warps, in_step, moments or MOMENTS)
-        found.state[stamps.FENCED] = any(isinstance(s, ir.Fence) for s in statements(self.kernel.body))
-        return found
+        return stamps.new(where, own, atomic, sites, warps, in_step, self.fenced, moments or MOMENTS)
 
     def tell(self, found: History, faults: Faults, grid: Dim3, block: Dim3) -> None:
         """Add the races that a history holds to a launch's faults."""

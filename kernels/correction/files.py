@@ -10,26 +10,16 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, cast
+from typing import BinaryIO, cast
 
+import dnaio
+from dnaio import SequenceRecord
 from simtbed.emulator import SimtbedError
 
 from ..family import InputError
 from .problem import Parameters, Problem, Reads
 
-if TYPE_CHECKING:
-    from dnaio import SequenceRecord
-
-NO_DNAIO = 'reading FASTQ and FASTA needs dnaio: pip install "simtbed[reads]"'
 LETTERS_AT_ONCE = 1 << 23
-
-
-def _dnaio() -> Any:
-    try:
-        import dnaio
-    except ModuleNotFoundError:
-        raise SimtbedError(NO_DNAIO) from None
-    return dnaio
 
 
 @dataclass(frozen=True)
@@ -64,7 +54,6 @@ class ReadFile:
 
     def records(self) -> Iterator[SequenceRecord]:
         """Raises InputError, with the line, where a record is broken."""
-        dnaio = _dnaio()
         reader = dnaio.FastaReader if self.form == "fasta" else dnaio.FastqReader
         with _damage(self.path), _opened(self.path, self.gzipped) as text:
             try:

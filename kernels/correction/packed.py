@@ -1,7 +1,7 @@
 """Our own way: most reads are without error, so threads find the weak ones, and full warps mend those.
 
 `screen` has one thread a read; it rolls the packed k-mer along and stops at the first that is not solid. Weak reads go into
-a queue. `mend` has warps that take reads from the queue until it is empty, so that none waits for another. A warp
+a queue. `mend` has a warp for each read of the queue, so that no lane waits for one without work. A warp
 asks for 32 windows at once, one a lane; the 3 K mutants of a weak one, each the packed window with one or two bits
 flipped, are dealt out to all 32 lanes. Nearly all are not solid, which one access to the filter of words tells; the
 rest ask the exact set. A read with one error is mended by asking for the mutants of one window only (`mends_all`).
@@ -119,12 +119,12 @@ def mends_all(
         task = turn * 32 + st.lane
         hit = False
         if task < 3 * K:
-            hit = mutant_is_solid(keys, words, window, task // 3, task % 3 + 1)
+            hit = mutant_is_solid(keys, words, window, st.div(task, 3), st.rem(task, 3) + 1)
         hits = u32(st.ballot(hit))
         while hits != 0:
             which = turn * 32 + first_bit(hits)
             hits &= hits - 1
-            v, change = which // 3, which % 3 + 1
+            v, change = st.div(which, 3), st.rem(which, 3) + 1
             votes = False
             if mine and st.lane <= v:
                 votes = mutant_is_solid(keys, words, key, v - st.lane, change)
@@ -143,7 +143,7 @@ def votes_on(keys: Global[u64], words: Global[u64], window: u64, votes: Memory[u
     for turn in range((3 * K + 31) // 32):
         task = turn * 32 + st.lane
         if task < 3 * K:
-            v, change = task // 3, task % 3 + 1
+            v, change = st.div(task, 3), st.rem(task, 3) + 1
             if mutant_is_solid(keys, words, window, v, change):
                 votes[cells + v * 4 + changed(window, v, change)] += 1
     st.syncwarp()
@@ -220,7 +220,7 @@ def mend(
     places: Global[int2],
     spans: Global[int2],
     queue: Global[i32],
-    queued: Global[u32],
+    count: i32,
     scratch: Global[u8],
     keys: Global[u64],
     words: Global[u64],
@@ -234,33 +234,28 @@ def mend(
     WARPS: Const,
     VOTES_IN_SHARED: Const,
 ) -> None:
-    """As `warp_per_read`, for the reads of the queue; other spans are left as they are. queued: (how many there are, how
-    many are taken)."""
-    count = queued[0]
-    ticket = u32(0)
-    while ticket < count:
-        if st.lane == 0:
-            ticket = st.atomic_add(queued, 1, 1)
-        ticket = st.shuffle(ticket, 0)
-        if ticket < count:
-            r = queue[ticket]
-            first, length = places[r].x, places[r].y
-            span = int2(0, 0)
-            if FILTER != EXACT:
-                span = correct_and_trim(
-                    keys, bits, size, text, first, length, scratch, min_votes, max_trim, K, FILTER, LONGEST, WARPS, True, False,
-                    VOTES_IN_SHARED,
-                )  # fmt: skip
+    """As `warp_per_read`, for the first `count` reads of the queue; other spans are left as they are."""
+    at = st.block.x * WARPS + st.warp
+    while at < count:
+        r = queue[at]
+        first, length = places[r].x, places[r].y
+        span = int2(0, 0)
+        if FILTER != EXACT:
+            span = correct_and_trim(
+                keys, bits, size, text, first, length, scratch, min_votes, max_trim, K, FILTER, LONGEST, WARPS, True, False,
+                VOTES_IN_SHARED,
+            )  # fmt: skip
+        else:
+            whole = False
+            if VOTES_IN_SHARED:
+                cells = st.shared(u8, WARPS * LONGEST * 4)
+                whole = mended(keys, words, text, first, length, cells, st.warp * LONGEST * 4, min_votes, K)
             else:
-                whole = False
-                if VOTES_IN_SHARED:
-                    cells = st.shared(u8, WARPS * LONGEST * 4)
-                    whole = mended(keys, words, text, first, length, cells, st.warp * LONGEST * 4, min_votes, K)
-                else:
-                    place = (st.block.x * WARPS + st.warp) * LONGEST * 4
-                    whole = mended(keys, words, text, first, length, scratch, place, min_votes, K)
-                span = int2(0, length)
-                if not whole:
-                    span = trimmed(keys, bits, size, text, first, length, max_trim, K, FILTER)
-            if st.lane == 0:
-                spans[r] = span
+                place = (st.block.x * WARPS + st.warp) * LONGEST * 4
+                whole = mended(keys, words, text, first, length, scratch, place, min_votes, K)
+            span = int2(0, length)
+            if not whole:
+                span = trimmed(keys, bits, size, text, first, length, max_trim, K, FILTER)
+        if st.lane == 0:
+            spans[r] = span
+        at += st.grid_dim.x * WARPS

@@ -21,8 +21,10 @@ from .thread_per_read import thread_per_read
 from .warp_per_read import warp_per_read
 
 WARPS = 4
-MOST_BLOCKS = 2048
-"""Of a launch whose warps take one read after the other."""
+MOST_BLOCKS = 1 << 16
+"""Of a launch with a warp a read; warps take one after the other where there are more."""
+SCRATCH = 1 << 28
+"""Votes that are kept in global memory at most, where shared memory has no room for them."""
 
 SMALLEST_TABLE, LARGEST_TABLE = 1 << 16, 1 << 30
 FULL = 0.7
@@ -222,7 +224,7 @@ def _by_warps(shuffle: bool) -> Run:
         text: Any, places: Places, filter: Filter, parameters: Parameters, switches: Switches, launcher: Launcher
     ) -> Any:
         fitted = _fitted(switches, longest(places))
-        grid = min(-(-len(places) // WARPS), MOST_BLOCKS)
+        grid = _grid(len(places), fitted, longest(places))
         args = {
             **common(text, places), **filter.arguments, **_asked(parameters), **_warps(fitted, grid, longest(places)),
             "UNROLL": switches.unroll, "SHUFFLE": shuffle, "READS_IN_SHARED": fitted.reads_in_shared,
@@ -235,15 +237,25 @@ def _by_warps(shuffle: bool) -> Run:
 def _packed(
     text: Any, places: Places, filter: Filter, parameters: Parameters, switches: Switches, launcher: Launcher
 ) -> Any:
-    queue = {"queue": Kept(Out(len(places), "i32")), "queued": Kept(Out(2, "u32"))}
-    reads = {"text": text, "places": Kept(places), **queue, **filter.arguments}
+    queue, queued = Kept(Out(len(places), "i32")), Kept(Out(1, "u32"))
+    reads = {"text": text, "places": Kept(places), "queue": queue, **filter.arguments}
     asked = _asked(parameters)
-    screening = {name: asked[name] for name in ("K", "FILTER")}
-    launcher(screen, grid=-(-len(places) // THREADS), block=THREADS, args={**reads, **screening})
-    fitted = _fitted(switches, longest(places))
-    grid = min(-(-len(places) // WARPS), MOST_BLOCKS)
+    args = {**reads, "queued": queued, **{name: asked[name] for name in ("K", "FILTER")}}
+    launcher(screen, grid=-(-len(places) // THREADS), block=THREADS, args=args)
     whole = np.stack([np.zeros_like(places[:, 1]), places[:, 1]], axis=1)
-    args = {**reads, **asked, "spans": whole, "words": filter.words, **_warps(fitted, grid, longest(places))}
+    weak = int(queued.numpy()[0])
+    if not weak:
+        return {"text": text, "spans": whole}
+    fitted = _fitted(switches, longest(places))
+    grid = _grid(weak, fitted, longest(places))
+    args = {
+        **reads,
+        **asked,
+        "count": weak,
+        "spans": whole,
+        "words": filter.words,
+        **_warps(fitted, grid, longest(places)),
+    }
     return launcher(mend, grid=grid, block=32 * WARPS, args=args)
 
 
@@ -253,6 +265,11 @@ def _fitted(switches: Switches, longest: int) -> Switches:
     left = SHARED - 1024 - (4 * longest * WARPS if votes else 0)
     reads = longest * WARPS <= left if switches.reads_in_shared is None else switches.reads_in_shared
     return replace(switches, votes_in_shared=votes, reads_in_shared=reads)
+
+
+def _grid(reads: int, switches: Switches, longest: int) -> int:
+    blocks = min(-(-reads // WARPS), MOST_BLOCKS)
+    return blocks if switches.votes_in_shared else max(min(blocks, SCRATCH // (WARPS * 4 * longest)), 1)
 
 
 def _warps(switches: Switches, grid: int, longest: int) -> dict[str, Any]:

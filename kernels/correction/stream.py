@@ -8,16 +8,15 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field
 from itertools import zip_longest
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO
+from typing import BinaryIO
+
+from dnaio import SequenceRecord
 
 from ..family import InputError, Launcher
 from .accuracy import Accuracy
 from .files import ReadFile, reads_of, text_of, whole_file
 from .pipeline import Counter, Filter, correct
 from .problem import Corrected, Parameters, Reads
-
-if TYPE_CHECKING:
-    from dnaio import SequenceRecord
 
 LOG_COLUMNS = ("name", "flag", "length", "sequence", "edits")
 SPARSE = 0.5
@@ -112,7 +111,7 @@ def _beside(reads: ReadFile, truth: ReadFile | None) -> Iterator[tuple[list[Sequ
     true_records = truth.records()
     read = 0
     for records in reads.chunks():
-        found = [record for record, _ in zip(true_records, records, strict=False)]
+        found = [true for _, true in zip(records, true_records, strict=False)]  # this way round: none too many is read
         for record, true in zip_longest(records, found):
             read += 1
             if true is None:
@@ -160,4 +159,6 @@ class _Writers:
                 record.sequence = corrected.sequence(r)
             else:
                 summary.unchanged += 1
+                if not record.sequence.isupper():
+                    record.sequence = record.sequence.upper()
             output.write(text_of(record, form))

@@ -44,14 +44,14 @@ def parse(data: bytes, name: str) -> Problem:
     return _Scanned(np.frombuffer(data, np.uint8), name, 0, last=True).problem()
 
 
-def blocks(path: Path, size: int = BLOCK) -> Iterator[Problem]:
-    """The problem in a file, some records at a time: about `size` bytes of text. One at least, perhaps an empty one.
+def blocks(path: Path, size: int | None = None) -> Iterator[Problem]:
+    """The problem in a file, some records at a time: about `size` (BLOCK) bytes of text. One at least, perhaps an empty one.
     Raises InputError, once what stands before the mistake has been given."""
     try:
         with path.open("rb") as plain:
             packed = plain.peek(2)[:2] == b"\x1f\x8b"
             with gzip.GzipFile(fileobj=plain) if packed else plain as file:
-                yield from _blocks(file, str(path), size)
+                yield from _blocks(file, str(path), size or BLOCK)
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
         raise InputError(f"{path}: damaged gzip data ({error})") from None
     except OSError as error:

@@ -80,9 +80,12 @@ def intratask_warp(
                 if i == m - 1:
                     total += M + I
                 elif st.lane == 31:
+                    # Lane 0 read what was here 31 shuffles ago, and these values are made from it.
                     if SHARED:
+                        # simtbed: allow race - 31 shuffles stand between
                         M_edge[j], I_edge[j], D_edge[j] = M, I, D
                     else:
+                        # simtbed: allow race - 31 shuffles stand between
                         match_edge[edge + j], insertion_edge[edge + j], deletion_edge[edge + j] = M, I, D
         if i == m - 1:
             sums[pair] = total

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from functools import cache
 from math import prod
+from typing import Any
 
 from simtbed.emulator import Device, SimtbedError, devices
 from simtbed.emulator.machine.occupancy import occupancy
@@ -32,6 +33,14 @@ class Reason:
     figures: tuple[str, ...]
     why: str
     sass: str
+
+
+@dataclass(frozen=True)
+class Unmeasured:
+    """Kernels that changed, in code or in input, since the GPU was last at hand. kernel: a name or a pattern."""
+
+    kernel: str
+    why: str
 
 
 @dataclass(frozen=True)
@@ -60,12 +69,13 @@ class Cell:
 
 @dataclass(frozen=True)
 class Comparison:
-    """cells: kernel by kernel. stale: kernels that the record does not hold as they are printed now.
-    idle: reasons that explain nothing any more."""
+    """cells: kernel by kernel. stale: kernels that the record does not hold as they are printed and launched now.
+    unmeasured: those of them that are known to wait for the GPU. idle: reasons that explain nothing any more."""
 
     record: Record
     cells: tuple[Cell, ...]
     stale: tuple[str, ...]
+    unmeasured: tuple[str, ...]
     idle: tuple[Reason, ...]
 
     @property
@@ -82,6 +92,7 @@ def compare(record: Record, names: Sequence[str]) -> Comparison:
     """Run the cases on the emulator and set them beside the record."""
     cells: list[Cell] = []
     stale: list[str] = []
+    waiting: list[str] = []
     device = devices.find(record.device)
     for case in find(names):
         launcher = Launcher("jit", device)
@@ -91,12 +102,20 @@ def compare(record: Record, names: Sequence[str]) -> Comparison:
         for number, launched in enumerate(kernels, 1):
             name = case.name if len(kernels) == 1 else f"{case.name}, kernel {number}"
             profiled = known.get(launched.digest)
-            if profiled is None or profiled.launches != launched.launches:
+            if any(fnmatchcase(name, entry.kernel) for entry in unmeasured()):
+                waiting.append(name)
+            elif profiled is None or not _same_launches(launched, profiled):
                 stale.append(name)
             else:
                 emulated = _emulated(launched, profiled, device)
                 cells += [Cell(name, f, emulated[f.name], profiled.figures[f.name]) for f in FIGURES]
-    return _explained(record, cells, stale)
+    return _explained(record, cells, stale, waiting)
+
+
+def _same_launches(launched: Launched, profiled: Profiled) -> bool:
+    """Whether as many threads entered the kernel as when it was recorded: its first instruction tells."""
+    first = profiled.sass[0]
+    return (profiled.launches, first.warps, first.threads) == (launched.launches, launched.warps, launched.threads)
 
 
 def _emulated(launched: Launched, profiled: Profiled, device: Device) -> dict[str, float]:
@@ -113,7 +132,7 @@ def _emulated(launched: Launched, profiled: Profiled, device: Device) -> dict[st
     return found
 
 
-def _explained(record: Record, cells: list[Cell], stale: list[str]) -> Comparison:
+def _explained(record: Record, cells: list[Cell], stale: list[str], waiting: list[str]) -> Comparison:
     """With reasons put to cells that fall short; those that stand for kernels compared but explain none are idle."""
     used: set[tuple[Reason, str]] = set()
 
@@ -127,13 +146,13 @@ def _explained(record: Record, cells: list[Cell], stale: list[str]) -> Compariso
 
     found = tuple(map(explained, cells))
     compared = {cell.kernel for cell in cells}
-    idle = tuple(
+    idle: list[Reason] = [
         reason
         for reason in reasons()
         if any(fnmatchcase(kernel, reason.kernel) for kernel in compared)
         and any((reason, figure) not in used for figure in reason.figures)
-    )
-    return Comparison(record, found, tuple(stale), idle)
+    ]
+    return Comparison(record, found, tuple(stale), tuple(waiting), tuple(idle))
 
 
 @cache
@@ -142,9 +161,20 @@ def reasons() -> tuple[Reason, ...]:
     names = {figure.name for figure in FIGURES}
     found = tuple(
         Reason(row["kernel"], tuple(row["figures"]), row["why"], row["sass"].strip("\n"))
-        for row in tomllib.loads(REASONS.read_text(encoding="utf-8"))["reason"]
+        for row in _entries()["reason"]
     )
     for reason in found:
         if unknown := set(reason.figures) - names:
             raise SimtbedError(f"{REASONS}: {reason.kernel}: no figure is called {', '.join(sorted(unknown))}")
     return found
+
+
+@cache
+def unmeasured() -> tuple[Unmeasured, ...]:
+    """Kernels that wait for the GPU."""
+    return tuple(Unmeasured(row["kernel"], row["why"]) for row in _entries().get("unmeasured", ()))
+
+
+@cache
+def _entries() -> dict[str, Any]:
+    return tomllib.loads(REASONS.read_text(encoding="utf-8"))

@@ -44,6 +44,7 @@ def table(found: Comparison) -> str:
         ]
         lines += ["", tables.table(["kernel", "figure", "emulated", "measured", "why"], rows, left=2)]
     lines += [f"\n[{at}] {reason.kernel}: {reason.why}" for at, reason in enumerate(notes, 1)]
+    lines += [f"{name} waits to be measured again: it changed since" for name in found.unmeasured]
     lines += [f"{name} is not in the record as it is printed now; {AGAIN}" for name in found.stale]
     lines += [
         f"{reason.kernel}: the reason given for {', '.join(reason.figures)} explains nothing" for reason in found.idle
@@ -77,6 +78,7 @@ def content(found: Comparison) -> dict[str, Any]:
         "profiler": found.record.profiler,
         "holds": found.holds,
         "stale": list(found.stale),
+        "unmeasured": list(found.unmeasured),
         "cells": [
             {
                 "kernel": cell.kernel,
@@ -112,6 +114,8 @@ def markdown(found: Comparison) -> str:
             _pipe(["figure", "goal", "met", "worst"], _rows(found)),
             "",
             _pipe(["kernel", *(title for title, _ in columns)], _kernels(found, [n for _, n in columns], notes)),
+            "",
+            *(f"{name} waits to be measured again: it changed since." for name in found.unmeasured),
             "",
             "## Why some differ",
             *(_note(number, reason) for number, reason in enumerate(notes, 1)),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from fnmatch import fnmatchcase
 from pathlib import Path
 
 import pytest
@@ -39,6 +40,13 @@ def test_the_emulator_counts_what_the_hardware_counts(found: Comparison) -> None
     """Every figure as near as its goal asks, or the reason is known; and no reason outlives what it explains."""
     assert [(c.kernel, c.figure.name, c.emulated, c.measured) for c in found.unexplained] == []
     assert [(reason.kernel, reason.figures) for reason in found.idle] == []
+
+
+def test_what_waits_for_the_gpu_is_said_to(found: Comparison) -> None:
+    """Every entry stands for kernels that there are, and what is measured is more."""
+    for entry in comparing.unmeasured():
+        assert any(fnmatchcase(name, entry.kernel) for name in found.unmeasured), entry.kernel
+    assert len(found.unmeasured) < len({cell.kernel for cell in found.cells})
 
 
 def test_barriers_registers_and_occupancy_are_equal_everywhere(found: Comparison) -> None:

@@ -3,7 +3,14 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
+
+import pytest
+from simtbed.kernels import FAMILIES, Launcher
+from simtbed.kernels.pairhmm import FAMILY, Problem, files, pipeline
+from simtbed.kernels.pairhmm.generate import generate
 
 from tests.reports.conftest import Simtbed
 
@@ -60,6 +67,46 @@ def test_bad_input_leaves_no_output(simtbed: Simtbed, tmp_path: Path) -> None:
     source.write_text("2 1\nACGT IIII IIII IIII ++++\n")
     assert f"{source}:" in simtbed("pairhmm", str(source), "-o", str(target)).refused()
     assert not target.exists()
+
+
+def _mixed(path: Path) -> Path:
+    """A file of several records."""
+    problem = generate(5, records=7, reads=(1, 4), haplotypes=(1, 3), read_length=(10, 30), haplotype_length=(30, 50))
+    path.write_text("".join(files.records(problem)))
+    return path
+
+
+@pytest.mark.parametrize("form", ["gpupairhmm", "tsv"])
+def test_a_file_is_solved_in_pieces(
+    form: str, simtbed: Simtbed, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As much at a time as is read at a time: memory does not grow with the file."""
+    source = _mixed(tmp_path / "some.in")
+    options = ("pairhmm", str(source), "--format", form, "--check", "--json")
+    whole, solved = simtbed(*options), []
+
+    def noted(problem: Problem, variant: str, launcher: Launcher) -> Any:
+        solved.append(len(problem.bases))
+        return pipeline.solve(problem, variant, launcher)
+
+    monkeypatch.setattr(files, "BLOCK", 256)
+    monkeypatch.setitem(FAMILIES, "pairhmm", replace(FAMILY, solve=noted))
+    pieces = simtbed(*options)
+    assert (pieces.code, pieces.out) == (whole.code, whole.out) == (0, whole.out)
+    assert len(solved) > 3
+    assert json.loads(pieces.err)["agreement"] == json.loads(whole.err)["agreement"]
+
+
+def test_a_mistake_far_into_a_file_leaves_no_output(
+    simtbed: Simtbed, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(files, "BLOCK", 256)
+    source, target = _mixed(tmp_path / "some.in"), tmp_path / "some.out"
+    lines = source.read_text().splitlines()
+    source.write_text("\n".join([*lines, "1 1", "A I I I"]))
+    for options in ((), ("-o", str(target))):
+        assert f"{source}:{len(lines) + 1}: expected 1 reads" in simtbed("pairhmm", str(source), *options).refused()
+    assert [path.name for path in tmp_path.iterdir()] == ["some.in"]
 
 
 def test_an_output_that_cannot_be_written_is_one_line(simtbed: Simtbed, tmp_path: Path) -> None:

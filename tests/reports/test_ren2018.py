@@ -15,7 +15,7 @@ def test_every_variant_of_the_paper_has_a_row() -> None:
 
 @ROWS
 def test_its_registers_and_shared_memory_give_its_occupancy(printed: ren2018.Printed) -> None:
-    assert ren2018.by_rule(printed) == pytest.approx(printed.occupancy, abs=0.05)  # it prints one decimal
+    assert ren2018.by_rule(printed) == pytest.approx(printed.occupancy, abs=0.051)  # it prints one decimal
 
 
 @pytest.mark.parametrize("printed", [p for p in ren2018.PAPER if p.table == 2], ids=lambda printed: printed.variant)

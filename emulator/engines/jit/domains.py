@@ -28,10 +28,11 @@ def defined(build: Build, op: ir.Op, args: Sequence[Value]) -> Value:
         return page.let(f"and {shape.bool} {a}, {b}", "defined")
 
     match op.name:
-        case "add" | "sub" | "mul":
+        case "add" | "sub" | "mul" | "viaddmax":
+            word = "add" if op.name == "viaddmax" else op.name
             width = shape.element if shape.uniform else f"v{LANES}{shape.element}"
             pair = f"{{ {shape.type}, {shape.bool} }}"
-            function, given = f"llvm.s{op.name}.with.overflow.{width}", ((shape.type, x), (shape.type, rest[0]))
+            function, given = f"llvm.s{word}.with.overflow.{width}", ((shape.type, x), (shape.type, rest[0]))
             found = page.call(pair, function, *given, hint="exact")
             over = page.let(f"extractvalue {pair} {found}, 1", "over")
             result = page.let(f"xor {shape.bool} {over}, {shape.of(BOOL).constant(True)}", "defined")

@@ -140,6 +140,23 @@ def test_long_reads(variant: str, launcher: Launcher) -> None:
     check(problem, variant, launcher)
 
 
+@pytest.mark.parametrize("variant", ["warp-per-read", "packed"])
+@pytest.mark.parametrize("votes", [True, False])
+def test_warps_take_one_read_after_the_other(
+    variant: str, votes: bool, launcher: Launcher, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pipeline, "MOST_BLOCKS", 3)
+    monkeypatch.setattr(pipeline, "SCRATCH", 2 * 4 * 4 * 60)
+    grids = []
+
+    def noted(kernel: object, **how: int) -> Result:
+        grids.append(how["grid"])
+        return launcher(kernel, **how)
+
+    check(small(7), variant, noted, Switches(votes_in_shared=votes))
+    assert grids[-1] == (3 if votes else 2)
+
+
 @pytest.mark.parametrize("variant", VARIANTS)
 @pytest.mark.parametrize(
     "sequences",

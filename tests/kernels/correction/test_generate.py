@@ -1,0 +1,72 @@
+"""Simulated reads: of the reference, wrong as often as asked, and equal for equal seeds; accuracy counted by hand."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from simtbed.kernels.correction.accuracy import Accuracy
+from simtbed.kernels.correction.generate import genome, simulate
+from simtbed.kernels.correction.problem import Corrected, Reads
+
+COMPLEMENT = str.maketrans("ACGT", "TGCA")
+
+
+def test_truth_is_of_the_reference() -> None:
+    reference = genome(1, 500)
+    text = reference.tobytes().decode()
+    made = simulate(1, reference, 200, (20, 60), 0.02)
+    strands = (text, text[::-1].translate(COMPLEMENT))
+    forward = [read in strands[0] for read in made.truth.strings()]
+    assert all(read in strands[not here] for read, here in zip(made.truth.strings(), forward, strict=True))
+    assert 70 < sum(forward) < 130
+    assert set(made.truth.lengths.tolist()) == set(range(20, 61))
+    np.testing.assert_array_equal(made.truth.offsets, made.reads.offsets)
+
+
+def test_errors_are_as_frequent_as_asked_and_as_qualities_tell() -> None:
+    made = simulate(2, genome(2, 5000), 40_000, (36, 36), 0.01)
+    wrong = (made.reads.text != made.truth.text).reshape(-1, 37)[:, :36]
+    assert wrong.mean() == pytest.approx(0.01, rel=0.05)
+    assert wrong[:, -1].mean() > 3 * wrong[:, 0].mean()
+    expected = 10.0 ** ((made.quality.reshape(-1, 37)[:, :36] - 33.0) / -10)
+    for low, high in ((0.001, 0.01), (0.01, 0.05), (0.05, 0.5)):
+        chosen = (low < expected) & (expected <= high)
+        assert wrong[chosen].mean() == pytest.approx(expected[chosen].mean(), rel=0.15)
+
+
+def test_no_errors_and_unknown_letters() -> None:
+    made = simulate(3, genome(3, 500), 300, (30, 30), 0.0, unknown=0.1)
+    different = made.reads.text != made.truth.text
+    assert different.mean() == pytest.approx(0.1, rel=0.1)
+    assert set(made.reads.text[different].tolist()) == {ord("N")}
+
+
+def test_equal_seeds_give_equal_reads() -> None:
+    one, same, other = (simulate(seed, genome(7, 300), 20, (10, 40), 0.05) for seed in (1, 1, 2))
+    np.testing.assert_array_equal(one.reads.text, same.reads.text)
+    assert one.reads.strings() != other.reads.strings()
+
+
+def corrected(before: list[str], after: list[str], spans: list[tuple[int, int]], flags: str) -> Corrected:
+    reads = Reads.of(before)
+    return Corrected(reads, Reads.of(after).text, np.frombuffer(flags.encode(), np.uint8), np.array(spans, np.int32))
+
+
+def test_accuracy() -> None:
+    truth = ["AAAA", "CCCC", "GGGG", "TTTT", "ACGT"]
+    before = ["AAAC", "CCCC", "GAAG", "TTTT", "ACGT"]
+    after = ["AAAA", "CCAC", "GCGG", "TTTT", "ACGT"]
+    spans = [(0, 4), (0, 2), (0, 4), (0, 0), (0, 4)]
+    found = Accuracy.of(corrected(before, after, spans, "FFFDS"), Reads.of(truth))
+    assert found == Accuracy(
+        corrected=2, introduced=1, left=1, reads=5, right_before=3, kept=4, kept_right=3, discarded_right=1
+    )
+    assert found.gain == pytest.approx(1 / 3)
+    assert (found + found).corrected == 4
+    assert Accuracy().gain == 0.0
+
+
+def test_edits_and_sequences() -> None:
+    found = corrected(["AAAC", "CCCC"], ["AAAA", "CACG"], [(0, 3), (0, 0)], "FD")
+    assert found.edits() == {0: [(3, "C", "A")], 1: [(1, "C", "A"), (3, "C", "G")]}
+    assert [found.sequence(r) for r in range(2)] == ["AAA", "CACG"]

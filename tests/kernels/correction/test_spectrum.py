@@ -1,0 +1,153 @@
+"""The spectrum: counts and solid k-mers are exact on every engine, whatever the batches; filters hold what they should."""
+
+from __future__ import annotations
+
+from collections import Counter as Tally
+from functools import partial
+
+import numpy as np
+import pytest
+from simtbed.emulator import SimtbedError, launch
+from simtbed.emulator.launch import EngineName
+from simtbed.kernels import Launcher
+from simtbed.kernels.correction import Parameters, pipeline
+from simtbed.kernels.correction.filters import EMPTY
+from simtbed.kernels.correction.generate import genome, simulate
+from simtbed.kernels.correction.pipeline import Counter, Filter
+from simtbed.kernels.correction.problem import Reads
+from simtbed.oracles import correction as oracle
+
+LETTERS = "ACTG"  # by code
+
+
+def text_of(key: int, k: int) -> str:
+    return "".join(LETTERS[key >> (2 * i) & 3] for i in range(k))
+
+
+def counted(reads: Reads, k: int, launcher: Launcher) -> Counter:
+    counter = Counter(k, launcher)
+    counter.add(reads)
+    return counter
+
+
+def table(counter: Counter) -> dict[str, int]:
+    keys, counts = counter.table.keys.numpy(), counter.table.counts.numpy()
+    assert not counts[keys == EMPTY].any()
+    assert len(set(keys[keys != EMPTY].tolist())) == (keys != EMPTY).sum() == counter.table.used.numpy()[0]
+    return {text_of(int(key), counter.k): int(n) for key, n in zip(keys, counts, strict=True) if key != EMPTY}
+
+
+def expected(reads: Reads, k: int) -> dict[str, int]:
+    """Counts of both strands, under every k-mer."""
+    tally: Tally[str] = Tally()
+    for read in reads.strings():
+        for strand in (read, read[::-1].translate(oracle.COMPLEMENT)):
+            tally.update(strand[p : p + k] for p in range(len(strand) - k + 1))
+    return {kmer: n for kmer, n in tally.items() if set(kmer) <= set("ACGT")}
+
+
+@pytest.fixture(scope="module")
+def reads() -> Reads:
+    return simulate(2, genome(2, 300), 120, (5, 80), 0.01, unknown=0.01).reads
+
+
+@pytest.mark.parametrize("engine", ["jit", "numpy"])
+@pytest.mark.parametrize("k", [12, 19, 31])
+def test_counts(reads: Reads, k: int, engine: EngineName) -> None:
+    found = table(counted(reads, k, partial(launch, engine=engine, counters=False)))
+    whole = expected(reads, k)
+    assert found.items() <= whole.items()
+    both = set(found) | {kmer[::-1].translate(oracle.COMPLEMENT) for kmer in found}
+    assert both == set(whole)
+    assert len(found) < len(whole)  # one of both strands
+
+
+def test_own_reverse_complements_count_twice(launcher: Launcher) -> None:
+    assert table(counted(Reads.of(["ACGTACGTACGT"]), 12, launcher)) == {"ACGTACGTACGT": 2}
+
+
+@pytest.mark.parametrize("letters", [17, 100, 1 << 20])
+def test_batches_change_nothing(
+    reads: Reads, letters: int, launcher: Launcher, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = table(counted(reads, 14, launcher))
+    monkeypatch.setattr(pipeline, "LETTERS_AT_ONCE", letters)
+    counter = Counter(14, launcher)
+    for first in range(0, len(reads), 50):
+        counter.add(reads.part(first, min(first + 50, len(reads))))
+    assert table(counter) == whole
+
+
+def test_a_full_table_grows(reads: Reads, launcher: Launcher, monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = table(counted(reads, 14, launcher))
+    monkeypatch.setattr(pipeline, "SMALLEST_TABLE", 64)
+    monkeypatch.setattr(pipeline, "LETTERS_AT_ONCE", 500)
+    counter = counted(reads, 14, launcher)
+    assert table(counter) == whole
+    assert counter.table.size >= len(whole) / pipeline.FULL
+    monkeypatch.setattr(pipeline, "LARGEST_TABLE", 512)
+    with pytest.raises(SimtbedError, match="different k-mers"):
+        counted(reads, 14, launcher)
+
+
+@pytest.mark.parametrize("least", [1, 2, 6, 255])
+def test_solid_kmers(reads: Reads, least: int, launcher: Launcher) -> None:
+    solid = counted(reads, 13, launcher).solid(least)
+    found = [text_of(int(key), 13) for key in solid.found.numpy()[: solid.total]]
+    assert len(found) == len(set(found))
+    assert set(found) == oracle.solid_kmers(reads.strings(), 13, least)
+    whole = expected(reads, 13)
+    share = sum(n for n in whole.values() if n >= least) / sum(whole.values())
+    assert solid.occurrences(least) == pytest.approx(share)
+
+
+def test_a_histogram_ends_at_255(launcher: Launcher) -> None:
+    counter = counted(Reads.of(["ACGTTGCATGCC"] * 300 + ["CCGTTGCATGCA"] * 254), 12, launcher)
+    histogram = counter.histogram()
+    assert {n: int(times) for n, times in enumerate(histogram) if times} == {254: 1, 255: 1}
+    assert counter.solid(255).total == 2
+
+
+@pytest.mark.parametrize("engine", ["jit", "numpy"])
+@pytest.mark.parametrize("layout", ["standard", "split-first"])
+def test_bloom_bits_are_the_oracles(reads: Reads, layout: str, engine: EngineName) -> None:
+    run = partial(launch, engine=engine, counters=False)
+    solid = counted(reads, 16, run).solid(3)
+    made = Filter.of(
+        solid, Parameters(k=16, filter="bloom" if layout == "standard" else "split-first"), run, words=False
+    )
+    kmers = oracle.solid_kmers(reads.strings(), 16, 3)
+    assert made.size == 64 * len(kmers)
+    bits = np.unpackbits(made.bits.numpy().view(np.uint8), bitorder="little")
+    assert set(np.flatnonzero(bits).tolist()) == oracle.Bloom(kmers, layout).bits
+
+
+def test_a_filter_of_words_has_few_false_positives(launcher: Launcher) -> None:
+    """Three bits of 64 a k-mer, two k-mers a word at most: about (6 / 64)^3 where words are full."""
+    reads = Reads.of([genome(5, 20_000).tobytes().decode()])
+    solid = counted(reads, 20, launcher).solid(1)
+    words = Filter.of(solid, Parameters(), launcher, words=True).words.numpy()
+    assert len(words) <= solid.total
+    other = np.random.default_rng(0).integers(0, 1 << 40, 200_000, dtype=np.uint64)
+    held = [in_words(words, keys) for keys in (solid.found.numpy()[: solid.total], other)]
+    assert held[0].all()
+    assert held[1].mean() < 0.003
+
+
+def in_words(
+    words: np.ndarray[tuple[int], np.dtype[np.uint64]], keys: np.ndarray[tuple[int], np.dtype[np.uint64]]
+) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+    """The same question, in NumPy."""
+    mixed = (keys ^ (keys >> np.uint64(29))) * np.uint64(0x9E3779B97F4A7C15)
+    word = words[(mixed >> np.uint64(20)) & np.uint64(len(words) - 1)]
+    held = np.ones(len(keys), np.bool_)
+    for shift in (58, 52, 46):
+        held &= (word >> ((mixed >> np.uint64(shift)) & np.uint64(63))) & np.uint64(1) != 0
+    return held
+
+
+def test_a_bloom_filter_has_a_largest_size(launcher: Launcher) -> None:
+    solid = counted(Reads.of(["ACGTTGCATGCCA"]), 12, launcher).solid(1)
+    enormous = pipeline.Solid(solid.found, 1 << 26, solid.histogram)
+    with pytest.raises(SimtbedError, match="67,108,864 solid k-mers: a Bloom filter"):
+        Filter.of(enormous, Parameters(k=12, filter="bloom"), launcher, words=False)

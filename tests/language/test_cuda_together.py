@@ -1,0 +1,137 @@
+"""Launches side by side against a driver that only takes notes: what is copied once, what waits for what."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import pytest
+from simtbed.emulator import Kept, LaunchError, Out, OutOfMemory, launch_together
+from simtbed.emulator.engines import cuda_run, cuda_together
+
+from tests.language import test_cuda_run
+from tests.language.test_cuda_run import Allocation, Error, Notes, measured
+
+notes = test_cuda_run.notes
+
+
+class Stream:
+    """Notes what it is told to wait for."""
+
+    def __init__(self) -> None:
+        self.waits: list[Any] = []
+
+    def wait_for_event(self, event: Any) -> None:
+        assert event.recorded
+        self.waits.append(event)
+
+    def synchronize(self) -> None: ...
+
+
+class Event:
+    recorded = False
+
+    def __init__(self, flags: int) -> None: ...
+
+    def record(self, stream: Stream) -> None:
+        self.recorded = True
+
+
+class Pool:
+    """Device memory that is not counted as allocated: it stays with the pool."""
+
+    def __init__(self, notes: Notes) -> None:
+        self.notes, self.given = notes, list[Allocation]()
+
+    def allocate(self, size: int) -> Allocation:
+        self.given.append(Allocation(self.notes, size))
+        self.given[-1].address = (1 << 20) + 4096 * len(self.given)
+        self.notes.allocations.pop()
+        return self.given[-1]
+
+    def stop_holding(self) -> None: ...
+
+
+class PageLocked:
+    def allocate(self, shape: tuple[int, ...], dtype: Any) -> np.ndarray[Any, Any]:
+        return np.empty(shape, dtype)
+
+    def stop_holding(self) -> None: ...
+
+
+@pytest.fixture
+def pool(notes: Notes, monkeypatch: pytest.MonkeyPatch) -> Iterator[Pool]:
+    pool, driver, tools = Pool(notes), sys.modules["pycuda.driver"], ModuleType("pycuda.tools")
+    synchronised = type("Context", (), {"synchronize": staticmethod(lambda: None)})
+
+    def copied(allocation: Allocation, array: Any, stream: Stream) -> None:
+        allocation.data[:] = array.tobytes()
+
+    def back(array: Any, allocation: Allocation, stream: Stream) -> None:
+        array.view(np.uint8)[:] = np.frombuffer(bytes(allocation.data), np.uint8)
+
+    def cleared(allocation: Allocation, byte: int, size: int, stream: Stream) -> None:
+        allocation.data[:] = bytes([byte]) * size
+
+    vars(driver).update(
+        Stream=Stream, Event=Event, Context=synchronised, memcpy_htod_async=copied, memcpy_dtoh_async=back,
+        memset_d8_async=cleared, event_flags=type("event_flags", (), {"DISABLE_TIMING": 2}),
+    )  # fmt: skip
+    vars(tools).update(DeviceMemoryPool=lambda: pool, PageLockedMemoryPool=PageLocked)
+    monkeypatch.setitem(sys.modules, "pycuda.tools", tools)
+    monkeypatch.setattr(cuda_run, "BEFORE_THE_END", [])
+    cuda_together._lasting.cache_clear()
+    yield pool
+    cuda_together._lasting.cache_clear()
+
+
+def _launches(count: int, x: Any, size: int = 2) -> Any:
+    args = {"x": x, "out": Out(size, "i32"), "n": 3, "yes": True}
+    return [(measured, {"grid": 1, "block": 64, "shared": 400, "args": args}) for _ in range(count)]
+
+
+def test_what_launches_share_is_copied_once(notes: Notes, pool: Pool) -> None:
+    results = launch_together(_launches(11, np.zeros(5, np.float32)), engine="cuda")
+    addresses = [[int(a) for a in given[:2]] for given, _ in notes.launches]
+    assert len({x for x, _ in addresses}) == 1
+    assert len({out for _, out in addresses}) == 11
+    assert len(pool.given) == 12
+    streams = [options["stream"] for _, options in notes.launches]
+    assert len(set(map(id, streams))) == cuda_together.STREAMS
+    assert all(stream.waits for stream in streams)
+    assert len(results) == 11
+    assert results[0].milliseconds is None
+
+
+def test_results_are_those_of_each_launch(notes: Notes, pool: Pool) -> None:
+    pool.given.clear()
+    found = launch_together(_launches(1, np.zeros(5, np.float32)), engine="cuda")
+    assert found[0].out.tolist() == [0, 0]  # the driver's notes know no pooled memory: what was cleared comes back
+    nothing = launch_together(_launches(1, np.zeros(0, np.float32), size=0), engine="cuda")
+    assert len(nothing[0].out) == 0
+
+
+def test_what_does_not_fit_is_told_apart(pool: Pool) -> None:
+    with pytest.raises(OutOfMemory, match="do not fit"):
+        launch_together(_launches(2, np.zeros(1 << 20, np.float32)), engine="cuda")
+
+
+def test_a_failed_launch_names_the_kernel(notes: Notes, pool: Pool) -> None:
+    notes.fails = Error("an illegal memory access was encountered")
+    with pytest.raises(LaunchError, match="measured failed on the GPU"):
+        launch_together(_launches(2, np.zeros(1, np.float32)), engine="cuda")
+
+
+def test_kept_arrays_are_refused(pool: Pool) -> None:
+    with pytest.raises(LaunchError, match="no Kept arrays"):
+        launch_together(_launches(1, Kept(np.zeros(1, np.float32))), engine="cuda")
+
+
+@pytest.mark.parametrize("engine", ["jit", "numpy"])
+def test_an_emulator_takes_them_one_by_one(engine: Any) -> None:
+    first, second = launch_together(_launches(2, np.zeros(5, np.float32)), engine=engine)
+    assert first.out.tolist() == second.out.tolist() == [108, 0]
+    assert first.counters is not None

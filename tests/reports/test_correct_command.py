@@ -1,0 +1,265 @@
+"""`simtbed correct` and `simtbed simulate`, from file to file, as a user meets them."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from pathlib import Path
+
+import pytest
+from simtbed.kernels.correction import FAMILY, files, stream
+from simtbed.oracles import correction as oracle
+
+from tests.reports.conftest import Simtbed
+
+Records = list[tuple[str, str, str]]
+
+
+@pytest.fixture
+def reads(simtbed: Simtbed, tmp_path: Path) -> Path:
+    """Simulated reads, and the truth beside them."""
+    made = simtbed(
+        "simulate", "-o", str(tmp_path / "reads.fq"), "--truth", str(tmp_path / "truth.fa"),
+        "--genome", "800", "--coverage", "25", "--length", "15-60", "--error-rate", "0.02",
+    )  # fmt: skip
+    assert (made.code, made.err) == (0, "")
+    return tmp_path / "reads.fq"
+
+
+def fastq(text: str) -> Records:
+    lines = text.splitlines()
+    assert len(lines) % 4 == 0
+    assert all(name[0] == "@" and plus == "+" for name, plus in zip(lines[::4], lines[2::4], strict=True))
+    return [
+        (name[1:], bases, quality) for name, bases, quality in zip(lines[::4], lines[1::4], lines[3::4], strict=True)
+    ]
+
+
+def expected(records: Records) -> list[oracle.Corrected]:
+    return oracle.corrected([bases for _, bases, _ in records])
+
+
+def test_reads_come_out_in_order_with_their_qualities(simtbed: Simtbed, reads: Path, tmp_path: Path) -> None:
+    records = fastq(reads.read_text())
+    answers = expected(records)
+    kept = [
+        (name, answer.sequence, quality[answer.start : answer.end])
+        for (name, _, quality), answer in zip(records, answers, strict=True)
+        if answer.flag != "D"
+    ]
+    log, discarded = tmp_path / "log.tsv", tmp_path / "discarded.fq"
+    ran = simtbed("correct", str(reads), "--log", str(log), "--discarded", str(discarded))
+    assert ran.code == 0
+    assert fastq(ran.out) == kept
+    assert fastq(discarded.read_text()) == [r for r, a in zip(records, answers, strict=True) if a.flag == "D"]
+    assert 0 < len(kept) < len(records)
+
+    header, *rows = [line.split("\t") for line in log.read_text().split("\n")[:-1]]
+    assert header == ["name", "flag", "length", "sequence", "edits"]
+    assert [(row[1], int(row[2]), row[3]) for row in rows] == [(a.flag, len(a.sequence), a.sequence) for a in answers]
+    assert {a.flag for a in answers} == {"F", "D", "S"}
+    for (name, bases, _), row, answer in zip(records, rows, answers, strict=True):
+        assert row[0] == name
+        changed = list(bases)
+        for edit in filter(None, row[4].split(",")):
+            at, change = edit.split(":")
+            assert changed[int(at) - 1] == change[0]
+            changed[int(at) - 1] = change[2]
+        whole = "".join(changed)
+        assert (whole if answer.flag == "D" else whole[answer.start : answer.end]) == answer.sequence
+
+
+def test_every_variant_writes_the_same_file(simtbed: Simtbed, reads: Path) -> None:
+    whole = simtbed("correct", str(reads)).out
+    for variant in FAMILY.variants:
+        assert simtbed("correct", str(reads), "--variant", variant, "--engine", "jit").out == whole
+
+
+def test_chunks_change_nothing(simtbed: Simtbed, reads: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    line = ("correct", str(reads), "--truth", str(tmp_path / "truth.fa"), "--json")
+    whole = simtbed(*line)
+    chunks = files.ReadFile.chunks
+    monkeypatch.setattr(files.ReadFile, "chunks", lambda self: chunks(self, 500))
+    again = simtbed(*line)
+    assert again.out == whole.out
+    content, parts = json.loads(whole.err), json.loads(again.err)
+    assert parts.pop("launches") > content.pop("launches")
+    assert parts == content
+
+
+def test_gzip_by_content_and_fasta(simtbed: Simtbed, reads: Path, tmp_path: Path) -> None:
+    whole = simtbed("correct", str(reads)).out
+    packed = tmp_path / "packed.txt"
+    packed.write_bytes(gzip.compress(reads.read_bytes()))
+    assert simtbed("correct", str(packed)).out == whole
+    target = tmp_path / "out.fq.gz"
+    assert simtbed("correct", str(reads), "-o", str(target)).code == 0
+    assert gzip.decompress(target.read_bytes()).decode() == whole
+
+    lines = (f">{name}\n{bases[:20]}\n{bases[20:]}\n" for name, bases, _ in fastq(reads.read_text()))
+    fasta = tmp_path / "reads.fa"
+    fasta.write_text("".join(lines))
+    assert simtbed("correct", str(fasta)).out == "".join(f">{name}\n{bases}\n" for name, bases, _ in fastq(whole))
+
+
+def test_the_report(simtbed: Simtbed, reads: Path, tmp_path: Path) -> None:
+    target = tmp_path / "out.fq"
+    ran = simtbed("correct", str(reads), "-o", str(target), "--truth", str(tmp_path / "truth.fa"), "--json")
+    assert (ran.code, ran.err) == (0, "")
+    content = json.loads(ran.out)
+    answers = expected(fastq(reads.read_text()))
+    kinds = [content[name] for name in ("unchanged", "changed", "trimmed", "discarded", "short")]
+    assert sum(kinds) == content["reads"] == len(answers)
+    assert content["discarded"] == sum(answer.flag == "D" for answer in answers)
+    assert content["accuracy"]["gain"] > 0.3
+    assert content["accuracy"]["kept_right"] > 0.97 * content["accuracy"]["kept"]
+    table = simtbed("correct", str(reads), "-o", str(target), "--truth", str(tmp_path / "truth.fa"))
+    assert f"{content['unchanged']:,}" in table.out
+    assert "gain" in table.out
+
+
+def test_lower_case_and_short_reads(simtbed: Simtbed, tmp_path: Path) -> None:
+    sequence = "ACGATTCGGCATTACGGATCGATTACC"
+    source = tmp_path / "reads.fa"
+    source.write_text(f">a\n{sequence}\n" * 6 + f">b\n{sequence.lower()}\n>c\nacgt\n>d\n{sequence[:22]}N\n>e\n")
+    ran = simtbed("correct", str(source))
+    assert ran.out == f">a\n{sequence}\n" * 6 + f">b\n{sequence}\n>c\nacgt\n>e\n\n"
+
+
+def test_low_coverage_is_told(simtbed: Simtbed, tmp_path: Path) -> None:
+    source = tmp_path / "reads.fq"
+    assert simtbed("simulate", "-o", str(source), "--genome", "2000", "--coverage", "0.5").code == 0
+    ran = simtbed("correct", str(source))
+    assert (ran.code, ran.out) == (0, "")
+    assert "warning: no k-mer was seen 6 times: every read of 20 bases or more is discarded" in ran.err
+    assert simtbed("simulate", "-o", str(source), "--genome", "2000", "--coverage", "9").code == 0
+    assert "coverage is too low for --min-multiplicity 6" in simtbed("correct", str(source)).err
+
+
+@pytest.mark.parametrize("content", [b"", gzip.compress(b"", mtime=0)])
+def test_an_empty_file_is_said_to_be_empty(simtbed: Simtbed, tmp_path: Path, content: bytes) -> None:
+    source, target = tmp_path / "empty.fq", tmp_path / "out.fq"
+    source.write_bytes(content)
+    ran = simtbed("correct", str(source), "-o", str(target))
+    assert ran.code == 0
+    assert "holds no reads" in ran.err
+    assert target.read_bytes() == b""
+
+
+GOOD = b"@a\nACGT\n+\nIIII\n"
+
+
+@pytest.mark.parametrize(
+    ("content", "told"),
+    [
+        (GOOD + b"@b\nACGT\n+\nII\n", "reads.fq:8: Length of sequence and qualities differ"),
+        (GOOD + b"@b\nACGT\nIIII\n+\n", "reads.fq:7: "),
+        (GOOD + b"@b\nACGT\n", "reads.fq:7: "),
+        (GOOD + b"b\nACGT\n+\nIIII\n", "reads.fq:5: "),
+        (GOOD.replace(b"C", b"\xc3"), "reads.fq: Non-ASCII characters found"),
+        (b"reads\n", "reads.fq:1: it begins with 'r', expected '@' (FASTQ) or '>' (FASTA)"),
+        (gzip.compress(GOOD * 1000, mtime=0)[:60], "reads.fq: damaged gzip data"),
+        (gzip.compress(GOOD, mtime=0)[:12] + b"\xff" * 40, "reads.fq: damaged gzip data"),
+        (b"\x1f\x8b", "reads.fq: damaged gzip data"),
+    ],
+)
+def test_bad_input_is_one_line_and_leaves_nothing(simtbed: Simtbed, tmp_path: Path, content: bytes, told: str) -> None:
+    source = tmp_path / "reads.fq"
+    source.write_bytes(content)
+    line = ("correct", str(source), "-o", str(tmp_path / "out.fq"), "--log", str(tmp_path / "log.tsv"))
+    assert told in simtbed(*line).refused()
+    assert [path.name for path in tmp_path.iterdir()] == ["reads.fq"]
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        ("--k 11", "k is 12 to 31, not 11"),
+        ("--k 32", "k is 12 to 31, not 32"),
+        ("--min-multiplicity 0", "min_multiplicity is 1 to 255, not 0"),
+        ("--max-trim -1", "max_trim is 0 to "),
+        ("--variant tree", "correction has no variant 'tree'; it has thread-per-read"),
+        ("--filter cuckoo", "'cuckoo' is not one of 'exact', 'bloom', 'split-first'"),
+        ("-o x.fq --log x.fq", "--output, --discarded and --log are different files"),
+        ("-o nowhere/x.fq", "there is no folder nowhere"),
+        ("--truth nowhere.fa", "nowhere.fa: there is no such file"),
+    ],
+)
+def test_bad_use(simtbed: Simtbed, reads: Path, options: str, told: str) -> None:
+    assert told in simtbed("correct", str(reads), *options.split()).refused()
+
+
+def test_a_source_must_be_a_file(simtbed: Simtbed, tmp_path: Path) -> None:
+    assert "there is no such file" in simtbed("correct", str(tmp_path / "nothing.fq")).refused()
+    assert "it is read twice" in simtbed("correct", "/dev/null").refused()
+
+
+def test_the_truth_has_the_same_reads(simtbed: Simtbed, reads: Path, tmp_path: Path) -> None:
+    truth = (tmp_path / "truth.fa").read_text()
+    wrong = tmp_path / "wrong.fa"
+    for content, told in (
+        (truth[: truth.rindex(">")], "wrong.fa: it ends before read "),
+        (truth + ">more\nACGT\n", "wrong.fa: it goes on after read "),
+        (truth.replace("\n", "A\n", 2), "wrong.fa: read 1 has "),
+    ):
+        wrong.write_text(content)
+        assert told in simtbed("correct", str(reads), "--truth", str(wrong), "-o", str(tmp_path / "out.fq")).refused()
+        assert not (tmp_path / "out.fq").exists()
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full")
+def test_a_full_disk_is_told(simtbed: Simtbed, reads: Path) -> None:
+    assert (
+        "/dev/full: cannot be written: No space left on device"
+        in simtbed("correct", str(reads), "-o", "/dev/full").refused()
+    )
+    assert Path("/dev/full").is_char_device()  # a device is written to, not replaced
+
+
+def test_results_appear_together(
+    simtbed: Simtbed, reads: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What fails after the first chunk was written leaves no file."""
+    monkeypatch.setattr(stream, "correct", lambda *_: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        simtbed("correct", str(reads), "-o", str(tmp_path / "out.fq"))
+    assert {path.name for path in tmp_path.iterdir()} == {"reads.fq", "truth.fa"}
+
+
+# ------------------------------------------------------------------ simulate
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        ("--length 0", "--length is a number or a range such as 30-50, not '0'"),
+        ("--length 50-30", "--length is a number or a range"),
+        ("--length long", "--length is a number or a range"),
+        ("--error-rate 0.5", "--error-rate is 0 to 0.25"),
+        ("--coverage 0", "--genome and --coverage are positive numbers"),
+        ("--genome 20", "a reference of 20 bases has no reads of 36"),
+        ("--reference nowhere.fa", "nowhere.fa: there is no such file"),
+    ],
+)
+def test_simulate_refuses(simtbed: Simtbed, tmp_path: Path, options: str, told: str) -> None:
+    assert told in simtbed("simulate", "-o", str(tmp_path / "reads.fq"), *options.split()).refused()
+    assert not list(tmp_path.iterdir())
+
+
+def test_simulate_from_a_reference(simtbed: Simtbed, tmp_path: Path) -> None:
+    reference = tmp_path / "reference.fa"
+    reference.write_text(">chromosome\nACGTTGCATG\nnnnnn\nGGATTACCAG\n")
+    target = tmp_path / "reads.fq"
+    ran = simtbed(
+        "simulate",
+        "-o",
+        str(target),
+        "--reference",
+        str(reference),
+        "--length",
+        "20",
+        "--error-rate",
+        "0",
+        "--coverage",
+        "5",
+    )
+    assert (ran.code, ran.out) == (0, "5 reads of 20 bases, 0 errors\n")
+    assert {bases for _, bases, _ in fastq(target.read_text())} <= {"ACGTTGCATGGGATTACCAG", "CTGGTAATCCCATGCAACGT"}

@@ -1,0 +1,128 @@
+"""The claims of Mangal and Jain 2014, on counters by the rules of their cards."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from simtbed.emulator import devices
+from simtbed.kernels.correction import FAMILY
+from simtbed.reports import bench_correct, paper_correct
+from simtbed.reports.paper_correct import OFF, SHARED, STEPS, Probes, Workload
+from simtbed.reports.running import Runner
+
+from tests.reports.conftest import Simtbed
+
+
+@pytest.fixture(scope="module")
+def work() -> Workload:
+    """With the exact set, which takes least to compile: lanes and memory do not depend on it."""
+    return Workload.of(filter="exact")
+
+
+def test_twenty_one_of_32_lanes_vote(work: Workload) -> None:
+    counters = work.counters("warp-per-read", SHARED, devices.K20m)
+    assert paper_correct.vote_phase(counters) == pytest.approx(21 / 32, abs=0.01)
+
+
+def test_a_warp_a_read_wastes_fewer_lanes(work: Workload) -> None:
+    """The paper: 3.5 % before, 65.7 % after. Lanes that wait for each other at the end of every loop do better before."""
+    before, after, lonely = (
+        work.counters(variant, switches, devices.K20m).derived()["warp_execution_efficiency"]
+        for variant, switches in (("thread-per-read", OFF), ("warp-per-read", SHARED), ("one-lane-per-warp", OFF))
+    )
+    assert lonely == pytest.approx(1 / 32, abs=0.0005)
+    assert lonely < before < 0.25 < 0.65 < after
+
+
+@pytest.mark.parametrize(("error_rate", "most"), [(0.002, 0.06), (0.005, 0.1)])
+def test_few_lanes_vote_where_a_thread_has_a_read(error_rate: float, most: float) -> None:
+    """As many as reads have a weak window there."""
+    counters = Workload.of(error_rate=error_rate, filter="exact").counters("thread-per-read", OFF, devices.K20m)
+    assert 1 / 32 <= paper_correct.vote_phase(counters) < most
+
+
+def test_each_switch_moves_its_traffic(work: Workload) -> None:
+    rows = {row["step"]: row for row in paper_correct.step_rows(work, devices.M2090)}
+    assert list(rows) == [step for step, *_ in STEPS]
+
+    def of(step: str, what: str) -> float:
+        return float(rows[step][what].replace(",", ""))
+
+    original, reads, both = "original code", "reads in shared memory", "reads and votes in shared memory"
+    assert of(reads, "global sectors") < 0.3 * of(original, "global sectors")
+    assert of(original, "shared wavefronts") == 0 < of(reads, "shared wavefronts")
+    assert of(reads, "local accesses") == of(original, "local accesses") > 0 == of(both, "local accesses")
+    assert of("loop unrolling", "warp instructions") < of(original, "warp instructions")
+    assert of("loop unrolling", "global sectors") == of(original, "global sectors")
+    warp = "warp divergence"
+    assert of("... reads in global memory", "global sectors") > 2 * of(warp, "global sectors")
+    assert of("... reads and votes in global memory", "shared wavefronts") < of(warp, "shared wavefronts")
+    assert of("shuffles (future work)", "shared wavefronts") < of(warp, "shared wavefronts")
+
+
+def test_a_negative_query_asks_for_little_more_than_one_bit() -> None:
+    """The paper: 1.07 bits, 97.4 % negative; more accesses, but fewer cache lines, where the first probe is confined."""
+    bloom = Workload.of(k=20)
+    standard, split = (
+        Probes.of(work.counters("thread-per-read", OFF, devices.K20m), 20)
+        for work in (bloom, Workload.of(k=20, filter="split-first"))
+    )
+    assert 1.07 < standard.bits_a_negative < 1.13 < split.bits_a_negative < 1.3
+    assert standard.queries == split.queries
+    assert standard.negative / standard.queries > 0.85
+    assert standard.bits < split.bits
+    assert split.lines < standard.lines
+
+
+def test_bench_prints_the_tables(simtbed: Simtbed, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(
+        paper_correct, "content", lambda engine: {f"by {engine}": [{"metric": "lanes", "paper": "3.5 %"}]}
+    )
+    assert json.loads(simtbed("bench", "correct", "--engine", "numpy", "--json").out) == {
+        "by numpy": [{"metric": "lanes", "paper": "3.5 %"}]
+    }
+    assert "by jit\n\nmetric" in simtbed("bench", "correct").out
+
+
+def test_tables_1_and_3(work: Workload) -> None:
+    rows = {row["metric"]: row for row in paper_correct.profile_rows(work, devices.K20m)}
+    assert rows["warp execution efficiency"]["paper after"] == "65.7 %"
+    assert rows["... of the vote phase"]["after"] == "65.6 %"
+    assert rows["local accesses a read"]["after"] == "0.0"
+    assert set(paper_correct.PAPER) <= set(rows)
+
+
+def test_a_measurement_is_a_table(monkeypatch: pytest.MonkeyPatch) -> None:
+    """On an emulator, whose launches are said to take a millisecond each."""
+
+    class Timed(Runner):
+        def __call__(self, *given: object, **how: object) -> object:  # type: ignore[override]
+            result = super().__call__(*given, **how)  # type: ignore[arg-type]
+            self.milliseconds = (self.milliseconds or 0) + 1
+            return result
+
+    monkeypatch.setattr(bench_correct, "FILTERS", ("exact",))
+    measured = bench_correct.measure(Workload.of().reads.part(0, 400), 2, lambda _: Timed("jit"))
+    rows = {row["variant"]: row for row in measured["correction"]}
+    assert list(rows) == list(FAMILY.variants)
+    assert len({row["kept"] for row in rows.values()}) == 1
+    assert [rows[variant]["milliseconds"] for variant in ("warp-per-read", "packed")] == [1, 2]
+    assert measured["spectrum"]["milliseconds"] == 3
+    lines = bench_correct.text(measured).splitlines()
+    assert lines[2].split() == [
+        "thread-per-read",
+        "exact",
+        "0.4",
+        "1.00",
+        "(1.00-1.00)",
+        "1.00",
+        str(rows["packed"]["kept"]),
+    ]
+    assert lines[-1].startswith("spectrum: 0.1 million reads a second counted; ")
+
+
+def test_measuring_needs_a_gpu(simtbed: Simtbed, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bench_correct, "obstacle", lambda engine: f"no {engine} here")
+    assert "the cuda engine cannot run here: no cuda here" in simtbed("bench", "correct", "--engine", "cuda").refused()
+    assert "--repeat is a positive" in simtbed("bench", "correct", "--engine", "cuda", "--repeat", "0").refused()
