@@ -38,7 +38,7 @@ class Sites:
     """Some sites of a file. likelihoods: (sites, N, 3) of first/first, first/second, second/second allele.
 
     scale: a logarithm a site, of what was divided out of them. reads: of the second allele and of both, (sites, N)
-    each, where the file counts them; -1: not known.
+    each, where the file counts them; 0 of both: it does not for this individual.
     """
 
     likelihoods: Floats
