@@ -88,6 +88,23 @@ def test_the_example_of_the_design(golden: Golden) -> None:
     assert source.written == {"out"}
 
 
+@st.kernel
+def own_names(out: Global[i32]) -> None:
+    """Variables called as the language calls a thread's place."""
+    lane = st.lane + 1
+    warp = st.warp + lane
+    out[st.lane] = lane + warp + st.lane + st.warp
+
+
+def test_a_variable_called_lane_is_not_the_lane() -> None:
+    text = printed(own_names, (8, 8), out=np.zeros(32, np.int32)).text
+    lane, warp = re.findall(r"const int (\w+) =", text)
+    assert f"int lane = {lane} + 1;" in text
+    assert f"int warp = {warp} + lane;" in text
+    assert f"out[{lane}] = lane + warp + {lane} + {warp};" in text
+    assert len({lane, warp, "lane", "warp"}) == 4
+
+
 @st.device
 def scan(value: f32, row: Shared[f32]) -> f32:
     """Inclusive sum over the warp, through memory."""
