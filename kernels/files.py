@@ -14,28 +14,41 @@ from simtbed.emulator import SimtbedError
 from .family import InputError
 
 
-def contents(path: Path) -> bytes:
-    """The bytes of a file, unpacked if it is gzip. Raises InputError."""
+@contextmanager
+def reading(path: Path) -> Iterator[None]:
+    """What goes wrong with a file, or with its gzip data, as InputError."""
     try:
-        data = path.read_bytes()
-        return gzip.decompress(data) if data[:2] == b"\x1f\x8b" else data
+        yield
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
         raise InputError(f"{path}: damaged gzip data ({error})") from None
     except OSError as error:
         raise InputError(f"{path}: {error.strerror}") from None
 
 
+def contents(path: Path) -> bytes:
+    """The bytes of a file, unpacked if it is gzip. Raises InputError."""
+    with reading(path):
+        data = path.read_bytes()
+        return gzip.decompress(data) if data[:2] == b"\x1f\x8b" else data
+
+
 @contextmanager
 def replacing(path: Path) -> Iterator[Path]:
-    """Another name in the same folder, renamed to `path` if all goes well and removed otherwise. Raises SimtbedError."""
-    unfinished = path.with_name(f".{path.name}.{os.getpid()}.unfinished")
+    """Another name in the same folder, renamed to `path` if all goes well and removed otherwise. What is no file (a
+    pipe, a terminal, /dev/null) cannot be replaced: there it is `path` itself. Raises SimtbedError."""
+    special = path.exists() and not path.is_file()
+    unfinished = path if special else path.with_name(f".{path.name}.{os.getpid()}.unfinished")
     try:
         try:
             yield unfinished
-            os.replace(unfinished, path)
+            if not special:
+                os.replace(unfinished, path)
         finally:
-            unfinished.unlink(missing_ok=True)
+            if not special:
+                unfinished.unlink(missing_ok=True)
     except OSError as error:
+        if isinstance(error, BrokenPipeError) or error.filename not in (None, str(path), str(unfinished)):
+            raise  # of a reader that has seen enough, or of another file
         raise SimtbedError(f"{path}: cannot be written: {error.strerror}") from None
 
 

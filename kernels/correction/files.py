@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import gzip
-import os
 import re
-import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -14,9 +12,9 @@ from typing import BinaryIO, cast
 
 import dnaio
 from dnaio import SequenceRecord
-from simtbed.emulator import SimtbedError
 
 from ..family import InputError
+from ..files import reading, replacing
 from .problem import Parameters, Problem, Reads
 
 LETTERS_AT_ONCE = 1 << 23
@@ -36,16 +34,14 @@ class ReadFile:
     @staticmethod
     def find(path: Path) -> ReadFile:
         """Raises InputError where it is no FASTQ or FASTA file."""
-        try:
+        with reading(path):
             if not path.is_file():
                 what = "there is no such file" if not path.exists() else "not a file, which is needed: it is read twice"
                 raise InputError(f"{path}: {what}")
             with path.open("rb") as file:
                 gzipped = file.read(2) == b"\x1f\x8b"
-            with _damage(path), _opened(path, gzipped) as text:
+            with _opened(path, gzipped) as text:
                 start = text.read(1)
-        except OSError as error:
-            raise InputError(f"{path}: {error.strerror}") from None
         if start not in (b"@", b">", b""):
             raise InputError(
                 f"{path}:1: it begins with {start.decode('latin-1')!r}, expected '@' (FASTQ) or '>' (FASTA)"
@@ -55,7 +51,7 @@ class ReadFile:
     def records(self) -> Iterator[SequenceRecord]:
         """Raises InputError, with the line, where a record is broken."""
         reader = dnaio.FastaReader if self.form == "fasta" else dnaio.FastqReader
-        with _damage(self.path), _opened(self.path, self.gzipped) as text:
+        with reading(self.path), _opened(self.path, self.gzipped) as text:
             try:
                 with reader(text) as found:
                     yield from found
@@ -82,14 +78,6 @@ def _opened(path: Path, gzipped: bool) -> BinaryIO:
     return cast(BinaryIO, gzip.open(path, "rb") if gzipped else path.open("rb"))
 
 
-@contextmanager
-def _damage(path: Path) -> Iterator[None]:
-    try:
-        yield
-    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-        raise InputError(f"{path}: damaged gzip data ({error})") from None
-
-
 def reads_of(records: list[SequenceRecord]) -> Reads:
     """Their sequences, in upper case."""
     return Reads.of([record.sequence for record in records])
@@ -103,27 +91,13 @@ def read(path: Path) -> Problem:
 # ------------------------------------------------------------------ writing
 @contextmanager
 def whole_file(path: Path) -> Iterator[BinaryIO]:
-    """A file to write, gzip if its name ends in .gz, that appears under its name only when all is well: until then it
-    has another one in the same folder. What is no file (a pipe, a terminal) is written as it comes."""
-    unfinished = path.with_name(f".{path.name}.{os.getpid()}.unfinished")
-    special = path.exists() and not path.is_file()
-    try:
-        try:
-            with (path if special else unfinished).open("wb") as plain:
-                if path.name.endswith(".gz"):
-                    with gzip.GzipFile("", "wb", compresslevel=4, fileobj=plain, mtime=0) as file:
-                        yield cast(BinaryIO, file)
-                else:
-                    yield plain
-            if not special:
-                os.replace(unfinished, path)
-        finally:
-            if not special:
-                unfinished.unlink(missing_ok=True)
-    except OSError as error:
-        if isinstance(error, BrokenPipeError) or error.filename not in (None, str(path), str(unfinished)):
-            raise
-        raise SimtbedError(f"{path}: cannot be written: {error.strerror}") from None
+    """A file to write, gzip if its name ends in .gz, that appears under its name only when all is well."""
+    with replacing(path) as unfinished, unfinished.open("wb") as plain:
+        if path.name.endswith(".gz"):
+            with gzip.GzipFile("", "wb", compresslevel=4, fileobj=plain, mtime=0) as file:
+                yield cast(BinaryIO, file)
+        else:
+            yield plain
 
 
 def text_of(record: SequenceRecord, form: str) -> bytes:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import sys
 import tempfile
 from collections.abc import Sequence
@@ -18,6 +17,7 @@ from simtbed.emulator import LaunchError, SimtbedError, devices
 from simtbed.emulator.engines import cuda_build
 from simtbed.emulator.engines.cuda_run import describe
 from simtbed.emulator.engines.cuda_sass import Instruction, disassemble
+from simtbed.kernels.files import write
 
 from . import nsight
 from .cases import Launched, Launcher, find
@@ -177,9 +177,7 @@ def save(record: Record, path: Path) -> None:
     for kernels, profiled in zip(content["cases"].values(), record.cases.values(), strict=True):
         for entry, one in zip(kernels, profiled, strict=True):
             entry["sass"] = [_line(ran) for ran in one.sass]
-    with tempfile.NamedTemporaryFile("w", dir=path.parent, suffix=".part", delete=False, encoding="utf-8") as file:
-        file.write(json.dumps(content, indent=1) + "\n")
-    os.replace(file.name, path)
+    write(path, [json.dumps(content, indent=1) + "\n"])
 
 
 def _line(ran: Ran) -> str:
