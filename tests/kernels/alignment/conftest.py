@@ -1,15 +1,11 @@
-"""What the alignment tests share: problems rich in ties, a launcher, and the published data where it is."""
+"""What the alignment tests share: problems rich in ties, and GATK's answers where the published data is."""
 
 from __future__ import annotations
 
-import os
-from functools import partial
 from pathlib import Path
 
 import pytest
 from hypothesis import strategies as st
-from simtbed.emulator import launch
-from simtbed.kernels import Launcher
 from simtbed.kernels.alignment import Parameters, Problem, Strategy
 
 PUBLISHED = {
@@ -21,16 +17,8 @@ PUBLISHED = {
 
 
 @pytest.fixture(scope="session")
-def launcher() -> Launcher:
-    return partial(launch, counters=False)
-
-
-@pytest.fixture(scope="session")
-def data() -> Path:
-    """The folder of published inputs and values; tests that ask for it are skipped where SIMTBED_DATA is not set."""
-    if "SIMTBED_DATA" not in os.environ:
-        pytest.skip("SIMTBED_DATA names no folder of published data")
-    return Path(os.environ["SIMTBED_DATA"]) / "alignment"
+def data(data: Path) -> Path:
+    return data / "alignment"
 
 
 def expected(data: Path, name: str, parameters: str, strategy: Strategy) -> list[tuple[str, int]]:

@@ -1,28 +1,9 @@
-"""What the correction tests share: launchers, the published reads with CUDA-EC's answers, small problems."""
+"""What the correction tests share: the published reads and CUDA-EC's answers."""
 
 from __future__ import annotations
 
 import gzip
-import os
-from functools import partial
 from pathlib import Path
-
-import pytest
-from simtbed.emulator import launch
-from simtbed.kernels import Launcher
-
-
-@pytest.fixture(scope="session")
-def launcher() -> Launcher:
-    return partial(launch, counters=False)
-
-
-@pytest.fixture(scope="session")
-def data() -> Path:
-    """The folder of published inputs and answers; tests that ask for it are skipped where SIMTBED_DATA is not set."""
-    if "SIMTBED_DATA" not in os.environ:
-        pytest.skip("SIMTBED_DATA names no folder of published data")
-    return Path(os.environ["SIMTBED_DATA"])
 
 
 def answers(path: Path) -> list[str]:

@@ -1,24 +1,12 @@
-"""What the pair-HMM tests share: a launcher on the numpy engine, and the published data where it is."""
+"""Where the published data of the pair-HMM is."""
 
 from __future__ import annotations
 
-import os
-from functools import partial
 from pathlib import Path
 
 import pytest
-from simtbed.emulator import launch
-from simtbed.kernels import Launcher
 
 
 @pytest.fixture(scope="session")
-def launcher() -> Launcher:
-    return partial(launch, counters=False)
-
-
-@pytest.fixture(scope="session")
-def data() -> Path:
-    """The folder of published inputs and values; tests that ask for it are skipped where SIMTBED_DATA is not set."""
-    if "SIMTBED_DATA" not in os.environ:
-        pytest.skip("SIMTBED_DATA names no folder of published data")
-    return Path(os.environ["SIMTBED_DATA"]) / "pairhmm"
+def data(data: Path) -> Path:
+    return data / "pairhmm"

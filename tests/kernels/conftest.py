@@ -1,4 +1,4 @@
-"""What the tests of site frequency spectra share: a launcher, and the published data where it is."""
+"""What the tests of all families share: a launcher, and the published data where it is."""
 
 from __future__ import annotations
 
