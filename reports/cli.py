@@ -369,11 +369,14 @@ def record(
         Path | None, typer.Option("--output", "-o", metavar="FILE", help="Instead of DEVICE.json.")
     ] = None,
     cases: Cases = None,
+    only: Annotated[
+        str | None, typer.Option(metavar="PATTERN", help="Cases that fit, such as 'sfs *'; FILE keeps its others.")
+    ] = None,
 ) -> int:
     """Profile this machine's GPU with Nsight Compute and write what it counts."""
     from . import commands
 
-    return commands.hardware_record(target, cases)
+    return commands.hardware_record(target, cases, only)
 
 
 @hardware.command()

@@ -336,17 +336,20 @@ def access(source: Path, device: str, compare: bool, json: bool) -> int:
 
 
 # ------------------------------------------------------------------ hardware
-def hardware_record(target: Path | None, cases: list[str] | None) -> int:
-    """What this machine's GPU counts, as a record."""
+def hardware_record(target: Path | None, cases: list[str] | None, only: str | None) -> int:
+    """What this machine's GPU counts, as a record; `only` some cases: in place of those that the file holds."""
     from .hardware import record
     from .hardware.cases import VARIANTS
 
     if target is not None and not target.parent.is_dir():
         raise SimtbedError(f"{target}: there is no folder {target.parent}")  # before the work, not after it
+    if only and (target is None or not target.exists()):
+        raise SimtbedError("--only mends a record: name its file with --output")
+    known = record.load(target) if only and target else None
     with progress("Nsight Compute"):
-        taken = record.take(cases or [VARIANTS])
+        taken = record.take(cases or [VARIANTS], only or "*")
     path = target or Path(f"{taken.device.lower()}.json")
-    record.save(taken, path)
+    record.save(record.merged(known, taken) if known else taken, path)
     print(f"wrote {path}")
     return 0
 

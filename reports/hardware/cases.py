@@ -7,6 +7,7 @@ import importlib
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
+from fnmatch import fnmatchcase
 from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
@@ -46,8 +47,9 @@ def variants() -> Iterator[Case]:
             yield Case(f"{family.name} {variant}", partial(family.solve, family.example(), variant))
 
 
-def find(names: Iterable[str]) -> list[Case]:
-    """The cases that functions named "module:function" give. Raises SimtbedError where there is none, or two of a name."""
+def find(names: Iterable[str], only: str = "*") -> list[Case]:
+    """The cases that functions named "module:function" give, those whose names fit the pattern `only`. Raises
+    SimtbedError where there is none, or two of a name."""
     found: list[Case] = []
     for name in names:
         module, _, function = name.partition(":")
@@ -60,7 +62,10 @@ def find(names: Iterable[str]) -> list[Case]:
     known = [case.name for case in found]
     if twice := {name for name in known if known.count(name) > 1}:
         raise SimtbedError(f"two cases are called {', '.join(sorted(twice))}")
-    return found
+    chosen = [case for case in found if fnmatchcase(case.name, only)]
+    if not chosen:
+        raise SimtbedError(f"no case fits {only!r}; there are {', '.join(known)}")
+    return chosen
 
 
 @dataclass

@@ -6,10 +6,11 @@ import json
 import sys
 import tempfile
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict, dataclass
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from dataclasses import asdict, dataclass, replace
 from datetime import date
 from functools import partial
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -70,12 +71,10 @@ class Record:
 
 
 # ------------------------------------------------------------------ taking one
-def take(names: Sequence[str]) -> Record:
-    """Profile the cases on this machine's GPU. Raises LaunchError where there is no GPU, nvcc, nvdisasm or ncu."""
+def take(names: Sequence[str], only: str = "*") -> Record:
+    """Profile the cases whose names fit `only` on this machine's GPU. Raises LaunchError where there is no GPU, nvcc, nvdisasm or ncu."""
     ncu = nsight.find_ncu()
-    launched = _launched(
-        names
-    )  # before there is a CUDA context, which may leave the jit engine no memory near its code
+    launched = _launched(names, only)
     gpu = describe()
     known = [name for name in devices.DEVICES if name in gpu["device"].replace("-", " ").split()]
     if not known:
@@ -89,7 +88,7 @@ def take(names: Sequence[str]) -> Record:
     metrics = [*_METRICS.values(), *PIPE_METRICS.values()]
     with tempfile.TemporaryDirectory(prefix="simtbed-") as folder:
         log = str(Path(folder, "log.json"))
-        worker = [sys.executable, "-m", "simtbed.reports.hardware.worker", log, *names]
+        worker = [sys.executable, "-m", "simtbed.reports.hardware.worker", log, only, *names]
         order = nsight.profile(ncu, worker, metrics)
         listed = json.loads(Path(log).read_text(encoding="utf-8"))
     if len(listed) != len(order):
@@ -104,14 +103,17 @@ def take(names: Sequence[str]) -> Record:
     return Record(known[0], gpu["device"], gpu["arch"], toolkit, nsight.version(ncu), date.today().isoformat(), cases)
 
 
-def _launched(names: Sequence[str]) -> dict[str, list[Launched]]:
-    """Every case run on the emulator, to know its kernels."""
-    found = {}
-    for case in find(names):
-        launcher = Launcher("jit")
-        case.run(launcher)
-        found[case.name] = launcher.kernels
-    return found
+def _launched(names: Sequence[str], only: str) -> dict[str, list[Launched]]:
+    """Every case run on the emulator, a process each, to know its kernels."""
+    cases = [case.name for case in find(names, only)]
+    with ProcessPoolExecutor(mp_context=get_context("spawn")) as pool:
+        return dict(zip(cases, pool.map(partial(_emulated, names, only), range(len(cases))), strict=True))
+
+
+def _emulated(names: Sequence[str], only: str, number: int) -> list[Launched]:
+    launcher = Launcher("jit")
+    find(names, only)[number].run(launcher)
+    return launcher.kernels
 
 
 Compiled = tuple[cuda_build.Built, tuple[Instruction, ...]]
@@ -163,6 +165,16 @@ def _without_padding(sass: tuple[Instruction, ...]) -> tuple[Instruction, ...]:
     """All but the NOPs that fill the section up."""
     used = max(n for n, instruction in enumerate(sass) if instruction.opcode != "NOP")
     return sass[: used + 1]
+
+
+def merged(older: Record, newer: Record) -> Record:
+    """The newer cases in place of the older ones, which otherwise stay. Raises SimtbedError where the two were not taken
+    with the same GPU and tools."""
+    for name in ("gpu", "arch", "toolkit", "profiler"):
+        had, has = getattr(older, name), getattr(newer, name)
+        if had != has:
+            raise SimtbedError(f"the record was taken with {had}, not with {has}: take all of it again")
+    return replace(newer, cases=older.cases | newer.cases)
 
 
 # ------------------------------------------------------------------ as a file

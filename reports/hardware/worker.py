@@ -9,10 +9,10 @@ from pathlib import Path
 from .cases import Launcher, find
 
 
-def main(log: str, names: list[str]) -> None:
-    """Run the cases; `log` receives a list of [case, digest of the printed kernel]."""
+def main(log: str, only: str, names: list[str]) -> None:
+    """Run the cases that fit `only`; `log` receives a list of [case, digest of the printed kernel]."""
     launched: list[tuple[str, str]] = []
-    for case in find(names):
+    for case in find(names, only):
         launcher = Launcher("cuda")
         case.run(launcher)
         launched += [(case.name, one.digest) for one in launcher.order]
@@ -20,4 +20,4 @@ def main(log: str, names: list[str]) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], sys.argv[2:])
+    main(sys.argv[1], sys.argv[2], sys.argv[3:])

@@ -10,13 +10,14 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from simtbed.emulator import Kept, Result, launch
-from simtbed.emulator.engines.cuda_source import cuda_source
-from simtbed.emulator.engines.engine import Engine, Request
+from simtbed.emulator.engines.cuda_source import Source, cuda_source
+from simtbed.emulator.engines.engine import Engine
 from simtbed.emulator.ir import nodes as ir
 from simtbed.emulator.ir.ops import TABLE, Policy
 from simtbed.emulator.ir.walk import expressions, statements
@@ -62,8 +63,8 @@ class Recorder:
     """A launcher that keeps what its launches did. rounded: outputs that engines owe each other only nearly."""
 
     engine: Any
-    requests: list[Request] = field(default_factory=list)
-    sources: set[str] = field(default_factory=set)
+    sources: dict[str, Source] = field(default_factory=dict)
+    launches: int = 0
     outputs: list[Values] = field(default_factory=list)
     rounded: list[Values] = field(default_factory=list)
     registers: int = 0
@@ -71,16 +72,18 @@ class Recorder:
 
     def __call__(self, kernel: Any, **given: Any) -> Result:
         result = launch(kernel, engine=self.engine, counters=False, **given)
-        self.sources.add(source_digest(result.source))
-        (self.rounded if rounds(result.request.program) else self.outputs).extend(result.buffers.values())
+        request = result.request
+        source = cuda_source(request.program, request.block)
+        self.sources[source_digest(source.text)] = source
+        (self.rounded if rounds(request.program) else self.outputs).extend(result.buffers.values())
         self.outputs += [array.numpy() for array in given["args"].values() if isinstance(array, Kept)]
         self.registers = max(self.registers, result.resources.registers if result.resources else 0)
         self.milliseconds += result.milliseconds or 0.0
-        self.requests.append(result.request)
+        self.launches += 1
         return result
 
     def entry(self) -> Entry:
-        return {"sources": sorted(self.sources), "output": digest(self.outputs), "launches": len(self.requests)}
+        return {"sources": sorted(self.sources), "output": digest(self.outputs), "launches": self.launches}
 
     def rounding(self, other: Recorder) -> float:
         """The largest distance of the rounded outputs from another's: a share of 1 or of the value."""
@@ -102,9 +105,14 @@ def of_feature(feature: Feature, engine: str) -> Recorder:
 def of_variant(family: str, variant: str, path: Path, engine: str) -> Recorder:
     """A whole data set through one variant; a path that ends in `example` stands for the shipped one."""
     recorder = Recorder(engine)
-    chosen = FAMILIES[family]
-    chosen.solve(chosen.example() if path.name == "example" else chosen.read(path), variant, recorder)
+    FAMILIES[family].solve(_problem(family, path), variant, recorder)
     return recorder
+
+
+@cache
+def _problem(family: str, path: Path) -> Any:
+    chosen = FAMILIES[family]
+    return chosen.example() if path.name == "example" else chosen.read(path)
 
 
 def of_ops(group: Group, engine: Engine) -> Entry:

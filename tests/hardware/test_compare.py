@@ -154,3 +154,4 @@ def test_recording_needs_the_tools(simtbed: Simtbed, tmp_path: Path, monkeypatch
         monkeypatch.setenv(name, "")
     assert "Nsight Compute (ncu) is not found" in simtbed("hardware", "record").refused()
     assert "there is no folder" in simtbed("hardware", "record", "-o", str(tmp_path / "no" / "x.json")).refused()
+    assert "name its file with --output" in simtbed("hardware", "record", "--only", "sfs *").refused()

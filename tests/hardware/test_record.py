@@ -85,11 +85,11 @@ def test_without_ncu(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 # ------------------------------------------------------------------ taking a record
-def _profiles(names: list[str]) -> list[Profile]:
+def _profiles(names: list[str], only: str) -> list[Profile]:
     """What ncu would report of the cases' launches, from the kept record; sums are given to the first launch."""
     found = []
     metrics = {figure.name: figure.metric for figure in FIGURES if figure.metric}
-    for case in find(names):
+    for case in find(names, only):
         launcher = Launcher("jit")
         case.run(launcher)
         known = {one.source: one for one in KEPT.cases[case.name]}
@@ -117,8 +117,8 @@ def gpu(monkeypatch: pytest.MonkeyPatch) -> None:
 
     def profile(ncu: Path, command: list[str], metrics: list[str]) -> list[Profile]:
         monkeypatch.setattr(worker, "Launcher", lambda engine: Launcher("jit"))
-        worker.main(command[3], command[4:])
-        return _profiles(command[4:])
+        worker.main(command[3], command[4], command[5:])
+        return _profiles(command[5:], command[4])
 
     def built(launched: Launched, arch: str) -> Any:
         (one,) = (o for kernels in KEPT.cases.values() for o in kernels if o.source == launched.digest)
@@ -139,6 +139,18 @@ def test_a_record_is_taken_case_by_case() -> None:
     taken = record.take([FEW])
     assert taken.device == "H200"
     assert taken.cases == {case.name: KEPT.cases[case.name] for case in find([FEW])}
+
+
+@pytest.mark.usefixtures("gpu")
+def test_some_cases_are_recorded_again() -> None:
+    taken = record.take([FEW], "*naive")
+    assert list(taken.cases) == ["pairhmm intertask-naive"]
+    spoilt = {**KEPT.cases, "pairhmm intertask-naive": ()}
+    assert record.merged(replace(KEPT, cases=spoilt), taken).cases == KEPT.cases
+    with pytest.raises(SimtbedError, match="taken with NVIDIA H100, not with NVIDIA H200: take all of it again"):
+        record.merged(replace(KEPT, gpu="NVIDIA H100"), taken)
+    with pytest.raises(SimtbedError, match="no case fits 'none'"):
+        record.take([FEW], "none")
 
 
 @pytest.mark.usefixtures("gpu")
