@@ -6,7 +6,7 @@ import atexit
 import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Any
 
@@ -18,6 +18,7 @@ from .arrays import Buffer
 from .cuda_build import Built, build
 from .cuda_source import Source, cuda_source
 from .engine import Dim3, Outcome, Request
+from .gpus import current_gpu
 
 NO_PYCUDA = 'PyCUDA is not installed: pip install "simtbed[cuda]"'
 UNASKED_SHARED = 48 * 1024
@@ -25,7 +26,8 @@ UNASKED_SHARED = 48 * 1024
 
 
 class CudaEngine:
-    """Runs programs on the first CUDA device (CUDA_VISIBLE_DEVICES chooses). Nothing is counted or checked there."""
+    """Runs programs on a CUDA device: the first (CUDA_VISIBLE_DEVICES chooses), or that of `on_gpu`. Nothing is counted or
+    checked there."""
 
     name = "cuda"
 
@@ -54,12 +56,19 @@ def describe() -> dict[str, str]:
 
 
 # ------------------------------------------------------------------ the device
-@dataclass
-class _Context:
-    """The device's primary context, which other libraries of the process share."""
+@dataclass(eq=False)
+class Context:
+    """A device's primary context, which other libraries of the process share.
+
+    loaded: kernels in its memory. before_the_end: what else must be done while the context is still there.
+    """
 
     device: Any
     context: Any
+    loaded: weakref.WeakKeyDictionary[ir.Program, dict[Dim3, _Loaded]] = field(
+        default_factory=weakref.WeakKeyDictionary
+    )
+    before_the_end: list[Callable[[], None]] = field(default_factory=list)
 
     @contextmanager
     def current(self) -> Iterator[None]:
@@ -80,13 +89,21 @@ def pycuda_driver() -> Any:
     return pycuda.driver
 
 
+def primary_context() -> Context:
+    """Of the device that launches go to."""
+    return context_of(current_gpu())
+
+
 @cache
-def primary_context() -> _Context:
+def context_of(number: int) -> Context:
+    """Of a device by its number."""
     driver = pycuda_driver()
     try:
         driver.init()
-        device = driver.Device(0)
-        context = _Context(device, device.retain_primary_context())
+        if number >= driver.Device.count():
+            raise LaunchError(f"there is no CUDA device {number}: the driver counts {driver.Device.count()}, from 0")
+        device = driver.Device(number)
+        context = Context(device, device.retain_primary_context())
     except driver.Error as error:
         raise LaunchError(f"no CUDA device can be used: {error}") from None
     atexit.register(_forget, context)
@@ -109,23 +126,16 @@ class _Loaded:
     function: Any
 
 
-_LOADED: weakref.WeakKeyDictionary[ir.Program, dict[Dim3, _Loaded]] = weakref.WeakKeyDictionary()
-
-
-BEFORE_THE_END: list[Callable[[], None]] = []
-"""What else must be done while the context is still there."""
-
-
-def _forget(context: _Context) -> None:
+def _forget(context: Context) -> None:
     """Unload while the context is still there."""
     with context.current():
-        _LOADED.clear()
-        for clear in BEFORE_THE_END:
+        context.loaded.clear()
+        for clear in context.before_the_end:
             clear()
 
 
 def is_loaded(request: Request) -> bool:
-    return request.block in _LOADED.get(request.program, {})
+    return request.block in primary_context().loaded.get(request.program, {})
 
 
 def built(request: Request) -> tuple[Source, Built]:
@@ -136,7 +146,7 @@ def built(request: Request) -> tuple[Source, Built]:
 
 def load(request: Request) -> _Loaded:
     """A request's program in the device's memory."""
-    known = _LOADED.setdefault(request.program, {})
+    known = primary_context().loaded.setdefault(request.program, {})
     if request.block not in known:
         source, made = built(request)
         resources = replace(made.resources, shared_bytes=made.resources.shared_bytes + source.carved_bytes)
@@ -151,7 +161,7 @@ def load(request: Request) -> _Loaded:
 class _Remote:
     """An array in the device's memory, freed when nothing holds it any more."""
 
-    context: _Context
+    context: Context
     allocation: Any
     shape: tuple[int, ...]
     dtype: np.dtype[Any]
@@ -207,13 +217,17 @@ class DeviceLaunch:
             if not isinstance(value, np.ndarray) or not value.nbytes:
                 continue
             kept = self.request.kept.get(name)
+            blank = name in self.request.blank
             if kept and isinstance(kept.remote, _Remote):
-                self.addresses[name] = kept.remote.allocation
-                continue
+                if kept.remote.context is self.context:
+                    self.addresses[name] = kept.remote.allocation
+                    continue
+                kept.fetch()  # from another GPU
+                value, blank = kept.form, False
             self.addresses[name] = allocation = self.driver.mem_alloc(value.nbytes)
             if not kept:
                 self.own.append(allocation)
-            if name in self.request.blank:
+            if blank:
                 self.driver.memset_d8(allocation, 0, value.nbytes)
             else:
                 self.driver.memcpy_htod(allocation, value)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import weakref
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -73,7 +74,18 @@ class Source:
 
 
 def cuda_source(program: ir.Program, block: Dim3) -> Source:
-    """The program as the frontend made it, calls and unrolled loops included, for blocks of exactly `block` threads."""
+    """The program as the frontend made it, calls and unrolled loops included, for blocks of exactly `block` threads.
+    Printed once as long as the program lives."""
+    known = _PRINTED.setdefault(program, {})
+    if block not in known:
+        known[block] = _printed(program, block)
+    return known[block]
+
+
+_PRINTED: weakref.WeakKeyDictionary[ir.Program, dict[Dim3, Source]] = weakref.WeakKeyDictionary()
+
+
+def _printed(program: ir.Program, block: Dim3) -> Source:
     whole = cuda_calls.lift_shared(program)
     functions = tuple(fold(f) for f in whole.functions)
     written = cuda_calls.written(whole.functions)

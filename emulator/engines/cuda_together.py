@@ -13,7 +13,7 @@ import numpy as np
 
 from ..errors import LaunchError
 from .arrays import Buffer
-from .cuda_run import BEFORE_THE_END, DeviceLaunch, built, is_loaded, load, primary_context, pycuda_driver
+from .cuda_run import Context, DeviceLaunch, built, is_loaded, load, primary_context, pycuda_driver
 from .engine import Outcome, Request
 
 STREAMS = 8
@@ -37,14 +37,18 @@ class _Lasting:
 
 
 @cache
-def _lasting() -> _Lasting:
-    """Made once, in the current context."""
+def _lasting_of(context: Context) -> _Lasting:
+    """Made once for a context, when it is current."""
     from pycuda.tools import DeviceMemoryPool, PageLockedMemoryPool
 
     stream = pycuda_driver().Stream
     made = _Lasting(stream(), [stream() for _ in range(STREAMS)], DeviceMemoryPool(), PageLockedMemoryPool())
-    BEFORE_THE_END.append(made.clear)
+    context.before_the_end.append(made.clear)
     return made
+
+
+def _lasting() -> _Lasting:
+    return _lasting_of(primary_context())
 
 
 def page_locked(array: Buffer) -> Buffer:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 import simtbed.emulator.lang as st
-from simtbed.emulator import Kept, LaunchError, Out, launch, prepare_request
+from simtbed.emulator import Kept, LaunchError, Out, launch, on_gpu, prepare_request
 from simtbed.emulator.engines import cuda_run
 from simtbed.emulator.engines.cuda_build import Built
 from simtbed.emulator.engines.engine import Resources
@@ -49,6 +49,7 @@ class Notes:
         self.launches: list[tuple[tuple[Any, ...], dict[str, Any]]] = []
         self.attributes: list[tuple[Any, int]] = []
         self.fails: Error | None = None
+        self.devices: list[int] = []
 
     # a context
     def push(self) -> None:
@@ -95,13 +96,25 @@ def _cleared(allocation: Allocation, byte: int, size: int) -> None:
 @pytest.fixture
 def notes(monkeypatch: pytest.MonkeyPatch) -> Iterator[Notes]:
     notes, driver, package = Notes(), ModuleType("pycuda.driver"), ModuleType("pycuda")
-    device = type(
-        "Device", (), {"retain_primary_context": lambda self: notes, "compute_capability": lambda self: (9, 0)}
-    )
+
+    class Device:
+        def __init__(self, number: int) -> None:
+            notes.devices.append(number)
+
+        @staticmethod
+        def count() -> int:
+            return 2
+
+        def retain_primary_context(self) -> Notes:
+            return notes
+
+        def compute_capability(self) -> tuple[int, int]:
+            return 9, 0
+
     module = type("Module", (), {"get_function": lambda self, name: notes})
     attribute = type("attribute", (), {"MAX_DYNAMIC_SHARED_SIZE_BYTES": "most dynamic"})
     vars(driver).update(
-        Error=Error, MemoryError=MemoryError, Event=Event, init=lambda: None, Device=lambda number: device(),
+        Error=Error, MemoryError=MemoryError, Event=Event, init=lambda: None, Device=Device,
         mem_alloc=lambda size: Allocation(notes, size), memcpy_htod=_in, memcpy_dtoh=_out,
         memset_d8=_cleared,
         module_from_buffer=lambda cubin: module(), function_attribute=attribute,
@@ -111,10 +124,9 @@ def notes(monkeypatch: pytest.MonkeyPatch) -> Iterator[Notes]:
     monkeypatch.setitem(sys.modules, "pycuda.driver", driver)
     monkeypatch.setattr(cuda_run, "build", lambda text, kernel, arch: Built(b"", Resources(7, 128, 0, 0, 0, 0), arch))
     monkeypatch.setattr("atexit.register", lambda *call: None)
-    cuda_run.primary_context.cache_clear()
+    cuda_run.context_of.cache_clear()
     yield notes
-    cuda_run.primary_context.cache_clear()
-    cuda_run._LOADED.clear()
+    cuda_run.context_of.cache_clear()
     assert notes.depth == 0
     assert notes.freed == len(notes.allocations)
 
@@ -182,6 +194,19 @@ def test_kept_arrays_are_copied_once_and_stay(notes: Notes) -> None:
     assert kept.numpy().tolist() == [42]
 
 
+def test_launches_go_to_the_gpu_that_is_chosen(notes: Notes) -> None:
+    x, kept = Kept(np.zeros(1, np.float32)), Kept(Out(1, "i32"))
+    args = {"x": x, "out": kept, "n": 3, "yes": True}
+    launch(measured, grid=1, block=64, args=args, engine="cuda", shared=400)
+    with on_gpu(1):
+        launch(measured, grid=1, block=64, args=args, engine="cuda", shared=400)
+        assert notes.devices == [0, 1]
+        assert bytes(notes.allocations[3].data) == np.int32(42).tobytes()  # what stayed on the first has moved
+    with on_gpu(2), pytest.raises(LaunchError, match="there is no CUDA device 2: the driver counts 2, from 0"):
+        launch(measured, grid=1, block=64, args=args, engine="cuda", shared=400)
+    notes.allocations.clear()
+
+
 def test_a_failed_launch_names_the_kernel(notes: Notes) -> None:
     notes.fails = Error("cuEventSynchronize failed: an illegal memory access was encountered")
     args = {"x": np.zeros(1, np.float32), "out": Out(1, "i32"), "n": 3, "yes": True}
@@ -198,7 +223,7 @@ def test_arrays_that_do_not_fit_are_measured(notes: Notes) -> None:
 def test_without_pycuda_one_line_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "pycuda", None)
     monkeypatch.setitem(sys.modules, "pycuda.driver", None)
-    cuda_run.primary_context.cache_clear()
+    cuda_run.context_of.cache_clear()
     args = {"x": np.zeros(1, np.float32), "out": Out(1, "i32"), "n": 3, "yes": True}
     with pytest.raises(LaunchError) as error:
         launch(measured, grid=1, block=64, args=args, engine="cuda", shared=400)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 from simtbed.emulator import Kept, LaunchError, Out, OutOfMemory, launch_together
-from simtbed.emulator.engines import cuda_run, cuda_together
+from simtbed.emulator.engines import cuda_together
 
 from tests.language import test_cuda_run
 from tests.language.test_cuda_run import Allocation, Error, Notes, measured
@@ -82,10 +82,8 @@ def pool(notes: Notes, monkeypatch: pytest.MonkeyPatch) -> Iterator[Pool]:
     )  # fmt: skip
     vars(tools).update(DeviceMemoryPool=lambda: pool, PageLockedMemoryPool=PageLocked)
     monkeypatch.setitem(sys.modules, "pycuda.tools", tools)
-    monkeypatch.setattr(cuda_run, "BEFORE_THE_END", [])
-    cuda_together._lasting.cache_clear()
     yield pool
-    cuda_together._lasting.cache_clear()
+    cuda_together._lasting_of.cache_clear()
 
 
 def _launches(count: int, x: Any, size: int = 2) -> Any:
