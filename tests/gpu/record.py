@@ -52,6 +52,7 @@ def main() -> int:
     names = [" ".join(job) for job in jobs]
     with ProcessPoolExecutor(mp_context=get_context("spawn")) as pool:
         emulated = dict(zip(names, pool.map(partial(emulate, options.data), jobs), strict=True))
+    print(f"{len(names)} runs emulated", file=sys.stderr)
 
     gpu: dict[str, Any] = {**describe(), "toolkit": version(find_nvcc())}
     name = gpu["device"].lower().removeprefix("nvidia ").replace(" ", "_")
@@ -65,6 +66,7 @@ def main() -> int:
     sources = [s for recorder in (*features.values(), *emulated.values()) for s in recorder.sources.values()]
     requests = [] if options.only else [ops_request(group)[0] for group in groups()]
     compile_all([*sources, *(cuda_source(r.program, r.block) for r in requests)], gpu["arch"])
+    print("all kernels compiled", file=sys.stderr)
 
     wrong: list[str] = []
     for (family, variant, data), name in zip(jobs, names, strict=True):
