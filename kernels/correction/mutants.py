@@ -51,7 +51,10 @@ def bits_of(hash: u32) -> u64:
     """The four bits that a k-mer sets in each of its words."""
     one = u64(1)
     return (
-        (one << u64(hash & 63)) | (one << u64(hash >> 6 & 63)) | (one << u64(hash >> 12 & 63)) | (one << u64(hash >> 18 & 63))
+        (one << u64(hash & 63))
+        | (one << u64(hash >> 6 & 63))
+        | (one << u64(hash >> 12 & 63))
+        | (one << u64(hash >> 18 & 63))
     )
 
 

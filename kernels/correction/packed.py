@@ -131,7 +131,11 @@ def mend_one(
     if weak > min_votes and weak == last - begin + 1 and low < begin + K and min(low, windows - 1) == last:
         window = first_key(text, first + begin, K)
         hash = hash_of(window)
-        a, b, c = words[place_of(words, window, 0, K)], words[place_of(words, window, 1, K)], words[place_of(words, window, 2, K)]
+        a, b, c = (
+            words[place_of(words, window, 0, K)],
+            words[place_of(words, window, 1, K)],
+            words[place_of(words, window, 2, K)],
+        )
         hits, hit = 0, 0
         for task in range(3 * (last - begin), 3 * (high - begin + 1)):
             if likely(a, b, c, hash ^ hashes[task], task, K):
@@ -201,7 +205,11 @@ def mends_all(
     mine = is_weak(keys, windows, p, key) and st.lane < K
     window = st.shuffle(key, 0)
     hash = hash_of(window)
-    a, b, c = words[place_of(words, window, 0, K)], words[place_of(words, window, 1, K)], words[place_of(words, window, 2, K)]
+    a, b, c = (
+        words[place_of(words, window, 0, K)],
+        words[place_of(words, window, 1, K)],
+        words[place_of(words, window, 2, K)],
+    )
     found = -1
     for turn in range((3 * K + 31) // 32):
         task = turn * 32 + st.lane
@@ -283,9 +291,7 @@ def voted(
 
 
 @st.device
-def look(
-    keys: Global[u64], text: Global[u8], first: i32, length: i32, start: i32, K: Const
-) -> int4:
+def look(keys: Global[u64], text: Global[u8], first: i32, length: i32, start: i32, K: Const) -> int4:
     """(the first weak window from `start` on, the last, how many there are, how many before `start`, or 1 for several)."""
     weak, begin, last, before = 0, 0, 0, 0
     for chunk in range(0, length - K + 1, 32):
@@ -307,27 +313,28 @@ def mended(
 ) -> bool:  # fmt: skip
     """Change the letters; whether all windows are solid then. seen: the first weak window, the last, and how many there
     are; votes: 4 `length` from `ballots` on."""
-    begin, last, weak, before = seen.x, seen.y, seen.z, 0
-    change = -1  # not asked of `mends_all`: hardly a read is left here that one change mends
-    if weak > min_votes:
-        change = voted(keys, words, hashes, text, first, length, votes, ballots, begin, min_votes, K)
-    while change >= 0:
-        st.syncwarp()
-        if st.lane == 0:
-            text[first + change // 4] = letter_of(change % 4)
-        st.syncwarp()
-        # After a change of the first letter nothing is voted on any more, only looked at.
-        start = change // 4 if change >= 4 else length
-        now = look(keys, text, first, length, start, K)
-        begin, last, weak, before = now.x, now.y, now.z, now.w
-        if weak == 0 and before == 0:
-            return True
+    begin, last, weak = seen.x, seen.y, seen.z
+    at_first = True
+    mending = weak > min_votes
+    while mending:
         change = -1
-        if weak > min_votes:
-            if last - begin < K:
-                change = mends_all(keys, words, hashes, text, first, length, begin, weak, K)
-            if change == -1:
-                change = voted(keys, words, hashes, text, first, length, votes, ballots, begin, min_votes, K)
+        if not at_first and last - begin < K:  # hardly a read is left here that one change mends
+            change = mends_all(keys, words, hashes, text, first, length, begin, weak, K)
+        if change == -1:
+            change = voted(keys, words, hashes, text, first, length, votes, ballots, begin, min_votes, K)
+        at_first = False
+        mending = change >= 0
+        if mending:
+            st.syncwarp()
+            if st.lane == 0:
+                text[first + change // 4] = letter_of(change % 4)
+            st.syncwarp()
+            # After a change of the first letter nothing is voted on any more, only looked at.
+            now = look(keys, text, first, length, change // 4 if change >= 4 else length, K)
+            begin, last, weak = now.x, now.y, now.z
+            if weak == 0 and now.w == 0:
+                return True
+            mending = weak > min_votes
     return False
 
 
@@ -389,7 +396,9 @@ def mend(
             whole = False
             if VOTES_IN_SHARED:
                 cells = st.shared(u8, WARPS * LONGEST * 4)
-                whole = mended(keys, words, hashes, text, first, length, seen, cells, st.warp * LONGEST * 4, min_votes, K)
+                whole = mended(
+                    keys, words, hashes, text, first, length, seen, cells, st.warp * LONGEST * 4, min_votes, K
+                )
             else:
                 place = (st.block.x * WARPS + st.warp) * LONGEST * 4
                 whole = mended(keys, words, hashes, text, first, length, seen, scratch, place, min_votes, K)
