@@ -131,11 +131,9 @@ def mend_one(
     if weak > min_votes and weak == last - begin + 1 and low < begin + K and min(low, windows - 1) == last:
         window = first_key(text, first + begin, K)
         hash = hash_of(window)
-        a, b, c = (
-            words[place_of(words, window, 0, K)],
-            words[place_of(words, window, 1, K)],
-            words[place_of(words, window, 2, K)],
-        )
+        a = words[place_of(words, window, 0, K)]
+        b = words[place_of(words, window, 1, K)]
+        c = words[place_of(words, window, 2, K)]
         hits, hit = 0, 0
         for task in range(3 * (last - begin), 3 * (high - begin + 1)):
             if likely(a, b, c, hash ^ hashes[task], task, K):
@@ -205,11 +203,9 @@ def mends_all(
     mine = is_weak(keys, windows, p, key) and st.lane < K
     window = st.shuffle(key, 0)
     hash = hash_of(window)
-    a, b, c = (
-        words[place_of(words, window, 0, K)],
-        words[place_of(words, window, 1, K)],
-        words[place_of(words, window, 2, K)],
-    )
+    a = words[place_of(words, window, 0, K)]
+    b = words[place_of(words, window, 1, K)]
+    c = words[place_of(words, window, 2, K)]
     found = -1
     for turn in range((3 * K + 31) // 32):
         task = turn * 32 + st.lane

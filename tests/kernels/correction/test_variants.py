@@ -239,7 +239,7 @@ def test_a_read_with_one_error_takes_the_mutants_of_one_window() -> None:
         assert FAMILY.oracle(problem)[-1] == f"F {sequence}"
         counters = counted(problem, "packed")
         assert "mend" not in counters
-        words = counters["mend_one"].at("a, b, c = words[")
+        words = counters["mend_one"].at("= words[place_of(words, window,")
         assert words.total("global_load_bytes") == 3 * 8
         asked = counters["mend_one"].at("if likely(a, b, c, hash ^ hashes[task], task, K):")
         assert asked.total("shared_load_requests") == 3 * places
