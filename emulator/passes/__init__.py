@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from ..ir import nodes as ir
 from ..ir.verify import verify
+from ..ir.walk import statements
 from .inline import inline
 from .instrument import instrument
 from .phases import changed_arrays, order_matters
@@ -20,7 +21,9 @@ class Prepared:
     """A program without calls and unrolled loops, and what its engines ask of it.
 
     private: registers that need no merge. changed: global arrays it may change. ordered: whether its warps must take
-    their turns. Statements with sites beyond `sites` belong to checks and are not counted.
+    their turns. shared: bytes of its shared arrays, each aligned to 16 bytes as the compiler lays them out; an array of
+    a device function is there once for each call. Statements with sites beyond `sites` belong to checks and are not
+    counted.
     """
 
     program: ir.Program
@@ -28,6 +31,7 @@ class Prepared:
     private: frozenset[str]
     changed: tuple[str, ...]
     ordered: bool
+    shared: int
 
     def counts(self, stmt: ir.Stmt) -> bool:
         """Whether the statement is the user's."""
@@ -53,4 +57,11 @@ def _prepare(program: ir.Program, checks: frozenset[str]) -> Prepared:
     program = ir.Program(instrument(program.kernel, len(sites), checks), ())
     verify(program)
     kernel = program.kernel
-    return Prepared(program, sites, private_registers(kernel), changed_arrays(kernel), order_matters(kernel))
+    return Prepared(
+        program, sites, private_registers(kernel), changed_arrays(kernel), order_matters(kernel), _shared(kernel)
+    )
+
+
+def _shared(kernel: ir.Function) -> int:
+    arrays = (s.type for s in statements(kernel.body) if isinstance(s, ir.Alloc) and s.type.space == "shared")
+    return sum(-(-type.element.size * (type.length or 0) // 16) * 16 for type in arrays)
