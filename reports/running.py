@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, get_args
 
+import numpy.typing as npt
 import simtbed.emulator.lang as st
 from simtbed.emulator import Counters, Device, LaunchError, Out, Result, SimtbedError, devices, launch, launch_together
 from simtbed.emulator.engines.engine import Request
@@ -65,6 +66,12 @@ class Runner:
 class SideBySide(Runner):
     """A runner on a GPU that has launches which do not depend on each other run at the same time; no single one is
     timed."""
+
+    def empty(self, shape: int | tuple[int, ...], type: Any) -> npt.NDArray[Any]:
+        """An array that launches copy from at the speed of the bus."""
+        from simtbed.emulator.engines import cuda_together
+
+        return cuda_together.empty(shape, type)
 
     def together(self, launches: Sequence[tuple[Kernel, Mapping[str, Any]]]) -> list[Result]:
         self.launches += len(launches)

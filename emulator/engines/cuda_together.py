@@ -53,6 +53,12 @@ def page_locked(array: Buffer) -> Buffer:
         return _copy(array)
 
 
+def empty(shape: int | tuple[int, ...], type: Any) -> Buffer:
+    """As np.empty; launches take what is put there from where it is."""
+    with primary_context().current():
+        return _empty(np.broadcast_to(np.empty((), type), shape))
+
+
 def _copy(array: Buffer) -> Buffer:
     copy = _empty(array)
     copy[...] = array

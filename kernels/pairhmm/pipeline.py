@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
 import numpy as np
@@ -16,7 +17,7 @@ from .intertask_naive import WARPS, intertask_naive
 from .intertask_tiled import intertask_tiled
 from .layout import Real, anti_diagonals, interleaved, sub_warps
 from .problem import Offsets, Problem
-from .streams import Streams
+from .streams import Empty, Streams
 from .wavefront import wavefront
 from .wavefront_rescaled import wavefront_rescaled
 
@@ -80,7 +81,8 @@ def solve(problem: Problem, variant: str, launcher: Launcher) -> Floats:
 def _solved(problem: Problem, variant: str, launcher: Launcher) -> Floats:
     sums = np.empty(int(problem.first_pairs[-1]))
     if variant == "wavefront-rescaled":
-        run_planned(_in_parts(_rescaled, problem, sums), launcher)
+        empty = getattr(launcher, "empty", np.empty)
+        run_planned(_in_parts(partial(_rescaled, empty), problem, sums), launcher)
     elif variant == "wavefront":
         run_planned(_in_parts(_plain, problem, sums), launcher)
     else:
@@ -161,12 +163,18 @@ def _in_parts(
     plan: Callable[[Problem, Floats], Iterator[Planned]], problem: Problem, sums: Floats
 ) -> Iterator[Planned]:
     """The launches of reads that follow each other and have at most PAIRS_A_PART pairs, beyond one read; then of the
-    next ones."""
-    first, firsts = 0, problem.first_pairs
+    next ones. They are planned side by side: that is done by compiled loops."""
+    first, firsts, parts = 0, problem.first_pairs, []
     while first < len(firsts) - 1:
         last = max(int(np.searchsorted(firsts, firsts[first] + PAIRS_A_PART, "right")) - 1, first + 1)
-        yield from plan(problem.part(first, last), sums[firsts[first] : firsts[last]])
+        parts.append((problem.part(first, last), sums[firsts[first] : firsts[last]]))
         first = last
+    if len(parts) == 1:
+        yield from plan(*parts[0])
+        return
+    with ThreadPoolExecutor() as threads:
+        for planned in threads.map(lambda part: list(plan(*part)), parts):
+            yield from planned
 
 
 def _plain(problem: Problem, sums: Floats) -> Iterator[Planned]:
@@ -197,9 +205,9 @@ def _wavefront(
             yield Planned(wavefront, {"grid": grid, "block": 32, "args": args}, collect)
 
 
-def _rescaled(problem: Problem, sums: Floats) -> Iterator[Planned]:
+def _rescaled(empty: Empty, problem: Problem, sums: Floats) -> Iterator[Planned]:
     """What its form can hold; the rest as `wavefront` computes it."""
-    streams, m = Streams(problem, LETTERS_AT_ONCE), problem.read_lengths
+    streams, m = Streams(problem, LETTERS_AT_ONCE, empty), problem.read_lengths
     sizes = np.array([lanes * each for lanes, each in RESCALED_BINS])
     bins = np.searchsorted(sizes, m)
     paired = np.diff(problem.first_pairs) > 0

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 import numpy.typing as npt
 from numba import njit
@@ -20,6 +23,8 @@ ALIKE = 64
 
 PROBABILITY32 = PROBABILITY.astype(np.float32)
 
+Empty = Callable[..., npt.NDArray[Any]]
+"""As np.empty: (shape, type)."""
 Flags = npt.NDArray[np.bool_]
 Words = npt.NDArray[np.int32]
 
@@ -28,10 +33,10 @@ class Streams:
     """A problem whose reads are cut into items: a read and a run of haplotypes, of about `at_once` letters.
 
     plain: reads that the rescaled form has no room for: alpha clamped at 0, insertions far apart. uniform: reads with
-    one gap continuation. letters: of all haplotypes of each read.
+    one gap continuation. letters: of all haplotypes of each read. empty: makes the arrays that launches copy from.
     """
 
-    def __init__(self, problem: Problem, at_once: int) -> None:
+    def __init__(self, problem: Problem, at_once: int, empty: Empty) -> None:
         self.problem = problem
         clamped = 1 - (PROBABILITY32[:, None] + PROBABILITY32) <= 0
         self.plain, self.uniform = _traits(
@@ -41,14 +46,17 @@ class Streams:
         self.begins = offsets(n + 1) + MARGIN  # of each haplotype's letters
         length = int(self.begins[-1]) + 64 + at_once + int(n.max(initial=0))
         self.shift = -(-(length + 3) // 4)
+        bases, qualities = empty(len(problem.bases), np.uint8), empty((len(problem.bases), 4), np.uint8)
+        letters = empty(4 * self.shift, np.uint32)
+        _encode(problem.bases, bases)
+        _interleave(
+            problem.base_quality, problem.insertion, problem.deletion, problem.continuation,
+            qualities.reshape(-1).view(np.uint32),
+        )  # fmt: skip
+        _delay(problem.haplotypes, problem.haplotype_offsets, letters.view(np.uint8))
         self.arrays: Arguments = {
-            "bases": _codes(problem.bases),
-            "qualities": _side_by_side(problem.base_quality, problem.insertion, problem.deletion, problem.continuation)
-            .view(np.uint8)
-            .reshape(-1, 4),
-            "letters": _copies(_codes(problem.haplotypes), problem.haplotype_offsets, 4 * self.shift).view(np.uint32),
-            "probability": PROBABILITY32,
-        }
+            "bases": bases, "qualities": qualities, "letters": letters, "probability": PROBABILITY32,
+        }  # fmt: skip
         self.cuts, self.pieces, self.longest = _cuts(self.begins, problem.record_haplotypes, at_once)
         self.record = owners(problem.record_reads)  # of each read
         self.letters = np.diff(problem.haplotype_offsets[problem.record_haplotypes])[self.record]
@@ -120,43 +128,38 @@ def _remarkable(insertion: Bytes, deletion: Bytes, continuation: Bytes, clamped:
 
 
 @njit(cache=True, nogil=True)
-def _codes(letters: Bytes) -> Bytes:
-    """As `layout.CODES` has them, found by comparing: that is done for many letters at a time."""
-    made = np.empty(len(letters), np.uint8)
+def _encode(letters: Bytes, to: Bytes) -> None:
+    """Bases as numbers, found by comparing: that is done for many at a time."""
     for at in range(len(letters)):
         letter = letters[at]
         code = np.uint8(BLANK)
         for known in range(len(LETTERS)):
             code = np.uint8(known) if letter == LETTERS[known] else code
-        made[at] = code
-    return made
+        to[at] = code
 
 
 @njit(cache=True, nogil=True)
-def _side_by_side(a: Bytes, b: Bytes, c: Bytes, d: Bytes) -> npt.NDArray[np.uint32]:
+def _interleave(a: Bytes, b: Bytes, c: Bytes, d: Bytes, to: npt.NDArray[np.uint32]) -> None:
     """Four bytes a word, the first one lowest."""
-    made = np.empty(len(a), np.uint32)
     for at in range(len(a)):
         low = np.uint32(a[at]) | np.uint32(b[at]) << np.uint32(8)
-        made[at] = low | np.uint32(c[at]) << np.uint32(16) | np.uint32(d[at]) << np.uint32(24)
-    return made
+        to[at] = low | np.uint32(c[at]) << np.uint32(16) | np.uint32(d[at]) << np.uint32(24)
 
 
 @njit(cache=True, nogil=True)
-def _copies(codes: Bytes, starts: Offsets, length: int) -> Bytes:
+def _delay(haplotypes: Bytes, starts: Offsets, to: Bytes) -> None:
     """The stream of letters four times, each delayed by one more."""
-    made = np.empty(4 * length, np.uint8)
-    made[:MARGIN] = BLANK
-    to = MARGIN
+    length = len(to) // 4
+    to[:MARGIN] = BLANK
+    at = MARGIN
     for haplotype in range(len(starts) - 1):
-        _copy(codes[starts[haplotype] : starts[haplotype + 1]], made[to + starts[haplotype] :])
-        made[to + starts[haplotype + 1]] = BLANK
-        to += 1
-    made[to + starts[-1] : length] = BLANK
+        _encode(haplotypes[starts[haplotype] : starts[haplotype + 1]], to[at + starts[haplotype] :])
+        to[at + starts[haplotype + 1]] = BLANK
+        at += 1
+    to[at + starts[-1] : length] = BLANK
     for delay in range(1, 4):
-        made[delay * length : delay * length + delay] = BLANK
-        _copy(made[: length - delay], made[delay * length + delay :])
-    return made
+        to[delay * length : delay * length + delay] = BLANK
+        _copy(to[: length - delay], to[delay * length + delay :])
 
 
 @njit(cache=True, nogil=True)
