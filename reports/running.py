@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any, TypeVar, get_args
 
 import numpy.typing as npt
 import simtbed.emulator.lang as st
@@ -19,6 +20,7 @@ from simtbed.emulator.launch import EngineName, prepare_request
 from simtbed.kernels import FAMILIES
 from simtbed.kernels.family import Family
 
+Item = TypeVar("Item")
 ENGINES: tuple[EngineName, ...] = get_args(EngineName)
 
 
@@ -146,6 +148,16 @@ def obstacle(engine: EngineName) -> str | None:
     except LaunchError as error:
         return str(error)
     return None
+
+
+def ahead(items: Iterator[Item]) -> Iterator[Item]:
+    """The same items, and each one is made while the one before it is used. Errors come where they would have come."""
+    ended = object()
+    with ThreadPoolExecutor(1) as thread:
+        coming = thread.submit(next, items, ended)
+        while (item := coming.result()) is not ended:
+            coming = thread.submit(next, items, ended)
+            yield item  # type: ignore[misc]
 
 
 @contextmanager
