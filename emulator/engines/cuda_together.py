@@ -82,7 +82,7 @@ def run_together(requests: Sequence[Request]) -> list[Outcome]:
     if any(request.kept for request in requests):
         raise LaunchError("launches side by side take no Kept arrays: which one comes first is not defined")
     with primary_context().current():
-        _build(requests)
+        compile_together(requests)
         work = _Together()
         try:
             for number, request in enumerate(requests):
@@ -92,7 +92,7 @@ def run_together(requests: Sequence[Request]) -> list[Outcome]:
             work.end()
 
 
-def _build(requests: Sequence[Request]) -> None:
+def compile_together(requests: Sequence[Request]) -> None:
     """Compile what was never compiled, several kernels at a time; loading then finds them in the store."""
     fresh = {(request.program, request.block): request for request in requests if not is_loaded(request)}
     if len(fresh) > 1:

@@ -18,10 +18,14 @@ def test_one_item_is_made_ahead_and_errors_come_in_their_place() -> None:
         raise ValueError("the end")
 
     used = []
-    with pytest.raises(ValueError, match="the end"):
+
+    def use() -> None:
         for number in ahead(items()):
             used.append(number)
             assert len(made) <= len(used) + 1
+
+    with pytest.raises(ValueError, match="the end"):
+        use()
     assert used == made == [0, 1, 2, 3, 4]
 
 
