@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
@@ -164,23 +164,30 @@ def launch(
 
 def launch_together(
     launches: Iterable[tuple[Kernel, Mapping[str, Any]]], *, engine: EngineName = "jit", **how: Any
-) -> list[Result]:
-    """The results of launches that do not depend on each other: (kernel, its own arguments of `launch`), `how`: those
-    that all share.
+) -> Iterator[Result]:
+    """The results, in order, of launches that do not depend on each other: (kernel, its own arguments of `launch`), `how`:
+    those that all share. Nothing is launched before the first result is asked for.
 
     With "cuda" they run side by side: copies and kernels overlap, and an array that is given to several launches is
-    copied to the GPU once. No single time is measured there, no Kept array taken. Raises what `launch` raises, and
-    OutOfMemory.
+    copied to the GPU once. A launch begins as soon as `launches` gives it; the first results can be used while the last
+    launches run. No single time is measured there, no Kept array taken. Raises what `launch` raises, and OutOfMemory.
     """
     if engine != "cuda":
-        return [launch(kernel, engine=engine, **how, **own) for kernel, own in launches]
+        for kernel, own in launches:
+            yield launch(kernel, engine=engine, **how, **own)
+        return
     from .engines.cuda_together import run_together
 
-    requests = [prepare_request(kernel, **how, **own) for kernel, own in launches]
-    return [
-        Result(outcome.buffers, None, outcome.faults, [], outcome.printed, None, outcome.resources, request)
-        for request, outcome in zip(requests, run_together(requests), strict=True)
-    ]
+    requests: list[Request] = []
+
+    def prepared() -> Iterator[Request]:
+        for kernel, own in launches:
+            requests.append(prepare_request(kernel, **how, **own))
+            yield requests[-1]
+
+    for number, outcome in enumerate(run_together(prepared())):
+        request = requests[number]
+        yield Result(outcome.buffers, None, outcome.faults, [], outcome.printed, None, outcome.resources, request)
 
 
 def prepare_request(

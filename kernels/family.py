@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Generic, NamedTuple, TypeVar
@@ -25,16 +25,22 @@ class Planned(NamedTuple):
 
 
 def run_planned(planned: Iterable[Planned], launcher: Launcher) -> None:
-    """All of the launches: side by side where the launcher has a method `together`, which takes (kernel, how) of
-    each; else one after the other, each planned only when it is its turn."""
+    """All of the launches: side by side where the launcher has a method `together`, from (kernel, how) of each to their
+    results; else one after the other, each planned only when it is its turn."""
     together = getattr(launcher, "together", None)
     if together is None:
         for one in planned:
             one.collect(launcher(one.kernel, **one.how))
         return
-    plans = list(planned)
-    for one, result in zip(plans, together([(one.kernel, one.how) for one in plans]), strict=True):
-        one.collect(result)
+    plans: list[Planned] = []
+
+    def launches() -> Iterator[tuple[Kernel, Mapping[str, Any]]]:
+        for one in planned:
+            plans.append(one)
+            yield one.kernel, one.how
+
+    for number, result in enumerate(together(launches())):
+        plans[number].collect(result)
 
 
 Problem = TypeVar("Problem")

@@ -9,7 +9,7 @@ from __future__ import annotations
 import statistics
 import tempfile
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import product
 from pathlib import Path
@@ -133,8 +133,8 @@ class Prepared:
         self.requests.append(prepare_request(kernel, **{**how, "args": args}))
         return _not_faint(self.requests[-1])
 
-    def together(self, launches: Sequence[tuple[Kernel, Mapping[str, Any]]]) -> list[Result]:
-        return [self(kernel, **how) for kernel, how in launches]
+    def together(self, launches: Iterable[tuple[Kernel, Mapping[str, Any]]]) -> Iterator[Result]:
+        return (self(kernel, **how) for kernel, how in list(launches))
 
     def _kept(self, array: Any) -> Any:
         if not isinstance(array, np.ndarray):
@@ -194,7 +194,7 @@ def _file(once: Problem, copies: int, engine: EngineName, repeat: int) -> Row:
         FAMILY.solve(problem, RESCALED, prepared)
         row["launches"] = len(prepared.requests)
         row["MB there"], row["MB back"] = (size / 1e6 for size in prepared.nbytes)
-        row["batch"] = _median(lambda: run_together(prepared.requests), repeat)
+        row["batch"] = _median(lambda: list(run_together(prepared.requests)), repeat)
         row["batch, TCUPS"] = problem.cells / row["batch"] / 1e9
         del prepared
     runner = SideBySide(engine) if engine == "cuda" else Runner(engine)

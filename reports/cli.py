@@ -130,6 +130,7 @@ def pairhmm(
     counters: Annotated[bool, typer.Option("--counters", help="Count, and print the totals.")] = False,
     check: Annotated[bool, typer.Option("--check", help="Compare with the oracle.")] = False,
     example: Annotated[bool, typer.Option("--example", help="Run on the shipped example instead of IN.")] = False,
+    gpus: Gpus = 1,
     json: Json = False,
 ) -> int:
     """Pair-HMM forward likelihoods, from file to file.
@@ -146,7 +147,7 @@ def pairhmm(
         raise SimtbedError("--counters needs an emulator, jit or numpy: the cuda engine does not count")
     if json and not (check or counters):
         raise SimtbedError("--json is about reports: ask for --check or --counters too")
-    return commands.pairhmm(source, target, variant, engine.value, form.value, counters, check, json)
+    return commands.pairhmm(source, target, variant, engine.value, form.value, counters, check, json, gpus)
 
 
 @app.command()

@@ -11,7 +11,7 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any, Literal, TextIO
 
-from simtbed.emulator import Device, FaultError, SimtbedError, devices
+from simtbed.emulator import Device, FaultError, SimtbedError, devices, shared_out
 from simtbed.emulator.engines import cuda_build
 from simtbed.emulator.engines.cuda_source import cuda_source
 from simtbed.emulator.launch import EngineName
@@ -26,6 +26,7 @@ from .running import (
     Runner,
     SideBySide,
     ahead,
+    ask_for_gpus,
     find_family,
     find_variant,
     find_variants,
@@ -239,6 +240,7 @@ def pairhmm(
     counting: bool,
     check: bool,
     json: bool,
+    gpus: int = 1,
 ) -> int:
     """Pair-HMM from file to file. Reports go to stdout when the answer goes to a file, to stderr otherwise."""
     from simtbed.kernels import files
@@ -249,6 +251,7 @@ def pairhmm(
         raise SimtbedError(f"pairhmm has no variant {variant!r}; it has {', '.join(family.variants)}")
     if target is not None and not target.parent.is_dir():
         raise SimtbedError(f"{target}: there is no folder {target.parent}")  # before the work, not after it
+    ask_for_gpus(gpus, engine)
     name = str(source) if source else "the example"
     runner = SideBySide(engine) if engine == "cuda" else Runner(engine, counting=counting)
     agreements: list[Agreement] = []
@@ -258,8 +261,8 @@ def pairhmm(
         nonlocal pairs
         records = 0
         with progress(f"{variant} on {name}") as tell:
-            for problem in ahead(blocks(source)) if source else [family.example()]:
-                answer = family.solve(problem, variant, runner)
+            problems = ahead(blocks(source)) if source else [family.example()]
+            for problem, answer in shared_out(problems, lambda one: family.solve(one, variant, runner), gpus):
                 if check:
                     agreements.append(family.compare(answer, family.oracle(problem)))
                 yield from lines(problem, answer, form, records)

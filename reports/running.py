@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -90,10 +90,11 @@ class SideBySide(Runner):
 
         return cuda_together.empty(shape, type)
 
-    def together(self, launches: Sequence[tuple[Kernel, Mapping[str, Any]]]) -> list[Result]:
-        with self.lock:
-            self.launches += len(launches)
-        return launch_together(launches, engine=self.engine, device=self.device)
+    def together(self, launches: Iterable[tuple[Kernel, Mapping[str, Any]]]) -> Iterator[Result]:
+        for result in launch_together(launches, engine=self.engine, device=self.device):
+            with self.lock:
+                self.launches += 1
+            yield result
 
 
 def ask_for_gpus(gpus: int, engine: EngineName) -> None:

@@ -50,9 +50,13 @@ class CudaEngine:
 
 def describe() -> dict[str, str]:
     """The device that launches go to: its name, its architecture, and the CUDA version of its driver."""
-    device = primary_context().device
+    context = primary_context()
     version = pycuda_driver().get_driver_version()
-    return {"device": device.name(), "arch": _arch(device), "driver": f"{version // 1000}.{version % 1000 // 10}"}
+    return {
+        "device": context.device.name(),
+        "arch": context.arch,
+        "driver": f"{version // 1000}.{version % 1000 // 10}",
+    }
 
 
 # ------------------------------------------------------------------ the device
@@ -69,6 +73,12 @@ class Context:
         default_factory=weakref.WeakKeyDictionary
     )
     before_the_end: list[Callable[[], None]] = field(default_factory=list)
+
+    @property
+    def arch(self) -> str:
+        """As nvcc calls it, such as "sm_90"."""
+        major, minor = self.device.compute_capability()
+        return f"sm_{major}{minor}"
 
     @contextmanager
     def current(self) -> Iterator[None]:
@@ -110,11 +120,6 @@ def context_of(number: int) -> Context:
     return context
 
 
-def _arch(device: Any) -> str:
-    major, minor = device.compute_capability()
-    return f"sm_{major}{minor}"
-
-
 # ------------------------------------------------------------------ loaded kernels
 @dataclass(frozen=True)
 class _Loaded:
@@ -138,17 +143,18 @@ def is_loaded(request: Request) -> bool:
     return request.block in primary_context().loaded.get(request.program, {})
 
 
-def built(request: Request) -> tuple[Source, Built]:
-    """A request's program, printed and compiled for the device."""
+def built(request: Request, arch: str) -> tuple[Source, Built]:
+    """A request's program, printed and compiled for an architecture."""
     source = cuda_source(request.program, request.block)
-    return source, build(source.with_lines(), source.kernel, _arch(primary_context().device))
+    return source, build(source.with_lines(), source.kernel, arch)
 
 
 def load(request: Request) -> _Loaded:
     """A request's program in the device's memory."""
-    known = primary_context().loaded.setdefault(request.program, {})
+    context = primary_context()
+    known = context.loaded.setdefault(request.program, {})
     if request.block not in known:
-        source, made = built(request)
+        source, made = built(request, context.arch)
         resources = replace(made.resources, shared_bytes=made.resources.shared_bytes + source.carved_bytes)
         module = pycuda_driver().module_from_buffer(made.cubin)
         function = module.get_function(source.kernel)

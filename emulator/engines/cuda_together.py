@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
@@ -77,41 +77,74 @@ def _empty(form: Buffer) -> Buffer:
     return made
 
 
-def run_together(requests: Sequence[Request]) -> list[Outcome]:
-    """Run launches that do not depend on each other; the order in which they run is not defined. What they write is
-    page-locked memory of the GPU's driver, so let go of it soon.
+def run_together(requests: Iterable[Request]) -> Iterator[Outcome]:
+    """Run launches that do not depend on each other; the order in which they run is not defined, that of the outcomes is
+    theirs. A launch begins when it is taken from `requests`, and all are taken before the first outcome is given; later
+    ones may still run then. What they write is page-locked memory of the GPU's driver, so let go of it soon.
 
     Raises LaunchError as `CudaEngine.run` does, and for Kept arrays; OutOfMemory where not all fit at once.
     """
-    if any(request.kept for request in requests):
-        raise LaunchError("launches side by side take no Kept arrays: which one comes first is not defined")
-    with primary_context().current():
-        compile_together(requests)
+    context = primary_context()
+    with context.current():
         work = _Together()
-        try:
-            for number, request in enumerate(requests):
+    try:
+        for number, request in enumerate(_compiled(iter(requests))):
+            if request.kept:
+                raise LaunchError("launches side by side take no Kept arrays: which one comes first is not defined")
+            with context.current():
                 work.start(request, work.lasting.computing[number % STREAMS])
-            return work.outcomes()
-        finally:
+        for under_way in work.launches:
+            with context.current():
+                outcome = under_way.outcome()
+            yield outcome
+    finally:
+        with context.current():
             work.end()
+
+
+def _compiled(requests: Iterator[Request]) -> Iterator[Request]:
+    """The same; where one has a kernel that was never compiled, all that come after it are taken at once and compiled
+    together."""
+    for request in requests:
+        if not is_loaded(request):
+            rest = [request, *requests]
+            compile_together(rest)
+            yield from rest
+        else:
+            yield request
 
 
 def compile_together(requests: Sequence[Request]) -> None:
     """Compile what was never compiled, several kernels at a time; loading then finds them in the store."""
+    arch = primary_context().arch
     fresh = {(request.program, request.block): request for request in requests if not is_loaded(request)}
     if len(fresh) > 1:
         with ThreadPoolExecutor() as threads:
-            list(threads.map(built, fresh.values()))
+            list(threads.map(partial(built, arch=arch), fresh.values()))
+
+
+@dataclass(frozen=True)
+class _UnderWay:
+    """A launch that was sent to the GPU. done: an event after its copies back."""
+
+    launch: DeviceLaunch
+    results: dict[str, Buffer]
+    done: Any
+
+    def outcome(self) -> Outcome:
+        """What it did, once it is over."""
+        with self.launch.errors():
+            self.done.synchronize()
+        return Outcome(self.results, resources=self.launch.loaded.built.resources)
 
 
 class _Together:
-    """What is on its way. Arrays are known by their identity: `requests` holds them."""
+    """What is under way. Arrays are known by their identity: the launches hold them."""
 
     def __init__(self) -> None:
         self.driver, self.lasting = pycuda_driver(), _lasting()
-        self.launches: list[DeviceLaunch] = []
+        self.launches: list[_UnderWay] = []
         self.shared: dict[int, tuple[Any, Any]] = {}  # address and event of each array that is only read
-        self.results: list[dict[str, Buffer]] = []
         self.held: list[Any] = []  # memory in use until the end
 
     def start(self, request: Request, stream: Any) -> None:
@@ -125,8 +158,9 @@ class _Together:
             launch.loaded.function(
                 *launch.arguments(), grid=request.grid, block=request.block, shared=launch.dynamic_shared, stream=stream
             )
-            self.launches.append(launch)
-            self.results.append(self._copy_back(launch, stream))
+            results, done = self._copy_back(launch, stream), self._event()
+            done.record(stream)
+            self.launches.append(_UnderWay(launch, results, done))
 
     def _copied(self, launch: DeviceLaunch, name: str, value: Buffer, stream: Any) -> Any:
         """The address of an argument, there before anything else that `stream` does next."""
@@ -138,13 +172,16 @@ class _Together:
                 self.driver.memcpy_htod_async(address, self._page_locked(value), stream)
             return address
         if id(value) not in self.shared:
-            address, event = self._allocate(value.nbytes), self.driver.Event(self.driver.event_flags.DISABLE_TIMING)
+            address, event = self._allocate(value.nbytes), self._event()
             self.driver.memcpy_htod_async(address, self._page_locked(value), self.lasting.copying)
             event.record(self.lasting.copying)
             self.shared[id(value)] = address, event
         address, event = self.shared[id(value)]
         stream.wait_for_event(event)
         return address
+
+    def _event(self) -> Any:
+        return self.driver.Event(self.driver.event_flags.DISABLE_TIMING)
 
     def _allocate(self, size: int) -> Any:
         self.held.append(self.lasting.device.allocate(size))
@@ -165,14 +202,6 @@ class _Together:
                 if name in launch.addresses:
                     self.driver.memcpy_dtoh_async(found[name], launch.addresses[name], stream)
         return found
-
-    def outcomes(self) -> list[Outcome]:
-        """What the launches did, once all are over."""
-        for number, launch in enumerate(self.launches[-STREAMS:]):
-            with launch.errors():
-                self.lasting.computing[(len(self.launches[:-STREAMS]) + number) % STREAMS].synchronize()
-        resources = (launch.loaded.built.resources for launch in self.launches)
-        return [Outcome(found, resources=r) for found, r in zip(self.results, resources, strict=True)]
 
     def end(self) -> None:
         """Free what was used, once nothing uses it any more."""

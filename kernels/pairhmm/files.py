@@ -7,7 +7,6 @@ and H lines of one haplotype each. A file holds any number of records.
 from __future__ import annotations
 
 import gzip
-import zlib
 from collections.abc import Iterator
 from io import BufferedIOBase
 from pathlib import Path
@@ -17,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..family import InputError
-from ..files import contents, shown
+from ..files import contents, reading, shown
 from .problem import Bytes, Problem
 from .scan import HIGHEST, MORE, NUMBER, PHRED, SCORE, WRONG, line_ends, scan
 from .scan import text as scores_as_text
@@ -25,7 +24,7 @@ from .scan import text as scores_as_text
 Format = Literal["gpupairhmm", "tsv"]
 COLUMNS = ("bases", "base qualities", "insertion qualities", "deletion qualities", "gap continuation")
 BASES = b"ACGTNacgtn"
-BLOCK = 1 << 26
+BLOCK = 1 << 24
 """Bytes of a file that are held at once, and as many more as a record needs to be whole."""
 VALUES_AT_ONCE = 1 << 18
 
@@ -47,15 +46,10 @@ def parse(data: bytes, name: str) -> Problem:
 def blocks(path: Path, size: int | None = None) -> Iterator[Problem]:
     """The problem in a file, some records at a time: about `size` (BLOCK) bytes of text. One at least, perhaps an empty one.
     Raises InputError, once what stands before the mistake has been given."""
-    try:
-        with path.open("rb") as plain:
-            packed = plain.peek(2)[:2] == b"\x1f\x8b"
-            with gzip.GzipFile(fileobj=plain) if packed else plain as file:
-                yield from _blocks(file, str(path), size or BLOCK)
-    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-        raise InputError(f"{path}: damaged gzip data ({error})") from None
-    except OSError as error:
-        raise InputError(f"{path}: {error.strerror}") from None
+    with reading(path), path.open("rb") as plain:
+        packed = plain.peek(2)[:2] == b"\x1f\x8b"
+        with gzip.GzipFile(fileobj=plain) if packed else plain as file:
+            yield from _blocks(file, str(path), size or BLOCK)
 
 
 def _blocks(file: BufferedIOBase, name: str, size: int) -> Iterator[Problem]:

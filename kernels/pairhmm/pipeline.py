@@ -9,7 +9,7 @@ from functools import partial
 
 import numpy as np
 import numpy.typing as npt
-from simtbed.emulator import OutOfMemory, Result
+from simtbed.emulator import OutOfMemory, Result, current_gpu, on_gpu
 
 from ..family import Launcher, Planned, run_planned
 from . import intratask_block, intratask_warp
@@ -172,9 +172,15 @@ def _in_parts(
     if len(parts) == 1:
         yield from plan(*parts[0])
         return
+    gpu = current_gpu()
+
+    def planned(part: tuple[Problem, Floats]) -> list[Planned]:
+        with on_gpu(gpu):
+            return list(plan(*part))
+
     with ThreadPoolExecutor() as threads:
-        for planned in threads.map(lambda part: list(plan(*part)), parts):
-            yield from planned
+        for launches in threads.map(planned, parts):
+            yield from launches
 
 
 def _plain(problem: Problem, sums: Floats) -> Iterator[Planned]:

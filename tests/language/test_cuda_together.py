@@ -39,6 +39,9 @@ class Event:
     def record(self, stream: Stream) -> None:
         self.recorded = True
 
+    def synchronize(self) -> None:
+        assert self.recorded
+
 
 class Pool:
     """Device memory that is not counted as allocated: it stays with the pool."""
@@ -92,7 +95,7 @@ def _launches(count: int, x: Any, size: int = 2) -> Any:
 
 
 def test_what_launches_share_is_copied_once(notes: Notes, pool: Pool) -> None:
-    results = launch_together(_launches(11, np.zeros(5, np.float32)), engine="cuda")
+    results = list(launch_together(_launches(11, np.zeros(5, np.float32)), engine="cuda"))
     addresses = [[int(a) for a in given[:2]] for given, _ in notes.launches]
     assert len({x for x, _ in addresses}) == 1
     assert len({out for _, out in addresses}) == 11
@@ -106,9 +109,9 @@ def test_what_launches_share_is_copied_once(notes: Notes, pool: Pool) -> None:
 
 def test_results_are_those_of_each_launch(notes: Notes, pool: Pool) -> None:
     pool.given.clear()
-    found = launch_together(_launches(1, np.zeros(5, np.float32)), engine="cuda")
+    found = list(launch_together(_launches(1, np.zeros(5, np.float32)), engine="cuda"))
     assert found[0].out.tolist() == [0, 0]  # the driver's notes know no pooled memory: what was cleared comes back
-    nothing = launch_together(_launches(1, np.zeros(0, np.float32), size=0), engine="cuda")
+    nothing = list(launch_together(_launches(1, np.zeros(0, np.float32), size=0), engine="cuda"))
     assert len(nothing[0].out) == 0
 
 
@@ -121,18 +124,36 @@ def test_memory_that_launches_copy_from(pool: Pool) -> None:
 
 def test_what_does_not_fit_is_told_apart(pool: Pool) -> None:
     with pytest.raises(OutOfMemory, match="do not fit"):
-        launch_together(_launches(2, np.zeros(1 << 20, np.float32)), engine="cuda")
+        list(launch_together(_launches(2, np.zeros(1 << 20, np.float32)), engine="cuda"))
 
 
 def test_a_failed_launch_names_the_kernel(notes: Notes, pool: Pool) -> None:
     notes.fails = Error("an illegal memory access was encountered")
     with pytest.raises(LaunchError, match="measured failed on the GPU"):
-        launch_together(_launches(2, np.zeros(1, np.float32)), engine="cuda")
+        list(launch_together(_launches(2, np.zeros(1, np.float32)), engine="cuda"))
 
 
 def test_kept_arrays_are_refused(pool: Pool) -> None:
     with pytest.raises(LaunchError, match="no Kept arrays"):
-        launch_together(_launches(1, Kept(np.zeros(1, np.float32))), engine="cuda")
+        list(launch_together(_launches(1, Kept(np.zeros(1, np.float32))), engine="cuda"))
+
+
+def test_a_launch_begins_when_it_is_given(notes: Notes, pool: Pool) -> None:
+    """What is compiled already need not wait for what is planned last, nor the first results for the last launch."""
+    list(launch_together(_launches(1, np.zeros(5, np.float32)), engine="cuda"))
+    begun: list[int] = []
+
+    def one_by_one() -> Iterator[Any]:
+        for launch in _launches(3, np.zeros(5, np.float32)):
+            begun.append(len(notes.launches))
+            yield launch
+
+    results = launch_together(one_by_one(), engine="cuda")
+    assert begun == []
+    next(results)
+    assert begun == [1, 2, 3]
+    assert notes.depth == 0  # whoever uses a result has its own context
+    assert len(list(results)) == 2
 
 
 @pytest.mark.parametrize("engine", ["jit", "numpy"])

@@ -120,3 +120,15 @@ def test_an_empty_file_gives_an_empty_answer_and_a_warning(simtbed: Simtbed, tmp
     ran = simtbed("pairhmm", str(source))
     assert (ran.code, ran.out) == (0, "")
     assert ran.err == f"simtbed: warning: {source} holds no pairs of reads and haplotypes; the answer is empty\n"
+
+
+def test_several_gpus_share_the_file(simtbed: Simtbed, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With the jit engine in the GPUs' place: the same answer in the same order."""
+    assert "--gpus 2 needs --engine cuda" in simtbed("pairhmm", "--example", "--gpus", "2").refused()
+    source = tmp_path / "many.in"
+    files_of_example = "".join(files.records(FAMILY.example())) * 3
+    source.write_text(files_of_example)
+    monkeypatch.setattr(files, "BLOCK", len(files_of_example) // 7)
+    monkeypatch.setattr("simtbed.reports.commands.ask_for_gpus", lambda gpus, engine: None)
+    alone, shared = (simtbed("pairhmm", str(source), "--gpus", str(gpus)) for gpus in (1, 3))
+    assert (shared.code, shared.out) == (0, alone.out)
