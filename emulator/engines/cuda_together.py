@@ -143,12 +143,14 @@ class _Together:
 
     def __init__(self) -> None:
         self.driver, self.lasting = pycuda_driver(), _lasting()
+        self.begun: list[DeviceLaunch] = []
         self.launches: list[_UnderWay] = []
         self.shared: dict[int, tuple[Any, Any]] = {}  # address and event of each array that is only read
         self.held: list[Any] = []  # memory in use until the end
 
     def start(self, request: Request, stream: Any) -> None:
         launch = DeviceLaunch(request)
+        self.begun.append(launch)
         with launch.errors():
             launch.loaded = load(request)
             launch.allow_shared()
@@ -204,8 +206,11 @@ class _Together:
         return found
 
     def end(self) -> None:
-        """Free what was used, once nothing uses it any more."""
+        """Free what was used, once nothing uses it any more. Memory goes back to its pool in the context alone: PyCUDA ends
+        the process where the last reference dies elsewhere."""
         with suppress(self.driver.Error):  # a kernel that failed took the context with it
             self.driver.Context.synchronize()
+        for launch in self.begun:  # an error, or who has a result, may hold the launch itself a little longer
+            launch.addresses.clear()
         self.held.clear()
         self.shared.clear()

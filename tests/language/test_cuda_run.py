@@ -50,6 +50,7 @@ class Notes:
         self.attributes: list[tuple[Any, int]] = []
         self.fails: Error | None = None
         self.devices: list[int] = []
+        self.lost = 0
 
     # a context
     def push(self) -> None:
