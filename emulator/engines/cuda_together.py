@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -93,9 +94,9 @@ def run_together(requests: Iterable[Request]) -> Iterator[Outcome]:
                 raise LaunchError("launches side by side take no Kept arrays: which one comes first is not defined")
             with context.current():
                 work.start(request, work.lasting.computing[number % STREAMS])
-        for under_way in work.launches:
+        while work.launches:
             with context.current():
-                outcome = under_way.outcome()
+                outcome = work.launches.popleft().outcome()
             yield outcome
     finally:
         with context.current():
@@ -144,7 +145,7 @@ class _Together:
     def __init__(self) -> None:
         self.driver, self.lasting = pycuda_driver(), _lasting()
         self.begun: list[DeviceLaunch] = []
-        self.launches: list[_UnderWay] = []
+        self.launches: deque[_UnderWay] = deque()
         self.shared: dict[int, tuple[Any, Any]] = {}  # address and event of each array that is only read
         self.held: list[Any] = []  # memory in use until the end
 
@@ -212,5 +213,6 @@ class _Together:
             self.driver.Context.synchronize()
         for launch in self.begun:  # an error, or who has a result, may hold the launch itself a little longer
             launch.addresses.clear()
+        self.launches.clear()
         self.held.clear()
         self.shared.clear()

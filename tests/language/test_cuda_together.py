@@ -32,9 +32,16 @@ class Stream:
 
 
 class Event:
+    """As with memory: PyCUDA cannot clean it up elsewhere."""
+
     recorded = False
+    notes: Notes
 
     def __init__(self, flags: int) -> None: ...
+
+    def __del__(self) -> None:
+        if not self.notes.depth:
+            self.notes.lost += 1
 
     def record(self, stream: Stream) -> None:
         self.recorded = True
@@ -88,6 +95,7 @@ def pool(notes: Notes, monkeypatch: pytest.MonkeyPatch) -> Iterator[Pool]:
     def cleared(allocation: Allocation, byte: int, size: int, stream: Stream) -> None:
         allocation.data[:] = bytes([byte]) * size
 
+    Event.notes = notes
     vars(driver).update(
         Stream=Stream, Event=Event, Context=synchronised, memcpy_htod_async=copied, memcpy_dtoh_async=back,
         memset_d8_async=cleared, event_flags=type("event_flags", (), {"DISABLE_TIMING": 2}),
