@@ -113,9 +113,8 @@ def weigh(sass: Sequence[Placed], executed: Iterable[Executed], threads: int, wa
     threads, warps: that entered the kernel, over all launches that `executed` counts. Raises LaunchError without SciPy.
     """
     instructions = tuple(placed.instruction for placed in sass)
-    places = [placed.place for placed in sass]
-    apart = any(placed.calls for placed in sass)
-    flow = _Flow(graph(instructions), places, _Evidence(executed, apart), threads, warps)
+    evidence = _Evidence(executed, apart=any(placed.calls for placed in sass))
+    flow = _Flow(graph(instructions), evidence.places(sass), evidence, threads, warps)
     by_block = flow.threads()
     warps_of = flow.warps(by_block)
     sizes = [past - first for first, past in flow.graph.blocks]
@@ -137,6 +136,15 @@ class _Evidence:
                 for name, n in e.costs.items():
                     if name in _CLASSES.values():
                         self.amounts[place, name] += e.lanes * n
+
+    def places(self, sass: Sequence[Placed]) -> list[Place]:
+        """One an instruction. Where the compiler forgot the calls, those of the nearest before it with the same line."""
+        found, last = list[Place](), dict[int, Place]()
+        for placed in sass:
+            place = placed.place if placed.place in self.statements else last.get(placed.line, placed.place)
+            last[placed.line] = place
+            found.append(place)
+        return found
 
 
 class _Flow:
