@@ -4,7 +4,7 @@ Kernels are written with `simtbed.emulator.lang`; everything a host needs is her
 """
 
 from .engines.arrays import Kept, Out
-from .engines.gpus import on_gpu, shared_out
+from .engines.cuda_gpus import on_gpu, shared_out
 from .errors import CompileError, Diagnostic, HostCallError, LaunchError, OutOfMemory, SimtbedError
 from .launch import FaultError, Result, launch, launch_together, prepare_request
 from .machine import device as devices

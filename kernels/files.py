@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import os
+import zipfile
 import zlib
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -16,13 +17,13 @@ from .family import InputError
 
 @contextmanager
 def reading(path: Path) -> Iterator[None]:
-    """What goes wrong with a file, or with its gzip data, as InputError."""
+    """What goes wrong with a file, or with what is packed in it, as InputError."""
     try:
         yield
-    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-        raise InputError(f"{path}: damaged gzip data ({error})") from None
+    except (EOFError, zlib.error, gzip.BadGzipFile, zipfile.BadZipFile) as error:
+        raise InputError(f"{path}: damaged or truncated: {error}") from None
     except OSError as error:
-        raise InputError(f"{path}: {error.strerror}") from None
+        raise InputError(f"{path}: {error.strerror or error}") from None
 
 
 def contents(path: Path) -> bytes:

@@ -7,14 +7,15 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
-from simtbed.emulator import SimtbedError
+import numpy as np
+from simtbed.emulator import SimtbedError, shared_out
 from simtbed.emulator.launch import EngineName
 from simtbed.kernels.alignment import FAMILY, Parameters, Problem, Strategy
 from simtbed.kernels.alignment.files import lines, read, read_fasta
 from simtbed.kernels.files import write
 
 from .commands import report
-from .running import Runner, progress
+from .running import Runner, ask_for_gpus, progress
 
 
 @dataclass(frozen=True)
@@ -29,6 +30,7 @@ class How:
     counting: bool
     check: bool
     json: bool
+    gpus: int = 1
 
 
 def align(source: Path | None, alternates: Path | None, target: Path | None, example: bool, how: How) -> int:
@@ -43,11 +45,13 @@ def align(source: Path | None, alternates: Path | None, target: Path | None, exa
         raise SimtbedError("--json is about reports: ask for --check or --counters too")
     if target is not None and not target.parent.is_dir():
         raise SimtbedError(f"{target}: there is no folder {target.parent}")  # before the work, not after it
+    ask_for_gpus(how.gpus, how.engine)
     problem, name = _problem(source, alternates)
     problem = replace(problem, parameters=_parameters(how.parameters), strategy=Strategy[how.strategy])
     runner = Runner(how.engine, counting=how.counting)
     with progress(f"{how.variant} on {name}"):
-        answer = FAMILY.solve(problem, how.variant, runner)
+        shares = shared_out(problem.shares(how.gpus), lambda part: FAMILY.solve(part, how.variant, runner), how.gpus)
+        answer = np.concatenate([answer for _, answer in shares])
     if not len(problem):
         print(f"simtbed: warning: {name} holds no pairs; the answer is empty", file=sys.stderr)
     text = lines(problem, answer, how.form)

@@ -12,8 +12,9 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
-from simtbed.emulator import Counters, launch
+from simtbed.emulator import Counters, SimtbedError, launch
 from simtbed.emulator.engines.cuda_run import describe
+from simtbed.emulator.launch import EngineName
 from simtbed.kernels.alignment import FAMILY, Problem
 from simtbed.kernels.alignment.generate import generate
 
@@ -37,26 +38,27 @@ TIMED = ("wide-diagonal-major-runs", "passes-diagonal-major-runs", "pairalign", 
 Row = dict[str, Any]
 
 
-def bench(repeat: int, json: bool) -> int:
-    """Count, and measure where there is a GPU: the median of `repeat` runs."""
-    first, second = counted(LENGTHS)
-    content: Row = {"stage_1": first, "stage_2": second}
-    reason = obstacle("cuda")
-    if reason:
-        content["not measured"] = reason
-    else:
-        content |= {**describe(), "measured": measured(repeat, LENGTHS)}
+def bench(engine: EngineName, repeat: int, json: bool) -> int:
+    """With cuda, measure: the median of `repeat` runs. Else count on that engine."""
+    if repeat < 1:
+        raise SimtbedError(f"--repeat is a positive number of rounds, not {repeat}")
+    if reason := obstacle(engine):
+        raise SimtbedError(f"the {engine} engine cannot run here: {reason}")
+    if engine == "cuda":
+        content: Row = {**describe(), "measured": measured(repeat, LENGTHS)}
+        print(tables.as_json(content) if json else _speed(content, repeat))
+        return 0
+    first, second = counted(LENGTHS, engine)
     if json:
-        print(tables.as_json(content))
+        print(tables.as_json({"stage_1": first, "stage_2": second}))
         return 0
     print(f"Stage 1 on the emulator, {COUNTED} pairs of equal lengths\n\n{_table(first)}\n")
-    print(f"Stage 2 on the emulator, {COUNTED} pairs of equal sequences\n\n{_table(second)}\n")
-    print(f"Speed was not measured: {reason}" if reason else _speed(content, repeat))
+    print(f"Stage 2 on the emulator, {COUNTED} pairs of equal sequences\n\n{_table(second)}")
     return 0
 
 
 # ------------------------------------------------------------------ on the emulator
-def counted(lengths: Iterable[int]) -> tuple[list[Row], list[Row]]:
+def counted(lengths: Iterable[int], engine: EngineName) -> tuple[list[Row], list[Row]]:
     """(stage 1, stage 2) of the paper's variants, by length."""
     first, second = [], []
     for length in lengths:
@@ -64,8 +66,8 @@ def counted(lengths: Iterable[int]) -> tuple[list[Row], list[Row]]:
         equal = replace(problem, alternates=problem.references, alternate_offsets=problem.reference_offsets)
         for blocks in ("wide", "passes"):
             with progress(f"{blocks}, {length} bases"):
-                diagonal = _stage(problem, f"{blocks}-diagonal-major-runs", "intratask")
-                rows = _stage(problem, f"{blocks}-row-major-runs", "intratask")
+                diagonal = _stage(problem, f"{blocks}-diagonal-major-runs", "intratask", engine)
+                rows = _stage(problem, f"{blocks}-row-major-runs", "intratask", engine)
             found, warps = diagonal.totals(), -(-length // 32) if blocks == "wide" else 4
             first.append({
                 "variant": blocks,
@@ -77,7 +79,7 @@ def counted(lengths: Iterable[int]) -> tuple[list[Row], list[Row]]:
                 "sectors a store, row-major": _sectors(rows),
             })  # fmt: skip
         looks = {
-            moves: _stage(equal, f"wide-diagonal-major-{moves}", "traceback").at("moves[place.x")
+            moves: _stage(equal, f"wide-diagonal-major-{moves}", "traceback", engine).at("moves[place.x")
             for moves in ("runs", "steps")
         }
         second.append({
@@ -87,9 +89,9 @@ def counted(lengths: Iterable[int]) -> tuple[list[Row], list[Row]]:
     return first, second
 
 
-def _stage(problem: Problem, variant: str, kernel: str) -> Counters:
+def _stage(problem: Problem, variant: str, kernel: str, engine: EngineName) -> Counters:
     """What a kernel counted over the launches of a variant."""
-    runner = Runner("jit", counting=True)
+    runner = Runner(engine, counting=True)
     FAMILY.solve(problem, variant, runner)
     found = [counters for program, counters in runner.counted if program.kernel.name == kernel]
     return sum(found[1:], found[0])

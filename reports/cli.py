@@ -87,6 +87,7 @@ class Polarise(StrEnum):
     alt = "alt"
 
 
+Gpus = Annotated[int, typer.Option("--gpus", min=1, metavar="N", help="Share the work, with --engine cuda.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")]
 Input = Annotated[Path | None, typer.Option("--input", metavar="FILE", help="Instead of the shipped example.")]
 Device = Annotated[
@@ -156,6 +157,7 @@ def align(
     counters: Annotated[bool, typer.Option("--counters", help="Count, and print the totals.")] = False,
     check: Annotated[bool, typer.Option("--check", help="Compare with the oracle.")] = False,
     example: Annotated[bool, typer.Option("--example", help="Run on the shipped example instead of IN.")] = False,
+    gpus: Gpus = 1,
     json: Json = False,
 ) -> int:
     """Semi-global alignment with traceback, from file to file: CIGAR, offset and score of every pair.
@@ -164,7 +166,7 @@ def align(
     """
     from . import align as alignment
 
-    how = alignment.How(variant, engine.value, parameters, strategy.value, form.value, counters, check, json)
+    how = alignment.How(variant, engine.value, parameters, strategy.value, form.value, counters, check, json, gpus)
     return alignment.align(source, alternates, target, example, how)
 
 
@@ -421,7 +423,7 @@ def bench(
     if what is Bench.align:
         from . import bench_align
 
-        return bench_align.bench(repeat, json)
+        return bench_align.bench(engine.value, repeat, json)
     if what is Bench.correct:
         from . import bench_correct
 

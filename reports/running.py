@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -10,7 +11,19 @@ from pathlib import Path
 from typing import Any, get_args
 
 import simtbed.emulator.lang as st
-from simtbed.emulator import Counters, Device, LaunchError, Out, Result, SimtbedError, devices, launch, launch_together
+from simtbed.emulator import (
+    Counters,
+    Device,
+    LaunchError,
+    Out,
+    Result,
+    SimtbedError,
+    devices,
+    launch,
+    launch_together,
+    on_gpu,
+)
+from simtbed.emulator.engines.cuda_run import describe
 from simtbed.emulator.engines.engine import Request
 from simtbed.emulator.ir.nodes import Program
 from simtbed.emulator.lang import Global, Kernel, i32
@@ -23,7 +36,7 @@ ENGINES: tuple[EngineName, ...] = get_args(EngineName)
 
 @dataclass
 class Runner:
-    """A launcher for `Family.solve` that remembers what its launches did.
+    """A launcher for `Family.solve` that remembers what its launches did; threads may share it.
 
     uncounted: kernels that are launched without counting.
     counted: each program that was launched, with its counters over all its launches.
@@ -37,15 +50,17 @@ class Runner:
     launches: int = 0
     milliseconds: float | None = None
     counted: list[tuple[Program, Counters]] = field(default_factory=list)
+    lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
 
     def __call__(self, kernel: Kernel, **how: Any) -> Result:
         counting = self.counting and kernel not in self.uncounted
         result = launch(kernel, engine=self.engine, device=self.device, counters=counting, **how)
-        self.launches += 1
-        if result.counters is not None:
-            self._count(result.request.program, result.counters)
-        if result.milliseconds is not None:
-            self.milliseconds = (self.milliseconds or 0) + result.milliseconds
+        with self.lock:
+            self.launches += 1
+            if result.counters is not None:
+                self._count(result.request.program, result.counters)
+            if result.milliseconds is not None:
+                self.milliseconds = (self.milliseconds or 0) + result.milliseconds
         return result
 
     def _count(self, program: Program, counters: Counters) -> None:
@@ -67,8 +82,19 @@ class SideBySide(Runner):
     timed."""
 
     def together(self, launches: Sequence[tuple[Kernel, Mapping[str, Any]]]) -> list[Result]:
-        self.launches += len(launches)
+        with self.lock:
+            self.launches += len(launches)
         return launch_together(launches, engine=self.engine, device=self.device)
+
+
+def ask_for_gpus(gpus: int, engine: EngineName) -> None:
+    """Raises SimtbedError where so many GPUs cannot share the work."""
+    if gpus == 1:
+        return
+    if engine != "cuda":
+        raise SimtbedError(f"--gpus {gpus} needs --engine cuda")
+    with on_gpu(gpus - 1):
+        describe()
 
 
 def first_launch(family: Family[Any], variant: str, problem: Any) -> Request:

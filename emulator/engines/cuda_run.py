@@ -16,9 +16,9 @@ from ..errors import LaunchError, OutOfMemory
 from ..ir import nodes as ir
 from .arrays import Buffer
 from .cuda_build import Built, build
+from .cuda_gpus import current_gpu
 from .cuda_source import Source, cuda_source
 from .engine import Dim3, Outcome, Request
-from .gpus import current_gpu
 
 NO_PYCUDA = 'PyCUDA is not installed: pip install "simtbed[cuda]"'
 UNASKED_SHARED = 48 * 1024

@@ -108,20 +108,16 @@ class Expressions:
             raise Refused(span, f"a condition is bool, this is {result.type}", "write a comparison, such as x != 0")
         return result
 
-    def known(self, node: ast.expr, kind: type, what: str) -> Any:
-        """A compile-time value of a Python type."""
+    def known(self, node: ast.expr, what: str) -> int:
+        """A whole number that is known at compile time."""
         value = self.value(node)
-        if (
-            isinstance(value, Literal)
-            and isinstance(value.value, kind)
-            and not (kind is int and isinstance(value.value, bool))
-        ):
-            return value.value
-        raise Refused(
-            self.span(node),
-            f"{what} must be known at compile time, this is {describe(value)}",
-            "make it a Const parameter",
-        )
+        if not isinstance(value, Literal):
+            problem = f"{what} must be known at compile time, this is {describe(value)}"
+            raise Refused(self.span(node), problem, "make it a Const parameter")
+        if isinstance(value.value, bool) or not isinstance(value.value, int):
+            advice = "divide with //" if isinstance(value.value, float) else ""
+            raise Refused(self.span(node), f"{what} is a whole number, this is {describe(value)}", advice)
+        return value.value
 
     def index(self, memory: Memory, node: ast.expr) -> ir.Expr:
         """The flat index of `memory[node]`."""
@@ -273,7 +269,7 @@ class Expressions:
                 return ir.Item(owner.name, index, owner.type.element, span)
             return self.let(ir.Load(owner.name, index, owner.type.element, span), owner.name, span)
         if isinstance(owner, Tuple):
-            at = self.known(node.slice, int, "a tuple's index")
+            at = self.known(node.slice, "a tuple's index")
             if not -len(owner.items) <= at < len(owner.items):
                 raise Refused(span, f"index {at}, but the tuple has {len(owner.items)} items")
             return owner.items[at]  # type: ignore[no-any-return]

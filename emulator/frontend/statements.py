@@ -299,7 +299,7 @@ class Statements(Expressions):
         if call.keywords or not 1 <= len(call.args) <= 3:
             raise Refused(self.span(call), "range takes one to three numbers")
         bounds = [(self.value(a), self.span(a)) for a in call.args]
-        step = self.known(call.args[2], int, "a loop's step") if len(bounds) == 3 else 1
+        step = self.known(call.args[2], "a loop's step") if len(bounds) == 3 else 1
         if step == 0:
             raise Refused(self.span(call), "a loop's step is not 0")
         if len(bounds) == 1:

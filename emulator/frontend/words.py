@@ -198,10 +198,10 @@ def allocation(reader: Expressions, name: str, node: ast.Call, target: Any) -> M
 
 
 def _extent(reader: Expressions, node: ast.expr) -> int:
-    extent = reader.known(node, int, "an array's size")
+    extent = reader.known(node, "an array's size")
     if extent < 1:
         raise Refused(reader.span(node), f"an array needs at least one element, not {extent}")
-    return int(extent)
+    return extent
 
 
 def _table(reader: Expressions, node: ast.expr, element: ValueType) -> tuple[Any, ...]:
@@ -263,7 +263,7 @@ def _shuffle(mode: ir.ShuffleMode, lane: str) -> Word:
         where = reader.convert(args[lane], I32, f"{lane} of a shuffle")
         width = args["width"]
         if isinstance(width, ast.expr):
-            width = reader.known(args["width"], int, "a shuffle's width")
+            width = reader.known(args["width"], "a shuffle's width")
         if width not in (2, 4, 8, 16, 32):
             raise Refused(span, f"a shuffle's width is 2, 4, 8, 16 or 32, not {width}")
         return reader.let(

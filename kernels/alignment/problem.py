@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import IntEnum
 from functools import cached_property
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -78,6 +79,25 @@ class Problem:
     def cells(self) -> int:
         """Cells of all matrices together."""
         return int((self.rows * self.columns).sum())
+
+    def part(self, first: int, last: int) -> Problem:
+        """Pairs `first` to before `last`."""
+        r, a = self.reference_offsets[first : last + 1], self.alternate_offsets[first : last + 1]
+        return replace(
+            self,
+            references=self.references[r[0] : r[-1]],
+            reference_offsets=r - r[0],
+            alternates=self.alternates[a[0] : a[-1]],
+            alternate_offsets=a - a[0],
+            names=self.names[first:last],
+        )
+
+    def shares(self, count: int) -> list[Problem]:
+        """At most so many parts, one after the other, of about as many cells each."""
+        done = np.cumsum(self.rows * self.columns) / max(self.cells, 1)
+        ends = np.unique(np.searchsorted(done, np.arange(1, count) / count, "right")).tolist()
+        bounds = [0, *(end for end in ends if 0 < end < len(self)), len(self)]
+        return [self.part(first, last) for first, last in pairwise(bounds)]
 
     def pairs(self) -> Iterator[tuple[Bytes, Bytes]]:
         """Every reference with its alternate, as views."""

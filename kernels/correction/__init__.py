@@ -89,7 +89,7 @@ FAMILY = Family(
             Variant(
                 "packed",
                 packed.mend,
-                "threads find weak reads, full warps mend them; packed k-mers, filter of words",
+                "threads mend single errors, full warps the rest; packed k-mers, a blocked filter",
                 OURS,
             ),
         )

@@ -1,4 +1,4 @@
-"""Whether a k-mer is solid, asked of an exact set, of CUDA-EC's Bloom filter, or of the set behind a filter of words.
+"""Whether a k-mer is solid, asked of an exact set, or of CUDA-EC's Bloom filter.
 
 exact: `keys` is a hash table of packed k-mers, open addressing, a power of two of slots, EMPTY in those without one.
 Bloom: 64 bits a k-mer, eight probes in order, the first 0 bit ends the query. `split-first` (the paper's Fig. 1) has
@@ -62,6 +62,22 @@ def in_set(keys: Global[u64], hash: u64, key: u64) -> bool:
 
 
 @st.device
+def slot_of(keys: Global[u64], hash: u64) -> u64:
+    """The first slot in which a key of that hash may be."""
+    return (hash >> 32) & u64(len(keys) - 1)
+
+
+@st.device
+def found_from(keys: Global[u64], begin: u64, first_seen: u64, key: u64) -> bool:
+    """Whether the key is in the set, of which `first_seen` was in the slot `begin`, the first in which it may be."""
+    slot, seen = begin, first_seen
+    while seen != key and seen != EMPTY:
+        slot = (slot + 1) & u64(len(keys) - 1)
+        seen = keys[slot]
+    return seen == key
+
+
+@st.device
 def solid(
     keys: Global[u64], bits: Global[u32], size: u32, letters: Memory[u8], first: i32, at: i32, other: u8, K: Const, FILTER: Const
 ) -> bool:  # fmt: skip
@@ -71,19 +87,3 @@ def solid(
         return in_set(keys, mixed(key), key)
     else:
         return in_bloom(bits, size, letters, first, at, other, K, FILTER)
-
-
-# ------------------------------------------------------------------ a filter of words
-@st.device
-def word_bits(hash: u64) -> u64:
-    """The three bits that a k-mer sets in its word."""
-    one = u64(1)
-    return (one << (hash >> 58)) | (one << ((hash >> 52) & 63)) | (one << ((hash >> 46) & 63))
-
-
-@st.device
-def in_words(words: Global[u64], hash: u64) -> bool:
-    """Whether all its bits are set: one access. A power of two of words."""
-    wanted = word_bits(hash)
-    word = words[(hash >> 20) & u64(len(words) - 1)]
-    return word & wanted == wanted

@@ -102,3 +102,14 @@ def packed_key(letters: Memory[u8], first: i32, at: i32, other: u8, K: Const) ->
 def mixed(key: u64) -> u64:
     """64 bits of which the upper ones depend on all of the key's."""
     return (key ^ (key >> 29)) * 0x9E3779B97F4A7C15
+
+
+@st.device
+def scattered(key: u64) -> u64:
+    """64 bits that depend on all of the key's, and no carries: of a ^ b they are those of a ^ those of b. So a mutant's
+    are its window's and its change's."""
+    h = key ^ (key << 21)
+    h ^= h >> 35
+    h ^= h << 4
+    h ^= h >> 13
+    return h ^ (h << 25)

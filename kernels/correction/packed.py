@@ -1,10 +1,10 @@
-"""Our own way: most reads are without error, so threads find the weak ones, and full warps mend those.
+"""Our own way: most reads are without error, most others have one, and full warps mend the rest.
 
-`screen` has one thread a read; it rolls the packed k-mer along and stops at the first that is not solid. Weak reads go into
-a queue. `mend` has a warp for each read of the queue, so that no lane waits for one without work. A warp
-asks for 32 windows at once, one a lane; the 3 K mutants of a weak one, each the packed window with one or two bits
-flipped, are dealt out to all 32 lanes. Nearly all are not solid, which one access to the filter of words tells; the
-rest ask the exact set. A read with one error is mended by asking for the mutants of one window only (`mends_all`).
+`screen` has one thread a read; it rolls the packed k-mer along, asks for several windows at once, and puts weak reads
+into a queue. `mend_one` has one thread for each of those: a single error lies where the weak windows overlap, and a
+change there that makes all of them solid has more votes than any other can have. `mend` has a warp for each read that
+is left. Its lanes ask for 32 windows at once; the 3 K mutants of a weak one are dealt out to all lanes. Nearly all are not
+solid, which a filter tells without an access of their own (`mutants`); the rest ask the exact set.
 
 With a Bloom filter in place of the exact set, the warps do with weak reads what `warp_per_read` does.
 """
@@ -12,18 +12,60 @@ With a Bloom filter in place of the exact set, the warps do with weak reads what
 from __future__ import annotations
 
 import simtbed.emulator.lang as st
-from simtbed.emulator.lang import Const, Global, Memory, i32, int2, u8, u32, u64
+from simtbed.emulator.lang import Const, Global, Memory, Shared, i32, int2, int4, u8, u32, u64
 
-from .filters import EXACT, in_bloom, in_set, in_words
+from .filters import EXACT, found_from, in_bloom, in_set, slot_of
 from .hashes import code, letter_of, mixed
-from .warp_per_read import FARTHEST, correct_and_trim, first_bit, largest_by_shuffle, only_base, rank_of, trimmed
+from .mutants import TASKS, flip_of, hash_of, likely, place_of, tabulate
+from .rules import span_of
+from .warp_per_read import FARTHEST, correct_and_trim, first_bit, largest_by_shuffle, only_base, rank_of
+
+TOGETHER = 4
+"""Windows that a thread asks for at once: so many answers are on their way."""
+
+
+# ------------------------------------------------------------------ a thread's windows
+@st.device
+def weak_of(
+    keys: Global[u64], text: Global[u8], first: i32, length: i32, key: u64, begin: i32, end: i32, K: Const
+) -> int4:
+    """(the first, the last, the number, 0) of the windows `begin` to `end` - 1 that are not solid, `key` that of `begin`.
+
+    No window waits for the answer to the one before: TOGETHER of them are asked for at once.
+    """
+    asked = st.registers(u64, TOGETHER)
+    slots = st.registers(u64, TOGETHER)
+    seen = st.registers(u64, TOGETHER)
+    lowest, highest, weak = 0, 0, 0
+    for p in range(begin, end, TOGETHER):
+        for j in st.unroll(range(TOGETHER)):
+            asked[j] = key
+            # Beyond the end all ask for one and the same slot.
+            slots[j] = slot_of(keys, mixed(key)) if p + j < end else u64(0)
+            seen[j] = keys[slots[j]]
+            key = (key >> 2) | (code(text[first + min(p + j + K, length - 1)]) << (2 * K - 2))
+        for i in st.unroll(range(TOGETHER)):
+            if p + i < end and not found_from(keys, slots[i], seen[i], asked[i]):
+                lowest = lowest if weak > 0 else p + i
+                highest = p + i
+                weak += 1
+    return int4(lowest, highest, weak, 0)
+
+
+@st.device
+def first_key(text: Global[u8], first: i32, K: Const) -> u64:
+    """The packed window that begins at `first`."""
+    key = u64(0)
+    for i in range(K):
+        key = (key >> 2) | (code(text[first + i]) << (2 * K - 2))
+    return key
 
 
 @st.kernel
 def screen(
     text: Global[u8],
     places: Global[int2],
-    queue: Global[i32],
+    queue: Global[int4],
     queued: Global[u32],
     keys: Global[u64],
     bits: Global[u32],
@@ -33,25 +75,78 @@ def screen(
 ) -> None:
     """Reads with a window that is not solid go into the queue. queued[0]: how many there are.
 
-    places[r]: (first letter in text, length) of a read of A, C, G, T.
+    places[r]: (first letter in text, length) of a read of A, C, G, T. queue: (read, its first weak window, the last, how
+    many there are); with a Bloom filter only the read is known.
     """
     r = st.block.x * st.block_dim.x + st.thread.x
     if r >= len(places):
         return
     first, length = places[r].x, places[r].y
-    key = u64(0)
-    whole = True
-    i = 0
-    while whole and i < length:
-        key = (key >> 2) | (code(text[first + i]) << (2 * K - 2))
-        i += 1
-        if i >= K:
-            if FILTER == EXACT:  # noqa: SIM108
-                whole = in_set(keys, mixed(key), key)
-            else:
-                whole = in_bloom(bits, size, text, first + i - K, -1, u8(0), K, FILTER)
-    if not whole:
-        queue[st.atomic_add(queued, 0, 1)] = r
+    found = int4(0, 0, 0, 0)
+    if FILTER == EXACT:
+        found = weak_of(keys, text, first, length, first_key(text, first, K), 0, length - K + 1, K)
+    else:
+        p = 0
+        while p + K <= length and in_bloom(bits, size, text, first + p, -1, u8(0), K, FILTER):
+            p += 1
+        if p + K <= length:
+            found = int4(p, p, 1, 0)
+    if found.z > 0:
+        queue[st.atomic_add(queued, 0, 1)] = int4(r, found.x, found.y, found.z)
+
+
+# ------------------------------------------------------------------ a read with one error
+@st.kernel
+def mend_one(
+    text: Global[u8],
+    places: Global[int2],
+    queue: Global[int4],
+    count: i32,
+    left: Global[int4],
+    queued: Global[u32],
+    keys: Global[u64],
+    words: Global[u64],
+    min_votes: i32,
+    K: Const,
+) -> None:
+    """Mend the reads, of the first `count` of the queue, of which one change makes all windows solid, where that is quickly
+    seen; others go to `left` as they are, queued[0] of them.
+
+    The weak windows follow each other, and are all those that hold the changed letter: after the change the read is
+    solid. Each of them votes for it, so no change has more votes. One that has as many and comes before it, or is of
+    the same letter, would also make the first weak window solid; if the filter knows of any, the read is left.
+    """
+    hashes = st.shared(u32, TASKS)
+    tabulate(hashes, K)
+    q = st.block.x * st.block_dim.x + st.thread.x
+    if q >= count:
+        return
+    r, begin, last, weak = queue[q].x, queue[q].y, queue[q].z, queue[q].w
+    first, length = places[r].x, places[r].y
+    windows = length - K + 1
+    # Where the letter may be that exactly these windows hold: from `low` to `high`.
+    low = last if begin == 0 else begin + K - 1
+    high = K - 1 if begin == 0 and last == windows - 1 else low
+    done = False
+    if weak > min_votes and weak == last - begin + 1 and low < begin + K and min(low, windows - 1) == last:
+        window = first_key(text, first + begin, K)
+        hash = hash_of(window)
+        a = words[place_of(words, window, 0, K)]
+        b = words[place_of(words, window, 1, K)]
+        c = words[place_of(words, window, 2, K)]
+        hits, hit = 0, 0
+        for task in range(3 * (last - begin), 3 * (high - begin + 1)):
+            if likely(a, b, c, hash ^ hashes[task], task, K):
+                hits += 1
+                hit = task
+        at = st.div(hit, 3)
+        if hits == 1 and begin + at >= low:
+            mutant = window ^ flip_of(hit, K)
+            if weak_of(keys, text, first, length, mutant, begin, last + 1, K).z == 0:
+                text[first + begin + at] = letter_of(i32(mutant >> u64(2 * at)) & 3)
+                done = True
+    if not done:
+        left[st.atomic_add(queued, 0, 1)] = int4(r, begin, last, weak)
 
 
 # ------------------------------------------------------------------ what the lanes of a warp know
@@ -85,14 +180,6 @@ def is_weak(keys: Global[u64], windows: i32, p: i32, key: u64) -> bool:
 
 
 @st.device
-def mutant_is_solid(keys: Global[u64], words: Global[u64], window: u64, v: i32, change: i32) -> bool:
-    """Of a window whose code in place v is changed."""
-    mutant = window ^ (u64(change) << u64(2 * v))
-    hash = mixed(mutant)
-    return in_words(words, hash) and in_set(keys, hash, mutant)
-
-
-@st.device
 def changed(window: u64, v: i32, change: i32) -> i32:
     """The code in place v, changed."""
     return i32(window >> u64(2 * v)) & 3 ^ change
@@ -101,8 +188,9 @@ def changed(window: u64, v: i32, change: i32) -> i32:
 # ------------------------------------------------------------------ one change that mends all
 @st.device
 def mends_all(
-    keys: Global[u64], words: Global[u64], text: Global[u8], first: i32, length: i32, begin: i32, weak: i32, K: Const
-) -> i32:
+    keys: Global[u64], words: Global[u64], hashes: Shared[u32], text: Global[u8], first: i32, length: i32, begin: i32,
+    weak: i32, K: Const,
+) -> i32:  # fmt: skip
     """4 position + code of the change that makes all weak windows solid, `begin` the first and all less than K further;
     -1 if none does, -2 if several do at the first such position.
 
@@ -114,20 +202,22 @@ def mends_all(
     key = key_of_window(text, first, length, begin, K)
     mine = is_weak(keys, windows, p, key) and st.lane < K
     window = st.shuffle(key, 0)
+    hash = hash_of(window)
+    a = words[place_of(words, window, 0, K)]
+    b = words[place_of(words, window, 1, K)]
+    c = words[place_of(words, window, 2, K)]
     found = -1
     for turn in range((3 * K + 31) // 32):
         task = turn * 32 + st.lane
-        hit = False
-        if task < 3 * K:
-            hit = mutant_is_solid(keys, words, window, st.div(task, 3), st.rem(task, 3) + 1)
-        hits = u32(st.ballot(hit))
+        hits = u32(st.ballot(likely(a, b, c, hash ^ hashes[task], task, K) and task < 3 * K))
         while hits != 0:
             which = turn * 32 + first_bit(hits)
             hits &= hits - 1
             v, change = st.div(which, 3), st.rem(which, 3) + 1
             votes = False
             if mine and st.lane <= v:
-                votes = mutant_is_solid(keys, words, key, v - st.lane, change)
+                other = key ^ (u64(change) << u64(2 * (v - st.lane)))
+                votes = in_set(keys, mixed(other), other)
             if st.popcount(st.ballot(votes)) == weak:
                 if found == -1:
                     found = (begin + v) * 4 + changed(window, v, change)
@@ -138,21 +228,34 @@ def mends_all(
 
 # ------------------------------------------------------------------ all votes
 @st.device
-def votes_on(keys: Global[u64], words: Global[u64], window: u64, votes: Memory[u8], cells: i32, K: Const) -> None:
-    """The 3 K mutants of a window dealt out to the lanes. cells: where the votes of its first position begin."""
-    for turn in range((3 * K + 31) // 32):
+def votes_on(
+    keys: Global[u64], hashes: Shared[u32], key: u64, owner: i32, hash: u32, a: u64, b: u64, c: u64, votes: Memory[u8],
+    cells: i32, K: Const,
+) -> None:  # fmt: skip
+    """The 3 K mutants of a weak window, the `key` of lane `owner`, dealt out to the lanes. a, b, c: its words. cells:
+    where the votes of its first position begin."""
+    asking = st.registers(bool, TASKS // 32)
+    some = False
+    for turn in st.unroll(range((3 * K + 31) // 32)):
         task = turn * 32 + st.lane
-        if task < 3 * K:
-            v, change = st.div(task, 3), st.rem(task, 3) + 1
-            if mutant_is_solid(keys, words, window, v, change):
-                votes[cells + v * 4 + changed(window, v, change)] += 1
-    st.syncwarp()
+        asking[turn] = likely(a, b, c, hash ^ hashes[task], task, K)
+        some = some or asking[turn]
+    if st.any(some):
+        window = st.shuffle(key, owner)
+        for turn in st.unroll(range((3 * K + 31) // 32)):
+            # The last turn's surplus lanes ask for the window itself, which is weak.
+            task = turn * 32 + st.lane
+            mutant = window ^ flip_of(task, K)
+            if asking[turn] and in_set(keys, mixed(mutant), mutant):
+                v = st.div(task, 3)
+                votes[cells + v * 4 + changed(mutant, v, 0)] += 1
+        st.syncwarp()
 
 
 @st.device
 def voted(
-    keys: Global[u64], words: Global[u64], text: Global[u8], first: i32, length: i32, votes: Memory[u8], ballots: i32,
-    start: i32, min_votes: i32, K: Const,
+    keys: Global[u64], words: Global[u64], hashes: Shared[u32], text: Global[u8], first: i32, length: i32, votes: Memory[u8],
+    ballots: i32, start: i32, min_votes: i32, K: Const,
 ) -> i32:  # fmt: skip
     """4 position + code of the change to make, -1 for none, by the votes of all weak windows from `start` on."""
     for cell in range(st.lane, 4 * length, 32):
@@ -160,12 +263,22 @@ def voted(
     st.syncwarp()
     for begin in range(start, length - K + 1, 32):
         key = key_of_window(text, first, length, begin, K)
-        left = u32(st.ballot(is_weak(keys, length - K + 1, begin + st.lane, key)))
+        weak = is_weak(keys, length - K + 1, begin + st.lane, key)
+        # Each lane prepares its own window.
+        hash = hash_of(key)
+        a, b, c = u64(0), u64(0), u64(0)
+        if weak:
+            a = words[place_of(words, key, 0, K)]
+            b = words[place_of(words, key, 1, K)]
+            c = words[place_of(words, key, 2, K)]
+        left = u32(st.ballot(weak))
         while left != 0:
-            at = begin + first_bit(left)
-            window = st.shuffle(key, first_bit(left))
+            owner = first_bit(left)
             left &= left - 1
-            votes_on(keys, words, window, votes, ballots + at * 4, K)
+            votes_on(
+                keys, hashes, key, owner, st.shuffle(hash, owner), st.shuffle(a, owner), st.shuffle(b, owner),
+                st.shuffle(c, owner), votes, ballots + (begin + owner) * 4, K,
+            )  # fmt: skip
     best = largest_by_shuffle(rank_of(votes, ballots, length))
     fixed = FARTHEST - (best & FARTHEST)
     base = only_base(votes, ballots + fixed * 4, best >> 26)
@@ -174,35 +287,38 @@ def voted(
 
 
 @st.device
+def look(keys: Global[u64], text: Global[u8], first: i32, length: i32, start: i32, K: Const) -> int4:
+    """(the first weak window from `start` on, the last, how many there are, how many before `start`, or 1 for several)."""
+    weak, begin, last, before = 0, 0, 0, 0
+    for chunk in range(0, length - K + 1, 32):
+        p = chunk + st.lane
+        found = is_weak(keys, length - K + 1, p, key_of_window(text, first, length, chunk, K))
+        before = max(before, i32(st.any(found and p < start)))
+        left = u32(st.ballot(found and p >= start))
+        if left != 0:
+            begin = begin if weak > 0 else chunk + first_bit(left)
+            last = chunk + 31 - st.clz(left)
+            weak += st.popcount(left)
+    return int4(begin, last, weak, before)
+
+
+@st.device
 def mended(
-    keys: Global[u64], words: Global[u64], text: Global[u8], first: i32, length: i32, votes: Memory[u8], ballots: i32,
-    min_votes: i32, K: Const,
+    keys: Global[u64], words: Global[u64], hashes: Shared[u32], text: Global[u8], first: i32, length: i32, seen: int4,
+    votes: Memory[u8], ballots: i32, min_votes: i32, K: Const,
 ) -> bool:  # fmt: skip
-    """Change the letters; whether all windows are solid then. votes: 4 `length` from `ballots` on."""
-    windows = length - K + 1
-    start = 0
-    mending = True
+    """Change the letters; whether all windows are solid then. seen: the first weak window, the last, and how many there
+    are; votes: 4 `length` from `ballots` on."""
+    begin, last, weak = seen.x, seen.y, seen.z
+    at_first = True
+    mending = weak > min_votes
     while mending:
-        whole = True
-        weak, begin, last = 0, 0, 0  # weak windows from start on, the first and the last of them
-        for chunk in range(0, windows, 32):
-            p = chunk + st.lane
-            key = key_of_window(text, first, length, chunk, K)
-            found = is_weak(keys, windows, p, key)
-            whole = whole and not st.any(found)
-            left = u32(st.ballot(found and p >= start))
-            if left != 0:
-                begin = begin if weak > 0 else chunk + first_bit(left)
-                last = chunk + 31 - st.clz(left)
-                weak += st.popcount(left)
-        if whole:
-            return True
         change = -1
-        if weak > min_votes:
-            if last - begin < K:
-                change = mends_all(keys, words, text, first, length, begin, weak, K)
-            if change == -1:
-                change = voted(keys, words, text, first, length, votes, ballots, begin, min_votes, K)
+        if not at_first and last - begin < K:  # hardly a read is left here that one change mends
+            change = mends_all(keys, words, hashes, text, first, length, begin, weak, K)
+        if change == -1:
+            change = voted(keys, words, hashes, text, first, length, votes, ballots, begin, min_votes, K)
+        at_first = False
         mending = change >= 0
         if mending:
             st.syncwarp()
@@ -210,8 +326,32 @@ def mended(
                 text[first + change // 4] = letter_of(change % 4)
             st.syncwarp()
             # After a change of the first letter nothing is voted on any more, only looked at.
-            start = change // 4 if change >= 4 else windows
+            now = look(keys, text, first, length, change // 4 if change >= 4 else length, K)
+            begin, last, weak = now.x, now.y, now.z
+            if weak == 0 and now.w == 0:
+                return True
+            mending = weak > min_votes
     return False
+
+
+@st.device
+def trimmed(keys: Global[u64], text: Global[u8], first: i32, length: i32, max_trim: i32, K: Const) -> int2:
+    """The stretch of solid windows that comes first, as far as trimming may go; (0, 0) for none."""
+    windows = length - K + 1
+    begin, end = windows, windows
+    for chunk in range(0, windows, 32):
+        p = chunk + st.lane
+        weak = is_weak(keys, windows, p, key_of_window(text, first, length, chunk, K))
+        good = u32(st.ballot(p < windows and not weak))
+        if begin == windows and good != 0:
+            begin = chunk + first_bit(good)
+        bad = u32(st.ballot(weak and p > begin))
+        if bad != 0:
+            end = chunk + first_bit(bad)
+            break
+    if begin == windows or max_trim < 0:
+        return int2(0, 0)
+    return span_of(begin, end + K - 1, length, max_trim)
 
 
 @st.kernel
@@ -219,7 +359,7 @@ def mend(
     text: Global[u8],
     places: Global[int2],
     spans: Global[int2],
-    queue: Global[i32],
+    queue: Global[int4],
     count: i32,
     scratch: Global[u8],
     keys: Global[u64],
@@ -235,9 +375,12 @@ def mend(
     VOTES_IN_SHARED: Const,
 ) -> None:
     """As `warp_per_read`, for the first `count` reads of the queue; other spans are left as they are."""
+    hashes = st.shared(u32, TASKS)
+    tabulate(hashes, K)
     at = st.block.x * WARPS + st.warp
     while at < count:
-        r = queue[at]
+        r = queue[at].x
+        seen = int4(queue[at].y, queue[at].z, queue[at].w, 0)
         first, length = places[r].x, places[r].y
         span = int2(0, 0)
         if FILTER != EXACT:
@@ -249,13 +392,15 @@ def mend(
             whole = False
             if VOTES_IN_SHARED:
                 cells = st.shared(u8, WARPS * LONGEST * 4)
-                whole = mended(keys, words, text, first, length, cells, st.warp * LONGEST * 4, min_votes, K)
+                whole = mended(
+                    keys, words, hashes, text, first, length, seen, cells, st.warp * LONGEST * 4, min_votes, K
+                )
             else:
                 place = (st.block.x * WARPS + st.warp) * LONGEST * 4
-                whole = mended(keys, words, text, first, length, scratch, place, min_votes, K)
+                whole = mended(keys, words, hashes, text, first, length, seen, scratch, place, min_votes, K)
             span = int2(0, length)
             if not whole:
-                span = trimmed(keys, bits, size, text, first, length, max_trim, K, FILTER)
+                span = trimmed(keys, text, first, length, max_trim, K)
         if st.lane == 0:
             spans[r] = span
         at += st.grid_dim.x * WARPS

@@ -14,7 +14,7 @@ from ..family import Answer, Launcher
 from . import spectrum
 from .filters import BLOOM, EMPTY, EXACT, SPLIT_FIRST
 from .layout import SHARED, Places, common, eligible, longest, placed
-from .packed import mend, screen
+from .packed import mend, mend_one, screen
 from .problem import Corrected, Parameters, Problem, Reads
 from .spectrum import THREADS
 from .thread_per_read import thread_per_read
@@ -129,7 +129,7 @@ class Filter:
 
     @staticmethod
     def of(solid: Solid, parameters: Parameters, launcher: Launcher, words: bool) -> Filter:
-        """The filter of the parameters; `words`: with the filter of words in front of an exact set.
+        """The filter of the parameters; `words`: with the filter of mutants in front of an exact set.
 
         Raises SimtbedError where a Bloom filter would need more bits than 32-bit hashes reach.
         """
@@ -141,7 +141,7 @@ class Filter:
         slots = 1 << (2 * n).bit_length() if exact else 1
         made = Filter(
             Kept(np.full(slots, EMPTY, np.uint64)),
-            Kept(Out(1 << (n // 2).bit_length() if exact and words else 1, "u64")),
+            Kept(Out(3 << (n // 4).bit_length() if exact and words else 3, "u64")),
             Kept(Out(-(-size // 32) if size else 1, "u32")),
             size,
         )
@@ -154,7 +154,7 @@ class Filter:
         if exact:
             build(spectrum.build_set, keys=made.keys)
             if words:
-                build(spectrum.build_words, words=made.words)
+                build(spectrum.build_words, words=made.words, K=parameters.k)
         else:
             args = {"bits": made.bits, "size": np.uint32(size), "K": parameters.k, "LAYOUT": kind}
             build(spectrum.build_bloom, **args)
@@ -237,26 +237,31 @@ def _by_warps(shuffle: bool) -> Run:
 def _packed(
     text: Any, places: Places, filter: Filter, parameters: Parameters, switches: Switches, launcher: Launcher
 ) -> Any:
-    queue, queued = Kept(Out(len(places), "i32")), Kept(Out(1, "u32"))
-    reads = {"text": text, "places": Kept(places), "queue": queue, **filter.arguments}
+    reads = {"text": Kept(text), "places": Kept(places), **filter.arguments}
     asked = _asked(parameters)
-    args = {**reads, "queued": queued, **{name: asked[name] for name in ("K", "FILTER")}}
+    switched = {name: asked[name] for name in ("K", "FILTER")}
+    queue, queued = Kept(Out(len(places), "int4")), Kept(Out(1, "u32"))
+    args = {**reads, **switched, "queue": queue, "queued": queued}
     launcher(screen, grid=-(-len(places) // THREADS), block=THREADS, args=args)
-    whole = np.stack([np.zeros_like(places[:, 1]), places[:, 1]], axis=1)
-    weak = int(queued.numpy()[0])
-    if not weak:
-        return {"text": text, "spans": whole}
-    fitted = _fitted(switches, longest(places))
-    grid = _grid(weak, fitted, longest(places))
-    args = {
-        **reads,
-        **asked,
-        "count": weak,
-        "spans": whole,
-        "words": filter.words,
-        **_warps(fitted, grid, longest(places)),
-    }
-    return launcher(mend, grid=grid, block=32 * WARPS, args=args)
+    count = int(queued.numpy()[0])
+    if count and parameters.filter == "exact":
+        weak, queue, queued = queue, Kept(Out(count, "int4")), Kept(Out(1, "u32"))
+        args = {
+            **{name: reads[name] for name in ("text", "places", "keys")}, "words": filter.words, "queue": weak, "count": count,
+            "left": queue, "queued": queued, "min_votes": parameters.min_votes, "K": parameters.k,
+        }  # fmt: skip
+        launcher(mend_one, grid=-(-count // THREADS), block=THREADS, args=args)
+        count = int(queued.numpy()[0])
+    spans = np.stack([np.zeros_like(places[:, 1]), places[:, 1]], axis=1)
+    if count:
+        fitted = _fitted(switches, longest(places))
+        grid = _grid(count, fitted, longest(places))
+        args = {
+            **reads, **asked, "queue": queue, "count": count, "spans": spans, "words": filter.words,
+            **_warps(fitted, grid, longest(places)),
+        }  # fmt: skip
+        spans = launcher(mend, grid=grid, block=32 * WARPS, args=args)["spans"]
+    return {"text": reads["text"].numpy(), "spans": spans}
 
 
 def _fitted(switches: Switches, longest: int) -> Switches:

@@ -9,8 +9,9 @@ from __future__ import annotations
 import simtbed.emulator.lang as st
 from simtbed.emulator.lang import Const, Global, i32, i64, u8, u32, u64
 
-from .filters import EMPTY, SPLIT, SPLIT_FIRST, word_bits
+from .filters import EMPTY, SPLIT, SPLIT_FIRST
 from .hashes import bkdr, code, dek, djb, js, letter_of, mixed, pjw, rs, sdbm
+from .mutants import bits_of, hash_of, place_of
 
 THREADS = 128
 """Of a block of every kernel here."""
@@ -127,11 +128,13 @@ def build_set(found: Global[u64], keys: Global[u64]) -> None:
 
 
 @st.kernel
-def build_words(found: Global[u64], words: Global[u64]) -> None:
+def build_words(found: Global[u64], words: Global[u64], K: Const) -> None:
+    """The filter of mutants: the bits of every k-mer in its three words."""
     i = st.block.x * THREADS + st.thread.x
     if i < len(found):
-        hash = mixed(found[i])
-        st.atomic_or(words, i64((hash >> 20) & u64(len(words) - 1)), word_bits(hash))
+        bits = bits_of(hash_of(found[i]))
+        for third in st.unroll(range(3)):
+            st.atomic_or(words, i64(place_of(words, found[i], third, K)), bits)
 
 
 @st.device

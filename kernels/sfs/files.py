@@ -8,7 +8,6 @@ from __future__ import annotations
 import gzip
 import io
 import zipfile
-import zlib
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -20,6 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..family import InputError
+from ..files import reading
 from .frequency import by_em, by_reads
 from .problem import EPSILON, P_VARIABLE, Counts, Floats, Mode, Problem
 
@@ -159,17 +159,6 @@ def _kind(path: Path) -> str:
     raise InputError(
         f"{path}: expected a VCF, a BCF, Beagle genotype likelihoods (a first line 'marker ...') or an npz"
     )
-
-
-@contextmanager
-def reading(path: Path) -> Iterator[None]:
-    """Errors of the disk and of packed data as InputError."""
-    try:
-        yield
-    except (EOFError, zlib.error, gzip.BadGzipFile, zipfile.BadZipFile) as error:
-        raise InputError(f"{path}: damaged or truncated: {error}") from None
-    except OSError as error:
-        raise InputError(f"{path}: {error.strerror or error}") from None
 
 
 # ------------------------------------------------------------------ Beagle

@@ -140,6 +140,7 @@ def arrays_have_rules(x: Global[f32], n: i32, v: Global[float4]):
     v[0].x = 1.0
     g = w + w
     h = w[n]
+    i = st.shared(f32, 64 / 32)
     table = st.constant(f32, (1.0, 2.0))
     table[0] = 3.0
     r = st.shared(f32, 4)

@@ -60,13 +60,18 @@ ROUNDING = 1e-12
 
 @dataclass
 class Recorder:
-    """A launcher that keeps what its launches did. rounded: outputs that engines owe each other only nearly."""
+    """A launcher that keeps what its launches did.
+
+    rounded: outputs that engines owe each other only nearly. raced: arrays that stay with the engine and whose contents
+    hang on which thread came first, such as the slots of a hash table: what is made of them is compared, not they.
+    """
 
     engine: Any
     sources: dict[str, Source] = field(default_factory=dict)
     launches: int = 0
     outputs: list[Values] = field(default_factory=list)
     rounded: list[Values] = field(default_factory=list)
+    raced: list[Kept] = field(default_factory=list)
     registers: int = 0
     milliseconds: float = 0.0
 
@@ -76,7 +81,11 @@ class Recorder:
         source = cuda_source(request.program, request.block)
         self.sources[source_digest(source.text)] = source
         (self.rounded if rounds(request.program) else self.outputs).extend(result.buffers.values())
-        self.outputs += [array.numpy() for array in given["args"].values() if isinstance(array, Kept)]
+        prepared = prepare(request.program)
+        if prepared.ordered:
+            self.raced += [array for name, array in request.kept.items() if name in prepared.changed]
+        settled = (array for array in request.kept.values() if not any(array is one for one in self.raced))
+        self.outputs += [array.numpy() for array in settled]
         self.registers = max(self.registers, result.resources.registers if result.resources else 0)
         self.milliseconds += result.milliseconds or 0.0
         self.launches += 1

@@ -102,15 +102,23 @@ def test_bench_align_counts_what_the_paper_measured(simtbed: Simtbed, monkeypatc
     from simtbed.reports import bench_align
 
     monkeypatch.setattr(bench_align, "LENGTHS", (64, 192))
-    monkeypatch.setattr(bench_align, "obstacle", lambda engine: "there is no GPU here")
     ran = simtbed("bench", "align", "--json")
     assert ran.code == 0
     content = json.loads(ran.out)
-    assert content["not measured"] == "there is no GPU here"
     wide, passes = content["stage_1"][2:]
     assert (wide["variant"], wide["length"], passes["variant"], passes["length"]) == ("wide", 192, "passes", 192)
     assert wide["steps of a block"] < passes["steps of a block"]
     assert wide["sectors a store, diagonal-major"] < 5 < 25 < wide["sectors a store, row-major"]
     assert [row["looks a pair, steps"] for row in content["stage_2"]] == [64, 192]
     assert [row["looks a pair, runs"] for row in content["stage_2"]] == [1, 1]
-    assert "Speed was not measured: there is no GPU here" in simtbed("bench", "align").out
+    assert "Stage 2 on the emulator, 25 pairs" in simtbed("bench", "align").out
+    monkeypatch.setattr(bench_align, "obstacle", lambda engine: "no cuda here")
+    assert "the cuda engine cannot run here: no cuda here" in simtbed("bench", "align", "--engine", "cuda").refused()
+
+
+def test_several_gpus_share_the_pairs(simtbed: Simtbed, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With the jit engine in the GPUs' place: the same answer in the same order."""
+    assert "--gpus 2 needs --engine cuda" in simtbed("align", "--example", "--gpus", "2").refused()
+    monkeypatch.setattr("simtbed.reports.align.ask_for_gpus", lambda gpus, engine: None)
+    alone, shared = (simtbed("align", "--example", "--gpus", str(gpus)) for gpus in (1, 3))
+    assert (shared.code, shared.out) == (0, alone.out)

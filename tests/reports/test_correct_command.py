@@ -158,9 +158,9 @@ GOOD = b"@a\nACGT\n+\nIIII\n"
         (GOOD + b"b\nACGT\n+\nIIII\n", "reads.fq:5: "),
         (GOOD.replace(b"C", b"\xc3"), "reads.fq: Non-ASCII characters found"),
         (b"reads\n", "reads.fq:1: it begins with 'r', expected '@' (FASTQ) or '>' (FASTA)"),
-        (gzip.compress(GOOD * 1000, mtime=0)[:60], "reads.fq: damaged gzip data"),
-        (gzip.compress(GOOD, mtime=0)[:12] + b"\xff" * 40, "reads.fq: damaged gzip data"),
-        (b"\x1f\x8b", "reads.fq: damaged gzip data"),
+        (gzip.compress(GOOD * 1000, mtime=0)[:60], "reads.fq: damaged or truncated"),
+        (gzip.compress(GOOD, mtime=0)[:12] + b"\xff" * 40, "reads.fq: damaged or truncated"),
+        (b"\x1f\x8b", "reads.fq: damaged or truncated"),
     ],
 )
 def test_bad_input_is_one_line_and_leaves_nothing(simtbed: Simtbed, tmp_path: Path, content: bytes, told: str) -> None:

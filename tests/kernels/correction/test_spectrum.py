@@ -122,28 +122,42 @@ def test_bloom_bits_are_the_oracles(reads: Reads, layout: str, engine: EngineNam
     assert set(np.flatnonzero(bits).tolist()) == oracle.Bloom(kmers, layout).bits
 
 
-def test_a_filter_of_words_has_few_false_positives(launcher: Launcher) -> None:
-    """Three bits of 64 a k-mer, two k-mers a word at most: about (6 / 64)^3 where words are full."""
+@pytest.mark.parametrize("k", [12, 13, 20, 31])
+def test_the_filter_of_mutants_knows_every_solid_one_and_few_others(k: int, launcher: Launcher) -> None:
+    """Four bits of 64 a k-mer, one to four k-mers a word: about (10 / 64)^4 and, as some words have more, thrice that."""
     reads = Reads.of([genome(5, 20_000).tobytes().decode()])
-    solid = counted(reads, 20, launcher).solid(1)
-    words = Filter.of(solid, Parameters(), launcher, words=True).words.numpy()
-    assert len(words) <= solid.total
-    other = np.random.default_rng(0).integers(0, 1 << 40, 200_000, dtype=np.uint64)
-    held = [in_words(words, keys) for keys in (solid.found.numpy()[: solid.total], other)]
-    assert held[0].all()
-    assert held[1].mean() < 0.003
+    solid = counted(reads, k, launcher).solid(1)
+    words = Filter.of(solid, Parameters(k=k), launcher, words=True).words.numpy()
+    assert len(words) <= 3 * solid.total // 2
+    keys = solid.found.numpy()[: solid.total]
+    draw = np.random.default_rng(0)
+    for v in range(k):
+        # The windows of which these k-mers are mutants: changed in place v, they are looked up by the windows' words.
+        windows = keys ^ (draw.integers(1, 4, len(keys), np.uint64) << np.uint64(2 * v))
+        assert held(words, windows, keys, v, k).all()
+    others = draw.integers(0, 1 << (2 * k), 200_000, dtype=np.uint64)
+    others = others[~np.isin(others, keys)]
+    assert held(words, others ^ np.uint64(1), others, 0, k).mean() < 0.003
 
 
-def in_words(
-    words: np.ndarray[tuple[int], np.dtype[np.uint64]], keys: np.ndarray[tuple[int], np.dtype[np.uint64]]
-) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
-    """The same question, in NumPy."""
-    mixed = (keys ^ (keys >> np.uint64(29))) * np.uint64(0x9E3779B97F4A7C15)
-    word = words[(mixed >> np.uint64(20)) & np.uint64(len(words) - 1)]
-    held = np.ones(len(keys), np.bool_)
-    for shift in (58, 52, 46):
-        held &= (word >> ((mixed >> np.uint64(shift)) & np.uint64(63))) & np.uint64(1) != 0
-    return held
+Keys = np.ndarray[tuple[int], np.dtype[np.uint64]]
+
+
+def held(words: Keys, windows: Keys, mutants: Keys, v: int, k: int) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+    """The same question of windows and their mutants in place v, in NumPy."""
+    third = 3 * v // k
+    inside = sum(3 << (2 * place) for place in range(k) if 3 * place // k == third)
+    outside = windows & np.uint64(~inside & (1 << 62) - 1)
+    size = len(words) // 3
+    mixed = (outside ^ (outside >> np.uint64(29))) * np.uint64(0x9E3779B97F4A7C15)
+    word = words[third * size + ((mixed >> np.uint64(32)) & np.uint64(size - 1)).astype(np.int64)]
+    hash = mutants.copy()
+    for left, by in ((True, 21), (False, 35), (True, 4), (False, 13), (True, 25)):
+        hash ^= hash << np.uint64(by) if left else hash >> np.uint64(by)
+    found = np.ones(len(windows), np.bool_)
+    for shift in (32, 38, 44, 50):
+        found &= (word >> ((hash >> np.uint64(shift)) & np.uint64(63))) & np.uint64(1) != 0
+    return found
 
 
 def test_a_bloom_filter_has_a_largest_size(launcher: Launcher) -> None:

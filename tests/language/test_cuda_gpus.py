@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 from simtbed.emulator import on_gpu, shared_out
-from simtbed.emulator.engines.gpus import current_gpu
+from simtbed.emulator.engines.cuda_gpus import current_gpu
 
 
 def test_the_gpu_of_a_thread() -> None:
