@@ -14,9 +14,7 @@ from .engines.arrays import Buffer, Kept, Out, named, split
 from .engines.engine import Dim3, Engine, Outcome, Request, Resources
 from .errors import Diagnostic, LaunchError, SimtbedError, render
 from .frontend.program import Signature, Specialised, signature, specialise
-from .ir import nodes as ir
 from .ir.types import FLOATS, SCALARS, Array, Scalar, Vector, from_dtype
-from .ir.walk import statements
 from .lang import Kernel
 from .machine import device as devices
 from .machine.device import Device
@@ -80,7 +78,7 @@ class Result:
     @property
     def shared_bytes(self) -> int:
         """Shared memory of a block, static and dynamic."""
-        return self.request.dynamic_shared + _static_shared(self.request)
+        return self.request.dynamic_shared + prepare(self.request.program).shared
 
 
 class FaultError(SimtbedError):
@@ -233,7 +231,7 @@ def prepare_request(
         checkers.parse(check),
         schedule,
     )
-    needed = shared + _static_shared(request)
+    needed = shared + prepare(request.program).shared
     if needed > device.shared_per_block_optin:
         raise LaunchError(
             f"{kernel.__name__} needs {needed} bytes of shared memory a block, {device.name} has {device.shared_per_block_optin}"
@@ -383,15 +381,3 @@ def _scalar(name: str, type: Scalar | Vector, given: Any) -> np.generic:
     if not fits:
         raise LaunchError(f"{name} is {type}, {given!r} does not fit")
     return type.dtype.type(number)  # type: ignore[no-any-return]
-
-
-def _static_shared(request: Request) -> int:
-    """Bytes of the shared arrays, each aligned to 16 bytes as the compiler lays them out; an array of a device
-    function is there once for each call."""
-    body = prepare(request.program).program.kernel.body
-    sizes = [
-        s.type.element.size * (s.type.length or 0)
-        for s in statements(body)
-        if isinstance(s, ir.Alloc) and s.type.space == "shared"
-    ]
-    return sum(-(-size // 16) * 16 for size in sizes)

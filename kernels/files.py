@@ -53,10 +53,10 @@ def replacing(path: Path) -> Iterator[Path]:
         raise SimtbedError(f"{path}: cannot be written: {error.strerror}") from None
 
 
-def write(path: Path, text: Iterable[str]) -> None:
+def write(path: Path, text: Iterable[str | bytes]) -> None:
     """Write a whole file or none: under another name first, then renamed. Raises SimtbedError."""
-    with replacing(path) as unfinished, unfinished.open("w", encoding="utf-8", newline="\n") as file:
-        file.writelines(text)
+    with replacing(path) as unfinished, unfinished.open("wb") as file:
+        file.writelines(part.encode() if isinstance(part, str) else part for part in text)
 
 
 def shown(content: bytes) -> str:

@@ -11,18 +11,19 @@ import tempfile
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import product
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, get_args
 
 import numpy as np
-from simtbed.emulator import Counters, Result, SimtbedError, launch, launch_together, prepare_request
+from simtbed.emulator import Counters, Result, SimtbedError, prepare_request
 from simtbed.emulator.engines.cuda_run import CudaEngine, describe
 from simtbed.emulator.engines.engine import Request
 from simtbed.emulator.lang import Kernel
 from simtbed.emulator.launch import EngineName
 from simtbed.kernels.files import write
 from simtbed.kernels.pairhmm import FAMILY, Problem
-from simtbed.kernels.pairhmm.files import blocks, records
+from simtbed.kernels.pairhmm.files import blocks, lines, records
 from simtbed.kernels.pairhmm.generate import equal_lengths, repeated
 
 from . import ren2018, tables
@@ -53,35 +54,58 @@ LARGE = 2_900_000
 """Pairs that gpuPairHMM was measured with."""
 
 Row = dict[str, Any]
+Section = Literal["lengths", "files", "ren", "tables"]
+"""Equal lengths; a file and its copies; Ren 2018's sets; his Tables 2 and 4."""
 
 
-def bench(engine: EngineName, repeat: int, pairs: int | None, source: Path | None, json: bool) -> int:
-    """Measure or count. pairs: of each of Ren's sets."""
+def bench(
+    engine: EngineName,
+    repeat: int,
+    pairs: int | None,
+    source: Path | None,
+    json: bool,
+    sections: Sequence[Section] = (),
+) -> int:
+    """Measure or count. pairs: of each of Ren's sets. sections: all, unless some are named."""
     reason = obstacle(engine)
     if reason:
         raise SimtbedError(f"the {engine} engine cannot run here: {reason}")
+    wanted: Sequence[Section] = sections or get_args(Section)
+    once = FAMILY.read(source) if source else FAMILY.example()
+    content: Row = {}
     if engine == "cuda":
-        content: Row = {**describe(), "lengths": by_length(repeat), "Ren 2018": ren(repeat, pairs or REN_PAIRS)}
-    else:
-        content = {
-            "lengths": counted_by_length(pairs or COUNTED, engine),
-            "Ren 2018": counted_ren(pairs or COUNTED, engine),
-        }
-    content["files"] = by_file(engine, repeat, source, LARGE if engine == "cuda" else 0)
-    with progress("Tables 2 and 4"):
-        content["Ren 2018, Tables 2 and 4"] = ren2018.rows()
-    if json:
-        print(tables.as_json(content))
-        return 0
+        content |= describe()
+        with progress("nvcc"):
+            compile_first(wanted, once)
     where = f"{content['device']}, kernels only, median of {repeat}" if engine == "cuda" else "counted on the emulator"
-    print(f"Equal lengths of read and haplotype; {where}\n\n{_table(content['lengths'])}\n")
-    print(f"Ren 2018, Tables 1 and 3; {where}\n\n{_table(content['Ren 2018'])}\n")
-    print(f"wavefront-rescaled, {engine}; milliseconds, medians of {repeat}\n\n{_table(content['files'])}\n")
-    print(f"Ren 2018, Tables 2 and 4, and ours\n\n{_table(content['Ren 2018, Tables 2 and 4'])}")
+    titles = {}
+    if "lengths" in wanted:
+        titles["lengths"] = f"Equal lengths of read and haplotype; {where}"
+        content["lengths"] = by_length(repeat) if engine == "cuda" else counted_by_length(pairs or COUNTED, engine)
+    if "ren" in wanted:
+        titles["Ren 2018"] = f"Ren 2018, Tables 1 and 3; {where}"
+        content["Ren 2018"] = (
+            ren(repeat, pairs or REN_PAIRS) if engine == "cuda" else counted_ren(pairs or COUNTED, engine)
+        )
+    if "files" in wanted:
+        titles["files"] = f"wavefront-rescaled, {engine}; milliseconds, medians of {repeat}"
+        name = str(source) if source else "the example"
+        content["files"] = by_file(engine, repeat, once, name, LARGE if engine == "cuda" else 0)
+    if "tables" in wanted:
+        titles["Ren 2018, Tables 2 and 4"] = "Ren 2018, Tables 2 and 4, and ours"
+        with progress("Tables 2 and 4"):
+            content["Ren 2018, Tables 2 and 4"] = ren2018.rows()
+    print(tables.as_json(content) if json else "\n\n".join(f"{titles[at]}\n\n{table(content[at])}" for at in titles))
     return 0
 
 
 # ------------------------------------------------------------------ on a GPU
+def _not_faint(request: Request) -> Result:
+    """What a launch gives whose pairs need not be computed again in double. Pairs of long and unlike sequences would be,
+    most of them, and it is the float kernel that is measured."""
+    return Result({"sums": np.ones_like(request.arguments["sums"])}, None, [], [], [], None, None, request)
+
+
 @dataclass
 class Timer:
     """A launcher that times each of its launches `repeat` times; milliseconds: the sum of the medians."""
@@ -91,69 +115,98 @@ class Timer:
     engine: CudaEngine = field(default_factory=CudaEngine)
 
     def __call__(self, kernel: Kernel, **how: Any) -> Result:
-        result = launch(kernel, engine="cuda", counters=False, **how)
-        self.milliseconds += statistics.median(self.engine.time(result.request, self.repeat))
-        return result
+        request = prepare_request(kernel, **how)
+        self.milliseconds += statistics.median(self.engine.time(request, self.repeat))
+        return _not_faint(request)
 
 
 class Prepared:
-    """A launcher that keeps what it is asked to launch side by side, in memory that a GPU can copy by itself."""
+    """A launcher that keeps what it is asked to launch, in memory that a GPU can copy by itself, and launches nothing."""
 
-    def __init__(self) -> None:
+    def __init__(self, lasting: Callable[[Any], Any] = lambda array: array) -> None:
         self.requests: list[Request] = []
+        self.lasting = lasting
         self.known: dict[int, tuple[Any, Any]] = {}
 
     def __call__(self, kernel: Kernel, **how: Any) -> Result:
-        raise AssertionError("a launch on its own")
+        args = {name: self._kept(value) for name, value in how["args"].items()}
+        self.requests.append(prepare_request(kernel, **{**how, "args": args}))
+        return _not_faint(self.requests[-1])
 
     def together(self, launches: Sequence[tuple[Kernel, Mapping[str, Any]]]) -> list[Result]:
-        from simtbed.emulator.engines.cuda_together import page_locked
+        return [self(kernel, **how) for kernel, how in launches]
 
-        def lasting(array: Any) -> Any:
-            if not isinstance(array, np.ndarray):
-                return array
-            if id(array) not in self.known:
-                self.known[id(array)] = array, page_locked(array)
-            return self.known[id(array)][1]
+    def _kept(self, array: Any) -> Any:
+        if not isinstance(array, np.ndarray):
+            return array
+        if id(array) not in self.known:
+            self.known[id(array)] = array, self.lasting(array)
+        return self.known[id(array)][1]
 
-        for kernel, how in launches:
-            args = {name: lasting(value) for name, value in how["args"].items()}
-            self.requests.append(prepare_request(kernel, **{**how, "args": args}))
-        return launch_together(launches, engine="cuda")
+    @property
+    def nbytes(self) -> tuple[int, int]:
+        """Bytes that go to the GPU, what launches share once; bytes that come back."""
+        arrays = [(name in r.blank, a) for r in self.requests for name, a in r.arguments.items() if np.ndim(a)]
+        there = {id(a): np.asarray(a).nbytes for blank, a in arrays if not blank}
+        return sum(there.values()), sum(np.asarray(a).nbytes for blank, a in arrays if blank)
 
 
-def by_file(engine: EngineName, repeat: int, source: Path | None, large: int) -> list[Row]:
-    """The given file or the example, and a problem of at least `large` pairs, if any: its copies."""
-    problem = FAMILY.read(source) if source else FAMILY.example()
-    pairs = int(problem.first_pairs[-1])
-    works = [(str(source) if source else "the example", 1)]
+def compile_first(sections: Sequence[Section], once: Problem) -> None:
+    """Compile what these sections launch, several kernels at a time."""
+    from simtbed.emulator.engines.cuda_together import compile_together
+
+    prepared = Prepared()
+    if "lengths" in sections:
+        for length, variant in product(LENGTHS, CEILING):
+            FAMILY.solve(equal_lengths(length, 1, length, length), variant, prepared)
+    if "ren" in sections:
+        for name, number, (m, n) in _ren_sets():
+            for variant in _ren_variants(name):
+                FAMILY.solve(equal_lengths(number, 1, m, n), variant, prepared)
+    if "files" in sections:
+        for problem in (once, repeated(once, -(-LARGE // int(once.first_pairs[-1])))):
+            FAMILY.solve(problem, RESCALED, prepared)
+    compile_together(prepared.requests)
+
+
+def by_file(engine: EngineName, repeat: int, once: Problem, name: str, large: int) -> list[Row]:
+    """A problem, and one of at least `large` pairs, if any: its copies."""
+    works = [(name, 1)]
     if large:
-        copies = -(-large // pairs)
+        copies = -(-large // int(once.first_pairs[-1]))
         works.append((f"{copies:,} copies of it", copies))
-    return [{"file": name, **_file(problem, copies, engine, repeat)} for name, copies in works]
+    return [{"file": name, **_file(once, copies, engine, repeat)} for name, copies in works]
 
 
 def _file(once: Problem, copies: int, engine: EngineName, repeat: int) -> Row:
-    """Milliseconds: of the batch, laid out and in page-locked memory, to its sums, all transfers included; from problem to
-    scores; and from file to file, in a process that is already warm."""
+    """Milliseconds, in a process that is already warm.
+
+    batch: laid out, in bins and in page-locked memory, to sums in the host's memory, all transfers included, before
+    any pair is computed again in double. solved: from what was parsed to scores, the layout included. parsed, written:
+    by themselves; in file to file, each is done while others are.
+    """
     problem = repeated(once, copies)
     row: Row = {"pairs": int(problem.first_pairs[-1]), "GCells": problem.cells / 1e9}
     if engine == "cuda":
-        from simtbed.emulator.engines.cuda_together import run_together
+        from simtbed.emulator.engines.cuda_together import page_locked, run_together
 
-        prepared = Prepared()
+        prepared = Prepared(page_locked)
         FAMILY.solve(problem, RESCALED, prepared)
         row["launches"] = len(prepared.requests)
+        row["MB there"], row["MB back"] = (size / 1e6 for size in prepared.nbytes)
         row["batch"] = _median(lambda: run_together(prepared.requests), repeat)
         row["batch, TCUPS"] = problem.cells / row["batch"] / 1e9
         del prepared
     runner = SideBySide(engine) if engine == "cuda" else Runner(engine)
     row["solved"] = _median(lambda: FAMILY.solve(problem, RESCALED, runner), repeat)
+    scores = FAMILY.solve(problem, RESCALED, runner)
     with tempfile.TemporaryDirectory() as folder:
         given, answer = Path(folder) / "given", Path(folder) / "answer"
         write(given, list(records(once)) * copies)
-        row["MB"] = given.stat().st_size / 1e6
+        row["MB in"] = given.stat().st_size / 1e6
         row["parsed"] = _median(lambda: [None for _ in blocks(given)], repeat)
+        row["written"] = _median(lambda: write(answer, lines(problem, scores)), repeat)
+        row["MB out"] = answer.stat().st_size / 1e6
         row["file to file"] = _median(
             lambda: pairhmm(given, answer, RESCALED, engine, "gpupairhmm", False, False, False), repeat
         )
@@ -255,7 +308,7 @@ def costs(problem: Problem, variant: str, engine: EngineName) -> Row:
 
 
 # ------------------------------------------------------------------ what is printed
-def _table(rows: list[Row]) -> str:
+def table(rows: list[Row]) -> str:
     names = list(dict.fromkeys(name for row in rows for name in row))
     return tables.table(names, [[_shown(row.get(name)) for name in names] for row in rows])
 

@@ -34,6 +34,15 @@ class Bench(StrEnum):
     sfs = "sfs"
 
 
+class Section(StrEnum):
+    """What the pair-HMM's benchmark has."""
+
+    lengths = "lengths"
+    files = "files"
+    ren = "ren"
+    tables = "tables"
+
+
 class Format(StrEnum):
     """How Pair-HMM answers are written."""
 
@@ -408,6 +417,9 @@ def bench(
         int | None, typer.Option(metavar="N", help="Of a family's synthetic sets, instead of all.")
     ] = None,
     source: Input = None,
+    only: Annotated[
+        list[Section] | None, typer.Option("--only", help="Of the pair-HMM's sections; may be given again.")
+    ] = None,
     json: Json = False,
 ) -> int:
     """How fast the jit engine emulates on this machine, beside scalar code; or how fast a family's kernels are on a
@@ -419,7 +431,7 @@ def bench(
     if what is Bench.pairhmm:
         from . import bench_pairhmm
 
-        return bench_pairhmm.bench(engine.value, repeat, pairs, source, json)
+        return bench_pairhmm.bench(engine.value, repeat, pairs, source, json, [section.value for section in only or ()])
     if what is Bench.align:
         from . import bench_align
 

@@ -25,6 +25,7 @@ from .running import (
     ENGINES,
     Runner,
     SideBySide,
+    ahead,
     find_family,
     find_variant,
     find_variants,
@@ -253,11 +254,11 @@ def pairhmm(
     agreements: list[Agreement] = []
     pairs = 0
 
-    def answers() -> Iterator[str]:
+    def answers() -> Iterator[bytes]:
         nonlocal pairs
         records = 0
         with progress(f"{variant} on {name}") as tell:
-            for problem in blocks(source) if source else [family.example()]:
+            for problem in ahead(blocks(source)) if source else [family.example()]:
                 answer = family.solve(problem, variant, runner)
                 if check:
                     agreements.append(family.compare(answer, family.oracle(problem)))
@@ -266,12 +267,13 @@ def pairhmm(
                 tell(f"{pairs:,} pairs")
 
     if target is None:
-        with tempfile.TemporaryFile("w+", encoding="ascii") as whole:  # nothing is printed of what ends in an error
-            whole.writelines(answers())
+        with tempfile.TemporaryFile() as whole:  # nothing is printed of what ends in an error
+            whole.writelines(ahead(answers()))
             whole.seek(0)
-            shutil.copyfileobj(whole, sys.stdout)
+            sys.stdout.flush()
+            shutil.copyfileobj(whole, sys.stdout.buffer)
     else:
-        files.write(target, answers())
+        files.write(target, ahead(answers()))
     if not pairs:
         print(f"simtbed: warning: {name} holds no pairs of reads and haplotypes; the answer is empty", file=sys.stderr)
     agreement = joined(agreements) if check else None

@@ -5,11 +5,13 @@ from __future__ import annotations
 import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any, TypeVar, get_args
 
+import numpy.typing as npt
 import simtbed.emulator.lang as st
 from simtbed.emulator import (
     Counters,
@@ -31,6 +33,7 @@ from simtbed.emulator.launch import EngineName, prepare_request
 from simtbed.kernels import FAMILIES
 from simtbed.kernels.family import Family
 
+Item = TypeVar("Item")
 ENGINES: tuple[EngineName, ...] = get_args(EngineName)
 
 
@@ -80,6 +83,12 @@ class Runner:
 class SideBySide(Runner):
     """A runner on a GPU that has launches which do not depend on each other run at the same time; no single one is
     timed."""
+
+    def empty(self, shape: int | tuple[int, ...], type: Any) -> npt.NDArray[Any]:
+        """An array that launches copy from at the speed of the bus."""
+        from simtbed.emulator.engines import cuda_together
+
+        return cuda_together.empty(shape, type)
 
     def together(self, launches: Sequence[tuple[Kernel, Mapping[str, Any]]]) -> list[Result]:
         with self.lock:
@@ -165,6 +174,16 @@ def obstacle(engine: EngineName) -> str | None:
     except LaunchError as error:
         return str(error)
     return None
+
+
+def ahead(items: Iterator[Item]) -> Iterator[Item]:
+    """The same items, and each one is made while the one before it is used. Errors come where they would have come."""
+    ended = object()
+    with ThreadPoolExecutor(1) as thread:
+        coming = thread.submit(next, items, ended)
+        while (item := coming.result()) is not ended:
+            coming = thread.submit(next, items, ended)
+            yield item  # type: ignore[misc]
 
 
 @contextmanager

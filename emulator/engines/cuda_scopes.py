@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ..ir import nodes as ir
-from ..ir.walk import bodies
+from ..ir.walk import bodies, once_a_node
 from .cuda_fold import Update, reads
 
 
@@ -45,6 +45,7 @@ def _place(body: ir.Body, name: str, found: Places) -> None:
         _place(block, name, found)
 
 
+@once_a_node
 def _names(node: Any) -> set[str]:
     """Registers and arrays a statement reads or, for arrays, writes (bodies left out)."""
     found = {n.name for n in reads(node) if isinstance(n, ir.Reg | ir.ArrayRef)}

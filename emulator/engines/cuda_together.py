@@ -57,6 +57,12 @@ def page_locked(array: Buffer) -> Buffer:
         return _copy(array)
 
 
+def empty(shape: int | tuple[int, ...], type: Any) -> Buffer:
+    """As np.empty; launches take what is put there from where it is."""
+    with primary_context().current():
+        return _empty(np.broadcast_to(np.empty((), type), shape))
+
+
 def _copy(array: Buffer) -> Buffer:
     copy = _empty(array)
     copy[...] = array
@@ -80,7 +86,7 @@ def run_together(requests: Sequence[Request]) -> list[Outcome]:
     if any(request.kept for request in requests):
         raise LaunchError("launches side by side take no Kept arrays: which one comes first is not defined")
     with primary_context().current():
-        _build(requests)
+        compile_together(requests)
         work = _Together()
         try:
             for number, request in enumerate(requests):
@@ -90,7 +96,7 @@ def run_together(requests: Sequence[Request]) -> list[Outcome]:
             work.end()
 
 
-def _build(requests: Sequence[Request]) -> None:
+def compile_together(requests: Sequence[Request]) -> None:
     """Compile what was never compiled, several kernels at a time; loading then finds them in the store."""
     fresh = {(request.program, request.block): request for request in requests if not is_loaded(request)}
     if len(fresh) > 1:

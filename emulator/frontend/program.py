@@ -252,7 +252,8 @@ def specialise(kernel: lang.Kernel, consts: Mapping[str, Any], real: Scalar | No
         raise CompileError(sorted(reader.diagnostics, key=lambda d: (d.span.file, d.span.line, d.span.column)))
     program = ir.Program(function, tuple(reader.functions))
     verify(program)
-    return Specialised(program, reader.externals)
+    externals = {(id(holder), name): (holder, name, value) for holder, name, value in reader.externals}
+    return Specialised(program, list(externals.values()))
 
 
 def signature(kernel: lang.Kernel) -> Signature:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import weakref
 from dataclasses import dataclass
+from functools import cached_property
 
 from ..ir import nodes as ir
 from ..ir.verify import verify
+from ..ir.walk import statements
 from .inline import inline
 from .instrument import instrument
 from .phases import changed_arrays, order_matters
@@ -19,15 +21,34 @@ from .unroll import unroll
 class Prepared:
     """A program without calls and unrolled loops, and what its engines ask of it.
 
-    private: registers that need no merge. changed: global arrays it may change. ordered: whether its warps must take
-    their turns. Statements with sites beyond `sites` belong to checks and are not counted.
+    Statements with sites beyond `sites` belong to checks and are not counted.
     """
 
     program: ir.Program
     sites: tuple[Site, ...]
-    private: frozenset[str]
-    changed: tuple[str, ...]
-    ordered: bool
+
+    @cached_property
+    def private(self) -> frozenset[str]:
+        """Registers that need no merge."""
+        return private_registers(self.program.kernel)
+
+    @cached_property
+    def changed(self) -> tuple[str, ...]:
+        """Global arrays it may change."""
+        return changed_arrays(self.program.kernel)
+
+    @cached_property
+    def ordered(self) -> bool:
+        """Whether its warps must take their turns."""
+        return order_matters(self.program.kernel)
+
+    @cached_property
+    def shared(self) -> int:
+        """Bytes of its shared arrays, each aligned to 16 bytes as the compiler lays them out; an array of a device
+        function is there once for each call."""
+        body = self.program.kernel.body
+        arrays = (s.type for s in statements(body) if isinstance(s, ir.Alloc) and s.type.space == "shared")
+        return sum(-(-type.element.size * (type.length or 0) // 16) * 16 for type in arrays)
 
     def counts(self, stmt: ir.Stmt) -> bool:
         """Whether the statement is the user's."""
@@ -52,5 +73,4 @@ def _prepare(program: ir.Program, checks: frozenset[str]) -> Prepared:
     program, sites = number(program)
     program = ir.Program(instrument(program.kernel, len(sites), checks), ())
     verify(program)
-    kernel = program.kernel
-    return Prepared(program, sites, private_registers(kernel), changed_arrays(kernel), order_matters(kernel))
+    return Prepared(program, sites)

@@ -183,14 +183,14 @@ def _columns(count: int) -> str:
 # ------------------------------------------------------------------ writing
 def lines(
     problem: Problem, scores: npt.NDArray[np.float64], form: Format = "gpupairhmm", before: int = 0
-) -> Iterator[str]:
+) -> Iterator[bytes]:
     """The scores as text, some whole lines at a time. before: records of the same file that were written earlier.
 
     gpupairhmm: a record's header `R H`, then a line of H scores for each read.
     tsv: a header, then `record read haplotype log10`, all counted from 1, one pair a line.
     """
     if form == "tsv" and not before:
-        yield "record\tread\thaplotype\tlog10\n"
+        yield b"record\tread\thaplotype\tlog10\n"
     reads, haplotypes = np.diff(problem.record_reads), np.diff(problem.record_haplotypes)
     values = np.cumsum(reads * haplotypes)
     first = 0
@@ -204,7 +204,7 @@ def lines(
         to = np.empty(room, np.uint8)
         part = scores[done : values[last - 1]]
         length = scores_as_text(part, reads[some], haplotypes[some], form == "tsv", before + first, to)
-        yield to[:length].tobytes().decode("ascii")
+        yield to[:length].tobytes()
         first = last
 
 

@@ -15,10 +15,12 @@ from .wavefront import BLANK
 Arguments = dict[str, Any]
 Real = type[np.float32] | type[np.float64]
 
+LETTERS = b"ACGTN"
+"""Those of bases, by the numbers that kernels know them by."""
 _SETS = np.zeros(256, np.uint8)  # bases as bit sets: what matches has a bit in common
-CODES = np.full(256, BLANK, np.uint8)  # bases as numbers
-for _code, _letter in enumerate(b"ACGTN"):
-    CODES[_letter] = _code
+_CODES = np.full(256, BLANK, np.uint8)  # bases as numbers
+for _code, _letter in enumerate(LETTERS):
+    _CODES[_letter] = _code
     _SETS[_letter] = 15 if _letter == ord("N") else 1 << _code
 
 PROBABILITY = 10.0 ** (np.arange(94) / -10.0)
@@ -93,14 +95,14 @@ def sub_warps(
     first_word = offsets(_quads(n) // 4 + 1)
     words = np.full(first_word[-1] * 4, BLANK, np.uint8)
     letters = problem.haplotypes[ranges(problem.haplotype_offsets[used_haplotypes], n)]
-    words[ranges(first_word[:-1] * 4, n)] = CODES[letters]
+    words[ranges(first_word[:-1] * 4, n)] = _CODES[letters]
     pairs = np.stack([offsets(m)[read], m[read], first_word[haplotype], n[haplotype]], axis=1).astype(np.int32)
     stride = int(n.max()) if tiled else 0
     qualities = (problem.base_quality, problem.insertion, problem.deletion, problem.continuation)
     return blocks, {
         "pairs": pairs,
         "columns": pairs[:, 3].reshape(blocks, -1).max(axis=1),
-        "bases": CODES[problem.bases[bases]],
+        "bases": _CODES[problem.bases[bases]],
         "qualities": np.stack([quality[bases] for quality in qualities], axis=1),
         "haplotypes": words.view(np.uint32),
         "probability": PROBABILITY.astype(real),

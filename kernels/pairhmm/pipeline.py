@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
 import numpy as np
@@ -16,7 +17,7 @@ from .intertask_naive import WARPS, intertask_naive
 from .intertask_tiled import intertask_tiled
 from .layout import Real, anti_diagonals, interleaved, sub_warps
 from .problem import Offsets, Problem
-from .streams import Streams
+from .streams import Empty, Streams
 from .wavefront import wavefront
 from .wavefront_rescaled import wavefront_rescaled
 
@@ -46,6 +47,8 @@ RESCALED_SCALE = 2.0**100
 """Of the rescaled wavefront: what it keeps is larger than what it stands for, by 1 / alpha and a ratio of insertions."""
 LETTERS_AT_ONCE = 1 << 10
 """Letters of the haplotypes that one item of the rescaled wavefront lets pass."""
+CELLS_A_LAUNCH = 100_000_000
+"""That an H200 computes in 30 microseconds: a launch which saves fewer is not worth the host's time."""
 TILES = (2, 4, 6, 8)
 """K of the tiled inter-task variants."""
 COLUMN_STEP = 256
@@ -78,21 +81,23 @@ def solve(problem: Problem, variant: str, launcher: Launcher) -> Floats:
 def _solved(problem: Problem, variant: str, launcher: Launcher) -> Floats:
     sums = np.empty(int(problem.first_pairs[-1]))
     if variant == "wavefront-rescaled":
-        run_planned(_in_parts(_rescaled, problem, sums), launcher)
+        empty = getattr(launcher, "empty", np.empty)
+        run_planned(_in_parts(partial(_rescaled, empty), problem, sums), launcher)
     elif variant == "wavefront":
         run_planned(_in_parts(_plain, problem, sums), launcher)
     else:
         sums[:] = _SWEEPS[variant](problem, *problem.pairs, np.float32, launcher)
+    faint = np.flatnonzero(sums < FAINT)
     with np.errstate(divide="ignore"):  # what even double cannot hold is log10 0 = -inf
-        scores: Floats = np.log10(sums) - np.log10(SCALE[np.float32])
-        faint = np.flatnonzero(sums < FAINT)
+        scores = np.log10(sums, out=sums)
+        scores -= np.log10(SCALE[np.float32])
         if len(faint):
             again = np.empty(len(faint))
-            reads, haplotypes = (chosen[faint] for chosen in problem.pairs)
+            pairs = problem.pairs_of(faint)
             if variant.startswith("wavefront"):
-                run_planned(_wavefront(problem, reads, haplotypes, np.float64, again), launcher)
+                run_planned(_wavefront(problem, *pairs, np.float64, again), launcher)
             else:
-                again[:] = _SWEEPS[variant](problem, reads, haplotypes, np.float64, launcher)
+                again[:] = _SWEEPS[variant](problem, *pairs, np.float64, launcher)
             scores[faint] = np.log10(again) - np.log10(SCALE[np.float64])
     return scores
 
@@ -158,12 +163,18 @@ def _in_parts(
     plan: Callable[[Problem, Floats], Iterator[Planned]], problem: Problem, sums: Floats
 ) -> Iterator[Planned]:
     """The launches of reads that follow each other and have at most PAIRS_A_PART pairs, beyond one read; then of the
-    next ones."""
-    first, firsts = 0, problem.first_pairs
+    next ones. They are planned side by side: that is done by compiled loops."""
+    first, firsts, parts = 0, problem.first_pairs, []
     while first < len(firsts) - 1:
         last = max(int(np.searchsorted(firsts, firsts[first] + PAIRS_A_PART, "right")) - 1, first + 1)
-        yield from plan(problem.part(first, last), sums[firsts[first] : firsts[last]])
+        parts.append((problem.part(first, last), sums[firsts[first] : firsts[last]]))
         first = last
+    if len(parts) == 1:
+        yield from plan(*parts[0])
+        return
+    with ThreadPoolExecutor() as threads:
+        for planned in threads.map(lambda part: list(plan(*part)), parts):
+            yield from planned
 
 
 def _plain(problem: Problem, sums: Floats) -> Iterator[Planned]:
@@ -194,32 +205,61 @@ def _wavefront(
             yield Planned(wavefront, {"grid": grid, "block": 32, "args": args}, collect)
 
 
-def _rescaled(problem: Problem, sums: Floats) -> Iterator[Planned]:
+def _rescaled(empty: Empty, problem: Problem, sums: Floats) -> Iterator[Planned]:
     """What its form can hold; the rest as `wavefront` computes it."""
-    streams, m = Streams(problem, LETTERS_AT_ONCE), problem.read_lengths
+    streams, m = Streams(problem, LETTERS_AT_ONCE, empty), problem.read_lengths
     sizes = np.array([lanes * each for lanes, each in RESCALED_BINS])
     bins = np.searchsorted(sizes, m)
     paired = np.diff(problem.first_pairs) > 0
     plain = (bins == len(RESCALED_BINS)) | streams.plain
+    rescaled = np.flatnonzero(~plain & paired)
     full = streams.uniform & (m == np.append(sizes, 0)[bins])
-    for number in np.unique(bins[~plain & paired])[::-1]:  # what takes longest begins first
+    for number, alike, members in _grouped(bins[rescaled], full[rescaled], streams.letters[rescaled], sizes):
         lanes, each = RESCALED_BINS[number]
-        for alike in (True, False):
-            reads = np.flatnonzero(~plain & paired & (bins == number) & (full == alike))
-            if not len(reads):
-                continue
-            initial = RESCALED_SCALE / 2.0 ** np.ceil(np.log2(streams.longest(reads)))
-            grid, args = streams.launch(reads, lanes, each)
-            args |= {"initial": initial, "UNIFORM": alike}
+        reads = rescaled[members]
+        grid, longest, args = streams.launch(reads, lanes, each)
+        initial = RESCALED_SCALE / 2.0 ** np.ceil(np.log2(longest))
+        args |= {"initial": initial, "UNIFORM": alike}
 
-            def collect(result: Result, reads: Offsets = reads, scale: float = SCALE[np.float32] / initial) -> None:
-                streams.collect(result["sums"], reads, scale, sums)
+        def collect(result: Result, reads: Offsets = reads, scale: float = SCALE[np.float32] / initial) -> None:
+            streams.collect(result["sums"], reads, scale, sums)
 
-            yield Planned(wavefront_rescaled, {"grid": grid, "block": 32, "args": args}, collect)
+        yield Planned(wavefront_rescaled, {"grid": grid, "block": 32, "args": args}, collect)
     if (plain & paired).any():
         reads, haplotypes = problem.pairs
         at = np.flatnonzero(plain[reads])
         yield from _wavefront(problem, reads[at], haplotypes[at], np.float32, sums, at)
+
+
+def _grouped(
+    bins: Offsets, full: npt.NDArray[np.bool_], letters: Offsets, sizes: Offsets
+) -> Iterator[tuple[int, bool, Offsets]]:
+    """(bin, whether its reads are all full, the reads) of each launch, the largest bin first.
+
+    full: of reads as long as their bin and uniform. letters: those that pass each read. Reads whose own launch would
+    save fewer than CELLS_A_LAUNCH go with those of the next bin that has any; full ones with the others of their bin.
+    """
+    kinds = 2 * bins + full
+    work = np.bincount(kinds, letters, 2 * len(sizes))
+    group = np.zeros(len(work), np.int8)
+    launches: list[tuple[int, bool]] = []
+    waiting: list[int] = []
+    occupied = np.flatnonzero(work.reshape(-1, 2).any(axis=1)).tolist()
+    for number, larger in zip(occupied, [*occupied[1:], None], strict=False):
+        others, whole = 2 * number, 2 * number + 1
+        waiting += [kind for kind in (others, whole) if work[kind]]
+        if waiting[-1] == whole != waiting[0] and work[whole] * sizes[number] >= CELLS_A_LAUNCH:
+            group[waiting.pop()] = len(launches)
+            launches.append((number, True))
+        if larger is None or work[waiting].sum() * (sizes[larger] - sizes[number]) >= CELLS_A_LAUNCH:
+            group[waiting] = len(launches)
+            launches.append((number, waiting == [whole]))
+            waiting = []
+    of_each = group[kinds]
+    order = np.argsort(of_each, kind="stable")
+    ends = np.cumsum(np.bincount(of_each, minlength=len(launches)))
+    for at in reversed(range(len(launches))):
+        yield *launches[at], order[ends[at - 1] if at else 0 : ends[at]]
 
 
 _SWEEPS: dict[str, Callable[[Problem, Offsets, Offsets, Real, Launcher], Floats]] = {

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from numba import njit
 
 Bytes = npt.NDArray[np.uint8]
 Offsets = npt.NDArray[np.int64]
@@ -53,10 +54,16 @@ class Problem:
         reads = np.repeat(np.arange(len(record)), per_read)
         return reads, ranges(first, per_read)
 
+    def pairs_of(self, numbers: Offsets) -> tuple[Offsets, Offsets]:
+        """(read, haplotype) of some pairs, given by their place in output order."""
+        reads = np.searchsorted(self.first_pairs, numbers, "right") - 1
+        record = np.searchsorted(self.record_reads, reads, "right") - 1
+        return reads, self.record_haplotypes[record] + numbers - self.first_pairs[reads]
+
     @cached_property
     def first_pairs(self) -> Offsets:
         """The number of each read's first pair in output order, and that of all pairs."""
-        return offsets(np.repeat(np.diff(self.record_haplotypes), np.diff(self.record_reads)))
+        return offsets(np.diff(self.record_haplotypes)[owners(self.record_reads)])
 
     def part(self, first: int, last: int) -> Problem:
         """The reads [first, last) and the haplotypes of their records, as views: the pairs from first_pairs[first] to
@@ -123,6 +130,16 @@ class Problem:
 def offsets(lengths: Offsets) -> Offsets:
     """Where each of several things in a row begins, and where the last one ends."""
     return np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)])
+
+
+@njit(cache=True, nogil=True)
+def owners(starts: Offsets) -> Offsets:
+    """starts[1] - starts[0] zeros, then as many ones as the next two are apart, and so on; starts[0] is 0."""
+    made = np.empty(starts[-1], np.int64)
+    for owner in range(len(starts) - 1):
+        for at in range(starts[owner], starts[owner + 1]):
+            made[at] = owner
+    return made
 
 
 def ranges(first: Offsets, lengths: Offsets) -> Offsets:

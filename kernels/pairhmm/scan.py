@@ -18,7 +18,7 @@ a header's place; at a line that is not what its record says."""
 LONGEST_HEADER = 40
 NUMBER = 20
 """Digits of the largest integer."""
-SCORE = 16
+SCORE = 18
 """Characters that a score takes at most, with what separates it from the next one."""
 
 Found = tuple[int, int, int, int, int, int, int]
@@ -202,6 +202,8 @@ def text(
 ) -> int:
     """Write the scores of records with so many reads and haplotypes, `before` of them written earlier, in either
     format of `files.lines`; the length. Scores are below 1e8."""
+    units = np.empty(len(scores), np.int64)
+    _round(scores, units)
     at, pair = 0, 0
     for record in range(len(reads)):
         if not table:
@@ -213,7 +215,7 @@ def text(
                     at = _number(before + record + 1, to, at, 9)
                     at = _number(read + 1, to, at, 9)
                     at = _number(haplotype + 1, to, at, 9)
-                at = _score(scores[pair], to, at)
+                at = _score(units[pair], to, at) if units[pair] >= 0 else _no_number(scores[pair], to, at)
                 pair += 1
                 to[at] = 32 if haplotype + 1 < haplotypes[record] and not table else 10
                 at += 1
@@ -239,30 +241,66 @@ def _number(number: int, to: Bytes, at: int, then: int) -> int:
 
 
 @njit(cache=True, nogil=True)
-def _score(score: float, to: Bytes, at: int) -> int:
-    """Write as '%.7f' does: rounded to nearest, a tie to even."""
+def _round(scores: npt.NDArray[np.float64], units: npt.NDArray[np.int64]) -> None:
+    """Units of 1e-7, rounded to nearest, a tie to even, times two; one more for a minus. -1 for what is no number.
+
+    Nothing here depends on a score by a branch, so that several are rounded at a time.
+    """
+    for at in range(len(scores)):
+        score = abs(scores[at])
+        # The product and what rounding it left out, exactly (Dekker): 1e7 has 24 bits, so halves of 26 bits suffice.
+        split = score * 134217729.0
+        high = split - (split - score)
+        product = score * 1e7
+        rest = (high * 1e7 - product) + (score - high) * 1e7
+        whole = np.int64(product)
+        over = (product - np.float64(whole) - 0.5) + rest
+        whole += np.int64((over > 0) | ((over == 0) & (whole & 1 == 1)))
+        minus = np.int64(math.copysign(1.0, scores[at]) < 0)
+        units[at] = 2 * whole + minus if score < np.inf else np.int64(-1)
+
+
+@njit(cache=True, nogil=True)
+def _score(units: int, to: Bytes, at: int) -> int:
+    """Write as '%.7f' does what `_round` found."""
+    to[at] = 45
+    at += units & 1
+    ten, zero = np.uint64(10), np.uint64(48)  # unsigned: Python's // of signed numbers is slow
+    number = np.uint64(units) >> np.uint64(1)
+    whole = number // np.uint64(10_000_000)
+    fraction = number - whole * np.uint64(10_000_000)
+    if whole < np.uint64(100):
+        tens = whole // ten
+        to[at] = zero + tens
+        at += 1 if tens else 0
+        to[at] = zero + whole - tens * ten
+        at += 1
+    else:
+        at = _number((units >> 1) // 10_000_000, to, at, 46) - 1
+    first = fraction // np.uint64(10_000)
+    _four_digits(first, to, at)  # three of them, and a place for the point
+    to[at] = 46
+    _four_digits(fraction - first * np.uint64(10_000), to, at + 4)
+    return at + 8
+
+
+@njit(cache=True, nogil=True)
+def _four_digits(number: np.uint64, to: Bytes, at: int) -> None:
+    """Write an unsigned number below 10,000 with its leading zeros."""
+    ten, zero = np.uint64(10), np.uint64(48)
+    high = number // np.uint64(100)
+    low = number - high * np.uint64(100)
+    to[at], to[at + 1] = zero + high // ten, zero + high % ten
+    to[at + 2], to[at + 3] = zero + low // ten, zero + low % ten
+
+
+@njit(cache=True, nogil=True)
+def _no_number(score: float, to: Bytes, at: int) -> int:
+    """Write what is infinite or NaN."""
     if math.isnan(score):
         to[at], to[at + 1], to[at + 2] = 110, 97, 110
         return at + 3
-    if math.copysign(1.0, score) < 0:
-        to[at] = 45
-        at += 1
-    score = abs(score)
-    if math.isinf(score):
-        to[at], to[at + 1], to[at + 2] = 105, 110, 102
-        return at + 3
-    # The product and what rounding it left out, exactly (Dekker): 1e7 has 24 bits, so halves of 26 bits suffice.
-    split = score * 134217729.0
-    high = split - (split - score)
-    product = score * 1e7
-    rest = (high * 1e7 - product) + (score - high) * 1e7
-    digits = int(product)
-    over = (product - digits - 0.5) + rest
-    if over > 0 or (over == 0 and digits % 2):
-        digits += 1
-    at = _number(digits // 10_000_000, to, at, 46)
-    fraction, ten = np.uint64(digits % 10_000_000), np.uint64(10)  # unsigned: Python's % of signed ones is slow
-    for place in range(at + 6, at - 1, -1):
-        to[place] = np.uint64(48) + fraction % ten
-        fraction //= ten
-    return at + 7
+    to[at] = 45
+    at += 1 if score < 0 else 0
+    to[at], to[at + 1], to[at + 2] = 105, 110, 102
+    return at + 3

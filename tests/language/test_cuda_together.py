@@ -112,6 +112,13 @@ def test_results_are_those_of_each_launch(notes: Notes, pool: Pool) -> None:
     assert len(nothing[0].out) == 0
 
 
+def test_memory_that_launches_copy_from(pool: Pool) -> None:
+    made = cuda_together.empty((3, 4), np.uint8)
+    assert (made.shape, made.dtype.name, made.flags.c_contiguous) == ((3, 4), "uint8", True)
+    made[...] = 1
+    assert cuda_together.empty(0, np.uint32).shape == (0,)
+
+
 def test_what_does_not_fit_is_told_apart(pool: Pool) -> None:
     with pytest.raises(OutOfMemory, match="do not fit"):
         launch_together(_launches(2, np.zeros(1 << 20, np.float32)), engine="cuda")

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import json
 
+import numpy as np
 import pytest
+from simtbed.emulator.engines.engine import Request
 from simtbed.kernels.pairhmm import FAMILY
+from simtbed.kernels.pairhmm.generate import equal_lengths
 from simtbed.reports import bench_pairhmm
 
 from tests.reports.conftest import Simtbed
@@ -34,3 +37,39 @@ def test_every_variant_is_counted(simtbed: Simtbed, monkeypatch: pytest.MonkeyPa
     assert by_variant["intratask-warp"]["barriers a pair"] == 0 < by_variant["intratask-naive"]["barriers a pair"]
     naive, tiled = (by_variant[f"intertask-{name}"]["global bytes a cell"] for name in ("naive", "tile8"))
     assert naive > 3 * tiled
+
+
+def test_only_what_is_asked_for(simtbed: Simtbed, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bench_pairhmm, "LENGTHS", (32,))
+    ran = simtbed("bench", "pairhmm", "--pairs", "8", "--repeat", "1", "--only", "lengths", "--only", "files", "--json")
+    assert ran.code == 0
+    content = json.loads(ran.out)
+    assert list(content) == ["lengths", "files"]
+    (row,) = content["files"]
+    assert row["pairs"] == len(FAMILY.example().pairs[0])
+    assert row["MB in"] > 0 < row["MB out"]
+
+
+def test_what_is_measured_is_the_float_kernel(monkeypatch: pytest.MonkeyPatch) -> None:
+    """And not the double one, which most pairs of long and unlike sequences need beside it."""
+    timed = []
+
+    class Engine:
+        def time(self, request: Request, repeats: int) -> list[float]:
+            timed.append(request.arguments["sums"].dtype)
+            return [3.0, 2.0, 100.0][:repeats]
+
+    timer = bench_pairhmm.Timer(3, engine=Engine())  # type: ignore[arg-type]
+    FAMILY.solve(equal_lengths(1, 25, 512, 512), "wavefront", timer)
+    assert timed == [np.float32]
+    assert timer.milliseconds == 3.0
+
+
+def test_what_goes_to_the_gpu_is_counted_once() -> None:
+    problem, prepared = FAMILY.example(), bench_pairhmm.Prepared(np.copy)
+    FAMILY.solve(problem, "wavefront-rescaled", prepared)
+    there, back = prepared.nbytes
+    assert back == 4 * len(problem.pairs[0])
+    (request,) = prepared.requests
+    given = {name: np.asarray(a).nbytes for name, a in request.arguments.items() if np.ndim(a) and name != "sums"}
+    assert there == sum(given.values()) > 5 * len(problem.bases)

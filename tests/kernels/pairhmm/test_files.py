@@ -6,6 +6,7 @@ import gzip
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -20,6 +21,10 @@ GOOD = b"2 1\nACG III JJJ KKK +++\nNT IJ JK KL ++\nACGTA\n1 2\nG ! ~ 5 +\nT\nN\n
 
 def same(a: Problem, b: Problem) -> bool:
     return all(np.array_equal(getattr(a, name), getattr(b, name)) for name in Problem.__dataclass_fields__)
+
+
+def written(problem: Problem, scores: Any, form: files.Format = "gpupairhmm", before: int = 0) -> str:
+    return b"".join(files.lines(problem, np.asarray(scores, np.float64), form, before)).decode("ascii")
 
 
 def test_a_file() -> None:
@@ -69,7 +74,7 @@ def test_an_empty_file_is_an_empty_problem(text: bytes) -> None:
 def test_records_may_lack_reads_or_haplotypes() -> None:
     problem = files.parse(b"0 2\nA\nC\n1 0\nA I I I +\n1 1\nA I I I +\nA\n", "x")
     assert [column.tolist() for column in problem.pairs] == [[1], [2]]
-    assert "".join(files.lines(problem, np.array([-1.0]))) == "0 2\n1 0\n\n1 1\n-1.0000000\n"
+    assert written(problem, np.array([-1.0])) == "0 2\n1 0\n\n1 1\n-1.0000000\n"
 
 
 MALFORMED = {
@@ -168,18 +173,45 @@ def test_a_file_read_in_pieces_is_the_same_file(text: str, size: int, crlf: bool
         pieces, records, pairs = "", 0, 0
         for problem in found:
             count = len(problem.pairs[0])
-            pieces += "".join(files.lines(problem, scores[pairs : pairs + count], form, records))
+            pieces += written(problem, scores[pairs : pairs + count], form, records)
             records, pairs = records + len(problem.record_reads) - 1, pairs + count
-        assert pieces == "".join(files.lines(expected, scores, form))
+        assert pieces == written(expected, scores, form)
 
 
-@given(
-    st.lists(st.floats(-1e7, 1e7) | st.integers(-(10**9), 10**9).map(lambda n: n / 2**7) | st.just(-np.inf), min_size=1)
+def _beside_a_tie(given: tuple[int, int]) -> float:
+    """The double nearest to a number half-way between two of seven digits, or a neighbour of it."""
+    tie = (given[0] + 0.5) / 1e7
+    return float(np.nextafter(tie, given[1] * np.inf)) if given[1] else tie
+
+
+SCORES = (
+    st.floats(-99999999, 99999999)
+    | st.floats(-400, 0)
+    | st.integers(-(10**15), 10**15).map(lambda n: n / 2**24)
+    | st.tuples(st.integers(-(10**9), 0), st.sampled_from([-1, 0, 1])).map(_beside_a_tie)
+    | st.sampled_from(
+        [-0.0, 0.0, -5e-324, 5e-324, -5e-8, -9.99999995, -99.99999995, -99999999.9, -np.inf, np.inf, np.nan]
+    )
 )
+
+
+@given(st.lists(SCORES, min_size=1))
 def test_scores_are_rounded_as_python_rounds_them(values: list[float]) -> None:
     problem = Problem.of([([(b"A", [40], [40], [40], [10])], [b"A"] * len(values))])
-    (_, row) = "".join(files.lines(problem, np.array(values))).splitlines()
+    (_, row) = written(problem, values).splitlines()
     assert row.split() == [f"{value:.7f}" for value in values]
+
+
+@pytest.mark.parametrize("size", [1e-8, 1e-3, 1.0, 9.0, 99.0, 1e3, 1e7])
+def test_very_many_scores_are_rounded_as_python_rounds_them(size: float) -> None:
+    draw = np.random.default_rng(int(1e8 * size))
+    values = -size * draw.random(40_000)
+    values[::7] = np.round(values[::7], 6)  # few digits, and ties of fewer than seven
+    values[::11] = np.round(values[::11] * 2**8) / 2**8
+    values[::500] = -np.inf
+    problem = Problem.of([([(b"A", [40], [40], [40], [10])] * 100, [b"A"] * 400)])
+    rows = [" ".join(f"{value:.7f}" for value in row) for row in values.reshape(100, 400).tolist()]
+    assert written(problem, values) == "\n".join(["100 400", *rows, ""])
 
 
 def test_many_values_are_written_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -188,9 +220,9 @@ def test_many_values_are_written_in_parts(monkeypatch: pytest.MonkeyPatch) -> No
     )
     scores = -np.arange(17.0)
     forms: tuple[files.Format, ...] = ("gpupairhmm", "tsv")
-    whole = ["".join(files.lines(problem, scores, form)) for form in forms]
+    whole = [written(problem, scores, form) for form in forms]
     monkeypatch.setattr(files, "VALUES_AT_ONCE", 2)
-    assert ["".join(files.lines(problem, scores, form)) for form in forms] == whole
+    assert [written(problem, scores, form) for form in forms] == whole
 
 
 def test_damaged_gzip_and_missing_files(tmp_path: Path) -> None:
@@ -205,7 +237,7 @@ def test_damaged_gzip_and_missing_files(tmp_path: Path) -> None:
 def test_formats() -> None:
     problem = files.parse(GOOD, "x")
     scores = np.array([-1.5, -2.25, -1e-8, -np.inf])
-    assert "".join(files.lines(problem, scores)) == "2 1\n-1.5000000\n-2.2500000\n1 2\n-0.0000000 -inf\n"
-    assert "".join(files.lines(problem, scores, "tsv")) == (
+    assert written(problem, scores) == "2 1\n-1.5000000\n-2.2500000\n1 2\n-0.0000000 -inf\n"
+    assert written(problem, scores, "tsv") == (
         "record\tread\thaplotype\tlog10\n1\t1\t1\t-1.5000000\n1\t2\t1\t-2.2500000\n2\t1\t1\t-0.0000000\n2\t1\t2\t-inf\n"
     )

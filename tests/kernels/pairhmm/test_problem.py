@@ -21,6 +21,8 @@ def test_parts(shapes: list[tuple[int, int]], data: st.DataObject) -> None:
     of, haplotypes = (column[firsts[first] : firsts[last]] for column in problem.pairs)
     assert part.pairs[0].tolist() == (of - first).tolist()
     assert part.haplotype_lengths[part.pairs[1]].tolist() == problem.haplotype_lengths[haplotypes].tolist()
+    numbers = np.arange(len(problem.pairs[0]))[::-2]
+    assert [c.tolist() for c in problem.pairs_of(numbers)] == [c[numbers].tolist() for c in problem.pairs]
     assert part.bases.tobytes() == problem.bases[first:last].tobytes()  # one base a read
 
 

@@ -72,7 +72,36 @@ def test_any_mixture_and_all_variants_give_the_same_bits(lengths: list[tuple[int
     assert FAMILY.compare(first, expected).agrees
     for variant in EXACT[1:]:
         np.testing.assert_array_equal(FAMILY.solve(problem, variant, run), first, variant)
-    assert FAMILY.compare(FAMILY.solve(problem, "wavefront-rescaled", run), expected).agrees
+    together = FAMILY.solve(problem, "wavefront-rescaled", run)
+    assert FAMILY.compare(together, expected).agrees
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(pipeline, "CELLS_A_LAUNCH", 0)
+        np.testing.assert_array_equal(FAMILY.solve(problem, "wavefront-rescaled", run), together)
+
+
+@given(
+    st.lists(st.tuples(st.integers(1, 64), st.booleans(), st.integers(1, 50)), max_size=30),
+    st.sampled_from([0, 100, 1000, 10**9]),
+)
+def test_reads_share_a_launch_where_their_own_would_save_little(reads: list[tuple[int, bool, int]], worth: int) -> None:
+    sizes = np.array([16, 32, 48, 64])
+    m, uniform, letters = (np.array([read[at] for read in reads], np.int64) for at in range(3))
+    bins = np.searchsorted(sizes, m)
+    full = uniform.astype(bool) & (m == sizes[bins])
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(pipeline, "CELLS_A_LAUNCH", worth)
+        launches = list(pipeline._grouped(bins, full, letters, sizes))
+    assert sorted(at for _, _, members in launches for at in members.tolist()) == list(range(len(reads)))
+    assert [-number for number, _, _ in launches] == sorted(-number for number, _, _ in launches)
+    for number, alike, members in launches:
+        assert (bins[members] <= number).all()
+        assert alike == (full[members] & (bins[members] == number)).all()
+        wasted = (letters[members] * (sizes[number] - sizes[bins[members]])).sum()
+        assert wasted < len(sizes) * max(worth, 1)
+    if worth == 0:
+        assert len(launches) == len(set(zip(bins.tolist(), full.tolist(), strict=True)))
+    if worth == 10**9:
+        assert len(launches) <= 1
 
 
 @pytest.mark.parametrize("letters", [1, 16, 1 << 10])
