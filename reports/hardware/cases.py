@@ -23,9 +23,10 @@ from simtbed.emulator.lang import Kernel
 from simtbed.emulator.launch import EngineName
 from simtbed.emulator.observe.events import DIVERGENT, LANES, WARPS, Counts
 from simtbed.emulator.passes import prepare
+from simtbed.emulator.span import Span
 from simtbed.kernels import FAMILIES
 
-from .weigh import Executed, Placed
+from .weigh import Executed, Place, Placed
 
 
 @dataclass(frozen=True)
@@ -103,20 +104,26 @@ class Launched:
         found = []
         for number, (site, row) in enumerate(zip(prepared.sites, self.counts, strict=True)):
             loop, turns = loops.get(number, (None, 0))
+            line, *calls = self._place(site.span)
             found.append(
                 Executed(
-                    self.lines.get((site.span.file, site.span.line), 0),
+                    line,
                     site.kind,
                     int(row[WARPS]),
                     int(row[LANES]),
                     int(row[DIVERGENT]),
                     site.size,
                     site.costs,
-                    prepared.sites[loop].span.place if loop is not None else "",
+                    self._place(prepared.sites[loop].span) if loop is not None else (),
                     turns,
+                    tuple(calls),
                 )
             )
         return found
+
+    def _place(self, span: Span) -> Place:
+        """Its line of the printed kernel and those of the calls around it, innermost first; 0 for one that has none."""
+        return tuple(self.lines.get((one.file, one.line), 0) for one in (span, *reversed(span.calls)))
 
     @cached_property
     def lines(self) -> dict[tuple[str, int], int]:
@@ -129,12 +136,13 @@ class Launched:
         return found
 
     def placed(self, sass: Iterable[Instruction]) -> list[Placed]:
-        """Instructions with their lines of the printed kernel, 0 where they have none: the innermost that is known."""
-        lines = self.lines
-        return [
-            Placed(replace(one, places=()), next((lines[place] for place in one.places if place in lines), 0))
-            for one in sass
-        ]
+        """Instructions with their lines of the printed kernel: the innermost that is known, 0 where there is none, and
+        those of the calls around it."""
+        found = []
+        for one in sass:
+            line, *calls = [self.lines[place] for place in one.places if place in self.lines] or [0]
+            found.append(Placed(replace(one, places=()), line, tuple(calls)))
+        return found
 
 
 @dataclass
@@ -173,10 +181,13 @@ def _loops(body: ir.Body, counts: Counts) -> dict[int, tuple[int, int]]:
     for loop in statements(body):
         if isinstance(loop, ir.For | ir.While):
             inside = [stmt.site for stmt in statements(loop.body)]
-            starts = max((int(counts[stmt.site, LANES]) for stmt in loop.body), default=0)
+            once = (stmt for stmt in loop.body if not isinstance(stmt, ir.For | ir.While))  # those count their tests
+            starts = max((int(counts[stmt.site, LANES]) for stmt in once), default=0)
             entries = int(counts[loop.site, LANES]) - starts
             leaving = any(isinstance(s, ir.Break | ir.Return) and counts[s.site, WARPS] for s in statements(loop.body))
-            uniform = entries > 0 and not starts % entries and not counts[loop.site, DIVERGENT] and not leaving
+            uniform = (
+                entries > 0 and starts > 0 and not starts % entries and not counts[loop.site, DIVERGENT] and not leaving
+            )
             found |= dict.fromkeys(inside, (loop.site, starts // entries if uniform else 0))
     return found
 

@@ -26,13 +26,20 @@ AGAIN = "record it again on the GPU: simtbed hardware record"
 class Reason:
     """Why figures of kernels differ: what the compiler did, and the SASS that shows it; or that nobody knows yet.
 
-    kernel: a name, or a pattern with * for several.
+    kernels: names, or patterns with * for several.
     """
 
-    kernel: str
+    kernels: tuple[str, ...]
     figures: tuple[str, ...]
     why: str
     sass: str
+
+    def __str__(self) -> str:
+        return ", ".join(self.kernels)
+
+    def fits(self, kernel: str) -> bool:
+        """Whether it speaks of a kernel."""
+        return any(fnmatchcase(kernel, pattern) for pattern in self.kernels)
 
 
 @dataclass(frozen=True)
@@ -138,7 +145,7 @@ def _explained(record: Record, cells: list[Cell], stale: list[str], waiting: lis
 
     def explained(cell: Cell) -> Cell:
         name = cell.figure.name
-        fitting = (r for r in reasons() if name in r.figures and fnmatchcase(cell.kernel, r.kernel))
+        fitting = (r for r in reasons() if name in r.figures and r.fits(cell.kernel))
         if cell.meets or (reason := next(fitting, None)) is None:
             return cell
         used.add((reason, name))
@@ -149,8 +156,7 @@ def _explained(record: Record, cells: list[Cell], stale: list[str], waiting: lis
     idle: list[Reason] = [
         reason
         for reason in reasons()
-        if any(fnmatchcase(kernel, reason.kernel) for kernel in compared)
-        and any((reason, figure) not in used for figure in reason.figures)
+        if any(map(reason.fits, compared)) and any((reason, figure) not in used for figure in reason.figures)
     ]
     return Comparison(record, found, tuple(stale), tuple(waiting), tuple(idle))
 
@@ -160,13 +166,17 @@ def reasons() -> tuple[Reason, ...]:
     """What is known of the compiler's doings. Raises SimtbedError where the file is not right."""
     names = {figure.name for figure in FIGURES}
     found = tuple(
-        Reason(row["kernel"], tuple(row["figures"]), row["why"], row["sass"].strip("\n"))
+        Reason(_patterns(row["kernel"]), tuple(row["figures"]), row["why"], row["sass"].strip("\n"))
         for row in _entries()["reason"]
     )
     for reason in found:
         if unknown := set(reason.figures) - names:
-            raise SimtbedError(f"{REASONS}: {reason.kernel}: no figure is called {', '.join(sorted(unknown))}")
+            raise SimtbedError(f"{REASONS}: {reason}: no figure is called {', '.join(sorted(unknown))}")
     return found
+
+
+def _patterns(found: str | list[str]) -> tuple[str, ...]:
+    return (found,) if isinstance(found, str) else tuple(found)
 
 
 @cache

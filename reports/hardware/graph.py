@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Literal
 
 from simtbed.emulator.engines.cuda_sass import Instruction
@@ -47,9 +48,21 @@ class Graph:
         """Whether the block is a meeting point."""
         return self.instructions[self.blocks[block][0]].opcode == MEET
 
+    @cached_property
+    def back(self) -> tuple[Edge, ...]:
+        """Ways from the ends of loops to their beginnings. What only lanes that are not together reach lies behind the
+        kernel and jumps back as well, but is no loop."""
+        reached, waiting = {0}, [0]
+        while waiting:
+            block = waiting.pop()
+            further = {e.target for e in self.edges if e.source == block and e.kind != "apart"} - reached
+            reached |= further
+            waiting += further
+        return tuple(e for e in self.edges if e.kind == "jump" and e.target <= e.source and e.source in reached)
+
     def loop(self, block: int) -> tuple[int, int] | None:
         """First and last block of the innermost loop around a block: compilers lay loops out in one piece."""
-        around = [(e.target, e.source) for e in self.edges if e.kind == "jump" and e.target <= block <= e.source]
+        around = [(e.target, e.source) for e in self.back if e.target <= block <= e.source]
         return min(around, key=lambda loop: loop[1] - loop[0], default=None)
 
 

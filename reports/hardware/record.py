@@ -32,7 +32,7 @@ PIPE_METRICS = {pipe: PIPE_METRIC.format(pipe=pipe) for pipe in PIPES}
 
 
 class Ran(NamedTuple):
-    """An instruction with its line of the printed kernel, and its executions by warps and by threads."""
+    """An instruction with its place in the printed kernel, and its executions by warps and by threads."""
 
     placed: Placed
     warps: int
@@ -193,8 +193,8 @@ def save(record: Record, path: Path) -> None:
 
 
 def _line(ran: Ran) -> str:
-    instruction, line = ran.placed.instruction, ran.placed.line
-    return f"{instruction.offset:04x} {line} {ran.warps} {ran.threads} {instruction.text}"
+    instruction, place = ran.placed.instruction, ",".join(map(str, ran.placed.place))
+    return f"{instruction.offset:04x} {place} {ran.warps} {ran.threads} {instruction.text}"
 
 
 def load(path: Path) -> Record:
@@ -213,5 +213,6 @@ def load(path: Path) -> Record:
 
 
 def _ran(text: str) -> Ran:
-    offset, line, warps, threads, instruction = text.split(" ", 4)
-    return Ran(Placed(Instruction(int(offset, 16), instruction), int(line)), int(warps), int(threads))
+    offset, place, warps, threads, instruction = text.split(" ", 4)
+    line, *calls = map(int, place.split(","))
+    return Ran(Placed(Instruction(int(offset, 16), instruction), line, tuple(calls)), int(warps), int(threads))

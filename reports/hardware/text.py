@@ -43,12 +43,10 @@ def table(found: Comparison) -> str:
             for cell in short
         ]
         lines += ["", tables.table(["kernel", "figure", "emulated", "measured", "why"], rows, left=2)]
-    lines += [f"\n[{at}] {reason.kernel}: {reason.why}" for at, reason in enumerate(notes, 1)]
+    lines += [f"\n[{at}] {reason}: {reason.why}" for at, reason in enumerate(notes, 1)]
     lines += [f"{name} waits to be measured again: it changed since" for name in found.unmeasured]
     lines += [f"{name} is not in the record as it is printed now; {AGAIN}" for name in found.stale]
-    lines += [
-        f"{reason.kernel}: the reason given for {', '.join(reason.figures)} explains nothing" for reason in found.idle
-    ]
+    lines += [f"{reason}: the reason given for {', '.join(reason.figures)} explains nothing" for reason in found.idle]
     return "\n".join(lines)
 
 
@@ -151,7 +149,7 @@ def _shown(cells: list[Cell], notes: list[Reason]) -> str:
 
 def _note(number: int, reason: Reason) -> str:
     shown = f"\n\n```\n{reason.sass}\n```" if reason.sass else ""
-    return f"\n**[{number}] {reason.kernel}**: {reason.why}{shown}"
+    return f"\n**[{number}] {reason}**: {reason.why}{shown}"
 
 
 def _pipe(headers: Sequence[str], rows: Iterable[Sequence[str]]) -> str:

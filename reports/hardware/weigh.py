@@ -10,8 +10,9 @@ a linear program: conservation holds exactly, and what the statements say is mis
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 
 import numpy as np
 import numpy.typing as npt
@@ -21,14 +22,23 @@ from .graph import Edge, Graph, conditional, graph
 from .program import LinearProgram
 
 Floats = npt.NDArray[np.float64]
+Place = tuple[int, ...]
+"""A line, then those of the calls that lead there, innermost first."""
 
 
 @dataclass(frozen=True)
 class Placed:
-    """An instruction and the line it came from, 0 for none."""
+    """An instruction and the line it came from, 0 for none. calls: the lines of the calls that were inlined to reach it,
+    innermost first."""
 
     instruction: Instruction
     line: int
+    calls: tuple[int, ...] = ()
+
+    @property
+    def place(self) -> Place:
+        """All its lines."""
+        return (self.line, *self.calls)
 
 
 @dataclass(frozen=True)
@@ -36,7 +46,7 @@ class Executed:
     """One statement of the emulated program: its line and kind (`observe.events`), how often warps and lanes executed
     it, how often the active lanes of a branch disagreed, the bytes a lane moves, and the instructions of each class.
     loop: which is the innermost around it; turns: how often that turns each time it is entered, where that is
-    always the same, else 0."""
+    always the same, else 0. calls: the lines of the calls that were inlined to reach it, innermost first."""
 
     line: int
     kind: str
@@ -45,8 +55,9 @@ class Executed:
     divergent: int
     size: int
     costs: dict[str, int]
-    loop: str = ""
+    loop: Place = ()
     turns: int = 0
+    calls: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -85,6 +96,13 @@ _CONTROL = ("BRA", "BSSY", "BSYNC", "EXIT", "CALL", "RET", "NOP", "PLOP3", "WARP
 # are; that a block runs as often as some statement of its lines is a hint for blocks that hold nothing better; and a
 # call is the slow path of a division, which is taken when nothing else explains the rest.
 _EFFECT, _OPERATION, _LINE, _CALLED, _SHORTER = 1.0, 0.3, 1e-3, 0.05, 2e-6
+_LOST = 0.1
+"""A load that is missing weighs less than one too many: what was loaded once need not be loaded again, and what only
+one branch needs is loaded there; but nothing is loaded twice."""
+_VOTE, _NEARLY = 0.2, 1.2
+"""What an instruction's word on its block weighs, and how near the counts of copies must be to tell one of them."""
+_BALANCE, _SIMILAR = 0.01, 0.75
+"""How much copies of a turn shall be executed alike, and how much of two blocks must be the same to be copies."""
 _ALIKE = 0.4
 """Statements whose lanes are within this logarithm of a block's may tell how many of them are together."""
 
@@ -95,8 +113,8 @@ def weigh(sass: Sequence[Placed], executed: Iterable[Executed], threads: int, wa
     threads, warps: that entered the kernel, over all launches that `executed` counts. Raises LaunchError without SciPy.
     """
     instructions = tuple(placed.instruction for placed in sass)
-    lines = [placed.line for placed in sass]
-    flow = _Flow(graph(instructions), lines, _Evidence(executed), threads, warps)
+    evidence = _Evidence(executed, apart=any(placed.calls for placed in sass))
+    flow = _Flow(graph(instructions), evidence.places(sass), evidence, threads, warps)
     by_block = flow.threads()
     warps_of = flow.warps(by_block)
     sizes = [past - first for first, past in flow.graph.blocks]
@@ -104,28 +122,40 @@ def weigh(sass: Sequence[Placed], executed: Iterable[Executed], threads: int, wa
 
 
 class _Evidence:
-    """Statements by line, and the bytes or operations they moved or made together."""
+    """Statements by place, and the bytes or operations they moved or made together. apart: whether a function is told
+    apart by its calls."""
 
-    def __init__(self, executed: Iterable[Executed]) -> None:
-        self.statements: dict[int, list[Executed]] = defaultdict(list)
-        self.amounts: dict[tuple[int, str], int] = defaultdict(int)
+    def __init__(self, executed: Iterable[Executed], apart: bool) -> None:
+        self.statements: dict[Place, list[Executed]] = defaultdict(list)
+        self.amounts: dict[tuple[Place, str], int] = defaultdict(int)
         for e in executed:
             if e.line:
-                self.statements[e.line].append(e)
-                self.amounts[e.line, e.kind] += e.lanes * max(e.size, 1)
+                place = (e.line, *e.calls) if apart else (e.line,)
+                self.statements[place].append(e)
+                self.amounts[place, e.kind] += e.lanes * max(e.size, 1)
                 for name, n in e.costs.items():
                     if name in _CLASSES.values():
-                        self.amounts[e.line, name] += e.lanes * n
+                        self.amounts[place, name] += e.lanes * n
+
+    def places(self, sass: Sequence[Placed]) -> list[Place]:
+        """One an instruction. Where the compiler forgot the calls, those of the nearest before it with the same line."""
+        found, last = list[Place](), dict[int, Place]()
+        for placed in sass:
+            place = placed.place if placed.place in self.statements else last.get(placed.line, placed.place)
+            last[placed.line] = place
+            found.append(place)
+        return found
 
 
 class _Flow:
     """Threads, then warps, through the blocks of a graph."""
 
-    def __init__(self, whole: Graph, lines: Sequence[int], evidence: _Evidence, threads: int, warps: int) -> None:
-        self.graph, self.lines, self.evidence = whole, lines, evidence
+    def __init__(self, whole: Graph, places: Sequence[Place], evidence: _Evidence, threads: int, warps: int) -> None:
+        self.graph, self.places, self.evidence = whole, places, evidence
         self.all_threads, self.all_warps = threads, warps
         self.into: dict[int, list[int]] = defaultdict(list)
         self.out: dict[int, list[int]] = defaultdict(list)
+        self.rolled = {places[whole.blocks[edge.source][1] - 1] for edge in whole.back}
         for at, edge in enumerate(whole.edges):
             self.into[edge.target].append(at)
             if edge.kind != "call":
@@ -155,7 +185,9 @@ class _Flow:
                     total[way] += n
             constant = sum(n * started[block] for block, n in hint.blocks.items())
             excess = 0.0 if hint.at_least else hint.weight
-            program.near(total, hint.executions / self.all_threads - constant, hint.weight, excess)
+            program.near(total, hint.executions / self.all_threads - constant, hint.weight * hint.lost, excess)
+        for one, other in self._copies():
+            program.near(_less(entering[one], Counter(self.into[other])), 0.0, _BALANCE, _BALANCE)
         for limit in self._turn_limits():
             program.near(limit, 0.0, 0.0, _OPERATION)
         flow = program.solve()
@@ -166,10 +198,10 @@ class _Flow:
 
     def _hints(self) -> list[_Hint]:
         amounts, found = self.evidence.amounts, list[_Hint]()
-        members: dict[tuple[int, str], list[tuple[int, int, bool]]] = defaultdict(list)
+        members: dict[tuple[Place, str], list[tuple[int, int, bool]]] = defaultdict(list)
         anchored = set()
         for block, n in self._numbered():
-            instruction, line = self.graph.instructions[n], self.lines[n]
+            instruction, line = self.graph.instructions[n], self.places[n]
             kind = _KINDS.get(instruction.opcode) or _CLASSES.get(instruction.opcode)
             if kind and (kind not in ("fp32", "sfu") or (line, "fdiv") not in amounts) and (line, kind) in amounts:
                 width = 4 if kind == "shuffle" else _width(instruction) if "_" in kind else 1
@@ -180,8 +212,26 @@ class _Flow:
             unit = max(width for _, width, _ in each)
             weight = _EFFECT if key[1] in _KINDS.values() else _OPERATION
             blocks = {block: sum(w for b, w, _ in each if b == block) / unit for block, _, _ in each}
-            found.append(_Hint(blocks, amounts[key] / unit, weight, any(p for _, _, p in each)))
-        return found + self._line_hints(anchored)
+            lost = _LOST if key[1].endswith("load") else 1.0
+            found.append(_Hint(blocks, amounts[key] / unit, weight, any(p for _, _, p in each), lost))
+        return found + self._line_hints(anchored) + self._votes()
+
+    def _copies(self) -> list[tuple[int, int]]:
+        """Pairs of blocks in one loop that come from nearly the same places: copies of a turn, which alternate."""
+        came = [
+            Counter(self.places[n] for n in range(*block) if self.graph.instructions[n].opcode not in _CONTROL)
+            for block in self.graph.blocks
+        ]
+        together: dict[tuple[int, int], list[int]] = defaultdict(list)
+        for block, places in enumerate(came):
+            if places and (loop := self.graph.loop(block)):
+                together[loop].append(block)
+        return [
+            (one, other)
+            for blocks in together.values()
+            for one, other in combinations(blocks, 2)
+            if (came[one] & came[other]).total() >= _SIMILAR * max(came[one].total(), came[other].total())
+        ]
 
     def _turn_limits(self) -> list[dict[int, float]]:
         """Sums over edges, each at most 0: a loop whose body holds copies of a turn goes round only so often each time
@@ -200,12 +250,12 @@ class _Flow:
     def _rounds(self, head: int, tail: int) -> int | None:
         """How often blocks run each time the source's loop is entered, from the copies of its accesses that they hold;
         None where turns differ, and where the blocks may hold all turns, inside another loop."""
-        inside: dict[tuple[int, str], float] = defaultdict(float)
-        outside: dict[tuple[int, str], dict[int, float]] = defaultdict(lambda: defaultdict(float))
+        inside: dict[tuple[Place, str], float] = defaultdict(float)
+        outside: dict[tuple[Place, str], dict[int, float]] = defaultdict(lambda: defaultdict(float))
         for block, n in self._numbered():
             kind = _KINDS.get(self.graph.instructions[n].opcode, "")
             if "_" in kind:
-                key, width = (self.lines[n], kind), _width(self.graph.instructions[n])
+                key, width = (self.places[n], kind), _width(self.graph.instructions[n])
                 if head <= block <= tail:
                     inside[key] += width
                 else:
@@ -227,16 +277,18 @@ class _Flow:
             yield from ((block, n) for n in range(first, past))
 
     def _line_hints(self, anchored: set[int]) -> list[_Hint]:
-        """A block that holds no anchor runs as often as its lines; copies of a line in several loops share its turns."""
+        """A block that holds no anchor runs as often as its lines; copies of a line in several loops share its turns. A
+        line that became predicated instructions runs as often as what is around it, and says nothing."""
         found = []
-        shares: dict[int, dict[int, int]] = defaultdict(dict)
+        shares: dict[Place, dict[int, int]] = defaultdict(dict)
         for block, n in self._numbered():
             if block not in anchored and self.graph.instructions[n].opcode not in _CONTROL:
-                share = shares[self.lines[n]]
+                share = shares[self.places[n]]
                 share[block] = share.get(block, 0) + 1
-        known = {self.lines[n] for block, n in self._numbered() if block in anchored}
+        known = {self.places[n] for block, n in self._numbered() if block in anchored}
+        converted = self._predicated(lambda opcode: opcode not in _CONTROL)
         for line, share in shares.items():
-            if line in known:
+            if line in known or line in converted:
                 continue
             counts = {e.lanes for e in self.evidence.statements.get(line, ())}
             if not counts:
@@ -251,6 +303,46 @@ class _Flow:
                 least = min(n for loop, n in loops.items() if loop is not None)
                 found.append(_Hint({block: n / least for block, n in share.items()}, most, weight, False))
         return found
+
+    def _votes(self) -> list[_Hint]:
+        """A block runs as often as most of its instructions say, of those whose place says it clearly: a place whose
+        statements were executed equally often and that is in no other block; or in as many blocks, one loop's, as
+        there are turns written out. Tests of one or two instructions are easily made elsewhere."""
+        shares: dict[Place, Counter[int]] = defaultdict(Counter)
+        for block, n in self._numbered():
+            if self.graph.instructions[n].opcode not in (*_CONTROL, *_KINDS):
+                shares[self.places[n]][block] += 1
+        converted = self._predicated(lambda opcode: opcode in _KINDS)
+        votes: dict[int, Counter[float]] = defaultdict(Counter)
+        for place, share in shares.items():
+            statements = [e for e in self.evidence.statements.get(place, ()) if e.lanes]
+            counts = {self._once(e) for e in statements}
+            if not counts or place in converted:
+                continue
+            least = 3 if any(e.kind == "branch" for e in statements) else 1
+            written_out = all(e.kind == "compute" and e.turns and e.loop not in self.rolled for e in statements)
+            in_one_loop = len({self.graph.loop(block) for block in share}) == 1
+            if len(counts) == 1:
+                clear = len(share) == 1 or (written_out and in_one_loop)
+            else:
+                clear = len(share) == len(counts) and max(counts) < _NEARLY * min(counts)
+            if clear:
+                for block, n in share.items():
+                    votes[block][sum(counts) / len(counts)] += n if n >= least else 0
+        found = []
+        for block, said in votes.items():
+            count, n = max(said.items(), key=lambda vote: (vote[1], vote[0]))
+            found.append(_Hint({block: 1.0}, count, _VOTE * n, False))
+        return found
+
+    def _predicated(self, wanted: Callable[[str], bool]) -> set[Place]:
+        """Places of instructions, of the opcodes wanted, that only some of the lanes obey."""
+        found = (self.graph.instructions[n] for n in range(len(self.places)))
+        return {place for i, place in zip(found, self.places, strict=True) if i.predicate and wanted(i.opcode)}
+
+    def _once(self, e: Executed) -> float:
+        """Executions of a statement's instructions: all turns at once where nothing jumps back to the loop around it."""
+        return e.lanes if not e.turns or e.loop in self.rolled else e.lanes / e.turns
 
     # -------------------------------------------------------------- warps
     def warps(self, threads: Floats) -> Floats:
@@ -269,7 +361,7 @@ class _Flow:
         the effects in any of them say."""
         groups: dict[tuple[object, float], list[int]] = defaultdict(list)
         for block in range(len(threads)):
-            if 0 < threads[block] < self.all_threads or self.graph.loop(block):
+            if threads[block] > 0 and self.graph.loop(block):
                 groups[self.graph.loop(block), round(float(threads[block]), 3)].append(block)
         found = together.copy()
         for blocks in groups.values():
@@ -288,12 +380,13 @@ class _Flow:
         if threads <= 0 or threads == self.all_threads:
             return self.all_warps if threads > 0 else 0.0
         first, past = self.graph.blocks[block]
-        near = [e for n in range(first, past) for e in self.evidence.statements.get(self.lines[n], ()) if e.lanes]
+        near = [e for n in range(first, past) for e in self.evidence.statements.get(self.places[n], ()) if e.lanes]
         far = [e for statements in self.evidence.statements.values() for e in statements if e.lanes]
-        for chosen in (near, far):
+        found = [e for n in range(first, past) for e in self._stands_for(n)]
+        for chosen in (near, () if found else far):
             if equal := [e for e in chosen if e.lanes == threads]:
                 return float(np.median([e.warps for e in equal]))
-        if found := [e for n in range(first, past) for e in self._stands_for(n)]:
+        if found:
             ratio = float(np.median([e.warps / e.lanes for e in found]))
         else:
 
@@ -309,7 +402,7 @@ class _Flow:
         """The statements of which an instruction is the effect, where every lane that reaches it has it."""
         instruction = self.graph.instructions[n]
         kind = "" if instruction.predicate else _KINDS.get(instruction.opcode, "")
-        return [e for e in self.evidence.statements.get(self.lines[n], ()) if e.kind == kind and e.lanes]
+        return [e for e in self.evidence.statements.get(self.places[n], ()) if e.kind == kind and e.lanes]
 
     def _along(self, at: int, threads: Floats, together: Floats, passed: frozenset[int]) -> float:
         """Executions by warps of an edge: how many groups of lanes go that way."""
@@ -341,7 +434,7 @@ class _Flow:
     def _divergent(self, block: int, threads: Floats, together: Floats) -> float:
         """How often lanes parted at the end of a block: as at the branch of its line, or a share of that where the
         compiler made several of it. A loop whose test moved to its end is tested once less an entry: no share."""
-        place = self.lines[self.graph.blocks[block][1] - 1]
+        place = self.places[self.graph.blocks[block][1] - 1]
         branches = [e for e in self.evidence.statements.get(place, ()) if e.kind == "branch" and e.warps]
         if not branches:
             return 0.0
@@ -357,12 +450,14 @@ def _less(row: Mapping[int, float], taken: Mapping[int, int]) -> dict[int, float
 
 @dataclass(frozen=True)
 class _Hint:
-    """Executions of blocks by threads, each times its factor, are so many together; or at least so many."""
+    """Executions of blocks by threads, each times its factor, are so many together; or at least so many. lost: what
+    each that is missing weighs, as part of one in excess."""
 
     blocks: dict[int, float]
     executions: float
     weight: float
     at_least: bool
+    lost: float = 1.0
 
 
 def _width(instruction: Instruction) -> int:

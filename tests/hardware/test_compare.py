@@ -39,7 +39,7 @@ def test_every_kernel_is_recorded_as_it_is_printed(found: Comparison) -> None:
 def test_the_emulator_counts_what_the_hardware_counts(found: Comparison) -> None:
     """Every figure as near as its goal asks, or the reason is known; and no reason outlives what it explains."""
     assert [(c.kernel, c.figure.name, c.emulated, c.measured) for c in found.unexplained] == []
-    assert [(reason.kernel, reason.figures) for reason in found.idle] == []
+    assert [(reason.kernels, reason.figures) for reason in found.idle] == []
 
 
 def test_what_waits_for_the_gpu_is_said_to(found: Comparison) -> None:
@@ -93,7 +93,7 @@ def test_a_kernel_printed_otherwise_is_stale(kept: record.Record) -> None:
 
 
 def test_a_reason_that_explains_nothing_is_told(kept: record.Record, monkeypatch: pytest.MonkeyPatch) -> None:
-    idle = comparing.Reason("pairhmm intertask-naive", ("global_load_sectors",), "none", "")
+    idle = comparing.Reason(("pairhmm intertask-naive",), ("global_load_sectors",), "none", "")
     monkeypatch.setattr(comparing, "reasons", lambda: (*real(), idle))
     found = compare(kept, [FEW])
     assert found.idle == (idle,)

@@ -106,9 +106,9 @@ def _profiles(names: list[str], only: str) -> list[Profile]:
 
 
 def _with_places(launched: Launched, placed: Placed) -> Instruction:
-    """As nvdisasm shows it: with the place in the source that its line came from."""
-    places = tuple(place for place, line in launched.lines.items() if line == placed.line)
-    return replace(placed.instruction, places=places)
+    """As nvdisasm shows it: with the places in the source that its lines came from, innermost first."""
+    known = {line: place for place, line in launched.lines.items()}
+    return replace(placed.instruction, places=tuple(known[line] for line in placed.place if line))
 
 
 @pytest.fixture
@@ -174,6 +174,7 @@ def test_launches_that_do_not_match_are_refused(monkeypatch: pytest.MonkeyPatch)
 
 # ------------------------------------------------------------------ files
 def test_a_record_survives_its_file(tmp_path: Path) -> None:
+    assert any(ran.placed.calls for kernels in KEPT.cases.values() for one in kernels for ran in one.sass)
     record.save(KEPT, tmp_path / "again.json")
     assert record.load(tmp_path / "again.json") == KEPT
     assert [p.name for p in tmp_path.iterdir()] == ["again.json"]

@@ -62,7 +62,14 @@ def test_blocks_end_where_control_may_move() -> None:
     }  # fmt: skip
     assert found.ends == (3,)
     assert [found.meets(block) for block in range(5)] == [False, False, True, False, False]
-    assert [found.loop(block) for block in range(5)] == [None, (1, 1), None, None, (4, 4)]
+    assert [found.loop(block) for block in range(5)] == [None, (1, 1), None, None, None]  # nothing comes to the last
+
+
+def test_what_lies_behind_the_kernel_for_lanes_apart_jumps_back_and_is_no_loop() -> None:
+    code = "1 | S2R R0, SR_TID.X\n l:\n | BRA.DIV UR4, `(d)\n j:\n | @P0 BRA `(l)\n | EXIT\n d:\n | SHFL.UP PT, R1, R2\n | BRA `(j)"
+    found = graph(instructions(code))
+    assert [(edge.source, edge.target) for edge in found.back] == [(2, 1)]
+    assert [found.loop(block) for block in range(5)] == [None, (1, 2), (1, 2), None, None]
 
 
 def test_calls_come_back_and_a_predicated_end_goes_on() -> None:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import builtins
+from dataclasses import replace
 from typing import Any
 
 import pytest
 from simtbed.emulator import LaunchError
-from simtbed.reports.hardware.cases import Launcher, find
+from simtbed.reports.hardware.cases import VARIANTS, Launcher, find
 from simtbed.reports.hardware.pipes import PIPES, pipes_of
 from simtbed.reports.hardware.record import load, path_of
 from simtbed.reports.hardware.weigh import Executed, Weighed, weigh
@@ -23,12 +24,14 @@ def ran(
     warps: int = 0,
     divergent: int = 0,
     size: int = 4,
-    loop: str = "",
+    loop: int = 0,
     turns: int = 0,
+    calls: tuple[int, ...] = (),
     **costs: int,
 ) -> Executed:
-    """A statement; whole warps unless told otherwise."""
-    return Executed(line, kind, warps or -(-lanes // 32), lanes, divergent, size, costs, loop, turns)
+    """A statement; whole warps unless told otherwise. loop: the line of the loop around it."""
+    around = (loop,) if loop else ()
+    return Executed(line, kind, warps or -(-lanes // 32), lanes, divergent, size, costs, around, turns, calls)
 
 
 def by_text(weighed: Weighed) -> dict[str, tuple[float, float]]:
@@ -162,10 +165,90 @@ UNROLLED = """
 
 @pytest.mark.parametrize(("turns", "rest", "four"), [(4, 0, 1), (3, 3, 0)])
 def test_a_loop_for_the_rest_runs_what_the_unrolled_one_leaves(turns: int, rest: int, four: int) -> None:
-    load = ran(3, "global_load", 32 * turns, loop="2", turns=turns)
+    load = ran(3, "global_load", 32 * turns, loop=2, turns=turns)
     found = by_text(weigh(placed(UNROLLED), [load], threads=32, warps=1))
     assert found["LDG.E R0, [R0]"] == (rest, 32 * rest)
     assert found["LDG.E R4, [R4]"] == (four, 32 * four)
+
+
+TWICE = """
+    9 | S2R R0, SR_TID.X
+    7 | BSSY B0, `(e)
+    7 | @P0 BRA `(m)
+    3 | LDG.E R2, [R2]
+    3 | IADD3 R4, R4, 0x1, RZ
+    m:
+    7 | BSYNC B0
+    e:
+    8 | @!P1 EXIT
+    3 | LDG.E R3, [R3]
+    3 | IADD3 R5, R5, 0x1, RZ
+    9 | EXIT
+"""
+
+
+def test_what_a_function_does_is_told_apart_by_its_calls() -> None:
+    """Line 3 is a function's; line 7 calls it for 5 lanes, line 8 for 20. Together its loads say 25 and no more."""
+    calls = {3: (7,), 4: (7,), 7: (8,), 8: (8,)}
+    code = [replace(one, calls=calls.get(n, ())) for n, one in enumerate(placed(TWICE))]
+    executed = [
+        ran(3, "global_load", 5, calls=(7,)), ran(3, "compute", 5, calls=(7,)),
+        ran(3, "global_load", 20, calls=(8,)), ran(3, "compute", 20, calls=(8,)),
+    ]  # fmt: skip
+    found = by_text(weigh(code, executed, threads=32, warps=1))
+    assert found["LDG.E R2, [R2]"] == (1, 5)
+    assert found["LDG.E R3, [R3]"] == (1, 20)
+
+
+def test_a_load_that_the_compiler_dropped_does_not_make_a_block_run_more_often() -> None:
+    """Of two loads of line 3 one remains; the rest of its block says how often it runs."""
+    code = placed(
+        "1 | S2R R0, SR_TID.X\n l:\n 3 | LDG.E R2, [R2]\n 4 | FMUL R3, R2, R2\n 4 | MOV R4, R3\n 2 | @P0 BRA `(l)\n 5 | EXIT"
+    )
+    executed = [ran(3, "global_load", 320), ran(3, "global_load", 320), ran(4, "compute", 320)]
+    found = by_text(weigh(code, executed, threads=32, warps=1))
+    assert found["LDG.E R2, [R2]"] == (10, 320)
+
+
+ALTERNATING = """
+    1 | S2R R9, SR_TID.X
+    l:
+    2 | @P1 BRA `(a)
+    3 | LDS R0, [R0]
+    a:
+    4 | BAR.SYNC 0x0
+    2 | @P2 BRA `(b)
+    3 | LDS R1, [R1]
+    b:
+    4 | BAR.SYNC 0x0
+    5 | @P0 BRA `(l)
+    6 | EXIT
+"""
+
+
+def test_copies_of_a_turn_alternate() -> None:
+    executed = [ran(3, "shared_load", 200, warps=20), ran(4, "barrier", 640)]
+    found = by_text(weigh(placed(ALTERNATING), executed, threads=32, warps=1))
+    assert [found[f"LDS R{n}, [R{n}]"] for n in (0, 1)] == [(10, 100), (10, 100)]
+
+
+def test_a_branch_that_became_predicates_says_nothing_of_its_block() -> None:
+    code = placed(
+        "1 | S2R R0, SR_TID.X\n 2 | @!P0 BRA `(e)\n 4 | IADD3 R1, R1, 0x1, RZ\n 4 | @P1 STG.E [R2], R1\n 5 | MOV R3, R1\n e:\n 6 | EXIT"
+    )
+    executed = [ran(4, "compute", 1), ran(4, "global_store", 1), ran(5, "compute", 20)]
+    found = by_text(weigh(code, executed, threads=32, warps=1))
+    assert found["@P1 STG.E [R2], R1"] == (1, 20)
+
+
+def test_how_often_a_loop_turns_is_told_by_what_is_no_loop_itself() -> None:
+    """A loop that stands in another counts its tests, one more than its turns each time."""
+    launcher = Launcher("jit")
+    (naive,) = [case for case in find([VARIANTS]) if case.name == "pairhmm intratask-naive"]
+    naive.run(launcher)
+    (launched,) = launcher.kernels
+    bands = next(n for n, line in enumerate(launched.source.text.splitlines(), 1) if "first += 128" in line)
+    assert {e.turns for e in launched.executed if e.loop == (bands,)} == {1}
 
 
 def test_how_often_loops_turn_is_known_where_all_lanes_agree() -> None:
