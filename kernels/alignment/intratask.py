@@ -8,7 +8,7 @@ last thread of a pass leaves what the next pass needs in three vectors in global
 from __future__ import annotations
 
 import simtbed.emulator.lang as st
-from simtbed.emulator.lang import Const, Global, i32, int4, u8, u32
+from simtbed.emulator.lang import Const, Global, i32, int2, int4, u8, u32
 
 from .traceback import RUNS
 
@@ -56,7 +56,7 @@ def intratask(
     lengths_shared = st.shared(i32, 2, BLOCK)
     best_shared = st.shared(i32, BLOCK)
     column_shared = st.shared(i32, BLOCK)
-    last_shared = st.shared(i32, 2)
+    last_shared = st.shared(int2, 1)
     t = st.thread.x
     pair, place = pairs[st.block.x], places[st.block.x]
     n, m = pair.y, pair.w
@@ -121,8 +121,7 @@ def intratask(
     best_shared[t] = column_score
     column_shared[t] = column
     if t == (m - 1) % BLOCK:
-        last_shared[0] = row
-        last_shared[1] = row_score
+        last_shared[0] = int2(row, row_score)
     st.sync()
     for halving in st.unroll(range(10)):
         width = 512 >> halving
@@ -136,7 +135,8 @@ def intratask(
                     column_shared[t] = other
             st.sync()
     if t == 0:
-        end_row, end_column, end_score = last_shared[0], m, last_shared[1]
+        last = last_shared[0]
+        end_row, end_column, end_score = last.x, m, last.y
         if LAST_ROW:
             nearer = abs(n - column) < abs(end_row - m)
             if column_score > end_score or (column_score == end_score and nearer):

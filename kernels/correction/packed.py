@@ -81,7 +81,8 @@ def screen(
     r = st.block.x * st.block_dim.x + st.thread.x
     if r >= len(places):
         return
-    first, length = places[r].x, places[r].y
+    place = places[r]
+    first, length = place.x, place.y
     found = int4(0, 0, 0, 0)
     if FILTER == EXACT:
         found = weak_of(keys, text, first, length, first_key(text, first, K), 0, length - K + 1, K)
@@ -121,8 +122,10 @@ def mend_one(
     q = st.block.x * st.block_dim.x + st.thread.x
     if q >= count:
         return
-    r, begin, last, weak = queue[q].x, queue[q].y, queue[q].z, queue[q].w
-    first, length = places[r].x, places[r].y
+    entry = queue[q]
+    r, begin, last, weak = entry.x, entry.y, entry.z, entry.w
+    place = places[r]
+    first, length = place.x, place.y
     windows = length - K + 1
     # Where the letter may be that exactly these windows hold: from `low` to `high`.
     low = last if begin == 0 else begin + K - 1
@@ -379,9 +382,10 @@ def mend(
     tabulate(hashes, K)
     at = st.block.x * WARPS + st.warp
     while at < count:
-        r = queue[at].x
-        seen = int4(queue[at].y, queue[at].z, queue[at].w, 0)
-        first, length = places[r].x, places[r].y
+        entry = queue[at]
+        r, seen = entry.x, int4(entry.y, entry.z, entry.w, 0)
+        where = places[r]
+        first, length = where.x, where.y
         span = int2(0, 0)
         if FILTER != EXACT:
             span = correct_and_trim(

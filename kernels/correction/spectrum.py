@@ -94,8 +94,9 @@ def histogram(keys: Global[u64], counts: Global[u32], bins: Global[u32]) -> None
             st.atomic_add(mine, i32(min(counts[slot], BINS - 1)), 1)
     st.sync()
     for i in range(st.thread.x, BINS, THREADS):
-        if mine[i] > 0:
-            st.atomic_add(bins, i, mine[i])
+        times = mine[i]
+        if times > 0:
+            st.atomic_add(bins, i, times)
 
 
 @st.kernel

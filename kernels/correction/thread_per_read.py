@@ -136,7 +136,8 @@ def thread_per_read(
     r = thread // SPREAD
     if thread % SPREAD != 0 or r >= len(places):
         return
-    first, length = places[r].x, places[r].y
+    place = places[r]
+    first, length = place.x, place.y
     row = st.shared(u8, THREADS // SPREAD * LONGEST if READS_IN_SHARED else 1)
     if READS_IN_SHARED:
         at = st.thread.x // SPREAD * LONGEST

@@ -236,7 +236,8 @@ def warp_per_read(
     at = st.warp * LONGEST
     r = st.block.x * WARPS + st.warp
     while r < len(places):
-        first, length = places[r].x, places[r].y
+        place = places[r]
+        first, length = place.x, place.y
         span = int2(0, 0)
         if READS_IN_SHARED:
             for i in range(st.lane, length, 32):

@@ -40,11 +40,12 @@ def iterative(
             place = segment * sites + site
             first = segment * SEGMENT
             last = min(first + SEGMENT - 1, 2 * i + 2)
-            reach = max(exponents[place] + peaks[place], EMPTY) if first <= 2 * i else i32(EMPTY)
+            exponent = exponents[place]
+            reach = max(exponent + peaks[place], EMPTY) if first <= 2 * i else i32(EMPTY)
             scale = max(reach, reach_below)
             owed *= power_of_two(scale_below - scale)
             owed_after *= power_of_two(scale_below - scale)
-            own = power_of_two(exponents[place] - scale)
+            own = power_of_two(exponent - scale)
             q0, q1, q2 = p0 * own, p1 * own, p2 * own
             largest = f64(0)
             for j in range(first, min(last, 2 * i) + 1):

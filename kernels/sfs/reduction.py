@@ -88,8 +88,9 @@ def reduction(
         if busy or TEAM != WARP:
             segment = min(i, a_length - 1) // SEGMENT
             mine = source[a + min(i, a_length - 1)]
+            own_exponent = source_exponents[a_exponents + segment]
             for part in range(b_segments):
-                exponent = source_exponents[a_exponents + segment] + source_exponents[b_exponents + part]
+                exponent = own_exponent + source_exponents[b_exponents + part]
                 reached = segment + part
                 near = mine * power_of_two(exponent - target_exponents[c_exponents + reached])
                 beyond = min(reached + 1, c_segments - 1)

@@ -130,9 +130,10 @@ def reduction_shared(
             busy = mine != 0 if SKIP else i < a_length
             mask = st.ballot(busy)
             if busy or TEAM != WARP:
+                own_exponent = source_exponents[a_exponents + segment]
                 for offset in range(0, held, SEGMENT):
                     part = (start + offset) // SEGMENT
-                    exponent = source_exponents[a_exponents + segment] + source_exponents[b_exponents + part]
+                    exponent = own_exponent + source_exponents[b_exponents + part]
                     reached = segment + part
                     near = mine * power_of_two(exponent - target_exponents[c_exponents + reached])
                     beyond = min(reached + 1, c_segments - 1)

@@ -119,8 +119,9 @@ def tiled(
         st.sync()
         below, above = i32(EMPTY), i32(EMPTY)  # exponents of the thread's two tiles of c, no product exceeds them
         for i in range(a_tiles):
-            here = powers[a + i] + powers[b + ((own - i) & (width - 1))]
-            after = powers[a + i] + powers[b + ((own - i - 1) & (width - 1))]
+            power = powers[a + i]
+            here = power + powers[b + ((own - i) & (width - 1))]
+            after = power + powers[b + ((own - i - 1) & (width - 1))]
             below = max(below, here) if i <= own else below
             above = above if i <= own else max(above, here)
             below = max(below, after) if i < own else below
@@ -130,8 +131,9 @@ def tiled(
             high[r] = 0
         for i in range(a_tiles):
             j, j_next = (own - i) & (width - 1), (own - i - 1) & (width - 1)
-            here = powers[a + i] + powers[b + j] - (below if i <= own else above)
-            after = powers[a + i] + powers[b + j_next] - (below if i < own else above)
+            power = powers[a + i]
+            here = power + powers[b + j] - (below if i <= own else above)
+            after = power + powers[b + j_next] - (below if i < own else above)
             multiply(
                 tiles, (a + i) * R, tiles, (b + j) * R, (b + j_next) * R, power_of_two(here), power_of_two(after),
                 i == own, low, high, window, R,
