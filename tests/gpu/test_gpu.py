@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
-from simtbed.emulator import LaunchError, launch
-from simtbed.emulator.engines.cuda_run import CudaEngine, describe
+import simtbed.emulator.lang as st
+from simtbed.emulator import Kept, LaunchError, launch, on_gpu, shared_out
+from simtbed.emulator.engines.cuda_run import CudaEngine, describe, pycuda_driver
 from simtbed.emulator.engines.numpy_engine import NumpyEngine
+from simtbed.emulator.lang import Global, i32
 from simtbed.kernels import FAMILIES
 
 from tests.gpu.measure import ROUNDING, Recorder, of_feature, of_ops
@@ -21,6 +24,17 @@ def obstacle() -> str:
     except LaunchError as error:
         return str(error)
     return ""
+
+
+def count_gpus() -> int:
+    """CUDA devices that can be used."""
+    return int(pycuda_driver().Device.count())
+
+
+@st.kernel
+def counted(total: Global[i32]) -> None:
+    """total[0] grows by the threads of the launch."""
+    st.atomic_add(total, 0, 1)
 
 
 pytestmark = pytest.mark.skipif(bool(obstacle()), reason=obstacle() or "a GPU is there")
@@ -60,3 +74,20 @@ def test_arrays_that_stay() -> None:
     between, pairs, found = sequence("cuda")
     assert found == sequence("numpy")[2]
     assert between.remote and pairs.remote
+
+
+@pytest.mark.skipif(not obstacle() and count_gpus() < 2, reason="one GPU is there")
+def test_every_gpu_has_its_share() -> None:
+    """Arrays that stay move with the launches, and no GPU gives other bits."""
+    kept = Kept(np.zeros(4, np.int32))
+    for number in range(count_gpus()):
+        with on_gpu(number):
+            launch(counted, grid=1, block=32, args={"total": kept}, engine="cuda")
+            assert of_feature(FEATURES[0], "cuda").entry() == of_feature(FEATURES[0], "numpy").entry()
+    assert kept.numpy().tolist() == [32 * count_gpus(), 0, 0, 0]
+    family = FAMILIES["pairhmm"]
+    problems = [family.example()] * (3 * count_gpus())
+    shared = shared_out(problems, lambda one: family.solve(one, "wavefront", Recorder("cuda")), count_gpus())
+    expected = family.solve(problems[0], "wavefront", Recorder("jit"))
+    for _, answer in shared:
+        assert answer.tobytes() == expected.tobytes()
