@@ -178,6 +178,19 @@ class _Remote:
             pycuda_driver().memcpy_dtoh(contents, self.allocation)
         return contents
 
+    @staticmethod
+    def of(context: Context, allocation: Any, form: Buffer) -> _Remote:
+        """An array of that shape and type."""
+        made = _Remote(context, allocation, form.shape, form.dtype)
+        weakref.finalize(made, _free, context, allocation)
+        return made
+
+
+def _free(context: Context, allocation: Any) -> None:
+    """In its context, which PyCUDA would not make current in another thread than the one that made it."""
+    with suppress(pycuda_driver().Error), context.current():  # a kernel that failed took the context with it
+        allocation.free()
+
 
 class DeviceLaunch:
     """A request's arrays on the device, from entry to exit."""
@@ -238,7 +251,7 @@ class DeviceLaunch:
             else:
                 self.driver.memcpy_htod(allocation, value)
             if kept:
-                kept.remote = _Remote(self.context, allocation, value.shape, value.dtype)
+                kept.remote = _Remote.of(self.context, allocation, value)
 
     @property
     def dynamic_shared(self) -> int:
