@@ -133,9 +133,10 @@ def build_words(found: Global[u64], words: Global[u64], K: Const) -> None:
     """The filter of mutants: the bits of every k-mer in its three words."""
     i = st.block.x * THREADS + st.thread.x
     if i < len(found):
-        bits = bits_of(hash_of(found[i]))
+        key = found[i]
+        bits = bits_of(hash_of(key))
         for third in st.unroll(range(3)):
-            st.atomic_or(words, i64(place_of(words, found[i], third, K)), bits)
+            st.atomic_or(words, i64(place_of(words, key, third, K)), bits)
 
 
 @st.device
