@@ -4,8 +4,8 @@ A lane hands the last of its rows to the next lane by shuffle, one column a step
 shared memory, so that a cell decides nothing. Reads of more than P K bases are computed in tiles of P K rows whose
 last row goes through global memory.
 
-A lane is a column behind the one above it, and a step behind with I: I of the column before follows from the M of the
-rows above, which a lane still has, on the way down the column, where M needs it, so that it is never kept.
+A lane goes down a column with the I of the column before, which M needs there and which follows from the M that the
+lane still holds of that column: I is never kept, and no value is copied.
 
 Nothing in the sweep asks where the matrix ends. A read stands at the end of its rows, so that its last row is the
 last lane's; the rows before it repeat row 0 (D = C / n, M = I = 0). Columns outside the haplotype hold the letter
