@@ -80,11 +80,19 @@ def _words(
 
 
 def sub_warps(
-    problem: Problem, reads: Offsets, haplotypes: Offsets, real: Real, lanes: int, each: int, tiled: bool
+    problem: Problem,
+    reads: Offsets,
+    haplotypes: Offsets,
+    real: Real,
+    lanes: int,
+    each: int,
+    tiled: bool = False,
+    uniform: bool = False,
 ) -> tuple[int, Arguments]:
     """(grid, arguments) of `wavefront` with P = `lanes` and K = `each` for pairs of a read and a haplotype.
 
-    The last block is filled up with repetitions of the last pair. `sums` begins with the sums of the pairs, in order.
+    uniform: each read has P K bases of one gap continuation. The last block is filled up with repetitions of the last
+    pair. `sums` begins with the sums of the pairs, in order.
     """
     blocks = -(-len(reads) * lanes // 32)
     filled = np.minimum(np.arange(blocks * 32 // lanes), len(reads) - 1)
@@ -92,7 +100,7 @@ def sub_warps(
     used_haplotypes, haplotype = np.unique(haplotypes[filled], return_inverse=True)
     m, n = problem.read_lengths[used_reads], problem.haplotype_lengths[used_haplotypes]
     bases = ranges(problem.read_offsets[used_reads], m)
-    first_word = offsets(_quads(n) // 4 + 1)
+    first_word = 1 + offsets(_quads(n) // 4 + 1)  # a word of BLANK before each haplotype and after the last
     words = np.full(first_word[-1] * 4, BLANK, np.uint8)
     letters = problem.haplotypes[ranges(problem.haplotype_offsets[used_haplotypes], n)]
     words[ranges(first_word[:-1] * 4, n)] = _CODES[letters]
@@ -112,6 +120,8 @@ def sub_warps(
         "P": lanes,
         "K": each,
         "TILED": tiled,
+        "WIDE": real is np.float32,
+        "UNIFORM": uniform,
     }
 
 

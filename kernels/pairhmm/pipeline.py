@@ -28,8 +28,8 @@ FAINT = 1e-28
 """A sum in float below this has lost its precision, and the pair is computed again in double."""
 
 BINS: tuple[tuple[int, int], ...] = (
-    (4, 4), (4, 8), (4, 12), (4, 16), (8, 12), (8, 16), (8, 20), (8, 24), (16, 16), (16, 20), (16, 24), (32, 16), (32, 24),
-    (32, 32),
+    (4, 4), (4, 8), (4, 12), (4, 16), (4, 20), (8, 12), (4, 28), (8, 16), (8, 20), (16, 12), (8, 28), (16, 16), (16, 20),
+    (16, 24), (16, 28), (32, 16), (32, 20), (32, 24), (32, 28), (32, 32),
 )  # fmt: skip
 """(P, K) of the wavefront kernels, by ascending P K: a read is computed by the first that holds it."""
 TILE = (32, 16)
@@ -192,23 +192,40 @@ def _wavefront(
 ) -> Iterator[Planned]:
     """Launches that set sums[at[p]] for pair p of a read and a haplotype."""
     m, n = problem.read_lengths[reads], problem.haplotype_lengths[haplotypes]
-    bins = np.searchsorted([lanes * each for lanes, each in BINS], m)
-    for number in np.unique(bins):
-        tiled = bool(number == len(BINS))
+    sizes = np.array([lanes * each for lanes, each in BINS])
+    bins = np.searchsorted(sizes, m)
+    full = problem.uniform[reads] & (m == np.append(sizes, 0)[bins])
+    for number, alike, members in _alike(bins, full, m * n):
+        tiled = number == len(BINS)
         lanes, each = TILE if tiled else BINS[number]
-        members = np.flatnonzero(bins == number)
         order = members[np.argsort(n[members], kind="stable")]
         # Only the edges of tiles take memory of which a batch could be short.
         for chosen in (
             _batches(order, m + n) if tiled else np.split(order, range(PAIRS_A_PART, len(order), PAIRS_A_PART))
         ):
-            grid, args = sub_warps(problem, reads[chosen], haplotypes[chosen], real, lanes, each, tiled)
+            grid, args = sub_warps(problem, reads[chosen], haplotypes[chosen], real, lanes, each, tiled, alike)
             args["scale"] = SCALE[real]
 
             def collect(result: Result, where: Offsets = chosen if at is None else at[chosen]) -> None:
                 sums[where] = result["sums"][: len(where)]
 
             yield Planned(wavefront, {"grid": grid, "block": 32, "args": args}, collect)
+
+
+def _alike(bins: Offsets, full: npt.NDArray[np.bool_], cells: Offsets) -> Iterator[tuple[int, bool, Offsets]]:
+    """(bin, whether its reads are all full, the pairs) of each launch, by ascending bin.
+
+    full: of reads as long as their bin and uniform. Pairs of such reads go with the others of their bin, unless they
+    have CELLS_A_LAUNCH cells.
+    """
+    for number in np.unique(bins).tolist():
+        members = np.flatnonzero(bins == number)
+        whole = full[members]
+        if 0 < whole.sum() < len(whole) and cells[members[whole]].sum() >= CELLS_A_LAUNCH:
+            yield number, False, members[~whole]
+            yield number, True, members[whole]
+        else:
+            yield number, bool(whole.all()), members
 
 
 def _rescaled(empty: Empty, problem: Problem, sums: Floats) -> Iterator[Planned]:

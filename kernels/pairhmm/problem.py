@@ -46,6 +46,15 @@ class Problem:
         return np.diff(self.haplotype_offsets)
 
     @cached_property
+    def uniform(self) -> npt.NDArray[np.bool_]:
+        """Whether a read has one gap continuation."""
+        changes = np.flatnonzero(self.continuation[1:] != self.continuation[:-1]) + 1
+        reads = np.searchsorted(self.read_offsets, changes, "right") - 1
+        found = np.ones(len(self.read_offsets) - 1, np.bool_)
+        found[reads[self.read_offsets[reads] != changes]] = False
+        return found
+
+    @cached_property
     def pairs(self) -> tuple[Offsets, Offsets]:
         """(read, haplotype) of every pair in output order: record by record, read by read, haplotype by haplotype."""
         width = np.diff(self.record_haplotypes)  # of each record, then of each read

@@ -29,3 +29,9 @@ def test_parts(shapes: list[tuple[int, int]], data: st.DataObject) -> None:
 def part_cells(problem: Problem) -> int:
     reads, haplotypes = problem.pairs
     return int(np.dot(problem.read_lengths[reads], problem.haplotype_lengths[haplotypes]))
+
+
+@given(st.lists(st.lists(st.integers(1, 2), max_size=4), max_size=6))
+def test_reads_of_one_continuation(scores: list[list[int]]) -> None:
+    reads = [(b"ACGT"[: len(q)], [40] * len(q), [40] * len(q), [40] * len(q), q) for q in scores]
+    assert Problem.of([(reads, [b"A"])]).uniform.tolist() == [len(set(q)) < 2 for q in scores]

@@ -133,6 +133,28 @@ def test_one_continuation_and_no_row_before_the_read(
     assert used == [uniform]
 
 
+def test_full_reads_of_one_continuation_have_a_launch_of_their_own(
+    launcher: Launcher, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where it saves enough, and with the bits that they have among others."""
+    full, other = random_problem(4, [(32, 30)] * 5, (20, 40), (5, 5)), random_problem(5, [(32, 30), (31, 9)], (20, 40))
+    problem = Problem.of([*full.records(), *other.records()])
+    used: list[bool] = []
+
+    def noted(*args: Any, **kwargs: Any) -> Result:
+        used.append(kwargs["args"]["UNIFORM"])
+        return launcher(*args, **kwargs)
+
+    together = FAMILY.solve(problem, "wavefront", noted)
+    assert used == [False]
+    FAMILY.solve(full, "wavefront", noted)
+    assert used == [False, True]
+    monkeypatch.setattr(pipeline, "CELLS_A_LAUNCH", 5 * 32 * 30)
+    check(problem, "wavefront", noted)
+    assert used == [False, True, False, True]
+    np.testing.assert_array_equal(FAMILY.solve(problem, "wavefront", launcher), together)
+
+
 def test_what_the_rescaled_form_cannot_hold_is_computed_plainly(launcher: Launcher) -> None:
     lanes, each = pipeline.RESCALED_BINS[-1]
     clamped = random_problem(3, [(20, 20)], quality=(1, 2))
@@ -366,15 +388,15 @@ def test_warps_need_no_barrier(variant: str) -> None:
 
 def test_the_wavefront_reads_its_emissions_without_bank_conflicts() -> None:
     counters = counted(random_problem(6, [(16, 20)] * 16, quality=(30, 40)), "wavefront", devices.H200)
-    assert counters.total("shared_load_requests") == (20 + 4 - 1) * 4 * 2  # steps, K, warps
+    assert counters.total("shared_load_requests") == (20 + 4) * 2  # steps of four rows, warps
     assert counters.total("shared_load_conflicts") == counters.total("shared_store_conflicts") == 0
-    assert counters.total("shuffles") == (20 + 4 - 1) * 4 * 2  # a letter, M, I and D a step
+    assert counters.total("shuffles") == (20 + 4) * 3 * 2  # M, I and D a step
     assert counters.total("divergent_branches") == 2  # the last lane of a pair alone writes its sum: once a warp
 
 
 def test_a_block_computes_for_the_longest_haplotype_it_holds() -> None:
     problem = random_problem(7, [(4, n) for n in (3, 9, 5)])
-    grid, args = sub_warps(problem, *problem.pairs, np.float32, 16, 4, False)
+    grid, args = sub_warps(problem, *problem.pairs, np.float32, 16, 4)
     assert grid == 2
     assert args["columns"].tolist() == [9, 5]
     assert args["pairs"][:, 3].tolist() == [3, 9, 5, 5]
