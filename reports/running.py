@@ -136,8 +136,9 @@ def find_variant(name: str) -> tuple[Family[Any], str]:
         return found[0], variant
     if found:
         raise SimtbedError(f"{name} is ambiguous: say {' or '.join(f'{f.name}/{variant}' for f in found)}")
-    known = ", ".join(v for family in FAMILIES.values() for v in family.variants)
-    raise SimtbedError(f"no variant is called {name!r}; there are {known}")
+    names = [v for f in FAMILIES.values() for v in f.variants]
+    known = (v if names.count(v) == 1 else f"{f.name}/{v}" for f in FAMILIES.values() for v in f.variants)
+    raise SimtbedError(f"no variant is called {name!r}; there are {', '.join(known)}")
 
 
 def find_family(name: str) -> Family[Any]:

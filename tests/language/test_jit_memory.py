@@ -30,6 +30,7 @@ PATTERNS: dict[str, Any] = {
     "columns": np.arange(64) * 32 % 301,
     "pairs": np.arange(64) // 2,
     "same": np.full(64, 7),
+    "a row each": np.random.default_rng(3).integers(0, 9, 64) * 32 + np.arange(64) % 32,
 }
 
 
@@ -63,6 +64,7 @@ def everywhere(
         hits[k] = k
         wide_hits[k] = u64(k)
     st.sync()
+    double, quad = d[index[t]], q[index[t]]  # by all lanes
     for turn in range(2):
         if turn == 0 or t % 5 < limit:
             i = index[t]
@@ -84,7 +86,7 @@ def everywhere(
             words[t * 4] = w[t * 5] + f32(b[t * 3]) + f32(h[t * 2])
     st.sync()
     for k in range(t, 320, 32):
-        words[k] = w[k] + f32(hits[k]) + f32(wide_hits[k])
+        words[k] = w[k] + f32(hits[k]) + f32(wide_hits[k]) + f32(double) + quad.y
 
 
 def arguments(pattern: str, stride: int) -> dict[str, Any]:

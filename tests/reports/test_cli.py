@@ -54,6 +54,7 @@ def test_help_does_not_wait_for_numba() -> None:
         ("profile packed", "packed is ambiguous: say alignment/packed or correction/packed"),
         ("verify --variant packed", "packed is ambiguous: say alignment/packed or correction/packed"),
         ("profile pairhmm/packed", "no variant is called 'pairhmm/packed'; there are "),
+        ("profile nobody", "pairalign, alignment/packed, "),
         ("profile tree --device Z80", "no device is called 'Z80'; there are C2070,"),
         ("profile tree --device nowhere.toml", "nowhere.toml: No such file"),
         ("profile tree --input nowhere.txt", "nowhere.txt: No such file"),

@@ -94,18 +94,22 @@ class Meter:
         elif self.kind in ("global_load", "global_store") and self.build.mask is None and self.index.affine:
             self._spread(events.SECTORS, rules.log2(self.sector // self.size))
             self._spread(events.LINES, rules.log2(self.device.line // self.size))
-        elif self.kind.startswith("shared") and self._one_phase():
-            self._each_in_its_bank()
+        elif self.kind.startswith("shared") and self._phases():
+            self._each_in_its_bank(self._phases())
         else:
             self._add(self.exact(self.build.active()))
 
-    def _one_phase(self) -> bool:
-        """Whether all banks together serve every lane at once, at least one bank each."""
+    def _phases(self) -> int:
+        """In how many phases lanes that follow each other are served, each by banks of its own; 0 where that is not so,
+        or where it hangs on which lanes are active."""
         served = self.device.banks * self.device.bank_width
-        return 32 * self.size <= served and self.device.banks >= 32
+        if 32 * self.size <= served:
+            return int(self.device.banks >= 32)
+        return 32 * self.size // served if self.size >= self.device.bank_width and self.build.mask is None else 0
 
-    def _each_in_its_bank(self) -> None:
-        """Lanes whose banks follow each other, as they mostly do, cost one wavefront; ask the rule only for others."""
+    def _each_in_its_bank(self, phases: int) -> None:
+        """Lanes whose banks follow each other, as they mostly do, cost a wavefront a phase; ask the rule only for
+        others."""
         build, page = self.build, self.build.page
         element = "i64" if self.index.type.size == 8 else "i32"
         units = lanes(page, self.index)
@@ -113,7 +117,8 @@ class Meter:
         if shift:
             units = page.let(f"lshr {many(element)} {units}, {splat(element, shift)}", "units")
         offset = page.let(f"sub {many(element)} {units}, {vector(element, IOTA)}", "offset")
-        offset = page.let(f"and {many(element)} {offset}, {splat(element, self.device.banks - 1)}", "offset")
+        groups = self.device.banks if phases == 1 else 32 // phases
+        offset = page.let(f"and {many(element)} {offset}, {splat(element, groups - 1)}", "offset")
         first = page.let(f"extractelement {many(element)} {offset}, i64 0", "first")
         differ = page.let(f"icmp ne {many(element)} {offset}, {broadcast(page, element, first)}", "differ")
         odd = page.let(f"bitcast {many('i1')} {differ} to i32", "differ")
@@ -124,12 +129,13 @@ class Meter:
         page.place(ask)
         costs = self.exact(build.active())
         build.count(
-            build.tally.counter(self.site, events.WAVEFRONTS), page.let(f"add i64 {self._half(costs, 0)}, -1", "more")
+            build.tally.counter(self.site, events.WAVEFRONTS),
+            page.let(f"add i64 {self._half(costs, 0)}, {-phases}", "more"),
         )
         build.count(build.tally.counter(self.site, events.CONFLICTS), self._half(costs, 1))
         page.jump(on)
         page.place(on)
-        build.always(self.site, events.WAVEFRONTS, 1)
+        build.always(self.site, events.WAVEFRONTS, phases)
 
     def _spread(self, column: int, shift: int) -> None:
         """Units of 2 ** shift elements that a whole warp touches at a step."""
