@@ -13,6 +13,7 @@ Counts = npt.NDArray[np.int64]
 Mode = Literal["product", "saf", "gama"]
 
 P_VARIABLE, EPSILON = 0.015, 0.005
+"""Of `gama`: the prior that a site varies and the error of a base, the defaults of realSFS and of SOAP's copy of it."""
 
 
 @dataclass(frozen=True)
