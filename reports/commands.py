@@ -348,7 +348,7 @@ def hardware_record(target: Path | None, cases: list[str] | None, only: str | No
 
     if target is not None and not target.parent.is_dir():
         raise SimtbedError(f"{target}: there is no folder {target.parent}")  # before the work, not after it
-    if only and (target is None or not target.exists()):
+    if only and target is None:
         raise SimtbedError("--only mends a record: name its file with --output")
     known = record.load(target) if only and target else None
     with progress("Nsight Compute"):

@@ -155,3 +155,5 @@ def test_recording_needs_the_tools(simtbed: Simtbed, tmp_path: Path, monkeypatch
     assert "Nsight Compute (ncu) is not found" in simtbed("hardware", "record").refused()
     assert "there is no folder" in simtbed("hardware", "record", "-o", str(tmp_path / "no" / "x.json")).refused()
     assert "name its file with --output" in simtbed("hardware", "record", "--only", "sfs *").refused()
+    absent = str(tmp_path / "x.json")
+    assert "x.json: No such file" in simtbed("hardware", "record", "--only", "sfs *", "-o", absent).refused()
