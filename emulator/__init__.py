@@ -1,34 +1,47 @@
-"""simtbed's emulator: write a GPU kernel once, run it without a GPU or with one, see what it costs.
+"""simtbed: write a GPU kernel once, run it without a GPU or with one, and see what it costs.
 
-Kernels are written with `simtbed.emulator.lang`; everything a host needs is here.
+`import simtbed as st` is all that a kernel and its host need: the words of the language (`st.kernel`, `st.thread.x`,
+`st.shared`), the types (`st.Global[st.f32]`), `st.launch`, and the GPUs (`st.devices.H200`).
 """
 
-from .engines.arrays import Kept, Out
-from .engines.cuda_gpus import current_gpu, on_gpu, shared_out
 from .errors import CompileError, Diagnostic, HostCallError, LaunchError, OutOfMemory, SimtbedError
-from .launch import FaultError, Result, launch, launch_together, prepare_request
+from .language import hints, intrinsics
+from .language.functions import DeviceFunction, Kernel, device, kernel
+from .language.hints import *  # noqa: F403
+from .language.intrinsics import *  # noqa: F403
 from .machine import device as devices
 from .machine.device import Device
-from .observe.counters import Counters
+from .profiler.counters import Counters
+from .runtime.arrays import DeviceArray, empty, zeros
+from .runtime.gpus import current_gpu, map_over_gpus, on_gpu
+from .runtime.launching import launch, launch_concurrent
+from .runtime.result import FaultError, Result
 
+__version__ = "0.1.0"
 __all__ = [
     "CompileError",
     "Counters",
     "Device",
+    "DeviceArray",
+    "DeviceFunction",
     "Diagnostic",
     "FaultError",
     "HostCallError",
-    "Kept",
+    "Kernel",
     "LaunchError",
-    "Out",
     "OutOfMemory",
     "Result",
     "SimtbedError",
     "current_gpu",
+    "device",
     "devices",
+    "empty",
+    "kernel",
     "launch",
-    "launch_together",
+    "launch_concurrent",
+    "map_over_gpus",
     "on_gpu",
-    "prepare_request",
-    "shared_out",
+    "zeros",
 ]
+__all__ += hints.__all__
+__all__ += intrinsics.__all__

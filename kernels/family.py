@@ -9,8 +9,7 @@ from typing import Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
 import numpy.typing as npt
-from simtbed.emulator import Result, SimtbedError
-from simtbed.emulator.lang import Kernel
+from simtbed import Kernel, Result, SimtbedError
 
 Launcher = Callable[..., Result]
 """`launcher(kernel, grid=..., block=..., args=...)`: a launch whose engine, device and counting are already chosen."""

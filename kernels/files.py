@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from simtbed.emulator import SimtbedError
+from simtbed import SimtbedError
 
 from .family import InputError
 

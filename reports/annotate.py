@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import simtbed.kernels
-from simtbed.emulator import Counters
-from simtbed.emulator.observe.events import GLOBAL, SHARED
+from simtbed import Counters
+from simtbed.profiler.events import GLOBAL, SHARED
 
 Row = dict[str, int]
 Place = tuple[str, int]

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-from simtbed.emulator import Counters
-from simtbed.emulator.ir.nodes import Program
-from simtbed.emulator.passes import prepare
+from simtbed import Counters
+from simtbed.ir.nodes import Program
+from simtbed.passes.prepared import prepare
 
 KINDS = ("global_load", "global_store")
 

@@ -12,26 +12,28 @@ from pathlib import Path
 from typing import Any, TypeVar, get_args
 
 import numpy.typing as npt
-import simtbed.emulator.lang as st
-from simtbed.emulator import (
+import simtbed as st
+from simtbed import (
     Counters,
     Device,
+    Global,
+    Kernel,
     LaunchError,
-    Out,
     Result,
     SimtbedError,
     devices,
+    i32,
     launch,
-    launch_together,
+    launch_concurrent,
     on_gpu,
 )
-from simtbed.emulator.engines.cuda_run import describe
-from simtbed.emulator.engines.engine import Request
-from simtbed.emulator.ir.nodes import Program
-from simtbed.emulator.lang import Global, Kernel, i32
-from simtbed.emulator.launch import EngineName, prepare_request
+from simtbed.engines.cuda.engine import describe
+from simtbed.ir.nodes import Program
 from simtbed.kernels import FAMILIES
 from simtbed.kernels.family import Family
+from simtbed.runtime.engine import Request
+from simtbed.runtime.registry import EngineName
+from simtbed.runtime.request import prepare_request
 
 Item = TypeVar("Item")
 ENGINES: tuple[EngineName, ...] = get_args(EngineName)
@@ -86,12 +88,12 @@ class SideBySide(Runner):
 
     def empty(self, shape: int | tuple[int, ...], type: Any) -> npt.NDArray[Any]:
         """An array that launches copy from at the speed of the bus."""
-        from simtbed.emulator.engines import cuda_together
+        from simtbed.engines.cuda import streams
 
-        return cuda_together.empty(shape, type)
+        return streams.empty(shape, type)
 
     def together(self, launches: Iterable[tuple[Kernel, Mapping[str, Any]]]) -> Iterator[Result]:
-        for result in launch_together(launches, engine=self.engine, device=self.device):
+        for result in launch_concurrent(launches, engine=self.engine, device=self.device):
             with self.lock:
                 self.launches += 1
             yield result
@@ -172,7 +174,7 @@ def _nothing(out: Global[i32]) -> None:
 def obstacle(engine: EngineName) -> str | None:
     """Why an engine cannot run on this machine, found by running a small kernel on it; None if it can."""
     try:
-        launch(_nothing, grid=1, block=32, args={"out": Out(32, "i32")}, engine=engine)
+        launch(_nothing, grid=1, block=32, args={"out": st.empty(32, "i32")}, engine=engine)
     except LaunchError as error:
         return str(error)
     return None

@@ -6,8 +6,8 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from simtbed.emulator import Counters
-from simtbed.emulator.observe.events import MEANING
+from simtbed import Counters
+from simtbed.profiler.events import MEANING
 from tabulate import tabulate
 
 

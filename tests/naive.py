@@ -13,10 +13,10 @@ from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
-from simtbed.emulator.engines.engine import Request
-from simtbed.emulator.ir import nodes as ir
-from simtbed.emulator.ir.ops import TABLE
-from simtbed.emulator.ir.types import Array, Vector
+from simtbed.ir import nodes as ir
+from simtbed.ir.ops import TABLE
+from simtbed.language.types import Array, Vector
+from simtbed.runtime.engine import Request
 
 Number = npt.NDArray[Any]  # one element: what the op table computes with
 Value = Number | tuple[Number, ...]

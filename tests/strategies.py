@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from hypothesis import strategies as st
-from simtbed.emulator.ir.types import SCALARS
+from simtbed.language.types import SCALARS
 
 SIZE = 64  # elements of every input, and the most threads of a block
 TYPES = ("i32", "u32", "i64", "f32", "f64", "bool")
@@ -23,8 +23,8 @@ BLOCKS = ((32, 1, 1), (8, 8, 1), (20, 1, 1), (5, 4, 2), (64, 1, 1))
 COMBINED = {"add": "added", "max": "largest", "xor": "mixed"}  # one buffer an operation: each commutes with itself
 
 HEAD = '''"""A generated kernel."""
-import simtbed.emulator.lang as st
-from simtbed.emulator.lang import Global, f32, f64, i32, i64, int2, u8, u32
+import simtbed as st
+from simtbed import Global, f32, f64, i32, i64, int2, u8, u32
 
 
 @st.device

@@ -16,6 +16,11 @@ FOLDERS = ("emulator", "kernels", "oracles", "reports")
 TEST_COMMAND = 'python -m pip install ".[test]" && python -m pytest -n auto'
 
 
+def _installed(path: Path) -> tuple[str, ...]:
+    """Where a file of the tree is in the package: emulator/ is the package itself."""
+    return path.parts[1:] if path.parts[0] == "emulator" else path.parts
+
+
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> set[str]:
     """The file names of a wheel built from a copy of the tree."""
@@ -35,7 +40,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> set[str]:
 def test_every_package_is_listed() -> None:
     listed = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]["packages"]
     found = {
-        "simtbed." + ".".join(init.parent.relative_to(ROOT).parts)
+        ".".join(("simtbed", *_installed(init.parent.relative_to(ROOT))))
         for folder in FOLDERS
         for init in (ROOT / folder).rglob("__init__.py")
     }
@@ -43,28 +48,21 @@ def test_every_package_is_listed() -> None:
     assert listed == sorted(listed)
 
 
-def test_the_typing_links_show_the_folders() -> None:
-    assert {link.name: link.resolve() for link in (ROOT / ".ci/typing/simtbed").iterdir()} == {
-        folder: ROOT / folder for folder in FOLDERS
-    }
-
-
 def test_nothing_is_installed_beside_simtbed(wheel: set[str]) -> None:
     assert {name.split("/")[0] for name in wheel} == {"simtbed", "simtbed-0.1.0.dist-info"}
-    assert "simtbed/__init__.py" not in wheel
 
 
 def test_every_module_type_marker_and_data_file_is_shipped(wheel: set[str]) -> None:
     shipped = {".py", ".typed", ".in", ".md", ".tsv", ".csv", ".json", ".toml"}
     files = {
-        f"simtbed/{path.relative_to(ROOT).as_posix()}"
+        "/".join(("simtbed", *_installed(path.relative_to(ROOT))))
         for folder in FOLDERS
         for path in (ROOT / folder).rglob("*")
         if path.is_file() and "__pycache__" not in path.parts
     }
     assert {Path(name).suffix for name in files} <= shipped
     assert files == {name for name in wheel if name.startswith("simtbed/")}
-    assert {f"simtbed/{folder}/py.typed" for folder in FOLDERS} <= files
+    assert "simtbed/py.typed" in files
 
 
 def test_the_pairhmm_example_is_shipped(wheel: set[str]) -> None:

@@ -1,5 +1,5 @@
 """From Python source to the IR."""
 
-from .program import Signature, Specialised, signature, specialise
+from .reader import Signature, Specialised, signature, specialise
 
 __all__ = ["Signature", "Specialised", "signature", "specialise"]

@@ -9,18 +9,18 @@ from contextlib import contextmanager
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from .. import lang
 from ..ir import nodes as ir
-from ..ir.types import BOOL, I32, SCALARS, Array, Scalar, Vector
-from ..ir.types import Value as ValueType
 from ..ir.walk import expressions
+from ..language import intrinsics
+from ..language.types import BOOL, I32, SCALARS, Array, Scalar, Vector
+from ..language.types import Value as ValueType
 from ..span import Span
-from . import typing, words
+from . import calls, typing
 from .source import MISSING, Text
 from .values import Host, Literal, Memory, Poisoned, Refused, Tuple, Value, describe, of_python
 
 if TYPE_CHECKING:
-    from .program import ProgramReader
+    from .reader import ProgramReader
 
 BINARY: dict[type, tuple[str, str, Callable[..., Any]]] = {
     ast.Add: ("add", "+", operator.add), ast.Sub: ("sub", "-", operator.sub), ast.Mult: ("mul", "*", operator.mul),
@@ -233,7 +233,7 @@ class Expressions:
         owner, span = self.value(node.value), self.span(node)
         if isinstance(owner, Host):
             target = owner.object
-            if isinstance(target, lang._Index3) and node.attr in PARTS[:3]:
+            if isinstance(target, intrinsics.Index3) and node.attr in PARTS[:3]:
                 return ir.Special(f"{target._name}.{node.attr}", I32, span)
             if isinstance(target, ModuleType):
                 found = self.program.attribute(target, node.attr)
@@ -251,7 +251,7 @@ class Expressions:
 
     def special(self, found: Any, span: Span) -> Value:
         """`st.lane` and `st.warp` are values, everything else stands for itself."""
-        if isinstance(found, lang.IndexWord):  # type: ignore[attr-defined]
+        if isinstance(found, intrinsics.Index):
             return ir.Special(found.name, I32, span)
         return of_python(found)
 
@@ -402,7 +402,7 @@ class Expressions:
         called = self.value(node.func)
         if not isinstance(called, Host):
             raise Refused(self.span(node), f"{describe(called)} cannot be called")
-        return words.call(self, node, called.object)
+        return calls.call(self, node, called.object)
 
     def annotation(self, node: ast.expr) -> Any:
         """The object an annotation names, `Global[f32]` as the pair (Global, element)."""
@@ -417,7 +417,7 @@ class Expressions:
     def type_of(self, node: ast.expr) -> ValueType:
         """The scalar or vector type a word names."""
         found = self.annotation(node)
-        type = words.value_type(self.program, found, self.span(node))
+        type = calls.value_type(self.program, found, self.span(node))
         if type is None:
             raise Refused(
                 self.span(node),

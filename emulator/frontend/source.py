@@ -11,7 +11,7 @@ from functools import cache
 from typing import Any
 
 from ..errors import CompileError, Diagnostic
-from ..lang import Source
+from ..language.functions import SourceFunction
 from ..span import Span
 
 MISSING = object()
@@ -20,7 +20,7 @@ MISSING = object()
 class Text:
     """The source of one `@kernel` or `@device` function."""
 
-    def __init__(self, function: Source) -> None:
+    def __init__(self, function: SourceFunction) -> None:
         self.function: Callable[..., Any] = function.function
         self.file = inspect.getsourcefile(self.function) or self.function.__code__.co_filename
         # From 3.13 on Python keeps some text for "<string>", but not this function's.

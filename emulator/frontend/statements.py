@@ -6,13 +6,13 @@ import ast
 import builtins
 from typing import Any
 
-from .. import lang
 from ..ir import nodes as ir
-from ..ir.types import I32, I64, Scalar, Vector
-from ..ir.types import Value as ValueType
 from ..ir.walk import expressions
+from ..language import intrinsics
+from ..language.types import I32, I64, Scalar, Vector
+from ..language.types import Value as ValueType
 from ..span import Span
-from . import typing, words
+from . import calls, typing
 from .expressions import BINARY, PARTS, Expressions, _english
 from .values import Host, Literal, Memory, Poisoned, Refused, Tuple, Value, describe
 
@@ -68,7 +68,7 @@ class Statements(Expressions):
             return
         before = len(self.body)
         value = self.value(node.value)
-        if value is words.NOTHING:
+        if value is calls.NOTHING:
             return
         last = self.body[-1] if len(self.body) > before else None
         if not (isinstance(last, ir.Let) and last.target is value and isinstance(last.value, ir.EFFECTS)):
@@ -130,7 +130,7 @@ class Statements(Expressions):
         if not isinstance(value, ast.Call):
             return False
         called = self.value(value.func)
-        memory = words.allocation(self, target.id, value, called.object) if isinstance(called, Host) else None
+        memory = calls.declared(self, target.id, value, called.object) if isinstance(called, Host) else None
         if memory is None:
             return False
         if target.id in self.names or target.id in self.types:
@@ -316,7 +316,7 @@ class Statements(Expressions):
 
     def _range_of(self, node: ast.expr) -> tuple[ast.Call, bool]:
         unroll = False
-        if isinstance(node, ast.Call) and self._is(node.func, lang.unroll) and len(node.args) == 1:
+        if isinstance(node, ast.Call) and self._is(node.func, intrinsics.unroll) and len(node.args) == 1:
             node, unroll = node.args[0], True
         if not (isinstance(node, ast.Call) and self._is(node.func, builtins.range)):
             raise Refused(

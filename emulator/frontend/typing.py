@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 from ..ir import nodes as ir
 from ..ir.ops import TABLE
-from ..ir.types import BOOL, F32, F64, I32, Scalar, Vector
-from ..ir.types import Value as ValueType
+from ..language.types import BOOL, F32, F64, I32, Scalar, Vector
+from ..language.types import Value as ValueType
 from ..span import Span
 from .values import Literal, Refused, Value, describe
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..ir import nodes as ir
-from ..ir.types import BOOL, F32, I32, Array, Scalar
+from ..language.types import BOOL, F32, I32, Array, Scalar
 from ..span import Span
 
 

@@ -11,8 +11,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, TypeVar, dataclass_transform
 
+from ..language.forms import AtomicOp, BarrierMode, FenceScope, ShuffleMode, VoteMode
+from ..language.types import Array, Scalar, Value
 from ..span import Span
-from .types import Array, Scalar, Value
 
 C = TypeVar("C")
 
@@ -86,7 +87,7 @@ class Return:      value: Expr | None; span: Span; site: int = -1
 @node
 class WarpBarrier: mask: Expr; span: Span; site: int = -1
 @node
-class Fence:       scope: Literal["block", "device"]; span: Span; site: int = -1
+class Fence:       scope: FenceScope; span: Span; site: int = -1
 @node
 class Assert:      cond: Expr; message: str; span: Span; site: int = -1
 @node
@@ -111,10 +112,6 @@ Stmt = (
 )  # fmt: skip
 Body = tuple[Stmt, ...]
 
-AtomicOp = Literal["add", "min", "max", "and", "or", "xor", "exchange"]
-ShuffleMode = Literal["idx", "up", "down", "xor"]
-VoteMode = Literal["ballot", "any", "all", "active", "match"]
-BarrierMode = Literal["sync", "count", "and", "or"]
 Subject = Literal["bounds", "uninitialised", "arithmetic"]
 
 WARP = 32

@@ -14,8 +14,24 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
+from ..language.types import (
+    BOOL,
+    F32,
+    F64,
+    FLOATS,
+    I8,
+    I16,
+    I32,
+    I64,
+    INTEGERS,
+    NUMBERS,
+    SIGNED,
+    U32,
+    U64,
+    UNSIGNED,
+    Scalar,
+)
 from . import fused
-from .types import BOOL, F32, F64, FLOATS, I8, I16, I32, I64, INTEGERS, NUMBERS, SIGNED, U32, U64, UNSIGNED, Scalar
 
 Values = npt.NDArray[Any]
 Meaning = Callable[..., Values]

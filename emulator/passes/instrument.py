@@ -10,9 +10,9 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from ..ir import nodes as ir
-from ..ir.types import BOOL, Array
 from ..ir.walk import bodies, children, expressions, statements
-from ..observe.arithmetic import obligations
+from ..language.types import BOOL, Array
+from ..sanitizer.arithmetic import obligations
 
 
 def instrument(kernel: ir.Function, sites: int, checks: frozenset[str]) -> ir.Function:

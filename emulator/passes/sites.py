@@ -8,8 +8,8 @@ from typing import Any
 
 from ..ir import nodes as ir
 from ..ir.ops import TABLE
-from ..ir.types import Array, Scalar
 from ..ir.walk import bodies, expressions, statements
+from ..language.types import Array, Scalar
 from ..span import Span
 
 

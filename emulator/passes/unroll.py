@@ -11,8 +11,8 @@ import numpy as np
 from ..errors import CompileError, Diagnostic
 from ..ir import nodes as ir
 from ..ir.ops import TABLE
-from ..ir.types import BOOL, Array, Scalar, Vector
 from ..ir.walk import rewrite, statements
+from ..language.types import BOOL, Array, Scalar, Vector
 
 Constants = dict[str, ir.Const]
 

@@ -25,8 +25,9 @@ import numpy as np
 from simtbed.oracles import alignment as oracle
 
 from ..family import Agreement, Answer, Family, Variant
-from . import files, intratask, packed, pairalign, pipeline
-from .problem import ANSWER, NEW, Parameters, Problem, Strategy
+from . import intratask, packed, pairalign
+from .host import files, pipeline
+from .host.problem import ANSWER, NEW, Parameters, Problem, Strategy
 
 REN = "Ren, Ahmed, Bertels, Al-Ars 2019, BMC Genomics 20:184, doi:10.1186/s12864-019-5468-9"
 BLAZEWICZ = "Blazewicz, Frohmberg, Kierzynska, Pesch, Wojciechowski 2011, BMC Bioinformatics 12:181"

@@ -7,8 +7,8 @@ last thread of a pass leaves what the next pass needs in three vectors in global
 
 from __future__ import annotations
 
-import simtbed.emulator.lang as st
-from simtbed.emulator.lang import Const, Global, i32, int2, int4, u8, u32
+import simtbed as st
+from simtbed import Const, Global, i32, int2, int4, u8, u32
 
 from .traceback import RUNS
 

@@ -17,8 +17,8 @@ would overtake it (and where matches and gaps are free, tie with it): UNEVEN put
 
 from __future__ import annotations
 
-import simtbed.emulator.lang as st
-from simtbed.emulator.lang import Const, Global, i32, int2, int4, u8, u32
+import simtbed as st
+from simtbed import Const, Global, i32, int2, int4, u8, u32
 
 SCALE = 16
 LOWEST = -(2**31) + SCALE

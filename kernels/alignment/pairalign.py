@@ -6,8 +6,8 @@ its deletions stand in global memory. A bit is one cell of one matrix, 32 column
 
 from __future__ import annotations
 
-import simtbed.emulator.lang as st
-from simtbed.emulator.lang import Const, Global, i32, int2, int4, u32
+import simtbed as st
+from simtbed import Const, Global, i32, int2, int4, u32
 
 from .intratask import FLOOR, NEVER
 

@@ -7,8 +7,8 @@ followed through the bits that say whether it was extended. With `FLAGS` a warp 
 
 from __future__ import annotations
 
-import simtbed.emulator.lang as st
-from simtbed.emulator.lang import Const, Global, i32, int2, int4, u32
+import simtbed as st
+from simtbed import Const, Global, i32, int2, int4, u32
 
 RUNS, STEPS, FLAGS, BOOLEANS = range(4)
 """The forms of moves. RUNS: a short2 in a word, the signed length of a gap low, the length of the run high."""

@@ -21,9 +21,10 @@ import numpy as np
 from simtbed.oracles import correction as oracle
 
 from ..family import Agreement, Answer, Family, Variant
-from . import files, packed, pipeline, spectrum, thread_per_read, warp_per_read
-from .generate import genome, simulate
-from .problem import Parameters, Problem, strings
+from . import packed, spectrum, thread_per_read, warp_per_read
+from .host import files, pipeline
+from .host.generate import genome, simulate
+from .host.problem import Parameters, Problem, strings
 
 MANGAL = "Mangal, Jain 2014, Error correction in high-throughput short-read data on GPU"
 SHI = "Shi, Schmidt, Liu, Mueller-Wittig 2010, Journal of Computational Biology 17(4), CUDA-EC"

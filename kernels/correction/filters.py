@@ -7,8 +7,8 @@ its first probe in a region of its own, a SPLIT-th of the bits, which caches hol
 
 from __future__ import annotations
 
-import simtbed.emulator.lang as st
-from simtbed.emulator.lang import Const, Global, Memory, i32, u8, u32, u64
+import simtbed as st
+from simtbed import Array, Const, Global, i32, u8, u32, u64
 
 from .hashes import bkdr, dek, djb, js, mixed, packed_key, pjw, rs, sdbm
 
@@ -25,7 +25,7 @@ def bit_set(bits: Global[u32], bit: u32) -> bool:
 
 @st.device
 def in_bloom(
-    bits: Global[u32], size: u32, letters: Memory[u8], first: i32, at: i32, other: u8, K: Const, LAYOUT: Const
+    bits: Global[u32], size: u32, letters: Array[u8], first: i32, at: i32, other: u8, K: Const, LAYOUT: Const
 ) -> bool:
     """`size` is the number of bits."""
     region = size // SPLIT if LAYOUT == SPLIT_FIRST else size
@@ -79,7 +79,7 @@ def found_from(keys: Global[u64], begin: u64, first_seen: u64, key: u64) -> bool
 
 @st.device
 def solid(
-    keys: Global[u64], bits: Global[u32], size: u32, letters: Memory[u8], first: i32, at: i32, other: u8, K: Const, FILTER: Const
+    keys: Global[u64], bits: Global[u32], size: u32, letters: Array[u8], first: i32, at: i32, other: u8, K: Const, FILTER: Const
 ) -> bool:  # fmt: skip
     """Whether the window of letters, with `other` in place `at`, is solid."""
     if FILTER == EXACT:

@@ -6,19 +6,19 @@ another one stands (`other`; at = -1: nowhere): a mutant is hashed without being
 
 from __future__ import annotations
 
-import simtbed.emulator.lang as st
-from simtbed.emulator.lang import Const, Memory, i32, u8, u32, u64
+import simtbed as st
+from simtbed import Array, Const, i32, u8, u32, u64
 
 
 @st.device
-def letter_at(letters: Memory[u8], first: i32, i: i32, at: i32, other: u8) -> u32:
+def letter_at(letters: Array[u8], first: i32, i: i32, at: i32, other: u8) -> u32:
     """Letter i of the window, changed or not."""
     letter = letters[first + i]
     return u32(other if i == at else letter)
 
 
 @st.device
-def rs(letters: Memory[u8], first: i32, at: i32, other: u8, K: Const) -> u32:
+def rs(letters: Array[u8], first: i32, at: i32, other: u8, K: Const) -> u32:
     h, a = u32(0), u32(63689)
     for i in range(K):
         h = h * a + letter_at(letters, first, i, at, other)
@@ -27,7 +27,7 @@ def rs(letters: Memory[u8], first: i32, at: i32, other: u8, K: Const) -> u32:
 
 
 @st.device
-def js(letters: Memory[u8], first: i32, at: i32, other: u8, K: Const) -> u32:
+def js(letters: Array[u8], first: i32, at: i32, other: u8, K: Const) -> u32:
     h = u32(1315423911)
     for i in range(K):
         h ^= (h << 5) + letter_at(letters, first, i, at, other) + (h >> 2)
@@ -35,7 +35,7 @@ def js(letters: Memory[u8], first: i32, at: i32, other: u8, K: Const) -> u32:
 
 
 @st.device
-def pjw(letters: Memory[u8], first: i32, at: i32, other: u8, K: Const) -> u32:
+def pjw(letters: Array[u8], first: i32, at: i32, other: u8, K: Const) -> u32:
     h = u32(0)
     for i in range(K):
         h = (h << 4) + letter_at(letters, first, i, at, other)
@@ -44,7 +44,7 @@ def pjw(letters: Memory[u8], first: i32, at: i32, other: u8, K: Const) -> u32:
 
 
 @st.device
-def bkdr(letters: Memory[u8], first: i32, at: i32, other: u8, K: Const) -> u32:
+def bkdr(letters: Array[u8], first: i32, at: i32, other: u8, K: Const) -> u32:
     h = u32(0)
     for i in range(K):
         h = h * 131 + letter_at(letters, first, i, at, other)
@@ -52,7 +52,7 @@ def bkdr(letters: Memory[u8], first: i32, at: i32, other: u8, K: Const) -> u32:
 
 
 @st.device
-def sdbm(letters: Memory[u8], first: i32, at: i32, other: u8, K: Const) -> u32:
+def sdbm(letters: Array[u8], first: i32, at: i32, other: u8, K: Const) -> u32:
     h = u32(0)
     for i in range(K):
         h = letter_at(letters, first, i, at, other) + (h << 6) + (h << 16) - h
@@ -60,7 +60,7 @@ def sdbm(letters: Memory[u8], first: i32, at: i32, other: u8, K: Const) -> u32:
 
 
 @st.device
-def djb(letters: Memory[u8], first: i32, at: i32, other: u8, K: Const) -> u32:
+def djb(letters: Array[u8], first: i32, at: i32, other: u8, K: Const) -> u32:
     h = u32(5381)
     for i in range(K):
         h = (h << 5) + h + letter_at(letters, first, i, at, other)
@@ -68,7 +68,7 @@ def djb(letters: Memory[u8], first: i32, at: i32, other: u8, K: Const) -> u32:
 
 
 @st.device
-def dek(letters: Memory[u8], first: i32, at: i32, other: u8, K: Const) -> u32:
+def dek(letters: Array[u8], first: i32, at: i32, other: u8, K: Const) -> u32:
     h = u32(K)
     for i in range(K):
         h = (h << 5) ^ (h >> 27) ^ letter_at(letters, first, i, at, other)
@@ -89,7 +89,7 @@ def letter_of(coded: i32) -> u8:
 
 
 @st.device
-def packed_key(letters: Memory[u8], first: i32, at: i32, other: u8, K: Const) -> u64:
+def packed_key(letters: Array[u8], first: i32, at: i32, other: u8, K: Const) -> u64:
     """The window as 2 K bits, its first letter lowest."""
     key = u64(0)
     for i in range(K):

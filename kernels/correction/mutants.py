@@ -7,8 +7,8 @@ a mutant's hash is its window's and that of its change, which a table has.
 
 from __future__ import annotations
 
-import simtbed.emulator.lang as st
-from simtbed.emulator.lang import Const, Global, Shared, i32, u32, u64
+import simtbed as st
+from simtbed import Const, Global, Shared, i32, u32, u64
 
 from .hashes import mixed, scattered
 

@@ -11,8 +11,8 @@ With a Bloom filter in place of the exact set, the warps do with weak reads what
 
 from __future__ import annotations
 
-import simtbed.emulator.lang as st
-from simtbed.emulator.lang import Const, Global, Memory, Shared, i32, int2, int4, u8, u32, u64
+import simtbed as st
+from simtbed import Array, Const, Global, Shared, i32, int2, int4, u8, u32, u64
 
 from .filters import EXACT, found_from, in_bloom, in_set, slot_of
 from .hashes import code, letter_of, mixed
@@ -232,7 +232,7 @@ def mends_all(
 # ------------------------------------------------------------------ all votes
 @st.device
 def votes_on(
-    keys: Global[u64], hashes: Shared[u32], key: u64, owner: i32, hash: u32, a: u64, b: u64, c: u64, votes: Memory[u8],
+    keys: Global[u64], hashes: Shared[u32], key: u64, owner: i32, hash: u32, a: u64, b: u64, c: u64, votes: Array[u8],
     cells: i32, K: Const,
 ) -> None:  # fmt: skip
     """The 3 K mutants of a weak window, the `key` of lane `owner`, dealt out to the lanes. a, b, c: its words. cells:
@@ -257,7 +257,7 @@ def votes_on(
 
 @st.device
 def voted(
-    keys: Global[u64], words: Global[u64], hashes: Shared[u32], text: Global[u8], first: i32, length: i32, votes: Memory[u8],
+    keys: Global[u64], words: Global[u64], hashes: Shared[u32], text: Global[u8], first: i32, length: i32, votes: Array[u8],
     ballots: i32, start: i32, min_votes: i32, K: Const,
 ) -> i32:  # fmt: skip
     """4 position + code of the change to make, -1 for none, by the votes of all weak windows from `start` on."""
@@ -308,7 +308,7 @@ def look(keys: Global[u64], text: Global[u8], first: i32, length: i32, start: i3
 @st.device
 def mended(
     keys: Global[u64], words: Global[u64], hashes: Shared[u32], text: Global[u8], first: i32, length: i32, seen: int4,
-    votes: Memory[u8], ballots: i32, min_votes: i32, K: Const,
+    votes: Array[u8], ballots: i32, min_votes: i32, K: Const,
 ) -> bool:  # fmt: skip
     """Change the letters; whether all windows are solid then. seen: the first weak window, the last, and how many there
     are; votes: 4 `length` from `ballots` on."""

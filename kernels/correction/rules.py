@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import simtbed.emulator.lang as st
-from simtbed.emulator.lang import Const, Global, Memory, i32, int2, u8, u32, u64
+import simtbed as st
+from simtbed import Array, Const, Global, i32, int2, u8, u32, u64
 
 from .filters import solid
 from .hashes import code, letter_of
@@ -11,7 +11,7 @@ from .hashes import code, letter_of
 
 @st.device
 def vote(
-    keys: Global[u64], bits: Global[u32], size: u32, letters: Memory[u8], first: i32, votes: Memory[u8], ballots: i32,
+    keys: Global[u64], bits: Global[u32], size: u32, letters: Array[u8], first: i32, votes: Array[u8], ballots: i32,
     p: i32, v: i32, change: i32, K: Const, FILTER: Const,
 ) -> None:  # fmt: skip
     """A vote for another base in place v of window p, if that makes the window solid. The bases other than one with
@@ -23,7 +23,7 @@ def vote(
 
 @st.device
 def votes_for(
-    keys: Global[u64], bits: Global[u32], size: u32, letters: Memory[u8], first: i32, votes: Memory[u8], ballots: i32,
+    keys: Global[u64], bits: Global[u32], size: u32, letters: Array[u8], first: i32, votes: Array[u8], ballots: i32,
     p: i32, v: i32, K: Const, FILTER: Const, UNROLL: Const,
 ) -> None:  # fmt: skip
     """The votes of one place of a window."""

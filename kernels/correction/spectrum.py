@@ -6,8 +6,8 @@ count, a k-mer that is its own reverse complement counts twice. Filters hold bot
 
 from __future__ import annotations
 
-import simtbed.emulator.lang as st
-from simtbed.emulator.lang import Const, Global, i32, i64, u8, u32, u64
+import simtbed as st
+from simtbed import Const, Global, i32, i64, u8, u32, u64
 
 from .filters import EMPTY, SPLIT, SPLIT_FIRST
 from .hashes import bkdr, code, dek, djb, js, letter_of, mixed, pjw, rs, sdbm

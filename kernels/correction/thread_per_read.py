@@ -7,8 +7,8 @@ Table 4, second row); then no lane waits, and none works.
 
 from __future__ import annotations
 
-import simtbed.emulator.lang as st
-from simtbed.emulator.lang import Const, Global, Memory, i32, int2, u8, u32, u64
+import simtbed as st
+from simtbed import Array, Const, Global, i32, int2, u8, u32, u64
 
 from .filters import solid
 from .hashes import letter_of
@@ -17,7 +17,7 @@ from .rules import span_of, votes_for
 
 @st.device
 def first_weak(
-    keys: Global[u64], bits: Global[u32], size: u32, letters: Memory[u8], first: i32, windows: i32, begin: i32, K: Const,
+    keys: Global[u64], bits: Global[u32], size: u32, letters: Array[u8], first: i32, windows: i32, begin: i32, K: Const,
     FILTER: Const,
 ) -> i32:  # fmt: skip
     """The first window from `begin` on that is not solid; `windows` if all are."""
@@ -28,7 +28,7 @@ def first_weak(
 
 
 @st.device
-def winner(votes: Memory[u8], ballots: i32, length: i32, min_votes: i32) -> i32:
+def winner(votes: Array[u8], ballots: i32, length: i32, min_votes: i32) -> i32:
     """4 position + code of the change to make, -1 for none: the first cell with the most votes, more than `min_votes`,
     and the second such cell, if any, elsewhere."""
     most, best, second = min_votes, -1, -1
@@ -47,7 +47,7 @@ def winner(votes: Memory[u8], ballots: i32, length: i32, min_votes: i32) -> i32:
 
 @st.device
 def corrected(
-    keys: Global[u64], bits: Global[u32], size: u32, letters: Memory[u8], first: i32, length: i32, votes: Memory[u8],
+    keys: Global[u64], bits: Global[u32], size: u32, letters: Array[u8], first: i32, length: i32, votes: Array[u8],
     ballots: i32, min_votes: i32, K: Const, FILTER: Const, UNROLL: Const,
 ) -> bool:  # fmt: skip
     """Change the letters; whether all windows are solid then."""
@@ -77,7 +77,7 @@ def corrected(
 
 @st.device
 def mended(
-    keys: Global[u64], bits: Global[u32], size: u32, letters: Memory[u8], first: i32, length: i32, votes: Memory[u8],
+    keys: Global[u64], bits: Global[u32], size: u32, letters: Array[u8], first: i32, length: i32, votes: Array[u8],
     ballots: i32, min_votes: i32, max_trim: i32, K: Const, FILTER: Const, UNROLL: Const,
 ) -> int2:  # fmt: skip
     """Change the letters; the [start, end) to keep, (0, 0) for none. max_trim: -1 for no trimming."""
@@ -95,7 +95,7 @@ def mended(
 
 @st.device
 def correct_and_trim(
-    keys: Global[u64], bits: Global[u32], size: u32, letters: Memory[u8], first: i32, length: i32, min_votes: i32,
+    keys: Global[u64], bits: Global[u32], size: u32, letters: Array[u8], first: i32, length: i32, min_votes: i32,
     max_trim: i32, K: Const, FILTER: Const, LONGEST: Const, PLACES: Const, UNROLL: Const, VOTES_IN_SHARED: Const,
 ) -> int2:  # fmt: skip
     """With the votes where they are to be. PLACES: reads of a block."""

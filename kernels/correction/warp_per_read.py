@@ -8,8 +8,8 @@ themselves since compute capability 7.0.
 
 from __future__ import annotations
 
-import simtbed.emulator.lang as st
-from simtbed.emulator.lang import Const, Global, Memory, Shared, i32, int2, u8, u32, u64
+import simtbed as st
+from simtbed import Array, Const, Global, Shared, i32, int2, u8, u32, u64
 
 from .filters import solid
 from .hashes import letter_of
@@ -20,7 +20,7 @@ FARTHEST = (1 << 26) - 1
 
 
 @st.device
-def rank_of(votes: Memory[u8], ballots: i32, length: i32) -> i32:
+def rank_of(votes: Array[u8], ballots: i32, length: i32) -> i32:
     """Of the positions lane, lane + 32, ...: votes * 2^26 + (FARTHEST - position) of the best cell."""
     best = 0
     for at in range(st.lane, length, 32):
@@ -30,7 +30,7 @@ def rank_of(votes: Memory[u8], ballots: i32, length: i32) -> i32:
 
 
 @st.device
-def only_base(votes: Memory[u8], cells: i32, most: i32) -> i32:
+def only_base(votes: Array[u8], cells: i32, most: i32) -> i32:
     """The code of the only one of a position's four cells that has so many votes; -1 if several have."""
     base, equal = -1, 0
     for column in st.unroll(range(4)):
@@ -69,7 +69,7 @@ def largest_by_buffer(mine: i32, box: Shared[i32]) -> i32:
 
 @st.device
 def weak_windows(
-    keys: Global[u64], bits: Global[u32], size: u32, letters: Memory[u8], first: i32, windows: i32, chunk: i32, K: Const,
+    keys: Global[u64], bits: Global[u32], size: u32, letters: Array[u8], first: i32, windows: i32, chunk: i32, K: Const,
     FILTER: Const,
 ) -> u32:  # fmt: skip
     """Bit i: window chunk + i is there and not solid. Each lane asks for one."""
@@ -82,7 +82,7 @@ def weak_windows(
 
 @st.device
 def all_solid(
-    keys: Global[u64], bits: Global[u32], size: u32, letters: Memory[u8], first: i32, windows: i32, K: Const, FILTER: Const
+    keys: Global[u64], bits: Global[u32], size: u32, letters: Array[u8], first: i32, windows: i32, K: Const, FILTER: Const
 ) -> bool:  # fmt: skip
     for chunk in range(0, windows, 32):  # noqa: SIM110
         if weak_windows(keys, bits, size, letters, first, windows, chunk, K, FILTER) != 0:
@@ -98,7 +98,7 @@ def first_bit(bits: u32) -> i32:
 
 @st.device
 def trimmed(
-    keys: Global[u64], bits: Global[u32], size: u32, letters: Memory[u8], first: i32, length: i32, max_trim: i32, K: Const,
+    keys: Global[u64], bits: Global[u32], size: u32, letters: Array[u8], first: i32, length: i32, max_trim: i32, K: Const,
     FILTER: Const,
 ) -> int2:  # fmt: skip
     """The stretch of solid windows that comes first, as far as trimming may go; (0, 0) for none."""
@@ -122,7 +122,7 @@ def trimmed(
 
 @st.device
 def corrected(
-    keys: Global[u64], bits: Global[u32], size: u32, letters: Memory[u8], first: i32, length: i32, votes: Memory[u8],
+    keys: Global[u64], bits: Global[u32], size: u32, letters: Array[u8], first: i32, length: i32, votes: Array[u8],
     ballots: i32, box: Shared[i32], min_votes: i32, max_trim: i32, K: Const, FILTER: Const, UNROLL: Const, SHUFFLE: Const,
 ) -> int2:  # fmt: skip
     """Change the letters; the [start, end) to keep, (0, 0) for none. max_trim: -1 for no trimming."""
@@ -164,7 +164,7 @@ def corrected(
 
 @st.device
 def correct_and_trim(
-    keys: Global[u64], bits: Global[u32], size: u32, letters: Memory[u8], first: i32, length: i32, scratch: Global[u8],
+    keys: Global[u64], bits: Global[u32], size: u32, letters: Array[u8], first: i32, length: i32, scratch: Global[u8],
     min_votes: i32, max_trim: i32, K: Const, FILTER: Const, LONGEST: Const, WARPS: Const, UNROLL: Const, SHUFFLE: Const,
     VOTES_IN_SHARED: Const,
 ) -> int2:  # fmt: skip

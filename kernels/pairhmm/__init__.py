@@ -24,17 +24,9 @@ from pathlib import Path
 from simtbed.oracles import pairhmm as oracle
 
 from ..family import Agreement, Answer, Family, Variant, agreement
-from . import (
-    files,
-    intertask_naive,
-    intertask_tiled,
-    intratask_block,
-    intratask_warp,
-    pipeline,
-    wavefront,
-    wavefront_rescaled,
-)
-from .problem import Problem
+from . import intertask_naive, intertask_tiled, intratask_block, intratask_warp, wavefront, wavefront_rescaled
+from .host import files, pipeline
+from .host.problem import Problem
 
 TOLERANCE = 1e-5
 """Of a log10 likelihood; what GATK asks of its own implementations."""

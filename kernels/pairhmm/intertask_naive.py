@@ -8,8 +8,8 @@ is what its equations say.
 
 from __future__ import annotations
 
-import simtbed.emulator.lang as st
-from simtbed.emulator.lang import Const, Global, Real, i32, int2, int4, u32, uchar4
+import simtbed as st
+from simtbed import Const, Global, Real, i32, int2, int4, u32, uchar4
 
 WARPS = 4
 """Warps of a block; each works on a group of 32 pairs of its own."""

@@ -7,8 +7,8 @@ global accesses are left of the 6 m n of `intertask_naive`, whose layout and let
 
 from __future__ import annotations
 
-import simtbed.emulator.lang as st
-from simtbed.emulator.lang import Const, Global, Real, i32, int2, int4, u32, uchar4
+import simtbed as st
+from simtbed import Const, Global, Real, i32, int2, int4, u32, uchar4
 
 
 @st.kernel

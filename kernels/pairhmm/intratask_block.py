@@ -7,8 +7,8 @@ passes; the last row of a pass goes through global memory.
 
 from __future__ import annotations
 
-import simtbed.emulator.lang as st
-from simtbed.emulator.lang import Const, Global, Real, i32, int4, u8, u32
+import simtbed as st
+from simtbed import Const, Global, Real, i32, int4, u8, u32
 
 THREADS = 128
 """Of a block, as in the paper."""

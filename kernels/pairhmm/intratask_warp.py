@@ -7,8 +7,8 @@ with its own pair (the paper's improved form).
 
 from __future__ import annotations
 
-import simtbed.emulator.lang as st
-from simtbed.emulator.lang import Const, Global, Real, i32, int4, u8, u32
+import simtbed as st
+from simtbed import Const, Global, Real, i32, int4, u8, u32
 
 WARPS = 8
 """Of a block of the improved form."""

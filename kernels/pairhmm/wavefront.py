@@ -14,8 +14,8 @@ BLANK, which nothing emits, so that M and I are 0 there: steps are taken four at
 
 from __future__ import annotations
 
-import simtbed.emulator.lang as st
-from simtbed.emulator.lang import Const, Global, Real, float4, i32, int4, u8, u32, u64, uchar4
+import simtbed as st
+from simtbed import Const, Global, Real, float4, i32, int4, u8, u32, u64, uchar4
 
 UNKNOWN, BLANK = 4, 5
 """Letters are A 0, C 1, G 2, T 3, N and the letter outside every haplotype."""

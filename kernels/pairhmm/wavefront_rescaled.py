@@ -16,8 +16,8 @@ as in `wavefront`: a read stands at the end of its rows, and those before it rep
 
 from __future__ import annotations
 
-import simtbed.emulator.lang as st
-from simtbed.emulator.lang import Const, Global, f32, float4, i32, int4, u8, u32, uchar4
+import simtbed as st
+from simtbed import Const, Global, f32, float4, i32, int4, u8, u32, uchar4
 
 from .wavefront import BLANK, UNKNOWN
 

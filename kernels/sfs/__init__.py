@@ -16,10 +16,11 @@ from __future__ import annotations
 from simtbed.oracles import sfs as oracle
 
 from ..family import Answer, Family, Variant
-from . import files, iterative, pipeline, reduction, reduction_shared, tiled
-from .agree import agree
-from .generate import generate
-from .problem import Problem
+from . import iterative, reduction, reduction_shared, tiled
+from .host import files, pipeline
+from .host.agree import agree
+from .host.generate import generate
+from .host.problem import Problem
 
 LU = "Lu, Zhao, Luo, Wang 2012, Accelerating Minor Allele Frequency Computation with Graphics Processors, BigMine"
 OWN = "ours"

@@ -7,8 +7,8 @@ store a coefficient for the same three multiplications: 3 N^2 - 3 in all.
 
 from __future__ import annotations
 
-import simtbed.emulator.lang as st
-from simtbed.emulator.lang import Global, f64, i32
+import simtbed as st
+from simtbed import Global, f64, i32
 
 from .wide import EMPTY, SEGMENT, exponent_of, power_of_two
 

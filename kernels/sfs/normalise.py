@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 
-import simtbed.emulator.lang as st
-from simtbed.emulator.lang import Const, Global, Shared, f64, i32
+import simtbed as st
+from simtbed import Const, Global, Shared, f64, i32
 
 LN2 = math.log(2.0)
 LOWEST = -1.7e308

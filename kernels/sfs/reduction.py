@@ -7,8 +7,8 @@ met because Fermi's were in lockstep; today's must be told (`syncwarp`), and a b
 
 from __future__ import annotations
 
-import simtbed.emulator.lang as st
-from simtbed.emulator.lang import Const, Global, f64, i32
+import simtbed as st
+from simtbed import Const, Global, f64, i32
 
 from .wide import SEGMENT, WARP, bound, meet, power_of_two, settle
 

@@ -7,8 +7,8 @@ With SKIP the vector with more zeros is taken for a, and a thread whose coeffici
 
 from __future__ import annotations
 
-import simtbed.emulator.lang as st
-from simtbed.emulator.lang import Const, Global, Shared, f64, i32, u32
+import simtbed as st
+from simtbed import Const, Global, Shared, f64, i32, u32
 
 from .reduction import carry
 from .wide import SEGMENT, WARP, bound, meet, power_of_two, settle

@@ -12,8 +12,8 @@ same work, none waits. Each tile has its own exponent (see `wide`), settled by t
 
 from __future__ import annotations
 
-import simtbed.emulator.lang as st
-from simtbed.emulator.lang import Const, Global, Registers, Shared, f64, i32
+import simtbed as st
+from simtbed import Const, Global, Registers, Shared, f64, i32
 
 from .wide import EMPTY, exponent_of, power_of_two
 

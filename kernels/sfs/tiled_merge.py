@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import simtbed.emulator.lang as st
-from simtbed.emulator.lang import Const, Global, f64, i32
+import simtbed as st
+from simtbed import Const, Global, f64, i32
 
 from .tiled import multiply, tile_exponent
 from .wide import EMPTY, power_of_two

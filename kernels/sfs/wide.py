@@ -9,8 +9,8 @@ are scaled to them, then settles the mantissas.
 
 from __future__ import annotations
 
-import simtbed.emulator.lang as st
-from simtbed.emulator.lang import Const, Global, f64, i32, i64
+import simtbed as st
+from simtbed import Const, Global, f64, i32, i64
 
 SEGMENT = 32
 """Coefficients that share an exponent in `iterative` and the reductions."""

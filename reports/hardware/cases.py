@@ -13,25 +13,24 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from simtbed.emulator import Counters, Device, Result, SimtbedError, devices, launch
-from simtbed.emulator.engines.cuda_sass import Instruction
-from simtbed.emulator.engines.cuda_source import Source, cuda_source
-from simtbed.emulator.engines.engine import Request
-from simtbed.emulator.ir import nodes as ir
-from simtbed.emulator.ir.walk import statements
-from simtbed.emulator.lang import Kernel
-from simtbed.emulator.launch import EngineName
-from simtbed.emulator.observe.events import DIVERGENT, LANES, WARPS, Counts
-from simtbed.emulator.passes import prepare
-from simtbed.emulator.span import Span
+from simtbed import Counters, Device, Kernel, Result, SimtbedError, devices, launch
+from simtbed.engines.cuda.printer import Source, cuda_source
+from simtbed.engines.cuda.sass import Instruction
+from simtbed.ir import nodes as ir
+from simtbed.ir.walk import statements
 from simtbed.kernels import FAMILIES
+from simtbed.passes.prepared import prepare
+from simtbed.profiler.events import DIVERGENT, LANES, WARPS, Counts
+from simtbed.runtime.engine import Request
+from simtbed.runtime.registry import EngineName
+from simtbed.span import Span
 
 from .weigh import Executed, Place, Placed
 
 
 @dataclass(frozen=True)
 class Case:
-    """Something that launches kernels: `run(launcher)`, where the launcher is called as `simtbed.emulator.launch` is."""
+    """Something that launches kernels: `run(launcher)`, where the launcher is called as `simtbed.runtime.launching` is."""
 
     name: str
     run: Callable[[Callable[..., Result]], object]

@@ -10,8 +10,8 @@ from functools import cache
 from math import prod
 from typing import Any
 
-from simtbed.emulator import Device, SimtbedError, devices
-from simtbed.emulator.machine.occupancy import occupancy
+from simtbed import Device, SimtbedError, devices
+from simtbed.machine.occupancy import occupancy
 
 from .cases import Launched, Launcher, find
 from .figures import FIGURES, Figure

@@ -8,9 +8,9 @@ from dataclasses import asdict, dataclass
 from math import prod
 from typing import Any
 
-from simtbed.emulator.engines import cuda_build
-from simtbed.emulator.engines.cuda_sass import disassemble
-from simtbed.emulator.machine.occupancy import occupancy
+from simtbed.engines.cuda import nvcc
+from simtbed.engines.cuda.sass import disassemble
+from simtbed.machine.occupancy import occupancy
 
 from .cases import Launched
 from .pipes import PIPES, pipes_of
@@ -60,7 +60,7 @@ def mixes(kernels: Iterable[Launched], arch: str) -> list[Mix]:
 
 def _mix(launched: Launched, arch: str) -> Mix:
     source, request = launched.source, launched.request
-    built = cuda_build.build(source.with_lines(), source.kernel, arch)
+    built = nvcc.build(source.with_lines(), source.kernel, arch)
     weighed = weigh(
         launched.placed(disassemble(built.cubin, source.kernel)), launched.executed, launched.threads, launched.warps
     )

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from simtbed.emulator import LaunchError
+from simtbed import LaunchError
 
 MISSING = "Nsight Compute (ncu) is not found: put it on PATH or set CUDA_HOME"
 

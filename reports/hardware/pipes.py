@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from simtbed.emulator.engines.cuda_sass import Instruction
+from simtbed.engines.cuda.sass import Instruction
 
 _OPCODES = {
     "alu": """

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from simtbed.emulator import LaunchError
+from simtbed import LaunchError
 
 MISSING = 'SciPy is not installed: pip install "simtbed[sass]"'
 

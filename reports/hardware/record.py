@@ -14,10 +14,10 @@ from multiprocessing import get_context
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from simtbed.emulator import LaunchError, SimtbedError, devices
-from simtbed.emulator.engines import cuda_build
-from simtbed.emulator.engines.cuda_run import describe
-from simtbed.emulator.engines.cuda_sass import Instruction, disassemble
+from simtbed import LaunchError, SimtbedError, devices
+from simtbed.engines.cuda import nvcc
+from simtbed.engines.cuda.engine import describe
+from simtbed.engines.cuda.sass import Instruction, disassemble
 from simtbed.kernels.files import write
 
 from . import nsight
@@ -99,7 +99,7 @@ def take(names: Sequence[str], only: str = "*") -> Record:
         name: tuple(_profiled(one, built[one.digest], profiles[name, one.digest]) for one in kernels)
         for name, kernels in launched.items()
     }
-    toolkit = cuda_build.version(cuda_build.find_nvcc())
+    toolkit = nvcc.version(nvcc.find_nvcc())
     return Record(known[0], gpu["device"], gpu["arch"], toolkit, nsight.version(ncu), date.today().isoformat(), cases)
 
 
@@ -116,11 +116,11 @@ def _emulated(names: Sequence[str], only: str, number: int) -> list[Launched]:
     return launcher.kernels
 
 
-Compiled = tuple[cuda_build.Built, tuple[Instruction, ...]]
+Compiled = tuple[nvcc.Built, tuple[Instruction, ...]]
 
 
 def _built(one: Launched, arch: str) -> Compiled:
-    built = cuda_build.build(one.source.with_lines(), one.source.kernel, arch)
+    built = nvcc.build(one.source.with_lines(), one.source.kernel, arch)
     return built, disassemble(built.cubin, one.source.kernel)
 
 

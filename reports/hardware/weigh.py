@@ -16,7 +16,7 @@ from itertools import combinations
 
 import numpy as np
 import numpy.typing as npt
-from simtbed.emulator.engines.cuda_sass import Instruction
+from simtbed.engines.cuda.sass import Instruction
 
 from .graph import Edge, Graph, conditional, graph
 from .program import LinearProgram

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from simtbed.emulator import lang as st
-from simtbed.emulator.lang import Global, f32, i32
+import simtbed as st
+from simtbed import Global, f32, i32
 
 
 @st.kernel

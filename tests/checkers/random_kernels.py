@@ -17,8 +17,8 @@ SIZE = 64  # elements of the shared array; the global one has twice as many
 MAPS = ("t", "t ^ {0}", "(t + {0}) % 64", "t // {1}", "{0}", "63 - t", "t % {1}")
 """Elements by thread; the numbers are drawn."""
 HEAD = '''"""A generated kernel."""
-import simtbed.emulator.lang as st
-from simtbed.emulator.lang import Global, i32
+import simtbed as st
+from simtbed import Global, i32
 
 
 @st.kernel

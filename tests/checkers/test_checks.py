@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from simtbed.emulator import LaunchError, Out, devices, launch
-from simtbed.emulator import lang as st
-from simtbed.emulator.lang import Global, Kernel, f32, i32
-from simtbed.emulator.launch import EngineName
-from simtbed.emulator.observe import checks, stamps, watch
-from simtbed.reports.checking import Checker
+import simtbed as st
+from simtbed import Global, Kernel, LaunchError, devices, f32, i32, launch
+from simtbed.reports.cli.check import Checker
+from simtbed.runtime.registry import EngineName
+from simtbed.sanitizer import checkers, tracking
+from simtbed.sanitizer.races import shadow
 
 from tests.checkers.corpus import PAIRS
 
@@ -28,11 +28,11 @@ def run(kernel: Kernel, engine: EngineName, check: Any = "all", grid: int = 1, *
 
 # ------------------------------------------------------------------ names
 def test_checks_by_name() -> None:
-    assert checks.parse("all") == set(checks.CHECKS)
-    assert checks.parse(["races, arithmetic", "bounds"]) == {"races", "arithmetic", "bounds"}
-    assert checks.parse(()) == set()
+    assert checkers.parse("all") == set(checkers.CHECKS)
+    assert checkers.parse(["races, arithmetic", "bounds"]) == {"races", "arithmetic", "bounds"}
+    assert checkers.parse(()) == set()
     with pytest.raises(LaunchError, match="no check is called 'race'"):
-        checks.parse("race")
+        checkers.parse("race")
 
 
 @engines
@@ -41,14 +41,14 @@ def test_checks_by_name() -> None:
     ("wrong_row_of_a_tile", "bounds"), ("early_return_before_the_barrier", "barriers")])  # fmt: skip
 def test_each_check_alone_finds_its_own(engine: EngineName, name: str, check: str) -> None:
     pair = PAIRS[name]
-    for asked in checks.CHECKS:
+    for asked in checkers.CHECKS:
         result = run(pair.kernel, engine, check=asked, **pair.args, FIXED=False)
         assert {f.kind for f in result.faults} == ({pair.fault} if asked == check else set())
 
 
 def test_a_gpu_checks_nothing() -> None:
     with pytest.raises(LaunchError, match="need an emulator"):
-        launch(doubled, grid=1, block=64, args={"out": Out(64, "f32")}, engine="cuda", check="all")
+        launch(doubled, grid=1, block=64, args={"out": st.empty(64, "f32")}, engine="cuda", check="all")
 
 
 @pytest.mark.parametrize("name", ["missing_barrier_after_the_load", "last_warp_of_a_reduction", "sum_into_one_cell",
@@ -131,7 +131,7 @@ def test_a_comment_that_lets_nothing_pass_is_told(engine: EngineName) -> None:
 
 
 def test_over_several_launches_a_comment_is_used_or_not() -> None:
-    checker = Checker("jit", devices.H200, checks.parse("all"), ())
+    checker = Checker("jit", devices.H200, checkers.parse("all"), ())
     for x in (X, np.zeros(64, np.float32)):  # the second has nothing to allow
         checker(other_values, grid=1, block=64, args={"x": x, "found": np.zeros(1, np.int32)})
     faults, remarks = checker.findings()
@@ -155,7 +155,7 @@ def test_an_order_depends_on_its_seed_alone(engine: EngineName) -> None:
 @engines
 def test_what_does_not_depend_on_the_order_is_silent(engine: EngineName) -> None:
     for seed in range(5):
-        result = launch(doubled, grid=1, block=64, args={"out": Out(64, "f32")}, engine=engine, schedule=seed)
+        result = launch(doubled, grid=1, block=64, args={"out": st.empty(64, "f32")}, engine=engine, schedule=seed)
         assert result.faults == [] and (result.out == 2).all()
 
 
@@ -178,9 +178,9 @@ def long_way(x: Global[f32], out: Global[f32], turns: i32) -> None:
 @engines
 def test_a_full_log_is_shortened_and_nothing_is_missed(engine: EngineName, monkeypatch: pytest.MonkeyPatch) -> None:
     """The races between blocks are found through rows that were merged; the blocks' names are lost, no more."""
-    args = {"x": X, "out": Out(256, "f32"), "turns": 40}
+    args = {"x": X, "out": st.empty(256, "f32"), "turns": 40}
     whole = run(long_way, engine, check="races", grid=4, **args).faults
-    monkeypatch.setattr(watch, "MOMENTS", 64)
+    monkeypatch.setattr(tracking, "MOMENTS", 64)
     short = run(long_way, engine, check="races", grid=4, **args).faults
     assert [(f.span, f.related, f.count) for f in whole] == [(f.span, f.related, f.count) for f in short]
     assert len(whole) > 0 and any("an earlier block" in note for note in short[0].notes)
@@ -188,7 +188,7 @@ def test_a_full_log_is_shortened_and_nothing_is_missed(engine: EngineName, monke
 
 @engines
 def test_a_short_log_accuses_nobody(engine: EngineName, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(watch, "MOMENTS", 128)
+    monkeypatch.setattr(tracking, "MOMENTS", 128)
     for name in ("stale_tile_in_the_next_turn", "last_warp_of_a_reduction", "scan_of_a_warp", "double_buffer_slip"):
         assert PAIRS[name].launch(True, engine).faults == []
 
@@ -197,8 +197,8 @@ def test_a_shadow_takes_at_most_16_bytes_a_word() -> None:
     """Three or four stamps of four bytes an element, and elements that are checked have four bytes or more; of bytes
     and shorts the same, an element each."""
     for planes in (3, 4):
-        where = stamps.layout({"a": 100_000}, {"a": planes})
-        assert 4 * where.size <= 16 * 100_000 + 16 * planes * 4 * stamps.PADDING
+        where = shadow.layout({"a": 100_000}, {"a": planes})
+        assert 4 * where.size <= 16 * 100_000 + 16 * planes * 4 * shadow.PADDING
 
 
 # ------------------------------------------------------------------ the record

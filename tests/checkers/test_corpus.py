@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from simtbed.emulator import devices
-from simtbed.emulator.launch import EngineName
+from simtbed import devices
+from simtbed.runtime.registry import EngineName
 
 from tests.checkers.corpus import PAIRS
 

@@ -7,30 +7,29 @@ from typing import Any
 
 import numpy as np
 import pytest
-from simtbed.emulator import FaultError, Out, Result, launch
-from simtbed.emulator.lang import Kernel
+from simtbed import FaultError, Kernel, Result, empty, launch
 
 from tests.checkers import faulty as f
 
 X = np.arange(256, dtype=np.float32)
 BUGGY: dict[str, tuple[Kernel, dict[str, Any], int, int]] = {
-    "halo_too_far": (f.halo_too_far, {"x": X[:64], "out": Out(64, "f32")}, 1, 64),
-    "tree_too_wide": (f.tree_too_wide, {"x": X, "out": Out(4, "f32")}, 4, 64),
-    "tree_over_the_end": (f.tree_over_the_end, {"out": Out(64, "f32")}, 3, 64),
-    "negative_index": (f.negative_index, {"x": X[:32], "out": Out(32, "f32")}, 1, 32),
-    "barrier_in_a_branch": (f.barrier_in_a_branch, {"out": Out(64, "i32")}, 2, 64),
-    "barrier_by_warp": (f.barrier_by_warp, {"out": Out(64, "i32")}, 1, 64),
-    "spin": (f.spin, {"flag": np.zeros(1, np.int32), "out": Out(2, "i32")}, 1, 32),
-    "shuffle_in_a_branch": (f.shuffle_in_a_branch, {"out": Out(32, "i32")}, 1, 32),
-    "reads_an_inactive_lane": (f.reads_an_inactive_lane, {"out": Out(32, "i32")}, 1, 32),
-    "syncwarp_of_others": (f.syncwarp_of_others, {"out": Out(32, "i32")}, 1, 32),
-    "outside_its_own_mask": (f.outside_its_own_mask, {"out": Out(32, "i32")}, 1, 32),
-    "assertion_fails": (f.assertion_fails, {"out": Out(128, "i32")}, 1, 128),
+    "halo_too_far": (f.halo_too_far, {"x": X[:64], "out": empty(64, "f32")}, 1, 64),
+    "tree_too_wide": (f.tree_too_wide, {"x": X, "out": empty(4, "f32")}, 4, 64),
+    "tree_over_the_end": (f.tree_over_the_end, {"out": empty(64, "f32")}, 3, 64),
+    "negative_index": (f.negative_index, {"x": X[:32], "out": empty(32, "f32")}, 1, 32),
+    "barrier_in_a_branch": (f.barrier_in_a_branch, {"out": empty(64, "i32")}, 2, 64),
+    "barrier_by_warp": (f.barrier_by_warp, {"out": empty(64, "i32")}, 1, 64),
+    "spin": (f.spin, {"flag": np.zeros(1, np.int32), "out": empty(2, "i32")}, 1, 32),
+    "shuffle_in_a_branch": (f.shuffle_in_a_branch, {"out": empty(32, "i32")}, 1, 32),
+    "reads_an_inactive_lane": (f.reads_an_inactive_lane, {"out": empty(32, "i32")}, 1, 32),
+    "syncwarp_of_others": (f.syncwarp_of_others, {"out": empty(32, "i32")}, 1, 32),
+    "outside_its_own_mask": (f.outside_its_own_mask, {"out": empty(32, "i32")}, 1, 32),
+    "assertion_fails": (f.assertion_fails, {"out": empty(128, "i32")}, 1, 128),
 }
 FIXED: dict[str, tuple[Kernel, dict[str, Any], int, int]] = {
-    "halo": (f.halo, {"x": X[:64], "out": Out(64, "f32")}, 1, 64),
-    "barrier_beside_a_branch": (f.barrier_beside_a_branch, {"out": Out(64, "i32")}, 2, 64),
-    "shuffle_beside_a_branch": (f.shuffle_beside_a_branch, {"out": Out(32, "i32")}, 1, 32),
+    "halo": (f.halo, {"x": X[:64], "out": empty(64, "f32")}, 1, 64),
+    "barrier_beside_a_branch": (f.barrier_beside_a_branch, {"out": empty(64, "i32")}, 2, 64),
+    "shuffle_beside_a_branch": (f.shuffle_beside_a_branch, {"out": empty(32, "i32")}, 1, 32),
 }
 
 

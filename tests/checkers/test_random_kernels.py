@@ -6,8 +6,8 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from simtbed.emulator import Diagnostic, devices, launch
-from simtbed.emulator.launch import EngineName
+from simtbed import Diagnostic, devices, launch
+from simtbed.runtime.registry import EngineName
 
 from tests.checkers.random_kernels import Program, arguments, draw
 from tests.language.test_generated import load_generated

@@ -7,8 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from simtbed.emulator import Counters, Out, devices, launch
-from simtbed.emulator.lang import Kernel
+from simtbed import Counters, Kernel, devices, empty, launch
 
 from tests.counters import textbook as t
 
@@ -19,7 +18,7 @@ WARPS_A_PASS = N * N // 32  # every element of the matrix is moved once, a warp 
 def transposed(kernel: Kernel, **consts: int) -> Counters:
     x = np.random.default_rng(1).random(N * N).astype(np.float32)
     result = launch(
-        kernel, grid=(N // 32, N // 32), block=(32, 8), args={"x": x, "out": Out(N * N, "f32"), "N": N, **consts}
+        kernel, grid=(N // 32, N // 32), block=(32, 8), args={"x": x, "out": empty(N * N, "f32"), "N": N, **consts}
     )
     assert (result.out.reshape(N, N) == x.reshape(N, N).T).all()
     assert result.counters is not None
@@ -52,7 +51,7 @@ def test_padding_removes_the_conflicts() -> None:
 def test_conflicts_follow_the_device() -> None:
     """Half the banks: what was free costs two passes."""
     x = np.zeros(32, np.float32)
-    args: dict[str, Any] = {"x": x, "out": Out(1, "f32"), "BLOCK": 32}
+    args: dict[str, Any] = {"x": x, "out": empty(1, "f32"), "BLOCK": 32}
     half = launch(t.reduce_sequential, grid=1, block=32, args=args, device=replace(devices.H200, banks=16)).counters
     whole = launch(t.reduce_sequential, grid=1, block=32, args=args).counters
     assert whole is not None and half is not None
@@ -67,7 +66,7 @@ WARPS = BLOCK // 32
 
 def reduced(kernel: Kernel) -> Counters:
     x = np.arange(2 * BLOCK, dtype=np.float32)
-    result = launch(kernel, grid=2, block=BLOCK, args={"x": x, "out": Out(2, "f32"), "BLOCK": BLOCK})
+    result = launch(kernel, grid=2, block=BLOCK, args={"x": x, "out": empty(2, "f32"), "BLOCK": BLOCK})
     assert result.out.tolist() == [x[:BLOCK].sum(), x[BLOCK:].sum()]
     assert result.counters is not None
     return result.counters
@@ -115,7 +114,7 @@ def test_broadcast_loads_share_sectors(group: int, sectors: int) -> None:
         t.grouped_copy,
         grid=2,
         block=128,
-        args={"x": np.arange(n, dtype=np.float32), "out": Out(n, "f32"), "GROUP": group},
+        args={"x": np.arange(n, dtype=np.float32), "out": empty(n, "f32"), "GROUP": group},
     )
     assert result.counters is not None
     assert result.counters.total("global_load_sectors") == sectors * n // 32
@@ -126,7 +125,7 @@ def test_random_gather_touches_what_it_says() -> None:
     rng = np.random.default_rng(7)
     index = rng.integers(0, 5000, 512).astype(np.int32)
     x = rng.random(5000).astype(np.float32)
-    result = launch(t.gather, grid=4, block=128, args={"x": x, "index": index, "out": Out(512, "f32")})
+    result = launch(t.gather, grid=4, block=128, args={"x": x, "index": index, "out": empty(512, "f32")})
     assert (result.out == x[index]).all()
     warps = index.reshape(-1, 32)
     assert result.counters is not None
@@ -155,6 +154,6 @@ def test_instructions_are_weighed_by_class() -> None:
 def test_counting_can_be_left_out() -> None:
     x = np.arange(32, dtype=np.float32)
     result = launch(
-        t.reduce_sequential, grid=1, block=32, args={"x": x, "out": Out(1, "f32"), "BLOCK": 32}, counters=False
+        t.reduce_sequential, grid=1, block=32, args={"x": x, "out": empty(1, "f32"), "BLOCK": 32}, counters=False
     )
     assert result.counters is None and result.out[0] == x.sum()

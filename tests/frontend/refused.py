@@ -5,8 +5,8 @@
 import math
 
 import numpy as np
-import simtbed.emulator.lang as st
-from simtbed.emulator.lang import Const, Global, Shared, f32, f64, float4, i32, i64, u8, u32
+import simtbed as st
+from simtbed import Const, Global, Shared, f32, f64, float4, i32, i64, u8, u32
 
 
 def plain_function(x):

@@ -6,11 +6,10 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-from simtbed.emulator import CompileError, HostCallError, LaunchError, Out, launch
-from simtbed.emulator import lang as st
-from simtbed.emulator.frontend import specialise
-from simtbed.emulator.lang import Const, Global, Kernel, Real, f32, float4, i32, u8
-from simtbed.emulator.passes import prepare
+import simtbed as st
+from simtbed import CompileError, Const, Global, HostCallError, Kernel, LaunchError, Real, f32, float4, i32, launch, u8
+from simtbed.frontend import specialise
+from simtbed.passes.prepared import prepare
 
 from tests.frontend import refused
 
@@ -37,7 +36,7 @@ def scaled(x: Global[f32], out: Global[f32], n: i32, K: Const) -> None:
         out[st.lane] = x[st.lane] * K
 
 
-GOOD = {"x": np.ones(32, np.float32), "out": Out(32, "f32"), "n": 32, "K": 2}
+GOOD = {"x": np.ones(32, np.float32), "out": st.empty(32, "f32"), "n": 32, "K": 2}
 
 
 @pytest.mark.parametrize(
@@ -48,8 +47,8 @@ GOOD = {"x": np.ones(32, np.float32), "out": Out(32, "f32"), "n": 32, "K": 2}
             {"x": np.ones((4, 8), np.float32)},
             r"x is one-dimensional in a kernel, its array has the shape \(4, 8\); pass .ravel\(\)",
         ),
-        ({"out": Out(32, "i32")}, r"out is Global\[f32\], not i32"),
-        ({"out": Out(32, "float")}, r"'?float'? is not a type"),
+        ({"out": st.empty(32, "i32")}, r"out is Global\[f32\], not i32"),
+        ({"out": st.empty(32, "float")}, r"'?float'? is not a type"),
         ({"n": 2**31}, r"n is i32, 2147483648 does not fit"),
         ({"n": 1.5}, r"n is i32, 1.5 does not fit"),
         ({"n": np.ones(3)}, r"n is i32, a number is expected"),
@@ -89,7 +88,7 @@ def real_kernel(x: Global[Real], y: Global[Real], out: Global[Real]) -> None:
 
 
 def test_real_must_agree() -> None:
-    args = {"x": np.ones(32, np.float32), "y": np.ones(32), "out": Out(32, "f32")}
+    args = {"x": np.ones(32, np.float32), "y": np.ones(32), "out": st.empty(32, "f32")}
     with pytest.raises(LaunchError, match="real_kernel: Real is f32, but y is f64"):
         launch(real_kernel, grid=1, block=32, args=args)
     args["y"] = np.ones(32, np.int32)
@@ -121,9 +120,9 @@ def uses_a_global(out: Global[i32]) -> None:
 
 
 def test_a_changed_global_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert launch(uses_a_global, grid=1, block=32, args={"out": Out(32, "i32")}).out[0] == 3
+    assert launch(uses_a_global, grid=1, block=32, args={"out": st.empty(32, "i32")}).out[0] == 3
     monkeypatch.setitem(globals(), "FACTOR", 4)
-    assert launch(uses_a_global, grid=1, block=32, args={"out": Out(32, "i32")}).out[0] == 4
+    assert launch(uses_a_global, grid=1, block=32, args={"out": st.empty(32, "i32")}).out[0] == 4
 
 
 def test_arguments_are_not_modified() -> None:
@@ -136,4 +135,4 @@ def test_a_kernel_without_a_file_says_so() -> None:
     space: dict[str, object] = {"st": st, "Global": Global, "u8": u8}
     exec("@st.kernel\ndef k(x: Global[u8]) -> None:\n    x[0] = 1\n", space)
     with pytest.raises(CompileError, match="kernels are read from their source"):
-        launch(space["k"], grid=1, block=32, args={"x": Out(1, "u8")})  # type: ignore[arg-type]
+        launch(space["k"], grid=1, block=32, args={"x": st.empty(1, "u8")})  # type: ignore[arg-type]

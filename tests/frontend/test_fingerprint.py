@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import simtbed.emulator.lang as st
-from simtbed.emulator.frontend.program import specialise
-from simtbed.emulator.ir.fingerprint import fingerprint
-from simtbed.emulator.lang import Const, Global, Real, f32
+import simtbed as st
+from simtbed import Const, Global, Real, f32
+from simtbed.frontend.reader import specialise
+from simtbed.ir.fingerprint import fingerprint
 
 
 def _twins() -> list[st.Kernel]:
@@ -30,7 +30,7 @@ def added(x: Global[f32], SCALE: Const) -> None:
 
 
 def of(kernel: st.Kernel, scale: float, real: str = "f32") -> str:
-    from simtbed.emulator.ir.types import SCALARS
+    from simtbed.language.types import SCALARS
 
     return fingerprint(specialise(kernel, {"SCALE": scale}, SCALARS[real]).program)
 

@@ -6,16 +6,16 @@ from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
-from simtbed.emulator import lang as st
-from simtbed.emulator.errors import VerifyError
-from simtbed.emulator.frontend import specialise
-from simtbed.emulator.ir import nodes as ir
-from simtbed.emulator.ir.show import show
-from simtbed.emulator.ir.types import BOOL, F32, I32, U32, Array
-from simtbed.emulator.ir.verify import verify
-from simtbed.emulator.lang import Const, Global, Shared, f32, float2, i32
-from simtbed.emulator.passes import prepare
-from simtbed.emulator.span import NOWHERE
+import simtbed as st
+from simtbed import Const, Global, Shared, f32, float2, i32
+from simtbed.errors import VerifyError
+from simtbed.frontend import specialise
+from simtbed.ir import nodes as ir
+from simtbed.ir.print import show
+from simtbed.ir.spec import verify
+from simtbed.language.types import BOOL, F32, I32, U32, Array
+from simtbed.passes.prepared import prepare
+from simtbed.span import NOWHERE
 
 from tests.language.all_features import FEATURES
 

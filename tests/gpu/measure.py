@@ -15,14 +15,14 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from simtbed.emulator import Kept, Result, launch
-from simtbed.emulator.engines.cuda_source import Source, cuda_source
-from simtbed.emulator.engines.engine import Engine
-from simtbed.emulator.ir import nodes as ir
-from simtbed.emulator.ir.ops import TABLE, Policy
-from simtbed.emulator.ir.walk import expressions, statements
-from simtbed.emulator.passes import prepare
+from simtbed import DeviceArray, Result, launch
+from simtbed.engines.cuda.printer import Source, cuda_source
+from simtbed.ir import nodes as ir
+from simtbed.ir.ops import TABLE, Policy
+from simtbed.ir.walk import expressions, statements
 from simtbed.kernels import FAMILIES
+from simtbed.passes.prepared import prepare
+from simtbed.runtime.engine import Engine
 
 from tests.language.feature import Feature
 from tests.ops.edges import Values, defined
@@ -71,7 +71,7 @@ class Recorder:
     launches: int = 0
     outputs: list[Values] = field(default_factory=list)
     rounded: list[Values] = field(default_factory=list)
-    raced: list[Kept] = field(default_factory=list)
+    raced: list[DeviceArray] = field(default_factory=list)
     registers: int = 0
     milliseconds: float = 0.0
 
@@ -83,8 +83,8 @@ class Recorder:
         (self.rounded if rounds(request.program) else self.outputs).extend(result.buffers.values())
         prepared = prepare(request.program)
         if prepared.ordered:
-            self.raced += [array for name, array in request.kept.items() if name in prepared.changed]
-        settled = (array for array in request.kept.values() if not any(array is one for one in self.raced))
+            self.raced += [array for name, array in request.device_arrays.items() if name in prepared.changed]
+        settled = (array for array in request.device_arrays.values() if not any(array is one for one in self.raced))
         self.outputs += [array.numpy() for array in settled]
         self.registers = max(self.registers, result.resources.registers if result.resources else 0)
         self.milliseconds += result.milliseconds or 0.0

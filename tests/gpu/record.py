@@ -18,10 +18,10 @@ from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
-from simtbed.emulator.engines.cuda_build import build, find_nvcc, version
-from simtbed.emulator.engines.cuda_run import CudaEngine, describe
-from simtbed.emulator.engines.cuda_source import Source, cuda_source
-from simtbed.emulator.engines.numpy_engine import NumpyEngine
+from simtbed.engines.cuda.engine import CudaEngine, describe
+from simtbed.engines.cuda.nvcc import build, find_nvcc, version
+from simtbed.engines.cuda.printer import Source, cuda_source
+from simtbed.engines.numpy.engine import NumpyEngine
 from simtbed.kernels import FAMILIES
 
 from tests.gpu.measure import ROUNDING, Entry, Recorder, of_feature, of_ops, of_variant

@@ -33,10 +33,11 @@ AT_ONCE = 12
 def program() -> str:
     """The text of the program."""
     import numpy as np
-    from simtbed.emulator import Out, prepare_request
-    from simtbed.emulator.engines.cuda_operators import type_name
-    from simtbed.emulator.engines.cuda_source import cuda_source
-    from simtbed.emulator.ir.types import Array, Scalar
+    from simtbed.engines.cuda.operators import type_name
+    from simtbed.engines.cuda.printer import cuda_source
+    from simtbed.language.types import Array, Scalar
+    from simtbed.runtime.arrays import NewArray
+    from simtbed.runtime.request import prepare_request
 
     from tests.checkers.corpus import PAIRS
 
@@ -58,7 +59,7 @@ def program() -> str:
                 value = np.asarray(request.arguments[name])
                 if isinstance(type, Array):
                     words = np.frombuffer(value.tobytes() + bytes(-value.nbytes % 4), np.uint32)
-                    filled = not isinstance(pair.args[name], Out)
+                    filled = not isinstance(pair.args[name], NewArray)
                     data = ", ".join(map(str, words)) if filled else "0"
                     body.append(f"static const unsigned {name}_data[] = {{{data}}};")
                     kind = type_name(type.element)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-import simtbed.emulator.lang as st
-from simtbed.emulator import Kept, LaunchError, launch, on_gpu, shared_out
-from simtbed.emulator.engines.cuda_run import CudaEngine, describe, pycuda_driver
-from simtbed.emulator.engines.numpy_engine import NumpyEngine
-from simtbed.emulator.lang import Global, i32
+import simtbed as st
+from simtbed import DeviceArray, Global, LaunchError, i32, launch, map_over_gpus, on_gpu
+from simtbed.engines.cuda.driver import pycuda_driver
+from simtbed.engines.cuda.engine import CudaEngine, describe
+from simtbed.engines.numpy.engine import NumpyEngine
 from simtbed.kernels import FAMILIES
 
 from tests.gpu.measure import ROUNDING, Recorder, of_feature, of_ops
@@ -79,7 +79,7 @@ def test_arrays_that_stay() -> None:
 @pytest.mark.skipif(not obstacle() and count_gpus() < 2, reason="one GPU is there")
 def test_every_gpu_has_its_share() -> None:
     """Arrays that stay move with the launches, and no GPU gives other bits."""
-    kept = Kept(np.zeros(4, np.int32))
+    kept = DeviceArray(np.zeros(4, np.int32))
     for number in range(count_gpus()):
         with on_gpu(number):
             launch(counted, grid=1, block=32, args={"total": kept}, engine="cuda")
@@ -87,7 +87,7 @@ def test_every_gpu_has_its_share() -> None:
     assert kept.numpy().tolist() == [32 * count_gpus(), 0, 0, 0]
     family = FAMILIES["pairhmm"]
     problems = [family.example()] * (3 * count_gpus())
-    shared = shared_out(problems, lambda one: family.solve(one, "wavefront", Recorder("cuda")), count_gpus())
+    shared = map_over_gpus(problems, lambda one: family.solve(one, "wavefront", Recorder("cuda")), count_gpus())
     expected = family.solve(problems[0], "wavefront", Recorder("jit"))
     for _, answer in shared:
         assert answer.tobytes() == expected.tobytes()

@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from simtbed.emulator.engines.engine import Engine
-from simtbed.emulator.engines.jit import JitEngine
-from simtbed.emulator.engines.numpy_engine import NumpyEngine
+from simtbed.engines.llvm.engine import LlvmEngine
+from simtbed.engines.numpy.engine import NumpyEngine
 from simtbed.kernels import FAMILIES
+from simtbed.runtime.engine import Engine
 
 from tests.gpu.measure import ROUNDING, of_feature, of_ops, of_variant
 from tests.language.all_features import FEATURES, Feature
@@ -47,7 +47,7 @@ def test_feature(device: str, feature: Feature, engine: str) -> None:
 
 
 @recorded
-@pytest.mark.parametrize("engine", [JitEngine(), NumpyEngine()], ids=["jit", "numpy"])
+@pytest.mark.parametrize("engine", [LlvmEngine(), NumpyEngine()], ids=["jit", "numpy"])
 @pytest.mark.parametrize("group", list(groups()), ids=group_id)
 def test_ops(device: str, group: Group, engine: Engine) -> None:
     known = LOADED[device]["ops"].get(group_id(group))

@@ -10,8 +10,8 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from simtbed.emulator import Out, Result
-from simtbed.reports.bench_kernels import block_sum, transpose
+from simtbed import Result, empty
+from simtbed.reports.bench.kernels import block_sum, transpose
 from simtbed.reports.hardware.cases import Case, variants
 
 from tests.language.all_features import FEATURES
@@ -26,9 +26,9 @@ def cases() -> Iterator[Case]:
     x = np.arange(SIDE * SIDE, dtype=np.float32)
     tiles = (SIDE // 32, SIDE // 32)
     for pitch in (33, 32):
-        args: dict[str, Any] = {"x": x, "out": Out(len(x), "f32"), "width": SIDE, "PITCH": pitch}
+        args: dict[str, Any] = {"x": x, "out": empty(len(x), "f32"), "width": SIDE, "PITCH": pitch}
         yield Case(f"transpose, pitch {pitch}", partial(_launch, transpose, tiles, (32, 8), args))
-    args = {"x": x, "out": Out(SIDE, "f32"), "BLOCK": 256}
+    args = {"x": x, "out": empty(SIDE, "f32"), "BLOCK": 256}
     yield Case("block sum", partial(_launch, block_sum, SIDE, 256, args))
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from simtbed.emulator.engines.cuda_sass import Instruction, parse
+from simtbed.engines.cuda.sass import Instruction, parse
 from simtbed.reports.hardware.weigh import Placed
 
 HEAD = """\t.target\tsm_90

@@ -8,7 +8,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 
 import pytest
-from simtbed.reports.cli import run
+from simtbed.reports.cli.app import run
 from simtbed.reports.hardware import compare as comparing
 from simtbed.reports.hardware import record, text
 from simtbed.reports.hardware.cases import VARIANTS

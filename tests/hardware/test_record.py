@@ -9,15 +9,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from simtbed.emulator import LaunchError, SimtbedError
-from simtbed.emulator.engines import cuda_build
-from simtbed.emulator.engines.cuda_sass import Instruction
-from simtbed.emulator.engines.engine import Resources
+from simtbed import LaunchError, SimtbedError
+from simtbed.engines.cuda import nvcc
+from simtbed.engines.cuda.sass import Instruction
 from simtbed.reports.hardware import nsight, record, worker
 from simtbed.reports.hardware.cases import VARIANTS, Launched, Launcher, find
 from simtbed.reports.hardware.figures import FIGURES
 from simtbed.reports.hardware.nsight import Profile, parse
 from simtbed.reports.hardware.weigh import Placed
+from simtbed.runtime.engine import Resources
 
 FEW = "tests.hardware.features:few"
 KEPT = record.load(record.path_of("H200"))
@@ -123,15 +123,15 @@ def gpu(monkeypatch: pytest.MonkeyPatch) -> None:
     def built(launched: Launched, arch: str) -> Any:
         (one,) = (o for kernels in KEPT.cases.values() for o in kernels if o.source == launched.digest)
         resources = Resources(one.registers, one.shared_bytes, 0, 0, 0, 0)
-        return cuda_build.Built(b"", resources, "nvcc"), tuple(_with_places(launched, ran.placed) for ran in one.sass)
+        return nvcc.Built(b"", resources, "nvcc"), tuple(_with_places(launched, ran.placed) for ran in one.sass)
 
     monkeypatch.setattr(nsight, "find_ncu", lambda: Path("ncu"))
     monkeypatch.setattr(nsight, "version", lambda ncu: KEPT.profiler)
     monkeypatch.setattr(nsight, "profile", profile)
     monkeypatch.setattr(record, "describe", lambda: {"device": "NVIDIA H200", "arch": "sm_90"})
     monkeypatch.setattr(record, "_built", built)
-    monkeypatch.setattr(cuda_build, "find_nvcc", lambda: Path("nvcc"))
-    monkeypatch.setattr(cuda_build, "version", lambda nvcc: KEPT.toolkit)
+    monkeypatch.setattr(nvcc, "find_nvcc", lambda: Path("nvcc"))
+    monkeypatch.setattr(nvcc, "version", lambda nvcc: KEPT.toolkit)
 
 
 @pytest.mark.usefixtures("gpu")

@@ -6,9 +6,9 @@ import stat
 from pathlib import Path
 
 import pytest
-from simtbed.emulator import LaunchError
-from simtbed.emulator.engines import cuda_build
-from simtbed.emulator.engines.cuda_sass import disassemble, parse
+from simtbed import LaunchError
+from simtbed.engines.cuda import nvcc
+from simtbed.engines.cuda.sass import disassemble, parse
 from simtbed.reports.hardware.graph import Edge, graph
 
 from tests.hardware.listing import instructions, listing
@@ -85,7 +85,7 @@ def test_calls_come_back_and_a_predicated_end_goes_on() -> None:
 
 
 def test_without_nvdisasm_one_line_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cuda_build, "find_tool", lambda name: None)
+    monkeypatch.setattr(nvcc, "find_tool", lambda name: None)
     with pytest.raises(LaunchError, match=r'nvdisasm is not found: .*pip install "simtbed\[sass\]"'):
         disassemble(b"", "kernel")
 
@@ -99,9 +99,9 @@ def _tool(path: Path, script: str) -> Path:
 def test_what_nvdisasm_says_is_read_or_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "listing").write_text(listing("kernel", "1 | EXIT"))
     good = _tool(tmp_path / "good", f"cat {tmp_path / 'listing'}")
-    monkeypatch.setattr(cuda_build, "find_tool", lambda name: good)
+    monkeypatch.setattr(nvcc, "find_tool", lambda name: good)
     assert [i.text for i in disassemble(b"1", "kernel")] == ["EXIT"]
     bad = _tool(tmp_path / "bad", "echo not a cubin >&2; exit 1")
-    monkeypatch.setattr(cuda_build, "find_tool", lambda name: bad)
+    monkeypatch.setattr(nvcc, "find_tool", lambda name: bad)
     with pytest.raises(LaunchError, match="does not read the cubin of kernel\nnot a cubin"):
         disassemble(b"2", "kernel")

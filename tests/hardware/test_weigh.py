@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from simtbed.emulator import LaunchError
+from simtbed import LaunchError
 from simtbed.reports.hardware.cases import VARIANTS, Launcher, find
 from simtbed.reports.hardware.pipes import PIPES, pipes_of
 from simtbed.reports.hardware.record import load, path_of

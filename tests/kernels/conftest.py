@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-from simtbed.emulator import launch
+from simtbed import launch
 from simtbed.kernels import Launcher
 
 

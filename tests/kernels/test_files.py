@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from simtbed.emulator import SimtbedError
+from simtbed import SimtbedError
 from simtbed.kernels import files
 
 

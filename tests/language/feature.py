@@ -6,8 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from simtbed.emulator import Out
-from simtbed.emulator.lang import Kernel
+from simtbed import Kernel, empty
+from simtbed.runtime.arrays import NewArray
 
 
 @dataclass(frozen=True)
@@ -43,5 +43,5 @@ def feature(
     return add
 
 
-def out(length: int = 32, type: str = "i32") -> Out:
-    return Out(length, type)
+def out(length: int = 32, type: str = "i32") -> NewArray:
+    return empty(length, type)

@@ -7,23 +7,8 @@ control flow and functions; features_memory.py has the rest.
 from __future__ import annotations
 
 import numpy as np
-from simtbed.emulator import lang as st
-from simtbed.emulator.lang import (
-    Const,
-    Constant,
-    Global,
-    Local,
-    Memory,
-    Real,
-    Registers,
-    Shared,
-    f32,
-    f64,
-    i32,
-    i64,
-    u8,
-    u32,
-)
+import simtbed as st
+from simtbed import Array, Const, Constant, Global, Local, Real, Registers, Shared, f32, f64, i32, i64, u8, u32
 
 from tests.language.feature import feature, out
 
@@ -366,7 +351,7 @@ def device_arrays(given: Global[i32], out: Global[i32]) -> None:
 
 
 @st.device
-def second_of(any_memory: Memory[i32], at: i32) -> i32:
+def second_of(any_memory: Array[i32], at: i32) -> i32:
     return any_memory[at + 1]
 
 

@@ -3,26 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from simtbed.emulator import lang as st
-from simtbed.emulator.lang import (
-    Global,
-    char4,
-    f32,
-    f64,
-    float2,
-    float4,
-    i8,
-    i16,
-    i32,
-    int2,
-    int4,
-    short2,
-    u8,
-    u16,
-    u32,
-    u64,
-    uchar4,
-)
+import simtbed as st
+from simtbed import Global, char4, f32, f64, float2, float4, i8, i16, i32, int2, int4, short2, u8, u16, u32, u64, uchar4
 
 from tests.language.feature import feature, out
 

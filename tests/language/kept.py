@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-import simtbed.emulator.lang as st
-from simtbed.emulator import Kept, Out, launch
-from simtbed.emulator.lang import Global, i32, int2
-from simtbed.emulator.launch import EngineName
+import simtbed as st
+from simtbed import DeviceArray, Global, i32, int2, launch
+from simtbed.runtime.registry import EngineName
 
 FILL = np.arange(64, dtype=np.int32)
 
@@ -25,15 +24,15 @@ def summed(between: Global[i32], pairs: Global[int2], out: Global[i32]) -> None:
     out[i] = between[i] + 100 * pairs[i].x
 
 
-def sequence(engine: EngineName) -> tuple[Kept, Kept, list[int]]:
+def sequence(engine: EngineName) -> tuple[DeviceArray, DeviceArray, list[int]]:
     """doubled twice, then summed: between and pairs, and what `summed` found in them."""
-    x, between, pairs = Kept(FILL), Kept(np.full(64, 5, np.int32)), Kept(Out(64, "int2"))
+    x, between, pairs = DeviceArray(FILL), DeviceArray(np.full(64, 5, np.int32)), DeviceArray(st.empty(64, "int2"))
     for _ in range(2):
         result = launch(
             doubled, grid=2, block=32, args={"x": x, "between": between, "pairs": pairs}, engine=engine, counters=False
         )
         assert not result.buffers
-    args = {"between": between, "pairs": pairs, "out": Out(64, "i32")}
+    args = {"between": between, "pairs": pairs, "out": st.empty(64, "i32")}
     found = launch(summed, grid=2, block=32, args=args, engine=engine, counters=False).out
     assert np.array_equal(between.numpy(), 5 + 4 * FILL)
     assert np.array_equal(pairs.numpy(), np.stack([np.full(64, 2), FILL % 32], axis=1))

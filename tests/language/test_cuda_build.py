@@ -8,10 +8,10 @@ import struct
 from pathlib import Path
 
 import pytest
-from simtbed.emulator import LaunchError
-from simtbed.emulator.engines import cuda_build
-from simtbed.emulator.engines.cuda_build import build, find_nvcc, resources, sections
-from simtbed.emulator.engines.engine import Resources
+from simtbed import LaunchError
+from simtbed.engines.cuda import nvcc
+from simtbed.engines.cuda.nvcc import build, find_nvcc, resources, sections
+from simtbed.runtime.engine import Resources
 
 needs_nvcc = pytest.mark.skipif(shutil.which("nvcc") is None, reason="nvcc is not on PATH")
 
@@ -73,14 +73,14 @@ def test_nvcc_is_taken_from_path_then_from_its_home_then_from_packages(
     first = executable(tmp_path / "first")
     monkeypatch.setenv("PATH", str(tmp_path / "first"))
     assert find_nvcc() == first
-    assert cuda_build.version(first) == "Cuda compilation tools, release 0.0, V0.0.0"
+    assert nvcc.version(first) == "Cuda compilation tools, release 0.0, V0.0.0"
 
 
 def test_a_compiler_that_cannot_run_is_named(tmp_path: Path) -> None:
     program = tmp_path / "nvcc"
     program.write_text("not a program")
     with pytest.raises(LaunchError, match="nvcc cannot be run"):
-        cuda_build.version(program)
+        nvcc.version(program)
 
 
 # ------------------------------------------------------------------ its report
@@ -110,9 +110,9 @@ def compiled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
         return elf(_text=len(texts)), REPORT
 
     monkeypatch.setenv("SIMTBED_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setattr(cuda_build, "find_nvcc", lambda: Path("nvcc"))
-    monkeypatch.setattr(cuda_build, "version", lambda nvcc: "release 1")
-    monkeypatch.setattr(cuda_build, "_compile", compile)
+    monkeypatch.setattr(nvcc, "find_nvcc", lambda: Path("nvcc"))
+    monkeypatch.setattr(nvcc, "version", lambda nvcc: "release 1")
+    monkeypatch.setattr(nvcc, "_compile", compile)
     return texts
 
 
@@ -130,9 +130,9 @@ def test_text_architecture_options_and_compiler_are_the_key(
     build("text", "twice", "sm_90")
     build("text ", "twice", "sm_90")
     build("text", "twice", "sm_80")
-    monkeypatch.setattr(cuda_build, "OPTIONS", ("-O0",))
+    monkeypatch.setattr(nvcc, "OPTIONS", ("-O0",))
     build("text", "twice", "sm_90")
-    monkeypatch.setattr(cuda_build, "version", lambda nvcc: "release 2")
+    monkeypatch.setattr(nvcc, "version", lambda nvcc: "release 2")
     build("text", "twice", "sm_90")
     assert len(compiled) == 5
 

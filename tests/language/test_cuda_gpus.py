@@ -6,8 +6,8 @@ import threading
 from collections.abc import Iterator
 
 import pytest
-from simtbed.emulator import on_gpu, shared_out
-from simtbed.emulator.engines.cuda_gpus import current_gpu
+from simtbed import map_over_gpus, on_gpu
+from simtbed.runtime.gpus import current_gpu
 
 
 def test_the_gpu_of_a_thread() -> None:
@@ -23,7 +23,7 @@ def test_the_gpu_of_a_thread() -> None:
 @pytest.mark.parametrize("gpus", [1, 2, 3])
 @pytest.mark.parametrize("count", [0, 1, 17])
 def test_answers_come_in_the_order_of_the_pieces(gpus: int, count: int) -> None:
-    found = list(shared_out(range(count), lambda n: n * n, gpus))
+    found = list(map_over_gpus(range(count), lambda n: n * n, gpus))
     assert found == [(n, n * n) for n in range(count)]
 
 
@@ -35,7 +35,7 @@ def test_every_gpu_has_a_thread_of_its_own() -> None:
         together.wait()
         return current_gpu(), threading.get_ident()
 
-    answers = [answer for _, answer in shared_out(range(6), solve, 3)]
+    answers = [answer for _, answer in map_over_gpus(range(6), solve, 3)]
     assert {gpu for gpu, _ in answers} == {0, 1, 2}
     assert len(set(answers)) == 3
     assert current_gpu() == 0
@@ -50,7 +50,7 @@ def test_no_more_pieces_are_taken_than_are_under_way() -> None:
             taken += 1
             yield n
 
-    answers = shared_out(pieces(), lambda n: n, 2)
+    answers = map_over_gpus(pieces(), lambda n: n, 2)
     for n in range(10):
         assert next(answers) == (n, n)
         assert taken <= n + 4
@@ -65,7 +65,7 @@ def test_the_first_error_is_raised_and_the_rest_left() -> None:
             raise ValueError(f"piece {piece}")
         return piece
 
-    answers = shared_out(range(1000), solve, 2)
+    answers = map_over_gpus(range(1000), solve, 2)
     assert [next(answers) for _ in range(3)] == [(n, n) for n in range(3)]
     with pytest.raises(ValueError, match="piece 3"):
         next(answers)

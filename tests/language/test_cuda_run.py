@@ -9,12 +9,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-import simtbed.emulator.lang as st
-from simtbed.emulator import Kept, LaunchError, Out, launch, on_gpu, prepare_request
-from simtbed.emulator.engines import cuda_run
-from simtbed.emulator.engines.cuda_build import Built
-from simtbed.emulator.engines.engine import Resources
-from simtbed.emulator.lang import Global, f32, i32
+import simtbed as st
+from simtbed import DeviceArray, Global, LaunchError, f32, i32, launch, on_gpu
+from simtbed.engines.cuda import driver
+from simtbed.engines.cuda.engine import CudaEngine, describe
+from simtbed.engines.cuda.nvcc import Built
+from simtbed.runtime.engine import Resources
+from simtbed.runtime.request import prepare_request
 
 
 class Error(Exception):
@@ -124,11 +125,11 @@ def notes(monkeypatch: pytest.MonkeyPatch) -> Iterator[Notes]:
     vars(package)["driver"] = driver
     monkeypatch.setitem(sys.modules, "pycuda", package)
     monkeypatch.setitem(sys.modules, "pycuda.driver", driver)
-    monkeypatch.setattr(cuda_run, "build", lambda text, kernel, arch: Built(b"", Resources(7, 128, 0, 0, 0, 0), arch))
+    monkeypatch.setattr(driver, "build", lambda text, kernel, arch: Built(b"", Resources(7, 128, 0, 0, 0, 0), arch))
     monkeypatch.setattr("atexit.register", lambda *call: None)
-    cuda_run.context_of.cache_clear()
+    driver.context_of.cache_clear()
     yield notes
-    cuda_run.context_of.cache_clear()
+    driver.context_of.cache_clear()
     assert notes.depth == 0
     assert notes.freed == len(notes.allocations)
 
@@ -142,7 +143,7 @@ def measured(x: Global[f32], out: Global[i32], n: i32, yes: bool) -> None:
 
 def test_a_launch_passes_addresses_scalars_and_lengths(notes: Notes) -> None:
     x = np.zeros(5, np.float32)
-    args = {"x": x, "out": Out(2, "i32"), "n": 3, "yes": True}
+    args = {"x": x, "out": st.empty(2, "i32"), "n": 3, "yes": True}
     result = launch(measured, grid=(2, 3), block=64, args=args, engine="cuda", shared=400)
     ((given, options),) = notes.launches
     assert [(a.dtype.name, int(a)) for a in given] == [
@@ -159,7 +160,7 @@ def test_a_launch_passes_addresses_scalars_and_lengths(notes: Notes) -> None:
 
 
 def test_an_array_without_elements_has_no_memory(notes: Notes) -> None:
-    args = {"x": np.zeros(0, np.float32), "out": Out(0, "i32"), "n": 3, "yes": False}
+    args = {"x": np.zeros(0, np.float32), "out": st.empty(0, "i32"), "n": 3, "yes": False}
     result = launch(measured, grid=1, block=64, args=args, engine="cuda", shared=400)
     assert [int(a) for a in notes.launches[0][0]][:2] == [0, 0]
     assert len(result.out) == 0
@@ -167,21 +168,21 @@ def test_an_array_without_elements_has_no_memory(notes: Notes) -> None:
 
 
 def test_more_than_48_kib_are_asked_for(notes: Notes) -> None:
-    args = {"x": np.zeros(1, np.float32), "out": Out(1, "i32"), "n": 3, "yes": True}
+    args = {"x": np.zeros(1, np.float32), "out": st.empty(1, "i32"), "n": 3, "yes": True}
     launch(measured, grid=1, block=64, args=args, engine="cuda", shared=60000)
     assert notes.attributes == [("most dynamic", 60000)]
 
 
 def test_timing_copies_the_inputs_once(notes: Notes) -> None:
-    args = {"x": np.zeros(1, np.float32), "out": Out(1, "i32"), "n": 3, "yes": True}
+    args = {"x": np.zeros(1, np.float32), "out": st.empty(1, "i32"), "n": 3, "yes": True}
     request = prepare_request(measured, grid=1, block=64, args=args, shared=400)
-    assert cuda_run.CudaEngine().time(request, 3) == [0.25] * 3
+    assert CudaEngine().time(request, 3) == [0.25] * 3
     assert len(notes.launches) == 4
     assert len(notes.allocations) == 2
 
 
 def test_kept_arrays_are_copied_once_and_stay(notes: Notes) -> None:
-    x, kept = Kept(np.zeros(1, np.float32)), Kept(Out(1, "i32"))
+    x, kept = DeviceArray(np.zeros(1, np.float32)), DeviceArray(st.empty(1, "i32"))
     for _ in range(2):
         result = launch(
             measured, grid=1, block=64, args={"x": x, "out": kept, "n": 3, "yes": True}, engine="cuda", shared=400
@@ -197,7 +198,7 @@ def test_kept_arrays_are_copied_once_and_stay(notes: Notes) -> None:
 
 
 def test_launches_go_to_the_gpu_that_is_chosen(notes: Notes) -> None:
-    x, kept = Kept(np.zeros(1, np.float32)), Kept(Out(1, "i32"))
+    x, kept = DeviceArray(np.zeros(1, np.float32)), DeviceArray(st.empty(1, "i32"))
     args = {"x": x, "out": kept, "n": 3, "yes": True}
     launch(measured, grid=1, block=64, args=args, engine="cuda", shared=400)
     with on_gpu(1):
@@ -210,13 +211,13 @@ def test_launches_go_to_the_gpu_that_is_chosen(notes: Notes) -> None:
 
 def test_a_failed_launch_names_the_kernel(notes: Notes) -> None:
     notes.fails = Error("cuEventSynchronize failed: an illegal memory access was encountered")
-    args = {"x": np.zeros(1, np.float32), "out": Out(1, "i32"), "n": 3, "yes": True}
+    args = {"x": np.zeros(1, np.float32), "out": st.empty(1, "i32"), "n": 3, "yes": True}
     with pytest.raises(LaunchError, match=r"measured failed on the GPU: .*illegal memory access"):
         launch(measured, grid=1, block=64, args=args, engine="cuda", shared=400)
 
 
 def test_arrays_that_do_not_fit_are_measured(notes: Notes) -> None:
-    args = {"x": np.zeros(1 << 20, np.float32), "out": Out(1, "i32"), "n": 3, "yes": True}
+    args = {"x": np.zeros(1 << 20, np.float32), "out": st.empty(1, "i32"), "n": 3, "yes": True}
     with pytest.raises(LaunchError, match=r"41943.. bytes, do not fit"):
         launch(measured, grid=1, block=64, args=args, engine="cuda", shared=400)
 
@@ -224,8 +225,8 @@ def test_arrays_that_do_not_fit_are_measured(notes: Notes) -> None:
 def test_without_pycuda_one_line_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "pycuda", None)
     monkeypatch.setitem(sys.modules, "pycuda.driver", None)
-    cuda_run.context_of.cache_clear()
-    args = {"x": np.zeros(1, np.float32), "out": Out(1, "i32"), "n": 3, "yes": True}
+    driver.context_of.cache_clear()
+    args = {"x": np.zeros(1, np.float32), "out": st.empty(1, "i32"), "n": 3, "yes": True}
     with pytest.raises(LaunchError) as error:
         launch(measured, grid=1, block=64, args=args, engine="cuda", shared=400)
     assert str(error.value) == 'PyCUDA is not installed: pip install "simtbed[cuda]"'
@@ -237,4 +238,4 @@ def test_without_a_device_one_line_says_so(notes: Notes, monkeypatch: pytest.Mon
 
     monkeypatch.setattr(sys.modules["pycuda.driver"], "init", init)
     with pytest.raises(LaunchError, match=r"no CUDA device can be used: .*no CUDA-capable device"):
-        cuda_run.describe()
+        describe()

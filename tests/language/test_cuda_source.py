@@ -11,19 +11,19 @@ from typing import Any
 
 import numpy as np
 import pytest
-import simtbed.emulator.lang as st
+import simtbed as st
 from hypothesis import given
 from hypothesis import strategies as hst
-from simtbed.emulator import prepare_request
-from simtbed.emulator.engines.cuda_build import OPTIONS
-from simtbed.emulator.engines.cuda_operators import Text, literal, spelled
-from simtbed.emulator.engines.cuda_source import Source, cuda_source
-from simtbed.emulator.ir import nodes as ir
-from simtbed.emulator.ir.ops import TABLE
-from simtbed.emulator.ir.types import BOOL, F32, F64, I8, I32, I64, SCALARS, U16, U32, U64, Array, Scalar
-from simtbed.emulator.ir.verify import verify
-from simtbed.emulator.lang import Const, Global, Shared, f32, i32, u8, u32
-from simtbed.emulator.span import NOWHERE
+from simtbed import Const, Global, Shared, f32, i32, u8, u32
+from simtbed.engines.cuda.nvcc import OPTIONS
+from simtbed.engines.cuda.operators import Text, literal, spelled
+from simtbed.engines.cuda.printer import Source, cuda_source
+from simtbed.ir import nodes as ir
+from simtbed.ir.ops import TABLE
+from simtbed.ir.spec import verify
+from simtbed.language.types import BOOL, F32, F64, I8, I32, I64, SCALARS, U16, U32, U64, Array, Scalar
+from simtbed.runtime.request import prepare_request
+from simtbed.span import NOWHERE
 
 from tests.language.all_features import FEATURES, Feature
 
@@ -37,7 +37,7 @@ def printed(kernel: st.Kernel, block: int | tuple[int, ...] = 32, **args: Any) -
     return cuda_source(request.program, request.block)
 
 
-def compile_together(sources: list[Source], folder: Path) -> None:
+def compile_all(sources: list[Source], folder: Path) -> None:
     """All texts in one file and one call of nvcc, each in a namespace of its own."""
     lines = [line for source in sources for line in source.text.splitlines()]
     includes = sorted({line for line in lines if line.startswith("#include")})
@@ -184,7 +184,7 @@ def test_every_feature_compiles(tmp_path: Path) -> None:
         request = feature.launch(prepare_request)
         return cuda_source(request.program, request.block)
 
-    compile_together([source(f) for f in FEATURES], tmp_path)
+    compile_all([source(f) for f in FEATURES], tmp_path)
 
 
 def every_operation() -> ir.Program:
@@ -217,7 +217,7 @@ def test_every_operation_compiles_on_every_type(tmp_path: Path) -> None:
     source = cuda_source(every_operation(), (1, 1, 1))
     stores = re.findall(r"^ +\w+\[\d+\] = ", source.text, re.MULTILINE)
     assert len(stores) == sum(len(row.types) for row in TABLE.values())
-    compile_together([source], tmp_path)
+    compile_all([source], tmp_path)
 
 
 # ------------------------------------------------------------------ expressions keep their shape
@@ -452,7 +452,7 @@ def test_names_that_cplusplus_has_already(tmp_path: Path) -> None:
 
     source = printed(exp, double=np.zeros(2, np.float32), threadIdx=1)
     assert source.kernel == "exp_2"
-    compile_together([source], tmp_path)
+    compile_all([source], tmp_path)
 
 
 def test_every_line_is_placed_where_the_source_has_it() -> None:

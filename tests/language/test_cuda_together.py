@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from simtbed.emulator import Kept, LaunchError, Out, OutOfMemory, launch_together
-from simtbed.emulator.engines import cuda_together
+from simtbed import DeviceArray, LaunchError, OutOfMemory, empty, launch_concurrent
+from simtbed.engines.cuda import streams
 
 from tests.language import test_cuda_run
 from tests.language.test_cuda_run import Allocation, Error, Notes, measured
@@ -100,62 +100,62 @@ def pool(notes: Notes, monkeypatch: pytest.MonkeyPatch) -> Iterator[Pool]:
     vars(tools).update(DeviceMemoryPool=lambda: pool, PageLockedMemoryPool=PageLocked)
     monkeypatch.setitem(sys.modules, "pycuda.tools", tools)
     yield pool
-    cuda_together._lasting_of.cache_clear()
+    streams._lasting_of.cache_clear()
     assert notes.lost == 0
 
 
 def _launches(count: int, x: Any, size: int = 2) -> Any:
-    args = {"x": x, "out": Out(size, "i32"), "n": 3, "yes": True}
+    args = {"x": x, "out": empty(size, "i32"), "n": 3, "yes": True}
     return [(measured, {"grid": 1, "block": 64, "shared": 400, "args": args}) for _ in range(count)]
 
 
 def test_what_launches_share_is_copied_once(notes: Notes, pool: Pool) -> None:
-    results = list(launch_together(_launches(11, np.zeros(5, np.float32)), engine="cuda"))
+    results = list(launch_concurrent(_launches(11, np.zeros(5, np.float32)), engine="cuda"))
     addresses = [[int(a) for a in given[:2]] for given, _ in notes.launches]
     assert len({x for x, _ in addresses}) == 1
     assert len({out for _, out in addresses}) == 11
     assert len(pool.given) == 12
-    streams = [options["stream"] for _, options in notes.launches]
-    assert len(set(map(id, streams))) == cuda_together.STREAMS
-    assert all(stream.waits for stream in streams)
+    used = [options["stream"] for _, options in notes.launches]
+    assert len(set(map(id, used))) == streams.STREAMS
+    assert all(stream.waits for stream in used)
     assert len(results) == 11
     assert results[0].milliseconds is None
 
 
 def test_results_are_those_of_each_launch(notes: Notes, pool: Pool) -> None:
     pool.given.clear()
-    found = list(launch_together(_launches(1, np.zeros(5, np.float32)), engine="cuda"))
+    found = list(launch_concurrent(_launches(1, np.zeros(5, np.float32)), engine="cuda"))
     assert found[0].out.tolist() == [0, 0]  # the driver's notes know no pooled memory: what was cleared comes back
-    nothing = list(launch_together(_launches(1, np.zeros(0, np.float32), size=0), engine="cuda"))
+    nothing = list(launch_concurrent(_launches(1, np.zeros(0, np.float32), size=0), engine="cuda"))
     assert len(nothing[0].out) == 0
 
 
 def test_memory_that_launches_copy_from(pool: Pool) -> None:
-    made = cuda_together.empty((3, 4), np.uint8)
+    made = streams.empty((3, 4), np.uint8)
     assert (made.shape, made.dtype.name, made.flags.c_contiguous) == ((3, 4), "uint8", True)
     made[...] = 1
-    assert cuda_together.empty(0, np.uint32).shape == (0,)
+    assert streams.empty(0, np.uint32).shape == (0,)
 
 
 def test_what_does_not_fit_is_told_apart(pool: Pool) -> None:
     with pytest.raises(OutOfMemory, match="do not fit"):
-        list(launch_together(_launches(2, np.zeros(1 << 20, np.float32)), engine="cuda"))
+        list(launch_concurrent(_launches(2, np.zeros(1 << 20, np.float32)), engine="cuda"))
 
 
 def test_a_failed_launch_names_the_kernel(notes: Notes, pool: Pool) -> None:
     notes.fails = Error("an illegal memory access was encountered")
     with pytest.raises(LaunchError, match="measured failed on the GPU"):
-        list(launch_together(_launches(2, np.zeros(1, np.float32)), engine="cuda"))
+        list(launch_concurrent(_launches(2, np.zeros(1, np.float32)), engine="cuda"))
 
 
 def test_kept_arrays_are_refused(pool: Pool) -> None:
-    with pytest.raises(LaunchError, match="no Kept arrays"):
-        list(launch_together(_launches(1, Kept(np.zeros(1, np.float32))), engine="cuda"))
+    with pytest.raises(LaunchError, match="no DeviceArray arrays"):
+        list(launch_concurrent(_launches(1, DeviceArray(np.zeros(1, np.float32))), engine="cuda"))
 
 
 def test_a_launch_begins_when_it_is_given(notes: Notes, pool: Pool) -> None:
     """What is compiled already need not wait for what is planned last, nor the first results for the last launch."""
-    list(launch_together(_launches(1, np.zeros(5, np.float32)), engine="cuda"))
+    list(launch_concurrent(_launches(1, np.zeros(5, np.float32)), engine="cuda"))
     begun: list[int] = []
 
     def one_by_one() -> Iterator[Any]:
@@ -163,7 +163,7 @@ def test_a_launch_begins_when_it_is_given(notes: Notes, pool: Pool) -> None:
             begun.append(len(notes.launches))
             yield launch
 
-    results = launch_together(one_by_one(), engine="cuda")
+    results = launch_concurrent(one_by_one(), engine="cuda")
     assert begun == []
     next(results)
     assert begun == [1, 2, 3]
@@ -173,6 +173,6 @@ def test_a_launch_begins_when_it_is_given(notes: Notes, pool: Pool) -> None:
 
 @pytest.mark.parametrize("engine", ["jit", "numpy"])
 def test_an_emulator_takes_them_one_by_one(engine: Any) -> None:
-    first, second = launch_together(_launches(2, np.zeros(5, np.float32)), engine=engine)
+    first, second = launch_concurrent(_launches(2, np.zeros(5, np.float32)), engine=engine)
     assert first.out.tolist() == second.out.tolist() == [108, 0]
     assert first.counters is not None

@@ -6,8 +6,8 @@ from functools import partial
 
 import numpy as np
 import pytest
-from simtbed.emulator import launch
-from simtbed.emulator.launch import EngineName
+from simtbed import launch
+from simtbed.runtime.registry import EngineName
 
 from tests.language.all_features import FEATURES, Feature
 

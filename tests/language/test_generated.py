@@ -13,10 +13,10 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 from hypothesis import given, note
-from simtbed.emulator import launch, prepare_request
-from simtbed.emulator.ir.ops import BITS
-from simtbed.emulator.lang import Kernel
-from simtbed.emulator.passes import prepare
+from simtbed import Kernel, launch
+from simtbed.ir.ops import BITS
+from simtbed.passes.prepared import prepare
+from simtbed.runtime.request import prepare_request
 
 from tests import naive
 from tests.strategies import Generated, kernels

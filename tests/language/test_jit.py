@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from simtbed.emulator import prepare_request
-from simtbed.emulator.engines.engine import Outcome, Request
-from simtbed.emulator.engines.jit import JitEngine
-from simtbed.emulator.engines.numpy_engine import NumpyEngine
-from simtbed.emulator.ir.ops import BITS
-from simtbed.emulator.lang import Kernel
-from simtbed.emulator.passes import prepare
+from simtbed import Kernel
+from simtbed.engines.llvm.engine import LlvmEngine
+from simtbed.engines.numpy.engine import NumpyEngine
+from simtbed.ir.ops import BITS
+from simtbed.passes.prepared import prepare
+from simtbed.runtime.engine import Outcome, Request
+from simtbed.runtime.request import prepare_request
 
 from tests.checkers.test_faults import BUGGY, FIXED
 from tests.language.all_features import FEATURES, Feature
@@ -45,7 +45,7 @@ def assert_same_counts(found: Outcome, expected: Outcome, request: Request) -> N
 def agree(kernel: Kernel, args: Mapping[str, Any], grid: Any = 1, block: Any = 32, **rest: Any) -> Outcome:
     """Run a kernel on both engines, compare, and give the jit's outcome."""
     request = prepare_request(kernel, grid=grid, block=block, args=args, **rest)
-    found = JitEngine().run(request)
+    found = LlvmEngine().run(request)
     assert_same(found, NumpyEngine().run(request), request)
     return found
 
@@ -53,7 +53,7 @@ def agree(kernel: Kernel, args: Mapping[str, Any], grid: Any = 1, block: Any = 3
 @pytest.mark.parametrize("feature", FEATURES, ids=lambda f: f.name)
 def test_features(feature: Feature) -> None:
     request = feature.launch(prepare_request)
-    found = JitEngine().run(request)
+    found = LlvmEngine().run(request)
     assert_same(found, NumpyEngine().run(request), request)
     assert np.asarray(feature.expected).ravel().tolist() == found.buffers["out"].ravel().tolist()
 
@@ -62,7 +62,7 @@ def test_features(feature: Feature) -> None:
 def test_faults(name: str) -> None:
     kernel, args, grid, block = {**BUGGY, **FIXED}[name]
     request = prepare_request(kernel, grid=grid, block=block, args=args, step_limit=1000)
-    found, expected = JitEngine().run(request), NumpyEngine().run(request)
+    found, expected = LlvmEngine().run(request), NumpyEngine().run(request)
     assert_same(found, expected, request)
     assert bool(found.faults) == (name in BUGGY)
 
@@ -71,7 +71,7 @@ def test_a_load_outside_gives_zero() -> None:
     """Whatever the array holds."""
     kernel, args, grid, block = BUGGY["tree_over_the_end"]
     request = prepare_request(kernel, grid=grid, block=block, args=args)
-    found = JitEngine().run(request).buffers["out"]
+    found = LlvmEngine().run(request).buffers["out"]
     assert found.tolist() == [2.0] * 32 + [1.0] * 32
 
 
@@ -79,7 +79,7 @@ def test_a_load_outside_gives_zero() -> None:
 def test_operations(group: Group) -> None:
     """Every row of the op table on its edge operands, to the bit, also where CUDA leaves the result undefined."""
     request, given = op_request(group)
-    outcome = JitEngine().run(request)
+    outcome = LlvmEngine().run(request)
     for row in group[1]:
         with np.errstate(all="ignore"):
             expected = row.meaning(*given)

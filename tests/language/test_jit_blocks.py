@@ -6,9 +6,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from simtbed.emulator import Out
-from simtbed.emulator import lang as st
-from simtbed.emulator.lang import Global, Kernel, Shared, f32, f64, i32
+import simtbed as st
+from simtbed import Global, Kernel, Shared, f32, f64, i32
 
 from tests.language.test_jit import agree
 
@@ -151,17 +150,21 @@ def functions(x: Global[f32], single: Global[f32], double: Global[f64]) -> None:
 
 
 KERNELS: dict[str, tuple[Kernel, dict[str, Any], int]] = {
-    "leaving_a_barrier_loop": (leaving_a_barrier_loop, {"x": X, "out": Out(96, "i32"), "n": 9}, 96),
-    "returning_from_a_barrier_loop": (returning_from_a_barrier_loop, {"x": X, "out": Out(64, "i32")}, 64),
-    "barriers_that_some_miss": (barriers_that_some_miss, {"x": X, "out": Out(64, "i32")}, 64),
-    "loop_by_warp": (loop_by_warp, {"out": Out(70, "i32")}, 70),
-    "barrier_in_a_call": (barrier_in_a_call, {"x": X, "out": Out(64, "i32")}, 64),
-    "endless_with_barriers": (endless_with_barriers, {"x": X[180:], "out": Out(40, "i32")}, 40),
-    "endless_for_some": (endless_for_some, {"x": X[160:], "out": Out(64, "i32")}, 64),
-    "says": (says, {"x": X, "out": Out(40, "i32")}, 40),
+    "leaving_a_barrier_loop": (leaving_a_barrier_loop, {"x": X, "out": st.empty(96, "i32"), "n": 9}, 96),
+    "returning_from_a_barrier_loop": (returning_from_a_barrier_loop, {"x": X, "out": st.empty(64, "i32")}, 64),
+    "barriers_that_some_miss": (barriers_that_some_miss, {"x": X, "out": st.empty(64, "i32")}, 64),
+    "loop_by_warp": (loop_by_warp, {"out": st.empty(70, "i32")}, 70),
+    "barrier_in_a_call": (barrier_in_a_call, {"x": X, "out": st.empty(64, "i32")}, 64),
+    "endless_with_barriers": (endless_with_barriers, {"x": X[180:], "out": st.empty(40, "i32")}, 40),
+    "endless_for_some": (endless_for_some, {"x": X[160:], "out": st.empty(64, "i32")}, 64),
+    "says": (says, {"x": X, "out": st.empty(40, "i32")}, 40),
     "functions": (
         functions,
-        {"x": np.geomspace(1e-30, 80, 40, dtype=np.float32), "single": Out(160, "f32"), "double": Out(40, "f64")},
+        {
+            "x": np.geomspace(1e-30, 80, 40, dtype=np.float32),
+            "single": st.empty(160, "f32"),
+            "double": st.empty(40, "f64"),
+        },
         64,
     ),
 }
@@ -175,7 +178,7 @@ def test_agreement(name: str) -> None:
 
 @pytest.mark.parametrize("n", [0, 2, 5])
 def test_branches(n: int) -> None:
-    agree(barriers_under_uniform_branches, {"x": X, "out": Out(64, "i32"), "n": n}, 2, 64)
+    agree(barriers_under_uniform_branches, {"x": X, "out": st.empty(64, "i32"), "n": n}, 2, 64)
 
 
 def test_cut_off_lanes_are_gone_and_the_others_go_on() -> None:
@@ -206,7 +209,7 @@ def awkward_names(entry: Global[i32], blocks: Global[i32], limit: i32, alive: i3
 
 
 def test_parameters_are_variables_and_names_are_free() -> None:
-    args = {"entry": X, "blocks": Out(64, "i32"), "limit": 5, "alive": -1, "größe": 7, "v": 3}
+    args = {"entry": X, "blocks": st.empty(64, "i32"), "limit": 5, "alive": -1, "größe": 7, "v": 3}
     agree(awkward_names, args, 2, 64)
 
 
@@ -223,4 +226,4 @@ def one_variable_for_two_loops(x: Global[i32], out: Global[i32], n: i32) -> None
 
 def test_a_loop_all_take_together_after_one_they_do_not() -> None:
     """Its variable is a vector, because of the first loop; whether it goes on is still one answer."""
-    agree(one_variable_for_two_loops, {"x": X, "out": Out(96, "i32"), "n": 130}, block=96)
+    agree(one_variable_for_two_loops, {"x": X, "out": st.empty(96, "i32"), "n": 130}, block=96)

@@ -11,16 +11,17 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from simtbed.emulator import LaunchError, Out, prepare_request
-from simtbed.emulator import lang as st
-from simtbed.emulator.engines import jit, store
-from simtbed.emulator.engines.engine import Request
-from simtbed.emulator.engines.jit import JitEngine, compiler
-from simtbed.emulator.engines.jit.build import Options
-from simtbed.emulator.engines.jit.compiler import Target
-from simtbed.emulator.engines.numpy_engine import NumpyEngine
-from simtbed.emulator.lang import Global, f32, i32, i64
-from simtbed.emulator.machine.device import H200
+import simtbed as st
+from simtbed import Global, LaunchError, f32, i32, i64
+from simtbed.engines.llvm import compiler, engine
+from simtbed.engines.llvm.compiler import Target
+from simtbed.engines.llvm.context import Options
+from simtbed.engines.llvm.engine import LlvmEngine
+from simtbed.engines.numpy.engine import NumpyEngine
+from simtbed.machine.device import H200
+from simtbed.runtime import disk_cache
+from simtbed.runtime.engine import Request
+from simtbed.runtime.request import prepare_request
 
 from tests.language.all_features import FEATURES, Feature
 from tests.language.test_jit import assert_same
@@ -45,12 +46,12 @@ def doubled(x: Global[i32], out: Global[i32]) -> None:
 
 
 def request() -> Request:
-    args = {"x": np.arange(320, dtype=np.int32), "out": Out(320, "i32")}
+    args = {"x": np.arange(320, dtype=np.int32), "out": st.empty(320, "i32")}
     return prepare_request(doubled, grid=10, block=32, args=args)
 
 
 def run() -> bool:
-    return bool((JitEngine().run(request()).buffers["out"] == 2 * np.arange(320)).all())
+    return bool((LlvmEngine().run(request()).buffers["out"] == 2 * np.arange(320)).all())
 
 
 # ------------------------------------------------------------------ on disk
@@ -58,7 +59,7 @@ def test_code_is_kept(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert run()
     (kept,) = cache.iterdir()
     monkeypatch.setattr(compiler, "object_code", lambda *_: pytest.fail("compiled again"))
-    monkeypatch.setattr(jit, "kernel_module", lambda *_: pytest.fail("printed again"))
+    monkeypatch.setattr(engine, "kernel_module", lambda *_: pytest.fail("printed again"))
     before = kept.stat().st_mtime_ns
     assert run() and kept.stat().st_mtime_ns == before
 
@@ -81,9 +82,9 @@ def beyond(x: Global[i32], out: Global[i32]) -> None:
 
 
 def test_kept_code_tells_faults_and_prints_as_fresh_code(cache: Path) -> None:
-    args = {"x": np.arange(310, dtype=np.int32), "out": Out(32, "i32")}
+    args = {"x": np.arange(310, dtype=np.int32), "out": st.empty(32, "i32")}
     launch = prepare_request(beyond, grid=1, block=32, args=args)
-    fresh, kept = (JitEngine().run(launch) for _ in range(2))
+    fresh, kept = (LlvmEngine().run(launch) for _ in range(2))
     assert len(list(cache.iterdir())) == 1
     assert kept.faults == fresh.faults != []
     assert kept.printed == fresh.printed == [f"element {n}" for n in [*range(300, 310), *[0] * 22]]
@@ -93,7 +94,7 @@ def test_kept_code_tells_faults_and_prints_as_fresh_code(cache: Path) -> None:
 
 def test_the_key_holds_the_emulator(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert run()
-    monkeypatch.setattr(store, "edition", lambda: "another")
+    monkeypatch.setattr(disk_cache, "edition", lambda: "another")
     assert run()
     assert len(list(cache.iterdir())) == 2
 
@@ -102,13 +103,13 @@ def test_the_key_holds_what_the_text_depends_on(cache: Path) -> None:
     launch = request()
     variants = [{"block": (64, 1, 1)}, {"counters": False}, {"dynamic_shared": 16}, {"device": replace(H200, banks=16)}]
     for changed in ({}, *variants):
-        JitEngine().run(replace(launch, **changed))  # type: ignore[arg-type]
+        LlvmEngine().run(replace(launch, **changed))  # type: ignore[arg-type]
     assert len(list(cache.iterdir())) == 5
 
 
 def test_the_key_holds_the_processor(cache: Path) -> None:
-    JitEngine(target=LESSER["x86-64-v2"]).run(request())
-    JitEngine(target=LESSER["x86-64-v3"]).run(request())
+    LlvmEngine(target=LESSER["x86-64-v2"]).run(request())
+    LlvmEngine(target=LESSER["x86-64-v3"]).run(request())
     assert len(list(cache.iterdir())) == 2
 
 
@@ -133,14 +134,14 @@ def test_processes_share_the_cache(cache: Path) -> None:
 @pytest.mark.parametrize("feature", FEATURES[::3], ids=lambda f: f.name)
 def test_features(feature: Feature, target: str) -> None:
     request = feature.launch(prepare_request)
-    assert_same(JitEngine(target=LESSER[target]).run(request), NumpyEngine().run(request), request)
+    assert_same(LlvmEngine(target=LESSER[target]).run(request), NumpyEngine().run(request), request)
 
 
 @pytest.mark.parametrize("group", [g for g in groups() if group_id(g) in CHANGED], ids=group_id)
 def test_operations(group: Group) -> None:
     """Without FMA and vector conversions in hardware the bits are the same."""
     launch, _ = op_request(group)
-    full, lesser = JitEngine().run(launch), JitEngine(target=LESSER["x86-64-v2"]).run(launch)
+    full, lesser = LlvmEngine().run(launch), LlvmEngine(target=LESSER["x86-64-v2"]).run(launch)
     for name, values in full.buffers.items():
         same = (values == lesser.buffers[name]) | ((values != values) & (lesser.buffers[name] != lesser.buffers[name]))
         assert same.all(), name
@@ -166,9 +167,9 @@ def meeting(x: Global[f32], out: Global[f32], bins: Global[i32], wide: Global[i6
 def test_threads_do_not_show(threads: int) -> None:
     """Outputs, counts and faults; the last blocks read beyond the array."""
     x = np.arange(64 * 13, dtype=np.float32)
-    args = {"x": x, "out": Out(64 * 13, "f32"), "bins": Out(5, "i32"), "wide": Out(4, "i64")}
+    args = {"x": x, "out": st.empty(64 * 13, "f32"), "bins": st.empty(5, "i32"), "wide": st.empty(4, "i64")}
     request = prepare_request(meeting, grid=13, block=64, args=args)
-    found = JitEngine(threads=threads).run(request)
+    found = LlvmEngine(threads=threads).run(request)
     assert len(found.faults) == 1 and found.faults[0].count > 0
     assert_same(found, NumpyEngine().run(request), request)
 
@@ -186,8 +187,8 @@ def numbered(counter: Global[i32], out: Global[i32]) -> None:
 @pytest.mark.parametrize("threads", [1, 4])
 def test_who_sees_an_order_runs_in_order(threads: int) -> None:
     """Although the atomic operation stands in a device function."""
-    args = {"counter": Out(1, "i32"), "out": Out(32 * 999, "i32")}
-    found = JitEngine(threads=threads).run(prepare_request(numbered, grid=999, block=32, args=args))
+    args = {"counter": st.empty(1, "i32"), "out": st.empty(32 * 999, "i32")}
+    found = LlvmEngine(threads=threads).run(prepare_request(numbered, grid=999, block=32, args=args))
     assert (found.buffers["out"] == np.arange(32 * 999)).all()
 
 
@@ -203,9 +204,9 @@ def much_of_everything(out: Global[i32]) -> None:
 
 
 def test_memory_does_not_grow_with_the_grid() -> None:
-    engine, peaks = JitEngine(threads=1), []
+    engine, peaks = LlvmEngine(threads=1), []
     for grid in (1, 1, 50_000):
-        request = prepare_request(much_of_everything, grid=grid, block=256, args={"out": Out(1, "i32")})
+        request = prepare_request(much_of_everything, grid=grid, block=256, args={"out": st.empty(1, "i32")})
         tracemalloc.start()
         engine.run(request)
         peaks.append(tracemalloc.get_traced_memory()[1])
@@ -222,20 +223,20 @@ def test_threads_are_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_an_interrupt_ends_all_threads() -> None:
-    program = JitEngine()._program(request(), Options((32, 1, 1), H200, 0, True, careful=False, atomic=True))
-    workers = [jit._Worker.of(program.buffers) for _ in range(2)]
+    program = LlvmEngine()._program(request(), Options((32, 1, 1), H200, 0, True, careful=False, atomic=True))
+    workers = [engine._Worker.of(program.buffers) for _ in range(2)]
     interrupted = threading.Event()
     turns = []
 
-    def go(worker: jit._Worker, first: int, last: int) -> bool:
+    def go(worker: engine._Worker, first: int, last: int) -> bool:
         turns.append(first)
         if worker is workers[0]:
             interrupted.set()
             raise KeyboardInterrupt
         interrupted.wait()
-        time.sleep(jit.LONGEST)
+        time.sleep(engine.LONGEST)
         return True
 
     with pytest.raises(KeyboardInterrupt):
-        jit._share(10**9, workers, go)
+        engine._share(10**9, workers, go)
     assert len(turns) < 1000

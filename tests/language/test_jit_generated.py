@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 from hypothesis import given, note
-from simtbed.emulator import prepare_request
-from simtbed.emulator.engines.jit import JitEngine
-from simtbed.emulator.engines.numpy_engine import NumpyEngine
+from simtbed.engines.llvm.engine import LlvmEngine
+from simtbed.engines.numpy.engine import NumpyEngine
+from simtbed.runtime.request import prepare_request
 
 from tests.language.test_generated import load_generated
 from tests.language.test_jit import assert_same
@@ -25,4 +25,4 @@ def test_the_engines_agree(folder: Path, drawn: Generated) -> None:
     note(drawn.source)
     kernel = load_generated(drawn.source, folder)
     request = prepare_request(kernel, grid=drawn.grid, block=drawn.block, args=drawn.arguments(), step_limit=1000)
-    assert_same(JitEngine().run(request), NumpyEngine().run(request), request)
+    assert_same(LlvmEngine().run(request), NumpyEngine().run(request), request)

@@ -7,10 +7,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from simtbed.emulator import Out, devices
-from simtbed.emulator import lang as st
-from simtbed.emulator.lang import Const, Global, f32, f64, float4, i32, i64, int2, u8, u16, u32, u64
-from simtbed.emulator.machine.device import Device
+import simtbed as st
+from simtbed import Const, Global, devices, f32, f64, float4, i32, i64, int2, u8, u16, u32, u64
+from simtbed.machine.device import Device
 
 from tests.language.test_jit import agree
 
@@ -139,7 +138,7 @@ def test_results_of_atomics(pattern: str) -> None:
         "counts": np.zeros(320, np.int32),
         "wide": np.zeros(320, np.int64),
     }
-    agree(results, {**args, "found": Out(64, "i32"), "out": Out(64, "i64")}, 2, 64)
+    agree(results, {**args, "found": st.empty(64, "i32"), "out": st.empty(64, "i64")}, 2, 64)
 
 
 @st.kernel
@@ -157,7 +156,7 @@ def transposed(x: Global[f32], out: Global[f32], n: i32, PITCH: Const) -> None:
 @pytest.mark.parametrize("pitch", [32, 33, 34, 36])
 def test_strides(pitch: int) -> None:
     x = np.arange(1024, dtype=np.float32)
-    agree(transposed, {"x": x, "out": Out(2048, "f32"), "n": 32, "PITCH": pitch}, 1, (32, 8))
+    agree(transposed, {"x": x, "out": st.empty(2048, "f32"), "n": 32, "PITCH": pitch}, 1, (32, 8))
 
 
 @st.kernel
@@ -176,7 +175,7 @@ def own_memory(x: Global[i32], out: Global[i32]) -> None:
 
 
 def test_local_memory() -> None:
-    agree(own_memory, {"x": np.arange(70, dtype=np.int32) * 7, "out": Out(70, "i32")}, 2, 70)
+    agree(own_memory, {"x": np.arange(70, dtype=np.int32) * 7, "out": st.empty(70, "i32")}, 2, 70)
 
 
 @st.kernel
@@ -197,6 +196,6 @@ def strays(x: Global[f32], out: Global[f32], quads: Global[float4], at: Global[i
 
 def test_outside() -> None:
     at = np.array([0, 5, 2**40, -1, -(2**62), 3, 15, 16] * 5, np.int64)
-    args = {"x": np.zeros(38, np.float32), "out": Out(41, "f32"), "quads": np.zeros((16, 4), np.float32), "at": at}
-    found = agree(strays, {**args, "sums": Out(9, "i32")}, 1, 40)
+    args = {"x": np.zeros(38, np.float32), "out": st.empty(41, "f32"), "quads": np.zeros((16, 4), np.float32), "at": at}
+    found = agree(strays, {**args, "sums": st.empty(9, "i32")}, 1, 40)
     assert {fault.kind for fault in found.faults} == {"bounds"} and len(found.faults) > 6

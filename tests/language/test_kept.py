@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from simtbed.emulator import Kept, LaunchError, Out, launch
-from simtbed.emulator.launch import EngineName
+from simtbed import DeviceArray, LaunchError, empty, launch
+from simtbed.runtime.registry import EngineName
 
 from tests.language.kept import FILL, doubled, sequence
 
@@ -18,7 +18,7 @@ def test_a_kernel_finds_what_another_left(engine: EngineName) -> None:
 
 
 def test_what_is_read_is_a_copy() -> None:
-    kept = Kept(FILL)
+    kept = DeviceArray(FILL)
     kept.numpy()[0] = 99
     assert kept.numpy()[0] == 0
 
@@ -31,19 +31,19 @@ class Far:
 
 
 def test_an_emulator_fetches_what_a_device_holds() -> None:
-    x, between = Kept(np.zeros(64, np.int32)), Out(64, "i32")
+    x, between = DeviceArray(np.zeros(64, np.int32)), empty(64, "i32")
     x.remote = Far()
-    result = launch(doubled, grid=2, block=32, args={"x": x, "between": between, "pairs": Out(64, "int2")})
+    result = launch(doubled, grid=2, block=32, args={"x": x, "between": between, "pairs": empty(64, "int2")})
     assert np.array_equal(result.between, 2 * FILL + 2)
 
 
 def test_one_array_for_two_parameters_is_refused() -> None:
-    both = Kept(FILL)
-    with pytest.raises(LaunchError, match="one Kept array is given for two parameters"):
-        launch(doubled, grid=2, block=32, args={"x": both, "between": both, "pairs": Out(64, "int2")})
+    both = DeviceArray(FILL)
+    with pytest.raises(LaunchError, match="one DeviceArray array is given for two parameters"):
+        launch(doubled, grid=2, block=32, args={"x": both, "between": both, "pairs": empty(64, "int2")})
 
 
 def test_its_type_is_checked() -> None:
-    args = {"x": Kept(FILL.astype(np.int64)), "between": Out(64, "i32"), "pairs": Out(64, "int2")}
+    args = {"x": DeviceArray(FILL.astype(np.int64)), "between": empty(64, "i32"), "pairs": empty(64, "int2")}
     with pytest.raises(LaunchError, match="x is Global"):
         launch(doubled, grid=2, block=32, args=args)

@@ -6,9 +6,9 @@ import json
 from pathlib import Path
 
 import pytest
-from simtbed.emulator.machine import coalescing
-from simtbed.emulator.machine.device import C2070, H200, K40
-from simtbed.reports.access import Access, AccessError, computed, read, report
+from simtbed.machine import coalescing
+from simtbed.machine.device import C2070, H200, K40
+from simtbed.reports.cli.access import Access, AccessError, computed, read, report
 
 MEASURED = Path(__file__).with_name("h200_access_patterns.csv")
 REDUCTIONS = Path(__file__).with_name("h200_reductions.csv")

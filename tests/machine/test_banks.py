@@ -9,9 +9,9 @@ import numpy.typing as npt
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from simtbed.emulator.machine import banks
-from simtbed.emulator.machine.banks import ATOMIC, LOAD, STORE, of_warp
-from simtbed.emulator.machine.device import DEVICES
+from simtbed.machine import banks
+from simtbed.machine.banks import ATOMIC, LOAD, STORE, of_warp
+from simtbed.machine.device import DEVICES
 
 LANES = range(32)
 any_lanes = st.one_of(

@@ -11,8 +11,8 @@ import numpy.typing as npt
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from simtbed.emulator.machine import coalescing
-from simtbed.emulator.machine.coalescing import Traffic, count, count_atomic, count_reduction, of_warp, reduction_key
+from simtbed.machine import coalescing
+from simtbed.machine.coalescing import Traffic, count, count_atomic, count_reduction, of_warp, reduction_key
 
 LANES = range(32)
 SIZES = (1, 2, 4, 8, 16)

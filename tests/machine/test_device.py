@@ -7,8 +7,8 @@ from dataclasses import asdict, replace
 from pathlib import Path
 
 import pytest
-from simtbed.emulator.errors import LaunchError
-from simtbed.emulator.machine.device import DEVICES, H200, K40, L4, V100, Device, find, load
+from simtbed.errors import LaunchError
+from simtbed.machine.device import DEVICES, H200, K40, L4, V100, Device, find, load
 
 
 def toml(device: Device) -> str:

@@ -6,9 +6,9 @@ import csv
 from pathlib import Path
 
 import pytest
-from simtbed.emulator.errors import LaunchError
-from simtbed.emulator.machine.device import C2070, H200, K40, V100
-from simtbed.emulator.machine.occupancy import Occupancy, occupancy
+from simtbed.errors import LaunchError
+from simtbed.machine.device import C2070, H200, K40, V100
+from simtbed.machine.occupancy import Occupancy, occupancy
 
 
 @pytest.mark.parametrize(

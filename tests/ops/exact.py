@@ -10,7 +10,7 @@ from typing import Any
 
 import mpmath
 import numpy as np
-from simtbed.emulator.ir.types import BOOL, F32, SCALARS, Scalar
+from simtbed.language.types import BOOL, F32, SCALARS, Scalar
 
 
 def wrap(value: int, type: Scalar) -> int:

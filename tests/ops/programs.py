@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
-from simtbed.emulator import devices
-from simtbed.emulator.engines.engine import Request
-from simtbed.emulator.ir import nodes as ir
-from simtbed.emulator.ir.ops import TABLE, Op
-from simtbed.emulator.ir.types import BOOL, I32, NUMBERS, Array, Scalar
-from simtbed.emulator.ir.verify import verify
-from simtbed.emulator.span import NOWHERE
+from simtbed import devices
+from simtbed.ir import nodes as ir
+from simtbed.ir.ops import TABLE, Op
+from simtbed.ir.spec import verify
+from simtbed.language.types import BOOL, I32, NUMBERS, Array, Scalar
+from simtbed.runtime.engine import Request
+from simtbed.span import NOWHERE
 
 from tests.ops.edges import Values, operands
 

@@ -7,19 +7,19 @@ from typing import Any
 
 import numpy as np
 import pytest
-from simtbed.emulator.engines.engine import Engine
-from simtbed.emulator.engines.jit import JitEngine
-from simtbed.emulator.engines.numpy_engine import NumpyEngine
-from simtbed.emulator.ir import nodes as ir
-from simtbed.emulator.ir.walk import rewrite
-from simtbed.emulator.span import Span
+from simtbed.engines.llvm.engine import LlvmEngine
+from simtbed.engines.numpy.engine import NumpyEngine
+from simtbed.ir import nodes as ir
+from simtbed.ir.walk import rewrite
+from simtbed.runtime.engine import Engine
+from simtbed.span import Span
 
 from tests.ops.programs import Group, group_id, groups, request
 
 BOUNDED = [group for group in groups() if any(row.domain for row in group[1])]
 
 
-@pytest.mark.parametrize("engine", [JitEngine(), NumpyEngine()], ids=lambda engine: engine.name)
+@pytest.mark.parametrize("engine", [LlvmEngine(), NumpyEngine()], ids=lambda engine: engine.name)
 @pytest.mark.parametrize("group", BOUNDED, ids=group_id)
 def test_what_lies_outside_is_reported(group: Group, engine: Engine) -> None:
     launch, operands = request(group)

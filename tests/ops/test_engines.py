@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from simtbed.emulator.engines.numpy_engine import NumpyEngine
+from simtbed.engines.numpy.engine import NumpyEngine
 
 from tests.ops.programs import Group, group_id, groups, request
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from simtbed.emulator.ir.ops import COSTS, Op, Policy, ulp
-from simtbed.emulator.ir.types import Scalar
+from simtbed.ir.ops import COSTS, Op, Policy, ulp
+from simtbed.language.types import Scalar
 
 from tests.ops.edges import CASES, IDS, defined, operands
 from tests.ops.exact import evaluate

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import pytest
 from simtbed.kernels import FAMILIES
-from simtbed.reports.cli import run
+from simtbed.reports.cli.app import run
 
 from tests.reports.sums import SUMS
 

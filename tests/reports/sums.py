@@ -7,9 +7,8 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import simtbed.emulator.lang as st
-from simtbed.emulator import Out
-from simtbed.emulator.lang import Const, Global, f32, i32
+import simtbed as st
+from simtbed import Const, Global, f32, i32
 from simtbed.kernels.family import Agreement, Family, Launcher, Variant
 
 BLOCK = 64
@@ -39,7 +38,7 @@ REACHES = {"tree": 32, "half-tree": 16, "over-the-end": 64}
 
 def solve(problem: Numbers, variant: str, launcher: Launcher) -> Numbers:
     blocks = -(-len(problem) // BLOCK)
-    args: dict[str, Any] = {"x": problem, "out": Out(blocks, "f32"), "n": len(problem), "REACH": REACHES[variant]}
+    args: dict[str, Any] = {"x": problem, "out": st.empty(blocks, "f32"), "n": len(problem), "REACH": REACHES[variant]}
     sums: Numbers = launcher(tree, grid=blocks, block=BLOCK, args=args).out
     return sums
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from simtbed.kernels.alignment import FAMILY
+from simtbed.reports.bench import align
 
 from tests.reports.conftest import Simtbed
 
@@ -99,9 +100,8 @@ def test_an_empty_file_gives_an_empty_answer_and_a_warning(simtbed: Simtbed, tmp
 
 
 def test_bench_align_counts_what_the_paper_measured(simtbed: Simtbed, monkeypatch: pytest.MonkeyPatch) -> None:
-    from simtbed.reports import bench_align
 
-    monkeypatch.setattr(bench_align, "LENGTHS", (64, 192))
+    monkeypatch.setattr(align, "LENGTHS", (64, 192))
     ran = simtbed("bench", "align", "--json")
     assert ran.code == 0
     content = json.loads(ran.out)
@@ -112,13 +112,13 @@ def test_bench_align_counts_what_the_paper_measured(simtbed: Simtbed, monkeypatc
     assert [row["looks a pair, steps"] for row in content["stage_2"]] == [64, 192]
     assert [row["looks a pair, runs"] for row in content["stage_2"]] == [1, 1]
     assert "Stage 2 on the emulator, 25 pairs" in simtbed("bench", "align").out
-    monkeypatch.setattr(bench_align, "obstacle", lambda engine: "no cuda here")
+    monkeypatch.setattr(align, "obstacle", lambda engine: "no cuda here")
     assert "the cuda engine cannot run here: no cuda here" in simtbed("bench", "align", "--engine", "cuda").refused()
 
 
 def test_several_gpus_share_the_pairs(simtbed: Simtbed, monkeypatch: pytest.MonkeyPatch) -> None:
     """With the jit engine in the GPUs' place: the same answer in the same order."""
     assert "--gpus 2 needs --engine cuda" in simtbed("align", "--example", "--gpus", "2").refused()
-    monkeypatch.setattr("simtbed.reports.align.ask_for_gpus", lambda gpus, engine: None)
+    monkeypatch.setattr("simtbed.reports.cli.align.ask_for_gpus", lambda gpus, engine: None)
     alone, shared = (simtbed("align", "--example", "--gpus", str(gpus)) for gpus in (1, 3))
     assert (shared.code, shared.out) == (0, alone.out)

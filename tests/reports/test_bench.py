@@ -12,13 +12,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from simtbed.emulator import SimtbedError
-from simtbed.emulator.engines.jit import JitEngine
-from simtbed.emulator.observe.counters import Counters
+from simtbed import SimtbedError
+from simtbed.engines.llvm.engine import LlvmEngine
 from simtbed.kernels import FAMILIES
-from simtbed.reports import bench as benchmark
-from simtbed.reports import bench_oclgrind
-from simtbed.reports.bench_kernels import BLOCK, SMALL, Size, Work, matrix, pairs, works
+from simtbed.profiler.counters import Counters
+from simtbed.reports.bench import emulation as benchmark
+from simtbed.reports.bench import oclgrind
+from simtbed.reports.bench.kernels import BLOCK, SMALL, Size, Work, matrix, pairs, works
 from simtbed.reports.running import Runner
 
 from tests.reports.conftest import Simtbed
@@ -55,14 +55,14 @@ def printed() -> dict[str, object]:
 def test_every_work_has_a_row(printed: dict[str, list[dict[str, object]]]) -> None:
     assert [row["work"] for row in printed["throughput"]] == NAMES
     assert [row["work"] for row in printed["starts"]] == NAMES
-    peers = ["CUDASIM", "Oclgrind"] if bench_oclgrind.installed() else ["CUDASIM"]
+    peers = ["CUDASIM", "Oclgrind"] if oclgrind.installed() else ["CUDASIM"]
     expected = [(peer, name) for peer in peers for name in ("intertask-naive", *GENERAL)]
     assert [(row["peer"], row["work"]) for row in printed["peers"]] == expected
 
 
 def test_oclgrind_is_told_what_the_launch_is() -> None:
     work = _work("block sum")
-    lines = bench_oclgrind._simulation(work.request()).splitlines()
+    lines = oclgrind._simulation(work.request()).splitlines()
     assert lines[:5] == ["kernels.cl", "block_sum", "1024 1 1", "256 1 1", "<size=4096 uint>"]
     assert lines[6:] == ["<size=16 uint dump>", "0 0 0 0"]
     x = np.array(lines[5].split(), np.uint32).view(np.float32)
@@ -76,7 +76,7 @@ def test_a_wrong_answer_of_oclgrind_is_no_figure(tmp_path: Path) -> None:
     )
     program.chmod(0o755)
     with pytest.raises(SimtbedError, match="out of Oclgrind and of the jit engine differ"):
-        bench_oclgrind.simulated(str(program), _work("block sum"), 1)
+        oclgrind.simulated(str(program), _work("block sum"), 1)
 
 
 @pytest.mark.parametrize("table", ["throughput", "peers"])
@@ -88,7 +88,7 @@ def test_figures_are_positive_and_in_order(printed: dict[str, list[dict[str, obj
 
 
 def test_the_second_start_finds_what_the_first_compiled(tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "simtbed.reports.bench_start", "block sum", "4", "2", "32"]
+    command = [sys.executable, "-m", "simtbed.reports.bench.start", "block sum", "4", "2", "32"]
     kept = []
     for _ in range(2):
         done = subprocess.run(
@@ -119,7 +119,7 @@ def test_rounds_cannot_be_none(simtbed: Simtbed) -> None:
 def test_transposes(name: str) -> None:
     work, x = _work(name), matrix(TINY)
     expected = x.reshape(TINY.side, TINY.side).T.ravel()
-    assert np.array_equal(JitEngine(threads=1).run(work.request()).buffers["out"], expected)
+    assert np.array_equal(LlvmEngine(threads=1).run(work.request()).buffers["out"], expected)
     work.scalar()
     assert np.array_equal(work.scalar.args[1], expected)  # type: ignore[attr-defined]
 
@@ -128,7 +128,7 @@ def test_block_sums() -> None:
     work, x = _work("block sum"), matrix(TINY)
     expected = x.reshape(-1, BLOCK).astype(np.float64).sum(axis=1)
     work.scalar()
-    for found in (JitEngine(threads=1).run(work.request()).buffers["out"], work.scalar.args[1]):  # type: ignore[attr-defined]
+    for found in (LlvmEngine(threads=1).run(work.request()).buffers["out"], work.scalar.args[1]):  # type: ignore[attr-defined]
         assert np.allclose(found, expected, rtol=1e-5, atol=0)
 
 
@@ -142,13 +142,13 @@ def test_one_launch_solves_all_pairs(name: str) -> None:
     request = _work(name, SMALL).request()
     assert request.program is float_programs[0] and len(float_programs) == 1
     assert isinstance(runner.counters, Counters)
-    counted = benchmark.warp_instructions(JitEngine(threads=1), request)
+    counted = benchmark.warp_instructions(LlvmEngine(threads=1), request)
     assert counted == runner.counters.totals()["warp_instructions"]
 
 
 def test_no_denormals() -> None:
     """The rows of the last cells, as intertask-naive leaves them, are zero or normal."""
-    buffers = JitEngine(threads=1).run(_work("intertask-naive", SMALL).request()).buffers
+    buffers = LlvmEngine(threads=1).run(_work("intertask-naive", SMALL).request()).buffers
     for name in ("match_row", "insertion_row", "deletion_row"):
         values = np.abs(buffers[name])
         assert not ((values > 0) & (values < np.finfo(np.float32).tiny)).any(), name

@@ -6,26 +6,26 @@ import json
 
 import numpy as np
 import pytest
-from simtbed.emulator.engines.engine import Request
 from simtbed.kernels.pairhmm import FAMILY
-from simtbed.kernels.pairhmm.generate import equal_lengths
-from simtbed.reports import bench_pairhmm
+from simtbed.kernels.pairhmm.host.generate import equal_lengths
+from simtbed.reports.bench import pairhmm
+from simtbed.runtime.engine import Request
 
 from tests.reports.conftest import Simtbed
 
 
 def test_rens_sets_are_the_papers() -> None:
-    assert list(bench_pairhmm.INTERTASK_SETS) == [1, 2, 3, 4, 5, 6]
-    assert bench_pairhmm.INTERTASK_SETS[6] == (144, 144)
-    sets = bench_pairhmm.INTRATASK_SETS
+    assert list(pairhmm.INTERTASK_SETS) == [1, 2, 3, 4, 5, 6]
+    assert pairhmm.INTERTASK_SETS[6] == (144, 144)
+    sets = pairhmm.INTRATASK_SETS
     assert len(sets) == 26
     assert (sets[1], sets[9], sets[16], sets[22], sets[26]) == ((32, 32), (64, 64), (96, 96), (128, 128), (128, 256))
 
 
 def test_every_variant_is_counted(simtbed: Simtbed, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(bench_pairhmm, "INTERTASK_SETS", {1: (24, 24)})
-    monkeypatch.setattr(bench_pairhmm, "INTRATASK_SETS", {1: (32, 32)})
-    monkeypatch.setattr(bench_pairhmm, "LENGTHS", (32, 48))
+    monkeypatch.setattr(pairhmm, "INTERTASK_SETS", {1: (24, 24)})
+    monkeypatch.setattr(pairhmm, "INTRATASK_SETS", {1: (32, 32)})
+    monkeypatch.setattr(pairhmm, "LENGTHS", (32, 48))
     ran = simtbed("bench", "pairhmm", "--pairs", "8", "--json")
     assert ran.code == 0
     content = json.loads(ran.out)
@@ -40,7 +40,7 @@ def test_every_variant_is_counted(simtbed: Simtbed, monkeypatch: pytest.MonkeyPa
 
 
 def test_only_what_is_asked_for(simtbed: Simtbed, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(bench_pairhmm, "LENGTHS", (32,))
+    monkeypatch.setattr(pairhmm, "LENGTHS", (32,))
     ran = simtbed("bench", "pairhmm", "--pairs", "8", "--repeat", "1", "--only", "lengths", "--only", "files", "--json")
     assert ran.code == 0
     content = json.loads(ran.out)
@@ -59,14 +59,14 @@ def test_what_is_measured_is_the_float_kernel(monkeypatch: pytest.MonkeyPatch) -
             timed.append(request.arguments["sums"].dtype)
             return [3.0, 2.0, 100.0][:repeats]
 
-    timer = bench_pairhmm.Timer(3, engine=Engine())  # type: ignore[arg-type]
+    timer = pairhmm.Timer(3, engine=Engine())  # type: ignore[arg-type]
     FAMILY.solve(equal_lengths(1, 25, 512, 512), "wavefront", timer)
     assert timed == [np.float32]
     assert timer.milliseconds == 3.0
 
 
 def test_what_goes_to_the_gpu_is_counted_once() -> None:
-    problem, prepared = FAMILY.example(), bench_pairhmm.Prepared(np.copy)
+    problem, prepared = FAMILY.example(), pairhmm.Prepared(np.copy)
     FAMILY.solve(problem, "wavefront-rescaled", prepared)
     there, back = prepared.nbytes
     assert back == 4 * len(problem.pairs[0])

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from simtbed.emulator import Result, devices
-from simtbed.kernels.sfs.generate import likelihoods
+from simtbed import Result, devices
+from simtbed.kernels.sfs.host.generate import likelihoods
 from simtbed.oracles import sfs as oracle
-from simtbed.reports import bench_sfs
+from simtbed.reports.bench import sfs
 from simtbed.reports.running import Runner
 
 from tests.reports.conftest import Simtbed
@@ -31,16 +31,16 @@ class Timed(Runner):
 
 @pytest.fixture
 def card(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(bench_sfs, "Runner", Timed)
-    monkeypatch.setattr(bench_sfs, "obstacle", lambda engine: None)
-    monkeypatch.setattr(bench_sfs, "BYTES", 24 * 16 * 40)
-    monkeypatch.setattr(bench_sfs, "SIZES", (4, 16))
-    monkeypatch.setattr(bench_sfs, "OTHERS_AT", 16)
+    monkeypatch.setattr(sfs, "Runner", Timed)
+    monkeypatch.setattr(sfs, "obstacle", lambda engine: None)
+    monkeypatch.setattr(sfs, "BYTES", 24 * 16 * 40)
+    monkeypatch.setattr(sfs, "SIZES", (4, 16))
+    monkeypatch.setattr(sfs, "OTHERS_AT", 16)
 
 
 def test_what_follows_from_the_times(card: None) -> None:
     """reduction at 16 individuals is four levels and the normalisation: 5 ms for 40 sites."""
-    row = bench_sfs.measured("reduction", 16, 3)
+    row = sfs.measured("reduction", 16, 3)
     assert (row["sites"], row["milliseconds"]) == (40, 5.0)
     assert row["sites_a_second"]["median"] == pytest.approx(8000)
     assert row["fma_a_second"] == pytest.approx(2 * 16**2 * 8000)
@@ -60,7 +60,7 @@ def test_the_plain_loop_computes_the_products() -> None:
     values = np.ascontiguousarray(likelihoods(1, 3, 13))
     h = np.exp(oracle.product(values))
     largest_is_one = (h / h.max(axis=1, keepdims=True)).sum()
-    assert bench_sfs._reduce(values) == pytest.approx(largest_is_one)
+    assert sfs._reduce(values) == pytest.approx(largest_is_one)
 
 
 def test_bad_use(simtbed: Simtbed) -> None:

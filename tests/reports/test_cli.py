@@ -8,10 +8,10 @@ import sys
 from pathlib import Path
 
 import pytest
-from simtbed.emulator.machine.device import DEVICES
 from simtbed.kernels import FAMILIES
-from simtbed.reports import commands
-from simtbed.reports.cli import Engine
+from simtbed.machine.device import DEVICES
+from simtbed.reports.cli import commands
+from simtbed.reports.cli.app import Engine
 from simtbed.reports.running import ENGINES
 
 from tests.reports.conftest import Simtbed
@@ -39,7 +39,7 @@ def test_the_engines_are_those_of_launch() -> None:
 
 
 def test_help_does_not_wait_for_numba() -> None:
-    program = "import sys; from simtbed.reports.cli import run; run(['--help']); print('numba' in sys.modules)"
+    program = "import sys; from simtbed.reports.cli.app import run; run(['--help']); print('numba' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert done.stdout.splitlines()[-1] == "False"
 
@@ -77,7 +77,7 @@ def test_bad_use_is_one_line_and_code_2(simtbed: Simtbed, line: str, told: str) 
 
 
 def test_the_console_script_exits_with_the_code() -> None:
-    program = "from simtbed.reports.cli import main; main()"
+    program = "from simtbed.reports.cli.app import main; main()"
     done = subprocess.run([sys.executable, "-c", program, "frobnicate"], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout) == (2, "")
 

@@ -7,7 +7,8 @@ import json
 from pathlib import Path
 
 import pytest
-from simtbed.kernels.correction import FAMILY, files, stream
+from simtbed.kernels.correction import FAMILY
+from simtbed.kernels.correction.host import files, stream
 from simtbed.oracles import correction as oracle
 
 from tests.reports.conftest import Simtbed

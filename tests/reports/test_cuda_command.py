@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 
 import pytest
-from simtbed.emulator import LaunchError
-from simtbed.emulator.engines import cuda_build
+from simtbed import LaunchError
+from simtbed.engines.cuda import nvcc
 
 from tests.reports.conftest import Simtbed
 
@@ -26,7 +26,7 @@ def test_shipped_variants_print(simtbed: Simtbed, variant: str) -> None:
 
 def _has_nvcc() -> bool:
     try:
-        cuda_build.find_nvcc()
+        nvcc.find_nvcc()
     except LaunchError:
         return False
     return True
@@ -50,7 +50,7 @@ def test_an_architecture_nvcc_does_not_know(simtbed: Simtbed) -> None:
 
 def test_without_nvcc_one_line_says_what_to_install(simtbed: Simtbed, monkeypatch: pytest.MonkeyPatch) -> None:
     def missing() -> None:
-        raise LaunchError(cuda_build.MISSING)
+        raise LaunchError(nvcc.MISSING)
 
-    monkeypatch.setattr(cuda_build, "find_nvcc", missing)
+    monkeypatch.setattr(nvcc, "find_nvcc", missing)
     assert "pip install" in simtbed("cuda", "tree", "--compile").refused()

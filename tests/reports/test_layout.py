@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import simtbed.emulator.lang as st
-from simtbed.emulator import Out
-from simtbed.emulator.lang import Global, Real
+import simtbed as st
+from simtbed import Global, Real
 from simtbed.reports.layout import Traffic, traffic
 from simtbed.reports.running import Runner
 
@@ -23,7 +22,7 @@ def _found(*types: str) -> dict[tuple[int, str, int], Traffic]:
     """By line (from the kernel's first), kind and size."""
     runner = Runner("numpy", counting=True)
     for type in types:
-        args: dict[str, Any] = {"x": np.zeros(32, type), "out": Out(64, f"f{8 * np.dtype(type).itemsize}")}
+        args: dict[str, Any] = {"x": np.zeros(32, type), "out": st.empty(64, f"f{8 * np.dtype(type).itemsize}")}
         runner(with_first, grid=1, block=32, args=args)
     start = with_first.function.__code__.co_firstlineno + 2
     return {(t.line - start, t.kind, t.size): t for t in traffic(runner.counted)}

@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 
 import pytest
-from simtbed.emulator import devices
+from simtbed import devices
 from simtbed.kernels.correction import FAMILY
-from simtbed.reports import bench_correct, paper_correct
-from simtbed.reports.paper_correct import OFF, SHARED, STEPS, Probes, Workload
+from simtbed.reports.bench import correct
+from simtbed.reports.papers import mangal2014
+from simtbed.reports.papers.mangal2014 import OFF, SHARED, STEPS, Probes, Workload
 from simtbed.reports.running import Runner
 
 from tests.reports.conftest import Simtbed
@@ -22,7 +23,7 @@ def work() -> Workload:
 
 def test_twenty_one_of_32_lanes_vote(work: Workload) -> None:
     counters = work.counters("warp-per-read", SHARED, devices.K20m)
-    assert paper_correct.vote_phase(counters) == pytest.approx(21 / 32, abs=0.01)
+    assert mangal2014.vote_phase(counters) == pytest.approx(21 / 32, abs=0.01)
 
 
 def test_a_warp_a_read_wastes_fewer_lanes(work: Workload) -> None:
@@ -41,7 +42,7 @@ def test_as_many_lanes_work_as_the_papers_times_tell() -> None:
     before, lonely = (
         bloom.counters(variant, OFF, devices.M2090) for variant in ("thread-per-read", "one-lane-per-warp")
     )
-    assert paper_correct.one_lane(before, lonely) == pytest.approx(26.17 / 5.67, rel=0.05)
+    assert mangal2014.one_lane(before, lonely) == pytest.approx(26.17 / 5.67, rel=0.05)
     assert before.derived()["warp_execution_efficiency"] == pytest.approx(26.17 / 5.67 / 32, abs=0.01)
 
 
@@ -49,11 +50,11 @@ def test_as_many_lanes_work_as_the_papers_times_tell() -> None:
 def test_few_lanes_vote_where_a_thread_has_a_read(error_rate: float, most: float) -> None:
     """As many as reads have a weak window there."""
     counters = Workload.of(error_rate=error_rate, filter="exact").counters("thread-per-read", OFF, devices.K20m)
-    assert 1 / 32 <= paper_correct.vote_phase(counters) < most
+    assert 1 / 32 <= mangal2014.vote_phase(counters) < most
 
 
 def test_each_switch_moves_its_traffic(work: Workload) -> None:
-    rows = {row["step"]: row for row in paper_correct.step_rows(work, devices.M2090)}
+    rows = {row["step"]: row for row in mangal2014.step_rows(work, devices.M2090)}
     assert list(rows) == [step for step, *_ in STEPS]
 
     def of(step: str, what: str) -> float:
@@ -86,9 +87,7 @@ def test_a_negative_query_asks_for_little_more_than_one_bit() -> None:
 
 
 def test_bench_prints_the_tables(simtbed: Simtbed, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(
-        paper_correct, "content", lambda engine: {f"by {engine}": [{"metric": "lanes", "paper": "3.5 %"}]}
-    )
+    monkeypatch.setattr(mangal2014, "content", lambda engine: {f"by {engine}": [{"metric": "lanes", "paper": "3.5 %"}]})
     assert json.loads(simtbed("bench", "correct", "--engine", "numpy", "--json").out) == {
         "by numpy": [{"metric": "lanes", "paper": "3.5 %"}]
     }
@@ -96,11 +95,11 @@ def test_bench_prints_the_tables(simtbed: Simtbed, monkeypatch: pytest.MonkeyPat
 
 
 def test_tables_1_and_3(work: Workload) -> None:
-    rows = {row["metric"]: row for row in paper_correct.profile_rows(work, devices.K20m)}
+    rows = {row["metric"]: row for row in mangal2014.profile_rows(work, devices.K20m)}
     assert rows["warp execution efficiency"]["paper after"] == "65.7 %"
     assert rows["... of the vote phase"]["after"] == "65.6 %"
     assert rows["local accesses a read"]["after"] == "0.0"
-    assert set(paper_correct.PAPER) <= set(rows)
+    assert set(mangal2014.PAPER) <= set(rows)
 
 
 def test_a_measurement_is_a_table(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -112,14 +111,14 @@ def test_a_measurement_is_a_table(monkeypatch: pytest.MonkeyPatch) -> None:
             self.milliseconds = (self.milliseconds or 0) + 1
             return result
 
-    monkeypatch.setattr(bench_correct, "FILTERS", ("exact",))
-    measured = bench_correct.measure(Workload.of().reads.part(0, 400), 2, lambda _: Timed("jit"))
+    monkeypatch.setattr(correct, "FILTERS", ("exact",))
+    measured = correct.measure(Workload.of().reads.part(0, 400), 2, lambda _: Timed("jit"))
     rows = {row["variant"]: row for row in measured["correction"]}
     assert list(rows) == list(FAMILY.variants)
     assert len({row["kept"] for row in rows.values()}) == 1
     assert [rows[variant]["milliseconds"] for variant in ("warp-per-read", "packed")] == [1, 3]
     assert measured["spectrum"]["milliseconds"] == 3
-    lines = bench_correct.text(measured).splitlines()
+    lines = correct.text(measured).splitlines()
     assert lines[2].split() == [
         "thread-per-read",
         "exact",
@@ -133,6 +132,6 @@ def test_a_measurement_is_a_table(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_measuring_needs_a_gpu(simtbed: Simtbed, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(bench_correct, "obstacle", lambda engine: f"no {engine} here")
+    monkeypatch.setattr(correct, "obstacle", lambda engine: f"no {engine} here")
     assert "the cuda engine cannot run here: no cuda here" in simtbed("bench", "correct", "--engine", "cuda").refused()
     assert "--repeat is a positive" in simtbed("bench", "correct", "--engine", "cuda", "--repeat", "0").refused()

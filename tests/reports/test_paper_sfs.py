@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 
 import pytest
-from simtbed.reports import paper_sfs
-from simtbed.reports.paper_sfs import Row
+from simtbed.reports.papers import lu2012
+from simtbed.reports.papers.lu2012 import Row
 
 from tests.reports.conftest import Simtbed
 
@@ -15,7 +15,7 @@ from tests.reports.conftest import Simtbed
 def smaller() -> object:
     """Less to count, which the claims do not depend on, by the engine that has nothing to compile."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(paper_sfs, "INDIVIDUALS", 64)
+        patch.setattr(lu2012, "INDIVIDUALS", 64)
         yield
 
 
@@ -25,14 +25,14 @@ def by_variant(rows: list[Row]) -> dict[str, Row]:
 
 def test_work() -> None:
     """Section 3.3, to the multiplication."""
-    rows = paper_sfs.work("numpy")
+    rows = lu2012.work("numpy")
     assert (
         [row["counted"] for row in rows] == [row["paper"] for row in rows] == [3 * 64**2 - 3, 2 * 64**2 + 12 * 64 - 65]
     )
 
 
 def test_shared_memory_cuts_global_traffic() -> None:
-    rows = by_variant(paper_sfs.memory("numpy"))
+    rows = by_variant(lu2012.memory("numpy"))
     for what in ("global bytes a site", "global requests a site"):
         assert rows["reduction-shared"][what] * 2 < rows["reduction"][what]
     assert rows["reduction"]["shared wavefronts a site"] == 0 < rows["reduction-shared"]["shared wavefronts a site"]
@@ -40,7 +40,7 @@ def test_shared_memory_cuts_global_traffic() -> None:
 
 def test_skipping_zeros_saves_instructions_and_diverges() -> None:
     """Fig. 9 in warp order; with a block's barrier in the inner loop nothing can be skipped."""
-    rows = by_variant(paper_sfs.skipping("numpy"))
+    rows = by_variant(lu2012.skipping("numpy"))
     plain, skip = rows["reduction-shared"], rows["reduction-shared-skip"]
     assert skip["warp instructions a site"] < plain["warp instructions a site"]
     assert skip["divergent branches a site"] > plain["divergent branches a site"]
@@ -49,7 +49,7 @@ def test_skipping_zeros_saves_instructions_and_diverges() -> None:
 
 
 def test_occupancy_falls_past_2296_bytes_a_warp() -> None:
-    rows = paper_sfs.buffers("numpy")
+    rows = lu2012.buffers("numpy")
     sizes = [row["shared bytes a warp"] for row in rows]
     occupancies = [float(row["occupancy"].split()[0]) for row in rows]
     assert sizes[0] == 504 and 2296 in sizes and sizes[-1] > 12000
@@ -62,7 +62,7 @@ def test_occupancy_falls_past_2296_bytes_a_warp() -> None:
 
 def test_explicit_barriers_cost_instructions() -> None:
     """Fig. 11: a barrier a step, which all of a block's warps execute; warp order has none."""
-    rows = by_variant(paper_sfs.order("numpy"))
+    rows = by_variant(lu2012.order("numpy"))
     for warps, blocks in (("reduction", "reduction-block"), ("reduction-shared", "reduction-shared-block")):
         assert rows[warps]["barriers a site"] == 0 < rows[blocks]["barriers a site"]
         assert rows[warps]["warp instructions a site"] < rows[blocks]["warp instructions a site"]
@@ -71,7 +71,7 @@ def test_explicit_barriers_cost_instructions() -> None:
 def test_the_tables_are_printed(simtbed: Simtbed) -> None:
     ran = simtbed("bench", "sfs", "--engine", "numpy")
     assert ran.code == 0
-    for table in paper_sfs.TABLES.values():
+    for table in lu2012.TABLES.values():
         assert table.claim in ran.out
     content = json.loads(simtbed("bench", "sfs", "--engine", "numpy", "--json").out)
-    assert content["work"]["rows"] == paper_sfs.work("numpy")
+    assert content["work"]["rows"] == lu2012.work("numpy")

@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 
 import pytest
-from simtbed.emulator.engines import cuda_build
+from simtbed.engines.cuda import nvcc
 from simtbed.reports.hardware import record
 
 from tests.reports.conftest import Simtbed
 
-TOOLS = all(cuda_build.find_tool(name) for name in ("nvcc", "nvdisasm"))
+TOOLS = all(nvcc.find_tool(name) for name in ("nvcc", "nvdisasm"))
 
 
 @pytest.mark.skipif(not TOOLS, reason="no nvcc or no nvdisasm on this machine")
@@ -28,7 +28,7 @@ def test_instructions_are_those_that_the_hardware_executed(simtbed: Simtbed) -> 
 
 
 def test_without_the_tools_one_line_says_what_to_install(simtbed: Simtbed, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cuda_build, "find_tool", lambda name: None)
+    monkeypatch.setattr(nvcc, "find_tool", lambda name: None)
     assert 'pip install "simtbed[nvcc]"' in simtbed("profile", "intertask-naive", "--sass").refused()
 
 

@@ -8,9 +8,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from simtbed.kernels.sfs import FAMILY, files
-from simtbed.kernels.sfs.generate import likelihoods
-from simtbed.kernels.sfs.problem import Problem
+from simtbed.kernels.sfs import FAMILY
+from simtbed.kernels.sfs.host import files
+from simtbed.kernels.sfs.host.generate import likelihoods
+from simtbed.kernels.sfs.host.problem import Problem
 
 from tests.reports.conftest import Simtbed
 

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from simtbed.emulator import Out
-from simtbed.emulator import lang as st
-from simtbed.emulator.lang import Const, Global, f32, i32, i64, u32
+import simtbed as st
+from simtbed import Const, Global, f32, i32, i64, u32
 
 from .pair import I, X, pair
 
@@ -26,7 +25,7 @@ def remainder_by_zero(x: Global[i32], out: Global[f32], FIXED: Const) -> None:
     out[t] = f32(st.rem(t, divisor))
 
 
-@pair("arithmetic", x=I, out=Out(128, "u32"))
+@pair("arithmetic", x=I, out=st.empty(128, "u32"))
 @st.kernel
 def mask_of_32_bits_by_shift(x: Global[i32], out: Global[u32], FIXED: Const) -> None:
     t = st.thread.x
@@ -61,7 +60,7 @@ def not_a_number_as_an_integer(x: Global[f32], out: Global[f32], FIXED: Const) -
         out[t] = f32(i32(value))
 
 
-@pair("arithmetic", grid=2, stride=1 << 30, out=Out(128, "i64"))
+@pair("arithmetic", grid=2, stride=1 << 30, out=st.empty(128, "i64"))
 @st.kernel
 def offset_in_32_bits(out: Global[i64], stride: i32, FIXED: Const) -> None:
     i = st.block.x * 64 + st.thread.x
@@ -71,7 +70,7 @@ def offset_in_32_bits(out: Global[i64], stride: i32, FIXED: Const) -> None:
         out[i] = i64(st.thread.x * stride)
 
 
-@pair("arithmetic", x=np.full(128, 2**31 - 10, np.int32), out=Out(128, "i32"))
+@pair("arithmetic", x=np.full(128, 2**31 - 10, np.int32), out=st.empty(128, "i32"))
 @st.kernel
 def sum_overflows(x: Global[i32], out: Global[i32], FIXED: Const) -> None:
     t = st.thread.x
@@ -81,7 +80,7 @@ def sum_overflows(x: Global[i32], out: Global[i32], FIXED: Const) -> None:
         out[t] = (x[t] + t) // 2
 
 
-@pair("arithmetic", x=np.full(128, -(2**31), np.int32), out=Out(128, "i32"))
+@pair("arithmetic", x=np.full(128, -(2**31), np.int32), out=st.empty(128, "i32"))
 @st.kernel
 def smallest_number_negated(x: Global[i32], out: Global[i32], FIXED: Const) -> None:
     t = st.thread.x
@@ -89,7 +88,7 @@ def smallest_number_negated(x: Global[i32], out: Global[i32], FIXED: Const) -> N
     out[t] = -value
 
 
-@pair("arithmetic", x=I, out=Out(128, "i32"))
+@pair("arithmetic", x=I, out=st.empty(128, "i32"))
 @st.kernel
 def hash_in_signed_numbers(x: Global[i32], out: Global[i32], FIXED: Const) -> None:
     t = st.thread.x
@@ -116,7 +115,7 @@ def loop_without_progress(x: Global[f32], out: Global[f32], FIXED: Const) -> Non
     out[t] = x[t]
 
 
-@pair("step limit", grid=1, out=Out(2, "i32"))
+@pair("step limit", grid=1, out=st.empty(2, "i32"))
 @st.kernel
 def lock_taken_lane_by_lane(out: Global[i32], FIXED: Const) -> None:
     """A lane waits for a lock that a masked-off lane of its own warp holds."""

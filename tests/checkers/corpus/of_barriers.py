@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from simtbed.emulator import Out
-from simtbed.emulator import lang as st
-from simtbed.emulator.lang import Const, Global, f32, i32
+import simtbed as st
+from simtbed import Const, Global, f32, i32
 
 from .pair import X, pair
 
-OUT = Out(128, "i32")
+OUT = st.empty(128, "i32")
 
 
 @pair("barrier", x=X)

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from simtbed.emulator import Out
-from simtbed.emulator import lang as st
-from simtbed.emulator.lang import Const, Global, Shared, f32, float4, i32, i64
+import simtbed as st
+from simtbed import Const, Global, Shared, f32, float4, i32, i64
 
 from .pair import I, X, pair
 
@@ -30,7 +29,7 @@ def halo_to_the_left(x: Global[f32], out: Global[f32], FIXED: Const) -> None:
     out[t] = x[t] + left
 
 
-@pair("bounds", grid=3, x=X, n=100, out=Out(100, "f32"))
+@pair("bounds", grid=3, x=X, n=100, out=st.empty(100, "f32"))
 @st.kernel
 def unguarded_tail_block(x: Global[f32], out: Global[f32], n: i32, FIXED: Const) -> None:
     i = st.block.x * 64 + st.thread.x

@@ -4,9 +4,8 @@ that depend on who comes first."""
 from __future__ import annotations
 
 import numpy as np
-from simtbed.emulator import Out
-from simtbed.emulator import lang as st
-from simtbed.emulator.lang import Const, Global, f32, i32
+import simtbed as st
+from simtbed import Const, Global, f32, i32
 
 from .pair import I, X, pair
 
@@ -139,7 +138,7 @@ def places_by_ticket(x: Global[f32], count: Global[i32], out: Global[f32], FIXED
         out[st.block.x if FIXED else place] = x[st.block.x]
 
 
-@pair("schedule", grid=1, schedule=3, block=128, out=Out(1, "i32"))
+@pair("schedule", grid=1, schedule=3, block=128, out=st.empty(1, "i32"))
 @st.kernel
 def last_warp_wins(out: Global[i32], FIXED: Const) -> None:
     if st.lane == 0:

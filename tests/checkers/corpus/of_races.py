@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from simtbed.emulator import Out
-from simtbed.emulator import lang as st
-from simtbed.emulator.lang import Const, Global, Shared, f32, i32, u8
+import simtbed as st
+from simtbed import Const, Global, Shared, f32, i32, u8
 
 from .pair import I, X, pair
 
@@ -217,7 +216,7 @@ def everybody_writes_one_cell(x: Global[f32], out: Global[f32], FIXED: Const) ->
     out[t] = last[0]
 
 
-@pair("race", x=X, out=Out(128, "u8"))
+@pair("race", x=X, out=st.empty(128, "u8"))
 @st.kernel
 def bytes_of_a_neighbour(x: Global[f32], out: Global[u8], FIXED: Const) -> None:
     """Bytes next to each other are nobody's business but their owners'; the neighbour's byte is."""

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from simtbed.emulator import Out
-from simtbed.emulator import lang as st
-from simtbed.emulator.lang import Const, Global, f32, float4, i32
+import simtbed as st
+from simtbed import Const, Global, f32, float4, i32
 
 from .pair import I, X, pair
 
@@ -92,7 +91,7 @@ def output_summed_into(x: Global[f32], out: Global[f32], FIXED: Const) -> None:
         out[t] += x[t]
 
 
-@pair("uninitialised", x=X, work=Out(64, "f32"))
+@pair("uninitialised", x=X, work=st.empty(64, "f32"))
 @st.kernel
 def workspace_read_too_far(x: Global[f32], work: Global[f32], out: Global[f32], FIXED: Const) -> None:
     t = st.thread.x

@@ -4,9 +4,8 @@ counted on it: GAMA's merge of two polynomials by a warp, and CUDA-EC's vote."""
 from __future__ import annotations
 
 import numpy as np
-from simtbed.emulator import Out
-from simtbed.emulator import lang as st
-from simtbed.emulator.lang import Const, Global, f32, f64, i32, u8
+import simtbed as st
+from simtbed import Const, Global, f32, f64, i32, u8
 
 from .pair import I, X, pair
 
@@ -120,7 +119,7 @@ def compaction_with_shared_slots(x: Global[i32], out: Global[f32], FIXED: Const)
         out[slot if FIXED else slot // 2] = f32(x[lane])
 
 
-@pair("race", block=32, out=Out(64, "f64"), f=np.arange(1.0, 34.0), g=np.arange(1.0, 34.0) / 7)
+@pair("race", block=32, out=st.empty(64, "f64"), f=np.arange(1.0, 34.0), g=np.arange(1.0, 34.0) / 7)
 @st.kernel
 def gama_merge(f: Global[f64], g: Global[f64], out: Global[f64], FIXED: Const) -> None:
     """h = f x g for 17 coefficients each: a lane takes one of f, and in step k all add to the cells k further on.
@@ -141,7 +140,7 @@ def gama_merge(f: Global[f64], g: Global[f64], out: Global[f64], FIXED: Const) -
     out[lane] = h[lane]
 
 
-@pair("race", block=32, out=Out(64, "u8"), read=(I % 4).astype(np.uint8), solid=(I % 3 == 0).astype(np.uint8))
+@pair("race", block=32, out=st.empty(64, "u8"), read=(I % 4).astype(np.uint8), solid=(I % 3 == 0).astype(np.uint8))
 @st.kernel
 def cuda_ec_vote(read: Global[u8], solid: Global[u8], out: Global[u8], FIXED: Const) -> None:
     """A lane a position of the k-mer counts votes in shared memory; one vote tells the warp whether to go on.

@@ -7,9 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from simtbed.emulator import Device, Out, Result, devices, launch
-from simtbed.emulator.lang import Kernel
-from simtbed.emulator.launch import EngineName
+from simtbed import Device, Kernel, Result, devices, empty, launch
+from simtbed.runtime.registry import EngineName
 
 N = 128
 """Elements of most arrays."""
@@ -53,7 +52,7 @@ def pair(
 
     def add(kernel: Kernel) -> Kernel:
         assert kernel.__name__ not in PAIRS
-        given = {"out": Out(N, "f32"), **args}
+        given = {"out": empty(N, "f32"), **args}
         PAIRS[kernel.__name__] = Pair(kernel, fault, grid, block, shared, device, schedule, given)
         return kernel
 

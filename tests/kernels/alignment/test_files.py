@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 from simtbed.kernels import InputError
-from simtbed.kernels.alignment import FAMILY, Problem, Strategy, files
-from simtbed.kernels.alignment.generate import generate
+from simtbed.kernels.alignment import FAMILY, Problem, Strategy
+from simtbed.kernels.alignment.host import files
+from simtbed.kernels.alignment.host.generate import generate
 
 
 def pairs(problem: Problem) -> list[tuple[bytes, bytes]]:

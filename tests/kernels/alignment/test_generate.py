@@ -5,8 +5,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 from simtbed.kernels.alignment import FAMILY
-from simtbed.kernels.alignment.files import rows
-from simtbed.kernels.alignment.generate import generate
+from simtbed.kernels.alignment.host.files import rows
+from simtbed.kernels.alignment.host.generate import generate
 
 
 @given(st.integers(0, 1000), st.integers(1, 40), st.integers(1, 40))

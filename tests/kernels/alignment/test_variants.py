@@ -10,10 +10,11 @@ from typing import Any
 
 import pytest
 from hypothesis import given
-from simtbed.emulator import Counters, Result, SimtbedError, launch
+from simtbed import Counters, Result, SimtbedError, launch
 from simtbed.kernels import Launcher
-from simtbed.kernels.alignment import FAMILY, Parameters, Problem, Strategy, files, pipeline
-from simtbed.kernels.alignment.generate import generate
+from simtbed.kernels.alignment import FAMILY, Parameters, Problem, Strategy
+from simtbed.kernels.alignment.host import files, pipeline
+from simtbed.kernels.alignment.host.generate import generate
 from simtbed.kernels.alignment.packed import packed
 
 from tests.kernels.alignment.conftest import PUBLISHED, expected, problems

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from simtbed.kernels.correction.accuracy import Accuracy
-from simtbed.kernels.correction.generate import genome, simulate
-from simtbed.kernels.correction.problem import Corrected, Reads
+from simtbed.kernels.correction.host.accuracy import Accuracy
+from simtbed.kernels.correction.host.generate import genome, simulate
+from simtbed.kernels.correction.host.problem import Corrected, Reads
 
 COMPLEMENT = str.maketrans("ACGT", "TGCA")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from simtbed.kernels.correction import files
+from simtbed.kernels.correction.host import files
 from simtbed.oracles import correction as oracle
 
 from tests.kernels.correction.conftest import PUBLISHED, answers

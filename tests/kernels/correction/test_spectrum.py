@@ -7,15 +7,16 @@ from functools import partial
 
 import numpy as np
 import pytest
-from simtbed.emulator import SimtbedError, launch
-from simtbed.emulator.launch import EngineName
+from simtbed import SimtbedError, launch
 from simtbed.kernels import Launcher
-from simtbed.kernels.correction import Parameters, pipeline
+from simtbed.kernels.correction import Parameters
 from simtbed.kernels.correction.filters import EMPTY
-from simtbed.kernels.correction.generate import genome, simulate
-from simtbed.kernels.correction.pipeline import Counter, Filter
-from simtbed.kernels.correction.problem import Reads
+from simtbed.kernels.correction.host import pipeline
+from simtbed.kernels.correction.host.generate import genome, simulate
+from simtbed.kernels.correction.host.pipeline import Counter, Filter
+from simtbed.kernels.correction.host.problem import Reads
 from simtbed.oracles import correction as oracle
+from simtbed.runtime.registry import EngineName
 
 LETTERS = "ACTG"  # by code
 

@@ -11,12 +11,13 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from simtbed.emulator import Counters, OutOfMemory, Result, devices, launch, launch_together
+from simtbed import Counters, OutOfMemory, Result, devices, launch, launch_concurrent
 from simtbed.kernels import Launcher
 from simtbed.kernels.family import agreement
-from simtbed.kernels.pairhmm import FAMILY, Problem, intratask_block, pipeline
-from simtbed.kernels.pairhmm.generate import generate
-from simtbed.kernels.pairhmm.layout import interleaved, sub_warps
+from simtbed.kernels.pairhmm import FAMILY, Problem, intratask_block
+from simtbed.kernels.pairhmm.host import pipeline
+from simtbed.kernels.pairhmm.host.generate import generate
+from simtbed.kernels.pairhmm.host.layout import interleaved, sub_warps
 
 VARIANTS = sorted(FAMILY.variants)
 EXACT = [v for v in VARIANTS if v != "wavefront-rescaled"]
@@ -307,7 +308,7 @@ def test_what_does_not_fit_is_halved_until_it_does(
             sizes.append(sum(how["args"]["sums"].length for _, how in known))
             if sizes[-1] > 15:
                 raise OutOfMemory("too much")
-            return launch_together(known, counters=False)
+            return launch_concurrent(known, counters=False)
 
         def __call__(self, *args: Any, **kwargs: Any) -> Result:
             raise AssertionError("all launches are side by side")

@@ -12,10 +12,11 @@ import cyvcf2
 import numpy as np
 import pytest
 from simtbed.kernels import InputError
-from simtbed.kernels.sfs import Problem, files
-from simtbed.kernels.sfs.files import Options, Tally, joined, problems
-from simtbed.kernels.sfs.frequency import by_em, by_reads
-from simtbed.kernels.sfs.generate import likelihoods
+from simtbed.kernels.sfs import Problem
+from simtbed.kernels.sfs.host import files
+from simtbed.kernels.sfs.host.files import Options, Tally, joined, problems
+from simtbed.kernels.sfs.host.frequency import by_em, by_reads
+from simtbed.kernels.sfs.host.generate import likelihoods
 
 HEADER = """##fileformat=VCFv4.2
 ##contig=<ID=1>

@@ -9,12 +9,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from simtbed.emulator import launch
+from simtbed import launch
 from simtbed.kernels import Launcher
 from simtbed.kernels.sfs import FAMILY, Problem
-from simtbed.kernels.sfs.agree import FAINT, TOLERANCE
-from simtbed.kernels.sfs.files import Options, joined, problems
-from simtbed.kernels.sfs.problem import Floats
+from simtbed.kernels.sfs.host.agree import FAINT, TOLERANCE
+from simtbed.kernels.sfs.host.files import Options, joined, problems
+from simtbed.kernels.sfs.host.problem import Floats
 
 VARIANTS = sorted(FAMILY.variants)
 

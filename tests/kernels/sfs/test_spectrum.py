@@ -7,10 +7,11 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 from simtbed.kernels import Launcher
-from simtbed.kernels.sfs import FAMILY, output, spectrum
-from simtbed.kernels.sfs.generate import generate, likelihoods
-from simtbed.kernels.sfs.problem import Floats, Mode
-from simtbed.kernels.sfs.spectrum import Spectrum
+from simtbed.kernels.sfs import FAMILY
+from simtbed.kernels.sfs.host import output, spectrum
+from simtbed.kernels.sfs.host.generate import generate, likelihoods
+from simtbed.kernels.sfs.host.problem import Floats, Mode
+from simtbed.kernels.sfs.host.spectrum import Spectrum
 
 
 def of(answer: Floats, mode: Mode, pieces: int = 3) -> Floats:

@@ -9,13 +9,14 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from simtbed.emulator import Kept, Result, launch
+from simtbed import DeviceArray, Result, launch
 from simtbed.kernels import Launcher
-from simtbed.kernels.sfs import FAMILY, Problem, pipeline
+from simtbed.kernels.sfs import FAMILY, Problem
 from simtbed.kernels.sfs import tiled as tiling
-from simtbed.kernels.sfs.generate import generate
-from simtbed.kernels.sfs.pipeline import THREADS, Merging
-from simtbed.kernels.sfs.problem import Floats, Mode
+from simtbed.kernels.sfs.host import pipeline
+from simtbed.kernels.sfs.host.generate import generate
+from simtbed.kernels.sfs.host.pipeline import THREADS, Merging
+from simtbed.kernels.sfs.host.problem import Floats, Mode
 from simtbed.kernels.sfs.reduction_shared import shared_bytes
 from simtbed.kernels.sfs.wide import WARP
 
@@ -183,7 +184,7 @@ def test_mantissas_are_settled(launcher: Launcher) -> None:
     vectors, _ = problem_of(mixed(4, 120)).vectors()
     for variant, segment in (("reduction", 32), ("tiled", tiling.R)):
         spectra = pipeline.VARIANTS[variant](vectors, launcher)
-        assert isinstance(spectra.h, Kept)
+        assert isinstance(spectra.h, DeviceArray)
         mantissas = spectra.h.numpy()[: spectra.h_site][:241]
         largest = [mantissas[at : at + segment].max() for at in range(0, 241, segment)]
         assert all(value == 0 or 1 <= value < 2 for value in largest) and any(largest)

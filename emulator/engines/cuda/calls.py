@@ -1,0 +1,143 @@
+"""What functions hand on: shared memory of callees, now the kernel's; arrays they write; lengths they read.
+
+A device function's shared array exists once for each call in the language, but once for all calls in CUDA. So
+the kernel declares one for each way of calling and passes it down.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from ...ir import nodes as ir
+from ...ir.walk import effect, expressions, statements
+from ...language.types import Array
+
+
+@dataclass(frozen=True)
+class Program:
+    """The functions, callees first and the kernel last, without shared Allocs; the kernel's shared arrays."""
+
+    functions: tuple[ir.Function, ...]
+    shared: tuple[ir.Alloc, ...]
+
+    @property
+    def kernel(self) -> ir.Function:
+        return self.functions[-1]
+
+
+def lift_shared(program: ir.Program) -> Program:
+    """The program with all shared memory in its kernel."""
+    lifted: dict[str, list[ir.Alloc]] = {}
+    functions: list[ir.Function] = []
+    for function in (*program.functions, program.kernel):
+        lifter = _Lifter(function, lifted)
+        body = lifter.body(function.body)
+        lifted[function.name] = lifter.shared
+        if function is not program.kernel:
+            params = (ir.Param(a.array, _flat(a.type), a.span) for a in lifter.shared)
+            function = replace(function, params=(*function.params, *params))
+        functions.append(replace(function, body=body))
+    return Program(tuple(functions), tuple(lifted[program.kernel.name]))
+
+
+def _flat(type: Array) -> Array:
+    return replace(type, shape=None if type.length is None else (type.length,))
+
+
+@dataclass
+class _Lifter:
+    function: ir.Function
+    lifted: Mapping[str, list[ir.Alloc]]
+    shared: list[ir.Alloc] = field(default_factory=list)
+
+    def body(self, body: ir.Body) -> ir.Body:
+        result: list[ir.Stmt] = []
+        for stmt in body:
+            match stmt:
+                case ir.Alloc(type=Array(space="shared")):
+                    self.shared.append(stmt)
+                    continue
+                case ir.If():
+                    stmt = replace(stmt, then=self.body(stmt.then), orelse=self.body(stmt.orelse))
+                case ir.While():
+                    stmt = replace(stmt, setup=self.body(stmt.setup), body=self.body(stmt.body))
+                case ir.For():
+                    stmt = replace(stmt, body=self.body(stmt.body))
+                case ir.Let(value=ir.Call() as call):
+                    stmt = replace(stmt, value=self.call(call))
+            result.append(stmt)
+        return tuple(result)
+
+    def call(self, call: ir.Call) -> ir.Call:
+        """The call with arrays of this function for those its callee lost."""
+        given = []
+        for alloc in self.lifted[call.function]:
+            name = self.name(f"{call.function}_{alloc.array}")
+            self.shared.append(replace(alloc, array=name))
+            given.append(ir.ArrayRef(name, call.span))
+        return replace(call, args=(*call.args, *given))
+
+    def name(self, wanted: str) -> str:
+        taken = set(names(self.function)) | {a.array for a in self.shared}
+        number, chosen = 1, wanted
+        while chosen in taken:
+            number += 1
+            chosen = f"{wanted}_{number}"
+        return chosen
+
+
+def names(function: ir.Function) -> dict[str, Any]:
+    """Parameters, registers, loop variables and arrays of a function in order of appearance, with their types."""
+    found: dict[str, Any] = {p.name: p.type for p in function.params}
+    for stmt in statements(function.body):
+        match stmt:
+            case ir.Let(target=ir.Reg() as target):
+                found.setdefault(target.name, target.type)
+            case ir.For():
+                found.setdefault(stmt.var.name, stmt.var.type)
+            case ir.Alloc():
+                found.setdefault(stmt.array, stmt.type)
+    return found
+
+
+def written(functions: tuple[ir.Function, ...]) -> dict[str, set[str]]:
+    """By function, its arrays that it or a callee writes."""
+    found: dict[str, set[str]] = {}
+    for function in functions:
+        mine = found[function.name] = set()
+        for stmt in statements(function.body):
+            if isinstance(stmt, ir.Store):
+                mine.add(stmt.array)
+            if isinstance(stmt, ir.Let) and isinstance(stmt.target, ir.Item):
+                mine.add(stmt.target.array)
+            done = effect(stmt)
+            if isinstance(done, ir.Atomic | ir.CompareSwap):
+                mine.add(done.array)
+            if isinstance(done, ir.Call):
+                mine |= {outer for inner, outer in passed(done, functions) if inner in found[done.function]}
+    return found
+
+
+def lengths(functions: tuple[ir.Function, ...], shared: tuple[ir.Alloc, ...]) -> dict[str, tuple[str, ...]]:
+    """By function, its arrays of unknown length whose length it or a callee reads, in order."""
+    found: dict[str, tuple[str, ...]] = {}
+    for function in functions:
+        types = names(function) | ({a.array: a.type for a in shared} if function is functions[-1] else {})
+        mine: set[str] = set()
+        for stmt in statements(function.body):
+            mine |= {e.array for e in expressions(stmt) if isinstance(e, ir.Extent)}
+            done = effect(stmt)
+            if isinstance(done, ir.Call):
+                mine |= {outer for inner, outer in passed(done, functions) if inner in found[done.function]}
+        unknown = [name for name, type in types.items() if isinstance(type, Array) and type.shape is None]
+        found[function.name] = tuple(name for name in unknown if name in mine)
+    return found
+
+
+def passed(call: ir.Call, functions: tuple[ir.Function, ...]) -> list[tuple[str, str]]:
+    """The arrays of a call: the callee's name and the caller's."""
+    callee = next(f for f in functions if f.name == call.function)
+    pairs = zip(callee.params, call.args, strict=True)
+    return [(param.name, arg.name) for param, arg in pairs if isinstance(arg, ir.ArrayRef)]

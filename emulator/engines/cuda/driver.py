@@ -1,0 +1,272 @@
+"""One launch on a GPU through PyCUDA: contexts, loaded kernels, arrays copied in and out, times by the GPU's events."""
+
+from __future__ import annotations
+
+import atexit
+import weakref
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field, replace
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from ...errors import LaunchError, OutOfMemory
+from ...ir import nodes as ir
+from ...runtime.arrays import Buffer
+from ...runtime.engine import Dim3, Request
+from ...runtime.gpus import current_gpu
+from .nvcc import Built, build
+from .printer import Source, cuda_source
+
+NO_PYCUDA = 'PyCUDA is not installed: pip install "simtbed[cuda]"'
+UNASKED_SHARED = 48 * 1024
+"""Bytes of shared memory that a kernel may have without asking for more."""
+
+
+# ------------------------------------------------------------------ the device
+@dataclass(eq=False)
+class Context:
+    """A device's primary context, which other libraries of the process share.
+
+    loaded: kernels in its memory. before_the_end: what else must be done while the context is still there.
+    """
+
+    device: Any
+    context: Any
+    loaded: weakref.WeakKeyDictionary[ir.Program, dict[Dim3, _Loaded]] = field(
+        default_factory=weakref.WeakKeyDictionary
+    )
+    before_the_end: list[Callable[[], None]] = field(default_factory=list)
+
+    @property
+    def arch(self) -> str:
+        """As nvcc calls it, such as "sm_90"."""
+        major, minor = self.device.compute_capability()
+        return f"sm_{major}{minor}"
+
+    @contextmanager
+    def current(self) -> Iterator[None]:
+        self.context.push()
+        try:
+            yield
+        finally:
+            self.context.pop()
+
+
+def pycuda_driver() -> Any:
+    try:
+        import pycuda.driver
+    except ModuleNotFoundError:
+        raise LaunchError(NO_PYCUDA) from None
+    except ImportError as error:
+        raise LaunchError(f"PyCUDA does not load, an NVIDIA driver must be installed: {error}") from None
+    return pycuda.driver
+
+
+def primary_context() -> Context:
+    """Of the device that launches go to."""
+    return context_of(current_gpu())
+
+
+@cache
+def context_of(number: int) -> Context:
+    """Of a device by its number."""
+    driver = pycuda_driver()
+    try:
+        driver.init()
+        if number >= driver.Device.count():
+            raise LaunchError(f"there is no CUDA device {number}: the driver counts {driver.Device.count()}, from 0")
+        device = driver.Device(number)
+        context = Context(device, device.retain_primary_context())
+    except driver.Error as error:
+        raise LaunchError(f"no CUDA device can be used: {error}") from None
+    atexit.register(_forget, context)
+    return context
+
+
+# ------------------------------------------------------------------ loaded kernels
+@dataclass(frozen=True)
+class _Loaded:
+    """A built kernel in the device's memory; `module` keeps it there."""
+
+    source: Source
+    built: Built
+    module: Any
+    function: Any
+
+
+def _forget(context: Context) -> None:
+    """Unload while the context is still there."""
+    with context.current():
+        context.loaded.clear()
+        for clear in context.before_the_end:
+            clear()
+
+
+def is_loaded(request: Request) -> bool:
+    return request.block in primary_context().loaded.get(request.program, {})
+
+
+def built(request: Request, arch: str) -> tuple[Source, Built]:
+    """A request's program, printed and compiled for an architecture."""
+    source = cuda_source(request.program, request.block)
+    return source, build(source.with_lines(), source.kernel, arch)
+
+
+def load(request: Request) -> _Loaded:
+    """A request's program in the device's memory."""
+    context = primary_context()
+    known = context.loaded.setdefault(request.program, {})
+    if request.block not in known:
+        source, made = built(request, context.arch)
+        resources = replace(made.resources, shared_bytes=made.resources.shared_bytes + source.carved_bytes)
+        module = pycuda_driver().module_from_buffer(made.cubin)
+        function = module.get_function(source.kernel)
+        known[request.block] = _Loaded(source, replace(made, resources=resources), module, function)
+    return known[request.block]
+
+
+# ------------------------------------------------------------------ one launch
+@dataclass(frozen=True)
+class _RemoteArray:
+    """An array in the device's memory, freed when nothing holds it any more."""
+
+    context: Context
+    allocation: Any
+    shape: tuple[int, ...]
+    dtype: np.dtype[Any]
+
+    def read(self) -> Buffer:
+        contents = np.empty(self.shape, self.dtype)
+        with self.context.current():
+            pycuda_driver().memcpy_dtoh(contents, self.allocation)
+        return contents
+
+    @staticmethod
+    def of(context: Context, allocation: Any, form: Buffer) -> _RemoteArray:
+        """An array of that shape and type."""
+        made = _RemoteArray(context, allocation, form.shape, form.dtype)
+        weakref.finalize(made, _free, context, allocation)
+        return made
+
+
+def _free(context: Context, allocation: Any) -> None:
+    """In its context, which PyCUDA would not make current in another thread than the one that made it."""
+    with suppress(pycuda_driver().Error), context.current():  # a kernel that failed took the context with it
+        allocation.free()
+
+
+class DeviceLaunch:
+    """A request's arrays on the device, from entry to exit."""
+
+    def __init__(self, request: Request) -> None:
+        self.request = request
+        self.driver, self.context = pycuda_driver(), primary_context()
+        self.addresses: dict[str, Any] = {}
+        self.own: list[Any] = []  # freed when the launch is over
+
+    def __enter__(self) -> DeviceLaunch:
+        self.context.context.push()
+        try:
+            with self.errors():
+                self.loaded = load(self.request)
+                self.copy_in()
+                self.allow_shared()
+        except BaseException:
+            self.__exit__()
+            raise
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        for allocation in self.own:
+            with suppress(self.driver.Error):  # a kernel that failed took the context with it
+                allocation.free()
+        self.context.context.pop()
+
+    @contextmanager
+    def errors(self) -> Iterator[None]:
+        """PyCUDA's errors as ours, naming the kernel."""
+        name = self.request.program.kernel.name
+        try:
+            yield
+        except self.driver.MemoryError:
+            needed = sum(a.nbytes for a in self.request.arguments.values())
+            raise OutOfMemory(f"{name}: its arrays, {needed} bytes, do not fit the device's free memory") from None
+        except self.driver.Error as error:
+            raise LaunchError(f"{name} failed on the GPU: {error}") from None
+
+    def copy_in(self) -> None:
+        for name, value in self.request.arguments.items():
+            if not isinstance(value, np.ndarray) or not value.nbytes:
+                continue
+            device_array = self.request.device_arrays.get(name)
+            all_zero = name in self.request.all_zero
+            if device_array and isinstance(device_array.remote, _RemoteArray):
+                if device_array.remote.context is self.context:
+                    self.addresses[name] = device_array.remote.allocation
+                    continue
+                device_array.fetch()  # from another GPU
+                value, all_zero = device_array.host, False
+            self.addresses[name] = allocation = self.driver.mem_alloc(value.nbytes)
+            if not device_array:
+                self.own.append(allocation)
+            if all_zero:
+                self.driver.memset_d8(allocation, 0, value.nbytes)
+            else:
+                self.driver.memcpy_htod(allocation, value)
+            if device_array:
+                device_array.remote = _RemoteArray.of(self.context, allocation, value)
+
+    @property
+    def dynamic_shared(self) -> int:
+        return self.request.dynamic_shared + self.loaded.source.carved_bytes
+
+    def allow_shared(self) -> None:
+        """More shared memory than usual must be asked for."""
+        if self.request.dynamic_shared + self.loaded.built.resources.shared_bytes > UNASKED_SHARED:
+            attribute = self.driver.function_attribute.MAX_DYNAMIC_SHARED_SIZE_BYTES
+            self.loaded.function.set_attribute(attribute, self.dynamic_shared)
+
+    def arguments(self) -> list[np.number[Any]]:
+        """What the kernel takes, in order: addresses (0 for an array without elements), scalars, lengths."""
+        given: list[np.number[Any]] = []
+        for name in self.loaded.source.arguments:
+            value = self.request.arguments[name]
+            if isinstance(value, np.ndarray):
+                given.append(np.uintp(int(self.addresses[name]) if name in self.addresses else 0))
+            else:
+                given.append(np.uint8(value) if isinstance(value, np.bool_) else value)  # type: ignore[arg-type]
+        return given + [np.int32(self.length(name)) for name in self.loaded.source.lengths]
+
+    def length(self, array: str) -> int:
+        """Elements of a global array or, where it is none, of the dynamic shared one."""
+        if array in self.request.arguments:
+            return len(np.asarray(self.request.arguments[array]))
+        (type,) = (a.type for a in self.loaded.source.shared if a.array == array)
+        return self.request.dynamic_shared // type.element.size
+
+    def go(self, times: int) -> list[float]:
+        """Launch so many times; milliseconds of each."""
+        request, arguments, measured = self.request, self.arguments(), []
+        with self.errors():
+            start, end = self.driver.Event(), self.driver.Event()
+            for _ in range(times):
+                start.record()
+                self.loaded.function(*arguments, grid=request.grid, block=request.block, shared=self.dynamic_shared)
+                end.record()
+                end.synchronize()
+                measured.append(float(start.time_till(end)))
+        return measured
+
+    def written(self) -> dict[str, Buffer]:
+        """The arrays that the kernel may change and that do not stay here, as they are now."""
+        buffers = {}
+        with self.errors():
+            for name in self.loaded.source.arguments:
+                if name in self.loaded.source.written and name not in self.request.device_arrays:
+                    buffers[name] = np.empty_like(np.asarray(self.request.arguments[name]))
+                    if name in self.addresses:
+                        self.driver.memcpy_dtoh(buffers[name], self.addresses[name])
+        return buffers

@@ -1,0 +1,178 @@
+"""Expressions and effects of the IR as CUDA C++ text."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any
+
+from ...ir import nodes as ir
+from ...language.types import F64, I32, I64, Scalar
+from ...runtime.engine import Dim3
+from .operators import ANY, INFIX, PRIMARY, UNARY, Text, cast, hexadecimal, literal, spelled
+
+ATOMICS = {"add": "Add", "min": "Min", "max": "Max", "and": "And", "or": "Or", "xor": "Xor", "exchange": "Exch"}
+OPPOSITE = {"eq": "ne", "ne": "eq"}  # of floats too: a NaN is not equal
+UNSIGNED_64 = "unsigned long long"
+
+
+class Expressions:
+    """Prints expressions under the C++ names of one function.
+
+    names: C++ identifiers of registers and arrays. indices: those of `lane` and `warp`, where they have a variable.
+    lengths: of arrays, by array name. functions: C++ names of functions, and the arrays whose lengths each takes.
+    """
+
+    def __init__(
+        self,
+        names: dict[str, str],
+        arrays: Mapping[str, int | None],
+        lengths: Mapping[str, str],
+        functions: Mapping[str, tuple[str, tuple[int, ...]]],
+        block: Dim3,
+    ) -> None:
+        self.names, self.arrays, self.lengths, self.functions, self.block = names, arrays, lengths, functions, block
+        self.indices: dict[str, str] = {}
+
+    def __call__(self, node: Any, level: int = ANY, symbol: str = "") -> str:
+        """The text of an expression or effect, in parentheses if it binds looser than `level`."""
+        return self.text(node).within(level, symbol)
+
+    def text(self, node: Any) -> Text:
+        printer: Callable[[Any], Text] = getattr(self, f"_{type(node).__name__}")
+        return printer(node)
+
+    # -------------------------------------------------------------- expressions
+    def _Const(self, node: ir.Const) -> Text:
+        return literal(node)
+
+    def _Reg(self, node: ir.Reg) -> Text:
+        return Text(self.names[node.name])
+
+    def _ArrayRef(self, node: ir.ArrayRef) -> Text:
+        return Text(self.names[node.name])
+
+    def _Item(self, node: ir.Item) -> Text:
+        return self.element(node.array, node.index)
+
+    def _Special(self, node: ir.Special) -> Text:
+        if node.name in self.indices:
+            return Text(self.indices[node.name])
+        if node.name in ("lane", "warp"):
+            return self.in_warp(node.name)
+        group, axis = node.name.split(".")
+        variable = {"thread": "threadIdx", "block": "blockIdx", "block_dim": "blockDim", "grid_dim": "gridDim"}[group]
+        return Text(f"int({variable}.{axis})")
+
+    def in_warp(self, name: str) -> Text:
+        """Lane or warp, from the linear index of the thread in its block."""
+        linear = Text("int(threadIdx.x)")
+        if self.block[1:] != (1, 1):
+            rows = "int(threadIdx.y) + int(blockDim.y) * int(threadIdx.z)"
+            linear = Text(f"int(threadIdx.x) + int(blockDim.x) * ({rows})", INFIX["+"], "+")
+        symbol, right = ("&", ir.WARP - 1) if name == "lane" else (">>", 5)
+        return Text(f"{linear.within(INFIX[symbol], symbol)} {symbol} {right}", INFIX[symbol], symbol)
+
+    def _Op(self, node: ir.Op) -> Text:
+        if node.name == "not" and isinstance(inner := node.args[0], ir.Op):
+            if inner.name == "not":
+                return self.text(inner.args[0])
+            if inner.name in OPPOSITE:
+                return self.text(replace(inner, name=OPPOSITE[inner.name]))
+        return spelled(node, [self.text(a) for a in node.args])
+
+    def _Pack(self, node: ir.Pack) -> Text:
+        return Text(f"make_{node.type}({', '.join(self(a) for a in node.args)})")
+
+    def _Part(self, node: ir.Part) -> Text:
+        value = self(node.value, PRIMARY)
+        if isinstance(node.index, ir.Const):
+            return Text(f"{value}.{'xyzw'[int(node.index.value)]}")
+        assert isinstance(node.value, ir.Reg | ir.Item), "a part chosen in an unrolled loop is one of a variable"
+        return Text(f"(&{value}.x)[{self(node.index)}]")
+
+    def _Extent(self, node: ir.Extent) -> Text:
+        length = self.arrays[node.array]
+        if length is None:
+            return Text(self.lengths[node.array])
+        return literal(ir.Const(length, I32, node.span))
+
+    # -------------------------------------------------------------- memory
+    def element(self, array: str, index: Any) -> Text:
+        return Text(f"{self.names[array]}[{self(index)}]")
+
+    def _Load(self, node: ir.Load) -> Text:
+        return self.element(node.array, node.index)
+
+    def _Atomic(self, node: ir.Atomic) -> Text:
+        return self.atomic(f"atomic{ATOMICS[node.op]}", node, [node.value], node.op in ("min", "max"))
+
+    def _CompareSwap(self, node: ir.CompareSwap) -> Text:
+        return self.atomic("atomicCAS", node, [node.expected, node.value], False)
+
+    def atomic(self, function: str, node: ir.Atomic | ir.CompareSwap, values: list[ir.Expr], signed_64: bool) -> Text:
+        """CUDA has the 64-bit forms for unsigned numbers; other bits go through those."""
+        place = f"&{self.element(node.array, node.index).text}"
+        if node.type is F64 and function == "atomicExch":
+            bits = f"{function}(({UNSIGNED_64}*){place}, __double_as_longlong({self(values[0])}))"
+            return Text(f"__longlong_as_double({bits})")
+        if node.type is I64 and not signed_64:
+            texts = [f"({UNSIGNED_64}){self(v, UNARY)}" for v in values]
+            return cast(I64, Text(f"{function}(({UNSIGNED_64}*){place}, {', '.join(texts)})"))
+        return Text(f"{function}({place}, {', '.join(self(v) for v in values)})")
+
+    # -------------------------------------------------------------- warp and block
+    def mask(self, mask: ir.Expr) -> str:
+        return hexadecimal(mask).text if isinstance(mask, ir.Const) else self(mask)
+
+    def _Shuffle(self, node: ir.Shuffle) -> Text:
+        function = "__shfl_sync" if node.mode == "idx" else f"__shfl_{node.mode}_sync"
+        width = "" if node.width == ir.WARP else f", {node.width}"
+        result = Text(f"{function}({self.mask(node.mask)}, {self(node.value)}, {self(node.lane)}{width})")
+        return cast(node.type, result) if node.type.size < 4 else result
+
+    def _Vote(self, node: ir.Vote) -> Text:
+        if node.mode == "active":
+            return Text("__activemask()")
+        function = {"ballot": "__ballot_sync", "match": "__match_any_sync"}.get(node.mode, f"__{node.mode}_sync")
+        result = Text(f"{function}({self.mask(node.mask)}, {self(node.value)})")
+        return _nonzero(result) if node.mode in ("any", "all") else result
+
+    def _Barrier(self, node: ir.Barrier) -> Text:
+        if node.mode == "sync":
+            return Text("__syncthreads()")
+        result = Text(f"__syncthreads_{node.mode}({self(node.value)})")
+        return result if node.mode == "count" else _nonzero(result)
+
+    def _Call(self, node: ir.Call) -> Text:
+        name, measured = self.functions[node.function]
+        given = [self(a) for a in node.args]
+        for position in measured:
+            array = node.args[position]
+            assert isinstance(array, ir.ArrayRef)
+            given.append(self.lengths[array.name])
+        return Text(f"{name}({', '.join(given)})")
+
+
+def _nonzero(value: Text) -> Text:
+    return Text(f"{value.text} != 0", INFIX["!="], "!=")
+
+
+def format_of(type: Scalar) -> str:
+    """printf's conversion for a type; floats with all their digits."""
+    if type.is_float:
+        return "%.17g" if type is F64 else "%.9g"
+    if type.kind == "bool":
+        return "%s"
+    return ("%lld" if type.kind == "int" else "%llu") if type.size == 8 else ("%d" if type.kind == "int" else "%u")
+
+
+def quoted(text: str) -> str:
+    """A C++ string literal."""
+    safe = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\t": "\\t", "\r": "\\r"}
+    printable = "".join(safe.get(c, c if c.isprintable() and c.isascii() else _octal(c)) for c in text)
+    return f'"{printable}"'
+
+
+def _octal(character: str) -> str:
+    return "".join(f"\\{byte:03o}" for byte in character.encode())

@@ -1,0 +1,308 @@
+"""The tree as a person would write it: generated temporaries put back where their values are read.
+
+The frontend names every effect by a temporary, so that the order of effects is plain. A temporary that is read
+once, soon after, says nothing to a reader. Folding never repeats, drops or reorders an access, and never moves one
+under a condition. After it, expressions may hold effects, and these shapes are new: `Update` (`a[i] += v`),
+`both`, `either` and `select` whose later arms have effects, loops whose test stands in their body.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, fields, replace
+from itertools import pairwise
+from typing import Any
+
+from ...ir import nodes as ir
+from ...ir.walk import rewrite, statements
+from ...language.types import BOOL
+from ...passes.instrument import unchecked
+from ...span import Span
+from .operators import infix
+
+NODES = (*ir.EXPRESSIONS, *ir.EFFECTS)
+LAZY = ("both", "either", "select")
+"""Operations that evaluate their first operand always and the others perhaps."""
+READ_ONCE: dict[type, tuple[str, ...]] = {
+    ir.Let: ("target", "value"), ir.Store: ("index", "value"), ir.If: ("cond",), ir.For: ("start",),
+    ir.Return: ("value",), ir.Assert: ("cond",), ir.Print: ("parts",), ir.WarpBarrier: ("mask",),
+}  # fmt: skip
+
+
+@dataclass(frozen=True, eq=False)
+class Update:
+    """`array[index] symbol= value`, the index computed once."""
+
+    array: str
+    index: ir.Expr
+    symbol: str
+    value: ir.Expr
+    span: Span
+
+
+READ_ONCE[Update] = ("index", "value")
+
+
+def fold(function: ir.Function) -> ir.Function:
+    """The function with its temporaries folded."""
+    function = replace(function, body=unchecked(function.body))
+    return replace(function, body=_Folder(function).body(function.body))
+
+
+# ------------------------------------------------------------------ looking at trees that may hold effects
+def parts(node: Any) -> Iterator[Any]:
+    """Expressions, effects and array references directly under a node (bodies left out)."""
+    for field in fields(node):
+        value = getattr(node, field.name)
+        for part in value if isinstance(value, tuple) else (value,):
+            if isinstance(part, (*NODES, ir.ArrayRef)):
+                yield part
+
+
+def nodes(node: Any) -> Iterator[Any]:
+    """All of them, at any depth."""
+    for part in parts(node):
+        yield part
+        yield from nodes(part)
+
+
+def reads(stmt: Any) -> Iterator[Any]:
+    """What a statement reads: all but the register it assigns."""
+    target = stmt.target if isinstance(stmt, ir.Let) and isinstance(stmt.target, ir.Reg) else getattr(stmt, "var", None)
+    return (n for n in nodes(stmt) if n is not target)
+
+
+def same(a: Any, b: Any) -> bool:
+    """Whether two nodes say the same, wherever they stand."""
+    if isinstance(a, tuple):
+        return isinstance(b, tuple) and len(a) == len(b) and all(map(same, a, b))
+    if not isinstance(a, NODES):
+        return type(a) is type(b) and bool(a == b)
+    if type(a) is not type(b):
+        return False
+    return all(same(getattr(a, f.name), getattr(b, f.name)) for f in fields(a) if f.name != "span")
+
+
+def touched(node: Any) -> set[str]:
+    """Registers and register arrays that a node reads."""
+    inside = [node, *nodes(node)]
+    items = {n.array for n in inside if isinstance(n, ir.Item)}
+    return items | {n.name for n in inside if isinstance(n, ir.Reg | ir.ArrayRef)}
+
+
+def assigned(stmt: Any) -> set[str]:
+    """Registers and register arrays that a statement may change, at any depth."""
+    found: set[str] = set()
+    for inner in statements((stmt,)):
+        target = getattr(inner, "target", None)
+        if target is not None:
+            found.add(target.name if isinstance(target, ir.Reg) else target.array)
+        if isinstance(inner, ir.For):
+            found.add(inner.var.name)
+        found.update(n.name for n in nodes(inner) if isinstance(n, ir.ArrayRef))
+    return found
+
+
+class _Folder:
+    def __init__(self, function: ir.Function) -> None:
+        self.reads: Counter[str] = Counter()
+        self.writes: Counter[str] = Counter()
+        for stmt in statements(function.body):
+            self.reads.update(n.name for n in reads(stmt) if isinstance(n, ir.Reg))
+            if isinstance(stmt, ir.Let) and isinstance(stmt.target, ir.Reg):
+                self.writes[stmt.target.name] += 1
+
+    def body(self, body: ir.Body) -> ir.Body:
+        out: list[Any] = []
+        for stmt in body:
+            for new in self.statement(stmt):
+                self.append(out, new)
+        return tuple(out)
+
+    def statement(self, stmt: ir.Stmt) -> list[ir.Stmt]:
+        """The statement with folded bodies."""
+        match stmt:
+            case ir.If():
+                return [replace(stmt, then=self.body(stmt.then), orelse=self.body(stmt.orelse))]
+            case ir.For():
+                return self.counted(stmt)
+            case ir.While():
+                return [self.loop(stmt)]
+        return [stmt]
+
+    def counted(self, loop: ir.For) -> list[ir.Stmt]:
+        """C++ tests `stop` before every turn; what the body may change is computed before the loop."""
+        body = self.body(loop.body)
+        changed = set().union(*(assigned(s) for s in body)) | {loop.var.name}
+        if not touched(loop.stop) & changed:
+            return [replace(loop, body=body)]
+        stop = ir.Reg(f"{loop.var.name}_stop@", loop.stop.type, loop.stop.span)
+        return [ir.Let(stop, loop.stop, loop.stop.span), replace(loop, stop=stop, body=body)]
+
+    def loop(self, loop: ir.While) -> ir.While:
+        """A setup that does not fold into the condition moves into the body, with the test after it."""
+        setup = list(self.body(loop.setup))
+        test: ir.Let = self.pull(setup, ir.Let(None, loop.cond, loop.span))
+        cond: Any = test.value
+        if not setup:
+            return replace(loop, setup=(), cond=cond, body=self.body(loop.body))
+        if not (isinstance(cond, ir.Const) and cond.value):
+            setup.append(ir.If(ir.Op("not", (cond,), BOOL, cond.span), (ir.Break(cond.span),), (), cond.span))
+        return replace(loop, setup=(), cond=ir.Const(True, BOOL, loop.span), body=(*setup, *self.body(loop.body)))
+
+    def append(self, out: list[Any], stmt: Any) -> None:
+        """Add a statement to those before it, folding what can be."""
+        stmt = self.chosen(stmt)
+        if out and (joined := self.joined(out[-1], stmt)) is not None:
+            out.pop()
+            return self.append(out, joined)
+        stmt = self.pull(out, stmt)
+        if self.named(out, stmt):
+            return None
+        updated = _update(stmt)
+        if updated is not None:
+            self.reads.subtract(n.name for n in (updated.index, *nodes(updated.index)) if isinstance(n, ir.Reg))
+            stmt = self.pull(out, updated)
+        out.append(stmt)
+        return None
+
+    # -------------------------------------------------------------- conditions written as statements
+    def chosen(self, stmt: Any) -> Any:
+        """`if c: t = a else: t = b` of a temporary is a conditional expression."""
+        if not (isinstance(stmt, ir.If) and len(stmt.then) == len(stmt.orelse) == 1):
+            return stmt
+        match stmt.then[0], stmt.orelse[0]:
+            case ir.Let(target=ir.Reg() as kept) as yes, ir.Let(target=ir.Reg() as other) as no:
+                if kept.name == other.name and "@" in kept.name:
+                    self.writes[kept.name] -= 1
+                    return ir.Let(kept, _op("select", (stmt.cond, yes.value, no.value), kept), stmt.span)
+        return stmt
+
+    def joined(self, before: Any, stmt: Any) -> ir.Let | None:
+        """`t = a; if t: t = b` of a temporary is `a and b`, with `else` in place of the branch `a or b`."""
+        match before, stmt:
+            case ir.Let(target=ir.Reg() as kept), ir.If(cond=ir.Reg() as cond):
+                name, arm = ("either", stmt.orelse) if stmt.orelse else ("both", stmt.then)
+                if "@" not in kept.name or kept.name != cond.name or len(stmt.then) + len(stmt.orelse) != 1:
+                    return None
+                if isinstance(arm[0], ir.Let) and _assigns(arm[0], kept.name):
+                    self.writes[kept.name] -= 1
+                    self.reads[kept.name] -= 1
+                    return ir.Let(kept, _op(name, (before.value, arm[0].value), kept), stmt.span)
+        return None
+
+    def named(self, out: list[Any], stmt: Any) -> bool:
+        """`t = effect ... x = t`, where the effect must stay in its place, is `x = effect ...`."""
+        match stmt:
+            case ir.Let(target=ir.Reg() as target, value=ir.Reg() as value):
+                at = next((i for i in reversed(range(len(out))) if _assigns(out[i], value.name)), None)
+                if at is None or not self.single(value.name):
+                    return False
+                between = out[at + 1 :]
+                if any(not isinstance(s, ir.Let) or target.name in touched(s) | assigned(s) for s in between):
+                    return False
+                out[at] = ir.Let(target, out[at].value, stmt.span)
+                return True
+        return False
+
+    # -------------------------------------------------------------- temporaries read once
+    def single(self, name: str) -> bool:
+        """Whether a register is a temporary, assigned once and read once."""
+        return "@" in name and self.reads[name] == 1 and self.writes[name] == 1
+
+    def pull(self, out: list[Any], stmt: Any) -> Any:
+        """The statement with temporaries of `out` substituted; those leave `out`."""
+        again = True
+        while again:
+            again = False
+            for name in _registers_read_once(stmt):
+                if not self.single(name):
+                    continue
+                at = next((i for i in reversed(range(len(out))) if _assigns(out[i], name)), None)
+                if at is not None and _may_move(out[at].value, out[at + 1 :], stmt, name):
+                    stmt = _substitute(stmt, name, out.pop(at).value)
+                    again = True
+                    break
+        return stmt
+
+
+def _op(name: str, args: tuple[Any, ...], like: ir.Reg) -> Any:
+    return ir.Op(name, args, like.type, like.span)  # type: ignore[arg-type]
+
+
+def _assigns(stmt: Any, name: str) -> bool:
+    return isinstance(stmt, ir.Let) and isinstance(stmt.target, ir.Reg) and stmt.target.name == name
+
+
+def _read_once(stmt: Any) -> Iterator[tuple[str, Any]]:
+    for field in READ_ONCE.get(type(stmt), ()):
+        value = getattr(stmt, field)
+        if value is not None and not (field == "target" and isinstance(value, ir.Reg)):
+            yield field, value
+
+
+def _registers_read_once(stmt: Any) -> list[str]:
+    fields_read = [value if isinstance(value, tuple) else (value,) for _, value in _read_once(stmt)]
+    roots = [part for parts in fields_read for part in parts if not isinstance(part, str)]
+    return [n.name for root in roots for n in (root, *nodes(root)) if isinstance(n, ir.Reg)]
+
+
+def _substitute(stmt: Any, name: str, new: Any) -> Any:
+    def change(node: Any) -> Any:
+        return new if isinstance(node, ir.Reg) and node.name == name else node
+
+    updates: dict[str, Any] = {}
+    for field, value in _read_once(stmt):
+        if isinstance(value, tuple):
+            updates[field] = tuple(p if isinstance(p, str) else rewrite(p, change) for p in value)
+        else:
+            updates[field] = rewrite(value, change)
+    return replace(stmt, **updates)
+
+
+def _may_move(value: Any, between: list[Any], stmt: Any, name: str) -> bool:
+    """Whether `value` means the same when it is computed at the read of `name` in `stmt`."""
+    inside = [value, *nodes(value)]
+    effects = [n for n in inside if isinstance(n, ir.EFFECTS)]
+    if any(touched(value) & assigned(s) for s in between):
+        return False
+    if not effects:
+        return True
+    light = all(isinstance(e, ir.Load) for e in effects)
+    above = _path(stmt, name)
+    for node, below in pairwise(above):
+        if isinstance(node, ir.Op) and node.name in LAZY and node.args[0] is not below:
+            return False
+    if not all(isinstance(s, ir.Let) for s in between):
+        return False
+    passed_by = [n for s in (*between, stmt) for n in nodes(s) if n not in above]
+    if any(isinstance(n, ir.EFFECTS) and not (light and isinstance(n, ir.Load)) for n in passed_by):
+        return False
+    # A call may change registers: nothing it moves past, or stands beside, may read them.
+    arrays = {n.name for n in inside if isinstance(n, ir.ArrayRef)}
+    return not any(isinstance(n, ir.Item) and n.array in arrays for n in passed_by)
+
+
+def _path(node: Any, name: str) -> list[Any]:
+    """The nodes from a statement down to the read of a register, both included."""
+    if isinstance(node, ir.Reg) and node.name == name:
+        return [node]
+    for part in parts(node):
+        if below := _path(part, name):
+            return [node, *below]
+    return []
+
+
+def _update(stmt: Any) -> Update | None:
+    """`a[i] = a[i] + v` as an Update."""
+    match stmt:
+        case ir.Store(value=ir.Op() as op):
+            found = infix(op)
+            old: Any = op.args[0]
+            if found is None or not isinstance(old, ir.Load) or old.array != stmt.array:
+                return None
+            inside = (old.index, *nodes(old.index))
+            if same(old.index, stmt.index) and not any(isinstance(n, ir.EFFECTS) for n in inside):
+                return Update(stmt.array, stmt.index, *found, stmt.span)
+    return None

@@ -1,0 +1,141 @@
+"""From CUDA C++ text to a cubin: where nvcc is, how it is called, what it reports, and the cache of what it made."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import shutil
+import struct
+import subprocess
+import sysconfig
+import tempfile
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from ...errors import LaunchError
+from ...runtime import disk_cache
+from ...runtime.engine import Resources
+
+OPTIONS = (
+    "-std=c++17",
+    "-fmad=false",  # x * y + z rounds twice, as it does everywhere else; fma is written where it is meant
+    "-prec-div=true",
+    "-prec-sqrt=true",
+    "-ftz=false",
+    "-lineinfo",
+    "--resource-usage",
+)
+MISSING = 'the CUDA compiler nvcc is not found: put it on PATH, set CUDA_HOME, or pip install "simtbed[nvcc]"'
+
+
+@dataclass(frozen=True)
+class Built:
+    """A compiled kernel and what the compiler said of it."""
+
+    cubin: bytes
+    resources: Resources
+    compiler: str
+
+
+def build(text: str, kernel: str, arch: str) -> Built:
+    """Compile `text`, whose kernel has the C++ name `kernel`, for an architecture such as "sm_90".
+
+    Raises LaunchError where there is no nvcc, or with nvcc's own message where it refuses the text.
+    """
+    nvcc = find_nvcc()
+    compiler = version(nvcc)
+    key = hashlib.sha256("\0".join((text, arch, *OPTIONS, compiler)).encode()).hexdigest()
+    kept = disk_cache.load(f"{key}.cubin")
+    if kept is None:
+        cubin, report = _compile(nvcc, text, arch)
+        disk_cache.save(f"{key}.cubin", report.encode() + b"\0" + cubin)
+    else:
+        said, _, cubin = kept.partition(b"\0")
+        report = said.decode()
+    return Built(cubin, resources(report, kernel, cubin), compiler)
+
+
+# ------------------------------------------------------------------ nvcc
+def find_nvcc() -> Path:
+    """The compiler, or LaunchError with what to do."""
+    found = find_tool("nvcc")
+    if found is None:
+        raise LaunchError(MISSING)
+    return found
+
+
+def find_tool(name: str) -> Path | None:
+    """A tool of the CUDA toolkit: on PATH, below CUDA_HOME or CUDA_PATH, or from NVIDIA's packages on PyPI."""
+    homes = [os.environ[name] for name in ("CUDA_HOME", "CUDA_PATH") if os.environ.get(name)]
+    site = {sysconfig.get_path("platlib"), sysconfig.get_path("purelib")}
+    folders = [os.environ.get("PATH", ""), *(os.path.join(home, "bin") for home in homes)]
+    folders += sorted(str(p) for root in site for p in Path(root).glob("nvidia/cu*/bin"))
+    for folder in folders:
+        if folder and (found := shutil.which(name, path=folder)):
+            return Path(found)
+    return None
+
+
+@cache
+def version(nvcc: Path) -> str:
+    """The line of `nvcc --version` that names the build."""
+    done = run([str(nvcc), "--version"], None)
+    if done.returncode:
+        raise LaunchError(f"{nvcc} --version failed\n{said(done)}")
+    return next((line.strip() for line in reversed(done.stdout.splitlines()) if "elease" in line), done.stdout.strip())
+
+
+def _compile(nvcc: Path, text: str, arch: str) -> tuple[bytes, str]:
+    """The cubin and nvcc's report."""
+    with tempfile.TemporaryDirectory(prefix="simtbed-") as folder:
+        source, target = Path(folder, "kernel.cu"), Path(folder, "kernel.cubin")
+        source.write_text(text, encoding="utf-8")
+        done = run([str(nvcc), "-cubin", f"-arch={arch}", *OPTIONS, "-o", target.name, source.name], folder)
+        if done.returncode:
+            raise LaunchError(f"nvcc does not compile the kernel for {arch}\n{said(done)}")
+        return target.read_bytes(), done.stdout + done.stderr
+
+
+def run(command: list[str], folder: str | None) -> subprocess.CompletedProcess[str]:
+    try:
+        return subprocess.run(command, cwd=folder, capture_output=True, text=True, errors="replace", check=False)
+    except OSError as error:
+        raise LaunchError(f"{command[0]} cannot be run: {error.strerror}") from None
+
+
+def said(done: subprocess.CompletedProcess[str]) -> str:
+    return (done.stderr + done.stdout).strip() or f"exit code {done.returncode}"
+
+
+# ------------------------------------------------------------------ what the compiler says of its result
+def resources(report: str, kernel: str, cubin: bytes) -> Resources:
+    """Registers, memory and spills of one kernel: the output of `nvcc --resource-usage`, and for the kernel's tables
+    in constant memory, of which newer compilers say nothing, the cubin."""
+    _, _, mine = report.partition(f"Compiling entry function '{kernel}'")
+    mine = mine.partition("Compiling entry function")[0]
+
+    def number(pattern: str) -> int:
+        found = re.search(pattern, mine)
+        return int(found[1]) if found else 0
+
+    if not re.search(r"Used \d+ registers", mine):
+        raise LaunchError(f"nvcc reported nothing about {kernel}\n{report.strip()}")
+    return Resources(
+        registers=number(r"Used (\d+) registers"),
+        shared_bytes=number(r"(\d+) bytes smem"),
+        local_bytes=number(r"(\d+) bytes stack frame"),
+        constant_bytes=sections(cubin).get(".nv.constant3", 0),
+        spill_stores=number(r"(\d+) bytes spill stores"),
+        spill_loads=number(r"(\d+) bytes spill loads"),
+    )
+
+
+def sections(elf: bytes) -> dict[str, int]:
+    """Names and sizes of the sections of a 64-bit little-endian ELF file, which a cubin is."""
+    (table,) = struct.unpack_from("<Q", elf, 0x28)
+    entry_size, entries, naming = struct.unpack_from("<HHH", elf, 0x3A)
+    headers = [struct.unpack_from("<II8x8xQQ", elf, table + i * entry_size) for i in range(entries)]
+    strings = headers[naming][2]
+    return {elf[strings + at : elf.index(0, strings + at)].decode(): size for at, _, _, size in headers}

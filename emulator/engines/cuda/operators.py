@@ -1,0 +1,196 @@
+"""How C++ spells each operation: precedence read off the op table's templates, literals, casts that C++ needs.
+
+C++ computes types narrower than int as int, so a result that can leave its type is cast back to it.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import dataclass
+from functools import cache
+from typing import NamedTuple
+
+import numpy as np
+
+from ...ir import nodes as ir
+from ...ir.ops import CUDA_NAMES, TABLE
+from ...language.types import BOOL, F32, F64, I64, U16, U32, U64, Scalar, Value
+
+ANY, TERNARY, UNARY, PRIMARY = 0, 3, 15, 16
+INFIX = {
+    "||": 4, "&&": 5, "|": 6, "^": 7, "&": 8, "==": 9, "!=": 9, "<": 10, "<=": 10, ">": 10, ">=": 10,
+    "<<": 11, ">>": 11, "+": 12, "-": 12, "*": 13, "/": 13, "%": 13,
+}  # fmt: skip
+COMPARISONS = ("==", "!=", "<", "<=", ">", ">=")
+UNCLEAR = ("<<", ">>", "&", "^", "|", "||")
+"""Operators whose place among the others few people know: another operator under them gets parentheses."""
+LEAVES_ITS_TYPE = {
+    "int": ("add", "sub", "mul", "neg", "shl", "div", "floordiv", "abs"),
+    "uint": ("add", "sub", "mul", "neg", "shl", "invert"),
+}
+"""Operations whose result, computed as int, may not fit a narrower type of that kind."""
+
+FLOOR = {
+    "floor_div": """\
+static __device__ __forceinline__ {T} floor_div({T} a, {T} b) {{
+    const {T} quotient = a / b;
+    return quotient * b != a && (a < 0) != (b < 0) ? quotient - 1 : quotient;
+}}
+""",
+    "floor_mod": """\
+static __device__ __forceinline__ {T} floor_mod({T} a, {T} b) {{
+    const {T} rest = a % b;
+    return rest != 0 && (rest < 0) != (b < 0) ? rest + b : rest;
+}}
+""",
+}
+"""Python's `//` and `%`; narrower types are promoted to int."""
+
+
+class Text(NamedTuple):
+    """C++ text of an expression: how tightly its outermost operator binds, and which infix operator that is."""
+
+    text: str
+    level: int = PRIMARY
+    symbol: str = ""
+
+    def within(self, level: int, symbol: str = "") -> str:
+        """The text as an operand of `symbol`, which binds at `level`."""
+        unclear = self.symbol and self.symbol != symbol and symbol in UNCLEAR
+        if symbol == "||":
+            unclear = self.symbol == "&&"
+        return f"({self.text})" if self.level < level or unclear else self.text
+
+
+@dataclass(frozen=True)
+class Shape:
+    """A template's outermost operator, and how tightly each operand must bind under it."""
+
+    level: int
+    operands: tuple[int, ...]
+    symbol: str = ""
+
+
+@cache
+def shape(template: str) -> Shape:
+    """The precedence of a template of the op table."""
+    if infix := re.fullmatch(r"\{0\} (\S+) (\{1\}|0)", template):
+        symbol = infix[1]
+        level = INFIX[symbol]
+        operand_levels = (level + (symbol in COMPARISONS), level + 1)
+        return Shape(level, operand_levels if infix[2] == "{1}" else operand_levels[:1], symbol)
+    if "?" in template:
+        return Shape(TERNARY, (TERNARY + 1,) * 3)
+    operands = len(set(re.findall(r"\{\d\}", template)))
+    if re.fullmatch(r"[-~!]\{0\}|\([a-z ]+\)\{0\}", template):
+        return Shape(UNARY, (UNARY,))
+    return Shape(UNARY if template.startswith("(") else PRIMARY, (ANY,) * operands)
+
+
+def power_of_two(expr: ir.Expr) -> int | None:
+    """k where the expression is the constant 2**k."""
+    if not isinstance(expr, ir.Const) or not expr.type.is_integer:
+        return None
+    value = int(expr.value)
+    return value.bit_length() - 1 if value > 0 and not value & (value - 1) else None
+
+
+def infix(op: ir.Op) -> tuple[str, ir.Expr] | None:
+    """The operator and right operand of an operation that C++ can also write as `a symbol= b`."""
+    if len(op.args) != 2 or op.type != op.args[0].type or _wide_product(op):
+        return None
+    left, right = op.args
+    assert isinstance(left.type, Scalar)
+    shift = power_of_two(right)
+    if op.name in ("floordiv", "mod") and shift is not None:
+        assert isinstance(right, ir.Const)
+        if op.name == "mod":
+            return "&", ir.Const(int(right.value) - 1, right.type, right.span)
+        return ">>", ir.Const(shift, right.type, right.span)
+    symbol = shape(TABLE[op.name].spelling(left.type)).symbol
+    return (symbol, right) if symbol and symbol not in (*COMPARISONS, "&&", "||") else None
+
+
+def _wide_product(op: ir.Op) -> bool:
+    """u16 * u16 overflows the int that C++ computes it in."""
+    return op.name == "mul" and op.type is U16
+
+
+def spelled(op: ir.Op, operands: list[Text]) -> Text:
+    """The operation in C++, its operands given."""
+    kind = op.args[-1].type
+    assert isinstance(kind, Scalar)
+    short = infix(op)
+    if short is not None:
+        symbol, right = short
+        level = INFIX[symbol]
+        second = operands[1] if right is op.args[1] else literal(right)  # type: ignore[arg-type]
+        result = Text(f"{operands[0].within(level, symbol)} {symbol} {second.within(level + 1, symbol)}", level, symbol)
+    elif _wide_product(op):
+        texts = [o.within(INFIX["*"] + 1, "*") for o in operands]
+        result = Text(f"1u * {' * '.join(texts)}", INFIX["*"], "*")
+    else:
+        template = TABLE[op.name].spelling(kind)
+        form = shape(template)
+        texts = [o.within(level, form.symbol) for o, level in zip(operands, form.operands, strict=True)]
+        if form.level == UNARY and template[0] == texts[0][0] == "-":
+            texts[0] = f"({texts[0]})"  # --x is something else
+        result = Text(template.format(*texts), form.level, form.symbol)
+    if op.type.size < 4 and op.name in LEAVES_ITS_TYPE.get(op.type.kind, ()) and result.symbol != ">>":
+        return cast(op.type, result)
+    return result
+
+
+def helpers(op: ir.Op) -> tuple[str, str] | None:
+    """The floor function an operation calls and the C++ type it computes in."""
+    if op.name not in ("floordiv", "mod") or op.type.kind != "int" or infix(op) is not None:
+        return None
+    return ("floor_div" if op.name == "floordiv" else "floor_mod"), ("long long" if op.type is I64 else "int")
+
+
+def cast(type: Scalar, value: Text) -> Text:
+    return Text(f"({type_name(type)}){value.within(UNARY)}", UNARY)
+
+
+def type_name(type: Value) -> str:
+    """The type in CUDA; short vectors have CUDA's own names."""
+    return CUDA_NAMES[type] if isinstance(type, Scalar) else type.name
+
+
+# ------------------------------------------------------------------ literals
+def literal(const: ir.Const) -> Text:
+    """A constant that reads back as the same value of the same type (narrower types as int)."""
+    if const.type is BOOL:
+        return Text("true" if const.value else "false")
+    if const.type.is_float:
+        return _float(float(const.value), const.type)
+    return _integer(int(const.value), const.type)
+
+
+def _integer(value: int, type: Scalar) -> Text:
+    suffix = {U32: "u", I64: "LL", U64: "ULL"}.get(type, "")
+    if type.size >= 4 and type.kind == "int" and value == type.range[0]:
+        return Text(f"-{-value - 1}{suffix} - 1", INFIX["-"], "-")  # its magnitude is no number of the type
+    return Text(f"{value}{suffix}", UNARY if value < 0 else PRIMARY)
+
+
+def _float(value: float, type: Scalar) -> Text:
+    with np.errstate(over="ignore"):
+        number = type.dtype.type(value)
+    if math.isnan(number):
+        return Text("__int_as_float(0x7fffffff)" if type is F32 else "__longlong_as_double(0x7fffffffffffffffLL)")
+    sign, level = ("-", UNARY) if np.signbit(number) else ("", PRIMARY)
+    if math.isinf(number):
+        bits = "__int_as_float(0x7f800000)" if type is F32 else "__longlong_as_double(0x7ff0000000000000LL)"
+        return Text(sign + bits, level)
+    if number == 0 or 1e-4 <= abs(number) < 1e16:
+        digits = np.format_float_positional(number, trim="0")
+    else:
+        digits = np.format_float_scientific(number, trim="-")
+    return Text(digits + ("" if type is F64 else "f"), level)
+
+
+def hexadecimal(const: ir.Const) -> Text:
+    """A lane mask."""
+    return Text(f"0x{int(const.value):08x}")

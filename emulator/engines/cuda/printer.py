@@ -1,0 +1,398 @@
+"""A program as CUDA C++ that a person wants to read, each line with its place in the user's source."""
+
+from __future__ import annotations
+
+import re
+import weakref
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from ...ir import nodes as ir
+from ...ir.walk import statements
+from ...language.types import BOOL, Array
+from ...runtime.engine import Dim3
+from ...span import Span
+from . import calls
+from .declarations import places
+from .expressions import Expressions, format_of, quoted
+from .fold import Update, fold, nodes, same
+from .names import Names
+from .operators import ANY, FLOOR, INFIX, helpers, infix, literal, type_name
+
+WIDTH = 120
+INDENT = "    "
+SHARED_UNIT = 16  # bytes: the widest access, so where any array may begin
+MOST_STATIC_SHARED = 48 * 1024  # bytes
+
+
+@dataclass(frozen=True)
+class Line:
+    text: str
+    span: Span | None = None
+
+
+@dataclass(frozen=True)
+class Source:
+    """A printed program.
+
+    kernel: its name in C++. arguments: the program's parameters in the order the kernel takes them; after them come
+    `lengths`: arrays whose number of elements it takes, as int. written: the global arrays it may change.
+    shared: the kernel's shared arrays. carved_bytes: dynamic shared memory that the launch must add for them, where
+    they are too large together to be static.
+    """
+
+    lines: tuple[Line, ...]
+    kernel: str
+    arguments: tuple[str, ...]
+    lengths: tuple[str, ...]
+    written: frozenset[str]
+    shared: tuple[ir.Alloc, ...]
+
+    @property
+    def carved_bytes(self) -> int:
+        return sum(map(_shared_bytes, self.shared)) if _too_large(self.shared) else 0
+
+    @property
+    def text(self) -> str:
+        """What is shown, and hashed where texts are compared: it does not depend on where the user's source lies."""
+        return "".join(f"{line.text}\n" for line in self.lines)
+
+    def with_lines(self) -> str:
+        """The same with `#line` wherever the place changes, so that nvcc and profilers speak of the user's source."""
+        text, expected = [], None
+        for line in self.lines:
+            place = (line.span.file, line.span.line) if line.span is not None and line.span.line > 0 else None
+            if place is not None and place != expected:
+                text.append(f"#line {place[1]} {quoted(place[0])}\n")
+                expected = place
+            text.append(f"{line.text}\n")
+            expected = expected and (expected[0], expected[1] + 1)
+        return "".join(text)
+
+
+def cuda_source(program: ir.Program, block: Dim3) -> Source:
+    """The program as the frontend made it, calls and unrolled loops included, for blocks of exactly `block` threads.
+    Printed once as long as the program lives."""
+    known = _PRINTED.setdefault(program, {})
+    if block not in known:
+        known[block] = _printed(program, block)
+    return known[block]
+
+
+_PRINTED: weakref.WeakKeyDictionary[ir.Program, dict[Dim3, Source]] = weakref.WeakKeyDictionary()
+
+
+def _printed(program: ir.Program, block: Dim3) -> Source:
+    whole = calls.lift_shared(program)
+    functions = tuple(fold(f) for f in whole.functions)
+    written = calls.written(whole.functions)
+    lengths = calls.lengths(whole.functions, whole.shared)
+    scope = Names()
+    known: dict[str, tuple[str, tuple[int, ...]]] = {}
+    for function in functions:
+        positions = [p.name for p in function.params]
+        measured = () if function is functions[-1] else tuple(positions.index(a) for a in lengths[function.name])
+        known[function.name] = scope.new(function.name), measured
+    allocations = [(f, s) for f in functions for s in statements(f.body) if isinstance(s, ir.Alloc)]
+    tables = [(f, alloc) for f, alloc in allocations if alloc.type.space == "constant"]
+    constants = {(f.name, table.array): scope.new(table.array) for f, table in tables}
+
+    lines = list(_header(functions, block))
+    for function, table in tables:
+        lines += [_table(table, constants[function.name, table.array]), Line("")]
+    for function in functions:
+        own = {array: name for (owner, array), name in constants.items() if owner == function.name}
+        shared = whole.shared if function is functions[-1] else ()
+        printer = _Function(function, own, shared, written[function.name], lengths[function.name], known, scope, block)
+        lines += [*printer.lines(), Line("")]
+    kernel = whole.kernel
+    arrays = {p.name for p in kernel.params if isinstance(p.type, Array)}
+    return Source(
+        tuple(wrapped for line in lines[:-1] for wrapped in _wrapped(line)),
+        known[kernel.name][0],
+        tuple(p.name for p in kernel.params),
+        lengths[kernel.name],
+        frozenset(written[kernel.name] & arrays),
+        whole.shared,
+    )
+
+
+def _header(functions: tuple[ir.Function, ...], block: Dim3) -> Iterator[Line]:
+    threads = " x ".join(str(n) for n in block if n > 1) or "1"
+    yield Line(f"// {functions[-1].name}, for blocks of {threads} threads")
+    body = [s for f in functions for s in statements(f.body)]
+    kinds = {type(stmt) for stmt in body}
+    includes = [name for kind, name in ((ir.Assert, "cassert"), (ir.Print, "cstdio")) if kind in kinds]
+    if includes:
+        yield Line("")
+        yield from (Line(f"#include <{name}>") for name in includes)
+    yield Line("")
+    used = {helpers(n) for s in body for n in nodes(s) if isinstance(n, ir.Op)} - {None}
+    for name, number in sorted(u for u in used if u is not None):
+        yield from map(Line, FLOOR[name].format(T=number).splitlines())
+        yield Line("")
+
+
+def _table(alloc: ir.Alloc, name: str) -> Line:
+    element = alloc.type.element
+    values = ", ".join(literal(ir.Const(v, element, alloc.span)).text for v in alloc.values)  # type: ignore[arg-type]
+    return Line(f"__constant__ {type_name(element)} {name}[{alloc.type.length}] = {{{values}}};", alloc.span)
+
+
+class _Function:
+    """Prints one function."""
+
+    def __init__(
+        self,
+        function: ir.Function,
+        constants: dict[str, str],
+        shared: tuple[ir.Alloc, ...],
+        written: set[str],
+        lengths: tuple[str, ...],
+        known: dict[str, tuple[str, tuple[int, ...]]],
+        outside: Names,
+        block: Dim3,
+    ) -> None:
+        self.function, self.shared, self.written, self.block = function, shared, written, block
+        self.kernel = function.name == list(known)[-1]
+        self.scope = Names(outside)
+        self.types: dict[str, Any] = calls.names(function) | {a.array: a.type for a in shared}
+        own = [n for n in self.types if n not in constants]
+        # The user's names first: a generated one must not take them.
+        names = constants | {n: self.scope.new(n) for n in sorted(own, key=lambda n: "@" in n)}
+        self.lengths = {array: self.scope.new(f"{array}_length") for array in lengths}
+        extents = {n: t.length for n, t in self.types.items() if isinstance(t, Array)}
+        self.expr = Expressions(names, extents, self.lengths, known, block)
+        self.name = known[function.name][0]
+        elsewhere = {*constants, *(p.name for p in function.params), *(a.array for a in shared)}
+        self.places = places(function.body, [n for n in self.types if n not in elsewhere])
+
+    def lines(self) -> Iterator[Line]:
+        yield from self.signature()
+        yield from self.carved_arrays() if _too_large(self.shared) else map(self.shared_array, self.shared)
+        used = Counter(n.name for s in statements(self.function.body) for n in nodes(s) if isinstance(n, ir.Special))
+        for name in ("lane", "warp"):
+            if used[name] > (self.block[1:] == (1, 1)):  # the formula of a flat block may stand in an expression, once
+                value = self.expr.in_warp(name).text
+                self.expr.indices[name] = self.scope.new(name)
+                yield Line(f"{INDENT}const int {self.expr.indices[name]} = {value};")
+        yield from self.body(self.function.body, INDENT)
+        yield Line("}")
+
+    # -------------------------------------------------------------- head
+    def signature(self) -> Iterator[Line]:
+        span = self.function.span
+        params = [self.param(p) for p in self.function.params] + [f"const int {n}" for n in self.lengths.values()]
+        result = type_name(self.function.result) if self.function.result else "void"
+        head = f"static __device__ __forceinline__ {result} {self.name}("
+        if self.kernel:
+            x, y, z = self.block
+            yield Line(f'extern "C" __global__ void __launch_bounds__({x * y * z})', span)
+            head = f"{self.name}("
+        whole = f"{head}{', '.join(params)}) {{"
+        if len(whole) <= WIDTH:
+            yield Line(whole, span)
+            return
+        yield Line(head, span)
+        yield from (Line(f"{INDENT}{p}{',' if p is not params[-1] else ''}", span) for p in params)
+        yield Line(") {", span)
+
+    def param(self, param: ir.Param) -> str:
+        name, type = self.expr.names[param.name], param.type
+        if not isinstance(type, Array):
+            return f"{type_name(type)} {name}"
+        const = "" if param.name in self.written else "const "
+        if type.space == "register":
+            return f"{const}{type_name(type.element)} (&{name})[{type.length}]"
+        return f"{const}{type_name(type.element)}*{' __restrict__' if self.kernel else ''} {name}"
+
+    def shared_array(self, alloc: ir.Alloc) -> Line:
+        name, type = self.expr.names[alloc.array], type_name(alloc.type.element)
+        if alloc.type.length is None:
+            return Line(f"{INDENT}extern __shared__ __align__(16) {type} {name}[];", alloc.span)
+        return Line(f"{INDENT}__shared__ {type} {name}[{alloc.type.length}];", alloc.span)
+
+    def carved_arrays(self) -> Iterator[Line]:
+        """All shared arrays out of one block of dynamic memory, the one of unknown length last."""
+        memory, offset = self.scope.new("shared_memory"), 0
+        yield Line(f"{INDENT}extern __shared__ __align__({SHARED_UNIT}) unsigned char {memory}[];", self.shared[0].span)
+        for alloc in sorted(self.shared, key=lambda a: a.type.length is None):
+            name, type = self.expr.names[alloc.array], type_name(alloc.type.element)
+            length = "" if alloc.type.length is None else f"  // {alloc.type.length} elements"
+            yield Line(f"{INDENT}{type}* {name} = reinterpret_cast<{type}*>({memory} + {offset});{length}", alloc.span)
+            offset += _shared_bytes(alloc)
+
+    # -------------------------------------------------------------- statements
+    def body(self, body: ir.Body, lead: str) -> Iterator[Line]:
+        for stmt in body:
+            yield from self.declarations(stmt, lead)
+            yield from self.statement(stmt, lead)
+
+    def declarations(self, stmt: Any, lead: str) -> Iterator[Line]:
+        """Variables that the statement needs and does not declare itself."""
+        by_type: dict[str, list[str]] = {}
+        for name in self.places.before.get(id(stmt), []):
+            type = self.types[name]
+            element, length = (type.element, f"[{type.length}]") if isinstance(type, Array) else (type, "")
+            by_type.setdefault(type_name(element), []).append(f"{self.expr.names[name]}{length}")
+        yield from (Line(f"{lead}{type} {', '.join(names)};", stmt.span) for type, names in by_type.items())
+
+    def statement(self, stmt: Any, lead: str) -> Iterator[Line]:
+        at = partial(Line, span=stmt.span)
+        match stmt:
+            case ir.Let():
+                yield at(f"{lead}{self.let(stmt)};")
+            case ir.Store():
+                yield at(f"{lead}{self.expr.element(stmt.array, stmt.index).text} = {self.expr(stmt.value)};")
+            case Update():
+                place = self.expr.element(stmt.array, stmt.index).text
+                yield at(f"{lead}{place} {stmt.symbol}= {self.expr(stmt.value)};")
+            case ir.Alloc(type=type) if type.space in ("register", "local") and id(stmt) in self.places.here:
+                yield at(f"{lead}{type_name(type.element)} {self.expr.names[stmt.array]}[{type.length}];")
+            case ir.If():
+                yield from self.branch(stmt, lead)
+            case ir.While():
+                yield at(f"{lead}while ({self.expr(stmt.cond)}) {{")
+                yield from self.body(stmt.body, lead + INDENT)
+                yield Line(f"{lead}}}")
+            case ir.For():
+                yield from self.counted(stmt, lead)
+            case ir.Break() | ir.Continue() | ir.Return():
+                yield at(f"{lead}{self.jump(stmt)}")
+            case ir.WarpBarrier():
+                full = isinstance(stmt.mask, ir.Const) and stmt.mask.value == 0xFFFFFFFF
+                yield at(f"{lead}__syncwarp({'' if full else self.expr.mask(stmt.mask)});")
+            case ir.Fence():
+                yield at(f"{lead}__threadfence{'_block' if stmt.scope == 'block' else ''}();")
+            case ir.Assert():
+                yield at(f"{lead}{self.assertion(stmt)}")
+            case ir.Print():
+                yield at(f"{lead}{self.print(stmt)}")
+            case ir.Frame():
+                raise TypeError("a Frame is made by inlining: programs are printed before that")
+
+    def let(self, let: ir.Let) -> str:
+        target, value = let.target, let.value
+        if target is None:
+            text = self.expr(value)
+            return f"(void){text}" if isinstance(value, ir.Load) else text
+        name = self.expr(target)
+        if isinstance(target, ir.Reg) and id(let) in self.places.here:
+            return f"{type_name(target.type)} {name} = {self.expr(value)}"
+        if isinstance(value, ir.Op) and same(value.args[0], target) and (found := infix(value)) is not None:
+            return f"{name} {found[0]}= {self.expr(found[1])}"
+        if isinstance(value, ir.Pack) and isinstance(target, ir.Reg):
+            changed = [(i, a) for i, a in enumerate(value.args) if not _is_part(a, target.name, i)]
+            if len(changed) == 1:
+                ((at, new),) = changed
+                found = infix(new) if isinstance(new, ir.Op) and _is_part(new.args[0], target.name, at) else None
+                symbol, new = found or ("", new)
+                return f"{name}.{'xyzw'[at]} {symbol}= {self.expr(new)}"
+        return f"{name} = {self.expr(value)}"
+
+    def branch(self, stmt: ir.If, lead: str) -> Iterator[Line]:
+        cond, then, orelse = stmt.cond, stmt.then, stmt.orelse
+        if not then and orelse:
+            cond, then, orelse = ir.Op("not", (cond,), BOOL, cond.span), orelse, ()
+        if not orelse and len(then) == 1 and isinstance(then[0], ir.Break | ir.Continue | ir.Return):
+            yield Line(f"{lead}if ({self.expr(cond)}) {self.jump(then[0])}", stmt.span)
+            return
+        yield Line(f"{lead}if ({self.expr(cond)}) {{", stmt.span)
+        yield from self.body(then, lead + INDENT)
+        if len(orelse) == 1 and isinstance(orelse[0], ir.If) and id(orelse[0]) not in self.places.before:
+            first, *rest = self.branch(orelse[0], lead)
+            yield Line(f"{lead}}} else {first.text.lstrip()}", first.span)
+            yield from rest
+            return
+        if orelse:
+            yield Line(f"{lead}}} else {{")
+            yield from self.body(orelse, lead + INDENT)
+        yield Line(f"{lead}}}")
+
+    def counted(self, loop: ir.For, lead: str) -> Iterator[Line]:
+        start, stop = self.expr(loop.start), self.expr(loop.stop, INFIX["<"] + 1)
+        outer = self.expr.names[loop.var.name]
+        if any(isinstance(n, ir.Reg) and n.name == loop.var.name for n in (loop.start, *nodes(loop.start))):
+            self.expr.names[loop.var.name] = self.scope.new(loop.var.name)  # in C++ `int i = i` reads itself
+        name = self.expr.names[loop.var.name]
+        compare, sign = ("<", "+") if loop.step > 0 else (">", "-")
+        step = f"{sign}{sign}{name}" if abs(loop.step) == 1 else f"{name} {sign}= {abs(loop.step)}"
+        if loop.unroll:
+            yield Line(f"{lead}#pragma unroll", loop.span)
+        head = f"{type_name(loop.var.type)} {name} = {start}; {name} {compare} {stop}; {step}"
+        yield Line(f"{lead}for ({head}) {{", loop.span)
+        yield from self.body(loop.body, lead + INDENT)
+        yield Line(f"{lead}}}")
+        self.expr.names[loop.var.name] = outer
+
+    def jump(self, stmt: Any) -> str:
+        if isinstance(stmt, ir.Return) and stmt.value is not None:
+            return f"return {self.expr(stmt.value)};"
+        return f"{type(stmt).__name__.lower()};"
+
+    def assertion(self, stmt: ir.Assert) -> str:
+        if not stmt.message:
+            return f"assert({self.expr(stmt.cond)});"
+        return f"assert({self.expr(stmt.cond, INFIX['&&'], '&&')} && {quoted(stmt.message)});"
+
+    def print(self, stmt: ir.Print) -> str:
+        formats, values = [], []
+        for part in stmt.parts:
+            if isinstance(part, str):
+                formats.append(part.replace("%", "%%"))
+                continue
+            formats.append(format_of(part.type))  # type: ignore[arg-type]
+            text = self.expr(part, INFIX["||"] if part.type is BOOL else ANY)
+            values.append(f'{text} ? "True" : "False"' if part.type is BOOL else text)
+        return f"printf({', '.join([quoted(' '.join(formats) + chr(10)), *values])});"
+
+
+def _shared_bytes(alloc: ir.Alloc) -> int:
+    """Bytes of a shared array, up to where the next may begin; of one of unknown length, none."""
+    size = alloc.type.element.size * (alloc.type.length or 0)
+    return -(-size // SHARED_UNIT) * SHARED_UNIT
+
+
+def _too_large(shared: tuple[ir.Alloc, ...]) -> bool:
+    return sum(map(_shared_bytes, shared)) > MOST_STATIC_SHARED
+
+
+def _is_part(expr: ir.Expr, vector: str, index: int) -> bool:
+    """Whether an expression is `vector.x` and so on for the index."""
+    match expr:
+        case ir.Part(value=ir.Reg() as value, index=ir.Const() as at):
+            return value.name == vector and at.value == index
+    return False
+
+
+# ------------------------------------------------------------------ long lines
+def _wrapped(line: Line) -> Iterator[Line]:
+    """The line in pieces that fit the width, broken where the fewest brackets are open. An assertion stays whole:
+    inside a macro's argument there is no `#line`."""
+    text, lead = line.text, line.text[: len(line.text) - len(line.text.lstrip())] + INDENT
+    while len(text) > WIDTH and not text.lstrip().startswith(("assert(", "//")):
+        at = _break(text, len(lead))
+        if at is None:
+            break
+        yield Line(text[:at].rstrip(), line.span)
+        text = lead + text[at:].lstrip()
+    yield Line(text, line.span)
+
+
+def _break(text: str, start: int) -> int | None:
+    """The best place to break: the last of the shallowest within the width, to the right of an assignment."""
+    assignment = re.search(r" \S?= ", text)
+    begin = max(start, assignment.end() if assignment else 0)
+    depth, quote, best, least = 0, False, assignment.end() if assignment and assignment.end() > start else None, 99
+    for at, c in enumerate(text[:WIDTH]):
+        if c == '"' and text[at - 1] != "\\":
+            quote = not quote
+        if quote:
+            continue
+        depth += (c in "([{") - (c in ")]}")
+        if at > begin and depth <= least and (c == "," or re.match(r" (\+|-|\*|/|\?|:|\||&|&&|\|\|) ", text[at:])):
+            least, best = depth, at + 1
+    return best

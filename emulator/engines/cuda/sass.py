@@ -1,0 +1,114 @@
+"""What a cubin holds: its SASS, instruction by instruction, each with its place in the user's source."""
+
+from __future__ import annotations
+
+import re
+import tempfile
+from dataclasses import dataclass, replace
+from functools import cache
+from pathlib import Path
+
+from ...errors import LaunchError
+from . import nvcc
+
+MISSING = 'the disassembler nvdisasm is not found: put it on PATH, set CUDA_HOME, or pip install "simtbed[sass]"'
+
+
+@dataclass(frozen=True)
+class Instruction:
+    """One SASS instruction. `text` is all of it, labels as offsets, without the semicolon: "@!P0 BRA 0x1b0".
+
+    offset: bytes from the start of its section. places: (file, line) of the source, innermost of the inlined calls
+    first; none where the compiler tells none.
+    """
+
+    offset: int
+    text: str
+    places: tuple[tuple[str, int], ...] = ()
+
+    @property
+    def predicate(self) -> str:
+        """ "@P0", "@!UP1", or nothing for an instruction that all threads obey."""
+        first = self.text.partition(" ")[0]
+        return first if first.startswith("@") else ""
+
+    @property
+    def operation(self) -> str:
+        """The opcode with its modifiers: LDG.E.128.CONSTANT."""
+        return self.text.removeprefix(self.predicate).split(maxsplit=1)[0]
+
+    @property
+    def opcode(self) -> str:
+        """The opcode alone: LDG."""
+        return self.operation.partition(".")[0]
+
+    @property
+    def targets(self) -> tuple[int, ...]:
+        """Offsets it may go to besides the next; of a call, where the callee begins."""
+        if self.opcode not in JUMPS:
+            return ()
+        return tuple(int(offset, 16) for offset in re.findall(r"(?<![\w\[-])0x([0-9a-f]+)", self.text))
+
+
+JUMPS = ("BRA", "BRX", "JMP", "JMX", "CALL")
+
+
+def find_nvdisasm() -> Path:
+    """The disassembler, where the compiler is looked for. Raises LaunchError."""
+    found = nvcc.find_tool("nvdisasm")
+    if found is None:
+        raise LaunchError(MISSING)
+    return found
+
+
+def disassemble(cubin: bytes, kernel: str) -> tuple[Instruction, ...]:
+    """The instructions of a kernel and of what it calls in its section, in address order.
+
+    Raises LaunchError where there is no nvdisasm or it does not know the cubin.
+    """
+    return _disassembled(find_nvdisasm(), cubin, kernel)
+
+
+@cache
+def _disassembled(nvdisasm: Path, cubin: bytes, kernel: str) -> tuple[Instruction, ...]:
+    with tempfile.NamedTemporaryFile(suffix=".cubin") as file:
+        file.write(cubin)
+        file.flush()
+        done = nvcc.run([str(nvdisasm), "-c", "-gi", file.name], None)
+    if done.returncode:
+        raise LaunchError(f"nvdisasm does not read the cubin of {kernel}\n{nvcc.said(done)}")
+    return parse(done.stdout, kernel)
+
+
+_INSTRUCTION = re.compile(r"\s*/\*([0-9a-f]+)\*/\s+(.*?)\s*;")
+_LABEL = re.compile(r"([.$\w]+):\s*$")
+_PLACE = re.compile(r'\s*//## File "([^"]*)", line (\d+)')
+
+
+def parse(listing: str, kernel: str) -> tuple[Instruction, ...]:
+    """`nvdisasm -c -gi` as instructions: those of the section of `kernel`."""
+    _, _, section = listing.partition(f".section\t.text.{kernel},")
+    section = section.partition("\n\t.section\t")[0]
+    labels: dict[str, int] = {}
+    waiting: list[str] = []
+    found: list[Instruction] = []
+    places: tuple[tuple[str, int], ...] = ()
+    inside = False  # of a run of places: those of an inlined instruction stand one below the other
+    for row in section.splitlines():
+        if place := _PLACE.match(row):
+            places = (*(places if inside else ()), (place[1], int(place[2])))
+        inside = place is not None
+        if label := _LABEL.match(row):
+            waiting.append(label[1])
+        elif instruction := _INSTRUCTION.match(row):
+            offset = int(instruction[1], 16)
+            labels |= dict.fromkeys(waiting, offset)
+            waiting.clear()
+            found.append(Instruction(offset, " ".join(instruction[2].split()), places))
+
+    def resolved(text: str) -> str:
+        """Labels as offsets; one that is not of this section stays."""
+        text = re.sub(r"`\(([^)]+)\)", lambda m: f"{labels[m[1]]:#x}" if m[1] in labels else m[0], text)
+        return re.sub(r"(?<=[ ,])\.L_x_\d+", lambda m: f"{labels[m[0]]:#x}" if m[0] in labels else m[0], text)
+
+    return tuple(replace(instruction, text=resolved(instruction.text)) for instruction in found)

@@ -1,0 +1,85 @@
+"""The pieces of a kernel that each warp runs to their end, and the registers they read and write."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from ...ir import nodes as ir
+from ...ir.walk import registers, statements
+from ...language.types import Array
+from ...passes.barriers import holds_barrier
+
+Node = ir.Stmt | ir.Expr
+
+STATEMENTS = (
+    ir.Let, ir.Store, ir.Alloc, ir.If, ir.While, ir.For, ir.Frame, ir.Break, ir.Continue, ir.Return,
+    ir.WarpBarrier, ir.Fence, ir.Assert, ir.Print, ir.Check,
+)  # fmt: skip
+
+
+def assigning(stmt: ir.For) -> ir.Let:
+    """The loop variable as something written."""
+    return ir.Let(stmt.var, stmt.start, stmt.span)
+
+
+def segments(stmts: Sequence[ir.Stmt]) -> Iterator[list[Node]]:
+    """What is printed for each warp at a time, in the same pieces as `Block` prints it."""
+    run: list[Node] = []
+    for stmt in stmts:
+        if not holds_barrier(stmt):
+            run.append(stmt)
+            continue
+        if run:
+            yield run
+            run = []
+        match stmt:
+            case ir.If():
+                yield [stmt.cond]
+                yield from segments(stmt.then)
+                yield from segments(stmt.orelse)
+            case ir.While():
+                yield from segments(stmt.setup)
+                yield [stmt.cond]
+                yield from segments(stmt.body)
+            case ir.For():
+                yield [assigning(stmt)]
+                yield [stmt.var, stmt.stop]
+                yield from segments(stmt.body)
+            case ir.Frame():
+                yield from segments(stmt.body)
+            case ir.Let(value=ir.Barrier() as barrier, target=target):
+                yield [barrier.value, *([target] if isinstance(target, ir.Reg) else [])]
+                if isinstance(target, ir.Reg):
+                    yield [target]
+    if run:
+        yield run
+
+
+def mentioned(nodes: Iterable[Node]) -> list[str]:
+    """Registers read or written, in order of appearance."""
+    names: dict[str, None] = {}
+    for node in nodes:
+        if isinstance(node, STATEMENTS):
+            for stmt in statements((node,)):
+                names |= dict.fromkeys(r.name for r in registers(stmt))
+                names |= dict.fromkeys(_targets(stmt))
+        else:
+            names |= dict.fromkeys([node.name] if isinstance(node, ir.Reg) else [])
+            names |= dict.fromkeys(r.name for r in registers(node))
+    return list(names)
+
+
+def written(nodes: Iterable[Node]) -> set[str]:
+    """Registers assigned."""
+    stmts = tuple(node for node in nodes if isinstance(node, STATEMENTS))
+    return {name for stmt in statements(stmts) for name in _targets(stmt)}
+
+
+def _targets(stmt: ir.Stmt) -> Iterator[str]:
+    match stmt:
+        case ir.Let(target=ir.Reg() as target):
+            yield target.name
+        case ir.For(var=var):
+            yield var.name
+        case ir.Alloc(type=Array(space="register")):
+            yield from (f"{stmt.array}[{i}]" for i in range(stmt.type.length or 0))

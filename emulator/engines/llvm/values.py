@@ -1,0 +1,97 @@
+"""Values of a warp: one number for all lanes, a number and a step, or one number a lane."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ...language.types import BOOL, Scalar
+from .builder import FULL, IOTA, Page, literal, many, scalar_type, splat, vector
+
+
+@dataclass(frozen=True)
+class Value:
+    """A scalar expression of a warp.
+
+    ref: the LLVM value: of all lanes (stride "0"), of lane 0 (an affine value), or the vector (stride None).
+    stride: the difference from one lane to the next, a literal or an LLVM value; None where it varies.
+    constant: the number, where it is known.
+    """
+
+    type: Scalar
+    ref: str
+    stride: str | None = "0"
+    constant: bool | int | float | None = None
+
+    @property
+    def uniform(self) -> bool:
+        return self.stride == "0"
+
+    @property
+    def affine(self) -> bool:
+        """Whether lanes differ by a step."""
+        return self.stride is not None and self.stride != "0"
+
+    @property
+    def step(self) -> int | None:
+        """The stride, where it is known."""
+        return int(self.stride) if self.stride is not None and not self.stride.startswith("%") else None
+
+
+Values = Value | tuple[Value, ...]
+"""A scalar, or the parts of a vector."""
+
+
+def number(value: bool | int | float, type: Scalar) -> Value:
+    """A constant."""
+    return Value(type, literal(value, type), constant=value)
+
+
+def broadcast(page: Page, element: str, ref: str) -> str:
+    """A vector that holds one value in every lane."""
+    if not ref.startswith("%"):
+        return splat(element, ref)
+    one = page.let(f"insertelement {many(element)} poison, {element} {ref}, i64 0", "one")
+    return page.let(f"shufflevector {many(element)} {one}, {many(element)} poison, <32 x i32> zeroinitializer", "all")
+
+
+def lanes(page: Page, value: Value) -> str:
+    """The value as a vector."""
+    element = scalar_type(value.type)
+    if value.stride is None:
+        return value.ref
+    base = broadcast(page, element, value.ref)
+    if value.uniform:
+        return base
+    if value.step is not None:
+        steps = vector(element, (_wrapped(value.step * lane, value.type.bits) for lane in IOTA))
+    else:
+        each = broadcast(page, element, value.stride)
+        steps = page.let(f"mul {many(element)} {each}, {vector(element, IOTA)}", "steps")
+    return page.let(f"add {many(element)} {base}, {steps}", "lanes")
+
+
+def _wrapped(value: int, bits: int) -> int:
+    value &= (1 << bits) - 1
+    return value - (1 << bits) if value >> (bits - 1) else value
+
+
+def one_lane(page: Page, value: Value, lane: str) -> str:
+    """The value of one lane, an i32."""
+    if value.uniform:
+        return value.ref
+    return page.let(f"extractelement {many(scalar_type(value.type))} {lanes(page, value)}, i32 {lane}", "of.lane")
+
+
+def bits(page: Page, value: Value) -> str:
+    """An i32 of the lanes for which a bool holds."""
+    assert value.type is BOOL
+    if value.uniform:
+        return page.let(f"sext i1 {value.ref} to i32", "holds")
+    return page.let(f"bitcast <32 x i1> {value.ref} to i32", "holds")
+
+
+def chosen(page: Page, mask: str | None) -> str:
+    """A mask as <32 x i1>."""
+    if mask is None or mask == str(FULL):
+        return splat("i1", "true")
+    return page.let(f"bitcast i32 {mask} to <32 x i1>", "active")

@@ -1,0 +1,374 @@
+"""The numpy engine: whole batches of blocks in lockstep under masks. The readable definition of the language."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ...errors import Diagnostic
+from ...ir import nodes as ir
+from ...ir.walk import statements
+from ...language.types import Array, Scalar, Vector
+from ...passes.barriers import holds_barrier
+from ...passes.prepared import Prepared
+from ...passes.sites import Site
+from ...profiler import events
+from ...profiler.events import Counts
+from ...runtime.arrays import Buffer
+from ...runtime.engine import Outcome, Request
+from ...sanitizer import barriers, checkers, tracking
+from ...sanitizer.faults import Faults
+from ...sanitizer.races import happens_before
+from ...sanitizer.schedules import Schedule
+from . import memory, warp
+from .control import BlockBarrier, Body, Branch, Frame, Line, Loop, Phase, Step
+from .expressions import scalar, value
+from .warp_group import NONE, Memory, Register, Team, Values
+
+LANES_AT_ONCE = 1 << 16
+"""Threads in a batch of blocks: enough to hide NumPy's calls, few enough for the caches."""
+
+
+class NumpyEngine:
+    """Runs programs on arrays of lanes. Batches of blocks run together, unless the order of warps can be seen."""
+
+    name = "numpy"
+
+    def run(self, request: Request) -> Outcome:
+        prepared = request.prepared
+        counts = np.zeros((len(prepared.sites), events.COLUMNS), np.int64) if request.counters else None
+        run = _Run(request, prepared, counts)
+        with np.errstate(all="ignore"):
+            run.everything()
+        return Outcome(run.written(), counts, run.faults.diagnostics(), run.printed)
+
+
+class _Run:
+    """One launch."""
+
+    def __init__(self, request: Request, prepared: Prepared, counts: Counts | None) -> None:
+        self.request, self.prepared = request, prepared
+        self.faults = Faults()
+        self.printed: list[str] = []
+        self.kernel = prepared.program.kernel
+        self.arrays: dict[str, Array] = {p.name: p.type for p in self.kernel.params if isinstance(p.type, Array)}
+        self.allocations = [s for s in statements(self.kernel.body) if isinstance(s, ir.Alloc)]
+        self.arrays |= {s.array: s.type for s in self.allocations}
+        self.changed = prepared.changed
+        seed = request.schedule
+        self.schedule = None if seed is None else Schedule.of(seed, request.grid, request.block)
+        self.plan = tracking.Plan.of(self.kernel, request.checks, request.unwritten)
+        given = (request.block, request.arguments, request.dynamic_shared, request.device)
+        self.history = self.plan.launched(*given) if self.plan.followed else None
+        self.buffers = {name: self._buffer(name) for name, type in self.arrays.items() if type.space == "global"}
+        self.compiler = _Compiler(prepared, self.arrays, counts, self.printed, self.plan)
+        self.body = self.compiler.body(self.kernel.body)
+
+    def _buffer(self, name: str) -> Buffer:
+        given = np.asarray(self.request.arguments[name])
+        return given.copy() if name in self.changed else given
+
+    def written(self) -> dict[str, Buffer]:
+        return {name: self.buffers[name] for name in self.changed}
+
+    def everything(self) -> None:
+        """Run all blocks."""
+        for teams in self._batches():
+            if self.history is not None:
+                happens_before.begin_block(self.history, int(teams[0].blocks[0]))
+            self.body.run(teams)
+        for line in self.compiler.lines:
+            line.flush()
+        if self.history is not None:
+            self.plan.tell(self.history, self.faults, self.request.grid, self.request.block)
+
+    def _batches(self) -> Iterator[list[Team]]:
+        blocks = int(np.prod(self.request.grid))
+        threads = int(np.prod(self.request.block))
+        warps = np.arange(-(-threads // 32))
+        request = self.request
+        ordered = self.prepared.ordered or checkers.ordered(request.checks) or self.schedule is not None
+        batch = 1 if ordered else max(1, LANES_AT_ONCE // (32 * len(warps)))
+        for first in range(0, blocks, batch):
+            chosen = np.arange(first, min(first + batch, blocks))
+            if self.schedule is not None:
+                chosen = self.schedule.blocks[chosen]
+            storage = self._memory(len(chosen), 32 * len(warps))
+            groups = [warps[w : w + 1] for w in range(len(warps))] if ordered else [warps]
+            yield [self._team(chosen, group, storage) for group in groups]
+
+    def _team(self, blocks: npt.NDArray[np.int64], warps: npt.NDArray[np.int64], storage: Memory) -> Team:
+        team = Team(self.request, blocks, warps, storage, self.faults)
+        for param in self.kernel.params:
+            if not isinstance(param.type, Array):
+                team.registers[param.name] = np.asarray(self.request.arguments[param.name]).reshape(1, 1, 1)
+        return team
+
+    def _memory(self, blocks: int, threads: int) -> Memory:
+        """Shared, local and constant storage for a batch; the global buffers."""
+        storage = Memory(history=self.history, schedule=self.schedule)
+        for param in self.kernel.params:
+            if param.name in self.buffers:
+                storage.arrays[param.name] = self.buffers[param.name]
+                storage.lengths[param.name] = len(self.buffers[param.name])
+                storage.allocated[param.name] = param.span
+        for alloc in self.allocations:
+            element, length = alloc.type.element, alloc.type.length
+            if length is None:
+                length = self.request.dynamic_shared // element.size
+            copies = {"shared": blocks, "local": blocks * threads, "constant": 1}.get(alloc.type.space)
+            if copies is None:
+                continue
+            shape = (copies * length, element.lanes) if isinstance(element, Vector) else (copies * length,)
+            dtype = (element.element if isinstance(element, Vector) else element).dtype
+            storage.arrays[alloc.array] = np.array(alloc.values, dtype) if alloc.values else np.zeros(shape, dtype)
+            storage.lengths[alloc.array] = length
+            storage.allocated[alloc.array] = alloc.span
+        return storage
+
+
+class _Compiler:
+    """Statements to steps."""
+
+    def __init__(
+        self,
+        prepared: Prepared,
+        arrays: dict[str, Array],
+        counts: Counts | None,
+        printed: list[str],
+        plan: tracking.Plan,
+    ) -> None:
+        self.prepared, self.plan = prepared, plan
+        self.sites: tuple[Site, ...] = prepared.sites
+        self.private = prepared.private
+        self.arrays, self.counts, self.printed = arrays, counts, printed
+        self.lines: list[Line] = []
+        self.frames = 0
+
+    def body(self, stmts: ir.Body) -> Body:
+        """Straight lines between control statements; where barriers stand beside them, barrier-free runs become phases."""
+        steps: list[tuple[bool, Step]] = []
+        line: Line | None = None
+        for stmt in stmts:
+            control = self.control(stmt)
+            if control is not None:
+                steps.append((holds_barrier(stmt), control))
+                line = None
+                continue
+            if line is None:
+                line = Line(self.counts)
+                self.lines.append(line)
+                steps.append((False, line))
+            if self.prepared.counts(stmt):
+                line.sites.append(stmt.site)
+            action = self.action(stmt)
+            if action is not None:
+                line.actions.append(action)
+        grouped: list[Step] = []
+        phase: Phase | None = None
+        for barrier, step in steps:
+            if barrier:
+                grouped.append(step)
+                phase = None
+            elif phase is None:
+                phase = Phase([step])
+                grouped.append(phase)
+            else:
+                phase.steps.append(step)
+        return Body(grouped)
+
+    # -------------------------------------------------------------- control
+    def control(self, stmt: ir.Stmt) -> Step | None:
+        """The step of a statement that moves masks or needs the block; None for a plain one."""
+        match stmt:
+            case ir.If():
+                orelse = self.body(stmt.orelse) if stmt.orelse else None
+                return Branch(stmt.site, scalar(stmt.cond), self.body(stmt.then), orelse, self.counts)
+            case ir.While():
+                return Loop(
+                    stmt.site,
+                    None,
+                    self.body(stmt.setup),
+                    scalar(stmt.cond),
+                    self.body(stmt.body),
+                    None,
+                    self.counts,
+                    stmt,
+                )
+            case ir.For():
+                return self.counted_loop(stmt)
+            case ir.Frame():
+                self.frames += 1
+                body = self.body(stmt.body)
+                self.frames -= 1
+                return Frame(body)
+            case ir.Let(value=ir.Barrier() as barrier):
+                assign = self.assign(stmt.target)
+                return BlockBarrier(barrier, stmt.site, scalar(barrier.value), assign, self.counts)
+            case ir.Break() | ir.Continue() | ir.Return():
+                line = Line(self.counts, [stmt.site], [_leaving(stmt, self.frames == 0)])
+                self.lines.append(line)
+                return line
+        return None
+
+    def counted_loop(self, stmt: ir.For) -> Loop:
+        name, start, stop = stmt.var.name, scalar(stmt.start), scalar(stmt.stop)
+        assert isinstance(stmt.var.type, Scalar)
+        step = np.array(stmt.step).astype(stmt.var.type.dtype)  # downwards, an unsigned step wraps
+        up = stmt.step > 0
+
+        def begin(team: Team) -> None:
+            team.registers[name] = start(team)
+
+        def holds(team: Team) -> Values:
+            turn: Any = team.registers[name]
+            return np.asarray(turn < stop(team) if up else turn > stop(team))
+
+        def advance(team: Team) -> None:
+            turn: Any = team.registers[name]
+            team.registers[name] = turn + step
+
+        return Loop(stmt.site, begin, Body([]), holds, self.body(stmt.body), advance, self.counts, stmt)
+
+    # -------------------------------------------------------------- plain statements
+    def assign(self, target: ir.Reg | ir.Item | None) -> Callable[[Team, Any], None]:
+        """Give a register a value in the active lanes."""
+        if target is None:
+            return lambda team, new: None
+        assert isinstance(target, ir.Reg)
+        name = target.name
+        if name in self.private:
+
+            def overwrite(team: Team, new: Register) -> None:
+                team.registers[name] = new
+
+            return overwrite
+
+        def merge(team: Team, new: Register) -> None:
+            old = team.registers.get(name)
+            active = team.active
+            if old is None or (active.size == 1 and active is not NONE):
+                team.registers[name] = new
+            elif isinstance(new, tuple):
+                team.registers[name] = tuple(np.where(active, n, o) for n, o in zip(new, old, strict=True))
+            else:
+                team.registers[name] = np.where(active, new, old)
+
+        return merge
+
+    def action(self, stmt: ir.Stmt) -> Callable[[Team], None] | None:
+        """A closure that runs a plain statement; None where there is nothing to do."""
+        kind = self.sites[stmt.site].kind if self.prepared.counts(stmt) else ""
+        match stmt:
+            case ir.Let():
+                compute = self.right_side(stmt, kind)
+                if stmt.target is None:
+                    return compute
+                assign = self.assign(stmt.target)
+                return lambda team: assign(team, compute(team))
+            case ir.Store():
+                followed = self.plan.followed.get(stmt.array)
+                return memory.store(stmt, kind, stmt.site, self.arrays[stmt.array], self.counts, followed)
+            case ir.Alloc(type=Array(space="register")):
+                return _clear(stmt)
+            case ir.WarpBarrier():
+                return warp.syncwarp(stmt, stmt.site)
+            case ir.Fence():
+                return warp.fence(stmt)
+            case ir.Assert():
+                return _assertion(stmt)
+            case ir.Check():
+                return _check(stmt, self.prepared.program.kernel)
+            case ir.Print():
+                return self.printing(stmt)
+        return None  # allocations are made before the kernel starts
+
+    def right_side(self, stmt: ir.Let, kind: str) -> Callable[[Team], Any]:
+        node, site = stmt.value, stmt.site
+        match node:
+            case ir.Load():
+                return memory.load(
+                    node, kind, site, self.arrays[node.array], self.counts, self.plan.followed.get(node.array)
+                )
+            case ir.Atomic():
+                used, followed = stmt.target is not None, self.plan.followed.get(node.array)
+                return memory.atomic(node, used, kind, site, self.arrays[node.array], self.counts, followed)
+            case ir.CompareSwap():
+                followed = self.plan.followed.get(node.array)
+                return memory.compare_swap(node, kind, site, self.arrays[node.array], self.counts, followed)
+            case ir.Shuffle():
+                return warp.shuffle(node, site)
+            case ir.Vote():
+                return warp.vote(node, site)
+        assert not isinstance(node, ir.Call | ir.Barrier)
+        return value(node)
+
+    def printing(self, stmt: ir.Print) -> Callable[[Team], None]:
+        parts = [p if isinstance(p, str) else scalar(p) for p in stmt.parts]
+
+        def run(team: Team) -> None:
+            columns = [p if isinstance(p, str) else team.full(p(team)) for p in parts]
+            for row, lane in np.argwhere(team.full(team.active)):
+                self.printed.append(" ".join(c if isinstance(c, str) else str(c[row, lane]) for c in columns))
+
+        return run
+
+
+def _leaving(stmt: ir.Break | ir.Continue | ir.Return, kernel: bool) -> Callable[[Team], None]:
+    """Leave the turn or the frame; `kernel`: a return here ends the thread."""
+
+    def run(team: Team) -> None:
+        if isinstance(stmt, ir.Continue):
+            team.continued = team.continued | team.active
+        elif isinstance(stmt, ir.Return) and kernel:
+            team.alive = team.alive & ~team.active
+        team.leave(frame=isinstance(stmt, ir.Return))
+
+    return run
+
+
+def _clear(stmt: ir.Alloc) -> Callable[[Team], None]:
+    """Register arrays start as zeros; CUDA leaves them undefined."""
+    element = stmt.type.element
+    scalar_type = element.element if isinstance(element, Vector) else element
+    zero = np.zeros((1, 1, 1), scalar_type.dtype)
+    blank: Register = (zero,) * element.lanes if isinstance(element, Vector) else zero
+    names = [f"{stmt.array}[{i}]" for i in range(stmt.type.length or 0)]
+
+    def run(team: Team) -> None:
+        for name in names:
+            team.registers.setdefault(name, blank)
+
+    return run
+
+
+def _check(stmt: ir.Check, kernel: ir.Function) -> Callable[[Team], None]:
+    holds, shown = scalar(stmt.cond), [scalar(e) for e in stmt.shown]
+
+    def run(team: Team) -> None:
+        failed = team.full(team.active) & ~team.full(holds(team))
+        if failed.any():
+            values = [team.full(v(team)) for v in shown]
+
+            def tell(row: int, lane: int, place: str) -> Diagnostic:
+                return checkers.told(stmt, kernel, [v[row, lane].item() for v in values], place)
+
+            team.fault(stmt.about, stmt.site, failed, tell)
+
+    return run
+
+
+def _assertion(stmt: ir.Assert) -> Callable[[Team], None]:
+    holds = scalar(stmt.cond)
+
+    def run(team: Team) -> None:
+        failed = team.full(team.active) & ~team.full(holds(team))
+        if failed.any():
+            team.fault(
+                "assertion", stmt.site, failed, lambda row, lane, place: barriers.failed(stmt.span, place, stmt.message)
+            )
+
+    return run

@@ -1,0 +1,115 @@
+"""The state of warps that run together: registers, masks, memory."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ...errors import Diagnostic
+from ...runtime.engine import Request
+from ...sanitizer.faults import Faults
+from ...sanitizer.places import where
+from ...sanitizer.races.shadow import History
+from ...sanitizer.schedules import Schedule
+from ...span import Span
+from . import lanes
+
+Values = npt.NDArray[Any]
+Register = Values | tuple[Values, ...]
+Mask = npt.NDArray[np.bool_]
+"""Every value and mask broadcasts to [blocks, warps, 32]: what is uniform stays small."""
+
+NONE: Mask = np.zeros((1, 1, 1), np.bool_)
+
+
+@dataclass
+class Memory:
+    """Arrays of a batch of blocks. Global and constant ones are flat; shared ones [blocks * length], local ones
+    [length * blocks * threads]; vectors have a last axis of their parts."""
+
+    arrays: dict[str, Values] = field(default_factory=dict)
+    lengths: dict[str, int] = field(default_factory=dict)
+    allocated: dict[str, Span] = field(default_factory=dict)
+    history: History | None = None
+    schedule: Schedule | None = None
+
+
+class Team:
+    """Warps in lockstep: those of a whole batch of blocks, or a single one of them."""
+
+    def __init__(
+        self,
+        request: Request,
+        blocks: npt.NDArray[np.int64],
+        warps: npt.NDArray[np.int64],
+        memory: Memory,
+        faults: Faults,
+    ) -> None:
+        self.request, self.memory, self.faults = request, memory, faults
+        self.blocks, self.warps = blocks, warps
+        self.shape = (len(blocks), len(warps), 32)
+        self.registers: dict[str, Register] = {}
+        threads = request.block[0] * request.block[1] * request.block[2]
+        self.thread = (warps[:, None] * 32 + np.arange(32)).reshape(1, -1, 32)
+        valid = self.thread < threads
+        self.everyone: Mask = np.ones((1, 1, 1), np.bool_) if valid.all() else valid
+        self.active: Mask = self.everyone
+        self.alive: Mask = self.everyone  # has not returned from the kernel
+        self.left: Mask = NONE  # left the current turn of the innermost loop, or the frame
+        self.gone: Mask = NONE  # returned from the current frame
+        self.killed: Mask = NONE  # taken out by the step limit
+        self.continued: Mask = NONE  # goes on with the next turn
+        self.phase = np.zeros(len(blocks), np.int64)  # barriers each block has passed
+        self._populations: tuple[Mask, tuple[int, int]] | None = None
+
+    # -------------------------------------------------------------- masks
+    def full(self, values: Values) -> Values:
+        """[warps of the team, 32], contiguous."""
+        if values.shape == self.shape:
+            return np.ascontiguousarray(values).reshape(-1, 32)
+        return np.broadcast_to(values, self.shape).reshape(-1, 32)
+
+    def population(self) -> tuple[int, int]:
+        """(warps, lanes) of the active mask."""
+        cached = self._populations
+        if cached is None or cached[0] is not self.active:
+            if self.active.size == 1:
+                count = (
+                    (self.shape[0] * self.shape[1], self.shape[0] * self.shape[1] * 32)
+                    if self.active.flat[0]
+                    else (0, 0)
+                )
+            else:
+                count = lanes.population(self.full(self.active))
+            cached = self._populations = (self.active, count)
+        return cached[1]
+
+    def leave(self, *, frame: bool) -> None:
+        """The active lanes leave the turn, and with `frame` the frame."""
+        self.left = self.left | self.active
+        if frame:
+            self.gone = self.gone | self.active
+        self.active = NONE
+
+    # -------------------------------------------------------------- faults
+    def fault(self, kind: str, site: int, bad: Mask, build: Callable[[int, int, str], Diagnostic]) -> None:
+        """Note a fault of the lanes in bool[warps, 32]; `build(warp row, lane, place)` describes the first."""
+        row, lane = (int(v) for v in np.argwhere(bad)[0])
+        block, warp = divmod(row, self.shape[1])
+        linear = int(self.blocks[block])
+        thread = int(self.warps[warp]) * 32 + lane
+        others = int(bad[row].sum()) - 1
+        place = where(linear, thread, self.request.grid, self.request.block, others)
+        order = (linear, int(self.phase[block]), int(self.warps[warp]))
+        self.faults.add(kind, site, order, int(bad.sum()), lambda: build(row, lane, place))
+
+    def lane_value(self, name: str, row: int, lane: int) -> object:
+        """One lane's value of a scalar register, for a message."""
+        value = self.registers.get(name)
+        if value is None or isinstance(value, tuple):
+            return None
+        return self.full(value)[row, lane].item()

@@ -1,0 +1,199 @@
+"""The rules of the IR, checked after the frontend and after every pass."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from ..errors import VerifyError
+from ..language.types import BOOL, I32, U32, Array, Scalar, Type, Value, Vector
+from . import nodes as ir
+from .ops import TABLE
+from .walk import bodies, children
+
+
+def verify(program: ir.Program) -> None:
+    """Raise VerifyError at the first node that breaks a rule."""
+    functions: dict[str, ir.Function] = {}
+    for function in (*program.functions, program.kernel):
+        _Checker(function, functions).run()
+        functions[function.name] = function
+
+
+class _Checker:
+    def __init__(self, function: ir.Function, functions: Mapping[str, ir.Function]) -> None:
+        self.function, self.functions = function, functions
+        self.registers: dict[str, Value] = {}
+        self.arrays: dict[str, Array] = {}
+
+    def run(self) -> None:
+        for param in self.function.params:
+            if isinstance(param.type, Array):
+                self.arrays[param.name] = param.type
+            else:
+                self.registers[param.name] = param.type
+        self.body(self.function.body, loops=0, frames=0)
+
+    def require(self, holds: bool, node: object, rule: str) -> None:
+        if not holds:
+            raise VerifyError(f"{self.function.name}: {rule}: {node}")
+
+    def same(self, expr: ir.Expr, type: Type, node: object) -> None:
+        self.require(expr.type == type, node, f"expected {type}, found {expr.type}")
+
+    # -------------------------------------------------------------- statements
+    def body(self, body: ir.Body, loops: int, frames: int) -> None:
+        for stmt in body:
+            if not isinstance(stmt, ir.While):  # its condition may read what its setup assigns
+                self.operands(stmt)
+            self.statement(stmt, loops, frames)
+            inside = loops + isinstance(stmt, ir.While | ir.For)
+            for inner in bodies(stmt):
+                self.body(inner, inside, frames + isinstance(stmt, ir.Frame))
+            if isinstance(stmt, ir.While):
+                self.operands(stmt)
+                self.same(stmt.cond, BOOL, stmt)
+
+    def operands(self, stmt: ir.Stmt) -> None:
+        for child in children(stmt):
+            self.expr(child)
+
+    def statement(self, stmt: ir.Stmt, loops: int, frames: int) -> None:
+        match stmt:
+            case ir.Let(target=target, value=value):
+                if isinstance(value, ir.EFFECTS):
+                    self.effect(value)
+                else:
+                    self.require(target is not None, stmt, "a pure Let needs a target")
+                if isinstance(target, ir.Reg):
+                    self.define(target, stmt)
+                elif isinstance(target, ir.Item):
+                    self.expr(target)
+                if target is not None:
+                    assert value.type is not None
+                    self.require(value.type == target.type, stmt, f"{target.type} is given {value.type}")
+            case ir.Store():
+                array = self.array(stmt.array, stmt)
+                self.require(array.space in ("global", "shared", "local"), stmt, "a Store writes memory")
+                self.same(stmt.value, array.element, stmt)
+                self.index(stmt.index, stmt)
+            case ir.Alloc():
+                self.require(
+                    stmt.array not in self.arrays or self.arrays[stmt.array] == stmt.type, stmt, "one name, one array"
+                )
+                self.arrays[stmt.array] = stmt.type
+                if stmt.type.space == "register":
+                    names = (f"{stmt.array}[{i}]" for i in range(stmt.type.length or 0))
+                    self.registers |= dict.fromkeys(names, stmt.type.element)
+            case ir.If() | ir.Assert() | ir.Check():
+                self.same(stmt.cond, BOOL, stmt)
+            case ir.For():
+                self.define(stmt.var, stmt)
+                self.same(stmt.start, stmt.var.type, stmt)
+                self.same(stmt.stop, stmt.var.type, stmt)
+                self.require(stmt.step != 0, stmt, "a loop moves")
+            case ir.Break() | ir.Continue():
+                self.require(loops > 0, stmt, "only a loop can be left")
+            case ir.Return():
+                given = stmt.value.type if stmt.value is not None else None
+                self.require(given == (None if frames else self.function.result), stmt, "the result's type")
+            case ir.WarpBarrier():
+                self.same(stmt.mask, U32, stmt)
+
+    def define(self, target: ir.Reg, stmt: ir.Stmt) -> None:
+        known = self.registers.setdefault(target.name, target.type)
+        self.require(known == target.type, stmt, f"{target.name} is {known}")
+
+    def array(self, name: str, node: object) -> Array:
+        self.require(name in self.arrays, node, f"no array {name}")
+        return self.arrays[name]
+
+    def index(self, expr: ir.Expr, node: object) -> None:
+        type = expr.type
+        self.require(
+            isinstance(type, Scalar) and type.is_integer and type.size >= 4, node, "an index has 32 or 64 bits"
+        )
+
+    # -------------------------------------------------------------- effects and expressions
+    def effect(self, effect: ir.Effect) -> None:
+        match effect:
+            case ir.Load():
+                array = self.array(effect.array, effect)
+                self.require(array.space != "register", effect, "registers are not loaded")
+                self.require(effect.type == array.element, effect, "a Load has its array's type")
+                self.index(effect.index, effect)
+            case ir.Atomic() | ir.CompareSwap():
+                array = self.array(effect.array, effect)
+                self.require(array.space in ("global", "shared"), effect, "atomics work on global and shared memory")
+                self.index(effect.index, effect)
+                self.same(effect.value, array.element, effect)
+            case ir.Shuffle():
+                self.same(effect.value, effect.type, effect)
+                self.same(effect.lane, I32, effect)
+                self.same(effect.mask, U32, effect)
+                self.require(effect.width in (2, 4, 8, 16, 32), effect, "a shuffle's width")
+            case ir.Vote():
+                self.same(effect.mask, U32, effect)
+            case ir.Barrier():
+                self.same(effect.value, BOOL, effect)
+            case ir.Call():
+                self.call(effect)
+
+    def call(self, call: ir.Call) -> None:
+        self.require(call.function in self.functions, call, "callees come before callers")
+        callee = self.functions[call.function]
+        self.require(len(call.args) == len(callee.params), call, "one argument a parameter")
+        for arg, param in zip(call.args, callee.params, strict=True):
+            if isinstance(arg, ir.ArrayRef):
+                actual = self.array(arg.name, call)
+                assert isinstance(param.type, Array)
+                same = (actual.element, actual.space, actual.length) == (
+                    param.type.element,
+                    param.type.space,
+                    param.type.length,
+                )
+                self.require(same, call, f"{param.name} is {param.type}, not {actual}")
+            else:
+                self.same(arg, param.type, call)
+        self.require(call.type == callee.result, call, "a call has its function's type")
+
+    def expr(self, expr: ir.Expr) -> None:
+        for child in children(expr):
+            self.expr(child)
+        match expr:
+            case ir.Reg():
+                self.require(
+                    self.registers.get(expr.name) == expr.type, expr, "a register is read with its type, after a Let"
+                )
+            case ir.Special():
+                self.require(expr.name in ir.SPECIALS, expr, "a known index")
+            case ir.Item():
+                array = self.array(expr.array, expr)
+                self.require(
+                    array.space == "register" and array.element == expr.type, expr, "an Item of a register array"
+                )
+            case ir.Extent():
+                self.array(expr.array, expr)
+            case ir.Op() | ir.Defined(value=ir.Op()):
+                self.operation(expr.value if isinstance(expr, ir.Defined) else expr)
+            case ir.Pack(type=type):
+                self.require(isinstance(type, Vector) and len(expr.args) == type.lanes, expr, "a Pack fills its vector")
+            case ir.Part():
+                self.require(
+                    isinstance(expr.value.type, Vector) and expr.value.type.element == expr.type,
+                    expr,
+                    "a Part of a vector",
+                )
+
+    def operation(self, expr: ir.Op) -> None:
+        self.require(expr.name in TABLE, expr, "no such operation")
+        row, args = TABLE[expr.name], expr.args
+        self.require(len(args) == row.operands, expr, f"{row.operands} operands")
+        kind = args[-1].type
+        self.require(kind in row.types, expr, f"not defined for {kind}")
+        assert isinstance(kind, Scalar)
+        if expr.name == "select":
+            self.same(args[0], BOOL, expr)
+            args = args[1:]
+        for arg in args:
+            self.same(arg, kind, expr)
+        self.require(expr.type == row.result_type(kind), expr, "the row's result type")

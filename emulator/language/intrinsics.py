@@ -1,0 +1,442 @@
+"""The words a kernel may use, one row each: its typed signature, its documentation, and its form.
+
+The form says how the front end reads a call (`frontend.calls` has one reader for each form). A word of a known form is
+one row here and nothing elsewhere. Every word raises HostCallError when Python itself calls it.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
+
+from .forms import (
+    Allocation,
+    AtomicUpdate,
+    Bitcast,
+    BlockBarrier,
+    CompareAndSwap,
+    Fence,
+    Form,
+    Operation,
+    Shuffle,
+    UnrolledRange,
+    View,
+    Vote,
+    WarpBarrier,
+)
+from .hints import Array, Constant, Local, Registers, Shared, on_host
+
+T = TypeVar("T")
+F = TypeVar("F", bound=Callable[..., Any])
+FULL_MASK = 0xFFFFFFFF
+"""Every lane of a warp: the default mask of warp operations."""
+WARP_SIZE = 32
+"""Threads in a warp on every device the emulator knows."""
+
+
+@dataclass(frozen=True)
+class Intrinsic:
+    """One word of the language."""
+
+    stub: Callable[..., Any]
+    form: Form
+
+    @property
+    def name(self) -> str:
+        return self.stub.__name__
+
+    @cached_property
+    def signature(self) -> inspect.Signature:
+        return inspect.signature(self.stub)
+
+
+INTRINSICS: dict[Any, Intrinsic] = {}
+"""By the function that a kernel names."""
+
+
+def intrinsic(form: Form) -> Callable[[F], F]:
+    """Enter a word of the language in the table."""
+
+    def enter(stub: F) -> F:
+        INTRINSICS[stub] = Intrinsic(stub, form)
+        return stub
+
+    return enter
+
+
+# ------------------------------------------------------------------ indices
+class Index3:
+    """An index with the axes x, y and z."""
+
+    x: int
+    y: int
+    z: int
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, axis: str) -> NoReturn:
+            if axis.startswith("__"):
+                raise AttributeError(axis)
+            on_host(f"{self._name}.{axis}")
+
+
+thread = Index3("thread")
+"""Index of the thread in its block."""
+block = Index3("block")
+"""Index of the block in the grid."""
+block_dim = Index3("block_dim")
+"""Threads in a block, by axis."""
+grid_dim = Index3("grid_dim")
+"""Blocks in the grid, by axis."""
+
+
+class Index:
+    """An index that is a number in a kernel, and an error on the host."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __index__(self, *others: object) -> NoReturn:
+        on_host(self.name)
+
+    __int__ = __bool__ = __add__ = __radd__ = __sub__ = __mul__ = __mod__ = __floordiv__ = __lt__ = __index__
+
+
+if TYPE_CHECKING:
+    lane: int
+    """Index of the thread in its warp: linear thread index mod 32."""
+    warp: int
+    """Index of the warp in its block: linear thread index // 32."""
+else:
+    lane, warp = Index("lane"), Index("warp")
+
+
+# ------------------------------------------------------------------ memory
+@intrinsic(Allocation("shared"))
+def shared(element: type[T], *shape: int) -> Shared[T]:
+    """Shared memory of the block, uninitialised; more than one extent is row-major."""
+    on_host("shared()")
+
+
+@intrinsic(Allocation("shared", dynamic=True))
+def dynamic_shared(element: type[T]) -> Shared[T]:
+    """Shared memory whose size in bytes is given at launch; at most one a kernel."""
+    on_host("dynamic_shared()")
+
+
+@intrinsic(Allocation("local"))
+def local(element: type[T], *shape: int) -> Local[T]:
+    """Local memory of the thread, uninitialised, indexed at run time."""
+    on_host("local()")
+
+
+@intrinsic(Allocation("register"))
+def registers(element: type[T], count: int) -> Registers[T]:
+    """`count` registers of the thread, uninitialised; indices constant after unrolling."""
+    on_host("registers()")
+
+
+@intrinsic(Allocation("constant"))
+def constant(element: type[T], values: tuple[Any, ...]) -> Constant[T]:
+    """A table in constant memory, its values known at compile time."""
+    on_host("constant()")
+
+
+@intrinsic(View())
+def matrix(array: Array[T], stride: int) -> Array[T]:
+    """The array seen in two dimensions: `m[i, j]` is `array[i * stride + j]`."""
+    on_host("matrix()")
+
+
+# ------------------------------------------------------------------ block
+@intrinsic(BlockBarrier("sync", "bool"))
+def sync() -> None:
+    """Barrier and memory fence of the block; every thread that has not returned must reach it."""
+    on_host("sync()")
+
+
+@intrinsic(BlockBarrier("count", "i32"))
+def sync_count(predicate: bool) -> int:
+    """`sync()`, and the number of threads whose predicate holds."""
+    on_host("sync_count()")
+
+
+@intrinsic(BlockBarrier("and", "bool"))
+def sync_and(predicate: bool) -> bool:
+    """`sync()`, and whether the predicate holds for all threads."""
+    on_host("sync_and()")
+
+
+@intrinsic(BlockBarrier("or", "bool"))
+def sync_or(predicate: bool) -> bool:
+    """`sync()`, and whether the predicate holds for any thread."""
+    on_host("sync_or()")
+
+
+@intrinsic(Fence("block"))
+def fence_block() -> None:
+    """Order this thread's memory accesses as seen by its block."""
+    on_host("fence_block()")
+
+
+@intrinsic(Fence("device"))
+def fence() -> None:
+    """Order this thread's memory accesses as seen by the whole device."""
+    on_host("fence()")
+
+
+# ------------------------------------------------------------------ warp
+@intrinsic(WarpBarrier())
+def syncwarp(mask: int = FULL_MASK) -> None:
+    """Barrier and memory fence of the named lanes."""
+    on_host("syncwarp()")
+
+
+@intrinsic(Shuffle("idx", "lane"))
+def shuffle(value: T, lane: int, width: int = WARP_SIZE, mask: int = FULL_MASK) -> T:
+    """The value of lane `lane` (modulo `width`) of this lane's group of `width` lanes."""
+    on_host("shuffle()")
+
+
+@intrinsic(Shuffle("up", "delta"))
+def shuffle_up(value: T, delta: int, width: int = WARP_SIZE, mask: int = FULL_MASK) -> T:
+    """The value of the lane `delta` below; this lane's own where that leaves the group."""
+    on_host("shuffle_up()")
+
+
+@intrinsic(Shuffle("down", "delta"))
+def shuffle_down(value: T, delta: int, width: int = WARP_SIZE, mask: int = FULL_MASK) -> T:
+    """The value of the lane `delta` above; this lane's own where that leaves the group."""
+    on_host("shuffle_down()")
+
+
+@intrinsic(Shuffle("xor", "lane_mask"))
+def shuffle_xor(value: T, lane_mask: int, width: int = WARP_SIZE, mask: int = FULL_MASK) -> T:
+    """The value of lane `lane ^ lane_mask`; this lane's own where that is in a later group."""
+    on_host("shuffle_xor()")
+
+
+@intrinsic(Vote("ballot", "u32"))
+def ballot(predicate: bool, mask: int = FULL_MASK) -> int:
+    """u32 whose bit i is lane i's predicate."""
+    on_host("ballot()")
+
+
+@intrinsic(Vote("any", "bool"))
+def any(predicate: bool, mask: int = FULL_MASK) -> bool:
+    """Whether the predicate holds for any named lane."""
+    on_host("any()")
+
+
+@intrinsic(Vote("all", "bool"))
+def all(predicate: bool, mask: int = FULL_MASK) -> bool:
+    """Whether the predicate holds for all named lanes."""
+    on_host("all()")
+
+
+@intrinsic(Vote("active", "u32"))
+def active_mask() -> int:
+    """u32 of the lanes that are active here."""
+    on_host("active_mask()")
+
+
+@intrinsic(Vote("match", "u32"))
+def match_any(value: int, mask: int = FULL_MASK) -> int:
+    """u32 of the named lanes whose value equals this lane's."""
+    on_host("match_any()")
+
+
+# ------------------------------------------------------------------ atomics: each returns the old value
+@intrinsic(AtomicUpdate("add"))
+def atomic_add(array: Array[T], index: int, value: T) -> T:
+    """array[index] += value."""
+    on_host("atomic_add()")
+
+
+@intrinsic(AtomicUpdate("min"))
+def atomic_min(array: Array[T], index: int, value: T) -> T:
+    """array[index] = min(array[index], value)."""
+    on_host("atomic_min()")
+
+
+@intrinsic(AtomicUpdate("max"))
+def atomic_max(array: Array[T], index: int, value: T) -> T:
+    """array[index] = max(array[index], value)."""
+    on_host("atomic_max()")
+
+
+@intrinsic(AtomicUpdate("and"))
+def atomic_and(array: Array[T], index: int, value: T) -> T:
+    """array[index] &= value."""
+    on_host("atomic_and()")
+
+
+@intrinsic(AtomicUpdate("or"))
+def atomic_or(array: Array[T], index: int, value: T) -> T:
+    """array[index] |= value."""
+    on_host("atomic_or()")
+
+
+@intrinsic(AtomicUpdate("xor"))
+def atomic_xor(array: Array[T], index: int, value: T) -> T:
+    """array[index] ^= value."""
+    on_host("atomic_xor()")
+
+
+@intrinsic(AtomicUpdate("exchange"))
+def atomic_exchange(array: Array[T], index: int, value: T) -> T:
+    """array[index] = value."""
+    on_host("atomic_exchange()")
+
+
+@intrinsic(CompareAndSwap())
+def compare_swap(array: Array[T], index: int, expected: T, value: T) -> T:
+    """array[index] = value where it equals `expected`."""
+    on_host("compare_swap()")
+
+
+# ------------------------------------------------------------------ arithmetic
+@intrinsic(Operation("div"))
+def div(a: int, b: int) -> int:
+    """Quotient truncated toward zero, as C's `/`; Python's `//` floors."""
+    on_host("div()")
+
+
+@intrinsic(Operation("rem"))
+def rem(a: int, b: int) -> int:
+    """Remainder with the sign of `a`, as C's `%`; Python's `%` has the sign of `b`."""
+    on_host("rem()")
+
+
+@intrinsic(Operation("viaddmax"))
+def viaddmax(a: int, b: int, c: int) -> int:
+    """max(a + b, c) of i32: one instruction from Hopper on."""
+    on_host("viaddmax()")
+
+
+@intrinsic(Operation("vimax3"))
+def vimax3(a: int, b: int, c: int) -> int:
+    """max(a, b, c) of i32: one instruction from Hopper on."""
+    on_host("vimax3()")
+
+
+@intrinsic(Operation("fma"))
+def fma(a: float, b: float, c: float) -> float:
+    """a * b + c, rounded once."""
+    on_host("fma()")
+
+
+@intrinsic(Operation("exp"))
+def exp(x: float) -> float:
+    """e ** x, within 2 ulp."""
+    on_host("exp()")
+
+
+@intrinsic(Operation("log"))
+def log(x: float) -> float:
+    """Natural logarithm, within 2 ulp."""
+    on_host("log()")
+
+
+@intrinsic(Operation("log2"))
+def log2(x: float) -> float:
+    """Logarithm to base 2, within 2 ulp."""
+    on_host("log2()")
+
+
+@intrinsic(Operation("sqrt"))
+def sqrt(x: float) -> float:
+    """Square root, correctly rounded."""
+    on_host("sqrt()")
+
+
+@intrinsic(Operation("rsqrt"))
+def rsqrt(x: float) -> float:
+    """1 / sqrt(x), within 2 ulp."""
+    on_host("rsqrt()")
+
+
+@intrinsic(Operation("popcount"))
+def popcount(x: int) -> int:
+    """Bits set in a 32- or 64-bit integer, as i32."""
+    on_host("popcount()")
+
+
+@intrinsic(Operation("clz"))
+def clz(x: int) -> int:
+    """Leading zero bits of a 32- or 64-bit integer, as i32."""
+    on_host("clz()")
+
+
+@intrinsic(Bitcast())
+def bitcast(to: type[T], x: Any) -> T:
+    """The same bits read as a type of the same size."""
+    on_host("bitcast()")
+
+
+@intrinsic(UnrolledRange())
+def unroll(indices: range) -> range:
+    """`for k in st.unroll(range(K))`: the loop is unrolled, so `k` may index registers."""
+    on_host("unroll()")
+
+
+__all__ = [
+    "FULL_MASK",
+    "WARP_SIZE",
+    "active_mask",
+    "all",
+    "any",
+    "atomic_add",
+    "atomic_and",
+    "atomic_exchange",
+    "atomic_max",
+    "atomic_min",
+    "atomic_or",
+    "atomic_xor",
+    "ballot",
+    "bitcast",
+    "block",
+    "block_dim",
+    "clz",
+    "compare_swap",
+    "constant",
+    "div",
+    "dynamic_shared",
+    "exp",
+    "fence",
+    "fence_block",
+    "fma",
+    "grid_dim",
+    "lane",
+    "local",
+    "log",
+    "log2",
+    "match_any",
+    "matrix",
+    "popcount",
+    "registers",
+    "rem",
+    "rsqrt",
+    "shared",
+    "shuffle",
+    "shuffle_down",
+    "shuffle_up",
+    "shuffle_xor",
+    "sqrt",
+    "sync",
+    "sync_and",
+    "sync_count",
+    "sync_or",
+    "syncwarp",
+    "thread",
+    "unroll",
+    "viaddmax",
+    "vimax3",
+    "warp",
+]

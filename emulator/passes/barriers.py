@@ -1,0 +1,47 @@
+"""Where barriers stand, what a kernel changes, and whether the order of its warps can be seen in that."""
+
+from __future__ import annotations
+
+from ..ir import nodes as ir
+from ..ir.walk import bodies, once_a_node, statements
+from ..language.types import Scalar
+
+
+@once_a_node
+def holds_barrier(stmt: ir.Stmt) -> bool:
+    """Whether a block barrier stands in the statement, at any depth."""
+    if isinstance(stmt, ir.Let):
+        return isinstance(stmt.value, ir.Barrier)
+    return any(holds_barrier(s) for b in bodies(stmt) for s in b)
+
+
+def changed_arrays(kernel: ir.Function) -> tuple[str, ...]:
+    """Global arrays the kernel may change, in parameter order."""
+    changed = set()
+    for stmt in statements(kernel.body):
+        if isinstance(stmt, ir.Store):
+            changed.add(stmt.array)
+        elif isinstance(stmt, ir.Let) and isinstance(stmt.value, ir.Atomic | ir.CompareSwap):
+            changed.add(stmt.value.array)
+    return tuple(p.name for p in kernel.params if p.name in changed)
+
+
+def order_matters(kernel: ir.Function) -> bool:
+    """Whether warps must take their turns for the results to be defined: somebody sees what an atomic
+    operation found, floats are added, or different atomic operations meet in one array."""
+    kinds: dict[str, str] = {}
+    for stmt in statements(kernel.body):
+        if isinstance(stmt, ir.Print):
+            return True
+        if not isinstance(stmt, ir.Let):
+            continue
+        value = stmt.value
+        if isinstance(value, ir.CompareSwap):
+            return True
+        if isinstance(value, ir.Atomic):
+            float_sum = isinstance(value.type, Scalar) and value.type.is_float
+            if stmt.target is not None or float_sum or value.op == "exchange":
+                return True
+            if kinds.setdefault(value.array, value.op) != value.op:
+                return True
+    return False

@@ -1,0 +1,375 @@
+"""What the lanes of a warp know together: which values are equal or affine in the lane, and who leaves with whom.
+
+A value's stride is the difference from one lane to the next: 0 (uniform), another number (affine), "dynamic"
+(affine, known only when the kernel runs) or "varying". It speaks of the active lanes.
+
+Divergence is told by places. A place is the path of divergent regions around a statement: lanes that stand at
+one place act together until they leave it. An assignment at the innermost place that holds every mention of its
+register reaches all lanes that may read it, so it needs no merge, and a uniform value stays uniform.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from ..ir import nodes as ir
+from ..ir.walk import registers, statements
+from ..language.types import Array, Scalar
+
+Stride = int | Literal["dynamic", "varying"]
+Place = tuple[tuple[str, int], ...]
+Dim3 = tuple[int, int, int]
+
+_WIDEST = 1 << 30
+"""Strides beyond it are not followed."""
+
+
+@dataclass(frozen=True)
+class Shapes:
+    """What the analysis found.
+
+    registers: the stride of every scalar register; a vector's is 0 or "varying".
+    multiples: of integer registers, a power of two that divides lane 0's value.
+    complete: sites of assignments that reach every lane that may read the register.
+    together: sites of break, continue and return that all lanes of the turn or the frame take at once.
+    split: sites of loops whose lanes leave at different turns.
+    """
+
+    registers: dict[str, Stride]
+    multiples: dict[str, int]
+    complete: frozenset[int]
+    together: frozenset[int]
+    split: frozenset[int]
+    block: Dim3
+
+    def of(self, expr: ir.Expr) -> Stride:
+        """The stride of an expression."""
+        return stride(expr, self.registers, self.block) or 0
+
+    def multiple(self, expr: ir.Expr) -> int:
+        """A power of two, at most MOST, that divides what lane 0 has; of an affine expression."""
+        return multiple(expr, self.multiples, self.block)
+
+
+def thread_index(block: Dim3, axis: int) -> npt.NDArray[np.int32]:
+    """int32[warps, 32]: the thread's index on an axis; lanes beyond the block go on counting in x."""
+    x, y, _ = block
+    threads = int(np.prod(block))
+    linear = np.arange(-(-threads // 32) * 32).reshape(-1, 32)
+    index = linear if axis == 0 and threads == x else linear // (1, x, x * y)[axis] % block[axis]
+    index = np.where(linear < threads, index, index[:, :1] + (linear % 32) * _step(index, linear < threads))
+    return index.astype(np.int32)
+
+
+def _step(index: npt.NDArray[np.int64], valid: npt.NDArray[np.bool_]) -> int:
+    steps = np.diff(index, axis=1)[valid[:, 1:]]
+    return int(steps[0]) if len(steps) else 0
+
+
+def stride(expr: ir.Expr, known: dict[str, Stride], block: Dim3) -> Stride | None:
+    """The stride of an expression, given those of the registers; None while it is not known of one of them."""
+    match expr:
+        case ir.Const() | ir.Extent():
+            return 0
+        case ir.Reg():
+            return known.get(expr.name)
+        case ir.Special():
+            return _special(expr.name, block)
+        case ir.Op():
+            args = [stride(a, known, block) for a in expr.args]
+            return _operation(expr, [a for a in args if a is not None]) if None not in args else None
+        case ir.Defined():
+            within = [stride(a, known, block) for a in expr.value.args]
+            return None if None in within else 0 if all(w == 0 for w in within) else "varying"
+        case ir.Pack():
+            parts = [stride(a, known, block) for a in expr.args]
+            return None if None in parts else 0 if all(p == 0 for p in parts) else "varying"
+        case ir.Part():
+            return stride(expr.value, known, block)
+    raise TypeError(f"{type(expr).__name__} is left after unrolling")
+
+
+def _special(name: str, block: Dim3) -> Stride:
+    if name == "lane":
+        return 1
+    group, _, axis = name.partition(".")
+    if group != "thread":
+        return 0
+    steps = np.diff(thread_index(block, "xyz".index(axis)), axis=1)
+    return int(steps.flat[0]) if (steps == steps.flat[0]).all() else "varying"
+
+
+def _operation(op: ir.Op, args: list[Stride]) -> Stride:
+    if all(a == 0 for a in args):
+        return 0
+    if "varying" in args or not (isinstance(op.type, Scalar) and op.type.is_integer):
+        return "varying"
+    first = args[0]
+    match op.name:
+        case "add" | "sub":
+            second = args[1]
+            if isinstance(first, int) and isinstance(second, int):
+                return _bounded(first + second if op.name == "add" else first - second)
+            return "dynamic"
+        case "neg":
+            return -first if isinstance(first, int) else first
+        case "mul":
+            second = args[1]
+            if 0 not in (first, second):
+                return "varying"
+            factor, other = (op.args[0], second) if first == 0 else (op.args[1], first)
+            if isinstance(factor, ir.Const) and isinstance(other, int):
+                return _bounded(int(factor.value) * other)
+            return "dynamic"
+        case "shl":
+            count = op.args[1]
+            if isinstance(count, ir.Const) and 0 <= count.value < op.type.bits:
+                return _bounded(first << int(count.value)) if isinstance(first, int) else first
+            return "varying"
+        case "select":
+            return _chosen(args)
+    source = op.args[0].type
+    if op.name.startswith("cast_") and isinstance(source, Scalar) and source.is_integer and op.type.size <= source.size:
+        return first  # wrapping keeps the difference of neighbours, modulo the width
+    return "varying"
+
+
+MOST = 1024
+"""Larger powers of two are not followed."""
+
+
+def multiple(expr: ir.Expr, known: dict[str, int], block: Dim3) -> int:
+    """A power of two that divides lane 0's value, given those of the registers. Wrapping does not change it."""
+    match expr:
+        case ir.Const():
+            return _power(int(expr.value)) if expr.type.is_integer else 1
+        case ir.Reg():
+            return known.get(expr.name, MOST)
+        case ir.Special(name="lane"):
+            return MOST
+        case ir.Special(name="thread.x" | "thread.y" | "thread.z"):
+            first = thread_index(block, "xyz".index(expr.name[-1]))[:, 0]
+            return min(_power(int(n)) for n in first)
+        case ir.Op(type=Scalar() as type) if type.is_integer:
+            return _multiple_of(expr, [multiple(a, known, block) for a in expr.args])
+    return 1
+
+
+def _multiple_of(op: ir.Op, args: list[int]) -> int:
+    match op.name:
+        case "add" | "sub" | "min" | "max":
+            return min(args)
+        case "mul":
+            return min(args[0] * args[1], MOST)
+        case "neg":
+            return args[0]
+        case "shl":
+            count = op.args[1]
+            return (
+                min(args[0] << int(count.value), MOST) if isinstance(count, ir.Const) and 0 <= count.value < 32 else 1
+            )
+        case "select":
+            return min(args[1:])
+    source = op.args[0].type
+    whole = op.name.startswith("cast_") and isinstance(source, Scalar) and source.is_integer
+    return args[0] if whole else 1
+
+
+def _power(value: int) -> int:
+    return min(value & -value, MOST) if value else MOST
+
+
+def _chosen(args: list[Stride]) -> Stride:
+    condition, first, second = args
+    return first if condition == 0 and first == second and isinstance(first, int) else "varying"
+
+
+def _bounded(step: int) -> Stride:
+    return step if abs(step) < _WIDEST else "dynamic"
+
+
+def join(first: Stride | None, second: Stride | None) -> Stride | None:
+    """The stride of a register that is given both; None: nothing is known yet."""
+    if first is None or second is None or first == second:
+        return first if second is None else second
+    return "varying" if "varying" in (first, second) else "dynamic"
+
+
+@dataclass(eq=False)
+class _Scope:
+    """What can be left."""
+
+    kind: Literal["loop", "frame", "kernel"]
+    inside: Place
+
+
+Leaving = tuple[_Scope, type[ir.Stmt]]
+"""A scope that some lanes leave without the others, and by what."""
+
+
+@dataclass
+class _Assignment:
+    name: str
+    value: Stride | None
+    place: Place
+    site: int
+
+
+def shapes(kernel: ir.Function, private: frozenset[str], block: Dim3) -> Shapes:
+    """Analyse an inlined, unrolled, numbered kernel for blocks of this shape."""
+    return _Analysis(kernel, private, block).run()
+
+
+@dataclass
+class _Analysis:
+    kernel: ir.Function
+    private: frozenset[str]
+    block: Dim3
+    registers: dict[str, Stride] = field(default_factory=dict)
+    split: set[int] = field(default_factory=set)
+    arrays: dict[str, Array] = field(default_factory=dict)
+    reads: dict[int, tuple[str, ...]] = field(default_factory=dict)
+    multiples: dict[str, int] = field(default_factory=dict)
+
+    def run(self) -> Shapes:
+        self.arrays = {p.name: p.type for p in self.kernel.params if isinstance(p.type, Array)}
+        self.arrays |= {s.array: s.type for s in statements(self.kernel.body) if isinstance(s, ir.Alloc)}
+        self.registers = {p.name: 0 for p in self.kernel.params if not isinstance(p.type, Array)}
+        self.multiples = dict.fromkeys(self.registers, 1)
+        while True:  # strides only grow and loops only split, so this ends
+            before = dict(self.registers), dict(self.multiples), len(self.split)
+            self.homes: dict[str, Place] = {}
+            self.assignments: list[_Assignment] = []
+            self.together: set[int] = set()
+            self.body(self.kernel.body, (), [_Scope("kernel", ())])
+            complete = self.settle()
+            if before == (self.registers, self.multiples, len(self.split)):
+                found = (frozenset(complete), frozenset(self.together), frozenset(self.split))
+                return Shapes(self.registers, self.multiples, *found, self.block)
+
+    def settle(self) -> set[int]:
+        """Strides from the assignments of one walk; the sites of those that are complete."""
+        complete = set()
+        for given in self.assignments:
+            whole = given.name in self.private or self.homes[given.name] == given.place
+            if whole:
+                complete.add(given.site)
+            self.give(given.name, given.value if whole or given.value is None else "varying")
+        return complete
+
+    def give(self, name: str, value: Stride | None) -> None:
+        """Note that a register is assigned a value of this stride."""
+        joined = join(self.registers.get(name), value)
+        if joined is not None:
+            self.registers[name] = joined
+
+    def divides(self, name: str, power: int) -> None:
+        """Note that a register is assigned a multiple of a power of two."""
+        self.multiples[name] = min(power, self.multiples.get(name, MOST))
+
+    def multiple(self, expr: ir.Expr) -> int:
+        return multiple(expr, self.multiples, self.block)
+
+    def of(self, expr: ir.Expr) -> Stride | None:
+        return stride(expr, self.registers, self.block)
+
+    def read(self, stmt: ir.Stmt) -> tuple[str, ...]:
+        """The registers a statement reads, its bodies left out."""
+        if stmt.site not in self.reads:
+            self.reads[stmt.site] = tuple(dict.fromkeys(r.name for r in registers(stmt)))
+        return self.reads[stmt.site]
+
+    def mention(self, names: Iterable[str], place: Place) -> None:
+        for name in names:
+            home = self.homes.setdefault(name, place)
+            if home == place:
+                continue
+            same = (a == b for a, b in zip(home, place, strict=False))
+            self.homes[name] = home[: next((i for i, s in enumerate(same) if not s), min(len(home), len(place)))]
+
+    # -------------------------------------------------------------- statements
+    def body(self, stmts: ir.Body, place: Place, scopes: list[_Scope]) -> list[Leaving]:
+        """Walk statements from a place on; the scopes that some of their lanes leave without the others."""
+        escaped: list[Leaving] = []
+        for stmt in stmts:
+            left = self.statement(stmt, place, scopes)
+            escaped += left
+            if any(scope.kind != "kernel" for scope, _ in left):
+                place = (*place, ("after", stmt.site))
+        return escaped
+
+    def statement(self, stmt: ir.Stmt, place: Place, scopes: list[_Scope]) -> list[Leaving]:
+        if not isinstance(stmt, ir.While):
+            self.mention(self.read(stmt), place)
+        match stmt:
+            case ir.Let(target=ir.Reg() as target):
+                self.mention([target.name], place)
+                value = self.right_side(stmt)
+                self.give(target.name, value)
+                self.divides(target.name, 1 if isinstance(stmt.value, ir.EFFECTS) else self.multiple(stmt.value))
+                self.assignments.append(_Assignment(target.name, value, place, stmt.site))
+            case ir.Alloc(type=Array(space="register")):
+                # Its registers start as zeros and may be read unassigned: they are at home in the whole kernel.
+                names = [f"{stmt.array}[{i}]" for i in range(stmt.type.length or 0)]
+                self.mention(names, ())
+                self.registers = dict.fromkeys(names, 0) | self.registers
+            case ir.If():
+                return self.branch(stmt, place, scopes)
+            case ir.While() | ir.For():
+                return self.loop(stmt, place, scopes)
+            case ir.Frame():
+                frame = _Scope("frame", place)
+                left = self.body(stmt.body, place, [*scopes, frame])
+                return [(scope, by) for scope, by in left if scope is not frame]
+            case ir.Break() | ir.Continue() | ir.Return():
+                kinds = ("frame", "kernel") if isinstance(stmt, ir.Return) else ("loop",)
+                scope = next(s for s in reversed(scopes) if s.kind in kinds)
+                if scope.inside != place:
+                    return [(scope, type(stmt))]
+                self.together.add(stmt.site)
+        return []
+
+    def branch(self, stmt: ir.If, place: Place, scopes: list[_Scope]) -> list[Leaving]:
+        divergent = self.of(stmt.cond) not in (0, None)
+        escaped: list[Leaving] = []
+        for arm, body in enumerate((stmt.then, stmt.orelse)):
+            inside = (*place, (f"arm {arm}", stmt.site)) if divergent else place
+            escaped += self.body(body, inside, scopes)
+        return escaped
+
+    def loop(self, stmt: ir.While | ir.For, place: Place, scopes: list[_Scope]) -> list[Leaving]:
+        inside = (*place, ("loop", stmt.site)) if stmt.site in self.split else place
+        scope = _Scope("loop", inside)
+        if isinstance(stmt, ir.While):
+            self.body(stmt.setup, inside, scopes)
+            self.mention(self.read(stmt), inside)
+            uneven = self.of(stmt.cond) not in (0, None)
+        else:
+            start = self.of(stmt.start)
+            self.give(stmt.var.name, start)
+            self.divides(stmt.var.name, min(self.multiple(stmt.start), _power(stmt.step)))
+            uneven = any(self.of(bound) not in (0, None) for bound in (stmt.start, stmt.stop))
+        left = self.body(stmt.body, inside, [*scopes, scope])
+        if uneven or any(s.kind != "kernel" and by is not ir.Continue for s, by in left):
+            self.split.add(stmt.site)
+        return [(s, by) for s, by in left if s is not scope]
+
+    def right_side(self, let: ir.Let) -> Stride | None:
+        """The stride of what a Let assigns."""
+        match let.value:
+            case ir.Load() as load:
+                index = self.of(load.index)
+                return index if index in (0, None) and self.arrays[load.array].space != "local" else "varying"
+            case ir.Vote() as vote:
+                mask = 0 if vote.mode == "active" else self.of(vote.mask)
+                return mask if mask in (0, None) and vote.mode != "match" else "varying"
+            case ir.Barrier():
+                return 0
+            case ir.Atomic() | ir.CompareSwap() | ir.Shuffle() | ir.Call():
+                return "varying"
+        return self.of(let.value)

@@ -1,0 +1,107 @@
+"""What every engine is given and must give back, and the order of execution that all of them keep.
+
+Order. Blocks run in ascending order. Inside a block, control structures that hold a barrier are taken by
+all its warps together; the statements between barriers form a phase, and in a phase each warp runs to the
+end before the next one starts, in ascending order. Inside a statement, lanes act in ascending order. An
+engine may run warps or blocks side by side wherever no program without races can tell.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Protocol, runtime_checkable
+
+import numpy as np
+import numpy.typing as npt
+
+from ..errors import Diagnostic
+from ..ir import nodes as ir
+from ..machine.device import Device
+from ..passes.prepared import Prepared, prepare
+from .arrays import Buffer, DeviceArray
+
+Dim3 = tuple[int, int, int]
+
+
+@dataclass(frozen=True)
+class Request:
+    """One launch, checked by the caller: every argument is there and has its parameter's type.
+
+    arguments: by parameter name; a global array is C-contiguous of its element's dtype, one-dimensional, or
+    two-dimensional (elements, lanes) for vectors; a scalar is a NumPy scalar. Engines do not change them.
+    dynamic_shared: bytes. step_limit: iterations that one execution of a loop may take.
+    device_arrays: arrays that outlive the launch; of those in a device's memory, `arguments` has the shape and type
+    only. An emulator gives them back like others. all_zero: arrays that hold zeros, which need not be copied.
+    unwritten: those of them that the kernel must not read before it has written them.
+    checks: what an emulator looks for beyond what it always does (`observe.checks`). schedule: the seed of another
+    order of blocks, and of warps between barriers (`observe.schedules`).
+    """
+
+    program: ir.Program
+    grid: Dim3
+    block: Dim3
+    arguments: Mapping[str, Buffer | np.generic]
+    dynamic_shared: int
+    device: Device
+    counters: bool
+    step_limit: int
+    device_arrays: Mapping[str, DeviceArray] = field(default_factory=dict)
+    all_zero: frozenset[str] = frozenset()
+    unwritten: frozenset[str] = frozenset()
+    checks: frozenset[str] = frozenset()
+    schedule: int | None = None
+
+    @cached_property
+    def prepared(self) -> Prepared:
+        """The program without calls and unrolled loops, with the checks asked for."""
+        return prepare(self.program, self.checks)
+
+
+@dataclass(frozen=True)
+class Resources:
+    """What the compiler gave a kernel: registers a thread; bytes of shared, local and constant memory; spills."""
+
+    registers: int
+    shared_bytes: int
+    local_bytes: int
+    constant_bytes: int
+    spill_stores: int
+    spill_loads: int
+
+
+@dataclass
+class Outcome:
+    """What a launch did.
+
+    buffers: the final contents of each global array the kernel writes, by parameter name.
+    counts: int64[site, event] as `observe.events` defines them, or None where nothing was counted.
+    milliseconds: time of the kernel alone, where an engine runs on real hardware.
+    """
+
+    buffers: dict[str, Buffer]
+    counts: npt.NDArray[np.int64] | None = None
+    faults: list[Diagnostic] = field(default_factory=list)
+    printed: list[str] = field(default_factory=list)
+    milliseconds: float | None = None
+    resources: Resources | None = None
+
+
+class Engine(Protocol):
+    """A way to run programs."""
+
+    name: str
+
+    def run(self, request: Request) -> Outcome:
+        """Run one launch. Raises LaunchError where this engine cannot run here, with what to do about it."""
+        ...
+
+
+@runtime_checkable
+class ConcurrentEngine(Protocol):
+    """An engine on which launches that do not depend on each other run side by side."""
+
+    def run_concurrently(self, requests: Iterable[Request]) -> Iterator[Outcome]:
+        """Their outcomes in order; a launch begins as soon as `requests` gives it."""
+        ...

@@ -1,0 +1,58 @@
+"""The engines by name: what each can do, and where it is."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+from importlib import import_module
+from typing import Literal
+
+from ..errors import LaunchError
+from .engine import Engine, Request
+
+EngineName = Literal["jit", "numpy", "cuda"]
+
+
+@dataclass(frozen=True)
+class Row:
+    """One engine. module, factory: what makes it; imported when it is first asked for.
+
+    emulates: whether it counts and checks.
+    """
+
+    name: str
+    module: str
+    factory: str
+    emulates: bool
+
+
+ENGINES = {
+    row.name: row
+    for row in (
+        Row("jit", "simtbed.engines.llvm.engine", "LlvmEngine", emulates=True),
+        Row("numpy", "simtbed.engines.numpy.engine", "NumpyEngine", emulates=True),
+        Row("cuda", "simtbed.engines.cuda.engine", "CudaEngine", emulates=False),
+    )
+}
+
+
+def row_of(name: str) -> Row:
+    """Raises LaunchError with the names there are."""
+    if name not in ENGINES:
+        *most, last = ENGINES
+        raise LaunchError(f"no engine is called {name}; there are {', '.join(most)} and {last}")
+    return ENGINES[name]
+
+
+@cache
+def engine_called(name: str) -> Engine:
+    """The engine of that name, made once."""
+    row = row_of(name)
+    made: Engine = getattr(import_module(row.module), row.factory)()
+    return made
+
+
+def cuda_text(request: Request) -> str:
+    """The kernel of a request as CUDA C++."""
+    printer = import_module("simtbed.engines.cuda.printer")
+    return str(printer.cuda_source(request.program, request.block).text)

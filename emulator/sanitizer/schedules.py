@@ -1,0 +1,95 @@
+"""Other orders than the ascending one: of blocks, and of warps between two barriers. A program without races and
+without a choice that depends on who comes first gives the same results in all of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ..errors import Diagnostic
+from ..ir import nodes as ir
+from ..ir.walk import effect, statements
+from ..language.types import Scalar
+from .places import Dim3, coordinates
+
+ROWS = 64
+"""Different orders of warps; phase p of block b has number (p + b) mod ROWS."""
+RELATIVE = {np.dtype(np.float32): 1e-5, np.dtype(np.float64): 1e-12}
+"""How far sums of floats may be apart that atomic operations made: their order is nobody's."""
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """blocks: int64[blocks], in order of execution. warps: int64[ROWS, 32], of which the first of a block's count."""
+
+    blocks: npt.NDArray[np.int64]
+    warps: npt.NDArray[np.int64]
+
+    @staticmethod
+    def of(seed: int, grid: Dim3, block: Dim3) -> Schedule:
+        """The order of a seed; that of a launch depends on nothing else."""
+        random = np.random.default_rng(seed)
+        blocks = random.permutation(grid[0] * grid[1] * grid[2])
+        if (np.diff(blocks) > 0).all():
+            blocks = blocks[::-1]  # drawn in ascending order, which is the other run's
+        warps = -(-block[0] * block[1] * block[2] // 32)
+        orders = np.zeros((ROWS, 32), np.int64)
+        orders[:, :warps] = [random.permutation(warps) for _ in range(ROWS)]
+        return Schedule(blocks.astype(np.int64), orders)
+
+    def of_phase(self, block: int, phase: int, warps: int) -> list[int]:
+        """The order of a block's warps."""
+        found: list[int] = self.warps[(block + phase) % ROWS, :warps].tolist()
+        return found
+
+
+def difference(
+    kernel: ir.Function, first: Mapping[str, Any], second: Mapping[str, Any], seed: int, grid: Dim3, block: Dim3
+) -> Diagnostic | None:
+    """The first element that differs between the ascending order and that of a seed, or None."""
+    sums = {
+        e.array
+        for s in statements(kernel.body)
+        if isinstance(e := effect(s), ir.Atomic) and isinstance(e.type, Scalar) and e.type.is_float
+    }
+    for name, ascending in first.items():
+        other = second[name]
+        apart = ascending.view(f"u{ascending.dtype.itemsize}") != other.view(f"u{other.dtype.itemsize}")
+        if name in sums:
+            apart &= ~np.isclose(ascending, other, RELATIVE[ascending.dtype], 0, equal_nan=True)
+        if not apart.any():
+            continue
+        at = tuple(int(n) for n in np.argwhere(apart)[0])
+        element = f"{name}[{at[0]}]" + (f".{'xyzw'[at[1]]}" if len(at) > 1 else "")
+        message = f"{element} depends on the order of warps and blocks: {ascending[at]} or {other[at]}"
+        return Diagnostic(
+            "schedule", message, _writer(kernel, name), tuple(_orders(seed, grid, block)), int(apart.sum())
+        )
+    return None
+
+
+def _writer(kernel: ir.Function, array: str) -> Any:
+    """Where the array is written first."""
+    for stmt in statements(kernel.body):
+        found = effect(stmt)
+        if isinstance(stmt, ir.Store) and stmt.array == array:
+            return stmt.span
+        if isinstance(found, ir.Atomic | ir.CompareSwap) and found.array == array:
+            return found.span
+    return kernel.span
+
+
+def _orders(seed: int, grid: Dim3, block: Dim3) -> list[str]:
+    schedule = Schedule.of(seed, grid, block)
+    blocks = [str(coordinates(int(b), grid)) for b in schedule.blocks[:8]]
+    more = ", ..." if len(schedule.blocks) > 8 else ""
+    warps = -(-block[0] * block[1] * block[2] // 32)
+    of_first = ", ".join(map(str, schedule.of_phase(int(schedule.blocks[0]), 0, warps)))
+    return [
+        "the first value with blocks and warps in ascending order",
+        f"the second with schedule={seed}: blocks {', '.join(blocks)}{more}; warps of the first one {of_first}",
+    ]

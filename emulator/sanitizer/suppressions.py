@@ -1,0 +1,94 @@
+"""`# simtbed: allow race - reason`: findings that the kernel's author knows of and answers for.
+
+The comment stands on the line of one of the two accesses, or by itself on the line before. What it silences is still
+listed, with the reason, and so is a comment that silences nothing.
+"""
+
+from __future__ import annotations
+
+import linecache
+import re
+import weakref
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from ..errors import Diagnostic
+from ..ir import nodes as ir
+from ..ir.walk import statements
+from ..span import Span
+from .checkers import BENIGN
+
+_COMMENT = re.compile(r"#\s*simtbed:\s*allow\b\s*(?P<kind>[\w ]*?)\s*(?:-\s*(?P<reason>\S.*))?$")
+_ASKED = {"race": "races", "uninitialised": "uninitialised", "arithmetic": "arithmetic"}
+"""What may be allowed, and the check that looks for it."""
+ALLOWED, UNUSED = "allowed", "unused suppression"
+
+
+@dataclass(frozen=True)
+class _Comment:
+    """`line`: the one it speaks of."""
+
+    kind: str
+    reason: str
+    span: Span
+    line: int
+
+
+_COMMENTS: weakref.WeakKeyDictionary[ir.Function, dict[tuple[str, int], _Comment]] = weakref.WeakKeyDictionary()
+
+
+def judge(
+    found: Sequence[Diagnostic], kernel: ir.Function, checks: frozenset[str]
+) -> tuple[list[Diagnostic], list[Diagnostic]]:
+    """The faults among the findings in a kernel as engines run it, and remarks: what is benign, what is allowed, and
+    what was allowed for nothing."""
+    if not found and not checks:
+        return [], []
+    if kernel not in _COMMENTS:
+        _COMMENTS[kernel] = {(c.span.file, c.line): c for c in _comments(kernel)}
+    comments, used = _COMMENTS[kernel], set()
+    faults, remarks = [], []
+    for one in found:
+        comment = next((c for place in _lines(one) if (c := comments.get(place)) and _covers(c, one)), None)
+        if comment is not None:
+            used.add(comment)
+            silenced = replace(one, kind=ALLOWED, message=f"allowed, as {comment.reason}: {one.message}")
+            remarks.append(silenced)
+        elif one.kind == "benign race" and BENIGN not in checks:
+            remarks.append(one)
+        else:
+            faults.append(one)
+    remarks += [_unused(c) for c in comments.values() if c not in used and _ASKED.get(c.kind, "races") in checks]
+    return faults, remarks
+
+
+def _lines(found: Diagnostic) -> Iterator[tuple[str, int]]:
+    for span in (found.span, found.related):
+        if span is not None:
+            yield from ((span.file, line) for line in range(span.line, span.end_line + 1))
+
+
+def _covers(comment: _Comment, found: Diagnostic) -> bool:
+    return bool(comment.reason) and found.kind in (comment.kind, f"benign {comment.kind}")
+
+
+def _comments(kernel: ir.Function) -> Iterator[_Comment]:
+    """Those on the lines that the kernel is made of, calls included."""
+    lines = {(s.span.file, n) for s in statements(kernel.body) for n in range(s.span.line, s.span.end_line + 1)}
+    for file, line in sorted(lines):
+        for at in (line, line - 1):
+            text = linecache.getline(file, at).rstrip("\n")
+            match = _COMMENT.search(text)
+            if match and (at == line or text.lstrip().startswith("#")):
+                span = Span(file, at, match.start() + 1, at, len(text) + 1)
+                yield _Comment(match["kind"], match["reason"] or "", span, line)
+
+
+def _unused(comment: _Comment) -> Diagnostic:
+    if comment.kind not in _ASKED:
+        message = f"nothing is called {comment.kind!r} here; what may be allowed is {', '.join(_ASKED)}"
+    elif not comment.reason:
+        message = f"a reason is missing: # simtbed: allow {comment.kind} - why it does no harm"
+    else:
+        message = f"nothing to allow: no {comment.kind} was found on this line"
+    return Diagnostic(UNUSED, message, comment.span)

@@ -1,0 +1,160 @@
+"""How pairs are laid out in a GPU's memory, for each way of aligning them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ..packed import SCALE
+from .problem import Bytes, Offsets, Problem, Strategy, offsets
+
+Arguments = dict[str, Any]
+Table = npt.NDArray[np.int32]
+"""Rows of four numbers, an int4 each."""
+
+MARGIN = np.zeros(32, np.uint8)
+"""What stands around the alternates, so that lanes may read before and after one."""
+
+
+def sequences(problem: Problem, chosen: Offsets) -> tuple[Bytes, Bytes, Table]:
+    """(references, alternates, (first base, n, first base, m) of each pair) of some pairs, one after the other."""
+    n, m = problem.rows[chosen], problem.columns[chosen]
+    references = np.concatenate([problem.reference(p) for p in chosen])
+    alternates = np.concatenate([MARGIN, *(problem.alternate(p) for p in chosen), MARGIN])
+    return references, alternates, table(offsets(n)[:-1], n, offsets(m)[:-1] + len(MARGIN), m)
+
+
+def table(*columns: Offsets | int) -> Table:
+    """Columns side by side, as vectors of a kernel."""
+    return np.stack(np.broadcast_arrays(*columns), axis=1).astype(np.int32)
+
+
+def ending(problem: Problem) -> Arguments:
+    """Where the strategy lets an alignment end."""
+    return {"CORNER": problem.strategy is Strategy.INDEL, "LAST_ROW": not problem.strategy.borders_cost}
+
+
+def scoring(problem: Problem) -> Arguments:
+    """Parameters and strategy, for the kernels of the papers."""
+    score, costly = problem.parameters, problem.strategy.borders_cost
+    borders = {"first": score.opening if costly else 0, "further": score.extending if costly else 0}
+    return {**score._asdict(), **borders, **ending(problem)}
+
+
+def words_of_packed(n: Offsets, m: Offsets, lanes: int, each: int) -> Offsets:
+    """Words of moves that a pair fills: a word a lane, step and 8 rows."""
+    return -(-n // (lanes * each)) * (m + lanes - 1) * -(-each // 8) * lanes
+
+
+def packed_arguments(problem: Problem, chosen: Offsets, lanes: int, each: int) -> tuple[int, Arguments, Table]:
+    """(warps, arguments of `packed` save its arrays for output, places for `traceback`) with P = `lanes`, K = `each`.
+
+    The last warp is filled up with repetitions of the last pair.
+    """
+    warps = -(-len(chosen) * lanes // 32)
+    filled = np.minimum(np.arange(warps * 32 // lanes), len(chosen) - 1)
+    references, alternates, sizes = sequences(problem, chosen)
+    pairs = sizes[filled]
+    n, m = pairs[:, 1].astype(np.int64), pairs[:, 3].reshape(warps, -1).max(axis=1).astype(np.int64)
+    tiles = -(-n // (lanes * each))
+    steps = m + lanes - 1
+    first = offsets(tiles.reshape(warps, -1).max(axis=1) * steps * -(-each // 8) * 32)
+    warp, within = np.divmod(np.arange(len(chosen)), 32 // lanes)
+    tiled = bool(tiles.max() > 1)
+    score = problem.parameters
+    skewed = score.opening - score.extending
+    costly = problem.strategy.borders_cost
+    free = score.match == score.extending == 0
+    return (
+        warps,
+        {
+            "pairs": pairs,
+            "warps": np.stack([first[:-1], m], axis=1).astype(np.int32),
+            "references": references,
+            "alternates": alternates,
+            "gain": SCALE * (score.match - 2 * score.extending) + 8,
+            "loss": SCALE * (score.mismatch - 2 * score.extending) + 8,
+            "opening": SCALE * skewed,
+            "extending": score.extending,
+            "first": SCALE * skewed if costly else 0,
+            "slope": 0 if costly else -SCALE * score.extending,
+            "stride": int(m.max()) if tiled else 0,
+            **ending(problem),
+            "UNEVEN": (costly and skewed > 0) or free,
+            "TILED": tiled,
+            "P": lanes,
+            "K": each,
+        },
+        table(first[warp], within * lanes, steps[warp], (tiles * lanes * each - n)[: len(chosen)]),
+    )
+
+
+def words_of_intratask(n: Offsets, m: Offsets, diagonal_major: bool) -> Offsets:
+    """Words of moves that a pair fills: its rows, or its anti-diagonals, whole sectors of 8 words each."""
+    return (n + m - 1 if diagonal_major else n) * -(-m // 8) * 8
+
+
+def intratask_arguments(
+    problem: Problem, chosen: Offsets, block: int, diagonal_major: bool, form: int
+) -> tuple[Arguments, Table]:
+    """(arguments of `intratask` save its arrays for output, places for `traceback`)."""
+    n, m = problem.rows[chosen], problem.columns[chosen]
+    references, alternates, pairs = sequences(problem, chosen)
+    first = offsets(words_of_intratask(n, m, diagonal_major))[:-1]
+    width = -(-m // 8) * 8
+    carried = np.where(m > block, n, 0)
+    places = table(first, width, width + 1 if diagonal_major else 1, offsets(carried)[:-1])
+    edges = {f"{name}_edge": np.zeros(max(carried.sum(), 1), np.int32) for name in ("H", "insertion", "lengths")}
+    return {
+        "pairs": pairs,
+        "places": places,
+        "references": references,
+        "alternates": alternates,
+        **edges,
+        **scoring(problem),
+        "FORM": form,
+        "BLOCK": block,
+    }, places
+
+
+def words_of_pairalign(n: Offsets, m: Offsets) -> Offsets:
+    """Words of moves that a pair fills: four bits a cell, 32 columns a word."""
+    return n * -(-m // 32) * 4
+
+
+def pairalign_arguments(problem: Problem, chosen: Offsets) -> tuple[int, Arguments, Table]:
+    """(warps, arguments of `pairalign` save its arrays for output, places for `traceback`).
+
+    The last warp is filled up with pairs that have no cells.
+    """
+    warps = -(-len(chosen) // 32)
+    n, m = np.zeros((2, warps, 32), np.int64)
+    n.flat[: len(chosen)], m.flat[: len(chosen)] = problem.rows[chosen], problem.columns[chosen]
+    rows, columns = n.max(axis=1), m.max(axis=1)
+    first_row, first_column = offsets(-(-rows // 4) * 32), offsets(-(-columns // 4) * 32)
+    first = offsets(words_of_pairalign(rows, columns) * 32)
+    warp, lane = np.divmod(np.arange(len(chosen)), 32)
+    return (
+        warps,
+        {
+            "sizes": table(0, n.ravel(), 0, m.ravel()),
+            "groups": table(first_row[:-1], first_column[:-1], first[:-1], -(-columns // 32)),
+            "references": _interleaved([problem.reference(p) for p in chosen], first_row),
+            "alternates": _interleaved([problem.alternate(p) for p in chosen], first_column),
+            "row_above": np.zeros((first_column[-1] * 4, 2), np.int32),
+            **scoring(problem),
+        },
+        table(first[warp] + lane, -(-columns[warp] // 32), 0, 0),
+    )
+
+
+def _interleaved(letters: list[Bytes], first: Offsets) -> npt.NDArray[np.uint32]:
+    """Words of 4 letters, those of 32 sequences side by side; the ones of a group begin at `first`."""
+    words = np.zeros((first[-1], 4), np.uint8)
+    for number, sequence in enumerate(letters):
+        group, lane = divmod(number, 32)
+        at = np.arange(len(sequence))
+        words[first[group] + at // 4 * 32 + lane, at % 4] = sequence
+    return words.view(np.uint32).ravel()

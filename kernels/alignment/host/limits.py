@@ -1,0 +1,61 @@
+"""What each variant cannot hold, and which one can: checked before anything is launched."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+from simtbed import SimtbedError
+
+from ..packed import SCALE
+from .layout import words_of_intratask, words_of_packed, words_of_pairalign
+from .problem import Problem
+
+WIDEST = 1024
+"""Threads of a block: columns of `wide`."""
+LONGEST_RUN = 2**15 - 1
+"""A short: lengths in `runs`."""
+HIGHEST = 2**30
+"""Scores stay inside these, with room for what is added before they are compared."""
+MOST_WORDS = 2**31
+"""Words of moves that 32-bit indices reach."""
+LARGEST_TILE = 32 * 32
+"""Rows that `packed` may fill in vain."""
+
+
+def check(problem: Problem, variant: str) -> None:
+    """Raises SimtbedError, one line that names the first pair that cannot be held and a variant that can hold it."""
+    n, m = problem.rows, problem.columns
+    score = problem.parameters
+    _refuse((n == 0) | (m == 0), "{} is of an empty sequence")
+    if score.match < 0 or max(score.mismatch, score.opening, score.extending) > 0:
+        raise SimtbedError(
+            f"the parameters {','.join(map(str, score))} are match, mismatch, opening and extending a gap: "
+            "the first one is not negative, the others not positive"
+        )
+    step = max(abs(value) for value in score)
+    _refuse((n + m) * step >= HIGHEST, "the scores of {} may leave 32 bits")
+    if variant.startswith("wide"):
+        instead = variant.replace("wide", "passes")
+        _refuse(m > WIDEST, f"{{}} has an alternate of more than {WIDEST:,} bases: use {instead}")
+    if variant.endswith("runs"):
+        instead = variant.replace("runs", "steps")
+        _refuse(np.maximum(n, m) > LONGEST_RUN, f"{{}} has more than {LONGEST_RUN:,} bases: use {instead}")
+    if variant == "packed":
+        # A step is at most a match or mismatch less two extensions, and skewed scores differ by one a step.
+        reach = (n + m + LARGEST_TILE) * 3 * step * SCALE
+        _refuse(reach >= HIGHEST * 2, "the scores of {} may leave the 28 bits that packed has: use pairalign")
+        words = words_of_packed(n, m, 32, 32)
+    elif variant == "pairalign":
+        words = words_of_pairalign(n, m) * 32
+    else:
+        words = words_of_intratask(n, m, "diagonal-major" in variant)
+    _refuse(
+        words >= MOST_WORDS,
+        "the moves of {} are more than 32-bit indices reach" + ": use packed" * (variant != "packed"),
+    )
+
+
+def _refuse(where: npt.NDArray[np.bool_], why: str) -> None:
+    found = np.flatnonzero(where)
+    if len(found):
+        raise SimtbedError(why.format(f"pair {found[0] + 1:,}"))

@@ -1,0 +1,205 @@
+"""From an alignment problem to its answer: pairs sorted and batched, stage 1 and stage 2 launched, CIGARs decoded."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from simtbed import DeviceArray, empty
+
+from ...family import Answer, Launcher
+from ..intratask import intratask
+from ..packed import packed
+from ..pairalign import pairalign
+from ..traceback import BOOLEANS, FLAGS, RUNS, STEPS, traceback
+from . import limits
+from .layout import (
+    Table,
+    intratask_arguments,
+    packed_arguments,
+    pairalign_arguments,
+    words_of_intratask,
+    words_of_packed,
+    words_of_pairalign,
+)
+from .problem import ANSWER, Offsets, Problem
+
+WORDS_AT_ONCE = 1 << 30
+"""Words of moves that a launch may fill, beyond one pair: bounds the memory a batch takes, here to 4 GiB."""
+
+OPERATIONS = 16
+"""Operations of a CIGAR there is room for at first; pairs that need more are walked again with room for all."""
+
+BINS = (
+    (4, 8), (4, 16), (4, 24), (4, 32), (8, 24), (8, 32), (16, 20), (16, 24), (16, 28), (16, 32), (32, 20), (32, 32),
+)  # fmt: skip
+"""(P, K) of `packed`, by the rows they hold; more are computed in tiles as large as the last."""
+
+FEW, FEW_BINS = 1_000, ((32, 2), (32, 4), (32, 8), (32, 12), (32, 16), (32, 20), (32, 32))
+"""So few pairs leave much of a GPU idle, and what counts is how soon the last one is done: they are launched together,
+with as many lanes each as there are."""
+
+PASS = 128
+"""Threads of a block of `passes`."""
+
+THREADS = 64
+"""Of a block of stage 2."""
+
+
+@dataclass(frozen=True)
+class Found:
+    """What stage 1 leaves: the moves on the device, and for each pair where they are, its sizes, its end cell."""
+
+    moves: DeviceArray
+    places: Table
+    sizes: Table
+    ends: Table
+    form: int
+    lanes: int = 1
+    each: int = 1
+
+
+Batch = tuple[Offsets, Callable[[], Found]]
+
+
+def solve(problem: Problem, variant: str, launcher: Launcher) -> Answer:
+    """CIGAR, offset and score of every pair, in order. Raises SimtbedError where the variant cannot hold a pair."""
+    limits.check(problem, variant)
+    answer = np.empty(len(problem), ANSWER)
+    for chosen, stage_1 in STAGES[variant](problem, launcher):
+        found = stage_1()
+        cigars, offset = _stage_2(found, problem, launcher)
+        answer["cigar"][chosen] = cigars
+        answer["offset"][chosen] = offset
+        answer["score"][chosen] = found.ends[:, 2]
+    return answer
+
+
+# ------------------------------------------------------------------ stage 1
+def _packed(problem: Problem, launcher: Launcher) -> Iterator[Batch]:
+    n, m = problem.rows, problem.columns
+    few = len(problem) <= FEW
+    shapes = FEW_BINS if few else BINS
+    held = np.full_like(n, n.max(initial=0)) if few else n
+    bins = np.minimum(np.searchsorted([lanes * each for lanes, each in shapes], held), len(shapes) - 1)
+    for number in np.unique(bins):
+        lanes, each = shapes[number]
+        members = np.flatnonzero(bins == number)
+        for chosen in _batches(members[np.argsort(m[members], kind="stable")], words_of_packed(n, m, lanes, each)):
+
+            def stage_1(chosen: Offsets = chosen, lanes: int = lanes, each: int = each) -> Found:
+                warps, args, places = packed_arguments(problem, chosen, lanes, each)
+                words = int(words_of_packed(n[chosen], m[chosen], lanes, each).max()) * warps * 32 // lanes
+                moves = DeviceArray(empty(words, "u32"))
+                edges = np.zeros((max(warps * args["stride"], 1), 2), np.int32)
+                args |= {"edges": edges, "moves": moves, "ends": empty(len(args["pairs"]), "int4")}
+                ends = launcher(packed, grid=warps, block=32, args=args)["ends"]
+                return Found(moves, places, args["pairs"][: len(chosen)], ends[: len(chosen)], FLAGS, lanes, each)
+
+            yield chosen, stage_1
+
+
+def _intratask(problem: Problem, launcher: Launcher, wide: bool, diagonal_major: bool, form: int) -> Iterator[Batch]:
+    """Pairs of one block size at a time: `wide` has blocks of as many warps as the alternate needs."""
+    n, m = problem.rows, problem.columns
+    blocks = -(-m // 32) * 32 if wide else np.full_like(m, PASS)
+    for block in np.unique(blocks):
+        for chosen in _batches(np.flatnonzero(blocks == block), words_of_intratask(n, m, diagonal_major)):
+
+            def stage_1(chosen: Offsets = chosen, block: int = int(block)) -> Found:
+                args, places = intratask_arguments(problem, chosen, block, diagonal_major, form)
+                moves = DeviceArray(empty(int(words_of_intratask(n[chosen], m[chosen], diagonal_major).sum()), "u32"))
+                args |= {"moves": moves, "ends": empty(len(chosen), "int4")}
+                ends = launcher(intratask, grid=len(chosen), block=block, args=args)["ends"]
+                return Found(moves, places, args["pairs"], ends, form)
+
+            yield chosen, stage_1
+
+
+def _pairalign(problem: Problem, launcher: Launcher) -> Iterator[Batch]:
+    n, m = problem.rows, problem.columns
+    for chosen in _batches(np.lexsort((m, n)), words_of_pairalign(n, np.full_like(m, m.max(initial=0)))):
+
+        def stage_1(chosen: Offsets = chosen) -> Found:
+            warps, args, places = pairalign_arguments(problem, chosen)
+            words = words_of_pairalign(
+                *(args["sizes"][:, at].reshape(-1, 32).max(axis=1).astype(np.int64) for at in (1, 3))
+            )
+            moves = DeviceArray(empty(int(words.sum()) * 32, "u32"))
+            args |= {"moves": moves, "ends": empty(warps * 32, "int4")}
+            ends = launcher(pairalign, grid=warps, block=32, args=args)["ends"]
+            return Found(moves, places, args["sizes"], ends[: len(chosen)], BOOLEANS)
+
+        yield chosen, stage_1
+
+
+def _batches(order: Offsets, words: Offsets) -> Iterator[Offsets]:
+    """`order` cut into launches of at most WORDS_AT_ONCE words of moves beyond one pair."""
+    at = 0
+    while at < len(order):
+        largest = np.maximum.accumulate(words[order[at:]])
+        fitting = int(np.searchsorted(largest * np.arange(1, len(largest) + 1), WORDS_AT_ONCE, "right"))
+        yield order[at : at + max(fitting, 1)]
+        at += max(fitting, 1)
+
+
+STAGES: dict[str, Callable[[Problem, Launcher], Iterator[Batch]]] = {
+    **{
+        f"{blocks}-{layout}-{moves}": partial(
+            _intratask, wide=blocks == "wide", diagonal_major=layout == "diagonal-major", form=form
+        )
+        for blocks in ("wide", "passes")
+        for layout in ("diagonal-major", "row-major")
+        for moves, form in (("runs", RUNS), ("steps", STEPS))
+    },
+    "pairalign": _pairalign,
+    "packed": _packed,
+}
+"""Stage 1 of each variant: the batches of a problem, each to be launched when its turn comes."""
+
+
+# ------------------------------------------------------------------ stage 2
+def _stage_2(found: Found, problem: Problem, launcher: Launcher) -> tuple[npt.NDArray[Any], npt.NDArray[np.int32]]:
+    """(CIGARs, offsets) of a batch."""
+    cigars = np.empty(len(found.places), object)
+    offset = np.empty(len(found.places), np.int32)
+    chosen, capacity = np.arange(len(found.places), dtype=np.int32), OPERATIONS
+    while len(chosen):
+        result = launcher(
+            traceback,
+            grid=-(-len(chosen) * (32 if found.form == FLAGS else 1) // THREADS),
+            block=THREADS,
+            args={
+                "chosen": chosen,
+                "places": found.places,
+                "sizes": found.sizes,
+                "ends": found.ends,
+                "moves": found.moves,
+                "operations": empty(capacity * len(chosen), "u32"),
+                "results": empty(len(chosen), "int2"),
+                "capacity": capacity,
+                "STRATEGY": int(problem.strategy),
+                "FORM": found.form,
+                "P": found.lanes,
+                "K": found.each,
+            },
+        )
+        count = result["results"][:, 0]
+        whole = count <= capacity
+        operations = result["operations"].reshape(capacity, -1).T[whole]
+        cigars[chosen[whole]] = _texts(operations, count[whole])
+        offset[chosen] = result["results"][:, 1]
+        chosen, capacity = chosen[~whole], int(count.max())
+    return cigars, offset
+
+
+def _texts(operations: npt.NDArray[np.uint32], counts: npt.NDArray[np.int32]) -> list[str]:
+    """Rows of operations, from the end to the start, as CIGARs."""
+    words, which = np.unique(operations, return_inverse=True)
+    parts = np.array([f"{word >> 4}{'MIDNS'[word & 15]}" for word in words.tolist()], object)[which]
+    parts = parts.reshape(operations.shape).tolist()
+    return ["".join(row[:count][::-1]) for row, count in zip(parts, counts.tolist(), strict=True)]

@@ -1,0 +1,316 @@
+"""From reads to corrected reads: the spectrum counted in batches, a filter built of it, then every read corrected."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from simtbed import DeviceArray, SimtbedError, empty
+
+from ...family import Answer, Launcher
+from .. import spectrum
+from ..filters import BLOOM, EMPTY, EXACT, SPLIT_FIRST
+from ..packed import mend, mend_one, screen
+from ..spectrum import THREADS
+from ..thread_per_read import thread_per_read
+from ..warp_per_read import warp_per_read
+from .layout import SHARED, Places, common, eligible, longest, placed
+from .problem import Corrected, Parameters, Problem, Reads
+
+WARPS = 4
+MOST_BLOCKS = 1 << 16
+"""Of a launch with a warp a read; warps take one after the other where there are more."""
+SCRATCH = 1 << 28
+"""Votes that are kept in global memory at most, where shared memory has no room for them."""
+
+SMALLEST_TABLE, LARGEST_TABLE = 1 << 16, 1 << 30
+FULL = 0.7
+"""The table grows before more of its slots could be taken."""
+LETTERS_AT_ONCE = 1 << 24
+
+FILTERS = {"exact": EXACT, "bloom": BLOOM, "split-first": SPLIT_FIRST}
+
+
+# ------------------------------------------------------------------ spectrum
+class Counter:
+    """Counts k-mers, batch after batch, in a table that stays with the engine and grows as it fills."""
+
+    def __init__(self, k: int, launcher: Launcher) -> None:
+        self.k, self.launcher = k, launcher
+        self.windows = 0  # letters at which a k-mer may start: no fewer than are counted
+        self.table = _Table.empty(SMALLEST_TABLE)
+
+    def add(self, reads: Reads) -> None:
+        """Count the reads' k-mers and those of their reverse complements. Raises SimtbedError at LARGEST_TABLE."""
+        for begin in range(0, len(reads.text), LETTERS_AT_ONCE):
+            text = reads.text[begin : begin + LETTERS_AT_ONCE + self.k - 1]
+            new = len(text) - self.k + 1
+            if new > 0:
+                self._make_room(new)
+                self._launch(spectrum.count, -(-new // spectrum.SPAN), text=text, **self.table.arguments, K=self.k)
+
+    def _make_room(self, new: int) -> None:
+        size = self.table.size
+        if self.windows + new <= FULL * size:  # even if each was another k-mer
+            self.windows += new
+            return
+        used = int(self.table.used.numpy()[0])
+        while used + new > FULL * size:
+            size *= 2
+        if size > LARGEST_TABLE:
+            raise SimtbedError(f"more than {int(FULL * LARGEST_TABLE):,} different k-mers: the table holds no more")
+        if size > self.table.size:
+            larger = _Table.empty(size)
+            old = {"old_keys": self.table.keys, "old_counts": self.table.counts}
+            self._launch(spectrum.rehash, self.table.size, **old, **larger.arguments)
+            self.table = larger
+        self.windows = used + new
+
+    def histogram(self) -> npt.NDArray[np.int64]:
+        """How many k-mers, one of both strands, were counted n times; the last entry: so many times or more."""
+        args = {"keys": self.table.keys, "counts": self.table.counts, "bins": empty(spectrum.BINS, "u32")}
+        return self._launch(spectrum.histogram, self.table.size, **args)["bins"].astype(np.int64)  # type: ignore[no-any-return]
+
+    def solid(self, min_multiplicity: int) -> Solid:
+        """The k-mers counted at least so often."""
+        counted = self.histogram()
+        most = 2 * int(counted[min_multiplicity:].sum())
+        found, total = DeviceArray(empty(most, "u64")), DeviceArray(empty(1, "u32"))
+        args = {"keys": self.table.keys, "counts": self.table.counts, "found": found, "total": total}
+        self._launch(spectrum.gather, self.table.size, **args, minimum=np.uint32(min_multiplicity), K=self.k)
+        return Solid(found, int(total.numpy()[0]), counted)
+
+    def _launch(self, kernel: Any, threads: int, **args: Any) -> Any:
+        return self.launcher(kernel, grid=-(-threads // THREADS), block=THREADS, args=args)
+
+
+@dataclass(frozen=True)
+class _Table:
+    keys: DeviceArray
+    counts: DeviceArray
+    used: DeviceArray
+    size: int
+
+    @staticmethod
+    def empty(size: int) -> _Table:
+        return _Table(
+            DeviceArray(np.full(size, EMPTY, np.uint64)),
+            DeviceArray(empty(size, "u32")),
+            DeviceArray(empty(1, "u32")),
+            size,
+        )
+
+    @property
+    def arguments(self) -> dict[str, Any]:
+        return {"keys": self.keys, "counts": self.counts, "used": self.used}
+
+
+@dataclass(frozen=True)
+class Solid:
+    """Solid k-mers of both strands: `found` has `total` of them, in no order. histogram: as `Counter.histogram`."""
+
+    found: DeviceArray
+    total: int
+    histogram: npt.NDArray[np.int64]
+
+    def occurrences(self, min_multiplicity: int) -> float:
+        """The part of all k-mers counted, each as often as it was (at most BINS - 1 times), that belongs to solid ones."""
+        times = self.histogram * np.arange(len(self.histogram))
+        return float(times[min_multiplicity:].sum() / max(times.sum(), 1))
+
+
+# ------------------------------------------------------------------ filters
+@dataclass(frozen=True)
+class Filter:
+    """What a kernel asks whether a k-mer is solid: arrays that stay with the engine; those not used have one element."""
+
+    keys: DeviceArray
+    words: DeviceArray
+    bits: DeviceArray
+    size: int
+
+    @staticmethod
+    def of(solid: Solid, parameters: Parameters, launcher: Launcher, words: bool) -> Filter:
+        """The filter of the parameters; `words`: with the filter of mutants in front of an exact set.
+
+        Raises SimtbedError where a Bloom filter would need more bits than 32-bit hashes reach.
+        """
+        n, kind = solid.total, FILTERS[parameters.filter]
+        exact = kind == EXACT
+        size = 0 if exact else max(64 * n, 64)
+        if size >= 1 << 32:
+            raise SimtbedError(f"{n:,} solid k-mers: a Bloom filter of 32-bit hashes holds fewer than {1 << 26:,}")
+        slots = 1 << (2 * n).bit_length() if exact else 1
+        made = Filter(
+            DeviceArray(np.full(slots, EMPTY, np.uint64)),
+            DeviceArray(empty(3 << (n // 4).bit_length() if exact and words else 3, "u64")),
+            DeviceArray(empty(-(-size // 32) if size else 1, "u32")),
+            size,
+        )
+        if not n:
+            return made
+
+        def build(kernel: Any, **args: Any) -> None:
+            launcher(kernel, grid=-(-n // THREADS), block=THREADS, args={"found": solid.found, **args})
+
+        if exact:
+            build(spectrum.build_set, keys=made.keys)
+            if words:
+                build(spectrum.build_words, words=made.words, K=parameters.k)
+        else:
+            args = {"bits": made.bits, "size": np.uint32(size), "K": parameters.k, "LAYOUT": kind}
+            build(spectrum.build_bloom, **args)
+        return made
+
+    @property
+    def arguments(self) -> dict[str, Any]:
+        return {"keys": self.keys, "bits": self.bits, "size": np.uint32(self.size)}
+
+
+# ------------------------------------------------------------------ reads
+@dataclass(frozen=True)
+class Switches:
+    """The steps of the paper's Table 4 that are a matter of taste; None: as fits the variant and the reads."""
+
+    unroll: bool = True
+    reads_in_shared: bool | None = None
+    votes_in_shared: bool | None = None
+
+
+Run = Callable[[Any, Places, Filter, Parameters, Switches, Launcher], Any]
+
+
+def correct(
+    reads: Reads, filter: Filter, parameters: Parameters, variant: str, launcher: Launcher, switches: Switches | None = None
+) -> Corrected:  # fmt: skip
+    """Correct reads, fewer than 2^31 letters of them, with a filter that may come from more."""
+    chosen = eligible(reads, parameters.k)
+    flags = np.where(reads.lengths < parameters.k, ord("S"), ord("D")).astype(np.uint8)
+    spans = np.zeros((len(reads), 2), np.int32)
+    short = flags == ord("S")
+    spans[short, 1] = reads.lengths[short]
+    text = reads.text
+    if len(chosen):
+        places = placed(reads, chosen)
+        result = RUN[variant](text, places, filter, parameters, switches or Switches(), launcher)
+        text, spans[chosen] = result["text"], result["spans"]
+        flags[chosen[spans[chosen, 1] > 0]] = ord("F")
+    return Corrected(reads, text, flags, spans)
+
+
+def _asked(parameters: Parameters) -> dict[str, Any]:
+    return {
+        "min_votes": parameters.min_votes,
+        "max_trim": parameters.max_trim if parameters.trim else -1,
+        "K": parameters.k,
+        "FILTER": FILTERS[parameters.filter],
+    }
+
+
+def _by_threads(spread: int) -> Run:
+    def run(
+        text: Any, places: Places, filter: Filter, parameters: Parameters, switches: Switches, launcher: Launcher
+    ) -> Any:
+        args = {
+            **common(text, places), **filter.arguments, **_asked(parameters), "LONGEST": longest(places),
+            "THREADS": THREADS, "SPREAD": spread, "UNROLL": switches.unroll,
+            "READS_IN_SHARED": bool(switches.reads_in_shared), "VOTES_IN_SHARED": bool(switches.votes_in_shared),
+        }  # fmt: skip
+        return launcher(thread_per_read, grid=-(-len(places) * spread // THREADS), block=THREADS, args=args)
+
+    return run
+
+
+def _by_warps(shuffle: bool) -> Run:
+    def run(
+        text: Any, places: Places, filter: Filter, parameters: Parameters, switches: Switches, launcher: Launcher
+    ) -> Any:
+        fitted = _fitted(switches, longest(places))
+        grid = _grid(len(places), fitted, longest(places))
+        args = {
+            **common(text, places), **filter.arguments, **_asked(parameters), **_warps(fitted, grid, longest(places)),
+            "UNROLL": switches.unroll, "SHUFFLE": shuffle, "READS_IN_SHARED": fitted.reads_in_shared,
+        }  # fmt: skip
+        return launcher(warp_per_read, grid=grid, block=32 * WARPS, args=args)
+
+    return run
+
+
+def _packed(
+    text: Any, places: Places, filter: Filter, parameters: Parameters, switches: Switches, launcher: Launcher
+) -> Any:
+    reads = {"text": DeviceArray(text), "places": DeviceArray(places), **filter.arguments}
+    asked = _asked(parameters)
+    switched = {name: asked[name] for name in ("K", "FILTER")}
+    queue, queued = DeviceArray(empty(len(places), "int4")), DeviceArray(empty(1, "u32"))
+    args = {**reads, **switched, "queue": queue, "queued": queued}
+    launcher(screen, grid=-(-len(places) // THREADS), block=THREADS, args=args)
+    count = int(queued.numpy()[0])
+    if count and parameters.filter == "exact":
+        weak, queue, queued = queue, DeviceArray(empty(count, "int4")), DeviceArray(empty(1, "u32"))
+        args = {
+            **{name: reads[name] for name in ("text", "places", "keys")}, "words": filter.words, "queue": weak, "count": count,
+            "left": queue, "queued": queued, "min_votes": parameters.min_votes, "K": parameters.k,
+        }  # fmt: skip
+        launcher(mend_one, grid=-(-count // THREADS), block=THREADS, args=args)
+        count = int(queued.numpy()[0])
+    spans = np.stack([np.zeros_like(places[:, 1]), places[:, 1]], axis=1)
+    if count:
+        fitted = _fitted(switches, longest(places))
+        grid = _grid(count, fitted, longest(places))
+        args = {
+            **reads, **asked, "queue": queue, "count": count, "spans": spans, "words": filter.words,
+            **_warps(fitted, grid, longest(places)),
+        }  # fmt: skip
+        spans = launcher(mend, grid=grid, block=32 * WARPS, args=args)["spans"]
+    return {"text": reads["text"].numpy(), "spans": spans}
+
+
+def _fitted(switches: Switches, longest: int) -> Switches:
+    """With what was not decided: in shared memory what fits there."""
+    votes = 4 * longest * WARPS <= SHARED - 1024 if switches.votes_in_shared is None else switches.votes_in_shared
+    left = SHARED - 1024 - (4 * longest * WARPS if votes else 0)
+    reads = longest * WARPS <= left if switches.reads_in_shared is None else switches.reads_in_shared
+    return replace(switches, votes_in_shared=votes, reads_in_shared=reads)
+
+
+def _grid(reads: int, switches: Switches, longest: int) -> int:
+    blocks = min(-(-reads // WARPS), MOST_BLOCKS)
+    return blocks if switches.votes_in_shared else max(min(blocks, SCRATCH // (WARPS * 4 * longest)), 1)
+
+
+def _warps(switches: Switches, grid: int, longest: int) -> dict[str, Any]:
+    cells = 1 if switches.votes_in_shared else grid * WARPS * 4 * longest
+    return {
+        "scratch": DeviceArray(empty(cells, "u8")), "LONGEST": longest, "WARPS": WARPS, "VOTES_IN_SHARED": switches.votes_in_shared,
+    }  # fmt: skip
+
+
+RUN: dict[str, Run] = {
+    "thread-per-read": _by_threads(1),
+    "one-lane-per-warp": _by_threads(32),
+    "warp-per-read": _by_warps(shuffle=False),
+    "warp-per-read-shuffle": _by_warps(shuffle=True),
+    "packed": _packed,
+}
+
+
+def solve(problem: Problem, variant: str, launcher: Launcher) -> Answer:
+    """Flag and sequence of every read."""
+    return corrected(problem, variant, launcher).answer()
+
+
+def corrected(problem: Problem, variant: str, launcher: Launcher, switches: Switches | None = None) -> Corrected:
+    """Every read, corrected by the spectrum of all."""
+    filter = filter_of(problem, launcher, words=variant == "packed")
+    return correct(problem.reads, filter, problem.parameters, variant, launcher, switches)
+
+
+def filter_of(problem: Problem, launcher: Launcher, words: bool = True) -> Filter:
+    """The filter that the problem's own reads give."""
+    counter = Counter(problem.parameters.k, launcher)
+    counter.add(problem.reads)
+    return Filter.of(counter.solid(problem.parameters.min_multiplicity), problem.parameters, launcher, words)

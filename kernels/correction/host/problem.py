@@ -1,0 +1,137 @@
+"""A correction problem in memory: reads as one text, the parameters, and what correction makes of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+from simtbed import SimtbedError
+
+Bytes = npt.NDArray[np.uint8]
+Offsets = npt.NDArray[np.int64]
+FilterName = Literal["exact", "bloom", "split-first"]
+
+SHORTEST_K, LONGEST_K = 12, 31
+MOST_MULTIPLICITY = 255
+"""The counts that decide are kept in a histogram of so many bins."""
+
+SEPARATOR = ord("\n")
+_UPPER = np.arange(256, dtype=np.uint8)
+_UPPER[ord("a") : ord("z") + 1] -= ord("a") - ord("A")
+_KNOWN = np.zeros(256, np.bool_)
+_KNOWN[list(b"ACGT")] = True
+
+
+@dataclass(frozen=True)
+class Parameters:
+    """k: bases of a k-mer. min_multiplicity: the count, over reads and reverse complements, that makes one solid.
+    min_votes: a change needs more than this. max_trim: bases that trimming may take from either end.
+
+    Raises SimtbedError where one is out of range.
+    """
+
+    k: int = 20
+    min_multiplicity: int = 6
+    min_votes: int = 2
+    max_trim: int = 20
+    trim: bool = True
+    filter: FilterName = "exact"
+
+    def __post_init__(self) -> None:
+        ranges = {"k": (SHORTEST_K, LONGEST_K), "min_multiplicity": (1, MOST_MULTIPLICITY), "min_votes": (0, 255)}
+        for name, (least, most) in {**ranges, "max_trim": (0, 2**31 - 1)}.items():
+            if not least <= getattr(self, name) <= most:
+                raise SimtbedError(f"{name} is {least} to {most}, not {getattr(self, name)}")
+
+
+@dataclass(frozen=True)
+class Reads:
+    """text: ASCII, upper case, a newline after each read; read r is text[offsets[r]] to text[offsets[r + 1] - 1]."""
+
+    text: Bytes
+    offsets: Offsets
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+    @cached_property
+    def lengths(self) -> Offsets:
+        return np.diff(self.offsets) - 1
+
+    @cached_property
+    def known(self) -> npt.NDArray[np.bool_]:
+        """Of each read, whether all its bases are A, C, G or T."""
+        unknown = ~_KNOWN[self.text]
+        unknown[self.offsets[1:] - 1] = False
+        return ~np.logical_or.reduceat(unknown, self.offsets[:-1]) if len(self) else np.empty(0, np.bool_)
+
+    def strings(self) -> list[str]:
+        return self.text.tobytes().decode("ascii").split("\n")[:-1]
+
+    def part(self, first: int, last: int) -> Reads:
+        """Reads [first, last), as a view."""
+        begin = self.offsets[first]
+        return Reads(self.text[begin : self.offsets[last]], self.offsets[first : last + 1] - begin)
+
+    @staticmethod
+    def of(sequences: Sequence[str]) -> Reads:
+        """Bytes that are no letters may not be among them."""
+        lengths = np.fromiter(map(len, sequences), np.int64, len(sequences))
+        text = "".join([s for sequence in sequences for s in (sequence, "\n")]).encode("ascii")
+        return Reads(_UPPER[np.frombuffer(text, np.uint8)], np.concatenate([[0], np.cumsum(lengths + 1)]))
+
+
+@dataclass(frozen=True)
+class Problem:
+    """Reads to correct by the spectrum of all of them."""
+
+    reads: Reads
+    parameters: Parameters = field(default_factory=Parameters)
+
+
+@dataclass(frozen=True)
+class Corrected:
+    """What became of reads, in their order.
+
+    text: the reads' text with its changes, before trimming. flags: of each read F (kept), D (discarded) or S (shorter
+    than k: kept as it is). spans: int32[reads, 2], the [start, end) that is kept, (0, 0) of a discarded read.
+    """
+
+    reads: Reads
+    text: Bytes
+    flags: Bytes
+    spans: npt.NDArray[np.int32]
+
+    def sequence(self, read: int) -> str:
+        """The read as it stands after correction and, where it is kept, trimming."""
+        begin, end = self.reads.offsets[read], self.reads.offsets[read + 1] - 1
+        if self.flags[read] != ord("D"):
+            begin, end = begin + self.spans[read, 0], begin + self.spans[read, 1]
+        return self.text[begin:end].tobytes().decode("ascii")
+
+    def edits(self) -> dict[int, list[tuple[int, str, str]]]:
+        """Of each read that was changed: (position from 0, base before, base after)."""
+        places = np.flatnonzero(self.text != self.reads.text)
+        owners = np.searchsorted(self.reads.offsets, places, "right") - 1
+        found: dict[int, list[tuple[int, str, str]]] = {}
+        for place, owner in zip(places.tolist(), owners.tolist(), strict=True):
+            change = (place - int(self.reads.offsets[owner]), chr(self.reads.text[place]), chr(self.text[place]))
+            found.setdefault(owner, []).append(change)
+        return found
+
+    def answer(self) -> npt.NDArray[Any]:
+        """One string a read: its flag and its sequence."""
+        whole = [f"{chr(flag)} {self.sequence(r)}" for r, flag in enumerate(self.flags.tolist())]
+        return strings(whole)
+
+
+def strings(values: Iterable[str]) -> npt.NDArray[Any]:
+    """An array of texts of any length."""
+    listed = list(values)
+    array = np.empty(len(listed), object)
+    array[:] = listed
+    return array

@@ -1,0 +1,212 @@
+"""The files of the pair-HMM: records of reads and haplotypes in, scores out.
+
+A record is a line `R H`, R lines `bases base-quality insertion deletion gap-continuation` (qualities as Phred + 33),
+and H lines of one haplotype each. A file holds any number of records.
+"""
+
+from __future__ import annotations
+
+import gzip
+from collections.abc import Iterator
+from io import BufferedIOBase
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from ...family import InputError
+from ...files import contents, reading, shown
+from .problem import Bytes, Problem
+from .scan import HIGHEST, MORE, NUMBER, PHRED, SCORE, WRONG, line_ends, scan
+from .scan import text as scores_as_text
+
+Format = Literal["gpupairhmm", "tsv"]
+COLUMNS = ("bases", "base qualities", "insertion qualities", "deletion qualities", "gap continuation")
+BASES = b"ACGTNacgtn"
+BLOCK = 1 << 24
+"""Bytes of a file that are held at once, and as many more as a record needs to be whole."""
+VALUES_AT_ONCE = 1 << 18
+
+
+# ------------------------------------------------------------------ reading
+def read(path: Path) -> Problem:
+    """The problem in a file, plain or gzip; an empty file is an empty problem. Lower case counts as upper case.
+
+    Raises InputError: one line that says where the first mistake is, what is there and what was expected.
+    """
+    return parse(contents(path), str(path))
+
+
+def parse(data: bytes, name: str) -> Problem:
+    """The problem in the text of a file called `name`. Raises InputError."""
+    return _Scanned(np.frombuffer(data, np.uint8), name, 0, last=True).problem()
+
+
+def blocks(path: Path, size: int | None = None) -> Iterator[Problem]:
+    """The problem in a file, some records at a time: about `size` (BLOCK) bytes of text. One at least, perhaps an empty one.
+    Raises InputError, once what stands before the mistake has been given."""
+    with reading(path), path.open("rb") as plain:
+        packed = plain.peek(2)[:2] == b"\x1f\x8b"
+        with gzip.GzipFile(fileobj=plain) if packed else plain as file:
+            yield from _blocks(file, str(path), size or BLOCK)
+
+
+def _blocks(file: BufferedIOBase, name: str, size: int) -> Iterator[Problem]:
+    buffer, kept, line, ended = np.empty(size, np.uint8), 0, 0, False
+    while not ended:
+        if kept == len(buffer):  # a record that does not fit
+            buffer = np.concatenate([buffer, np.empty_like(buffer)])
+        filled = kept + file.readinto(buffer[kept:].data)
+        ended = filled < len(buffer)
+        scanned = _Scanned(buffer[:filled], name, line, ended)
+        if ended or scanned.records or scanned.outcome == WRONG:
+            yield scanned.problem()
+        kept, line = filled - scanned.length, line + scanned.lines
+        buffer[:kept] = buffer[scanned.length : filled].copy()
+
+
+class _Scanned:
+    """The records at the beginning of a piece of a file, which starts after `before` lines of it.
+
+    outcome: as of `scan`. records: how many are whole. lines, length: of these. last: whether the file ends here.
+    """
+
+    def __init__(self, data: Bytes, name: str, before: int, last: bool) -> None:
+        self.data, self.name, self.before, self.last = data, name, before, last
+        self.ends = line_ends(data, last)
+        count = len(self.ends) + 1
+        columns, haplotypes = np.empty((5, len(data) // 5 + 1), np.uint8), np.empty(len(data) + 1, np.uint8)
+        read_offsets, haplotype_offsets, record_reads, record_haplotypes = (np.empty(count, np.int64) for _ in range(4))
+        self.outcome, self.line, self.records, *self.header = scan(
+            data, self.ends, columns, read_offsets, haplotypes, haplotype_offsets, record_reads, record_haplotypes
+        )
+        reads, seen = record_reads[self.records], record_haplotypes[self.records]
+        bases = read_offsets[reads]
+        a, b, c, d, e = (column[:bases] for column in columns)
+        self.found = Problem(
+            a, b, c, d, e, read_offsets[: reads + 1],
+            haplotypes[: haplotype_offsets[seen]], haplotype_offsets[: seen + 1],
+            record_reads[: self.records + 1], record_haplotypes[: self.records + 1],
+        )  # fmt: skip
+        self.lines = int(self.records + reads + seen)
+        self.length = int(self.ends[self.lines - 1]) + 1 if self.lines else 0
+
+    def problem(self) -> Problem:
+        """The whole records. Raises InputError where a line is wrong, or, in the file's last piece, records lack."""
+        if self.outcome == WRONG or (self.last and self.outcome == MORE):
+            raise self.mistake()
+        return self.found
+
+    def mistake(self) -> InputError:
+        """What is wrong with the line at which the scan ended, and what was expected."""
+        line = self.line
+        start = int(self.ends[line - 1]) + 1 if line else 0
+        content = b" ".join(self.data[start : self.ends[line]].tobytes().split())
+        number = line - self.lines
+        if number == 0:
+            told = _wrong_header(content, len(self.ends) - line - 1)
+        else:
+            reads, haplotypes = self.header[-2:]
+            where = f"of the record at line {self.before + self.lines + 1}"
+            if number <= reads:
+                told = _wrong_read(content, f"read {number} of {reads} {where}")
+            else:
+                told = _wrong_haplotype(content, f"haplotype {number - reads} of {haplotypes} {where}")
+        return InputError(f"{self.name}:{self.before + line + 1}: {told}")
+
+
+# ------------------------------------------------------------------ explaining
+def _wrong_header(content: bytes, following: int) -> str:
+    fields = content.split()
+    expected = "expected a record's header: the number of reads and the number of haplotypes"
+    if not fields:
+        return f"a blank line, {expected}"
+    if len(fields) != 2:
+        return f"{shown(content)} has {_columns(len(fields))}, {expected}"
+    for field in fields:
+        if field[:1] == b"-" and field[1:].isdigit():
+            return f"the count {shown(field)} is negative, {expected}"
+        if not field.isdigit():
+            return f"{shown(field)} is not a whole number, {expected}"
+    reads, haplotypes = (shown(f)[1:-1] for f in fields)
+    return f"expected {reads} reads and {haplotypes} haplotypes after this line, but only {following} lines follow"
+
+
+def _wrong_read(content: bytes, what: str) -> str:
+    fields = content.split()
+    if not fields:
+        return f"a blank line, expected {what}"
+    if len(fields) != 5:
+        return f"{shown(content)} has {_columns(len(fields))}, expected {what}: bases and four quality strings"
+    for column, field in zip(COLUMNS[1:], fields[1:], strict=True):
+        if len(field) != len(fields[0]):
+            expected = f"expected {len(fields[0])} like the bases"
+            return f"the {column} of {what} are {len(field)} characters, {expected}"
+    base = _wrong_base(fields[0], what)
+    if base:
+        return base
+    for column, field in zip(COLUMNS[1:], fields[1:], strict=True):
+        for at, character in enumerate(field):
+            if not PHRED <= character <= HIGHEST:
+                place = f"{shown(bytes([character]))} at {at + 1} in the {column}"
+                return f"{place} of {what} is no quality, expected characters from '!' to '~'"
+    raise AssertionError("a good line was called a mistake")
+
+
+def _wrong_haplotype(content: bytes, what: str) -> str:
+    fields = content.split()
+    if not fields:
+        return f"a blank line, expected {what}"
+    if len(fields) != 1:
+        return f"{shown(content)} has {_columns(len(fields))}, expected {what}: bases only"
+    return _wrong_base(fields[0], what)
+
+
+def _wrong_base(field: bytes, what: str) -> str:
+    for at, character in enumerate(field):
+        if character not in BASES:
+            return f"{shown(bytes([character]))} at {at + 1} in {what} is no base, expected A, C, G, T or N"
+    return ""
+
+
+def _columns(count: int) -> str:
+    return f"{count} column{'s' if count != 1 else ''}"
+
+
+# ------------------------------------------------------------------ writing
+def lines(
+    problem: Problem, scores: npt.NDArray[np.float64], form: Format = "gpupairhmm", before: int = 0
+) -> Iterator[bytes]:
+    """The scores as text, some whole lines at a time. before: records of the same file that were written earlier.
+
+    gpupairhmm: a record's header `R H`, then a line of H scores for each read.
+    tsv: a header, then `record read haplotype log10`, all counted from 1, one pair a line.
+    """
+    if form == "tsv" and not before:
+        yield b"record\tread\thaplotype\tlog10\n"
+    reads, haplotypes = np.diff(problem.record_reads), np.diff(problem.record_haplotypes)
+    values = np.cumsum(reads * haplotypes)
+    first = 0
+    while first < len(reads):
+        done = values[first - 1] if first else 0
+        last = max(int(np.searchsorted(values, done + VALUES_AT_ONCE, "right")), first + 1)
+        last = min(last, first + VALUES_AT_ONCE)
+        some = slice(first, last)
+        width = SCORE + 3 * NUMBER if form == "tsv" else SCORE
+        room = (values[last - 1] - done) * width + int(reads[some].sum()) + 2 * NUMBER * (last - first)
+        to = np.empty(room, np.uint8)
+        part = scores[done : values[last - 1]]
+        length = scores_as_text(part, reads[some], haplotypes[some], form == "tsv", before + first, to)
+        yield to[:length].tobytes()
+        first = last
+
+
+def records(problem: Problem) -> Iterator[str]:
+    """A problem in the input format, a line at a time with its newline."""
+    for reads, haplotypes in problem.records():
+        yield f"{len(reads)} {len(haplotypes)}\n"
+        for bases, *qualities in reads:
+            columns = (bases, *(quality + np.uint8(PHRED) for quality in qualities))
+            yield " ".join(column.tobytes().decode("ascii") for column in columns) + "\n"
+        yield from (haplotype.tobytes().decode("ascii") + "\n" for haplotype in haplotypes)

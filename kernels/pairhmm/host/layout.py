@@ -1,0 +1,173 @@
+"""How pairs are laid out in a GPU's memory, for each way of computing them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from simtbed import empty
+
+from ..intertask_naive import WARPS
+from ..wavefront import BLANK
+from .problem import Offsets, Problem, offsets, ranges
+
+Arguments = dict[str, Any]
+Real = type[np.float32] | type[np.float64]
+
+LETTERS = b"ACGTN"
+"""Those of bases, by the numbers that kernels know them by."""
+_SETS = np.zeros(256, np.uint8)  # bases as bit sets: what matches has a bit in common
+_CODES = np.full(256, BLANK, np.uint8)  # bases as numbers
+for _code, _letter in enumerate(LETTERS):
+    _CODES[_letter] = _code
+    _SETS[_letter] = 15 if _letter == ord("N") else 1 << _code
+
+PROBABILITY = 10.0 ** (np.arange(94) / -10.0)
+"""The probability a Phred score stands for."""
+
+
+def interleaved(
+    problem: Problem, reads: Offsets, haplotypes: Offsets, real: Real, tile: int = 1
+) -> tuple[int, Arguments]:
+    """(grid, arguments) of `intertask_naive`, and beside K of `intertask_tiled`, for pairs of a read and a haplotype,
+    32 neighbours a group.
+
+    The last block is filled up with pairs that have no cells. `sums` begins with the sums of the pairs, in order.
+    tile: of which a group's rows are a multiple.
+    """
+    blocks = -(-len(reads) // (32 * WARPS))
+    m, n = np.zeros((2, blocks * WARPS, 32), np.int64)
+    m.flat[: len(reads)], n.flat[: len(reads)] = problem.read_lengths[reads], problem.haplotype_lengths[haplotypes]
+    rows, columns = -(-m.max(axis=1) // tile) * tile, _quads(n.max(axis=1))
+    first_row, first_column = offsets(_quads(rows)), offsets(columns)
+    groups = np.stack([first_row[:-1], rows, first_column[:-1], columns], axis=1).astype(np.int32)
+    lengths = np.stack([m.ravel(), np.maximum(n.ravel(), 1)], axis=1).astype(np.int32)
+
+    group, lane = np.divmod(np.arange(len(reads)), 32)
+    width = problem.read_lengths[reads]
+    source, row = ranges(problem.read_offsets[reads], width), ranges(np.zeros_like(reads), width)
+    to = np.repeat(first_row[group] * 32 + lane, width) + row * 32
+    of_rows: Arguments = {}
+    for name, values in _probabilities(problem, source, real).items():
+        of_rows[name] = np.zeros(first_row[-1] * 32, real)
+        of_rows[name][to] = values
+    return blocks, {
+        "groups": groups,
+        "lengths": lengths,
+        "reads": _words(_SETS[problem.bases[source]], first_row, group, lane, row, width).view(np.uint32),
+        "haplotypes": _haplotype_words(problem, haplotypes, first_column, group, lane).reshape(-1, 4),
+        **of_rows,
+        **{f"{name}_row": np.zeros(first_column[-1] * 32, real) for name in ("match", "insertion", "deletion")},
+        "sums": empty(blocks * WARPS * 32, np.dtype(real).name.replace("float", "f")),
+        "WARPS": WARPS,
+    }
+
+
+def _haplotype_words(problem: Problem, haplotypes: Offsets, first: Offsets, group: Offsets, lane: Offsets) -> Any:
+    width = problem.haplotype_lengths[haplotypes]
+    source, column = ranges(problem.haplotype_offsets[haplotypes], width), ranges(np.zeros_like(haplotypes), width)
+    return _words(_SETS[problem.haplotypes[source]], first, group, lane, column, width)
+
+
+def _words(
+    letters: npt.NDArray[np.uint8], first: Offsets, group: Offsets, lane: Offsets, at: Offsets, width: Offsets
+) -> npt.NDArray[np.uint8]:
+    """Fig. 5: words of 4 letters, word w of the 32 pairs of a group side by side; `first` is a multiple of 4."""
+    words = np.zeros(first[-1] * 32, np.uint8)
+    words[np.repeat(first[group] * 32 + lane * 4, width) + at // 4 * 128 + at % 4] = letters
+    return words
+
+
+def sub_warps(
+    problem: Problem,
+    reads: Offsets,
+    haplotypes: Offsets,
+    real: Real,
+    lanes: int,
+    each: int,
+    tiled: bool = False,
+    uniform: bool = False,
+) -> tuple[int, Arguments]:
+    """(grid, arguments) of `wavefront` with P = `lanes` and K = `each` for pairs of a read and a haplotype.
+
+    uniform: each read has P K bases of one gap continuation. The last block is filled up with repetitions of the last
+    pair. `sums` begins with the sums of the pairs, in order.
+    """
+    blocks = -(-len(reads) * lanes // 32)
+    filled = np.minimum(np.arange(blocks * 32 // lanes), len(reads) - 1)
+    used_reads, read = np.unique(reads[filled], return_inverse=True)
+    used_haplotypes, haplotype = np.unique(haplotypes[filled], return_inverse=True)
+    m, n = problem.read_lengths[used_reads], problem.haplotype_lengths[used_haplotypes]
+    bases = ranges(problem.read_offsets[used_reads], m)
+    first_word = 1 + offsets(_quads(n) // 4 + 1)  # a word of BLANK before each haplotype and after the last
+    words = np.full(first_word[-1] * 4, BLANK, np.uint8)
+    letters = problem.haplotypes[ranges(problem.haplotype_offsets[used_haplotypes], n)]
+    words[ranges(first_word[:-1] * 4, n)] = _CODES[letters]
+    pairs = np.stack([offsets(m)[read], m[read], first_word[haplotype], n[haplotype]], axis=1).astype(np.int32)
+    stride = int(n.max()) if tiled else 0
+    qualities = (problem.base_quality, problem.insertion, problem.deletion, problem.continuation)
+    return blocks, {
+        "pairs": pairs,
+        "columns": pairs[:, 3].reshape(blocks, -1).max(axis=1),
+        "bases": _CODES[problem.bases[bases]],
+        "qualities": np.stack([quality[bases] for quality in qualities], axis=1),
+        "haplotypes": words.view(np.uint32),
+        "probability": PROBABILITY.astype(real),
+        **{f"{name}_edge": np.zeros(max(blocks * stride, 1), real) for name in ("match", "insertion", "deletion")},
+        "sums": empty(len(pairs), np.dtype(real).name.replace("float", "f")),
+        "stride": stride,
+        "P": lanes,
+        "K": each,
+        "TILED": tiled,
+        "WIDE": real is np.float32,
+        "UNIFORM": uniform,
+    }
+
+
+def anti_diagonals(
+    problem: Problem, reads: Offsets, haplotypes: Offsets, real: Real, at_once: int, rows: int
+) -> Arguments:
+    """Arguments of `intratask_block` and `intratask_warp` for pairs of a read and a haplotype, `at_once` a block,
+    `rows` a pass; their Const parameters are left out.
+
+    The last block is filled up with repetitions of the last pair. `sums` begins with the sums of the pairs, in order.
+    """
+    filled = np.minimum(np.arange(-(-len(reads) // at_once) * at_once), len(reads) - 1)
+    used_reads, read = np.unique(reads[filled], return_inverse=True)
+    used_haplotypes, haplotype = np.unique(haplotypes[filled], return_inverse=True)
+    m, n = problem.read_lengths[used_reads], problem.haplotype_lengths[used_haplotypes]
+    bases = ranges(problem.read_offsets[used_reads], m)
+    first_word = offsets(_quads(n) // 4)
+    words = np.zeros(first_word[-1] * 4, np.uint8)
+    letters = problem.haplotypes[ranges(problem.haplotype_offsets[used_haplotypes], n)]
+    words[ranges(first_word[:-1] * 4, n)] = _SETS[letters]
+    pairs = np.stack([offsets(m)[read], m[read], first_word[haplotype], n[haplotype]], axis=1).astype(np.int32)
+    stride = int(n.max()) if m.max() > rows else 0
+    return {
+        "pairs": pairs,
+        "bases": _SETS[problem.bases[bases]],
+        **_probabilities(problem, bases, real),
+        "haplotypes": words.view(np.uint32),
+        **{f"{name}_edge": np.zeros(max(len(pairs) * stride, 1), real) for name in ("match", "insertion", "deletion")},
+        "sums": empty(len(pairs), np.dtype(real).name.replace("float", "f")),
+        "stride": stride,
+    }
+
+
+def _probabilities(problem: Problem, bases: Offsets, real: Real) -> Arguments:
+    """error, alpha, delta, zeta, epsilon of read bases, each a `real` array of the shape of `bases`."""
+    probability: npt.NDArray[Any] = PROBABILITY.astype(real)
+    delta, zeta = probability[problem.insertion[bases]], probability[problem.deletion[bases]]
+    return {
+        "error": probability[problem.base_quality[bases]],
+        "alpha": np.maximum(1 - (delta + zeta), 0),
+        "delta": delta,
+        "zeta": zeta,
+        "epsilon": probability[problem.continuation[bases]],
+    }
+
+
+def _quads(lengths: Offsets) -> Offsets:
+    """Rounded up to multiples of 4."""
+    return -(-lengths // 4) * 4

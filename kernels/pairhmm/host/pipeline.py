@@ -1,0 +1,306 @@
+"""From a pair-HMM problem to its scores: pairs sorted and batched, launched in float, the faint ones again in double."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+
+import numpy as np
+import numpy.typing as npt
+from simtbed import OutOfMemory, Result, current_gpu, on_gpu
+
+from ...family import Launcher, Planned, run_planned
+from .. import intratask_block, intratask_warp
+from ..intertask_naive import WARPS, intertask_naive
+from ..intertask_tiled import intertask_tiled
+from ..wavefront import wavefront
+from ..wavefront_rescaled import wavefront_rescaled
+from .layout import Real, anti_diagonals, interleaved, sub_warps
+from .problem import Offsets, Problem
+from .streams import Empty, Streams
+
+Floats = npt.NDArray[np.float64]
+
+SCALE: dict[Real, float] = {np.float32: 2.0**120, np.float64: 2.0**1020}
+FAINT = 1e-28
+"""A sum in float below this has lost its precision, and the pair is computed again in double."""
+
+BINS: tuple[tuple[int, int], ...] = (
+    (4, 4), (4, 8), (4, 12), (4, 16), (4, 20), (8, 12), (4, 28), (8, 16), (8, 20), (16, 12), (8, 28), (16, 16), (16, 20),
+    (16, 24), (16, 28), (32, 16), (32, 20), (32, 24), (32, 28), (32, 32),
+)  # fmt: skip
+"""(P, K) of the wavefront kernels, by ascending P K: a read is computed by the first that holds it."""
+TILE = (32, 16)
+"""(P, K) for reads that no bin holds."""
+
+RESCALED_BINS: tuple[tuple[int, int], ...] = (
+    (4, 4), (4, 8), (4, 12), (4, 16), (4, 20), (8, 12), (4, 28), (8, 16), (8, 20), (16, 12), (8, 28), (16, 16), (16, 20), (32, 12),
+    (16, 28), (16, 32), (32, 20), (32, 28), (32, 32),
+)  # fmt: skip
+"""(P, K) of the rescaled wavefront, likewise. Trillions of cells a second of an H200 where reads fill the bin: (4, 8)
+2.56, (4, 12) 3.12, (4, 16) 3.24, (8, 12) 3.37, (4, 28) 3.45, (8, 16) 3.54, (16, 12) 3.49, (8, 28) 3.52, (16, 16) 3.62,
+(16, 28) 3.54, (16, 32) 3.65, (32, 28) 3.52, (32, 32) 3.59; K = 24 reached 2.6 and is left out. The others were not
+timed: they close gaps with a K of the timed ones' range."""
+RESCALED_SCALE = 2.0**100
+"""Of the rescaled wavefront: what it keeps is larger than what it stands for, by 1 / alpha and a ratio of insertions."""
+LETTERS_AT_ONCE = 1 << 10
+"""Letters of the haplotypes that one item of the rescaled wavefront lets pass."""
+CELLS_A_LAUNCH = 100_000_000
+"""That an H200 computes in 30 microseconds: a launch which saves fewer is not worth the host's time."""
+TILES = (2, 4, 6, 8)
+"""K of the tiled inter-task variants."""
+COLUMN_STEP = 256
+"""Haplotypes of the warp-based variants are rounded up to multiples of this, so that few kernels are compiled."""
+EDGES_IN_SHARED = 40 * 1024
+"""Bytes of edges up to which `intratask-warp` keeps them in shared memory, as the paper does."""
+
+PAIRS_AT_ONCE = 1 << 16
+BASES_AT_ONCE = 1 << 24  # over all pairs of a launch: bounds the memory a batch takes
+PAIRS_A_PART = 1 << 19
+"""Pairs of the wavefronts that are sent to a GPU as one: the next ones are on their way while these are computed."""
+
+
+def solve(problem: Problem, variant: str, launcher: Launcher) -> Floats:
+    """log10 P(read | haplotype) of every pair, in the order of `problem.pairs`.
+
+    Where a GPU's memory is too small, half of the reads are computed after the other half, and a warning says so.
+    """
+    try:
+        return _solved(problem, variant, launcher)
+    except OutOfMemory:
+        half, pairs = len(problem.read_lengths) // 2, len(problem.pairs[0])
+        if not half:
+            raise
+    logging.getLogger(__name__).warning("simtbed: warning: the GPU's memory is full: %d pairs in two turns", pairs)
+    parts = (problem.part(0, half), problem.part(half, len(problem.read_lengths)))
+    return np.concatenate([solve(part, variant, launcher) for part in parts])
+
+
+def _solved(problem: Problem, variant: str, launcher: Launcher) -> Floats:
+    sums = np.empty(int(problem.first_pairs[-1]))
+    if variant == "wavefront-rescaled":
+        empty = getattr(launcher, "empty", np.empty)
+        run_planned(_in_parts(partial(_rescaled, empty), problem, sums), launcher)
+    elif variant == "wavefront":
+        run_planned(_in_parts(_plain, problem, sums), launcher)
+    else:
+        sums[:] = _SWEEPS[variant](problem, *problem.pairs, np.float32, launcher)
+    faint = np.flatnonzero(sums < FAINT)
+    with np.errstate(divide="ignore"):  # what even double cannot hold is log10 0 = -inf
+        scores = np.log10(sums, out=sums)
+        scores -= np.log10(SCALE[np.float32])
+        if len(faint):
+            again = np.empty(len(faint))
+            pairs = problem.pairs_of(faint)
+            if variant.startswith("wavefront"):
+                run_planned(_wavefront(problem, *pairs, np.float64, again), launcher)
+            else:
+                again[:] = _SWEEPS[variant](problem, *pairs, np.float64, launcher)
+            scores[faint] = np.log10(again) - np.log10(SCALE[np.float64])
+    return scores
+
+
+# ------------------------------------------------------------------ Ren 2018
+def _by_length(
+    problem: Problem, reads: Offsets, haplotypes: Offsets, launch: Callable[[Offsets, Offsets], Result]
+) -> Floats:
+    """Sums of pairs sorted by the lengths of read and haplotype, batch by batch; `launch` computes a batch."""
+    m, n = problem.read_lengths[reads], problem.haplotype_lengths[haplotypes]
+    sums = np.empty(len(reads))
+    for chosen in _batches(np.lexsort((n, m)), m + n):
+        sums[chosen] = launch(reads[chosen], haplotypes[chosen])["sums"][: len(chosen)]
+    return sums
+
+
+def _intertask(
+    tile: int, problem: Problem, reads: Offsets, haplotypes: Offsets, real: Real, launcher: Launcher
+) -> Floats:
+    def launch(some_reads: Offsets, some_haplotypes: Offsets) -> Result:
+        grid, args = interleaved(problem, some_reads, some_haplotypes, real, tile)
+        args["scale"] = SCALE[real]
+        if tile > 1:
+            return launcher(intertask_tiled, grid=grid, block=32 * WARPS, args={**args, "K": tile})
+        return launcher(intertask_naive, grid=grid, block=32 * WARPS, args=args)
+
+    return _by_length(problem, reads, haplotypes, launch)
+
+
+def _intratask_block(
+    tile: int, problem: Problem, reads: Offsets, haplotypes: Offsets, real: Real, launcher: Launcher
+) -> Floats:
+    def launch(some_reads: Offsets, some_haplotypes: Offsets) -> Result:
+        args = anti_diagonals(problem, some_reads, some_haplotypes, real, at_once=1, rows=intratask_block.THREADS)
+        args |= {"scale": SCALE[real], "THREADS": intratask_block.THREADS, "TILE": tile}
+        longest = int(args["pairs"][:, 3].max())
+        return launcher(
+            intratask_block.intratask_block,
+            grid=len(some_reads),
+            block=intratask_block.THREADS,
+            shared=-(-longest // 4) * 4,
+            args=args,
+        )
+
+    return _by_length(problem, reads, haplotypes, launch)
+
+
+def _intratask_warp(
+    warps: int, problem: Problem, reads: Offsets, haplotypes: Offsets, real: Real, launcher: Launcher
+) -> Floats:
+    def launch(some_reads: Offsets, some_haplotypes: Offsets) -> Result:
+        args = anti_diagonals(problem, some_reads, some_haplotypes, real, at_once=warps, rows=32)
+        columns = -(-int(args["pairs"][:, 3].max()) // COLUMN_STEP) * COLUMN_STEP
+        shared = warps == 1 and 3 * columns * np.dtype(real).itemsize <= EDGES_IN_SHARED
+        args |= {"scale": SCALE[real], "WARPS": warps, "COLUMNS": columns, "SHARED": shared}
+        return launcher(intratask_warp.intratask_warp, grid=len(args["pairs"]) // warps, block=32 * warps, args=args)
+
+    return _by_length(problem, reads, haplotypes, launch)
+
+
+# ------------------------------------------------------------------ the wavefronts
+def _in_parts(
+    plan: Callable[[Problem, Floats], Iterator[Planned]], problem: Problem, sums: Floats
+) -> Iterator[Planned]:
+    """The launches of reads that follow each other and have at most PAIRS_A_PART pairs, beyond one read; then of the
+    next ones. They are planned side by side: that is done by compiled loops."""
+    first, firsts, parts = 0, problem.first_pairs, []
+    while first < len(firsts) - 1:
+        last = max(int(np.searchsorted(firsts, firsts[first] + PAIRS_A_PART, "right")) - 1, first + 1)
+        parts.append((problem.part(first, last), sums[firsts[first] : firsts[last]]))
+        first = last
+    if len(parts) == 1:
+        yield from plan(*parts[0])
+        return
+    gpu = current_gpu()
+
+    def planned(part: tuple[Problem, Floats]) -> list[Planned]:
+        with on_gpu(gpu):
+            return list(plan(*part))
+
+    with ThreadPoolExecutor() as threads:
+        for launches in threads.map(planned, parts):
+            yield from launches
+
+
+def _plain(problem: Problem, sums: Floats) -> Iterator[Planned]:
+    return _wavefront(problem, *problem.pairs, np.float32, sums)
+
+
+def _wavefront(
+    problem: Problem, reads: Offsets, haplotypes: Offsets, real: Real, sums: Floats, at: Offsets | None = None
+) -> Iterator[Planned]:
+    """Launches that set sums[at[p]] for pair p of a read and a haplotype."""
+    m, n = problem.read_lengths[reads], problem.haplotype_lengths[haplotypes]
+    sizes = np.array([lanes * each for lanes, each in BINS])
+    bins = np.searchsorted(sizes, m)
+    full = problem.uniform[reads] & (m == np.append(sizes, 0)[bins])
+    for number, alike, members in _alike(bins, full, m * n):
+        tiled = number == len(BINS)
+        lanes, each = TILE if tiled else BINS[number]
+        order = members[np.argsort(n[members], kind="stable")]
+        # Only the edges of tiles take memory of which a batch could be short.
+        for chosen in (
+            _batches(order, m + n) if tiled else np.split(order, range(PAIRS_A_PART, len(order), PAIRS_A_PART))
+        ):
+            grid, args = sub_warps(problem, reads[chosen], haplotypes[chosen], real, lanes, each, tiled, alike)
+            args["scale"] = SCALE[real]
+
+            def collect(result: Result, where: Offsets = chosen if at is None else at[chosen]) -> None:
+                sums[where] = result["sums"][: len(where)]
+
+            yield Planned(wavefront, {"grid": grid, "block": 32, "args": args}, collect)
+
+
+def _alike(bins: Offsets, full: npt.NDArray[np.bool_], cells: Offsets) -> Iterator[tuple[int, bool, Offsets]]:
+    """(bin, whether its reads are all full, the pairs) of each launch, by ascending bin.
+
+    full: of reads as long as their bin and uniform. Pairs of such reads go with the others of their bin, unless they
+    have CELLS_A_LAUNCH cells.
+    """
+    for number in np.unique(bins).tolist():
+        members = np.flatnonzero(bins == number)
+        whole = full[members]
+        if 0 < whole.sum() < len(whole) and cells[members[whole]].sum() >= CELLS_A_LAUNCH:
+            yield number, False, members[~whole]
+            yield number, True, members[whole]
+        else:
+            yield number, bool(whole.all()), members
+
+
+def _rescaled(empty: Empty, problem: Problem, sums: Floats) -> Iterator[Planned]:
+    """What its form can hold; the rest as `wavefront` computes it."""
+    streams, m = Streams(problem, LETTERS_AT_ONCE, empty), problem.read_lengths
+    sizes = np.array([lanes * each for lanes, each in RESCALED_BINS])
+    bins = np.searchsorted(sizes, m)
+    paired = np.diff(problem.first_pairs) > 0
+    plain = (bins == len(RESCALED_BINS)) | streams.plain
+    rescaled = np.flatnonzero(~plain & paired)
+    full = streams.uniform & (m == np.append(sizes, 0)[bins])
+    for number, alike, members in _grouped(bins[rescaled], full[rescaled], streams.letters[rescaled], sizes):
+        lanes, each = RESCALED_BINS[number]
+        reads = rescaled[members]
+        grid, longest, args = streams.launch(reads, lanes, each)
+        initial = RESCALED_SCALE / 2.0 ** np.ceil(np.log2(longest))
+        args |= {"initial": initial, "UNIFORM": alike}
+
+        def collect(result: Result, reads: Offsets = reads, scale: float = SCALE[np.float32] / initial) -> None:
+            streams.collect(result["sums"], reads, scale, sums)
+
+        yield Planned(wavefront_rescaled, {"grid": grid, "block": 32, "args": args}, collect)
+    if (plain & paired).any():
+        reads, haplotypes = problem.pairs
+        at = np.flatnonzero(plain[reads])
+        yield from _wavefront(problem, reads[at], haplotypes[at], np.float32, sums, at)
+
+
+def _grouped(
+    bins: Offsets, full: npt.NDArray[np.bool_], letters: Offsets, sizes: Offsets
+) -> Iterator[tuple[int, bool, Offsets]]:
+    """(bin, whether its reads are all full, the reads) of each launch, the largest bin first.
+
+    full: of reads as long as their bin and uniform. letters: those that pass each read. Reads whose own launch would
+    save fewer than CELLS_A_LAUNCH go with those of the next bin that has any; full ones with the others of their bin.
+    """
+    kinds = 2 * bins + full
+    work = np.bincount(kinds, letters, 2 * len(sizes))
+    group = np.zeros(len(work), np.int8)
+    launches: list[tuple[int, bool]] = []
+    waiting: list[int] = []
+    occupied = np.flatnonzero(work.reshape(-1, 2).any(axis=1)).tolist()
+    for number, larger in zip(occupied, [*occupied[1:], None], strict=False):
+        others, whole = 2 * number, 2 * number + 1
+        waiting += [kind for kind in (others, whole) if work[kind]]
+        if waiting[-1] == whole != waiting[0] and work[whole] * sizes[number] >= CELLS_A_LAUNCH:
+            group[waiting.pop()] = len(launches)
+            launches.append((number, True))
+        if larger is None or work[waiting].sum() * (sizes[larger] - sizes[number]) >= CELLS_A_LAUNCH:
+            group[waiting] = len(launches)
+            launches.append((number, waiting == [whole]))
+            waiting = []
+    of_each = group[kinds]
+    order = np.argsort(of_each, kind="stable")
+    ends = np.cumsum(np.bincount(of_each, minlength=len(launches)))
+    for at in reversed(range(len(launches))):
+        yield *launches[at], order[ends[at - 1] if at else 0 : ends[at]]
+
+
+_SWEEPS: dict[str, Callable[[Problem, Offsets, Offsets, Real, Launcher], Floats]] = {
+    "intertask-naive": partial(_intertask, 1),
+    **{f"intertask-tile{k}": partial(_intertask, k) for k in TILES},
+    "intratask-naive": partial(_intratask_block, 1),
+    "intratask-tile2": partial(_intratask_block, 2),
+    "intratask-warp": partial(_intratask_warp, 1),
+    "intratask-warps": partial(_intratask_warp, intratask_warp.WARPS),
+}
+
+
+def _batches(order: Offsets, sizes: Offsets) -> Iterator[Offsets]:
+    """`order` cut into launches of at most PAIRS_AT_ONCE pairs and, beyond one pair, BASES_AT_ONCE bases."""
+    at = 0
+    while at < len(order):
+        window = order[at : at + PAIRS_AT_ONCE]
+        largest = np.maximum.accumulate(sizes[window])
+        fitting = np.searchsorted(largest * np.arange(1, len(window) + 1), BASES_AT_ONCE, "right")
+        yield window[: max(int(fitting), 1)]
+        at += max(int(fitting), 1)

@@ -1,0 +1,104 @@
+"""What `simtbed bench correct` shows: how fast a GPU corrects reads, or what the paper's claims look like in counters."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Callable
+from typing import Any
+
+from simtbed import SimtbedError
+from simtbed.engines.cuda.engine import describe
+from simtbed.kernels.correction import FAMILY, Parameters
+from simtbed.kernels.correction.host import pipeline
+from simtbed.kernels.correction.host.generate import genome, simulate
+from simtbed.kernels.correction.host.problem import FilterName, Reads
+from simtbed.runtime.registry import EngineName
+
+from .. import tables
+from ..papers import mangal2014
+from ..running import Runner, obstacle, progress
+
+GENOME, READS = 1_125_000, 2_000_000
+"""As many solid k-mers as the paper's filter of 18 MB has room for, at 64 bits each."""
+LENGTH, ERROR_RATE, SEED = 36, 0.01, 1
+FILTERS: tuple[FilterName, ...] = ("exact", "bloom")
+
+
+def bench(engine: EngineName, repeat: int, json: bool) -> int:
+    """With cuda, millions of reads a second; else what the paper's tables say of counters, emulated."""
+    if engine != "cuda":
+        with progress("the paper's tables"):
+            found = mangal2014.content(engine)
+        print(tables.as_json(found) if json else mangal2014.text(found))
+        return 0
+    if repeat < 1:
+        raise SimtbedError(f"--repeat is a positive number of rounds, not {repeat}")
+    if reason := obstacle("cuda"):
+        raise SimtbedError(f"the cuda engine cannot run here: {reason}")
+    measured = measure(simulate(SEED, genome(SEED, GENOME), READS, (LENGTH, LENGTH), ERROR_RATE).reads, repeat, Runner)
+    if json:
+        print(tables.as_json({"device": describe()["device"], **measured}))
+        return 0
+    print(
+        f"{describe()['device']}: {READS:,} reads of {LENGTH} bases, {100 * ERROR_RATE:g} % errors, genome of {GENOME:,}\n"
+    )
+    print(text(measured))
+    return 0
+
+
+def measure(reads: Reads, repeat: int, runner: Callable[[EngineName], Runner]) -> dict[str, Any]:
+    """Kernels alone: the spectrum counted once, then every variant with every filter, medians of `repeat` rounds."""
+    counting = runner("cuda")
+    with progress("the spectrum"):
+        counter = pipeline.Counter(Parameters().k, counting)
+        counter.add(reads)
+        solid = counter.solid(Parameters().min_multiplicity)
+    rows = []
+    for name in FILTERS:
+        parameters = Parameters(filter=name)
+        filter = pipeline.Filter.of(solid, parameters, runner("cuda"), words=True)
+        for variant in FAMILY.variants:
+            with progress(f"{variant}, {name}"):
+                rows.append(_measured(reads, filter, parameters, variant, repeat, runner))
+    counted = {"solid": solid.total, "milliseconds": counting.milliseconds}
+    return {"reads": len(reads), "spectrum": counted, "correction": rows}
+
+
+def _measured(
+    reads: Reads, filter: pipeline.Filter, parameters: Parameters, variant: str, repeat: int,
+    runner: Callable[[EngineName], Runner],
+) -> dict[str, Any]:  # fmt: skip
+    taken = []
+    for _ in range(repeat + 1):  # the first one compiles
+        one = runner("cuda")
+        corrected = pipeline.correct(reads, filter, parameters, variant, one)
+        taken.append(one.milliseconds or math.nan)
+    taken = taken[1:]
+    return {
+        "variant": variant,
+        "filter": parameters.filter,
+        "milliseconds": statistics.median(taken),
+        "least": min(taken),
+        "most": max(taken),
+        "reads_a_second": 1000 * len(reads) / statistics.median(taken),
+        "kept": int((corrected.flags == ord("F")).sum()),
+    }
+
+
+def text(measured: dict[str, Any]) -> str:
+    """The measurement as a table."""
+    rows, spectrum = measured["correction"], measured["spectrum"]
+    base = {row["filter"]: row["milliseconds"] for row in rows if row["variant"] == "warp-per-read"}
+    cells = [
+        [
+            row["variant"], row["filter"], f"{row['reads_a_second'] / 1e6:,.1f}",
+            f"{row['milliseconds']:,.2f} ({row['least']:,.2f}-{row['most']:,.2f})",
+            f"{base[row['filter']] / row['milliseconds']:.2f}", row["kept"],
+        ]
+        for row in rows
+    ]  # fmt: skip
+    headers = ["kernels only", "filter", "million reads/s", "ms (least-most)", "to warp-per-read", "reads kept"]
+    rate = measured["reads"] / spectrum["milliseconds"] / 1000
+    note = f"spectrum: {rate:,.1f} million reads a second counted; {spectrum['solid']:,} solid k-mers of both strands"
+    return f"{tables.table(headers, cells, left=2)}\n\n{note}"

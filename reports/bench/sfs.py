@@ -1,0 +1,166 @@
+"""`simtbed bench sfs`: site frequency spectra a second on a GPU; on the emulator, the tables of Lu 2012."""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import asdict
+from typing import Any
+
+import numpy as np
+from numba import njit
+from simtbed import SimtbedError, devices
+from simtbed.kernels.sfs import FAMILY
+from simtbed.kernels.sfs.host import pipeline
+from simtbed.kernels.sfs.host.generate import generate
+from simtbed.kernels.sfs.host.problem import Floats, Problem
+from simtbed.runtime.registry import EngineName
+
+from .. import tables
+from ..papers import lu2012
+from ..running import Runner, obstacle, progress
+from .emulation import Figure
+
+Row = dict[str, Any]
+
+SIZES = (64, 256, 1024, 4096)
+"""Individuals."""
+EVERYWHERE = ("tiled", "reduction-shared")
+"""Measured at every size; the other variants at one."""
+OTHERS_AT = 256
+DIFFERENT = 64
+"""Sites that are generated; the problem repeats them."""
+BYTES = 1 << 27
+"""Of a problem's likelihoods: enough sites to fill a GPU."""
+
+
+def bench(engine: EngineName, repeat: int, json: bool) -> int:
+    """With cuda, measure the kernels of whole problems, normalisation included. Else count: the tables of the paper."""
+    if repeat < 1:
+        raise SimtbedError(f"--repeat is a positive number of rounds, not {repeat}")
+    if reason := obstacle(engine):
+        raise SimtbedError(f"the {engine} engine cannot run here: {reason}")
+    if engine != "cuda":
+        print(lu2012.as_json(engine) if json else lu2012.as_text(engine))
+        return 0
+    rows = []
+    for individuals in SIZES:
+        chosen = list(FAMILY.variants) if individuals == OTHERS_AT else EVERYWHERE
+        for variant in sorted(chosen, key=lambda name: name not in EVERYWHERE):
+            with progress(f"{variant}, {individuals} individuals"):
+                rows.append(measured(variant, individuals, repeat))
+        with progress(f"one core, {individuals} individuals"):
+            rows.append(one_core(individuals, repeat))
+    notes = [
+        f"median (least-most) of {repeat}; sites: {DIFFERENT} generated ones, repeated; transfers and packing left out",
+        "fma: 2 N^2 a site, the reduction's leading term; an H200's peak: 132 SMs x 64 a clock x 1.98 GHz",
+        "one core: the same reduction as a plain loop, compiled by Numba",
+    ]
+    if json:
+        print(tables.as_json({"rows": rows, "notes": notes}))
+    else:
+        print(_table(rows) + "\n\n" + "\n".join(notes))
+    return 0
+
+
+def measured(variant: str, individuals: int, repeat: int) -> Row:
+    """A variant's launches on a problem that fills the card: milliseconds of its kernels, summed, in each of `repeat`
+    rounds after one that is not timed."""
+    sites = max(1, BYTES // (24 * individuals))
+    few = generate(1, DIFFERENT, individuals).likelihoods
+    problem = Problem(np.resize(few, (sites, *few.shape[1:])), ["1"] * sites, np.arange(1, sites + 1))
+    vectors, scale = problem.vectors()
+    seconds = []
+    for _ in range(repeat + 1):
+        runner = Runner("cuda")
+        pipeline.normalised(problem, pipeline.VARIANTS[variant](vectors, runner), scale, runner)
+        seconds.append((runner.milliseconds or 0.0) / 1e3)
+    return _row(variant, "GPU", individuals, sites, seconds[1:])
+
+
+def _rounds(action: Callable[[], object], repeat: int) -> list[float]:
+    action()
+    taken = []
+    for _ in range(repeat):
+        begin = time.perf_counter()
+        action()
+        taken.append(time.perf_counter() - begin)
+    return taken
+
+
+def _row(variant: str, where: str, individuals: int, sites: int, seconds: Iterable[float]) -> Row:
+    taken = list(seconds)
+    fma = 2 * individuals**2 * sites / statistics.median(taken)
+    rates = devices.H200.rates
+    peak = devices.H200.sms * rates.fp64 * devices.H200.clock * 1e6
+    return {
+        "variant": variant,
+        "where": where,
+        "individuals": individuals,
+        "sites": sites,
+        "milliseconds": 1e3 * statistics.median(taken),
+        "sites_a_second": asdict(Figure.of([sites / each for each in taken])),
+        "fma_a_second": fma,
+        "share_of_peak": fma / peak if where == "GPU" else None,
+    }
+
+
+# ------------------------------------------------------------------ one core
+def one_core(individuals: int, repeat: int) -> Row:
+    """The reduction as a scalar loop, of as many sites as take a moment."""
+    sites = max(1, (1 << 25) // individuals**2)
+    vectors = np.ascontiguousarray(generate(1, sites, individuals).likelihoods)
+    return _row("plain loop", "one core", individuals, sites, _rounds(lambda: _reduce(vectors), repeat))
+
+
+@njit(cache=True)
+def _reduce(vectors: Floats) -> float:
+    """The products of all sites by pairwise merges, plain doubles scaled by their largest; their sum of entries."""
+    sites, individuals, _ = vectors.shape
+    checksum = 0.0
+    for site in range(sites):
+        source, target = vectors[site].copy().reshape(-1), np.zeros(3 * individuals)
+        group = 1
+        while group < individuals:
+            for first in range(0, individuals, 2 * group):
+                a, c = first // group * (2 * group + 1), first // (2 * group) * (4 * group + 1)
+                b = a + 2 * group + 1
+                n = 2 * min(group, individuals - first) + 1
+                m = 2 * min(group, max(individuals - first - group, 0)) + 1
+                if m == 1:
+                    target[c : c + n] = source[a : a + n]
+                    continue
+                whole, inner = target[c : c + n + m - 1], source[b : b + m]
+                whole[:] = 0.0
+                for i in range(n):
+                    x, row = source[a + i], whole[i : i + m]
+                    for j in range(m):
+                        row[j] += x * inner[j]
+                whole /= whole.max()
+            source, target = target, source
+            group *= 2
+        checksum += source[: 2 * individuals + 1].sum()
+    return checksum
+
+
+def _table(rows: list[Row]) -> str:
+    headers = [
+        "variant",
+        "where",
+        "individuals",
+        "sites",
+        "ms",
+        "thousand sites a second",
+        "T fma/s",
+        "of an H200's peak",
+    ]
+    cells = [
+        [
+            r["variant"], r["where"], r["individuals"], r["sites"], f"{r['milliseconds']:.3f}",
+            Figure(**r["sites_a_second"]).shown(2, 1e3), f"{r['fma_a_second'] / 1e12:.4f}",
+            "" if r["share_of_peak"] is None else f"{100 * r['share_of_peak']:.1f} %",
+        ]
+        for r in rows
+    ]  # fmt: skip
+    return tables.table(headers, cells, left=2)

@@ -1,0 +1,68 @@
+"""A process of its own that starts one work of `simtbed bench` once: what compiling takes, and the memory of a launch."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from simtbed.engines.llvm.engine import LlvmEngine
+from simtbed.runtime.engine import Outcome
+
+from .kernels import SMALL, Size, works
+
+_STATUS, _CLEAR = Path("/proc/self/status"), Path("/proc/self/clear_refs")
+
+
+def started(name: str, size: Size) -> dict[str, float | None]:
+    """{"front_end": s, "compile": s, "memory": bytes or None}, one thread, counting.
+
+    front_end: the first request for a small launch less the second. compile: its first run less the second: printing
+    and LLVM, or reading the cache. memory: how far a launch of `size` raises the peak of resident memory, less
+    the arrays it returns; None where the kernel does not tell (it takes Linux's /proc).
+    """
+    engine = LlvmEngine(threads=1)
+    small, full = ({w.name: w for w in works(of)}[name] for of in (SMALL, size))
+    first, _ = _timed(small.request)
+    again, request = _timed(small.request)
+    cold, _ = _timed(lambda: engine.run(request))
+    warm, _ = _timed(lambda: engine.run(request))
+    large = full.request()
+    before = _restart_peak()
+    outcome = engine.run(large)
+    memory = None if before is None else _kilobytes("VmHWM") * 1024 - before - _returned(outcome)
+    return {"front_end": first - again, "compile": cold - warm, "memory": memory}
+
+
+def _timed(action: Callable[[], Any]) -> tuple[float, Any]:
+    start = time.perf_counter()
+    result = action()
+    return time.perf_counter() - start, result
+
+
+def _returned(outcome: Outcome) -> int:
+    return sum(buffer.nbytes for buffer in outcome.buffers.values())
+
+
+def _restart_peak() -> int | None:
+    """Resident bytes, from which the peak counts anew.
+
+    Not `resource.getrusage`: its ru_maxrss never falls, and on Linux a process inherits its parent's.
+    """
+    try:
+        _CLEAR.write_text("5")
+        return _kilobytes("VmRSS") * 1024
+    except OSError:
+        return None
+
+
+def _kilobytes(field: str) -> int:
+    line = next(line for line in _STATUS.read_text().splitlines() if line.startswith(field + ":"))
+    return int(line.split()[1])
+
+
+if __name__ == "__main__":
+    print(json.dumps(started(sys.argv[1], Size(*map(int, sys.argv[2:])))))

@@ -1,0 +1,104 @@
+"""`simtbed check`: variants under the checkers, and what these find, gathered over all launches."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from simtbed import Device, Diagnostic, Kernel, Result, launch
+from simtbed.errors import render
+from simtbed.runtime.registry import EngineName
+from simtbed.sanitizer import checkers
+from simtbed.sanitizer.suppressions import UNUSED
+
+from .. import tables
+from ..annotate import short
+from ..running import find_variants, progress
+from .commands import find_device, find_problem
+
+
+@dataclass
+class Checker:
+    """A launcher for `Family.solve` that checks every launch and goes on after a finding.
+
+    schedules: seeds of further orders each launch is run in. faults, remarks: one a place, counted over the launches.
+    """
+
+    engine: EngineName
+    device: Device
+    check: frozenset[str]
+    schedules: tuple[int, ...]
+    launches: int = 0
+    faults: dict[Any, Diagnostic] = field(default_factory=dict)
+    remarks: dict[Any, Diagnostic] = field(default_factory=dict)
+
+    def __call__(self, kernel: Kernel, **how: Any) -> Result:
+        found: Result | None = None
+        for seed in self.schedules or (None,):
+            found = launch(
+                kernel, engine=self.engine, device=self.device, counters=False, check=self.check, schedule=seed,
+                faults="return", **how,
+            )  # fmt: skip
+            _gather(self.faults, found.faults)
+            _gather(self.remarks, found.remarks)
+        assert found is not None
+        self.launches += 1
+        return found
+
+    def findings(self) -> tuple[list[Diagnostic], list[Diagnostic]]:
+        """Faults, and remarks. A comment that allowed something in one launch may allow nothing in another."""
+        useful = {(d.span.file, d.span.line) for d in self.remarks.values() if d.kind != UNUSED}
+        useful |= {(d.related.file, d.related.line) for d in self.remarks.values() if d.related}
+        remarks = [d for d in self.remarks.values() if d.kind != UNUSED or (d.span.file, d.span.line) not in useful]
+        return list(self.faults.values()), remarks
+
+
+def _gather(known: dict[Any, Diagnostic], new: Iterable[Diagnostic]) -> None:
+    for one in new:
+        place = (one.kind, one.span, one.related)
+        before = known.get(place)
+        known[place] = replace(before, count=before.count + one.count) if before else one
+
+
+def check(
+    variant: str | None, family: str | None, what: str, engine: EngineName, device: str, seeds: int, source: Path | None,
+    json: bool,
+) -> int:  # fmt: skip
+    """Every chosen variant over its whole input. 1 if anything was found; remarks are no findings."""
+    wanted = checkers.parse(what)
+    rows, bad = [], False
+    for one, variants in find_variants(family, variant, source):
+        problem, name = find_problem(one, source)
+        for each in variants:
+            checker = Checker(engine, find_device(device), wanted, tuple(range(1, seeds + 1)))
+            with progress(f"{each} on {name}"):
+                one.solve(problem, each, checker)
+            faults, remarks = checker.findings()
+            bad |= bool(faults)
+            rows.append((each, name, checker.launches, faults, remarks))
+    if json:
+        found = [
+            {"variant": v, "input": n, "launches": k, "faults": [_row(d) for d in f], "remarks": [_row(d) for d in r]}
+            for v, n, k, f, r in rows
+        ]
+        print(tables.as_json({"checks": sorted(wanted), "silent": not bad, "variants": found}))
+        return int(bad)
+    cells = [[v, n, k, len(f), len(r)] for v, n, k, f, r in rows]
+    print(tables.table(["variant", "input", "launches", "findings", "remarks"], cells, left=2))
+    for variant_name, _, _, faults, remarks in rows:
+        for title, told in (("found", faults), ("remarks", remarks)):
+            if told:
+                print(f"\n{variant_name}, {title}:")
+                print("\n".join(f"{render(d)}\n      {d.count:,} time{'' if d.count == 1 else 's'}" for d in told))
+    return int(bad)
+
+
+def _row(found: Diagnostic) -> dict[str, Any]:
+    """A finding as JSON."""
+    related = found.related and {"file": short(found.related.file), "line": found.related.line}
+    return {
+        "kind": found.kind, "message": found.message, "file": short(found.span.file), "line": found.span.line,
+        "column": found.span.column, "related": related or None, "notes": list(found.notes), "count": found.count,
+    }  # fmt: skip

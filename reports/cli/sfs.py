@@ -1,0 +1,120 @@
+"""`simtbed sfs`: genotype likelihoods from a file, spectra to a file, sites passing through some at a time."""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from simtbed import SimtbedError
+from simtbed.kernels import Family
+from simtbed.kernels.files import replacing, write
+from simtbed.kernels.sfs.host import files, output
+from simtbed.kernels.sfs.host.files import Options, Polarise, Tally
+from simtbed.kernels.sfs.host.frequency import by_em
+from simtbed.kernels.sfs.host.output import Format, Rows
+from simtbed.kernels.sfs.host.problem import Mode, Problem
+from simtbed.kernels.sfs.host.spectrum import Spectrum
+from simtbed.runtime.registry import EngineName
+
+from .. import tables
+from ..running import Runner, find_family, progress
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What the command line asks for."""
+
+    mode: Mode
+    polarise: Polarise | None
+    variable: float
+    epsilon: float
+    variant: str
+    engine: EngineName
+    form: Format
+    spectrum: Path | None
+
+    def check(self, family: Family[Any], target: Path | None) -> None:
+        """Raise SimtbedError where it cannot be, before the work begins."""
+        if self.variant not in family.variants:
+            raise SimtbedError(f"sfs has no variant {self.variant!r}; it has {', '.join(family.variants)}")
+        if not 0 <= self.variable <= 1:
+            raise SimtbedError(f"--p-variable is a probability, not {self.variable:g}")
+        if not 0 <= self.epsilon < 0.5:
+            raise SimtbedError(f"--epsilon is an error rate from 0 up to but not 0.5, not {self.epsilon:g}")
+        if target is None and self.form == "npz":
+            raise SimtbedError("--format npz needs a file: -o OUT")
+        for path in (target, self.spectrum):
+            if path is not None and not path.parent.is_dir():
+                raise SimtbedError(f"{path}: there is no folder {path.parent}")
+        if self.spectrum is not None and self.spectrum.suffix == ".svg":
+            raise SimtbedError(f"{self.spectrum}: --spectrum names the table; the picture gets its name with .svg")
+
+
+def sfs(source: Path | None, target: Path | None, wanted: Wanted, json: bool) -> int:
+    """From file to file. The report goes to stdout when the answer goes to a file, to stderr otherwise."""
+    family = find_family("sfs")
+    wanted.check(family, target)
+    tally: Tally = Counter()
+    runner = Runner(wanted.engine)
+    name = "the example" if source is None else str(source)
+    with Spectrum(wanted.mode) as total:
+        rows = _answers(_problems(source, wanted, tally), family, wanted, runner, total)
+        with progress(f"{wanted.variant} on {name}"):
+            _write(rows, target, wanted.form)
+        if wanted.spectrum:
+            with progress("the spectrum over sites"):
+                _write_spectrum(wanted.spectrum, total, f"{source.name if source else name}, {wanted.mode}")
+    if not tally["sites"]:
+        print(f"simtbed: warning: {name} has no sites to work on; the answer is empty", file=sys.stderr)
+    counts = {what: count for what, count in tally.items() if count or what == "sites"}
+    report = sys.stderr if target is None else sys.stdout
+    if json:
+        print(tables.as_json({"launches": runner.launches, "counts": counts}), file=report)
+    else:
+        print("\n".join(f"{count:>12,}  {what}" for what, count in sorted(counts.items(), key=_order)), file=report)
+    return 0
+
+
+def _order(counted: tuple[str, int]) -> tuple[bool, bool, str]:
+    """The sites of the answer first, then what they are, then what is not in it."""
+    what = counted[0]
+    return what != "sites", not what.startswith("of these"), what
+
+
+def _problems(source: Path | None, wanted: Wanted, tally: Tally) -> Iterator[Problem]:
+    options = Options(wanted.mode, wanted.polarise, wanted.variable, wanted.epsilon)
+    if source is not None:
+        return files.problems(source, options, tally)
+    example = find_family("sfs").example()
+    tally["sites"] = example.sites
+    frequency = by_em(example.likelihoods) if wanted.mode == "gama" else example.frequency
+    return iter([replace(example, mode=wanted.mode, frequency=frequency, variable=wanted.variable)])
+
+
+def _answers(problems: Iterable[Problem], family: Family[Any], wanted: Wanted, runner: Runner, total: Spectrum) -> Rows:
+    for problem in problems:
+        answer = family.solve(problem, wanted.variant, runner)
+        if wanted.spectrum:
+            total.add(answer)
+        yield problem, answer
+
+
+def _write(rows: Rows, target: Path | None, form: Format) -> None:
+    if target is None:
+        sys.stdout.writelines(output.tsv(rows))
+        return
+    if form == "tsv":
+        write(target, output.tsv(rows))
+        return
+    with replacing(target) as unfinished, unfinished.open("wb") as packed:
+        output.npz(rows, packed)
+
+
+def _write_spectrum(path: Path, total: Spectrum, title: str) -> None:
+    found = total.result()
+    write(path, output.spectrum_lines(found))
+    write(path.with_suffix(".svg"), [output.picture(found, title)])

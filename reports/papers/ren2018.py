@@ -1,0 +1,133 @@
+"""Tables 2 and 4 of Ren 2018 beside what is found here: occupancy by rule, what bounds a variant by counters."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+from simtbed import Counters, Device, LaunchError, devices, launch
+from simtbed.engines.cuda import nvcc
+from simtbed.engines.cuda.printer import cuda_source
+from simtbed.kernels.pairhmm import FAMILY
+from simtbed.kernels.pairhmm.host.generate import equal_lengths
+from simtbed.machine.occupancy import occupancy
+from simtbed.runtime.engine import Request
+from simtbed.runtime.result import Result
+
+K40 = replace(devices.find("K40"), clock=745)
+"""The paper's card, at the clock it gives."""
+PAIRS = 128
+
+
+@dataclass(frozen=True)
+class Printed:
+    """A row of the paper. limitation: memory, latency or compute. registers of a thread; shared bytes of a block.
+    occupancy: theoretical, per cent. bandwidth: GB/s, of global memory in Table 2, of shared memory in Table 4."""
+
+    table: int
+    variant: str
+    limitation: str
+    bandwidth: int
+    registers: int
+    shared: int
+    occupancy: float
+    block: int
+
+
+PAPER = (
+    Printed(2, "intertask-naive", "memory", 207, 48, 0, 62.5, 128),
+    Printed(2, "intertask-tile2", "memory", 201, 72, 4096, 43.8, 128),
+    Printed(2, "intertask-tile4", "memory", 193, 73, 8192, 37.5, 128),
+    Printed(2, "intertask-tile6", "latency", 154, 104, 12288, 25.0, 128),
+    Printed(2, "intertask-tile8", "latency", 101, 142, 16384, 18.8, 128),
+    Printed(4, "intratask-naive", "memory", 2213, 32, 2124, 100.0, 128),
+    Printed(4, "intratask-tile2", "memory", 2005, 39, 3660, 75.0, 128),
+    Printed(4, "intratask-warp", "latency", 362, 32, 6540, 10.9, 32),
+    Printed(4, "intratask-warps", "compute", 262, 44, 2000, 62.5, 256),
+)
+"""`block`: threads, as the text has them; for Table 2, where it does not say, the only size that gives its occupancies."""
+LENGTHS = {2: (144, 144), 4: (128, 256)}
+"""Read and haplotype of the set that was profiled: Table 1's sixth (the caption says 8), Table 3's last."""
+
+Row = dict[str, Any]
+
+
+def rows(arch: str = "sm_90") -> list[Row]:
+    """One a variant: the paper's figures and ours. Registers are what nvcc gives for `arch`, which is not the paper's
+    card; without nvcc they and the occupancy are None."""
+    return [_row(printed, arch) for printed in PAPER]
+
+
+def _row(printed: Printed, arch: str) -> Row:
+    result = counted(printed)
+    counters, request = result.counters, result.request
+    assert counters is not None
+    block = request.block[0]
+    registers = _registers(request, arch)
+    shared = result.shared_bytes
+    ours = None if registers is None else occupancy(K40, block, registers, shared)
+    return {
+        "table": printed.table,
+        "variant": printed.variant,
+        "registers, paper": printed.registers,
+        "registers": registers,
+        "shared bytes, paper": printed.shared,
+        "shared bytes": shared,
+        "occupancy %, paper": printed.occupancy,
+        "occupancy %, by rule from the paper's": by_rule(printed),
+        "occupancy %": None if ours is None else ours.percent,
+        "limited by": None if ours is None else ours.limiter,
+        "bound, paper": printed.limitation,
+        **{f"K40 ns a cell, {what}": ns for what, ns in floors(counters, cells(printed), K40).items()},
+        "bound": bound(counters, K40),
+    }
+
+
+def by_rule(printed: Printed) -> float:
+    """The occupancy that the paper's registers and shared memory give, per cent."""
+    return occupancy(K40, printed.block, printed.registers, printed.shared).percent
+
+
+def counted(printed: Printed) -> Result:
+    """The launch of a variant on the profiled set, counted by the rules of the paper's card."""
+    found: list[Result] = []
+
+    def noted(*args: Any, **how: Any) -> Result:
+        found.append(launch(*args, device=K40, **how))
+        return found[-1]
+
+    FAMILY.solve(equal_lengths(1, PAIRS, *LENGTHS[printed.table]), printed.variant, noted)
+    (one,) = found
+    return one
+
+
+def cells(printed: Printed) -> int:
+    return equal_lengths(1, PAIRS, *LENGTHS[printed.table]).cells
+
+
+def floors(counters: Counters, cells: int, device: Device) -> dict[str, float]:
+    """The least nanoseconds a cell that each resource takes on a device whose other resources are free: global memory
+    at its bandwidth, shared memory at a wavefront a cycle and SM, instructions at what the SM's ALUs issue."""
+    found = counters.totals()
+    cycles = 1e3 / (device.clock * device.sms)  # ns of one SM-cycle, shared out over the device
+    sectors = found["global_load_sectors"] + found["global_store_sectors"]
+    wavefronts = found["shared_load_wavefronts"] + found["shared_store_wavefronts"] + found["shuffles"]
+    return {
+        "global memory": sectors * device.sector / device.bandwidth / cells,
+        "shared memory": wavefronts * cycles / cells,
+        "instructions": 32 * found["warp_instructions"] * cycles / device.rates.alu / cells,
+    }
+
+
+def bound(counters: Counters, device: Device) -> str:
+    """The resource with the highest floor."""
+    found = floors(counters, 1, device)
+    return max(found, key=lambda name: found[name])
+
+
+def _registers(request: Request, arch: str) -> int | None:
+    source = cuda_source(request.program, request.block)
+    try:
+        return nvcc.build(source.with_lines(), source.kernel, arch).resources.registers
+    except LaunchError:
+        return None
