@@ -213,12 +213,11 @@ class Build:
             return Value(I32, "0", "1")
         if name == "warp":
             return Value(I32, self.warp)
-        group, _, axis = name.partition(".")
-        match group:
-            case "block_dim":
-                return number(self.options.block["xyz".index(axis)], I32)
-            case "thread":
-                return self._thread("xyz".index(axis))
+        match ir.INDICES[name]:
+            case "block_dim", axis:
+                return number(self.options.block[axis], I32)
+            case "thread", axis:
+                return self._thread(axis)
         return Value(I32, f"%{name}")  # of the block and the grid: computed where a block begins
 
     def _thread(self, axis: int) -> Value:

@@ -79,22 +79,21 @@ def _special(name: str) -> Callable[[Team], Values]:
         return lambda team: indices
     if name == "warp":
         return lambda team: team.warps.astype(np.int32).reshape(1, -1, 1)
-    group, _, axis_name = name.partition(".")
-    axis = "xyz".index(axis_name)
+    index, axis = ir.INDICES[name]
 
     def extent(team: Team) -> Dim3:
-        return team.request.block if group in ("thread", "block_dim") else team.request.grid
+        return team.request.block if index in ("thread", "block_dim") else team.request.grid
 
-    if group in ("block_dim", "grid_dim"):
+    if index in ("block_dim", "grid_dim"):
         return lambda team: np.full((1, 1, 1), extent(team)[axis], np.int32)
 
-    def index(team: Team) -> Values:
+    def coordinate(team: Team) -> Values:
         kept = team.registers.get(name)  # does not change while the team lives
         if kept is None:
-            linear = team.thread if group == "thread" else team.blocks.reshape(-1, 1, 1)
+            linear = team.thread if index == "thread" else team.blocks.reshape(-1, 1, 1)
             x, y, _ = extent(team)
             kept = (linear // (1, x, x * y)[axis] % extent(team)[axis]).astype(np.int32)
             team.registers[name] = kept
         return kept  # type: ignore[return-value]
 
-    return index
+    return coordinate
