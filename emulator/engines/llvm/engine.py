@@ -45,7 +45,7 @@ _CTYPES: dict[str, Any] = {
     "u8": ctypes.c_uint8, "u16": ctypes.c_uint16, "u32": ctypes.c_uint32, "u64": ctypes.c_uint64,
     "f32": ctypes.c_float, "f64": ctypes.c_double,
 }  # fmt: skip
-_ASK = ctypes.CFUNCTYPE(None, ctypes.c_int32, ctypes.c_int64, ctypes.c_int32, ctypes.c_uint32, ctypes.c_void_p)
+_HOST_CALL = ctypes.CFUNCTYPE(None, ctypes.c_int32, ctypes.c_int64, ctypes.c_int32, ctypes.c_uint32, ctypes.c_void_p)
 
 
 SHORTEST, LONGEST = 0.0002, 0.01
@@ -53,7 +53,7 @@ SHORTEST, LONGEST = 0.0002, 0.01
 
 
 @dataclass
-class _Program:
+class _CompiledKernel:
     """A program as it stands ready to run. Its text is printed where no code is kept, and where its words are needed."""
 
     prepared: Prepared
@@ -62,11 +62,13 @@ class _Program:
     library: Library = field(init=False)
 
     @staticmethod
-    def of(program: ir.Program, options: Options, target: Target | None) -> _Program:
-        made = _Program(prepare(program, frozenset(options.checks)), options)
+    def of(program: ir.Program, options: Options, target: Target | None) -> _CompiledKernel:
+        made = _CompiledKernel(prepare(program, frozenset(options.checks)), options)
         key = (fingerprint(program), repr(options), disk_cache.edition())
-        beside, made.library = compiled(key, lambda: (made.module.buffers.encode(), made.module.text), ENTRY, target)
-        made.buffers = Buffers.decode(beside)
+        partly_inside, made.library = compiled(
+            key, lambda: (made.module.buffers.encode(), made.module.text), ENTRY, target
+        )
+        made.buffers = Buffers.decode(partly_inside)
         return made
 
     @cached_property
@@ -89,7 +91,9 @@ class LlvmEngine:
 
     def __init__(self, threads: int | None = None, target: Target | None = None) -> None:
         self.threads, self.target = threads, target
-        self._programs: weakref.WeakKeyDictionary[ir.Program, dict[Options, _Program]] = weakref.WeakKeyDictionary()
+        self._programs: weakref.WeakKeyDictionary[ir.Program, dict[Options, _CompiledKernel]] = (
+            weakref.WeakKeyDictionary()
+        )
 
     def run(self, request: Request) -> Outcome:
         ordered = request.prepared.ordered or checkers.ordered(request.checks) or request.schedule is not None
@@ -105,10 +109,10 @@ class LlvmEngine:
             assert outcome is not None
         return outcome
 
-    def _program(self, request: Request, options: Options) -> _Program:
+    def _program(self, request: Request, options: Options) -> _CompiledKernel:
         known = self._programs.setdefault(request.program, {})
         if options not in known:
-            known[options] = _Program.of(request.program, options, self.target)
+            known[options] = _CompiledKernel.of(request.program, options, self.target)
         return known[options]
 
 
@@ -142,27 +146,27 @@ class _Worker:
         return _Worker(counts, faults, [_aligned(size) for size in (sizes.shared, sizes.local, sizes.workspace)])
 
 
-def _launch(request: Request, program: _Program, threads: int) -> Outcome | None:
+def _launch(request: Request, program: _CompiledKernel, threads: int) -> Outcome | None:
     """Run all blocks; None where the text was not careful enough."""
     kernel = program.prepared.program.kernel
     changed = program.prepared.changed
     buffers = {p.name: _buffer(request, p.name, p.name in changed) for p in kernel.params if isinstance(p.type, Array)}
     types, given = _arguments(kernel, request, buffers)
-    tail = [ctypes.c_int64] * 2 + [ctypes.c_int32] * 3 + [ctypes.c_int64] + [ctypes.c_void_p] * 7 + [_ASK]
+    tail = [ctypes.c_int64] * 2 + [ctypes.c_int32] * 3 + [ctypes.c_int64] + [ctypes.c_void_p] * 7 + [_HOST_CALL]
     function = ctypes.CFUNCTYPE(ctypes.c_int32, *types, *tail)(program.library.address)
     blocks = int(np.prod(request.grid))
     workers = [_Worker.of(program.buffers) for _ in range(max(1, min(threads, blocks)))]
-    past, table = _history(request, program.plan)
+    race_state, table = _race_state(request, program.plan)
     order = _order(request)
     printed: list[str] = []
-    answer = _ASK(_answers(program, printed))
+    answer = _HOST_CALL(_host_calls(program, printed))
 
     def go(worker: _Worker, first: int, last: int) -> bool:
         own: list[npt.NDArray[Any]] = [worker.counts, worker.faults, *worker.scratch]
         pointers = [*(buffer.ctypes.data for buffer in own), table.ctypes.data, order.ctypes.data]
         return not function(*given, first, last, *request.grid, request.step_limit, *pointers, answer)
 
-    if not _share(blocks, workers, go):
+    if not _distribute(blocks, workers, go):
         return None
     counts = None
     if request.counters:
@@ -170,19 +174,19 @@ def _launch(request: Request, program: _Program, threads: int) -> Outcome | None
         counts = decode(program.buffers.table, counted, len(program.prepared.sites))
     noted = [w.faults for w in workers]
     faults = program.module.records.collect(noted, request) if any(n.any() for n in noted) else Faults()
-    if past is not None:
-        program.plan.tell(past, faults, request.grid, request.block)
+    if race_state is not None:
+        program.plan.tell(race_state, faults, request.grid, request.block)
     return Outcome({name: buffers[name] for name in changed}, counts, faults.diagnostics(), printed)
 
 
-def _history(request: Request, plan: Plan) -> tuple[History | None, npt.NDArray[np.int64]]:
+def _race_state(request: Request, plan: Plan) -> tuple[History | None, npt.NDArray[np.int64]]:
     """What the checks keep of a launch, where they keep anything, and the table compiled code finds it by."""
-    if not plan.followed:
+    if not plan.tracked:
         return None, np.zeros(1, np.int64)
     from .races.runtime import table  # late: it compiles
 
-    past = plan.launched(request.block, request.arguments, request.dynamic_shared, request.device)
-    return past, table(past)
+    race_state = plan.launched(request.block, request.arguments, request.dynamic_shared, request.device)
+    return race_state, table(race_state)
 
 
 def _order(request: Request) -> npt.NDArray[np.int64]:
@@ -200,7 +204,7 @@ def _buffer(request: Request, name: str, changes: bool) -> Buffer:
     return np.zeros_like(given) if name in request.all_zero else given.copy()
 
 
-def _share(blocks: int, workers: Sequence[_Worker], go: Callable[[_Worker, int, int], bool]) -> bool:
+def _distribute(blocks: int, workers: Sequence[_Worker], go: Callable[[_Worker, int, int], bool]) -> bool:
     """Have the workers go through all blocks, each in a thread; whether all their turns went well.
 
     A worker that is done takes the next turn, so blocks may differ in length; between turns Python sees to its
@@ -259,34 +263,34 @@ def _arguments(kernel: ir.Function, request: Request, buffers: dict[str, Buffer]
 
 
 # ------------------------------------------------------------------ what compiled code asks of Python
-def _answers(program: _Program, printed: list[str]) -> Callable[[int, int, int, int, int], None]:
+def _host_calls(program: _CompiledKernel, printed: list[str]) -> Callable[[int, int, int, int, int], None]:
     def answer(request: int, block: int, warp: int, mask: int, data: int) -> None:
-        what, detail = program.module.outside.requests[request]
+        what, detail = program.module.host_calls.requests[request]
         if what == "meaning":
             name, type = detail
-            _meaning(name, type, data)
+            _evaluate(name, type, data)
         else:
-            printed.extend(_lines(detail, mask, data))
+            printed.extend(_printed_lines(detail, mask, data))
 
     return answer
 
 
-def _at(data: int, dtype: np.dtype[Any]) -> npt.NDArray[Any]:
+def _lanes_at(data: int, dtype: np.dtype[Any]) -> npt.NDArray[Any]:
     """The 32 lanes that begin at an address."""
     raw = (ctypes.c_uint8 * (32 * dtype.itemsize)).from_address(data)
     return np.ctypeslib.as_array(raw).view(dtype)
 
 
-def _meaning(name: str, type: Scalar, data: int) -> None:
-    values = _at(data, type.dtype)
+def _evaluate(name: str, type: Scalar, data: int) -> None:
+    values = _lanes_at(data, type.dtype)
     with np.errstate(all="ignore"):
         values[:] = TABLE[name].meaning(values)
 
 
-def _lines(stmt: ir.Print, mask: int, data: int) -> list[str]:
+def _printed_lines(stmt: ir.Print, mask: int, data: int) -> list[str]:
     """What a print says, one line a lane of the mask."""
     types = [p.type for p in stmt.parts if not isinstance(p, str)]
-    columns = iter([_at(data + 256 * n, t.dtype) for n, t in enumerate(types) if isinstance(t, Scalar)])
+    columns = iter([_lanes_at(data + 256 * n, t.dtype) for n, t in enumerate(types) if isinstance(t, Scalar)])
     parts: list[Any] = [p if isinstance(p, str) else next(columns) for p in stmt.parts]
     lanes = [lane for lane in range(32) if mask >> lane & 1]
     return [" ".join(p if isinstance(p, str) else str(p[lane]) for p in parts) for lane in lanes]

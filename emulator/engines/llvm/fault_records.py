@@ -21,37 +21,37 @@ from ...sanitizer.places import where
 from .values import Value, one_lane
 
 if TYPE_CHECKING:
-    from .context import Build
+    from .context import CodegenContext
 
 HEADER = 5
 COUNT, BLOCK, PHASE, WARP, LANES_FIELD = range(HEADER)
 
 Number = bool | int | float
-Telling = Callable[[str, Request, Sequence[Number]], Diagnostic]
+Describe = Callable[[str, Request, Sequence[Number]], Diagnostic]
 """From the place of the first lane, the launch and the values to the finding."""
 
 
 @dataclass(frozen=True)
-class Record:
+class FaultRecord:
     """One kind of fault at one site."""
 
     kind: str
     site: int
     start: int  # in the buffer
     types: tuple[Scalar, ...]
-    tell: Telling
+    describe: Describe
 
 
 @dataclass
-class Records:
+class FaultRecords:
     """Every fault that the compiled code can meet."""
 
-    known: dict[tuple[str, int], Record] = field(default_factory=dict)
+    known: dict[tuple[str, int], FaultRecord] = field(default_factory=dict)
     size: int = 0
 
-    def record(self, kind: str, site: int, types: Sequence[Scalar], tell: Telling) -> Record:
+    def record(self, kind: str, site: int, types: Sequence[Scalar], describe: Describe) -> FaultRecord:
         if (kind, site) not in self.known:
-            self.known[kind, site] = Record(kind, site, self.size, tuple(types), tell)
+            self.known[kind, site] = FaultRecord(kind, site, self.size, tuple(types), describe)
             self.size += HEADER + len(types)
         return self.known[kind, site]
 
@@ -63,17 +63,17 @@ class Records:
                 found = buffer[record.start : record.start + HEADER + len(record.types)]
                 if found[COUNT]:
                     order = (int(found[BLOCK]), int(found[PHASE]), int(found[WARP]))
-                    faults.add(record.kind, record.site, order, int(found[COUNT]), lambda r=record, f=found: _told(r, f, request))  # type: ignore[misc]  # fmt: skip
+                    faults.add(record.kind, record.site, order, int(found[COUNT]), lambda r=record, f=found: _describe(r, f, request))  # type: ignore[misc]  # fmt: skip
         return faults
 
 
-def _told(record: Record, found: npt.NDArray[np.int64], request: Request) -> Diagnostic:
+def _describe(record: FaultRecord, found: npt.NDArray[np.int64], request: Request) -> Diagnostic:
     lanes = int(found[LANES_FIELD]) & 0xFFFFFFFF
     lane = (lanes & -lanes).bit_length() - 1
     thread = 32 * int(found[WARP]) + lane
     place = where(int(found[BLOCK]), thread, request.grid, request.block, lanes.bit_count() - 1)
     values = [_number(bits, type) for bits, type in zip(found[HEADER:], record.types, strict=True)]
-    return record.tell(place, request, values)
+    return record.describe(place, request, values)
 
 
 def _number(bits: np.int64, type: Scalar) -> Number:
@@ -82,36 +82,36 @@ def _number(bits: np.int64, type: Scalar) -> Number:
     return bool(bits & 1) if type is BOOL else number
 
 
-def note(build: Build, record: Record, lanes: str, values: Sequence[Value]) -> None:
+def record_fault(context: CodegenContext, record: FaultRecord, lanes: str, values: Sequence[Value]) -> None:
     """Print: these lanes (an i32) are at fault; of the first one ever, keep its values."""
-    page = build.page
-    pointer = page.element("i64", "%.faults", record.start, "record")
+    builder = context.builder
+    pointer = builder.element("i64", "%.faults", record.start, "record")
     header = [
-        ("ptr", pointer), ("i64", build.block), ("i32", build.phase()), ("i32", build.warp), ("i32", lanes),
+        ("ptr", pointer), ("i64", context.block), ("i32", context.phase()), ("i32", context.warp), ("i32", lanes),
     ]  # fmt: skip
-    first = page.call("i1", "note_fault", *header, hint="first")
+    first = builder.call("i1", "note_fault", *header, hint="first")
     if not values:
         return
-    keep, done = page.label("keep"), page.label("noted")
-    page.branch(first, keep, done)
-    page.place(keep)
-    lane = page.call("i32", "llvm.cttz.i32", ("i32", lanes), ("i1", "false"), hint="lane")
-    lane = page.let(f"and i32 {lane}, 31", "lane")
+    keep, done = builder.label("keep"), builder.label("noted")
+    builder.branch(first, keep, done)
+    builder.place(keep)
+    lane = builder.call("i32", "llvm.cttz.i32", ("i32", lanes), ("i1", "false"), hint="lane")
+    lane = builder.let(f"and i32 {lane}, 31", "lane")
     for number, value in enumerate(values):
-        page.store("i64", as_i64(build, value, lane), page.element("i64", pointer, HEADER + number))
-    page.jump(done)
-    page.place(done)
+        builder.store("i64", as_i64(context, value, lane), builder.element("i64", pointer, HEADER + number))
+    builder.jump(done)
+    builder.place(done)
 
 
-def as_i64(build: Build, value: Value, lane: str) -> str:
+def as_i64(context: CodegenContext, value: Value, lane: str) -> str:
     """The bits of one lane's value."""
-    page, type = build.page, value.type
-    ref = one_lane(page, value, lane)
+    builder, type = context.builder, value.type
+    ref = one_lane(builder, value, lane)
     if type.is_float:
-        ref = page.let(f"bitcast {'float' if type.size == 4 else 'double'} {ref} to i{8 * type.size}", "bits")
+        ref = builder.let(f"bitcast {'float' if type.size == 4 else 'double'} {ref} to i{8 * type.size}", "bits")
     if type.bits == 64:
         return ref
-    return page.let(f"zext i{type.bits} {ref} to i64", "bits")
+    return builder.let(f"zext i{type.bits} {ref} to i64", "bits")
 
 
 NOTE_BARRIER = """define internal void @note_barrier(ptr %record, i64 %block, i32 %phase, ptr %active, ptr %alive) #2 {

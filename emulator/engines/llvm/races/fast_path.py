@@ -11,64 +11,66 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from ....sanitizer.races import shadow as past
-from ....sanitizer.tracking import Followed
+from ....sanitizer.races import shadow
+from ....sanitizer.tracking import TrackedArray
 from ....sanitizer.tracking import lockstep as in_step
-from ..builder import Page, many, splat
-from ..counters.rules import function
+from ..builder import FunctionBuilder, many, splat
+from ..counters.rules import helper_text
 from ..values import broadcast, chosen
 
 if TYPE_CHECKING:
-    from ..context import Build
+    from ..context import CodegenContext
 
 V, B = many("i32"), many("i1")
 COMMON = (
     ("ptr", "state"), ("ptr", "full"), ("ptr", "moments"), ("ptr", "log"), ("ptr", "cells"),
-    ("i64", "size"), ("i32", "warp"), ("i64", "act"),
+    ("i64", "size"), ("i32", "warp"), ("i64", "access"),
 )  # fmt: skip
-OF_WARP = past.THREAD & ~31
+OF_WARP = shadow.THREAD & ~31
 
 
-def recall(build: Build, word: str, follow: Followed, given: Sequence[tuple[str, str]], act: int = 0) -> str:
+def call_fast_path(
+    context: CodegenContext, word: str, tracked: TrackedArray, given: Sequence[tuple[str, str]], access_id: int = 0
+) -> str:
     """Call one of the functions; whether to ask the definition, an i1."""
-    page, shared = build.page, build.plan.types[follow.name].space == "shared"
-    lockstep = in_step(build.options.device.compute_capability)
+    builder, shared = context.builder, context.plan.types[tracked.name].space == "shared"
+    lockstep = in_step(context.options.device.compute_capability)
     name = f"recall_{word}{'_shared' if shared else ''}"
     own = [("at",)] if word == "one" else [("where",), ("wrote",), ("own",), ("rest",)]
     parameters = [*COMMON, *((type, label) for (type, _), (label,) in zip(given, own, strict=True))]
 
-    def body(inner: Page) -> str:
+    def body(inner: FunctionBuilder) -> str:
         inner.reserve(*(label for _, label in parameters))
-        found = _Recall(inner, shared, lockstep)
+        found = _FastPath(inner, shared, lockstep)
         return found.one() if word == "one" else found.answer(word)
 
     text = ", ".join(f"{type} %{label}" for type, label in parameters)
-    build.rule(name, lambda: function(build, "i1", name, text, body))
-    base = f"%.followed{follow.number}"
+    context.helper(name, lambda: helper_text(context, "i1", name, text, body))
+    base = f"%.tracked{tracked.number}"
     fixed = [
-        "%.past.state", "%.past.full", "%.past.moment", "%.past.log", base, f"{base}.size", build.warp, str(act),
+        "%.shadow.state", "%.shadow.full", "%.shadow.moment", "%.shadow.log", base, f"{base}.size", context.warp, str(access_id),
     ]  # fmt: skip
     arguments = [*((type, value) for (type, _), value in zip(COMMON, fixed, strict=True)), *given]
-    return page.call("i1", name, *arguments, hint="ask")
+    return builder.call("i1", name, *arguments, hint="ask")
 
 
 @dataclass
-class _Recall:
+class _FastPath:
     """One function being printed."""
 
-    page: Page
+    builder: FunctionBuilder
     shared: bool
     lockstep: bool
     row: bool = False
 
     def let(self, text: str, hint: str = "v") -> str:
-        return self.page.let(text, hint)
+        return self.builder.let(text, hint)
 
     def state(self, which: int, hint: str) -> str:
-        return self.page.load("i32", self.page.element("i64", "%state", which), hint)
+        return self.builder.load("i32", self.builder.element("i64", "%state", which), hint)
 
     def wide(self, ref: str) -> str:
-        return broadcast(self.page, "i32", ref)
+        return broadcast(self.builder, "i32", ref)
 
     def both(self, *parts: str) -> str:
         found = parts[0]
@@ -91,19 +93,19 @@ class _Recall:
     # -------------------------------------------------------------- what a stamp says, lane by lane
     @cached_property
     def phase(self) -> str:
-        return self.wide(self.state(past.PHASE, "phase"))
+        return self.wide(self.state(shadow.PHASE, "phase"))
 
     @cached_property
     def now(self) -> str:
-        return self.wide(self.state(past.NOW, "now"))
+        return self.wide(self.state(shadow.NOW, "now"))
 
     @cached_property
     def full(self) -> str:
-        return self.wide(self.page.load("i32", self.page.element("i32", "%full", "%warp", width="i32"), "full"))
+        return self.wide(self.builder.load("i32", self.builder.element("i32", "%full", "%warp", width="i32"), "full"))
 
     @cached_property
     def before(self) -> str:
-        return self.wide(self.let(f"sub i32 {self.state(past.FOREIGN, 'foreign')}, 1", "foreign"))
+        return self.wide(self.let(f"sub i32 {self.state(shadow.FOREIGN, 'foreign')}, 1", "foreign"))
 
     def at_least(self, stamp: str, least: str) -> str:
         return self.let(f"icmp uge {V} {stamp}, {least}", "since")
@@ -120,7 +122,7 @@ class _Recall:
         return self.let(f"icmp eq {V} {differ}, zeroinitializer", "same")
 
     def thread(self, stamp: str) -> str:
-        return self.same(stamp, "%own", past.THREAD)
+        return self.same(stamp, "%own", shadow.THREAD)
 
     def warp(self, stamp: str) -> str:
         return self.same(stamp, "%own", OF_WARP)
@@ -145,7 +147,7 @@ class _Recall:
         recent, recently = (self.at_least(stamp, self.now) for stamp in (read, other))
         here = self.both(recent, self.warp(read))
         warps = self.both(self.at_least(other, self.phase), self.no(self.same(read, other, OF_WARP)))
-        lanes = self.both(here, recently, self.no(self.same(read, other, past.THREAD)), self.no(warps))
+        lanes = self.both(here, recently, self.no(self.same(read, other, shadow.THREAD)), self.no(warps))
         again = self.both(recent, self.thread(read))
         enough = self.either(again, warps, lanes, self.foreign(other))
         return self.both(self.at_least(read, self.phase), enough)
@@ -155,21 +157,21 @@ class _Recall:
         """Where the lanes' stamps of a plane are: the first, or all."""
         base = "%cells"
         if plane:
-            base = self.page.element("i32", base, self.let(f"mul i64 %size, {plane}"), "plane")
+            base = self.builder.element("i32", base, self.let(f"mul i64 %size, {plane}"), "plane")
         if self.row:
-            return self.page.element("i32", base, "%where", "row")
+            return self.builder.element("i32", base, "%where", "row")
         return self.let(f"getelementptr i32, ptr {base}, {many('i64')} %where", "each")
 
     def load(self, pointer: str, mask: str = "%rest") -> str:
         if self.row:
-            return self.page.load(V, pointer, "stamps", 4)
-        arguments = ((many("ptr"), pointer), (B, chosen(self.page, mask)), (V, "zeroinitializer"))
-        return self.page.call(V, "llvm.masked.gather.v32i32.v32p0", *arguments, hint="stamps")
+            return self.builder.load(V, pointer, "stamps", 4)
+        arguments = ((many("ptr"), pointer), (B, chosen(self.builder, mask)), (V, "zeroinitializer"))
+        return self.builder.call(V, "llvm.masked.gather.v32i32.v32p0", *arguments, hint="stamps")
 
     def store(self, pointer: str, stamps: str, mask: str) -> None:
         to = ("ptr" if self.row else many("ptr"), pointer)
         word = "llvm.masked.store.v32i32.p0" if self.row else "llvm.masked.scatter.v32i32.v32p0"
-        self.page.call("void", word, (V, stamps), to, (B, chosen(self.page, mask)))
+        self.builder.call("void", word, (V, stamps), to, (B, chosen(self.builder, mask)))
 
     def require(self, holds: str) -> None:
         """Go on if it holds for all lanes that matter; else ask."""
@@ -177,39 +179,41 @@ class _Recall:
         self._return_if(self.let(f"icmp ne i32 {missing}, 0", "some"), "true")
 
     def _return_if(self, condition: str, value: str) -> None:
-        yes, no = self.page.label("leave"), self.page.label("go.on")
-        self.page.branch(condition, yes, no)
-        self.page.place(yes)
-        self.page.do(f"ret i1 {value}")
-        self.page.place(no)
+        yes, no = self.builder.label("leave"), self.builder.label("go.on")
+        self.builder.branch(condition, yes, no)
+        self.builder.place(yes)
+        self.builder.do(f"ret i1 {value}")
+        self.builder.place(no)
 
     def me(self) -> str:
         """The lanes' stamps now. Where the log of moments is full, asks."""
-        page = self.page
-        known = page.load("i32", page.element("i32", "%moments", self.let("lshr i64 %act, 2", "site")), "known")
-        stale, fresh = page.label("stale"), page.label("fresh")
-        first = page.block
-        page.branch(self.let(f"icmp ult i32 {known}, {self.state(past.FRESH, 'fresh')}", "old"), stale, fresh)
-        page.place(stale)
-        new = self.state(past.LENGTH, "length")
-        self._return_if(self.let(f"icmp eq i32 {new}, {self.state(past.CAPACITY, 'capacity')}"), "true")
-        row = page.element("[4 x i32]", "%log", new, "row", "i32")
-        act = self.let("trunc i64 %act to i32", "act")
+        builder = self.builder
+        known = builder.load(
+            "i32", builder.element("i32", "%moments", self.let("lshr i64 %access, 2", "site")), "known"
+        )
+        stale, fresh = builder.label("stale"), builder.label("fresh")
+        first = builder.block
+        builder.branch(self.let(f"icmp ult i32 {known}, {self.state(shadow.FRESH, 'fresh')}", "old"), stale, fresh)
+        builder.place(stale)
+        new = self.state(shadow.LENGTH, "length")
+        self._return_if(self.let(f"icmp eq i32 {new}, {self.state(shadow.CAPACITY, 'capacity')}"), "true")
+        row = builder.element("[4 x i32]", "%log", new, "row", "i32")
+        access_id = self.let("trunc i64 %access to i32", "act")
         given = (
-            self.state(past.BLOCK, "block"),
-            self.state(past.BARRIERS, "barriers"),
-            self.state(past.WARP, "warp"),
-            act,
+            self.state(shadow.BLOCK, "block"),
+            self.state(shadow.BARRIERS, "barriers"),
+            self.state(shadow.WARP, "warp"),
+            access_id,
         )
         for column, value in enumerate(given):
-            page.store("i32", value, page.element("i32", row, column))
-        page.store("i32", new, page.element("i32", "%moments", self.let("lshr i64 %act, 2", "site")))
-        page.store("i32", self.let(f"add i32 {new}, 1"), page.element("i64", "%state", past.LENGTH))
-        second = page.block
-        page.jump(fresh)
-        page.place(fresh)
-        moment = page.phi("i32", (known, first), (new, second), hint="moment")
-        return self.let(f"or {V} {self.wide(self.let(f'shl i32 {moment}, {past.BITS}'))}, %own", "me")
+            builder.store("i32", value, builder.element("i32", row, column))
+        builder.store("i32", new, builder.element("i32", "%moments", self.let("lshr i64 %access, 2", "site")))
+        builder.store("i32", self.let(f"add i32 {new}, 1"), builder.element("i64", "%state", shadow.LENGTH))
+        second = builder.block
+        builder.jump(fresh)
+        builder.place(fresh)
+        moment = builder.phi("i32", (known, first), (new, second), hint="moment")
+        return self.let(f"or {V} {self.wide(self.let(f'shl i32 {moment}, {shadow.BITS}'))}, %own", "me")
 
     def put(self, pointer: str, old: str, new: str, mask: str) -> None:
         """Write stamps of different elements; where two lanes mean one, undo it and ask."""
@@ -218,40 +222,40 @@ class _Recall:
             return
         clash = self.bits(self.let(f"icmp ne {V} {self.load(pointer, mask)}, {new}", "clash"))
         clash = self.let(f"icmp ne i32 {self.let(f'and i32 {clash}, {mask}')}, 0", "several")
-        undo, on = self.page.label("undo"), self.page.label("distinct")
-        self.page.branch(clash, undo, on)
-        self.page.place(undo)
+        undo, on = self.builder.label("undo"), self.builder.label("distinct")
+        self.builder.branch(clash, undo, on)
+        self.builder.place(undo)
         self.store(pointer, old, mask)
-        self.page.do("ret i1 true")
-        self.page.place(on)
+        self.builder.do("ret i1 true")
+        self.builder.place(on)
 
     # -------------------------------------------------------------- the functions
     def answer(self, word: str) -> str:
         self.row = word.endswith("row")
         self.require(self.harmless("%wrote"))
-        places = [self.pointer(plane) for plane in (past.WRITTEN, past.READ, past.OTHER)]
-        read, other = self.load(places[past.READ]), self.load(places[past.OTHER])
+        places = [self.pointer(plane) for plane in (shadow.WRITTEN, shadow.READ, shadow.OTHER)]
+        read, other = self.load(places[shadow.READ]), self.load(places[shadow.OTHER])
         if word.startswith("write"):
             self.require(self.harmless(read))
             self.require(self.harmless(other))
-            self.put(places[past.WRITTEN], "%wrote", self.me(), "%rest")
+            self.put(places[shadow.WRITTEN], "%wrote", self.me(), "%rest")
             return "false"
         new = self.let(f"and i32 {self.bits(self.no(self.covered(read, other)))}, %rest", "new")
         self._return_if(self.let(f"icmp eq i32 {new}, 0", "known"), "false")
-        self.put(places[past.READ], read, self.me(), new)
+        self.put(places[shadow.READ], read, self.me(), new)
         far, next_, near = self.distances(read)
         other_far, other_next, _ = self.distances(other)
         nearer = self.both(near, self.no(other_far), self.no(other_next))
         take = self.either(far, self.both(next_, self.no(other_far)), nearer)
-        self.store(places[past.OTHER], read, self.let(f"and i32 {self.bits(take)}, {new}", "moved"))
+        self.store(places[shadow.OTHER], read, self.let(f"and i32 {self.bits(take)}, {new}", "moved"))
         return "false"
 
     def one(self) -> str:
         """All lanes read an element that was written before the last barrier and that two of them have read already."""
-        page = self.page
+        builder = self.builder
         sizes = ["%at", self.let("add i64 %at, %size"), self.let(f"add i64 %at, {self.let('mul i64 %size, 2')}")]
-        wrote, read, other = (page.load("i32", page.element("i32", "%cells", at), "stamp") for at in sizes)
-        phase, now, foreign = (self.state(n, "since") for n in (past.PHASE, past.NOW, past.FOREIGN))
+        wrote, read, other = (builder.load("i32", builder.element("i32", "%cells", at), "stamp") for at in sizes)
+        phase, now, foreign = (self.state(n, "since") for n in (shadow.PHASE, shadow.NOW, shadow.FOREIGN))
         ours = self.let("shl i32 %warp, 5")
 
         def test(*conditions: str) -> str:
@@ -270,11 +274,11 @@ class _Recall:
             early = self.let(f"and i1 {early}, {test(f'icmp uge i32 {less}, {before}')}")
         here = test(f"icmp uge i32 {read}, {phase}")
         differ = self.let(f"xor i32 {read}, {other}")
-        warps, lanes = (self.let(f"and i32 {differ}, {bits}") for bits in (OF_WARP, past.THREAD))
+        warps, lanes = (self.let(f"and i32 {differ}, {bits}") for bits in (OF_WARP, shadow.THREAD))
         apart = test(f"icmp uge i32 {other}, {phase}", f"icmp ne i32 {warps}, 0")
         both_now = (f"icmp uge i32 {read}, {now}", f"icmp uge i32 {other}, {now}")
-        beside = test(*both_now, of_warp(read, "eq"), f"icmp eq i32 {warps}, 0", f"icmp ne i32 {lanes}, 0")
-        second = self.let(f"or i1 {apart}, {beside}")
+        partly_inside = test(*both_now, of_warp(read, "eq"), f"icmp eq i32 {warps}, 0", f"icmp ne i32 {lanes}, 0")
+        second = self.let(f"or i1 {apart}, {partly_inside}")
         if not self.shared:
             less = self.let(f"sub i32 {other}, 1")
             second = self.let(f"or i1 {second}, {test(f'icmp ult i32 {less}, {before}')}")

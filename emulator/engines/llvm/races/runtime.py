@@ -83,12 +83,14 @@ def _functions() -> dict[str, Any]:
         own = _carray(masks, 32).astype(np.int64)
         happens_before.join(_history(table), _signed(active), _signed(alive), own)
 
-    def access(table: Any, array: Any, act: Any, mask: Any, lanes: Any, parts: Any) -> None:
+    def access(table: Any, array: Any, access_id: Any, mask: Any, lanes: Any, parts: Any) -> None:
         """lanes: int64[1 + 2 parts, 32]: the elements, the bits stored, the bits found."""
         _ = edition
-        given, past = _carray(lanes, (1 + 2 * parts, 32)), _history(table)
-        now = happens_before.moment(past, act)
-        detect.access(past, array, act, now, _signed(mask), given[0], given[1 : 1 + parts], given[1 + parts :])
+        given, race_state = _carray(lanes, (1 + 2 * parts, 32)), _history(table)
+        now = happens_before.moment(race_state, access_id)
+        detect.access(
+            race_state, array, access_id, now, _signed(mask), given[0], given[1 : 1 + parts], given[1 + parts :]
+        )
 
     word, mask = types.int64, types.uint32
     arguments: dict[Any, tuple[Any, ...]] = {
@@ -102,8 +104,8 @@ def _functions() -> dict[str, Any]:
     return {f.__name__: compile[f.__name__](f) for f in arguments}
 
 
-def table(past: History) -> npt.NDArray[np.int64]:
+def table(race_state: History) -> npt.NDArray[np.int64]:
     """The table of a history, which must outlive it."""
-    arrays = [(array.ctypes.data, array.size) for array in past]
+    arrays = [(array.ctypes.data, array.size) for array in race_state]
     functions = [_functions()[name].address for name in FUNCTIONS]
     return np.array([*functions, *(number for pair in arrays for number in pair)], np.int64)
