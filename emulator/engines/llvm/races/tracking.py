@@ -332,7 +332,7 @@ class TrackedAccess:
         inner = replace(self.context, builder=builder, buffers={}, mask="%mask")
         given = [Value(v.type, f"%given{n}", None) for n, v in enumerate(self.given)]
         parameters = [
-            "ptr %past", "ptr %access", "i64 %number", "i64 %access", "ptr %base", f"{W} %at", "i32 %mask",
+            "ptr %past", "ptr %access", "i64 %number", "i64 %access_id", "ptr %base", f"{W} %at", "i32 %mask",
             *(f"{many(scalar_type(v.type))} {v.ref}" for v in given),
         ]  # fmt: skip
         builder.reserve(*(p.rsplit("%", 1)[1] for p in parameters))
@@ -341,7 +341,7 @@ class TrackedAccess:
         found = elements.gather(inner, array, Value(I64, "%at", None), "%mask") if given else []
         for number, value in enumerate((*given, *found)):
             builder.store(W, _as_bits(inner, value), builder.element(W, buffer, 1 + number))
-        builder.do(f"call void %access(ptr %past, i64 %number, i64 %access, i32 %mask, ptr {buffer}, i64 {len(given)})")
+        builder.do(f"call void %access(ptr %past, i64 %number, i64 %access_id, i32 %mask, ptr {buffer}, i64 {len(given)})")
         self.context.builder.declared |= builder.declared
         lines = "\n".join([*builder.slots, *builder.lines, "  ret void"])
         return f"define internal void @{name}({', '.join(parameters)}) #2 {{\n.entry:\n{lines}\n}}"
