@@ -21,6 +21,7 @@ from .builder import FULL, LANES, many, vector
 from .context import CodegenContext
 from .control import StatementEmitter
 from .fault_records import Number
+from .faults import record_missing
 from .masks import Scope, Scopes
 from .races import tracking
 from .segments import STATEMENTS, Node, assigning, mentioned, segments, written
@@ -416,9 +417,7 @@ class BlockEmitter:
         builder.branch(builder.let(f"icmp eq i32 {missing}, 0", "all"), met, apart, rarely=True)
         builder.place(apart)
         record = self.context.records.record("barrier", stmt.site, [I64, I64, I64, I64], describe)
-        pointer = builder.element("i64", "%.faults", record.start, "record")
-        place = (("i64", self.context.block), ("i32", self.context.phase()))
-        builder.call("void", "note_barrier", ("ptr", pointer), *place, ("ptr", self.active), ("ptr", self.alive))
+        record_missing(self.context, record, self.active, self.alive)
         builder.jump(met)
         builder.place(met)
 
@@ -440,9 +439,7 @@ class BlockEmitter:
         concerned = builder.slot(V, "gone")
         builder.store(V, builder.let(f"or {V} {gone}, {builder.load(V, self.active, 'active')}", "either"), concerned)
         record = self.context.records.record("returned", stmt.site, [I64, I64, I64, I64], describe)
-        pointer = builder.element("i64", "%.faults", record.start, "record")
-        place = (("i64", self.context.block), ("i32", self.context.phase()))
-        builder.call("void", "note_barrier", ("ptr", pointer), *place, ("ptr", self.active), ("ptr", concerned))
+        record_missing(self.context, record, self.active, concerned)
         builder.jump(stayed)
         builder.place(stayed)
 

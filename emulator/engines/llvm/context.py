@@ -264,7 +264,7 @@ class CodegenContext:
                 assert expr.name in TABLE
                 return operation(self, expr, [self.expression(a) for a in expr.args])
             case ir.Defined(value=op):
-                return defined(self, op, [self.expression(a) for a in op.args])
+                return defined(self.builder, op, [self.expression(a) for a in op.args])
             case ir.Part():
                 assert isinstance(expr.index, ir.Const)
                 return self.values(expr.value)[int(expr.index.value)]

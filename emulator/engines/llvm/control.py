@@ -18,7 +18,8 @@ from ...sanitizer import barriers, checkers
 from . import warp
 from .builder import FULL, many, scalar_type
 from .context import CodegenContext
-from .fault_records import Describe, Number, record_fault
+from .fault_records import Describe, Number
+from .faults import record_fault
 from .masks import Scope, Scopes
 from .memory import access
 from .operations import operation

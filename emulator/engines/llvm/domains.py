@@ -6,21 +6,17 @@ The table says it in NumPy; `tests/ops` holds one to the other on the edges of e
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from ...ir import nodes as ir
 from ...language.types import BOOL, Scalar
-from .builder import LANES
+from .builder import LANES, FunctionBuilder
 from .operations import Shape
 from .values import Value
 
-if TYPE_CHECKING:
-    from .context import CodegenContext
 
-
-def defined(context: CodegenContext, op: ir.Op, args: Sequence[Value]) -> Value:
+def defined(builder: FunctionBuilder, op: ir.Op, args: Sequence[Value]) -> Value:
     """Whether the operands lie in the operation's domain."""
-    builder, kind = context.builder, args[-1].type
+    kind = args[-1].type
     shape = Shape(kind, all(a.uniform for a in args))
     x, *rest = shape.refs(builder, *args)
 

@@ -13,11 +13,12 @@ from ...passes.divergence import shapes
 from ...passes.prepared import Prepared
 from ...sanitizer.schedules import ROWS
 from ...sanitizer.tracking import Plan
+from . import faults
 from .blocks import BlockEmitter
 from .builder import FunctionBuilder, quoted, scalar_type
 from .context import CodegenContext, HostCalls, Options
 from .counters.slots import Numbers
-from .fault_records import NOTE_BARRIER, NOTE_DECLARED, NOTE_FAULT, FaultRecords
+from .fault_records import FaultRecords
 from .races import tracking
 from .registers import Registers
 
@@ -163,7 +164,7 @@ def _text(context: CodegenContext) -> str:
         else:
             assert isinstance(param.type, Scalar)
             params.append(f"i8 %{name}.byte" if param.type is BOOL else f"{scalar_type(param.type)} %{name}")
-    builder.declared.update(NOTE_DECLARED)
+    fault_functions = faults.functions(builder.declared)
     parts = [
         f"; {context.kernel.name}; blocks of {context.options.block}",
         *(f"{name} = {text}" for name, text in context.tables.items()),
@@ -172,8 +173,7 @@ def _text(context: CodegenContext) -> str:
         *builder.lines,
         "}",
         *context.helpers.values(),
-        NOTE_FAULT,
-        NOTE_BARRIER,
+        *fault_functions,
         *sorted(builder.declared),
         _ATTRIBUTES,
     ]

@@ -11,7 +11,8 @@ from ...runtime.engine import Request
 from ...sanitizer import barriers
 from .builder import FULL, IOTA, LANES, many, scalar_type, splat, suffix, vector
 from .context import CodegenContext
-from .fault_records import Number, record_fault
+from .fault_records import Number
+from .faults import record_fault
 from .races import tracking
 from .values import Value, bits, broadcast, chosen, lanes
 

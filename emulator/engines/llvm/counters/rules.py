@@ -6,15 +6,12 @@ Each returns an i64 of two halves: sectors | lines << 32, or wavefronts | confli
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 from ....machine import banks, coalescing
 from ....machine.device import Device
 from ..builder import IOTA, FunctionBuilder, many, splat, vector
+from ..context import CodegenContext
 from ..values import broadcast, chosen
-
-if TYPE_CHECKING:
-    from ..context import CodegenContext
 
 V = many("i32")
 NEXT = vector("i32", (min(lane + 1, 31) for lane in IOTA))

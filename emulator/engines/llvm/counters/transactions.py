@@ -3,18 +3,14 @@ a few instructions for steps, and else the exact rules of `machine` as functions
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from ....language.types import I64
 from ....machine import banks
 from ....profiler import events
 from ..builder import IOTA, many, splat, vector
+from ..context import CodegenContext
 from ..operations import extended
 from ..values import Value, broadcast, lanes
 from . import rules
-
-if TYPE_CHECKING:
-    from ..context import CodegenContext
 
 GLOBAL = (events.SECTORS, events.LINES)
 SHARED = (events.WAVEFRONTS, events.CONFLICTS)

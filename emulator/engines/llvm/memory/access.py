@@ -18,7 +18,8 @@ from ....sanitizer.tracking import access_id
 from ..builder import FULL, many, scalar_type
 from ..context import ArrayLocation, CodegenContext
 from ..counters.transactions import TransactionCounter
-from ..fault_records import HEADER, LANES_FIELD, FaultRecord, Number, as_i64
+from ..fault_records import BOUNDS, FaultRecord, Number, length, position
+from ..faults import record_values
 from ..operations import extended
 from ..races.tracking import TrackedAccess
 from ..values import Value, Values, lanes, number
@@ -137,17 +138,17 @@ class _Access:
         return [every[name] for name in names if isinstance(every[name].type, Scalar)]
 
     def _record(self) -> FaultRecord:
-        """After the header: the index, the length, the registers of the index."""
+        """The values after BOUNDS are the registers of the index."""
         node, array = self.node, self.array
         registers = self._registers()
         names = [bounds.user_name(r.name) for r in registers]
         kind = self.kind
 
         def describe(place: str, request: Request, found: Sequence[Number]) -> Diagnostic:
-            at, length, *rest = found
+            at, extent, *rest = found
             shown: dict[str, object] = dict(zip(names, rest, strict=True))
             return bounds.outside(
-                kind, node.span, node.array, array.type, int(length), int(at), place, shown, array.allocated
+                kind, node.span, node.array, array.type, int(extent), int(at), place, shown, array.allocated
             )
 
         types = [r.type for r in registers if isinstance(r.type, Scalar)]
@@ -162,15 +163,10 @@ class _Access:
         keep, kept = builder.label("keep"), builder.label("kept")
         builder.branch(builder.let(f"icmp eq i64 {seen}, 0", "first"), keep, kept)
         builder.place(keep)
-        wrong = builder.let(
-            f"trunc i64 {builder.load('i64', builder.element('i64', pointer, LANES_FIELD))} to i32", "wrong"
-        )
-        lane = builder.call("i32", "llvm.cttz.i32", ("i32", wrong), ("i1", "false"), hint="lane")
-        lane = builder.let(f"and i32 {lane}, 31", "lane")
-        for number_, register in enumerate(registers):
-            value = context.read(register)
-            assert isinstance(value, Value)
-            builder.store("i64", as_i64(context, value, lane), builder.element("i64", pointer, HEADER + 2 + number_))
+        mask = builder.load("i64", builder.element("i64", pointer, position(BOUNDS, "mask")))
+        values = [value for register in registers if isinstance(value := context.read(register), Value)]
+        wrong = builder.let(f"trunc i64 {mask} to i32", "wrong")
+        record_values(builder, pointer, length(BOUNDS), wrong, values)
         builder.jump(kept)
         builder.place(kept)
 

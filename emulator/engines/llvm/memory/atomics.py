@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from ....language.types import I64, Scalar
 from ..builder import FunctionBuilder, many, scalar_type, splat
+from ..context import ArrayLocation, CodegenContext
 from ..counters.rules import helper_text
 from ..operations import extended
 from ..values import Value, broadcast, chosen, lanes
-
-if TYPE_CHECKING:
-    from ..context import ArrayLocation, CodegenContext
 
 
 def beyond(builder: FunctionBuilder, index: str, element: str, limit: str) -> str:

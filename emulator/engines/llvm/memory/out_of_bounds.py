@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from ..builder import FunctionBuilder, many, scalar_type
+from ..context import ArrayLocation, CodegenContext
 from ..counters.transactions import TransactionCounter
-from ..fault_records import HEADER
+from ..fault_records import BOUNDS, position
+from ..faults import LANES_FUNCTION
 from ..values import Value, lanes
 from . import atomics, elements
-
-if TYPE_CHECKING:
-    from ..context import ArrayLocation, CodegenContext
 
 
 def outside(
@@ -108,7 +106,7 @@ def _report(builder: FunctionBuilder, inner: CodegenContext, width: str) -> None
     builder.reserve("kept")
     builder.do(f"%kept = xor i32 {wrong}, -1")
     place = (("i64", "%block"), ("i32", "%barriers"), ("i32", "%warp"))
-    first = builder.call("i1", "note_fault", ("ptr", "%record"), *place, ("i32", wrong), hint="first")
+    first = builder.call("i1", LANES_FUNCTION, ("ptr", "%record"), *place, ("i32", wrong), hint="first")
     keep, on = builder.label("keep"), builder.label("on")
     builder.branch(first, keep, on)
     builder.place(keep)
@@ -116,8 +114,8 @@ def _report(builder: FunctionBuilder, inner: CodegenContext, width: str) -> None
     lane = builder.let(f"and i32 {lane}, 31", "lane")
     at = builder.let(f"extractelement {many(width)} %index, i32 {lane}", "at")
     at = at if width == "i64" else builder.let(f"zext i32 {at} to i64", "at")
-    builder.store("i64", at, builder.element("i64", "%record", HEADER))
-    builder.store("i64", "%length", builder.element("i64", "%record", HEADER + 1))
+    builder.store("i64", at, builder.element("i64", "%record", position(BOUNDS, "index")))
+    builder.store("i64", "%length", builder.element("i64", "%record", position(BOUNDS, "length")))
     builder.jump(on)
     builder.place(on)
 

@@ -9,17 +9,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 from ....sanitizer.races import shadow
 from ....sanitizer.tracking import TrackedArray
 from ....sanitizer.tracking import lockstep as in_step
 from ..builder import FunctionBuilder, many, splat
+from ..context import CodegenContext
 from ..counters.rules import helper_text
 from ..values import broadcast, chosen
-
-if TYPE_CHECKING:
-    from ..context import CodegenContext
 
 V, B = many("i32"), many("i1")
 COMMON = (

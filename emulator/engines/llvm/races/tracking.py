@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from ....errors import Diagnostic
 from ....ir import nodes as ir
@@ -20,15 +19,14 @@ from ....sanitizer import uninitialised
 from ....sanitizer.races import shadow
 from ....sanitizer.tracking import TrackedArray
 from ..builder import IOTA, FunctionBuilder, many, scalar_type, splat, vector
-from ..fault_records import Number, record_fault
+from ..context import ArrayLocation, CodegenContext
+from ..fault_records import Number
+from ..faults import record_fault
 from ..memory import elements
 from ..operations import extended
 from ..segments import STATEMENTS, Node
 from ..values import Value, broadcast, chosen, lanes
 from .fast_path import call_fast_path
-
-if TYPE_CHECKING:
-    from ..context import ArrayLocation, CodegenContext
 
 FUNCTIONS = ("begin_block", "barrier", "fence", "join", "access")
 """In the order of their addresses in the table."""
@@ -341,7 +339,9 @@ class TrackedAccess:
         found = elements.gather(inner, array, Value(I64, "%at", None), "%mask") if given else []
         for number, value in enumerate((*given, *found)):
             builder.store(W, _as_bits(inner, value), builder.element(W, buffer, 1 + number))
-        builder.do(f"call void %access(ptr %past, i64 %number, i64 %access_id, i32 %mask, ptr {buffer}, i64 {len(given)})")
+        builder.do(
+            f"call void %access(ptr %past, i64 %number, i64 %access_id, i32 %mask, ptr {buffer}, i64 {len(given)})"
+        )
         self.context.builder.declared |= builder.declared
         lines = "\n".join([*builder.slots, *builder.lines, "  ret void"])
         return f"define internal void @{name}({', '.join(parameters)}) #2 {{\n.entry:\n{lines}\n}}"
