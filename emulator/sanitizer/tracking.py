@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..ir import nodes as ir
+from ..ir.access import Operation
 from ..ir.walk import effect, statements
 from ..language.types import Array
 from ..machine.device import Device
@@ -114,10 +115,21 @@ def _planes(follow: TrackedArray) -> int:
     return (4 if follow.atomic else 3) if follow.racy else 1
 
 
-def access_id(site: int, kind: str) -> int:
-    """The act of a site whose kind is "shared_load" and so on."""
-    word = kind.rpartition("_")[2]
-    return 4 * site + {"load": LOADS, "store": STORES}.get(word, ACTS)
+@dataclass(frozen=True)
+class AccessId:
+    """A site and what it does to memory: LOADS, STORES or ACTS (atomically)."""
+
+    site: int
+    effect: int
+
+    @staticmethod
+    def of(site: int, operation: Operation) -> AccessId:
+        return AccessId(site, {Operation.LOAD: LOADS, Operation.STORE: STORES}.get(operation, ACTS))
+
+    @property
+    def number(self) -> int:
+        """As the race state has it."""
+        return 4 * self.site + self.effect
 
 
 def lockstep(capability: tuple[int, int]) -> bool:

@@ -238,5 +238,5 @@ def test_an_interrupt_ends_all_threads() -> None:
         return True
 
     with pytest.raises(KeyboardInterrupt):
-        engine._share(10**9, workers, go)
+        engine._distribute(10**9, workers, go)
     assert len(turns) < 1000

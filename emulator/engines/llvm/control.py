@@ -125,16 +125,15 @@ class StatementEmitter:
 
     # -------------------------------------------------------------- plain statements
     def plain(self, stmt: ir.Stmt) -> None:
-        kind = self.context.prepared.sites[stmt.site].kind if self.context.prepared.counts(stmt) else ""
         match stmt:
             case ir.Let():
-                value = self.right_side(stmt, kind)
+                value = self.right_side(stmt)
                 if isinstance(stmt.target, ir.Reg):
                     assert value is not None
                     complete = stmt.site in self.context.shapes.complete
                     self.context.registers.assign(stmt.target.name, value, None if complete else self.context.mask)
             case ir.Store():
-                access.store(self.context, stmt, kind)
+                access.store(self.context, stmt)
             case ir.WarpBarrier():
                 warp.syncwarp(self.context, stmt)
             case ir.Fence():
@@ -148,13 +147,13 @@ class StatementEmitter:
                 self.printing(stmt)
         # Allocations are made before the kernel starts.
 
-    def right_side(self, stmt: ir.Let, kind: str) -> Values | None:
+    def right_side(self, stmt: ir.Let) -> Values | None:
         node, context = stmt.value, self.context
         match node:
             case ir.Load():
-                return access.load(context, node, kind, stmt.site)
+                return access.load(context, node, stmt.site)
             case ir.Atomic() | ir.CompareSwap():
-                return access.atomic(context, node, kind, stmt.site)
+                return access.atomic(context, node, stmt.site)
             case ir.Shuffle():
                 return warp.shuffle(context, node, stmt.site)
             case ir.Vote():

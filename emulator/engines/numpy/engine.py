@@ -263,17 +263,15 @@ class _Compiler:
 
     def action(self, stmt: ir.Stmt) -> Callable[[WarpGroup], None] | None:
         """A closure that runs a plain statement; None where there is nothing to do."""
-        kind = self.sites[stmt.site].kind if self.prepared.counts(stmt) else ""
         match stmt:
             case ir.Let():
-                compute = self.right_side(stmt, kind)
+                compute = self.right_side(stmt)
                 if stmt.target is None:
                     return compute
                 assign = self.assign(stmt.target)
                 return lambda group: assign(group, compute(group))
             case ir.Store():
-                tracked = self.plan.tracked.get(stmt.array)
-                return memory.store(stmt, kind, stmt.site, self.arrays[stmt.array], self.counts, tracked)
+                return memory.store(self.access(stmt, stmt.site), stmt)
             case ir.Alloc(type=Array(space="register")):
                 return _clear(stmt)
             case ir.WarpBarrier():
@@ -288,25 +286,25 @@ class _Compiler:
                 return self.printing(stmt)
         return None  # allocations are made before the kernel starts
 
-    def right_side(self, stmt: ir.Let, kind: str) -> Callable[[WarpGroup], Any]:
+    def right_side(self, stmt: ir.Let) -> Callable[[WarpGroup], Any]:
         node, site = stmt.value, stmt.site
         match node:
             case ir.Load():
-                return memory.load(
-                    node, kind, site, self.arrays[node.array], self.counts, self.plan.tracked.get(node.array)
-                )
+                return memory.load(self.access(node, site))
             case ir.Atomic():
-                used, tracked = stmt.target is not None, self.plan.tracked.get(node.array)
-                return memory.atomic(node, used, kind, site, self.arrays[node.array], self.counts, tracked)
+                return memory.atomic(self.access(node, site), node, stmt.target is not None)
             case ir.CompareSwap():
-                tracked = self.plan.tracked.get(node.array)
-                return memory.compare_swap(node, kind, site, self.arrays[node.array], self.counts, tracked)
+                return memory.compare_swap(self.access(node, site), node)
             case ir.Shuffle():
                 return warp.shuffle(node, site)
             case ir.Vote():
                 return warp.vote(node, site)
         assert not isinstance(node, ir.Call | ir.Barrier)
         return value(node)
+
+    def access(self, node: memory.AccessNode, site: int) -> memory.Access:
+        tracked = self.plan.tracked.get(node.array)
+        return memory.Access(node, self.sites[site].access, site, self.arrays[node.array], self.counts, tracked)
 
     def printing(self, stmt: ir.Print) -> Callable[[WarpGroup], None]:
         parts = [p if isinstance(p, str) else scalar(p) for p in stmt.parts]

@@ -9,26 +9,28 @@ import numpy as np
 
 from ...errors import Diagnostic
 from ...ir import nodes as ir
+from ...ir.access import AccessKind, Operation
 from ...language.types import Array, Vector
 from ...machine import banks, coalescing
 from ...profiler import events
 from ...profiler.events import Counts
 from ...sanitizer import bounds, uninitialised
 from ...sanitizer.races import detect, happens_before, shadow
-from ...sanitizer.tracking import TrackedArray, access_id
+from ...sanitizer.tracking import AccessId, TrackedArray
 from . import lanes
 from .expressions import scalar, value
 from .warp import mask_bits
 from .warp_group import Mask, Register, Values, WarpGroup
 
 Effect = Callable[[WarpGroup], Any]
+AccessNode = ir.Load | ir.Store | ir.Atomic | ir.CompareSwap
 
 _COMBINE: dict[str, Any] = {
     "add": np.add, "min": np.minimum, "max": np.maximum, "and": np.bitwise_and, "or": np.bitwise_or, "xor": np.bitwise_xor,
 }  # fmt: skip
-_GLOBAL: dict[str, Any] = {
-    "global_load": coalescing.count, "global_store": coalescing.count,
-    "global_atomic": coalescing.count_atomic, "global_reduction": coalescing.count_reduction,
+_GLOBAL: dict[Operation, Any] = {
+    Operation.LOAD: coalescing.count, Operation.STORE: coalescing.count,
+    Operation.ATOMIC: coalescing.count_atomic, Operation.REDUCTION: coalescing.count_reduction,
 }  # fmt: skip
 
 
@@ -37,14 +39,14 @@ class Access:
 
     def __init__(
         self,
-        node: ir.Load | ir.Store | ir.Atomic | ir.CompareSwap,
-        kind: str,
+        node: AccessNode,
+        kind: AccessKind,
         site: int,
         array: Array,
         counts: Counts | None,
         tracked: TrackedArray | None,
     ) -> None:
-        self.tracked, self.access_id = tracked, access_id(site, kind)
+        self.tracked, self.id = tracked, AccessId.of(site, kind.operation)
         self.node, self.kind, self.site, self.array = node, kind, site, array
         self.row = None if counts is None else counts[site]
         self.index = scalar(node.index)
@@ -80,15 +82,15 @@ class Access:
         assert row is not None
         out[:] = 0
         if self.space == "global":
-            sector = device.load_sector if self.kind == "global_load" else device.sector
-            _GLOBAL[self.kind](index, active, self.size, sector, device.line, out)
+            sector = device.load_sector if self.kind.operation is Operation.LOAD else device.sector
+            _GLOBAL[self.kind.operation](index, active, self.size, sector, device.line, out)
             row[events.REQUESTS] += out[0]
             row[events.SECTORS] += out[1]
             row[events.LINES] += out[2]
         elif self.space == "shared":
-            kind = {"shared_load": banks.load_kind(device), "shared_store": banks.STORE, "shared_atomic": banks.ATOMIC}[
-                self.kind
-            ]
+            kind = {Operation.LOAD: banks.load_kind(device), Operation.STORE: banks.STORE}.get(
+                self.kind.operation, banks.ATOMIC
+            )
             banks.count(kind, index, active, self.size, device.banks, device.bank_width, out)
             row[events.REQUESTS] += out[0]
             row[events.WAVEFRONTS] += out[1]
@@ -117,14 +119,14 @@ class Access:
         mask = int(mask_bits(inside)[0, 0])
         at = (self.flat(group, index) if self.space == "local" else index).reshape(32).astype(np.int64)
         happens_before.begin_turn(race_state, int(group.warps[0]))
-        if self.tracked.raw and (self.access_id & 3 == shadow.LOADS or (self.kind == "shared_atomic")):
+        if self.tracked.raw and (self.id.effect == shadow.LOADS or (self.space == "shared" and self.kind.atomic)):
             raw = happens_before.unwritten(race_state, number, mask, at)
             if raw:
                 self._unwritten(group, index, raw)
         if self.tracked.racy:
-            now = happens_before.moment(race_state, self.access_id)
-            detect.access(race_state, number, self.access_id, now, mask, at, _bits(new), _bits(old))
-        elif self.access_id & 3 != shadow.LOADS:
+            now = happens_before.moment(race_state, self.id.number)
+            detect.access(race_state, number, self.id.number, now, mask, at, _bits(new), _bits(old))
+        elif self.id.effect != shadow.LOADS:
             happens_before.note_written(race_state, number, mask, at)
 
     def _unwritten(self, group: WarpGroup, index: Values, raw: int) -> None:
@@ -143,7 +145,9 @@ class Access:
         known = {n: v for n, v in values.items() if v is not None}
         allocated = group.memory.allocated[self.name]
         where = int(index[row, lane])
-        return bounds.outside(self.kind, self.node.span, self.name, self.array, length, where, place, known, allocated)
+        return bounds.out_of_bounds(
+            self.kind.operation, self.node.span, self.name, self.array, length, where, place, known, allocated
+        )
 
 
 def _bits(values: Values | None) -> Values:
@@ -154,16 +158,14 @@ def _bits(values: Values | None) -> Values:
     return whole.view(f"u{whole.dtype.itemsize}").astype(np.int64)
 
 
-def load(
-    node: ir.Load, kind: str, site: int, array: Array, counts: Counts | None, tracked: TrackedArray | None
-) -> Effect:
+def load(access: Access) -> Effect:
     """The value each lane loads; 0 outside the array."""
-    access = Access(node, kind, site, array, counts, tracked)
+    array = access.array
     parts = array.element.lanes if isinstance(array.element, Vector) else 0
 
     def run(group: WarpGroup) -> Register:
         index, inside = access.lanes(group)
-        storage = group.memory.arrays[node.array]
+        storage = group.memory.arrays[access.name]
         if storage.shape[0] == 0:
             blank = np.zeros(group.shape, storage.dtype)
             return (blank,) * parts if parts else blank
@@ -178,18 +180,16 @@ def load(
     return run
 
 
-def store(
-    node: ir.Store, kind: str, site: int, array: Array, counts: Counts | None, tracked: TrackedArray | None
-) -> Effect:
+def store(access: Access, stmt: ir.Store) -> Effect:
     """Lanes write in ascending order; those outside the array write nothing."""
-    access, source = Access(node, kind, site, array, counts, tracked), value(node.value)
+    source = value(stmt.value)
 
     def run(group: WarpGroup) -> None:
         given = source(group)
         index, inside = access.lanes(group)
-        storage = group.memory.arrays[node.array]
+        storage = group.memory.arrays[access.name]
         at = access.flat(group, index)[inside]
-        if tracked is not None and len(storage):
+        if access.tracked is not None and len(storage):
             parts = given if isinstance(given, tuple) else (given,)
             new = np.stack([group.full(part)[0].astype(storage.dtype) for part in parts], axis=-1)
             access.track(group, index, inside, new, storage[access.flat(group, index)[0]])
@@ -202,17 +202,15 @@ def store(
     return run
 
 
-def atomic(
-    node: ir.Atomic, used: bool, kind: str, site: int, array: Array, counts: Counts | None, tracked: TrackedArray | None
-) -> Effect:
+def atomic(access: Access, node: ir.Atomic, used: bool) -> Effect:
     """Lanes act one after the other in ascending order; the result is what each found."""
-    access, operand = Access(node, kind, site, array, counts, tracked), scalar(node.value)
+    operand = scalar(node.value)
     combine = _COMBINE.get(node.op)
 
     def run(group: WarpGroup) -> Values | None:
         given = group.full(operand(group))
         index, inside = access.lanes(group)
-        storage = group.memory.arrays[node.array]
+        storage = group.memory.arrays[access.name]
         positions = access.flat(group, index)
         access.track(group, index, inside)
         if combine is not None and not used:
@@ -228,17 +226,14 @@ def atomic(
     return run
 
 
-def compare_swap(
-    node: ir.CompareSwap, kind: str, site: int, array: Array, counts: Counts | None, tracked: TrackedArray | None
-) -> Effect:
+def compare_swap(access: Access, node: ir.CompareSwap) -> Effect:
     """As `atomic`: each lane stores its value where it finds the expected one, and gets what it found."""
-    access = Access(node, kind, site, array, counts, tracked)
     expected, operand = scalar(node.expected), scalar(node.value)
 
     def run(group: WarpGroup) -> Values:
         wanted, given = group.full(expected(group)), group.full(operand(group))
         index, inside = access.lanes(group)
-        storage = group.memory.arrays[node.array]
+        storage = group.memory.arrays[access.name]
         positions = access.flat(group, index)
         access.track(group, index, inside)
         old = np.zeros(index.shape, storage.dtype)

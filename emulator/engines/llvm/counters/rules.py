@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from ....ir.access import AccessKind, Operation
 from ....machine import banks, coalescing
 from ....machine.device import Device
 from ..builder import IOTA, FunctionBuilder, many, splat, vector
@@ -24,9 +25,10 @@ def log2(power: int) -> int:
     return power.bit_length() - 1
 
 
-def bank_kind(kind: str, device: Device) -> int:
-    """How `machine.banks` calls a kind of access."""
-    return {"shared_load": banks.load_kind(device), "shared_store": banks.STORE, "shared_atomic": banks.ATOMIC}[kind]
+def bank_kind(kind: AccessKind, device: Device) -> int:
+    """How `machine.banks` calls an access to shared memory."""
+    known = {Operation.LOAD: banks.load_kind(device), Operation.STORE: banks.STORE}
+    return known.get(kind.operation, banks.ATOMIC)
 
 
 def helper_text(context: CodegenContext, result: str, name: str, arguments: str, body: Body) -> str:
@@ -261,7 +263,7 @@ def _packets(builder: FunctionBuilder, keys: str, units: str, lines: str) -> str
 
 
 # ------------------------------------------------------------------ shared memory
-def wavefronts(context: CodegenContext, kind: str, size: int) -> str:
+def wavefronts(context: CodegenContext, kind: AccessKind, size: int) -> str:
     """Accesses to shared memory: wavefronts, and those beyond one a phase."""
     device = context.options.device
     name = f"{kind}_{size}"

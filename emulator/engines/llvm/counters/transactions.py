@@ -3,6 +3,7 @@ a few instructions for steps, and else the exact rules of `machine` as functions
 
 from __future__ import annotations
 
+from ....ir.access import AccessKind, Operation
 from ....language.types import I64
 from ....machine import banks
 from ....profiler import events
@@ -21,34 +22,39 @@ Cost = tuple[int, int]
 class TransactionCounter:
     """Counts the accesses of one site.
 
-    kind: "global_load" and so on. size: bytes of an element. index: as the access has it. multiple: a power of
+    size: bytes of an element. index: as the access has it. multiple: a power of
     two that divides lane 0's index.
     """
 
     def __init__(
-        self, context: CodegenContext, kind: str, site: int, size: int, index: Value, multiple: int = 1
+        self, context: CodegenContext, kind: AccessKind, site: int, size: int, index: Value, multiple: int = 1
     ) -> None:
         self.context, self.kind, self.site, self.size, self.index = context, kind, site, size, index
         self.multiple = multiple
         self.device = context.options.device
-        self.columns = GLOBAL if kind.startswith("global") else SHARED
+        self.columns = GLOBAL if kind.space == "global" else SHARED
         self.fixed = self._fixed() if self.counted else (0, 0)
 
     @property
     def counted(self) -> bool:
-        return self.context.options.counters and self.kind.partition("_")[0] in ("global", "shared")
+        return self.context.options.counters and self.kind.space in ("global", "shared")
+
+    @property
+    def _plain(self) -> bool:
+        """A load from global memory or a store to it."""
+        return self.kind.space == "global" and not self.kind.atomic
 
     @property
     def sector(self) -> int:
-        return self.device.load_sector if self.kind == "global_load" else self.device.sector
+        return self.device.load_sector if self.kind.operation is Operation.LOAD else self.device.sector
 
     # -------------------------------------------------------------- constants
     def _fixed(self) -> Cost | None:
         """The cost of every access in this text, where the index decides it."""
-        return self._fixed_global() if self.kind.startswith("global") else self._fixed_shared()
+        return self._fixed_global() if self.kind.space == "global" else self._fixed_shared()
 
     def _fixed_global(self) -> Cost | None:
-        plain = self.kind in ("global_load", "global_store")
+        plain = not self.kind.atomic
         if self.index.uniform and plain:
             return 1, 1
         if self.index.uniform and self.context.mask is None:
@@ -89,10 +95,10 @@ class TransactionCounter:
         if self.fixed is not None:
             for column, amount in zip(self.columns, self.fixed, strict=True):
                 self.context.count_constant(self.site, column, amount)
-        elif self.kind in ("global_load", "global_store") and self.context.mask is None and self.index.affine:
+        elif self._plain and self.context.mask is None and self.index.affine:
             self._spread(events.SECTORS, rules.log2(self.sector // self.size))
             self._spread(events.LINES, rules.log2(self.device.line // self.size))
-        elif self.kind.startswith("shared") and self._phases():
+        elif self.kind.space == "shared" and self._phases():
             self._each_in_its_bank(self._phases())
         else:
             self._add(self.exact(self.context.active()))
@@ -192,7 +198,7 @@ class TransactionCounter:
         wide = self.index.type.size == 8
         element = "i64" if wide else "i32"
         index = lanes(builder, self.index)
-        if self.kind in ("global_load", "global_store"):
+        if self._plain:
             shift = rules.log2(self.sector // self.size)
             units = (
                 builder.let(f"lshr {many(element)} {index}, splat ({element} {shift})", "sectors") if shift else index
@@ -203,8 +209,8 @@ class TransactionCounter:
             return builder.call("i64", name, (many("i32"), units), ("i32", mask), hint="traffic")
         if wide:
             index = builder.let(f"trunc {many('i64')} {index} to {many('i32')}", "elements")
-        if self.kind.startswith("global"):
-            exact = self.kind == "global_atomic"
+        if self.kind.space == "global":
+            exact = self.kind.operation is Operation.ATOMIC
             name = rules.packets(context, self.size, self.sector, self.device.line, exact)
         else:
             name = rules.wavefronts(context, self.kind, self.size)

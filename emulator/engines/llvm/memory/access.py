@@ -14,7 +14,7 @@ from ....ir.walk import expressions
 from ....language.types import I32, I64, Scalar, Vector
 from ....runtime.engine import Request
 from ....sanitizer import bounds
-from ....sanitizer.tracking import access_id
+from ....sanitizer.tracking import AccessId
 from ..builder import FULL, many, scalar_type
 from ..context import ArrayLocation, CodegenContext
 from ..counters.transactions import TransactionCounter
@@ -29,9 +29,9 @@ from .out_of_bounds import outside
 Access = ir.Load | ir.Store | ir.Atomic | ir.CompareSwap
 
 
-def load(context: CodegenContext, node: ir.Load, kind: str, site: int) -> Values:
+def load(context: CodegenContext, node: ir.Load, site: int) -> Values:
     """The value each lane loads."""
-    access = _Access(context, node, kind, site)
+    access = _Access(context, node, site)
     array = access.array
     access.check()
     if elements.one_for_all(array, access.index):
@@ -42,10 +42,10 @@ def load(context: CodegenContext, node: ir.Load, kind: str, site: int) -> Values
     return tuple(found) if isinstance(array.type.element, Vector) else found[0]
 
 
-def store(context: CodegenContext, stmt: ir.Store, kind: str) -> None:
+def store(context: CodegenContext, stmt: ir.Store) -> None:
     """Lanes write in ascending order."""
     given = context.values(stmt.value)
-    access = _Access(context, stmt, kind, stmt.site, given)
+    access = _Access(context, stmt, stmt.site, given)
     access.check()
     if elements.one_for_all(access.array, access.index):
         elements.store_one(context, access.array, access.index, given)
@@ -54,12 +54,12 @@ def store(context: CodegenContext, stmt: ir.Store, kind: str) -> None:
     access.otherwise([], given)
 
 
-def atomic(context: CodegenContext, node: ir.Atomic | ir.CompareSwap, kind: str, site: int) -> Value:
+def atomic(context: CodegenContext, node: ir.Atomic | ir.CompareSwap, site: int) -> Value:
     """Lanes act one after the other in ascending order; the result is what each found."""
     operands = [context.expression(node.value)]
     if isinstance(node, ir.CompareSwap):
         operands.insert(0, context.expression(node.expected))
-    access = _Access(context, node, kind, site)
+    access = _Access(context, node, site)
     access.check()
     word = node.op if isinstance(node, ir.Atomic) else "compare_swap"
     found = [atomics.perform(context, word, access.array, access.index, operands, context.active())]
@@ -69,18 +69,19 @@ def atomic(context: CodegenContext, node: ir.Atomic | ir.CompareSwap, kind: str,
 class _Access:
     """One access being printed: `check`, then what happens inside the array, then `otherwise`."""
 
-    def __init__(
-        self, context: CodegenContext, node: Access, kind: str, site: int, given: Sequence[Value] = ()
-    ) -> None:
-        self.context, self.node, self.kind, self.site = context, node, kind, site
+    def __init__(self, context: CodegenContext, node: Access, site: int, given: Sequence[Value] = ()) -> None:
+        self.context, self.node, self.site = context, node, site
+        self.kind = context.prepared.sites[site].access
         self.given = context.expression(node.index)
         self.index = _index(context, self.given)
         self.array = elements.own(context, context.arrays[node.array])
         multiple = context.shapes.multiple(node.index)
-        self.transactions = TransactionCounter(context, kind, site, self.array.type.element.size, self.index, multiple)
+        self.transactions = TransactionCounter(
+            context, self.kind, site, self.array.type.element.size, self.index, multiple
+        )
         tracked = node.array in context.plan.tracked
         self.tracked_access = (
-            TrackedAccess(context, node, site, access_id(site, kind), self.array, self.index, given)
+            TrackedAccess(context, node, site, AccessId.of(site, self.kind.operation), self.array, self.index, given)
             if tracked
             else None
         )
@@ -142,13 +143,13 @@ class _Access:
         node, array = self.node, self.array
         registers = self._registers()
         names = [bounds.user_name(r.name) for r in registers]
-        kind = self.kind
+        operation = self.kind.operation
 
         def describe(place: str, request: Request, found: Sequence[Number]) -> Diagnostic:
             at, extent, *rest = found
             shown: dict[str, object] = dict(zip(names, rest, strict=True))
-            return bounds.outside(
-                kind, node.span, node.array, array.type, int(extent), int(at), place, shown, array.allocated
+            return bounds.out_of_bounds(
+                operation, node.span, node.array, array.type, int(extent), int(at), place, shown, array.allocated
             )
 
         types = [r.type for r in registers if isinstance(r.type, Scalar)]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from ....ir.access import AccessKind, Operation
 from ..builder import FunctionBuilder, many, scalar_type
 from ..context import ArrayLocation, CodegenContext
 from ..counters.transactions import TransactionCounter
@@ -16,7 +17,7 @@ from . import atomics, elements
 
 def outside(
     context: CodegenContext,
-    kind: str,
+    kind: AccessKind,
     array: ArrayLocation,
     index: Value,
     transactions: TransactionCounter,
@@ -47,7 +48,7 @@ def outside(
         ("i64", str(constant_cost[0])), ("i64", str(constant_cost[1])),
     ]  # fmt: skip
     stored = [] if one else [(many(scalar_type(v.type)), lanes(builder, v)) for v in given]
-    results = array.parts if not one and (word or kind.endswith("load")) else 0
+    results = array.parts if not one and (word or kind.operation is Operation.LOAD) else 0
     element = many(scalar_type(array.scalar))
     result = "void" if not results else element if results == 1 else f"{{ {', '.join([element] * results)} }}"
     context.helper(name, lambda: _function(context, name, kind, array, index, transactions, given, word, one, result))
@@ -62,7 +63,7 @@ def outside(
 def _function(
     context: CodegenContext,
     name: str,
-    kind: str,
+    kind: AccessKind,
     array: ArrayLocation,
     index: Value,
     transactions: TransactionCounter,
@@ -139,13 +140,19 @@ def _correct_counters(inner: CodegenContext, transactions: TransactionCounter) -
 
 
 def _access_inside(
-    inner: CodegenContext, kind: str, array: ArrayLocation, index: Value, given: Sequence[Value], word: str, result: str
+    inner: CodegenContext,
+    kind: AccessKind,
+    array: ArrayLocation,
+    index: Value,
+    given: Sequence[Value],
+    word: str,
+    result: str,
 ) -> str:
     """The lanes inside access the array; how the function returns what they find."""
     builder = inner.builder
     if word:
         return f"ret {result} {atomics.perform(inner, word, array, index, given, '%right').ref}"
-    if kind.endswith("store"):
+    if kind.operation is Operation.STORE:
         elements.scatter(inner, array, index, given, "%right")
         return "ret void"
     found = elements.gather(inner, array, index, "%right")

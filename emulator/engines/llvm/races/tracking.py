@@ -17,7 +17,7 @@ from ....language.types import I64
 from ....runtime.engine import Request
 from ....sanitizer import uninitialised
 from ....sanitizer.races import shadow
-from ....sanitizer.tracking import TrackedArray
+from ....sanitizer.tracking import AccessId, TrackedArray
 from ..builder import IOTA, FunctionBuilder, many, scalar_type, splat, vector
 from ..context import ArrayLocation, CodegenContext
 from ..fault_records import Number
@@ -114,24 +114,24 @@ class TrackedAccess:
         context: CodegenContext,
         node: ir.Load | ir.Store | ir.Atomic | ir.CompareSwap,
         site: int,
-        access_id: int,
+        access: AccessId,
         array: ArrayLocation,
         index: Value,
         given: Sequence[Value],
     ) -> None:
         tracked = context.plan.tracked.get(node.array)
         assert tracked is not None
-        self.context, self.builder, self.node, self.site, self.access_id = (
+        self.context, self.builder, self.node, self.site, self.access = (
             context,
             context.builder,
             node,
             site,
-            access_id,
+            access,
         )
         self.tracked: TrackedArray = tracked
         self.array, self.index = array, index
-        self.given = given if access_id & 3 == shadow.STORES else ()
-        self.reads = access_id & 3 == shadow.LOADS or (access_id & 3 == shadow.ACTS and array.type.space == "shared")
+        self.given = given if access.effect == shadow.STORES else ()
+        self.reads = access.effect == shadow.LOADS or (access.effect == shadow.ACTS and array.type.space == "shared")
 
     def inside(self) -> None:
         """All active lanes are inside the array."""
@@ -147,7 +147,7 @@ class TrackedAccess:
             self._check_uninitialised(self._gathered())
         if self.tracked.racy:
             self._call_slow_path(inside)
-        elif self.access_id & 3 != shadow.LOADS:
+        elif self.access.effect != shadow.LOADS:
             self._write_all()
         self.context.mask = outer
 
@@ -161,15 +161,15 @@ class TrackedAccess:
             early = builder.let(f"icmp ult i32 {wrote}, {self._threshold()}", "early")
             self._report_uninitialised(builder.let(f"select i1 {early}, i32 {self.context.active()}, i32 0", "raw"))
         if self.tracked.racy:
-            quick = self.access_id & 3 == shadow.LOADS and not self.tracked.atomic
+            quick = self.access.effect == shadow.LOADS and not self.tracked.atomic
             ask = call_fast_path(self.context, "one", self.tracked, [("i64", at)]) if quick else "true"
             self._slow_path_if(ask)
-        elif self.access_id & 3 != shadow.LOADS:
+        elif self.access.effect != shadow.LOADS:
             builder.store("i32", state(self.context, shadow.FOREIGN, "now"), cell)
 
     # -------------------------------------------------------------- one element a lane
     def _lanes(self) -> None:
-        builder, kind = self.builder, self.access_id & 3
+        builder, kind = self.builder, self.access.effect
         if self.tracked.atomic and self.tracked.racy:
             if self.tracked.raw and self.reads:
                 self._check_uninitialised(self._gathered())
@@ -209,7 +209,7 @@ class TrackedAccess:
             f"{word}_{distinct}",
             self.tracked,
             [where, (V, wrote), (V, threads), ("i32", rest)],
-            self.access_id,
+            self.access.number,
         )
         self._slow_path_if(ask)
         builder.jump(done)
@@ -321,7 +321,7 @@ class TrackedAccess:
             ("ptr", "%.shadow"),
             ("ptr", "%.shadow.access.of"),
             ("i64", str(tracked.number)),
-            ("i64", str(self.access_id)),
+            ("i64", str(self.access.number)),
         )
         builder.call("void", name, *fixed, ("ptr", self.array.base), at, ("i32", mask), *stored)
 
