@@ -1,8 +1,8 @@
-"""Accesses to arrays whose history is kept, as compiled code holds them against it.
+"""Code that checks and updates shadow memory for the accesses to tracked arrays.
 
-What is common is answered here and quickly: a warp whose threads go on with words they wrote, lanes whose words
-nobody else touched since the last barrier. Whatever may be a finding, and whatever is rare, goes to the definition
-(`observe.races`), which is called by address. Both leave the history in the same state.
+Threads that access elements which they wrote last pass without a call. Other common cases take a fast path
+(`fast_path`). Whatever may be a finding takes the slow path, a function of `sanitizer.races` called by its address.
+All of them leave shadow memory in the same state.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from ..memory import elements
 from ..operations import extended
 from ..segments import STATEMENTS, Node
 from ..values import Value, broadcast, chosen, lanes
-from .fast_path import call_fast_path
+from .fast_path import Elements, call_fast_path
 
 FUNCTIONS = ("begin_block", "barrier", "fence", "join", "access")
 """In the order of their addresses in the table."""
@@ -34,9 +34,9 @@ ARRAYS = shadow.History._fields
 V, W = many("i32"), many("i64")
 
 
-# ------------------------------------------------------------------ what the kernel knows of the history
+# ------------------------------------------------------------------ the race state
 def load_table(context: CodegenContext) -> None:
-    """At the start of the kernel: where everything is."""
+    """At the start of the kernel: load the addresses in the table of the race state."""
     builder = context.builder
 
     def found(number: int, name: str, type: str = "ptr") -> None:
@@ -57,7 +57,7 @@ def load_table(context: CodegenContext) -> None:
 
 
 def table_names(context: CodegenContext) -> list[str]:
-    """What `enter` defines."""
+    """The names that `load_table` defines."""
     found = [f".shadow.{name}{end}" for name in ARRAYS for end in ("", ".at")]
     found += [f".shadow.{name}.of{end}" for name in FUNCTIONS for end in ("", ".at")]
     return found + [
@@ -66,14 +66,14 @@ def table_names(context: CodegenContext) -> list[str]:
 
 
 def notify(context: CodegenContext, function: str, *arguments: tuple[str, str]) -> None:
-    """Tell the history that the block or the warp goes on."""
+    """Call a function of the race state that orders accesses, if any array is tracked."""
     if context.plan.tracked:
         given = "".join(f", {type} {value}" for type, value in arguments)
         context.builder.do(f"call void %.shadow.{function}.of(ptr %.shadow{given})")
 
 
 def resume(context: CodegenContext) -> None:
-    """`history.begin_turn` of the build's warp."""
+    """`happens_before.begin_turn` for the current warp, without a call."""
     builder = context.builder
 
     def number(which: int) -> str:
@@ -90,7 +90,7 @@ def resume(context: CodegenContext) -> None:
 
 
 def has_tracked_effects(context: CodegenContext, nodes: Sequence[Node]) -> bool:
-    """Whether statements do what a history is told, if one is kept."""
+    """Whether statements access tracked arrays or order such accesses."""
     if not context.plan.tracked:
         return False
     for stmt in statements(tuple(n for n in nodes if isinstance(n, STATEMENTS))):
@@ -101,13 +101,13 @@ def has_tracked_effects(context: CodegenContext, nodes: Sequence[Node]) -> bool:
 
 
 def state(context: CodegenContext, which: int, hint: str) -> str:
-    """A number of the history's state, as a u32."""
+    """A field of the race state, as an i32."""
     return context.builder.load("i32", context.builder.element("i64", "%.shadow.state", which), hint)
 
 
 # ------------------------------------------------------------------ one access
 class TrackedAccess:
-    """Holds one access against its array's history, before it is done."""
+    """One access to a tracked array: the code that checks it before it is done. given: what a store writes."""
 
     def __init__(
         self,
@@ -121,27 +121,22 @@ class TrackedAccess:
     ) -> None:
         tracked = context.plan.tracked.get(node.array)
         assert tracked is not None
-        self.context, self.builder, self.node, self.site, self.access = (
-            context,
-            context.builder,
-            node,
-            site,
-            access,
-        )
+        self.context, self.builder, self.node = context, context.builder, node
+        self.site, self.access = site, access
         self.tracked: TrackedArray = tracked
         self.array, self.index = array, index
         self.given = given if access.effect == shadow.STORES else ()
         self.reads = access.effect == shadow.LOADS or (access.effect == shadow.ACTS and array.type.space == "shared")
 
     def inside(self) -> None:
-        """All active lanes are inside the array."""
+        """Check an access of which all active lanes are inside the array."""
         if elements.one_for_all(self.array, self.index):
             self._one()
         else:
             self._lanes()
 
     def partly_inside(self, inside: str) -> None:
-        """Only the lanes of a mask are inside."""
+        """Check an access of which only the lanes of a mask are inside the array."""
         outer, self.context.mask = self.context.mask, inside
         if self.tracked.raw and self.reads:
             self._check_uninitialised(self._gathered())
@@ -161,15 +156,16 @@ class TrackedAccess:
             early = builder.let(f"icmp ult i32 {wrote}, {self._threshold()}", "early")
             self._report_uninitialised(builder.let(f"select i1 {early}, i32 {self.context.active()}, i32 0", "raw"))
         if self.tracked.racy:
-            quick = self.access.effect == shadow.LOADS and not self.tracked.atomic
-            ask = call_fast_path(self.context, "one", self.tracked, [("i64", at)]) if quick else "true"
-            self._slow_path_if(ask)
+            slow = "true"
+            if self.access.effect == shadow.LOADS and not self.tracked.atomic:
+                slow = call_fast_path(self.context, Elements.ONE, False, self.tracked, [at])
+            self._slow_path_if(slow)
         elif self.access.effect != shadow.LOADS:
             builder.store("i32", state(self.context, shadow.FOREIGN, "now"), cell)
 
     # -------------------------------------------------------------- one element a lane
     def _lanes(self) -> None:
-        builder, kind = self.builder, self.access.effect
+        builder, writes = self.builder, self.access.effect != shadow.LOADS
         if self.tracked.atomic and self.tracked.racy:
             if self.tracked.raw and self.reads:
                 self._check_uninitialised(self._gathered())
@@ -180,7 +176,7 @@ class TrackedAccess:
         if not self.tracked.racy:
             if self.tracked.raw and self.reads:
                 self._check_uninitialised(wrote)
-            if kind != shadow.LOADS:
+            if writes:
                 self._write_all(row)
             return
         threads = builder.let(
@@ -201,21 +197,14 @@ class TrackedAccess:
         builder.place(other)
         if self.tracked.raw and self.reads:
             self._check_uninitialised(wrote)
-        word = "read" if kind == shadow.LOADS else "write"
-        distinct = "row" if row else "each"
-        where = ("i64", row) if row else (W, self._positions())
-        ask = call_fast_path(
-            self.context,
-            f"{word}_{distinct}",
-            self.tracked,
-            [where, (V, wrote), (V, threads), ("i32", rest)],
-            self.access.number,
-        )
-        self._slow_path_if(ask)
+        given = [row or self._positions(), wrote, threads, rest]
+        which = Elements.ROW if row else Elements.ANY
+        slow = call_fast_path(self.context, which, writes, self.tracked, given, self.access.number)
+        self._slow_path_if(slow)
         builder.jump(done)
         builder.place(done)
 
-    # -------------------------------------------------------------- stamps
+    # -------------------------------------------------------------- epochs in shadow memory
     def _plane(self, number: int = 0) -> str:
         base = f"%.tracked{self.tracked.number}"
         if number == 0:
@@ -224,7 +213,7 @@ class TrackedAccess:
         return self.builder.element("i32", base, size, "plane")
 
     def _row(self) -> str:
-        """The first element where the lanes' elements follow each other, else empty."""
+        """The first element where the lanes access consecutive ones, else empty."""
         builder, array = self.builder, self.array
         if array.type.space == "local":
             if not self.index.uniform:
@@ -237,7 +226,7 @@ class TrackedAccess:
         return extended(builder, Value(self.index.type, self.index.ref), I64).ref
 
     def _positions(self) -> str:
-        """<32 x i64>: where each lane's stamp is in the plane."""
+        """<32 x i64>: the place of each lane's epoch in the plane."""
         builder = self.builder
         at = lanes(builder, elements.wide(self.context, self.index))
         if self.array.type.space != "local":
@@ -258,22 +247,20 @@ class TrackedAccess:
         return builder.call(V, "llvm.masked.gather.v32i32.v32p0", *arguments, hint="wrote")
 
     def _write_all(self, row: str = "") -> None:
-        """Note that the active lanes write; by whom does not matter."""
+        """Record that the active lanes write; the thread does not matter where races are not looked for."""
         builder = self.builder
-        stamp, mask = (
-            broadcast(builder, "i32", state(self.context, shadow.FOREIGN, "now")),
-            chosen(builder, self.context.active()),
-        )
+        epoch = broadcast(builder, "i32", state(self.context, shadow.FOREIGN, "now"))
+        mask = chosen(builder, self.context.active())
         if row:
             cells = builder.element("i32", self._plane(), row, "cells")
-            builder.call("void", "llvm.masked.store.v32i32.p0", (V, stamp), ("ptr", cells), (many("i1"), mask))
+            builder.call("void", "llvm.masked.store.v32i32.p0", (V, epoch), ("ptr", cells), (many("i1"), mask))
             return
         pointers = builder.let(f"getelementptr i32, ptr {self._plane()}, {W} {self._positions()}", "cells")
         builder.call(
-            "void", "llvm.masked.scatter.v32i32.v32p0", (V, stamp), (many("ptr"), pointers), (many("i1"), mask)
+            "void", "llvm.masked.scatter.v32i32.v32p0", (V, epoch), (many("ptr"), pointers), (many("i1"), mask)
         )
 
-    # -------------------------------------------------------------- what nobody wrote
+    # -------------------------------------------------------------- uninitialised reads
     def _threshold(self) -> str:
         return str(shadow.ONE) if self.array.type.space == "global" else state(self.context, shadow.FOREIGN, "begin")
 
@@ -297,19 +284,19 @@ class TrackedAccess:
         builder.jump(good)
         builder.place(good)
 
-    # -------------------------------------------------------------- the definition
-    def _slow_path_if(self, ask: str) -> None:
-        """Go to the definition if the quick answer was no."""
+    # -------------------------------------------------------------- the slow path
+    def _slow_path_if(self, needed: str) -> None:
+        """Take the slow path if an i1 says so."""
         builder = self.builder
         slow, on = builder.label("exactly"), builder.label("on")
-        builder.branch(ask, slow, on)
+        builder.branch(needed, slow, on)
         builder.place(slow)
         self._call_slow_path(self.context.active())
         builder.jump(on)
         builder.place(on)
 
     def _call_slow_path(self, mask: str) -> None:
-        """Call `races.access`, aside."""
+        """Call the function of the module that takes the slow path."""
         builder, tracked = self.builder, self.tracked
         stored = [(many(scalar_type(v.type)), lanes(builder, v)) for v in self.given]
         name = "_".join(
@@ -326,6 +313,7 @@ class TrackedAccess:
         builder.call("void", name, *fixed, ("ptr", self.array.base), at, ("i32", mask), *stored)
 
     def _slow_path(self, name: str) -> str:
+        """The function's text: it puts elements and values into a buffer and calls `detect.access`."""
         builder, array = FunctionBuilder(), replace(self.array, base="%base")
         inner = replace(self.context, builder=builder, buffers={}, mask="%mask")
         given = [Value(v.type, f"%given{n}", None) for n, v in enumerate(self.given)]
