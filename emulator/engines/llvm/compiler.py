@@ -87,9 +87,9 @@ def compiled(
     name = hashlib.sha256("\0".join(parts).encode()).hexdigest() + ".o"
     kept = disk_cache.load(name)
     if kept is None:
-        partly_inside, text = make()
+        metadata, text = make()
         with _LOCK:
-            kept = len(partly_inside).to_bytes(8, "little") + partly_inside + object_code(text, target)
+            kept = len(metadata).to_bytes(8, "little") + metadata + object_code(text, target)
         disk_cache.save(name, kept)
     start = 8 + int.from_bytes(kept[:8], "little")
     with _LOCK:

@@ -1,9 +1,9 @@
-"""The jit engine: kernels as LLVM code, one vector of 32 lanes a variable; blocks run in threads.
+"""The LLVM engine: kernels as machine code in which a variable of 32 lanes is one vector; blocks run in threads.
 
-A kernel is printed as text (`module`): blocks, their phases and what stands between them (`block`, `segments`),
-statements under masks (`control`, `scopes`), expressions (`build`, `operations`), registers (`registers`), memory
-(`memory`, `elements`, `outside`, `combine`), lanes that meet (`warp`), counting (`counting`, `traffic`, `rules`) and
-faults (`faults`), all on `text` and `values`. `compiler` turns it into machine code, which `store` keeps.
+`module` generates the code of a kernel: blocks and their phases (`blocks`, `segments`), statements under masks
+(`control`, `masks`), expressions (`context`, `operations`, `domains`), registers (`registers`), memory (`memory`),
+warp operations (`warp`), counters (`counters`), faults (`faults`, `fault_records`) and race detection (`races`).
+`compiler` turns it into machine code and keeps that in the disk cache.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import os
 import threading
 import time
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -38,23 +38,24 @@ from ...sanitizer.tracking import Plan
 from .compiler import Library, Target, compiled
 from .context import Options
 from .counters.slots import decode
-from .module import ENTRY, Buffers, Module, kernel_module
+from .layout import ARGUMENTS, ENTRY, HOST_CALL, SIZES, Buffers
+from .module import Module, kernel_module
 
 _CTYPES: dict[str, Any] = {
     "bool": ctypes.c_uint8, "i8": ctypes.c_int8, "i16": ctypes.c_int16, "i32": ctypes.c_int32, "i64": ctypes.c_int64,
     "u8": ctypes.c_uint8, "u16": ctypes.c_uint16, "u32": ctypes.c_uint32, "u64": ctypes.c_uint64,
     "f32": ctypes.c_float, "f64": ctypes.c_double,
 }  # fmt: skip
-_HOST_CALL = ctypes.CFUNCTYPE(None, ctypes.c_int32, ctypes.c_int64, ctypes.c_int32, ctypes.c_uint32, ctypes.c_void_p)
 
 
 SHORTEST, LONGEST = 0.0002, 0.01
-"""Seconds that a thread's turn at some blocks should take: long against starting it, short for who waits."""
+"""Seconds that a range of blocks should take: long compared with starting it, short for somebody who waits."""
 
 
 @dataclass
 class _CompiledKernel:
-    """A program as it stands ready to run. Its text is printed where no code is kept, and where its words are needed."""
+    """A program that is ready to run. Its module is generated only where the disk cache has no code for it, and where
+    faults or calls to Python have to be understood."""
 
     prepared: Prepared
     options: Options
@@ -65,10 +66,8 @@ class _CompiledKernel:
     def of(program: ir.Program, options: Options, target: Target | None) -> _CompiledKernel:
         made = _CompiledKernel(prepare(program, frozenset(options.checks)), options)
         key = (fingerprint(program), repr(options), disk_cache.edition())
-        partly_inside, made.library = compiled(
-            key, lambda: (made.module.buffers.encode(), made.module.text), ENTRY, target
-        )
-        made.buffers = Buffers.decode(partly_inside)
+        metadata, made.library = compiled(key, lambda: (made.module.buffers.encode(), made.module.text), ENTRY, target)
+        made.buffers = Buffers.decode(metadata)
         return made
 
     @cached_property
@@ -125,62 +124,68 @@ def _threads() -> int:
 
 
 def _aligned(size: int) -> npt.NDArray[np.uint8]:
-    """Zeroed bytes at a cache line."""
+    """Zeroed bytes that start at a cache line."""
     raw = np.zeros(size + 128, np.uint8)
     start = -raw.ctypes.data % 64
     return raw[start : start + size + 64]
 
 
-@dataclass
+@dataclass(frozen=True)
 class _Worker:
-    """A thread's own buffers."""
+    """A thread's own buffers, by their names in SIZES."""
 
-    counts: npt.NDArray[np.int64]
-    faults: npt.NDArray[np.int64]
-    scratch: Sequence[npt.NDArray[np.uint8]]
+    buffers: Mapping[str, npt.NDArray[Any]]
 
     @staticmethod
-    def of(sizes: Buffers) -> _Worker:
-        counts = _aligned(8 * (sizes.counts + 1))[: 8 * (sizes.counts + 1)].view(np.int64)
-        faults = np.zeros(sizes.records + 1, np.int64)
-        return _Worker(counts, faults, [_aligned(size) for size in (sizes.shared, sizes.local, sizes.workspace)])
+    def of(needed: Buffers) -> _Worker:
+        sizes = {name: int(needed.sizes[name]) for name in SIZES.names or ()}
+        counts, faults = (8 * (sizes.pop(name) + 1) for name in ("counts", "faults"))
+        scratch = {name: _aligned(size) for name, size in sizes.items()}
+        return _Worker(
+            {"counts": _aligned(counts)[:counts].view(np.int64), "faults": np.zeros(faults // 8, np.int64), **scratch}
+        )
 
 
 def _launch(request: Request, program: _CompiledKernel, threads: int) -> Outcome | None:
-    """Run all blocks; None where the text was not careful enough."""
+    """Run all blocks; None where the step limit ended a loop, which only careful code survives."""
     kernel = program.prepared.program.kernel
     changed = program.prepared.changed
     buffers = {p.name: _buffer(request, p.name, p.name in changed) for p in kernel.params if isinstance(p.type, Array)}
     types, given = _arguments(kernel, request, buffers)
-    tail = [ctypes.c_int64] * 2 + [ctypes.c_int32] * 3 + [ctypes.c_int64] + [ctypes.c_void_p] * 7 + [_HOST_CALL]
-    function = ctypes.CFUNCTYPE(ctypes.c_int32, *types, *tail)(program.library.address)
+    function = ctypes.CFUNCTYPE(ctypes.c_int32, *types, *(a.c for a in ARGUMENTS))(program.library.address)
     blocks = int(np.prod(request.grid))
     workers = [_Worker.of(program.buffers) for _ in range(max(1, min(threads, blocks)))]
     race_state, table = _race_state(request, program.plan)
     order = _order(request)
     printed: list[str] = []
-    answer = _HOST_CALL(_host_calls(program, printed))
+    common = {
+        **{f"grid_dim.{axis}": extent for axis, extent in zip("xyz", request.grid, strict=True)},
+        ".limit": request.step_limit,
+        ".shadow": table.ctypes.data,
+        ".order": order.ctypes.data,
+        ".ask": HOST_CALL(_host_calls(program, printed)),
+    }
 
-    def go(worker: _Worker, first: int, last: int) -> bool:
-        own: list[npt.NDArray[Any]] = [worker.counts, worker.faults, *worker.scratch]
-        pointers = [*(buffer.ctypes.data for buffer in own), table.ctypes.data, order.ctypes.data]
-        return not function(*given, first, last, *request.grid, request.step_limit, *pointers, answer)
+    def run(worker: _Worker, first: int, last: int) -> bool:
+        own = {f".{name}": buffer.ctypes.data for name, buffer in worker.buffers.items()}
+        values = {**common, **own, ".first": first, ".last": last}
+        return not function(*given, *(values[argument.name] for argument in ARGUMENTS))
 
-    if not _distribute(blocks, workers, go):
+    if not _distribute(blocks, workers, run):
         return None
     counts = None
     if request.counters:
-        counted = np.sum([w.counts for w in workers], axis=0)
-        counts = decode(program.buffers.table, counted, len(program.prepared.sites))
-    noted = [w.faults for w in workers]
-    faults = program.module.records.collect(noted, request) if any(n.any() for n in noted) else Faults()
+        counted = np.sum([w.buffers["counts"] for w in workers], axis=0)
+        counts = decode(program.buffers.contributions, counted, len(program.prepared.sites))
+    recorded = [w.buffers["faults"] for w in workers]
+    faults = program.module.records.collect(recorded, request) if any(r.any() for r in recorded) else Faults()
     if race_state is not None:
         program.plan.tell(race_state, faults, request.grid, request.block)
     return Outcome({name: buffers[name] for name in changed}, counts, faults.diagnostics(), printed)
 
 
 def _race_state(request: Request, plan: Plan) -> tuple[History | None, npt.NDArray[np.int64]]:
-    """What the checks keep of a launch, where they keep anything, and the table compiled code finds it by."""
+    """The race state of a launch, if any array is tracked, and the table through which compiled code finds it."""
     if not plan.tracked:
         return None, np.zeros(1, np.int64)
     from .races.runtime import table  # late: it compiles
@@ -190,7 +195,7 @@ def _race_state(request: Request, plan: Plan) -> tuple[History | None, npt.NDArr
 
 
 def _order(request: Request) -> npt.NDArray[np.int64]:
-    """The orders of warps, and then that of blocks, where they are not the ascending ones."""
+    """The orders of warps, then that of blocks; used only with a schedule."""
     if request.schedule is None:
         return np.zeros(1, np.int64)
     schedule = Schedule.of(request.schedule, request.grid, request.block)
@@ -204,29 +209,29 @@ def _buffer(request: Request, name: str, changes: bool) -> Buffer:
     return np.zeros_like(given) if name in request.all_zero else given.copy()
 
 
-def _distribute(blocks: int, workers: Sequence[_Worker], go: Callable[[_Worker, int, int], bool]) -> bool:
-    """Have the workers go through all blocks, each in a thread; whether all their turns went well.
+def _distribute(blocks: int, workers: Sequence[_Worker], run: Callable[[_Worker, int, int], bool]) -> bool:
+    """Have the workers run all blocks, each in its own thread, range by range; whether all ranges succeeded.
 
-    A worker that is done takes the next turn, so blocks may differ in length; between turns Python sees to its
-    signals, so a long launch can be interrupted.
+    A worker that has finished a range claims the next one, so blocks may differ in length. Between ranges Python
+    handles signals, so a long launch can be interrupted.
     """
-    claim = threading.Lock()
+    lock = threading.Lock()
     left = range(blocks)
 
     def work(worker: _Worker) -> None:
         nonlocal left
         size = 1
         while True:
-            with claim:
-                turn, left = left[:size], left[size:]
-            if not turn:
+            with lock:
+                claimed, left = left[:size], left[size:]
+            if not claimed:
                 return
             start = time.perf_counter()
-            if not go(worker, turn.start, turn.stop):
-                failed.append(turn)
-                with claim:
+            if not run(worker, claimed.start, claimed.stop):
+                failed.append(claimed)
+                with lock:
                     left = range(0)
-            block = (time.perf_counter() - start) / len(turn)
+            block = (time.perf_counter() - start) / len(claimed)
             even = len(left) / (2 * len(workers))
             size = max(1, int(min(max(even, SHORTEST / block), LONGEST / block)))
 
@@ -262,7 +267,7 @@ def _arguments(kernel: ir.Function, request: Request, buffers: dict[str, Buffer]
     return types, values
 
 
-# ------------------------------------------------------------------ what compiled code asks of Python
+# ------------------------------------------------------------------ calls from compiled code
 def _host_calls(program: _CompiledKernel, printed: list[str]) -> Callable[[int, int, int, int, int], None]:
     def answer(request: int, block: int, warp: int, mask: int, data: int) -> None:
         what, detail = program.module.host_calls.requests[request]
@@ -288,7 +293,7 @@ def _evaluate(name: str, type: Scalar, data: int) -> None:
 
 
 def _printed_lines(stmt: ir.Print, mask: int, data: int) -> list[str]:
-    """What a print says, one line a lane of the mask."""
+    """The output of a print statement, one line for each lane of the mask."""
     types = [p.type for p in stmt.parts if not isinstance(p, str)]
     columns = iter([_lanes_at(data + 256 * n, t.dtype) for n, t in enumerate(types) if isinstance(t, Scalar)])
     parts: list[Any] = [p if isinstance(p, str) else next(columns) for p in stmt.parts]

@@ -1,10 +1,8 @@
-"""A kernel as an LLVM module: one function that runs a range of .blocks, and the functions it calls."""
+"""A kernel as an LLVM module: one function that runs a range of blocks, and the functions it calls."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-
-import numpy as np
 
 from ...ir import nodes as ir
 from ...ir.walk import statements
@@ -17,20 +15,10 @@ from . import faults
 from .blocks import BlockEmitter
 from .builder import FunctionBuilder, quoted, scalar_type
 from .context import CodegenContext, HostCalls, Options
-from .counters.slots import Numbers
 from .fault_records import FaultRecords
+from .layout import ARGUMENTS, ENTRY, Buffers
 from .races import tracking
 from .registers import Registers
-
-ENTRY = "run_blocks"
-"""The function's name: (arrays and lengths, scalars, first and last block, grid, step limit, buffers, callback) -> i32.
-It returns 1 where a loop was cut off and careful text is needed."""
-
-_FIXED = (
-    "i64 %.first", "i64 %.last", "i32 %grid_dim.x", "i32 %grid_dim.y", "i32 %grid_dim.z", "i64 %.limit",
-    "ptr noalias %.counts", "ptr noalias %.faults", "ptr noalias %.shared", "ptr noalias %.local",
-    "ptr noalias %.workspace", "ptr %.shadow", "ptr %.order", "ptr %.ask",
-)  # fmt: skip
 
 _ATTRIBUTES = """attributes #0 = { nounwind "prefer-vector-width"="512" "min-legal-vector-width"="512" }
 attributes #1 = { nounwind noinline "prefer-vector-width"="512" "min-legal-vector-width"="512" }
@@ -39,33 +27,8 @@ attributes #2 = { nounwind noinline cold "prefer-vector-width"="512" "min-legal-
 
 
 @dataclass(frozen=True)
-class Buffers:
-    """What a launch of compiled code gives each thread, and how counts are read from it.
-
-    counts: int64 slots. records: int64 of faults. shared, local, workspace: bytes. table: as `counting.decode` has it.
-    """
-
-    counts: int
-    records: int
-    shared: int
-    local: int
-    workspace: int
-    table: Numbers
-
-    def encode(self) -> bytes:
-        sizes = (self.counts, self.records, self.shared, self.local, self.workspace)
-        return np.array(sizes, np.int64).tobytes() + self.table.tobytes()
-
-    @staticmethod
-    def decode(data: bytes) -> Buffers:
-        numbers = np.frombuffer(data, np.int64)
-        counts, records, shared, local, workspace = numbers[:5].tolist()
-        return Buffers(counts, records, shared, local, workspace, numbers[5:].reshape(-1, 4))
-
-
-@dataclass(frozen=True)
 class Module:
-    """The text, its buffers, and what its faults and its questions to Python mean."""
+    """The text, its buffers, and what its fault records and its calls to Python mean."""
 
     text: str
     buffers: Buffers
@@ -74,10 +37,10 @@ class Module:
 
 
 def kernel_module(prepared: Prepared, options: Options) -> Module:
-    """Print a kernel."""
+    """Generate the code of a kernel."""
     kernel = prepared.program.kernel
     builder = FunctionBuilder()
-    builder.reserve(".block", ".phase", ".alive", *(p.rsplit("%", 1)[1] for p in _FIXED))
+    builder.reserve(".block", ".phase", ".alive", *(argument.name for argument in ARGUMENTS))
     builder.reserve(*(f"{group}.{axis}" for group in ("block", "grid_dim") for axis in "xyz"))
     builder.reserve(
         *(quoted(p.name) + end for p in kernel.params for end in ("", ".length", ".limit", ".reach", ".byte"))
@@ -91,18 +54,18 @@ def kernel_module(prepared: Prepared, options: Options) -> Module:
     context.place_arrays(kernel.params)
     _entry(context)
     BlockEmitter(context).run()
-    builder.do("%.block.after = add i64 %.block.turn, 1")
+    builder.do("%.block.after = add i64 %.block.place, 1")
     builder.do("store i64 %.block.after, ptr %.block.number")
     builder.jump(".blocks")
     builder.place(".blocks.done")
     builder.do("ret i32 0")
-    buffers = Buffers(
-        len(context.counter_slots.slots),
-        context.records.size,
-        context.shared_bytes,
-        context.local_bytes,
-        context.registers.workspace,
+    buffers = Buffers.of(
         context.counter_slots.table(),
+        counts=len(context.counter_slots.slots),
+        faults=context.records.size,
+        shared=context.shared_bytes,
+        local=context.local_bytes,
+        workspace=context.registers.workspace,
     )
     return Module(_text(context), buffers, context.records, context.host_calls)
 
@@ -112,10 +75,10 @@ def _allocations(kernel: ir.Function) -> list[ir.Alloc]:
 
 
 def _entry(context: CodegenContext) -> None:
-    """Up to the first statement of a block."""
+    """The code before the first statement of a block."""
     builder = context.builder
     builder.reserve(
-        ".blocks", ".blocks.begin", ".blocks.done", ".blocks.more", ".block.number", ".block.turn", ".block.after"
+        ".blocks", ".blocks.begin", ".blocks.done", ".blocks.more", ".block.number", ".block.place", ".block.after"
     )
     for param in context.kernel.params:
         name = quoted(param.name)
@@ -132,15 +95,15 @@ def _entry(context: CodegenContext) -> None:
     builder.do("store i64 %.first, ptr %.block.number")
     builder.jump(".blocks")
     builder.place(".blocks")
-    builder.do("%.block.turn = load i64, ptr %.block.number")
-    builder.do("%.blocks.more = icmp slt i64 %.block.turn, %.last")
+    builder.do("%.block.place = load i64, ptr %.block.number")
+    builder.do("%.blocks.more = icmp slt i64 %.block.place, %.last")
     builder.branch("%.blocks.more", ".blocks.begin", ".blocks.done")
     builder.place(".blocks.begin")
     if context.options.scheduled:
         after = builder.element("i64", "%.order", 32 * ROWS, "blocks")
-        builder.do(f"%.block = load i64, ptr {builder.element('i64', after, '%.block.turn')}")
+        builder.do(f"%.block = load i64, ptr {builder.element('i64', after, '%.block.place')}")
     else:
-        builder.do("%.block = add i64 %.block.turn, 0")
+        builder.do("%.block = add i64 %.block.place, 0")
     rest = "%.block"
     for axis in "xyz":
         extent = builder.let(f"zext i32 %grid_dim.{axis} to i64", "extent")
@@ -168,7 +131,7 @@ def _text(context: CodegenContext) -> str:
     parts = [
         f"; {context.kernel.name}; blocks of {context.options.block}",
         *(f"{name} = {text}" for name, text in context.tables.items()),
-        f"define i32 @{ENTRY}({', '.join([*params, *_FIXED])}) #0 {{\n.entry:",
+        f"define i32 @{ENTRY}({', '.join([*params, *(argument.text for argument in ARGUMENTS)])}) #0 {{\n.entry:",
         *builder.slots,
         *builder.lines,
         "}",

@@ -15,7 +15,8 @@ import numpy.typing as npt
 from ....profiler import events
 from ....profiler.events import Counts
 
-Numbers = npt.NDArray[np.int64]
+CONTRIBUTION = np.dtype([(name, np.int64) for name in ("slot", "site", "column", "amount")])
+"""Each count in a slot adds an amount to a column of a site."""
 
 
 @dataclass
@@ -63,14 +64,13 @@ class CounterSlots:
         """Each count in the slot adds `amount` to the site's column."""
         self.contributions[slot, site, column] = amount
 
-    def table(self) -> Numbers:
-        """int64[n, 4]: slot, site, column, amount."""
-        return np.array([(*key, amount) for key, amount in self.contributions.items()], np.int64).reshape(-1, 4)
+    def table(self) -> npt.NDArray[np.void]:
+        """The contributions, CONTRIBUTION[n]."""
+        return np.array([(*key, amount) for key, amount in self.contributions.items()], CONTRIBUTION)
 
 
-def decode(table: Numbers, buffer: Numbers, sites: int) -> Counts:
-    """int64[site, column] from the buffer, by a `Tally`'s table."""
+def decode(table: npt.NDArray[np.void], buffer: npt.NDArray[np.int64], sites: int) -> Counts:
+    """int64[site, column] from the counter buffer, by the table of its `CounterSlots`."""
     counts = np.zeros((sites, events.COLUMNS), np.int64)
-    slot, site, column, amount = table.T
-    np.add.at(counts, (site, column), amount * buffer[slot])
+    np.add.at(counts, (table["site"], table["column"]), table["amount"] * buffer[table["slot"]])
     return counts
