@@ -15,8 +15,8 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from simtbed import SimtbedError
-from simtbed.engines.llvm.compiler import host
 from simtbed.engines.llvm.engine import LlvmEngine
+from simtbed.llvm.compiler import host
 from simtbed.passes.prepared import prepare
 from simtbed.profiler.events import WARPS
 from simtbed.runtime.engine import Request

@@ -107,7 +107,7 @@ def test_words_refuse_the_host() -> None:
     ):
         with pytest.raises(HostCallError, match="belongs to the kernel language"):
             use()
-    with pytest.raises(HostCallError, match="use launch"):
+    with pytest.raises(HostCallError, match="use simtbed.launch"):
         scaled(1)
 
 
