@@ -7,7 +7,8 @@ import hashlib
 import linecache
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from functools import cache
 from types import CodeType, ModuleType
 from typing import Any
@@ -30,7 +31,20 @@ class _Unknown(Exception):
     """Something of which it is not known what it stands for in a program."""
 
 
-def digest(function: SourceFunction) -> str | None:
+@dataclass(frozen=True)
+class Digest:
+    """key: the digest. values: (function, name, object) of each name that was looked up outside of its function."""
+
+    key: str
+    values: Sequence[tuple[SourceFunction, str, Any]]
+
+    @property
+    def stale(self) -> bool:
+        """Whether a name stands for another object by now."""
+        return any(_value(source, name) is not value for source, name, value in self.values)
+
+
+def digest(function: SourceFunction) -> Digest | None:
     """A digest that differs wherever the front end may make another program of the function, but for its spans.
 
     It is of the function's text and of what the names in it stand for, the functions it calls included; of Python's
@@ -38,29 +52,75 @@ def digest(function: SourceFunction) -> str | None:
     stands for something unknown, or where the text is not at hand.
     """
     try:
-        parts = list(_function(function, set()))
+        reading = _Reading()
+        parts = list(reading.function(function))
     except _Unknown:
         return None
-    return hashlib.sha256("\0".join([sys.version, *parts]).encode()).hexdigest()
+    key = hashlib.sha256("\0".join([sys.version, *parts]).encode()).hexdigest()
+    return Digest(key, reading.values)
 
 
-def _function(source: SourceFunction, seen: set[int]) -> Iterator[str]:
-    if id(source) in seen:
-        return
-    seen.add(id(source))
-    code = source.function.__code__
-    text = _text(code)
-    yield f"{type(source).__name__} {code.co_name} {text}"
-    local = {*code.co_varnames, *code.co_cellvars}
-    names = set(_names(text[_body(text) :]))
-    for name in sorted(names):
-        if name.partition(".")[0] not in local:
-            yield name
-            yield from _named(source, name, seen)
-    for annotation in sorted(map(str, source.function.__annotations__.values())):  # outside of the function's scope
-        for name in _names(annotation):
-            yield name
-            yield from _named(source, name, seen)
+class _Reading:
+    """What is read of a function and of those that it calls."""
+
+    def __init__(self) -> None:
+        self.seen: set[int] = set()
+        self.values: list[tuple[SourceFunction, str, Any]] = []
+
+    def function(self, source: SourceFunction) -> Iterator[str]:
+        if id(source) in self.seen:
+            return
+        self.seen.add(id(source))
+        code = source.function.__code__
+        text = _text(code)
+        yield f"{type(source).__name__} {code.co_name} {text}"
+        local = {*code.co_varnames, *code.co_cellvars}
+        names = set(_names(text[_body(text) :]))
+        for name in sorted(names):
+            if name.partition(".")[0] not in local:
+                yield name
+                yield from self.named(source, name)
+        for annotation in sorted(map(str, source.function.__annotations__.values())):  # outside of the function's scope
+            for name in _names(annotation):
+                yield name
+                yield from self.named(source, name)
+
+    def named(self, source: SourceFunction, name: str) -> Iterator[str]:
+        value = _value(source, name)
+        self.values.append((source, name, value))
+        yield from self.object(value)
+
+    def object(self, value: Any) -> Iterator[str]:
+        """What tells an object from others, as the front end sees it."""
+        if value is MISSING:
+            yield "missing"
+        elif isinstance(value, SourceFunction):
+            yield from self.function(value)
+        elif value is None or type(value) in (bool, int, str):
+            yield f"{type(value).__name__} {value!r}"
+        elif type(value) is float:
+            yield f"float {value.hex()}"
+        elif isinstance(value, np.generic):
+            yield f"{value.dtype.str} {value.tobytes().hex()}"
+        elif type(value) is tuple:
+            yield f"tuple {len(value)}"
+            for item in value:
+                yield from self.object(item)
+        elif id(value) in _known():
+            yield _known()[id(value)]
+        else:
+            raise _Unknown
+
+
+def _value(source: SourceFunction, name: str) -> Any:
+    """What a name, or an attribute as in `module.name`, stands for in a function."""
+    root, *attributes = name.split(".")
+    value = free_value(source.function, root)
+    for attribute in attributes:
+        if not isinstance(value, ModuleType):
+            break
+        value = getattr(value, attribute, MISSING)
+    return value
 
 
 def _text(code: CodeType) -> str:
@@ -96,38 +156,6 @@ def _names(text: str) -> Iterator[str]:
             yield re.sub(r"\s", "", found["name"])
         elif found["text"]:
             yield from _names(found["text"][1:-1])
-
-
-def _named(source: SourceFunction, name: str, seen: set[int]) -> Iterator[str]:
-    root, *attributes = name.split(".")
-    value = free_value(source.function, root)
-    for attribute in attributes:
-        if not isinstance(value, ModuleType):
-            break
-        value = getattr(value, attribute, MISSING)
-    yield from _object(value, seen)
-
-
-def _object(value: Any, seen: set[int]) -> Iterator[str]:
-    """What tells an object from others, as the front end sees it."""
-    if value is MISSING:
-        yield "missing"
-    elif isinstance(value, SourceFunction):
-        yield from _function(value, seen)
-    elif value is None or type(value) in (bool, int, str):
-        yield f"{type(value).__name__} {value!r}"
-    elif type(value) is float:
-        yield f"float {value.hex()}"
-    elif isinstance(value, np.generic):
-        yield f"{value.dtype.str} {value.tobytes().hex()}"
-    elif type(value) is tuple:
-        yield f"tuple {len(value)}"
-        for item in value:
-            yield from _object(item, seen)
-    elif id(value) in _known():
-        yield _known()[id(value)]
-    else:
-        raise _Unknown
 
 
 @cache

@@ -20,6 +20,7 @@ from ..language.types import Value as ValueType
 from ..span import Span
 from . import calls, typing
 from .expressions import Expressions
+from .signature import Parameter, Signature
 from .source import MISSING, Text
 from .statements import Statements
 from .values import Host, Literal, Memory, Poisoned, Refused, Tuple, Value, describe, of_python
@@ -29,14 +30,6 @@ SPACES: dict[type, Space] = {
     hints.Constant: "constant", hints.Registers: "register",
 }  # fmt: skip
 _ANNOTATIONS = {space: word for word, space in SPACES.items()}
-
-
-@dataclass(frozen=True)
-class Signature:
-    """A kernel's parameters as its annotations say: "const", a type, or an array of elements."""
-
-    params: dict[str, str | Scalar | ValueType | Array]
-    uses_real: bool
 
 
 @dataclass
@@ -297,10 +290,10 @@ def signature(kernel: Kernel) -> Signature:
 
     reader = ProgramReader(F32)
     statements = Statements(reader, Text(kernel))
-    params: dict[str, Any] = {}
+    params: dict[str, Parameter] = {}
     for arg, annotation in reader._parameters(statements):
         if annotation is hints.Const:
-            params[arg.arg] = "const"
+            params[arg.arg] = Parameter(None)
             continue
         reader.uses_real = False
         try:
@@ -310,14 +303,14 @@ def signature(kernel: Kernel) -> Signature:
         except Refused as error:
             reader.refuse(error.span, error.message, *error.notes)
             continue
-        params[arg.arg] = ("real", type) if reader.uses_real else type
+        params[arg.arg] = Parameter(type, reader.uses_real)
     if reader.diagnostics:
         raise CompileError(reader.diagnostics)
-    return Signature(params, any(isinstance(p, tuple) for p in params.values()))
+    return Signature(params)
 
 
 def _find(holder: Any, name: str) -> Any:
     return holder.lookup(name) if isinstance(holder, Text) else getattr(holder, name, MISSING)
 
 
-__all__ = ["Host", "Signature", "Specialised", "signature", "specialise"]
+__all__ = ["Host", "Specialised", "signature", "specialise"]

@@ -178,8 +178,8 @@ class Native(DeviceFunction):
             result = None if function.result is None else function.result.name
             return json.dumps([parameters, result]).encode(), module(function)
 
-        text = digest(self)
-        key = None if text is None else ("native", text, repr(consts), disk_cache.edition())
+        found = digest(self)
+        key = None if found is None else ("native", found.key, repr(consts), disk_cache.edition())
         beside, library = compiled(key, make, ENTRY, passes=PASSES)
         parameters, result = json.loads(beside)
         return _Code(library, [_Parameter(*p) for p in parameters], result)
