@@ -217,8 +217,8 @@ class _Printer:
             case ir.Const():
                 return number(expr.value, expr.type)
             case ir.Reg():
-                cell, type = self.cells[expr.name]
-                return Value(type, self.page.load(scalar_type(type), cell, expr.name))
+                cell, kind = self.cells[expr.name]
+                return Value(kind, self.page.load(scalar_type(kind), cell, expr.name))
             case ir.Op():
                 return self.operation(expr, [self.value(a) for a in expr.args])
         raise TypeError(f"{type(expr).__name__} in a native function")

@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given, note
 from simtbed import Kernel, launch
 from simtbed.ir.ops import BITS
-from simtbed.passes.prepared import prepare
+from simtbed.runtime.prepared import prepare
 from simtbed.runtime.request import prepare_request
 from simtbed.runtime.specialisation import Specialisation
 

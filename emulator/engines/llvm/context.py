@@ -15,7 +15,7 @@ from ...llvm.operations import operation
 from ...llvm.values import Value, Values, lanes, number
 from ...machine.device import Device
 from ...passes.divergence import Dim3, Shapes, thread_index
-from ...passes.prepared import Prepared
+from ...runtime.prepared import Prepared
 from ...sanitizer.tracking import Plan
 from ...span import Span
 from .counters.slots import Tally

@@ -28,9 +28,9 @@ from ...ir.fingerprint import fingerprint
 from ...ir.ops import TABLE
 from ...language.types import Array, Scalar
 from ...llvm.compiler import Library, Target, compiled
-from ...passes.prepared import Prepared, prepare
 from ...runtime.arrays import Buffer
 from ...runtime.engine import Outcome, Request
+from ...runtime.prepared import Prepared, prepare
 from ...sanitizer import checkers
 from ...sanitizer.faults import Faults
 from ...sanitizer.races.shadow import History
@@ -39,6 +39,7 @@ from ...sanitizer.tracking import Plan
 from .context import Options
 from .counters.slots import decode
 from .module import ENTRY, Buffers, Module, kernel_module
+from .races.runtime import table
 
 _CTYPES: dict[str, Any] = {
     "bool": ctypes.c_uint8, "i8": ctypes.c_int8, "i16": ctypes.c_int16, "i32": ctypes.c_int32, "i64": ctypes.c_int64,
@@ -179,10 +180,8 @@ def _history(request: Request, plan: Plan) -> tuple[History | None, npt.NDArray[
     """What the checks keep of a launch, where they keep anything, and the table compiled code finds it by."""
     if not plan.followed:
         return None, np.zeros(1, np.int64)
-    from .races.runtime import table  # late: it compiles
-
     past = plan.launched(request.block, request.arguments, request.dynamic_shared, request.device)
-    return past, table(past)
+    return past, table(past, plan)
 
 
 def _order(request: Request) -> npt.NDArray[np.int64]:

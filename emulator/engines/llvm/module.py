@@ -11,7 +11,7 @@ from ...ir.walk import statements
 from ...language.types import BOOL, Array, Scalar
 from ...llvm.builder import Page, quoted, scalar_type
 from ...passes.divergence import shapes
-from ...passes.prepared import Prepared
+from ...runtime.prepared import Prepared
 from ...sanitizer.schedules import ROWS
 from ...sanitizer.tracking import Plan
 from .blocks import Block

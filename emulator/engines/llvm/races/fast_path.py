@@ -1,4 +1,4 @@
-"""The common cases of `observe.races.access` as functions of the module: nothing clashes, and the history is kept up.
+"""The common cases of `observe.detect.access` as functions of the module: nothing clashes, and the history is kept up.
 
 Each returns whether the definition must be asked, which then finds everything as it was. `row`: the lanes' elements
 follow each other; `each`: they are anywhere; `one`: all lanes read one element.
