@@ -1,4 +1,4 @@
-"""The common cases of `observe.races.access` as functions of the module: nothing clashes, and the history is kept up.
+"""The common cases of `observe.detect.access` as functions of the module: nothing clashes, and the history is kept up.
 
 Each returns whether the definition must be asked, which then finds everything as it was. `row`: the lanes' elements
 follow each other; `each`: they are anywhere; `one`: all lanes read one element.
@@ -11,12 +11,12 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from ....llvm.builder import FunctionBuilder, many, splat
+from ....llvm.values import broadcast, chosen
 from ....sanitizer.races import shadow
 from ....sanitizer.tracking import TrackedArray
 from ....sanitizer.tracking import lockstep as in_step
-from ..builder import FunctionBuilder, many, splat
 from ..counters.rules import helper_text
-from ..values import broadcast, chosen
 
 if TYPE_CHECKING:
     from ..context import CodegenContext
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 V, B = many("i32"), many("i1")
 COMMON = (
     ("ptr", "state"), ("ptr", "full"), ("ptr", "moments"), ("ptr", "log"), ("ptr", "cells"),
-    ("i64", "size"), ("i32", "warp"), ("i64", "access"),
+    ("i64", "size"), ("i32", "warp"), ("i64", "access_id"),
 )  # fmt: skip
 OF_WARP = shadow.THREAD & ~31
 
@@ -189,7 +189,7 @@ class _FastPath:
         """The lanes' stamps now. Where the log of moments is full, asks."""
         builder = self.builder
         known = builder.load(
-            "i32", builder.element("i32", "%moments", self.let("lshr i64 %access, 2", "site")), "known"
+            "i32", builder.element("i32", "%moments", self.let("lshr i64 %access_id, 2", "site")), "known"
         )
         stale, fresh = builder.label("stale"), builder.label("fresh")
         first = builder.block
@@ -198,7 +198,7 @@ class _FastPath:
         new = self.state(shadow.LENGTH, "length")
         self._return_if(self.let(f"icmp eq i32 {new}, {self.state(shadow.CAPACITY, 'capacity')}"), "true")
         row = builder.element("[4 x i32]", "%log", new, "row", "i32")
-        access_id = self.let("trunc i64 %access to i32", "act")
+        access_id = self.let("trunc i64 %access_id to i32", "act")
         given = (
             self.state(shadow.BLOCK, "block"),
             self.state(shadow.BARRIERS, "barriers"),
@@ -207,7 +207,7 @@ class _FastPath:
         )
         for column, value in enumerate(given):
             builder.store("i32", value, builder.element("i32", row, column))
-        builder.store("i32", new, builder.element("i32", "%moments", self.let("lshr i64 %access, 2", "site")))
+        builder.store("i32", new, builder.element("i32", "%moments", self.let("lshr i64 %access_id, 2", "site")))
         builder.store("i32", self.let(f"add i32 {new}, 1"), builder.element("i64", "%state", shadow.LENGTH))
         second = builder.block
         builder.jump(fresh)
