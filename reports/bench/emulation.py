@@ -15,11 +15,11 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from simtbed import SimtbedError
-from simtbed.engines.llvm.compiler import host
 from simtbed.engines.llvm.engine import LlvmEngine
-from simtbed.passes.prepared import prepare
+from simtbed.llvm.compiler import host
 from simtbed.profiler.events import WARPS
 from simtbed.runtime.engine import Request
+from simtbed.runtime.prepared import prepare
 
 from .. import tables
 from ..running import progress

@@ -9,9 +9,9 @@ from collections.abc import Sequence
 
 from ...ir import nodes as ir
 from ...language.types import BOOL, Scalar
-from .builder import LANES, FunctionBuilder
-from .operations import Shape
-from .values import Value
+from ...llvm.builder import LANES, FunctionBuilder
+from ...llvm.operations import Shape
+from ...llvm.values import Value
 
 
 def defined(builder: FunctionBuilder, op: ir.Op, args: Sequence[Value]) -> Value:

@@ -21,25 +21,26 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ... import disk_cache
 from ...errors import LaunchError
 from ...ir import nodes as ir
 from ...ir.fingerprint import fingerprint
 from ...ir.ops import TABLE
 from ...language.types import Array, Scalar
-from ...passes.prepared import Prepared, prepare
-from ...runtime import disk_cache
+from ...llvm.compiler import Library, Target, compiled
 from ...runtime.arrays import Buffer
 from ...runtime.engine import Outcome, Request
+from ...runtime.prepared import Prepared, prepare
 from ...sanitizer import checkers
 from ...sanitizer.faults import Faults
 from ...sanitizer.races.shadow import History
 from ...sanitizer.schedules import Schedule
 from ...sanitizer.tracking import Plan
-from .compiler import Library, Target, compiled
 from .context import Options
 from .counters.slots import decode
 from .layout import ARGUMENTS, ENTRY, HOST_CALL, SIZES, Buffers
 from .module import Module, kernel_module
+from .races.runtime import table
 
 _CTYPES: dict[str, Any] = {
     "bool": ctypes.c_uint8, "i8": ctypes.c_int8, "i16": ctypes.c_int16, "i32": ctypes.c_int32, "i64": ctypes.c_int64,
@@ -188,10 +189,8 @@ def _race_state(request: Request, plan: Plan) -> tuple[History | None, npt.NDArr
     """The race state of a launch, if any array is tracked, and the table through which compiled code finds it."""
     if not plan.tracked:
         return None, np.zeros(1, np.int64)
-    from .races.runtime import table  # late: it compiles
-
     race_state = plan.launched(request.block, request.arguments, request.dynamic_shared, request.device)
-    return race_state, table(race_state)
+    return race_state, table(race_state, plan)
 
 
 def _order(request: Request) -> npt.NDArray[np.int64]:

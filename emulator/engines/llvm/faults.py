@@ -6,10 +6,10 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from .builder import FunctionBuilder, many
+from ...llvm.builder import FunctionBuilder, many
+from ...llvm.values import Value, one_lane
 from .context import CodegenContext
 from .fault_records import BARRIER, HEADER, FaultRecord, length, position
-from .values import Value, one_lane
 
 V = many("i32")
 LANES_FUNCTION, BARRIER_FUNCTION = "record_lanes", "record_missing"

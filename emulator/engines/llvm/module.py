@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from ...ir import nodes as ir
 from ...ir.walk import statements
 from ...language.types import BOOL, Array, Scalar
+from ...llvm.builder import FunctionBuilder, quoted, scalar_type
 from ...passes.divergence import shapes
-from ...passes.prepared import Prepared
+from ...runtime.prepared import Prepared
 from ...sanitizer.schedules import ROWS
 from ...sanitizer.tracking import Plan
 from . import faults
 from .blocks import BlockEmitter
-from .builder import FunctionBuilder, quoted, scalar_type
 from .context import CodegenContext, HostCalls, Options
 from .fault_records import FaultRecords
 from .layout import ARGUMENTS, ENTRY, Buffers

@@ -258,7 +258,7 @@ class BlockBarrier:
             group.phase += arrived
         race_state = groups[0].memory.history
         if race_state is not None and np.any(arrived):
-            happens_before.barrier(race_state)
+            race_state(happens_before.barrier)
 
     def _meet(self, groups: Sequence[WarpGroup]) -> Values:
         """Compare who is here with who should be, and combine the predicates; which blocks are here at all."""

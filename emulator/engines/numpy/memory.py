@@ -59,12 +59,8 @@ class Access:
     def lanes(self, group: WarpGroup) -> tuple[Values, Mask]:
         """(element index [warps, 32], 0 where out; lanes inside the array)."""
         index, active = group.full(self.index(group)), group.full(group.active)
-        safe, inside = (
-            np.empty(index.shape, index.dtype if index.dtype.itemsize == 8 else np.int32),
-            np.empty(index.shape, np.bool_),
-        )
         length = group.memory.lengths[self.name]
-        self.outside = lanes.guard(index, active, length, safe, inside)
+        self.outside, safe, inside = lanes.guard(index, active, length)
         if self.outside:
             group.fault(
                 "bounds",
@@ -118,16 +114,16 @@ class Access:
         assert race_state is not None
         mask = int(mask_bits(inside)[0, 0])
         at = (self.flat(group, index) if self.space == "local" else index).reshape(32).astype(np.int64)
-        happens_before.begin_turn(race_state, int(group.warps[0]))
+        race_state(happens_before.begin_turn, int(group.warps[0]))
         if self.tracked.raw and (self.id.effect == shadow.LOADS or (self.space == "shared" and self.kind.atomic)):
-            raw = happens_before.unwritten(race_state, number, mask, at)
+            raw = race_state(happens_before.unwritten, number, mask, at)
             if raw:
                 self._unwritten(group, index, raw)
         if self.tracked.racy:
-            now = happens_before.moment(race_state, self.id.number)
-            detect.access(race_state, number, self.id.number, now, mask, at, _bits(new), _bits(old))
+            given = [bits for values in (new, old) if values is not None for bits in _bits(values)]
+            race_state(detect.access, number, self.id.number, mask, np.concatenate([at, *given]), len(given) // 2)
         elif self.id.effect != shadow.LOADS:
-            happens_before.note_written(race_state, number, mask, at)
+            race_state(happens_before.note_written, number, mask, at)
 
     def _unwritten(self, group: WarpGroup, index: Values, raw: int) -> None:
         assert self.tracked is not None
@@ -150,10 +146,8 @@ class Access:
         )
 
 
-def _bits(values: Values | None) -> Values:
+def _bits(values: Values) -> Values:
     """int64[parts, 32] of the values of one warp, [32] or [32, parts]."""
-    if values is None:
-        return detect.NOTHING
     whole = np.ascontiguousarray(values.reshape(32, -1).T)
     return whole.view(f"u{whole.dtype.itemsize}").astype(np.int64)
 

@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from ....ir.access import AccessKind, Operation
+from ....llvm.builder import IOTA, FunctionBuilder, many, splat, vector
+from ....llvm.values import broadcast, chosen
 from ....machine import banks, coalescing
 from ....machine.device import Device
-from ..builder import IOTA, FunctionBuilder, many, splat, vector
 from ..context import CodegenContext
-from ..values import broadcast, chosen
 
 V = many("i32")
 NEXT = vector("i32", (min(lane + 1, 31) for lane in IOTA))

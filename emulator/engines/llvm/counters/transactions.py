@@ -5,12 +5,12 @@ from __future__ import annotations
 
 from ....ir.access import AccessKind, Operation
 from ....language.types import I64
+from ....llvm.builder import IOTA, many, splat, vector
+from ....llvm.operations import extended
+from ....llvm.values import Value, broadcast, lanes
 from ....machine import banks
 from ....profiler import events
-from ..builder import IOTA, many, splat, vector
 from ..context import CodegenContext
-from ..operations import extended
-from ..values import Value, broadcast, lanes
 from . import rules
 
 GLOBAL = (events.SECTORS, events.LINES)

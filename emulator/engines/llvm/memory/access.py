@@ -12,17 +12,17 @@ from ....errors import Diagnostic
 from ....ir import nodes as ir
 from ....ir.walk import expressions
 from ....language.types import I32, I64, Scalar, Vector
+from ....llvm.builder import FULL, many, scalar_type
+from ....llvm.operations import extended
+from ....llvm.values import Value, Values, lanes, number
 from ....runtime.engine import Request
 from ....sanitizer import bounds
 from ....sanitizer.tracking import AccessId
-from ..builder import FULL, many, scalar_type
 from ..context import ArrayLocation, CodegenContext
 from ..counters.transactions import TransactionCounter
 from ..fault_records import BOUNDS, FaultRecord, Number, length, position
 from ..faults import record_values
-from ..operations import extended
 from ..races.tracking import TrackedAccess
-from ..values import Value, Values, lanes, number
 from . import atomics, elements
 from .out_of_bounds import outside
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ....language.types import I64, Scalar
-from ..builder import FunctionBuilder, many, scalar_type, splat
+from ....llvm.builder import FunctionBuilder, many, scalar_type, splat
+from ....llvm.operations import extended
+from ....llvm.values import Value, broadcast, chosen, lanes
 from ..context import ArrayLocation, CodegenContext
 from ..counters.rules import helper_text
-from ..operations import extended
-from ..values import Value, broadcast, chosen, lanes
 
 
 def beyond(builder: FunctionBuilder, index: str, element: str, limit: str) -> str:

@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from ....ir.access import AccessKind, Operation
-from ..builder import FunctionBuilder, many, scalar_type
+from ....llvm.builder import FunctionBuilder, many, scalar_type
+from ....llvm.values import Value, lanes
 from ..context import ArrayLocation, CodegenContext
 from ..counters.transactions import TransactionCounter
 from ..fault_records import BOUNDS, position
 from ..faults import LANES_FUNCTION
-from ..values import Value, lanes
 from . import atomics, elements
 
 

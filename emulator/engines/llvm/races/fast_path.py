@@ -12,13 +12,13 @@ from dataclasses import dataclass
 from enum import Enum
 from functools import cached_property
 
+from ....llvm.builder import FunctionBuilder, many, splat
+from ....llvm.values import broadcast, chosen
 from ....sanitizer.races import shadow
 from ....sanitizer.tracking import TrackedArray
 from ....sanitizer.tracking import lockstep as warp_synchronous
-from ..builder import FunctionBuilder, many, splat
 from ..context import CodegenContext
 from ..counters.rules import helper_text
-from ..values import broadcast, chosen
 
 V, B = many("i32"), many("i1")
 COMMON = (

@@ -14,22 +14,21 @@ from ....errors import Diagnostic
 from ....ir import nodes as ir
 from ....ir.walk import effect, statements
 from ....language.types import I64
+from ....llvm.builder import IOTA, FunctionBuilder, many, scalar_type, splat, vector
+from ....llvm.operations import extended
+from ....llvm.values import Value, broadcast, chosen, lanes
 from ....runtime.engine import Request
 from ....sanitizer import uninitialised
 from ....sanitizer.races import shadow
 from ....sanitizer.tracking import AccessId, TrackedArray
-from ..builder import IOTA, FunctionBuilder, many, scalar_type, splat, vector
 from ..context import ArrayLocation, CodegenContext
 from ..fault_records import Number
 from ..faults import record_fault
 from ..memory import elements
-from ..operations import extended
 from ..segments import STATEMENTS, Node
-from ..values import Value, broadcast, chosen, lanes
 from .fast_path import Elements, call_fast_path
+from .runtime import FUNCTIONS, arrays_of
 
-FUNCTIONS = ("begin_block", "barrier", "fence", "join", "access")
-"""In the order of their addresses in the table."""
 ARRAYS = shadow.History._fields
 V, W = many("i32"), many("i64")
 
@@ -39,21 +38,27 @@ def load_table(context: CodegenContext) -> None:
     """At the start of the kernel: load the addresses in the table of the race state."""
     builder = context.builder
 
-    def found(number: int, name: str, type: str = "ptr") -> None:
-        builder.do(f"%.{name}.at = getelementptr i64, ptr %.shadow, i64 {number}")
-        builder.do(f"%.{name} = load {type}, ptr %.{name}.at")
-
-    for number, name in enumerate(FUNCTIONS):
-        found(number, f"shadow.{name}.of")
-    for number, name in enumerate(ARRAYS):
-        if name in ("state", "log", "moment", "stamps", "places", "joined", "full"):
-            found(len(FUNCTIONS) + 2 * number, f"shadow.{name}")
+    _look_up(builder, [f"{name}.of" for name in FUNCTIONS], 0)
+    _look_up(builder, ARRAYS, len(FUNCTIONS))
     for tracked in context.plan.tracked.values():
         for column, what in enumerate(("start", "size")):
             at = builder.element("i64", "%.shadow.places", 4 * tracked.number + column)
             builder.do(f"%.tracked{tracked.number}.{what} = load i64, ptr {at}")
         start = f"%.tracked{tracked.number}.start"
         builder.do(f"%.tracked{tracked.number} = getelementptr i32, ptr %.shadow.stamps, i64 {start}")
+
+
+def _look_up(builder: FunctionBuilder, names: Sequence[str], first: int) -> None:
+    """Pointers of the table %.shadow, from place `first` on, as %.shadow.name."""
+    for number, name in enumerate(names, first):
+        builder.do(f"%.shadow.{name}.at = getelementptr i64, ptr %.shadow, i64 {number}")
+        builder.do(f"%.shadow.{name} = load ptr, ptr %.shadow.{name}.at")
+
+
+def _call(builder: FunctionBuilder, function: str, *arguments: tuple[str, str]) -> None:
+    """Call a function of the table with the arrays it takes."""
+    given = [*(("ptr", f"%.shadow.{name}") for name in arrays_of(function)), *arguments]
+    builder.do(f"call void %.shadow.{function}.of({', '.join(f'{type} {value}' for type, value in given)})")
 
 
 def table_names(context: CodegenContext) -> list[str]:
@@ -68,8 +73,7 @@ def table_names(context: CodegenContext) -> list[str]:
 def notify(context: CodegenContext, function: str, *arguments: tuple[str, str]) -> None:
     """Call a function of the race state that orders accesses, if any array is tracked."""
     if context.plan.tracked:
-        given = "".join(f", {type} {value}" for type, value in arguments)
-        context.builder.do(f"call void %.shadow.{function}.of(ptr %.shadow{given})")
+        _call(context.builder, function, *arguments)
 
 
 def resume(context: CodegenContext) -> None:
@@ -304,12 +308,7 @@ class TrackedAccess:
         )
         self.context.helper(name, lambda: self._slow_path(name))
         at = (W, lanes(builder, elements.wide(self.context, self.index)))
-        fixed = (
-            ("ptr", "%.shadow"),
-            ("ptr", "%.shadow.access.of"),
-            ("i64", str(tracked.number)),
-            ("i64", str(self.access.number)),
-        )
+        fixed = (("ptr", "%.shadow"), ("i64", str(tracked.number)), ("i64", str(self.access.number)))
         builder.call("void", name, *fixed, ("ptr", self.array.base), at, ("i32", mask), *stored)
 
     def _slow_path(self, name: str) -> str:
@@ -318,18 +317,19 @@ class TrackedAccess:
         inner = replace(self.context, builder=builder, buffers={}, mask="%mask")
         given = [Value(v.type, f"%given{n}", None) for n, v in enumerate(self.given)]
         parameters = [
-            "ptr %past", "ptr %access", "i64 %number", "i64 %access_id", "ptr %base", f"{W} %at", "i32 %mask",
+            "ptr %.shadow", "i64 %number", "i64 %access_id", "ptr %base", f"{W} %at", "i32 %mask",
             *(f"{many(scalar_type(v.type))} {v.ref}" for v in given),
         ]  # fmt: skip
         builder.reserve(*(p.rsplit("%", 1)[1] for p in parameters))
+        _look_up(builder, ["access.of"], list(FUNCTIONS).index("access"))
+        _look_up(builder, ARRAYS, len(FUNCTIONS))
         buffer = builder.slot(f"[{1 + 2 * len(given)} x {W}]", "lanes")
         builder.store(W, "%at", buffer)
         found = elements.gather(inner, array, Value(I64, "%at", None), "%mask") if given else []
         for number, value in enumerate((*given, *found)):
             builder.store(W, _as_bits(inner, value), builder.element(W, buffer, 1 + number))
-        builder.do(
-            f"call void %access(ptr %past, i64 %number, i64 %access_id, i32 %mask, ptr {buffer}, i64 {len(given)})"
-        )
+        rest = (("i64", "%number"), ("i64", "%access_id"), ("i32", "%mask"), ("ptr", buffer), ("i64", str(len(given))))
+        _call(builder, "access", *rest)
         self.context.builder.declared |= builder.declared
         lines = "\n".join([*builder.slots, *builder.lines, "  ret void"])
         return f"define internal void @{name}({', '.join(parameters)}) #2 {{\n.entry:\n{lines}\n}}"
