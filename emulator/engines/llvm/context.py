@@ -1,4 +1,4 @@
-"""The state of printing one kernel: its page, arrays, registers, counters, and where in the kernel we are."""
+"""The state of generating the code of one kernel: its builder, arrays, registers, counters and the current mask."""
 
 from __future__ import annotations
 
@@ -26,9 +26,10 @@ from .registers import Registers
 
 @dataclass(frozen=True)
 class ArrayLocation:
-    """An array of the kernel, as compiled code sees it.
+    """Where compiled code finds an array of the kernel.
 
-    base: its address (local: that of the current warp's copies). length: elements, an i64.
+    base: its address; of a local array that of the current warp's copies. length: elements, an i64: a number, or a value
+    that the launch gives.
     """
 
     name: str
@@ -50,12 +51,12 @@ class ArrayLocation:
 
 @dataclass
 class HostCalls:
-    """What compiled code asks Python to do, by number: NumPy's functions, and printing."""
+    """The calls from compiled code to Python, by number: functions that LLVM has no code for, and printing."""
 
     requests: list[tuple[str, Any]] = field(default_factory=list)
 
-    def meaning(self, name: str, type: Scalar) -> int:
-        return self._number(("meaning", (name, type)))
+    def function(self, name: str, type: Scalar) -> int:
+        return self._number(("function", (name, type)))
 
     def printing(self, stmt: ir.Print) -> int:
         return self._number(("print", stmt))
@@ -68,12 +69,12 @@ class HostCalls:
 
 @dataclass(frozen=True)
 class Options:
-    """What the text depends on besides the program.
+    """What the code depends on besides the program.
 
-    careful: loops that are cut off leave survivors, so no text may count on whole warps.
-    atomic: blocks run in several threads, so global atomics must be.
-    checks, unwritten: what is looked for, and the global arrays that begin without contents. scheduled: blocks and warps
-    are taken in an order given at launch.
+    careful: the step limit may take lanes out of any loop, so no code may count on full warps.
+    atomic: blocks run in several threads, so global atomic operations must be atomic.
+    checks: what is looked for. unwritten: the global arrays that begin uninitialised. scheduled: the order of blocks and
+    warps is given at launch.
     """
 
     block: Dim3
@@ -89,10 +90,10 @@ class Options:
 
 @dataclass
 class CodegenContext:
-    """One kernel being printed.
+    """The code of one kernel being generated.
 
     mask: an i32 of the active lanes, None where all 32 are known to be active. warp: its number in the block.
-    executions: the slot that counts the current stretch of statements.
+    executions: the slot that counts the current run of statements.
     """
 
     prepared: Prepared
@@ -106,7 +107,7 @@ class CodegenContext:
     records: FaultRecords = field(default_factory=FaultRecords)
     host_calls: HostCalls = field(default_factory=HostCalls)
     tables: dict[str, str] = field(default_factory=dict)  # constants of the module
-    helpers: dict[str, str] = field(default_factory=dict)  # functions made for this module
+    helpers: dict[str, str] = field(default_factory=dict)  # functions of the module
     buffers: dict[str, str] = field(default_factory=dict)  # stack slots that statements share
     mask: str | None = None
     warp: str = "0"
@@ -129,7 +130,7 @@ class CodegenContext:
         return str(FULL) if self.mask is None else self.mask
 
     def phase(self) -> str:
-        """Barriers passed by the block, an i32."""
+        """The barriers that the block has passed, an i32."""
         return self.builder.load("i32", "%.phase", "barriers")
 
     def count(self, slot: int, amount: object = 1) -> None:
@@ -138,7 +139,7 @@ class CodegenContext:
             self.builder.add_to(self.builder.element("i64", "%.counts", slot, "counter"), amount)
 
     def count_constant(self, site: int, column: int, amount: int) -> None:
-        """Each execution of the current statements adds a constant."""
+        """Each execution of the current run of statements adds a constant."""
         if amount:
             self.counter_slots.contribute(self.executions, site, column, amount)
 
@@ -157,25 +158,25 @@ class CodegenContext:
         return name
 
     def helper(self, name: str, make: Callable[[], str]) -> str:
-        """A function of the module, made when first asked for."""
+        """The name of a function of the module, which is generated when first asked for."""
         if name not in self.helpers:
             self.helpers[name] = ""  # it may call others
             self.helpers[name] = make()
         return name
 
     def scratch(self, name: str, type: str) -> str:
-        """A stack slot that nobody uses for long."""
+        """A stack slot that several statements share."""
         if name not in self.buffers:
             self.buffers[name] = self.builder.slot(type, name)
         return self.buffers[name]
 
     def call_host(self, request: int, mask: str, data: str) -> None:
-        """Call Python: what, for which lanes, with which data."""
+        """Call Python: the number of a host call, for some lanes, with their data."""
         self.builder.do(f"call void %.ask(i32 {request}, i64 {self.block}, i32 {self.warp}, i32 {mask}, ptr {data})")
 
     # -------------------------------------------------------------- arrays
     def place_arrays(self, params: Sequence[ir.Param]) -> None:
-        """Find a place for every array."""
+        """Decide where every array lies."""
         for param in params:
             if isinstance(param.type, Array):
                 base = f"%{quoted(param.name)}"
@@ -271,14 +272,14 @@ class CodegenContext:
         raise TypeError(f"{type(expr).__name__} is left after unrolling")
 
     def operation(self, op: ir.Op, args: list[Value]) -> Value:
-        return operation(self.builder, op, args, self._meaning)
+        return operation(self.builder, op, args, self._on_host)
 
-    def _meaning(self, op: ir.Op, argument: Value) -> Value:
-        """Ask the op table itself, so that the bits are NumPy's."""
+    def _on_host(self, op: ir.Op, argument: Value) -> Value:
+        """An operation that Python computes by the op table, so that the bits are NumPy's."""
         builder, element = self.builder, scalar_type(op.type)
         buffer = builder.slot(many(element), f"{op.name}.lanes")
         builder.store(many(element), lanes(builder, argument), buffer)
-        self.call_host(self.host_calls.meaning(op.name, op.type), "-1", buffer)
+        self.call_host(self.host_calls.function(op.name, op.type), "-1", buffer)
         if argument.uniform:
             return Value(op.type, builder.load(element, buffer, op.name))
         return Value(op.type, builder.load(many(element), buffer, op.name), None)
@@ -300,6 +301,6 @@ class CodegenContext:
         return Value(register.type, f"%{quoted(register.name)}")
 
     def parameter(self, param: ir.Param) -> Value:
-        """What the launch gave."""
+        """The argument of the launch."""
         assert isinstance(param.type, Scalar)
         return Value(param.type, f"%{quoted(param.name)}")

@@ -270,7 +270,7 @@ def _arguments(kernel: ir.Function, request: Request, buffers: dict[str, Buffer]
 def _host_calls(program: _CompiledKernel, printed: list[str]) -> Callable[[int, int, int, int, int], None]:
     def answer(request: int, block: int, warp: int, mask: int, data: int) -> None:
         what, detail = program.module.host_calls.requests[request]
-        if what == "meaning":
+        if what == "function":
             name, type = detail
             _evaluate(name, type, data)
         else:

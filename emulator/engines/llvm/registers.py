@@ -1,5 +1,5 @@
-"""Where the registers of a warp live: in stack slots, which LLVM turns into its own registers, and between the
-phases of a block in the workspace."""
+"""Where the registers of a warp are: in stack slots, which LLVM turns into machine registers. Between the phases of a
+block they are spilled to the workspace."""
 
 from __future__ import annotations
 
@@ -37,11 +37,11 @@ class Cell:
 
 @dataclass
 class Registers:
-    """The registers of a kernel by name; a vector's are its parts."""
+    """The registers of a kernel by name; a vector has a cell for each part."""
 
     builder: FunctionBuilder
     cells: dict[str, tuple[Cell, ...]] = field(default_factory=dict)
-    kept: dict[str, list[tuple[int, int]]] = field(default_factory=dict)  # (offset, bytes a warp), by slot
+    spilled: dict[str, list[tuple[int, int]]] = field(default_factory=dict)  # (offset, bytes a warp), by slot
     workspace: int = 0  # bytes
 
     @staticmethod
@@ -74,7 +74,7 @@ class Registers:
         return Value(cell.type, ref, None if cell.stride == "varying" else str(cell.stride))
 
     def assign(self, name: str, new: Values, mask: str | None) -> None:
-        """Give a register its value: in all lanes, or only in those of a mask."""
+        """Assign a register in all lanes, or only in those of a mask."""
         parts = new if isinstance(new, tuple) else (new,)
         for cell, value in zip(self.cells[name], parts, strict=True):
             self._store(cell, value, mask)
@@ -97,39 +97,39 @@ class Registers:
         else:
             assert value.stride == str(cell.stride), "the analysis promised this step"
 
-    # -------------------------------------------------------------- phases
+    # -------------------------------------------------------------- spilling
     def clear(self, names: Iterable[str]) -> None:
-        """Start from zeros: nothing is ever undefined, and register arrays begin so."""
+        """Set registers to zero: register arrays begin so, and no value is ever undefined."""
         for name in names:
             for cell in self.cells[name]:
                 for slot, type in cell.slots():
                     self.builder.store(type, "zeroinitializer", slot)
 
-    def keep(self, names: Iterable[str], warps: int) -> None:
-        """Give registers a place in the workspace."""
+    def reserve(self, names: Iterable[str], warps: int) -> None:
+        """Reserve places in the workspace for registers."""
         for name in names:
-            self.kept[name] = []
+            self.spilled[name] = []
             for cell in self.cells[name]:
                 for _, type in cell.slots():
                     size = 4 if cell.type is BOOL else cell.type.size
                     size *= 32 if type.startswith("<") and cell.type is not BOOL else 1
-                    self.kept[name].append((self.workspace, size))
+                    self.spilled[name].append((self.workspace, size))
                     self.workspace += -(-size * warps // 64) * 64
 
-    def restore(self, names: Iterable[str], warp: str) -> None:
-        """Take kept registers from the workspace."""
+    def reload(self, names: Iterable[str], warp: str) -> None:
+        """Load spilled registers from the workspace."""
         builder = self.builder
-        for name, cell, slot, type, pointer in self._kept(names, warp):
+        for name, cell, slot, type, pointer in self._places(names, warp):
             if cell.type is BOOL:
                 packed = builder.load("i32", pointer, name)
                 builder.store(type, builder.let(_unpacked(type, packed), name), slot)
             else:
                 builder.store(type, builder.load(type, pointer, name), slot)
 
-    def save(self, names: Iterable[str], warp: str) -> None:
-        """Put kept registers into the workspace."""
+    def spill(self, names: Iterable[str], warp: str) -> None:
+        """Store registers to the workspace, where they have places in it."""
         builder = self.builder
-        for name, cell, slot, type, pointer in self._kept(names, warp):
+        for name, cell, slot, type, pointer in self._places(names, warp):
             value = builder.load(type, slot, name)
             if cell.type is BOOL:
                 word = "bitcast" if type.startswith("<") else "sext"
@@ -137,22 +137,22 @@ class Registers:
             else:
                 builder.store(type, value, pointer)
 
-    def _kept(self, names: Iterable[str], warp: str) -> Iterator[tuple[str, Cell, str, str, str]]:
+    def _places(self, names: Iterable[str], warp: str) -> Iterator[tuple[str, Cell, str, str, str]]:
         """(name, cell, slot, its type, its address in the workspace)."""
         for name in names:
-            if name not in self.kept:
+            if name not in self.spilled:
                 continue
-            places = iter(self.kept[name])
+            places = iter(self.spilled[name])
             for cell in self.cells[name]:
                 for slot, type in cell.slots():
                     offset, size = next(places)
-                    start = self.builder.element("i8", "%.workspace", offset, f"{name}.kept")
+                    start = self.builder.element("i8", "%.workspace", offset, f"{name}.spilled")
                     yield (
                         name,
                         cell,
                         slot,
                         type,
-                        self.builder.element(f"[{size} x i8]", start, warp, f"{name}.kept", "i32"),
+                        self.builder.element(f"[{size} x i8]", start, warp, f"{name}.spilled", "i32"),
                     )
 
 
