@@ -28,15 +28,20 @@ from .registers import Registers
 class ArrayLocation:
     """Where compiled code finds an array of the kernel.
 
-    base: its address; of a local array that of the current warp's copies. length: elements, an i64: a number, or a value
-    that the launch gives.
+    base: its address; of a local array that of the current warp's copies. elements: how many there are, None where only
+    the launch knows.
     """
 
     name: str
     type: Array
     base: str
-    length: str
+    elements: int | None
     allocated: Span
+
+    @property
+    def length(self) -> str:
+        """The elements, an i64."""
+        return f"{self.base}.length" if self.elements is None else str(self.elements)
 
     @property
     def scalar(self) -> Scalar:
@@ -180,7 +185,7 @@ class CodegenContext:
         for param in params:
             if isinstance(param.type, Array):
                 base = f"%{quoted(param.name)}"
-                self.arrays[param.name] = ArrayLocation(param.name, param.type, base, f"{base}.length", param.span)
+                self.arrays[param.name] = ArrayLocation(param.name, param.type, base, None, param.span)
         for stmt in statements(self.kernel.body):
             if isinstance(stmt, ir.Alloc) and stmt.type.space != "register":
                 self.arrays[stmt.array] = self._allocate(stmt)
@@ -189,7 +194,7 @@ class CodegenContext:
         type, name = stmt.type, quoted(stmt.array)
         length = type.length if type.length is not None else self.options.dynamic_shared // type.element.size
         base = self._constant(stmt) if type.space == "constant" else f"%{name}"
-        found = ArrayLocation(stmt.array, type, base, str(length), stmt.span)
+        found = ArrayLocation(stmt.array, type, base, length, stmt.span)
         if stmt.array in self.arrays:
             return self.arrays[stmt.array]
         if type.space == "shared":
@@ -243,10 +248,10 @@ class CodegenContext:
 
     def extent(self, array: str) -> Value:
         """Elements of an array, as the i32 that the language gives."""
-        length = self.arrays[array].length
-        if not length.startswith("%"):
-            return number(int(length), I32)
-        return Value(I32, self.builder.let(f"trunc i64 {length} to i32", "extent"))
+        location = self.arrays[array]
+        if location.elements is not None:
+            return number(location.elements, I32)
+        return Value(I32, self.builder.let(f"trunc i64 {location.length} to i32", "extent"))
 
     def expression(self, expr: ir.Expr) -> Value:
         """A scalar expression."""

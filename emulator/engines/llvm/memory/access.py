@@ -197,7 +197,7 @@ def _index(context: CodegenContext, given: Value) -> Value:
 
 def limit(array: ArrayLocation, type: Scalar) -> str:
     """The array's length as an unsigned number of the index's type."""
-    return f"{array.base}.limit" if array.length.startswith("%") and type.size == 4 else array.length
+    return f"{array.base}.limit" if array.elements is None and type.size == 4 else array.length
 
 
 def _all_inside(context: CodegenContext, array: ArrayLocation, index: Value) -> str:
@@ -213,7 +213,7 @@ def _all_inside(context: CodegenContext, array: ArrayLocation, index: Value) -> 
         )
         reach = builder.let(f"mul i64 {step}, 31", "reach") if index.step is None else str(31 * index.step)
         ends = (first, builder.let(f"add i64 {first}, {reach}", "last"))
-        most = array.length if not array.length.startswith("%") or index.type.size == 8 else f"{array.base}.reach"
+        most = array.length if array.elements is not None or index.type.size == 8 else f"{array.base}.reach"
         tests = [builder.let(f"icmp ult i64 {end}, {most}", "in") for end in ends]
         return builder.let(f"and i1 {tests[0]}, {tests[1]}", "in")
     beyond = atomics.beyond(builder, lanes(builder, index), element, limit(array, index.type))

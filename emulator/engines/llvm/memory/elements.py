@@ -23,7 +23,8 @@ def own(context: CodegenContext, array: ArrayLocation) -> ArrayLocation:
     """The array of the current warp: local memory is laid out [warp][element][lane]."""
     if array.type.space != "local":
         return array
-    size = int(array.length) * array.type.element.size * LANES
+    assert array.elements is not None
+    size = array.elements * array.type.element.size * LANES
     return replace(array, base=context.builder.element(f"[{size} x i8]", array.base, context.warp, "own", "i32"))
 
 
@@ -66,16 +67,14 @@ def _in_a_row(array: ArrayLocation, index: Value) -> bool:
 def _row(context: CodegenContext, array: ArrayLocation, index: Value) -> str:
     """The address of lane 0's element, after which the other lanes' lie."""
     builder = context.builder
-    first = extended(builder, Value(index.type, index.ref, "0", index.constant), I64).ref
-    if array.type.space == "local":
-        first = builder.let(f"mul i64 {first}, {LANES}", "row") if first.startswith("%") else str(int(first) * LANES)
-    elif array.parts > 1:
-        first = (
-            builder.let(f"mul i64 {first}, {array.parts}", "row")
-            if first.startswith("%")
-            else str(int(first) * array.parts)
-        )
-    return builder.element(memory_type(array.scalar), array.base, first)
+    first = extended(builder, Value(index.type, index.ref, "0", index.constant), I64)
+    scale = LANES if array.type.space == "local" else array.parts
+    ref = first.ref
+    if scale > 1 and first.constant is not None:
+        ref = str(int(first.constant) * scale)
+    elif scale > 1:
+        ref = builder.let(f"mul i64 {ref}, {scale}", "row")
+    return builder.element(memory_type(array.scalar), array.base, ref)
 
 
 # ------------------------------------------------------------------ reading

@@ -83,10 +83,10 @@ def _function(
     builder = FunctionBuilder()
     inner = replace(context, builder=builder, warp="%warp", block="%block", mask="%right")
     width = scalar_type(index.type)
-    own = replace(array, base="%base", length="%length")
+    own = replace(array, base="%base", elements=None)
     every = Value(index.type, "%index", None)
     parameters = [
-        "ptr %base", "i64 %length", f"{many(width)} %index", "i32 %active", "ptr %record", "i64 %block", "i32 %barriers",
+        "ptr %base", "i64 %base.length", f"{many(width)} %index", "i32 %active", "ptr %record", "i64 %block", "i32 %barriers",
         "i32 %warp", "ptr %counters", "i64 %promised0", "i64 %promised1",
     ]  # fmt: skip
     builder.reserve(*(p.rsplit("%", 1)[1] for p in parameters), "right", "given0", "given1", "given2", "given3")
@@ -107,9 +107,11 @@ def _function(
 def _report(builder: FunctionBuilder, inner: CodegenContext, width: str) -> None:
     """Record the lanes out of bounds; of the first fault the index and the length. `%kept`: the other lanes."""
     most = (
-        "%length"
+        "%base.length"
         if width == "i64"
-        else builder.let(f"trunc i64 {builder.intrinsic('llvm.umin', 'i64', '%length', str(1 << 31))} to i32", "most")
+        else builder.let(
+            f"trunc i64 {builder.intrinsic('llvm.umin', 'i64', '%base.length', str(1 << 31))} to i32", "most"
+        )
     )
     wrong = builder.let(f"and i32 {atomics.beyond(builder, '%index', width, most)}, %active", "wrong")
     builder.reserve("kept")
@@ -124,7 +126,7 @@ def _report(builder: FunctionBuilder, inner: CodegenContext, width: str) -> None
     at = builder.let(f"extractelement {many(width)} %index, i32 {lane}", "at")
     at = at if width == "i64" else builder.let(f"zext i32 {at} to i64", "at")
     builder.store("i64", at, builder.element("i64", "%record", position(BOUNDS, "index")))
-    builder.store("i64", "%length", builder.element("i64", "%record", position(BOUNDS, "length")))
+    builder.store("i64", "%base.length", builder.element("i64", "%record", position(BOUNDS, "length")))
     builder.jump(on)
     builder.place(on)
 
