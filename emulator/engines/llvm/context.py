@@ -13,11 +13,11 @@ from ...language.types import I32, Array, Scalar, Vector
 from ...llvm.builder import FULL, LANES, Page, literal, many, memory_type, quoted, scalar_type, vector
 from ...llvm.operations import operation
 from ...llvm.values import Value, Values, lanes, number
-from ...machine.device import Device
-from ...passes.divergence import Dim3, Shapes, thread_index
+from ...passes.divergence import Shapes, thread_index
 from ...runtime.prepared import Prepared
 from ...sanitizer.tracking import Plan
 from ...span import Span
+from .compiled import Options
 from .counters.slots import Tally
 from .domains import defined
 from .fault_records import Records
@@ -57,6 +57,11 @@ class Outside:
     def meaning(self, name: str, type: Scalar) -> int:
         return self._number(("meaning", (name, type)))
 
+    def operations(self) -> dict[int, tuple[str, str]]:
+        """Which numbers stand for an operation on a type, by name."""
+        named = ((n, detail) for n, (what, detail) in enumerate(self.requests) if what == "meaning")
+        return {number: (op, type.name) for number, (op, type) in named}
+
     def printing(self, stmt: ir.Print) -> int:
         return self._number(("print", stmt))
 
@@ -64,27 +69,6 @@ class Outside:
         if request not in self.requests:
             self.requests.append(request)
         return self.requests.index(request)
-
-
-@dataclass(frozen=True)
-class Options:
-    """What the text depends on besides the program.
-
-    careful: loops that are cut off leave survivors, so no text may count on whole warps.
-    atomic: blocks run in several threads, so global atomics must be.
-    checks, unwritten: what is looked for, and the global arrays that begin without contents. scheduled: blocks and warps
-    are taken in an order given at launch.
-    """
-
-    block: Dim3
-    device: Device
-    dynamic_shared: int
-    counters: bool
-    careful: bool
-    atomic: bool
-    checks: tuple[str, ...] = ()
-    unwritten: tuple[str, ...] = ()
-    scheduled: bool = False
 
 
 @dataclass
