@@ -182,12 +182,16 @@ def _launch(request: Request, program: _CompiledKernel, threads: int) -> Outcome
     past, table = _history(request, program)
     order = _order(request)
     printed: list[str] = []
-    answer = _ASK(_answers(program, printed))
+    raised: list[BaseException] = []
+    answer = _ASK(_answers(program, printed, raised))
 
     def go(worker: _Worker, first: int, last: int) -> bool:
         own: list[npt.NDArray[Any]] = [worker.counts, worker.faults, *worker.scratch]
         pointers = [*(buffer.ctypes.data for buffer in own), table.ctypes.data, order.ctypes.data]
-        return not function(*given, first, last, *request.grid, request.step_limit, *pointers, answer)
+        whole = not function(*given, first, last, *request.grid, request.step_limit, *pointers, answer)
+        if raised:
+            raise raised[0]
+        return whole
 
     if not _share(blocks, workers, go):
         return None
@@ -266,8 +270,17 @@ def _share(blocks: int, workers: Sequence[_Worker], go: Callable[[_Worker, int, 
             even = len(left) / (2 * len(workers))
             size = max(1, int(min(max(even, SHORTEST / block), LONGEST / block)))
 
+    def beside(worker: _Worker) -> None:
+        nonlocal left
+        try:
+            work(worker)
+        except BaseException as error:  # it would end with its thread
+            left = range(0)
+            raised.append(error)
+
     failed: list[range] = []
-    others = [threading.Thread(target=work, args=(worker,)) for worker in workers[1:]]
+    raised: list[BaseException] = []
+    others = [threading.Thread(target=beside, args=(worker,)) for worker in workers[1:]]
     for thread in others:
         thread.start()
     try:
@@ -278,6 +291,8 @@ def _share(blocks: int, workers: Sequence[_Worker], go: Callable[[_Worker, int, 
     finally:
         for thread in others:
             thread.join()
+    if raised:
+        raise raised[0]
     return not failed
 
 
@@ -299,12 +314,19 @@ def _arguments(summary: Summary, request: Request, buffers: dict[str, Buffer]) -
 
 
 # ------------------------------------------------------------------ what compiled code asks of Python
-def _answers(program: _CompiledKernel, printed: list[str]) -> Callable[[int, int, int, int, int], None]:
+def _answers(
+    program: _CompiledKernel, printed: list[str], raised: list[BaseException]
+) -> Callable[[int, int, int, int, int], None]:
     def answer(request: int, block: int, warp: int, mask: int, data: int) -> None:
-        if request in program.buffers.operations:
-            _meaning(*program.buffers.operations[request], data)
-        else:
-            printed.extend(_lines(program.module.outside.requests[request][1], mask, data))
+        try:
+            if request in program.buffers.operations:
+                _meaning(*program.buffers.operations[request], data)
+            else:
+                printed.extend(_lines(program.module.outside.requests[request][1], mask, data))
+        except (
+            BaseException
+        ) as error:  # ctypes would lose it, an interrupt too, and the lanes would keep their operands
+            raised.append(error)
 
     return answer
 
