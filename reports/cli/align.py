@@ -11,7 +11,8 @@ from typing import Annotated, Literal
 import numpy as np
 import typer
 from simtbed import SimtbedError, map_over_gpus
-from simtbed.kernels.alignment import FAMILY, Parameters, Problem
+from simtbed.kernels.alignment import FAMILY
+from simtbed.kernels.alignment.host.problem import Parameters, Problem
 from simtbed.kernels.alignment import Strategy as OverhangStrategy
 from simtbed.kernels.alignment.host.files import lines, read, read_fasta
 from simtbed.kernels.files import write

@@ -12,7 +12,7 @@ from simtbed import Counters, Device, Kernel, LaunchError, Result, devices, laun
 from simtbed.engines.cuda import nvcc
 from simtbed.engines.cuda.printer import cuda_source
 from simtbed.kernels import FunctionLauncher
-from simtbed.kernels.correction import Parameters
+from simtbed.kernels.correction.host.problem import Parameters
 from simtbed.kernels.correction.host import pipeline
 from simtbed.kernels.correction.host.generate import genome, simulate
 from simtbed.kernels.correction.host.problem import FilterName, Reads

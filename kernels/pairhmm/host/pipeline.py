@@ -19,7 +19,7 @@ from ..wavefront import wavefront
 from ..wavefront_rescaled import wavefront_rescaled
 from .layout import Real, anti_diagonals, interleaved, sub_warps
 from .problem import Offsets, Problem
-from .streams import Empty, Streams
+from .layout_rescaled import Empty, Streams
 
 Floats = npt.NDArray[np.float64]
 

@@ -12,7 +12,8 @@ import pytest
 from hypothesis import given
 from simtbed import Counters, Result, SimtbedError, launch
 from simtbed.kernels import FunctionLauncher, Launcher
-from simtbed.kernels.alignment import FAMILY, Parameters, Problem, Strategy
+from simtbed.kernels.alignment import FAMILY
+from simtbed.kernels.alignment.host.problem import Parameters, Problem, Strategy
 from simtbed.kernels.alignment.host import files, pipeline
 from simtbed.kernels.alignment.host.generate import generate
 from simtbed.kernels.alignment.packed import packed

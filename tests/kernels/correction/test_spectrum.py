@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from simtbed import SimtbedError, launch
 from simtbed.kernels import FunctionLauncher, Launcher
-from simtbed.kernels.correction import Parameters
+from simtbed.kernels.correction.host.problem import Parameters
 from simtbed.kernels.correction.filters import EMPTY
 from simtbed.kernels.correction.host import pipeline
 from simtbed.kernels.correction.host.generate import genome, simulate

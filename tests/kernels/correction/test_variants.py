@@ -14,7 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from simtbed import Counters, Result, SimtbedError, launch
 from simtbed.kernels import FunctionLauncher, Launcher
-from simtbed.kernels.correction import FAMILY, Parameters, Problem
+from simtbed.kernels.correction import FAMILY
+from simtbed.kernels.correction.host.problem import Parameters, Problem
 from simtbed.kernels.correction.host import files, pipeline
 from simtbed.kernels.correction.host.generate import genome, simulate
 from simtbed.kernels.correction.host.pipeline import Switches

@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 from simtbed import Counters, Kernel, OutOfMemory, Result, devices, launch, launch_concurrent
 from simtbed.kernels import FunctionLauncher, Launcher
 from simtbed.kernels.family import agreement
-from simtbed.kernels.pairhmm import FAMILY, Problem, intratask_block
+from simtbed.kernels.pairhmm import FAMILY, intratask_block
+from simtbed.kernels.pairhmm.host.problem import Problem
 from simtbed.kernels.pairhmm.host import pipeline
 from simtbed.kernels.pairhmm.host.generate import generate
 from simtbed.kernels.pairhmm.host.layout import interleaved, sub_warps

@@ -11,7 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from simtbed import DeviceArray, Result, launch
 from simtbed.kernels import FunctionLauncher, Launcher
-from simtbed.kernels.sfs import FAMILY, Problem
+from simtbed.kernels.sfs import FAMILY
+from simtbed.kernels.sfs.host.problem import Problem
 from simtbed.kernels.sfs import tiled as tiling
 from simtbed.kernels.sfs.host import pipeline
 from simtbed.kernels.sfs.host.generate import generate
