@@ -13,14 +13,14 @@ from ...language.types import I32, Array, Scalar, Vector
 from ...llvm.builder import FULL, LANES, FunctionBuilder, literal, many, memory_type, quoted, scalar_type, vector
 from ...llvm.operations import operation
 from ...llvm.values import Value, Values, lanes, number
-from ...machine.device import Device
-from ...passes.divergence import Dim3, Shapes, thread_index
+from ...passes.divergence import Shapes, thread_index
 from ...runtime.prepared import Prepared
 from ...sanitizer.tracking import Plan
 from ...span import Span
 from .counters.slots import CounterSlots
 from .domains import defined
 from .fault_records import FaultRecords
+from .layout import Options
 from .registers import Registers
 
 
@@ -63,6 +63,11 @@ class HostCalls:
     def function(self, name: str, type: Scalar) -> int:
         return self._number(("function", (name, type)))
 
+    def operations(self) -> dict[int, tuple[str, str]]:
+        """Which numbers stand for an operation on a type, by name."""
+        named = ((n, detail) for n, (what, detail) in enumerate(self.requests) if what == "function")
+        return {number: (op, type.name) for number, (op, type) in named}
+
     def printing(self, stmt: ir.Print) -> int:
         return self._number(("print", stmt))
 
@@ -70,27 +75,6 @@ class HostCalls:
         if request not in self.requests:
             self.requests.append(request)
         return self.requests.index(request)
-
-
-@dataclass(frozen=True)
-class Options:
-    """What the code depends on besides the program.
-
-    careful: the step limit may take lanes out of any loop, so no code may count on full warps.
-    atomic: blocks run in several threads, so global atomic operations must be atomic.
-    checks: what is looked for. unwritten: the global arrays that begin uninitialised. scheduled: the order of blocks and
-    warps is given at launch.
-    """
-
-    block: Dim3
-    device: Device
-    dynamic_shared: int
-    counters: bool
-    careful: bool
-    atomic: bool
-    checks: tuple[str, ...] = ()
-    unwritten: tuple[str, ...] = ()
-    scheduled: bool = False
 
 
 @dataclass

@@ -16,31 +16,29 @@ import weakref
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from ... import disk_cache
-from ...errors import LaunchError
-from ...ir import nodes as ir
-from ...ir.fingerprint import fingerprint
-from ...ir.ops import TABLE
-from ...language.types import Array, Scalar
+from ...errors import Diagnostic, LaunchError
+from ...language.types import SCALARS, Array, Scalar
 from ...llvm.compiler import Library, Target, compiled
 from ...runtime.arrays import Buffer
 from ...runtime.engine import Outcome, Request
-from ...runtime.prepared import Prepared, prepare
-from ...sanitizer import checkers
-from ...sanitizer.faults import Faults
-from ...sanitizer.races.shadow import History
-from ...sanitizer.schedules import Schedule
-from ...sanitizer.tracking import Plan
-from .context import Options
+from ...runtime.specialisation import Specialisation, Summary
 from .counters.slots import decode
-from .layout import ARGUMENTS, ENTRY, HOST_CALL, SIZES, Buffers
-from .module import Module, kernel_module
-from .races.runtime import table
+from .layout import ARGUMENTS, ENTRY, HOST_CALL, SIZES, Buffers, Options
+
+if TYPE_CHECKING:
+    from ...ir import nodes as ir
+    from ...runtime.prepared import Prepared
+    from ...sanitizer.races.shadow import History
+    from ...sanitizer.tracking import Plan
+    from .module import Module
+
+# What generates code and what describes faults is imported where it is needed: most launches find their code on disk.
 
 _CTYPES: dict[str, Any] = {
     "bool": ctypes.c_uint8, "i8": ctypes.c_int8, "i16": ctypes.c_int16, "i32": ctypes.c_int32, "i64": ctypes.c_int64,
@@ -55,28 +53,38 @@ SHORTEST, LONGEST = 0.0002, 0.01
 
 @dataclass
 class _CompiledKernel:
-    """A program that is ready to run. Its module is generated only where the disk cache has no code for it, and where
-    faults or calls to Python have to be understood."""
+    """A kernel as machine code. Its module is generated only where the disk cache has no code for it, and where faults
+    or prints have to be described."""
 
-    prepared: Prepared
+    specialisation: Specialisation
     options: Options
     buffers: Buffers = field(init=False)
     library: Library = field(init=False)
 
     @staticmethod
-    def of(program: ir.Program, options: Options, target: Target | None) -> _CompiledKernel:
-        made = _CompiledKernel(prepare(program, frozenset(options.checks)), options)
-        key = (fingerprint(program), repr(options), disk_cache.edition())
-        metadata, made.library = compiled(key, lambda: (made.module.buffers.encode(), made.module.text), ENTRY, target)
-        made.buffers = Buffers.decode(metadata)
+    def of(specialisation: Specialisation, options: Options, target: Target | None) -> _CompiledKernel:
+        made = _CompiledKernel(specialisation, options)
+        key = (specialisation.key or _fingerprint(specialisation), repr(options), disk_cache.edition())
+        encoded, made.library = compiled(key, lambda: (made.module.buffers.encode(), made.module.text), ENTRY, target)
+        made.buffers = Buffers.decode(encoded)
         return made
 
     @cached_property
+    def prepared(self) -> Prepared:
+        from ...runtime.prepared import prepare
+
+        return prepare(self.specialisation.program, frozenset(self.options.checks))
+
+    @cached_property
     def plan(self) -> Plan:
+        from ...sanitizer.tracking import Plan
+
         return Plan.of(self.prepared.program.kernel, self.options.checks, self.options.unwritten)
 
     @cached_property
     def module(self) -> Module:
+        from .module import kernel_module
+
         return kernel_module(self.prepared, self.options)
 
 
@@ -91,29 +99,44 @@ class LlvmEngine:
 
     def __init__(self, threads: int | None = None, target: Target | None = None) -> None:
         self.threads, self.target = threads, target
-        self._programs: weakref.WeakKeyDictionary[ir.Program, dict[Options, _CompiledKernel]] = (
+        self._kernels: weakref.WeakKeyDictionary[Specialisation, dict[Options, _CompiledKernel]] = (
             weakref.WeakKeyDictionary()
         )
 
     def run(self, request: Request) -> Outcome:
-        ordered = request.prepared.ordered or checkers.ordered(request.checks) or request.schedule is not None
+        ordered = request.specialisation.summary.ordered or _in_order(request.checks) or request.schedule is not None
         options = Options(
             request.block, request.device, request.dynamic_shared, request.counters, careful=False, atomic=not ordered,
             checks=tuple(sorted(request.checks)), unwritten=tuple(sorted(request.unwritten)) if request.checks else (),
             scheduled=request.schedule is not None,
         )  # fmt: skip
         threads = 1 if ordered else self.threads or _threads()
-        outcome = _launch(request, self._program(request, options), threads)
+        outcome = _launch(request, self._kernel(request, options), threads)
         if outcome is None:
-            outcome = _launch(request, self._program(request, replace(options, careful=True)), threads)
+            outcome = _launch(request, self._kernel(request, replace(options, careful=True)), threads)
             assert outcome is not None
         return outcome
 
-    def _program(self, request: Request, options: Options) -> _CompiledKernel:
-        known = self._programs.setdefault(request.program, {})
+    def _kernel(self, request: Request, options: Options) -> _CompiledKernel:
+        known = self._kernels.setdefault(request.specialisation, {})
         if options not in known:
-            known[options] = _CompiledKernel.of(request.program, options, self.target)
+            known[options] = _CompiledKernel.of(request.specialisation, options, self.target)
         return known[options]
+
+
+def _fingerprint(specialisation: Specialisation) -> str:
+    from ...ir.fingerprint import fingerprint
+
+    return fingerprint(specialisation.program)
+
+
+def _in_order(checks: frozenset[str]) -> bool:
+    """Whether blocks must run one after another, because what one did is held against the next."""
+    if not checks:
+        return False
+    from ...sanitizer import checkers
+
+    return checkers.ordered(checks)
 
 
 def _threads() -> int:
@@ -149,46 +172,64 @@ class _Worker:
 
 def _launch(request: Request, program: _CompiledKernel, threads: int) -> Outcome | None:
     """Run all blocks; None where the step limit ended a loop, which only careful code survives."""
-    kernel = program.prepared.program.kernel
-    changed = program.prepared.changed
-    buffers = {p.name: _buffer(request, p.name, p.name in changed) for p in kernel.params if isinstance(p.type, Array)}
-    types, given = _arguments(kernel, request, buffers)
+    summary = request.specialisation.summary
+    arrays = [name for name, type in summary.parameters.items() if isinstance(type, Array)]
+    buffers = {name: _buffer(request, name, name in summary.changed) for name in arrays}
+    types, given = _arguments(summary, request, buffers)
     function = ctypes.CFUNCTYPE(ctypes.c_int32, *types, *(a.c for a in ARGUMENTS))(program.library.address)
     blocks = int(np.prod(request.grid))
     workers = [_Worker.of(program.buffers) for _ in range(max(1, min(threads, blocks)))]
-    race_state, table = _race_state(request, program.plan)
+    race_state, table = _race_state(request, program)
     order = _order(request)
     printed: list[str] = []
+    raised: list[BaseException] = []
     common = {
         **{f"grid_dim.{axis}": extent for axis, extent in zip("xyz", request.grid, strict=True)},
         ".limit": request.step_limit,
         ".shadow": table.ctypes.data,
         ".order": order.ctypes.data,
-        ".ask": HOST_CALL(_host_calls(program, printed)),
+        ".ask": HOST_CALL(_host_calls(program, printed, raised)),
     }
 
     def run(worker: _Worker, first: int, last: int) -> bool:
         own = {f".{name}": buffer.ctypes.data for name, buffer in worker.buffers.items()}
         values = {**common, **own, ".first": first, ".last": last}
-        return not function(*given, *(values[argument.name] for argument in ARGUMENTS))
+        whole = not function(*given, *(values[argument.name] for argument in ARGUMENTS))
+        if raised:
+            raise raised[0]
+        return whole
 
     if not _distribute(blocks, workers, run):
         return None
     counts = None
     if request.counters:
         counted = np.sum([w.buffers["counts"] for w in workers], axis=0)
-        counts = decode(program.buffers.contributions, counted, len(program.prepared.sites))
-    recorded = [w.buffers["faults"] for w in workers]
-    faults = program.module.records.collect(recorded, request) if any(r.any() for r in recorded) else Faults()
+        counts = decode(program.buffers.contributions, counted, program.buffers.sites)
+    faults = _faults(request, program, [w.buffers["faults"] for w in workers], race_state)
+    return Outcome({name: buffers[name] for name in summary.changed}, counts, faults, printed)
+
+
+def _faults(
+    request: Request, program: _CompiledKernel, recorded: Sequence[npt.NDArray[Any]], race_state: History | None
+) -> list[Diagnostic]:
+    """What compiled code recorded, and the races that the shadow memory of a checked launch holds."""
+    any_recorded = any(records.any() for records in recorded)
+    if race_state is None and not any_recorded:
+        return []
+    from ...sanitizer.faults import Faults
+
+    faults = program.module.records.collect(recorded, request) if any_recorded else Faults()
     if race_state is not None:
         program.plan.tell(race_state, faults, request.grid, request.block)
-    return Outcome({name: buffers[name] for name in changed}, counts, faults.diagnostics(), printed)
+    return faults.diagnostics()
 
 
-def _race_state(request: Request, plan: Plan) -> tuple[History | None, npt.NDArray[np.int64]]:
+def _race_state(request: Request, program: _CompiledKernel) -> tuple[History | None, npt.NDArray[np.int64]]:
     """The race state of a launch, if any array is tracked, and the table through which compiled code finds it."""
-    if not plan.tracked:
+    if not request.checks or not (plan := program.plan).tracked:
         return None, np.zeros(1, np.int64)
+    from .races.runtime import table
+
     race_state = plan.launched(request.block, request.arguments, request.dynamic_shared, request.device)
     return race_state, table(race_state, plan)
 
@@ -197,6 +238,8 @@ def _order(request: Request) -> npt.NDArray[np.int64]:
     """The orders of warps, then that of blocks; used only with a schedule."""
     if request.schedule is None:
         return np.zeros(1, np.int64)
+    from ...sanitizer.schedules import Schedule
+
     schedule = Schedule.of(request.schedule, request.grid, request.block)
     return np.concatenate([schedule.warps.ravel(), schedule.blocks])
 
@@ -234,8 +277,17 @@ def _distribute(blocks: int, workers: Sequence[_Worker], run: Callable[[_Worker,
             even = len(left) / (2 * len(workers))
             size = max(1, int(min(max(even, SHORTEST / block), LONGEST / block)))
 
+    def beside(worker: _Worker) -> None:
+        nonlocal left
+        try:
+            work(worker)
+        except BaseException as error:  # it would end with its thread
+            left = range(0)
+            raised.append(error)
+
     failed: list[range] = []
-    others = [threading.Thread(target=work, args=(worker,)) for worker in workers[1:]]
+    raised: list[BaseException] = []
+    others = [threading.Thread(target=beside, args=(worker,)) for worker in workers[1:]]
     for thread in others:
         thread.start()
     try:
@@ -246,35 +298,41 @@ def _distribute(blocks: int, workers: Sequence[_Worker], run: Callable[[_Worker,
     finally:
         for thread in others:
             thread.join()
+    if raised:
+        raise raised[0]
     return not failed
 
 
-def _arguments(kernel: ir.Function, request: Request, buffers: dict[str, Buffer]) -> tuple[list[Any], list[Any]]:
+def _arguments(summary: Summary, request: Request, buffers: dict[str, Buffer]) -> tuple[list[Any], list[Any]]:
     """The C types and values of the kernel's parameters."""
     types: list[Any] = []
     values: list[Any] = []
-    for param in kernel.params:
-        if isinstance(param.type, Array):
+    for name, type in summary.parameters.items():
+        if isinstance(type, Array):
             types += [ctypes.c_void_p, ctypes.c_int64]
-            values += [buffers[param.name].ctypes.data, len(buffers[param.name])]
+            values += [buffers[name].ctypes.data, len(buffers[name])]
         else:
-            assert isinstance(param.type, Scalar)
-            number = request.arguments[param.name]
+            assert isinstance(type, Scalar)
+            number = request.arguments[name]
             assert isinstance(number, np.generic)
-            types.append(_CTYPES[param.type.name])
-            values.append(int(number) if param.type.kind == "bool" else number.item())
+            types.append(_CTYPES[type.name])
+            values.append(int(number) if type.kind == "bool" else number.item())
     return types, values
 
 
 # ------------------------------------------------------------------ calls from compiled code
-def _host_calls(program: _CompiledKernel, printed: list[str]) -> Callable[[int, int, int, int, int], None]:
+def _host_calls(
+    program: _CompiledKernel, printed: list[str], raised: list[BaseException]
+) -> Callable[[int, int, int, int, int], None]:
     def answer(request: int, block: int, warp: int, mask: int, data: int) -> None:
-        what, detail = program.module.host_calls.requests[request]
-        if what == "function":
-            name, type = detail
-            _evaluate(name, type, data)
-        else:
-            printed.extend(_printed_lines(detail, mask, data))
+        # ctypes would lose an exception, an interrupt too, and the lanes would keep their operands.
+        try:
+            if request in program.buffers.operations:
+                _evaluate(*program.buffers.operations[request], data)
+            else:
+                printed.extend(_printed_lines(program.module.host_calls.requests[request][1], mask, data))
+        except BaseException as error:
+            raised.append(error)
 
     return answer
 
@@ -285,10 +343,12 @@ def _lanes_at(data: int, dtype: np.dtype[Any]) -> npt.NDArray[Any]:
     return np.ctypeslib.as_array(raw).view(dtype)
 
 
-def _evaluate(name: str, type: Scalar, data: int) -> None:
-    values = _lanes_at(data, type.dtype)
+def _evaluate(op: str, type: str, data: int) -> None:
+    from ...ir.ops import TABLE  # late: few kernels call Python
+
+    values = _lanes_at(data, SCALARS[type].dtype)
     with np.errstate(all="ignore"):
-        values[:] = TABLE[name].meaning(values)
+        values[:] = TABLE[op].meaning(values)
 
 
 def _printed_lines(stmt: ir.Print, mask: int, data: int) -> list[str]:

@@ -1,14 +1,18 @@
-"""What compiled code and the engine that calls it agree on: the function's arguments and the sizes of its buffers."""
+"""What compiled code and the engine that calls it agree on: its options, the function's arguments, its buffers."""
 
 from __future__ import annotations
 
 import ctypes
+import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from ...machine.device import Device
+from ...runtime.engine import Dim3
 from .counters.slots import CONTRIBUTION
 
 ENTRY = "run_blocks"
@@ -52,24 +56,58 @@ SIZES = np.dtype([(name, np.int64) for name in ("counts", "faults", "shared", "l
 
 
 @dataclass(frozen=True)
-class Buffers:
-    """What a launch of compiled code gives each thread, and how its counts are read.
+class Options:
+    """What the code depends on besides the program.
 
-    sizes: one SIZES. contributions: CONTRIBUTION[n], for `counters.slots.decode`.
+    careful: the step limit may take lanes out of any loop, so no code may count on full warps.
+    atomic: blocks run in several threads, so global atomic operations must be atomic.
+    checks: what is looked for. unwritten: the global arrays that begin uninitialised. scheduled: the order of blocks and
+    warps is given at launch.
+    """
+
+    block: Dim3
+    device: Device
+    dynamic_shared: int
+    counters: bool
+    careful: bool
+    atomic: bool
+    checks: tuple[str, ...] = ()
+    unwritten: tuple[str, ...] = ()
+    scheduled: bool = False
+
+
+@dataclass(frozen=True)
+class Buffers:
+    """What a launch of compiled code gives each thread, and how its counts and its calls of Python are read.
+
+    sizes: one SIZES. sites: rows of the counter table. operations: rows of the op table that compiled code has Python
+    evaluate, by the number of the call: their names and their operands' types. contributions: CONTRIBUTION[n], for
+    `counters.slots.decode`.
     """
 
     sizes: np.void
+    sites: int
+    operations: Mapping[int, tuple[str, str]]
     contributions: npt.NDArray[np.void]
 
     @staticmethod
-    def of(contributions: npt.NDArray[np.void], **sizes: int) -> Buffers:
+    def of(
+        contributions: npt.NDArray[np.void], sites: int, operations: Mapping[int, tuple[str, str]], **sizes: int
+    ) -> Buffers:
         assert SIZES.names is not None
-        return Buffers(np.array([tuple(sizes[name] for name in SIZES.names)], SIZES)[0], contributions)
+        found = np.array([tuple(sizes[name] for name in SIZES.names)], SIZES)[0]
+        return Buffers(found, sites, operations, contributions)
 
     def encode(self) -> bytes:
-        return self.sizes.tobytes() + self.contributions.tobytes()
+        """A line of JSON, then the two tables."""
+        header = json.dumps([self.sites, list(self.operations.items())]).encode()
+        return header + b"\n" + self.sizes.tobytes() + self.contributions.tobytes()
 
     @staticmethod
     def decode(data: bytes) -> Buffers:
-        sizes = np.frombuffer(data, SIZES, 1)[0]
-        return Buffers(sizes, np.frombuffer(data, CONTRIBUTION, offset=SIZES.itemsize))
+        """What `encode` wrote."""
+        header, _, tables = data.partition(b"\n")
+        sites, operations = json.loads(header)
+        named = {number: (op, type) for number, (op, type) in operations}
+        sizes = np.frombuffer(tables, SIZES, 1)[0]
+        return Buffers(sizes, sites, named, np.frombuffer(tables, CONTRIBUTION, offset=SIZES.itemsize))

@@ -14,9 +14,9 @@ from ...sanitizer.schedules import ROWS
 from ...sanitizer.tracking import Plan
 from . import faults
 from .blocks import BlockEmitter
-from .context import CodegenContext, HostCalls, Options
+from .context import CodegenContext, HostCalls
 from .fault_records import FaultRecords
-from .layout import ARGUMENTS, ENTRY, Buffers
+from .layout import ARGUMENTS, ENTRY, Buffers, Options
 from .races import tracking
 from .registers import Registers
 
@@ -61,6 +61,8 @@ def kernel_module(prepared: Prepared, options: Options) -> Module:
     builder.do("ret i32 0")
     buffers = Buffers.of(
         context.counter_slots.table(),
+        sites=len(prepared.sites),
+        operations=context.host_calls.operations(),
         counts=len(context.counter_slots.slots),
         faults=context.records.size,
         shared=context.shared_bytes,

@@ -18,8 +18,8 @@ import numpy.typing as npt
 from ...family import InputError
 from ...files import contents, reading, shown
 from .problem import Bytes, Problem
-from .scan import HIGHEST, MORE, NUMBER, PHRED, SCORE, WRONG, line_ends, scan
-from .scan import text as scores_as_text
+from .files_scan import HIGHEST, MORE, NUMBER, PHRED, SCORE, WRONG, line_ends, scan
+from .files_scan import text as scores_as_text
 
 Format = Literal["gpupairhmm", "tsv"]
 COLUMNS = ("bases", "base qualities", "insertion qualities", "deletion qualities", "gap continuation")

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from simtbed.kernels import InputError
-from simtbed.kernels.pairhmm import Problem
+from simtbed.kernels.pairhmm.host.problem import Problem
 from simtbed.kernels.pairhmm.host import files
 from simtbed.kernels.pairhmm.host.generate import generate
 
