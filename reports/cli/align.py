@@ -9,8 +9,9 @@ from typing import Literal
 
 import numpy as np
 from simtbed import SimtbedError, map_over_gpus
-from simtbed.kernels.alignment import FAMILY, Parameters, Problem, Strategy
+from simtbed.kernels.alignment import FAMILY
 from simtbed.kernels.alignment.host.files import lines, read, read_fasta
+from simtbed.kernels.alignment.host.problem import Parameters, Problem, Strategy
 from simtbed.kernels.files import write
 from simtbed.runtime.registry import EngineName
 

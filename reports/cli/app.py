@@ -207,8 +207,8 @@ def correct(
 
     IN is read twice. What was done is reported on stdout if the reads go to a file, and on stderr otherwise.
     """
-    from simtbed.kernels.correction import Parameters
-    from simtbed.kernels.correction.host.stream import Targets
+    from simtbed.kernels.correction.host.pipeline_files import Targets
+    from simtbed.kernels.correction.host.problem import Parameters
 
     from . import correct as command
 

@@ -69,7 +69,7 @@ def profile(variant: str, source: Path | None, device: str, sass: bool, json: bo
         return _profile_sass(variant, source, device, json)
     family, variant = find_variant(variant)
     problem, name = find_problem(family, source)
-    runner = Runner("jit", find_device(device), counting=True, uncounted=family.preparing)
+    runner = Runner("jit", find_device(device), counting=True, uncounted=family.preparing())
     with progress(f"{variant} on {name}"):
         family.solve(problem, variant, runner)
     counters = runner.counters

@@ -9,12 +9,12 @@ from typing import Any
 
 import numpy as np
 from simtbed import SimtbedError
-from simtbed.kernels.correction import FAMILY, Parameters
+from simtbed.kernels.correction import FAMILY
 from simtbed.kernels.correction.host import files
 from simtbed.kernels.correction.host.generate import genome as random_genome
 from simtbed.kernels.correction.host.generate import simulate as simulated
-from simtbed.kernels.correction.host.problem import Bytes
-from simtbed.kernels.correction.host.stream import Summary, Targets, correct_file
+from simtbed.kernels.correction.host.pipeline_files import Summary, Targets, correct_file
+from simtbed.kernels.correction.host.problem import Bytes, Parameters
 from simtbed.runtime.registry import EngineName
 
 from .. import tables

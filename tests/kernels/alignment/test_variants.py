@@ -12,9 +12,10 @@ import pytest
 from hypothesis import given
 from simtbed import Counters, Result, SimtbedError, launch
 from simtbed.kernels import Launcher
-from simtbed.kernels.alignment import FAMILY, Parameters, Problem, Strategy
+from simtbed.kernels.alignment import FAMILY
 from simtbed.kernels.alignment.host import files, pipeline
 from simtbed.kernels.alignment.host.generate import generate
+from simtbed.kernels.alignment.host.problem import Parameters, Problem, Strategy
 from simtbed.kernels.alignment.packed import packed
 
 from tests.kernels.alignment.conftest import PUBLISHED, expected, problems

@@ -14,10 +14,11 @@ from hypothesis import strategies as st
 from simtbed import Counters, OutOfMemory, Result, devices, launch, launch_concurrent
 from simtbed.kernels import Launcher
 from simtbed.kernels.family import agreement
-from simtbed.kernels.pairhmm import FAMILY, Problem, intratask_block
+from simtbed.kernels.pairhmm import FAMILY, intratask_block
 from simtbed.kernels.pairhmm.host import pipeline
 from simtbed.kernels.pairhmm.host.generate import generate
 from simtbed.kernels.pairhmm.host.layout import interleaved, sub_warps
+from simtbed.kernels.pairhmm.host.problem import Problem
 
 VARIANTS = sorted(FAMILY.variants)
 EXACT = [v for v in VARIANTS if v != "wavefront-rescaled"]
