@@ -25,11 +25,14 @@ ALLOWED: dict[str, set[str]] = {
     "ir": {"span", "errors", "language"},
     "frontend": BASE,
     "machine": {"errors"},
+    "disk_cache": set(),
+    "llvm": {*BASE, "disk_cache"},
     "sanitizer": {*BASE, "machine"},
     "profiler": {"span", "errors"},
     "passes": {*BASE, "frontend", "sanitizer", "profiler"},
+    "native": {*BASE, "frontend", "passes", "llvm", "disk_cache"},
     "runtime": {*BASE, "frontend", "passes", "machine", "sanitizer", "profiler"},
-    "engines": {*BASE, "passes", "machine", "sanitizer", "profiler", "runtime"},
+    "engines": {*BASE, "passes", "machine", "sanitizer", "profiler", "runtime", "llvm", "native", "disk_cache"},
     "oracles": set(),
 }
 ALLOWED["simtbed"] = {*ALLOWED} - {"oracles", "engines"}  # the public names

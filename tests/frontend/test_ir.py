@@ -9,7 +9,7 @@ import pytest
 import simtbed as st
 from simtbed import Const, Global, Shared, f32, float2, i32
 from simtbed.errors import VerifyError
-from simtbed.frontend import specialise
+from simtbed.frontend.reader import specialise
 from simtbed.ir import nodes as ir
 from simtbed.ir.print import show
 from simtbed.ir.spec import verify

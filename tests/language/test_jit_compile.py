@@ -12,14 +12,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 import simtbed as st
-from simtbed import Global, LaunchError, f32, i32, i64
-from simtbed.engines.llvm import compiler, engine
-from simtbed.engines.llvm.compiler import Target
+from simtbed import Global, LaunchError, disk_cache, f32, i32, i64
+from simtbed.engines.llvm import engine
 from simtbed.engines.llvm.context import Options
 from simtbed.engines.llvm.engine import LlvmEngine
 from simtbed.engines.numpy.engine import NumpyEngine
+from simtbed.llvm import compiler
+from simtbed.llvm.compiler import Target
 from simtbed.machine.device import H200
-from simtbed.runtime import disk_cache
 from simtbed.runtime.engine import Request
 from simtbed.runtime.request import prepare_request
 

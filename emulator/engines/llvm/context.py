@@ -10,18 +10,18 @@ from ...ir import nodes as ir
 from ...ir.ops import TABLE
 from ...ir.walk import statements
 from ...language.types import I32, Array, Scalar, Vector
+from ...llvm.builder import FULL, LANES, Page, literal, many, memory_type, quoted, scalar_type, vector
+from ...llvm.operations import operation
+from ...llvm.values import Value, Values, lanes, number
 from ...machine.device import Device
 from ...passes.divergence import Dim3, Shapes, thread_index
 from ...passes.prepared import Prepared
 from ...sanitizer.tracking import Plan
 from ...span import Span
-from .builder import FULL, LANES, Page, literal, memory_type, quoted, vector
 from .counters.slots import Tally
 from .domains import defined
 from .fault_records import Records
-from .operations import operation
 from .registers import Registers
-from .values import Value, Values, number
 
 
 @dataclass(frozen=True)
@@ -261,13 +261,26 @@ class Build:
                 return self.extent(expr.array)
             case ir.Op():
                 assert expr.name in TABLE
-                return operation(self, expr, [self.expression(a) for a in expr.args])
+                return self.operation(expr, [self.expression(a) for a in expr.args])
             case ir.Defined(value=op):
                 return defined(self, op, [self.expression(a) for a in op.args])
             case ir.Part():
                 assert isinstance(expr.index, ir.Const)
                 return self.values(expr.value)[int(expr.index.value)]
         raise TypeError(f"{type(expr).__name__} is left after unrolling")
+
+    def operation(self, op: ir.Op, args: list[Value]) -> Value:
+        return operation(self.page, op, args, self._meaning)
+
+    def _meaning(self, op: ir.Op, argument: Value) -> Value:
+        """Ask the op table itself, so that the bits are NumPy's."""
+        page, element = self.page, scalar_type(op.type)
+        buffer = page.slot(many(element), f"{op.name}.lanes")
+        page.store(many(element), lanes(page, argument), buffer)
+        self.ask(self.outside.meaning(op.name, op.type), "-1", buffer)
+        if argument.uniform:
+            return Value(op.type, page.load(element, buffer, op.name))
+        return Value(op.type, page.load(many(element), buffer, op.name), None)
 
     def values(self, expr: ir.Expr) -> tuple[Value, ...]:
         """The parts of an expression: one of a scalar."""

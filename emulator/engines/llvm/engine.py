@@ -21,13 +21,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ... import disk_cache
 from ...errors import LaunchError
 from ...ir import nodes as ir
 from ...ir.fingerprint import fingerprint
 from ...ir.ops import TABLE
 from ...language.types import Array, Scalar
+from ...llvm.compiler import Library, Target, compiled
 from ...passes.prepared import Prepared, prepare
-from ...runtime import disk_cache
 from ...runtime.arrays import Buffer
 from ...runtime.engine import Outcome, Request
 from ...sanitizer import checkers
@@ -35,7 +36,6 @@ from ...sanitizer.faults import Faults
 from ...sanitizer.races.shadow import History
 from ...sanitizer.schedules import Schedule
 from ...sanitizer.tracking import Plan
-from .compiler import Library, Target, compiled
 from .context import Options
 from .counters.slots import decode
 from .module import ENTRY, Buffers, Module, kernel_module

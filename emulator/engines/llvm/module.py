@@ -9,12 +9,12 @@ import numpy as np
 from ...ir import nodes as ir
 from ...ir.walk import statements
 from ...language.types import BOOL, Array, Scalar
+from ...llvm.builder import Page, quoted, scalar_type
 from ...passes.divergence import shapes
 from ...passes.prepared import Prepared
 from ...sanitizer.schedules import ROWS
 from ...sanitizer.tracking import Plan
 from .blocks import Block
-from .builder import Page, quoted, scalar_type
 from .context import Build, Options, Outside
 from .counters.slots import Numbers
 from .fault_records import NOTE_BARRIER, NOTE_DECLARED, NOTE_FAULT, Records

@@ -343,7 +343,6 @@ def counted(problem: Problem, variant: str, device: devices.Device) -> Counters:
 
     FAMILY.solve(problem, variant, noted)
     (counters,) = found
-    assert counters is not None
     return counters
 
 

@@ -11,12 +11,12 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from ....llvm.builder import Page, many, splat
+from ....llvm.values import broadcast, chosen
 from ....sanitizer.races import shadow as past
 from ....sanitizer.tracking import Followed
 from ....sanitizer.tracking import lockstep as in_step
-from ..builder import Page, many, splat
 from ..counters.rules import function
-from ..values import broadcast, chosen
 
 if TYPE_CHECKING:
     from ..context import Build

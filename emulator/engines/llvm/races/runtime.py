@@ -16,7 +16,7 @@ from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-from ....runtime import disk_cache
+from .... import disk_cache
 from ....sanitizer.races import detect, happens_before
 from ....sanitizer.races.shadow import PAIR, STATE, History
 from .tracking import FUNCTIONS

@@ -15,16 +15,16 @@ from ....errors import Diagnostic
 from ....ir import nodes as ir
 from ....ir.walk import effect, statements
 from ....language.types import I64
+from ....llvm.builder import IOTA, Page, many, scalar_type, splat, vector
+from ....llvm.operations import extended
+from ....llvm.values import Value, broadcast, chosen, lanes
 from ....runtime.engine import Request
 from ....sanitizer import uninitialised
 from ....sanitizer.races import shadow as past
 from ....sanitizer.tracking import Followed
-from ..builder import IOTA, Page, many, scalar_type, splat, vector
 from ..fault_records import Number, note
 from ..memory import elements
-from ..operations import extended
 from ..segments import STATEMENTS, Node
-from ..values import Value, broadcast, chosen, lanes
 from .fast_path import recall
 
 if TYPE_CHECKING:
