@@ -30,7 +30,7 @@ from simtbed import (
 from simtbed.engines.cuda.engine import describe
 from simtbed.ir.nodes import Program
 from simtbed.kernels import FAMILIES
-from simtbed.kernels.family import Family
+from simtbed.kernels.family import Family, FunctionLauncher, Launcher
 from simtbed.runtime.engine import Request
 from simtbed.runtime.registry import EngineName
 from simtbed.runtime.request import prepare_request
@@ -40,7 +40,7 @@ ENGINES: tuple[EngineName, ...] = get_args(EngineName)
 
 
 @dataclass
-class Runner:
+class Runner(Launcher):
     """A launcher for `Family.solve` that remembers what its launches did; threads may share it.
 
     uncounted: kernels that are launched without counting.
@@ -57,9 +57,9 @@ class Runner:
     counted: list[tuple[Program, Counters]] = field(default_factory=list)
     lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
 
-    def __call__(self, kernel: Kernel, **how: Any) -> Result:
+    def launch(self, kernel: Kernel, **arguments: Any) -> Result:
         counting = self.counting and kernel not in self.uncounted
-        result = launch(kernel, engine=self.engine, device=self.device, counters=counting, **how)
+        result = launch(kernel, engine=self.engine, device=self.device, counters=counting, **arguments)
         with self.lock:
             self.launches += 1
             if result.counts is not None:
@@ -82,17 +82,16 @@ class Runner:
         return sum(found[1:], found[0]) if found else None
 
 
-class SideBySide(Runner):
-    """A runner on a GPU that has launches which do not depend on each other run at the same time; no single one is
-    timed."""
+class ConcurrentRunner(Runner):
+    """A runner on a GPU whose launches that do not depend on each other run concurrently; no single one is timed."""
 
-    def empty(self, shape: int | tuple[int, ...], type: Any) -> npt.NDArray[Any]:
-        """An array that launches copy from at the speed of the bus."""
+    def empty(self, shape: int | tuple[int, ...], dtype: npt.DTypeLike) -> npt.NDArray[Any]:
+        """An array in page-locked memory, which is copied at the speed of the bus."""
         from simtbed.engines.cuda import streams
 
-        return streams.empty(shape, type)
+        return streams.empty(shape, dtype)
 
-    def together(self, launches: Iterable[tuple[Kernel, Mapping[str, Any]]]) -> Iterator[Result]:
+    def launch_concurrent(self, launches: Iterable[tuple[Kernel, Mapping[str, Any]]]) -> Iterator[Result]:
         for result in launch_concurrent(launches, engine=self.engine, device=self.device):
             with self.lock:
                 self.launches += 1
@@ -117,6 +116,7 @@ def first_launch(family: Family[Any], variant: str, problem: Any) -> Request:
 
     found: list[Request] = []
 
+    @FunctionLauncher
     def stop(kernel: Kernel, **how: Any) -> Result:
         if kernel is not family.variants[variant].kernel:
             return launch(kernel, counters=False, **how)

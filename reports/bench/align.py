@@ -12,8 +12,9 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
-from simtbed import Counters, SimtbedError, launch
+from simtbed import Counters, Kernel, Result, SimtbedError, launch
 from simtbed.engines.cuda.engine import describe
+from simtbed.kernels import Launcher
 from simtbed.kernels.alignment import FAMILY
 from simtbed.kernels.alignment.host.generate import generate
 from simtbed.kernels.alignment.host.problem import Problem
@@ -146,14 +147,14 @@ def timed(problem: Problem, variant: str, repeat: int) -> Row:
     }
 
 
-class Stages:
+class Stages(Launcher):
     """A launcher for a GPU that adds up the milliseconds of each stage."""
 
     def __init__(self) -> None:
         self.milliseconds = {"stage 1": 0.0, "stage 2": 0.0}
 
-    def __call__(self, kernel: Any, **how: Any) -> Any:
-        result = launch(kernel, engine="cuda", counters=False, **how)
+    def launch(self, kernel: Kernel, **arguments: Any) -> Result:
+        result = launch(kernel, engine="cuda", counters=False, **arguments)
         stage = "stage 2" if kernel.__name__ == "traceback" else "stage 1"
         self.milliseconds[stage] += result.milliseconds or 0.0
         return result

@@ -9,6 +9,7 @@ from typing import Any
 
 from simtbed import Device, Diagnostic, Kernel, Result, launch
 from simtbed.errors import render
+from simtbed.kernels import Launcher
 from simtbed.runtime.registry import EngineName
 from simtbed.sanitizer import checkers
 from simtbed.sanitizer.suppressions import UNUSED
@@ -20,7 +21,7 @@ from .commands import find_device, find_problem
 
 
 @dataclass
-class Checker:
+class Checker(Launcher):
     """A launcher for `Family.solve` that checks every launch and goes on after a finding.
 
     schedules: seeds of further orders each launch is run in. faults, remarks: one a place, counted over the launches.
@@ -34,12 +35,12 @@ class Checker:
     faults: dict[Any, Diagnostic] = field(default_factory=dict)
     remarks: dict[Any, Diagnostic] = field(default_factory=dict)
 
-    def __call__(self, kernel: Kernel, **how: Any) -> Result:
+    def launch(self, kernel: Kernel, **arguments: Any) -> Result:
         found: Result | None = None
         for seed in self.schedules or (None,):
             found = launch(
                 kernel, engine=self.engine, device=self.device, counters=False, check=self.check, schedule=seed,
-                faults="return", **how,
+                faults="return", **arguments,
             )  # fmt: skip
             _gather(self.faults, found.faults)
             _gather(self.remarks, found.remarks)

@@ -23,8 +23,8 @@ from ..annotate import annotated, hottest, short
 from ..layout import Traffic, traffic
 from ..running import (
     ENGINES,
+    ConcurrentRunner,
     Runner,
-    SideBySide,
     ahead,
     ask_for_gpus,
     find_family,
@@ -135,12 +135,12 @@ def _traffic(moved: list[Traffic]) -> str:
 
 def _profile_sass(variant: str, source: Path | None, device: str, json: bool) -> int:
     """Instructions of the compiled kernels, weighed by the emulator's counts."""
-    from ..hardware.cases import Launcher
+    from ..hardware.cases import RecordingLauncher
     from ..hardware.mix import mixes
 
     (family, variant), row = find_variant(variant), find_device(device)
     problem, name = find_problem(family, source)
-    launcher = Launcher("jit", row)
+    launcher = RecordingLauncher("jit", row)
     with progress(f"{variant} on {name}"):
         family.solve(problem, variant, launcher)
         found = mixes(launcher.kernels, "sm_{}{}".format(*row.compute_capability))
@@ -253,7 +253,7 @@ def pairhmm(
         raise SimtbedError(f"{target}: there is no folder {target.parent}")  # before the work, not after it
     ask_for_gpus(gpus, engine)
     name = str(source) if source else "the example"
-    runner = SideBySide(engine) if engine == "cuda" else Runner(engine, counting=counting)
+    runner = ConcurrentRunner(engine) if engine == "cuda" else Runner(engine, counting=counting)
     agreements: list[Agreement] = []
     pairs = 0
 

@@ -8,9 +8,10 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
-from simtbed import Counters, Device, LaunchError, devices, launch
+from simtbed import Counters, Device, Kernel, LaunchError, Result, devices, launch
 from simtbed.engines.cuda import nvcc
 from simtbed.engines.cuda.printer import cuda_source
+from simtbed.kernels import FunctionLauncher
 from simtbed.kernels.correction.host import pipeline
 from simtbed.kernels.correction.host.generate import genome, simulate
 from simtbed.kernels.correction.host.problem import FilterName, Parameters, Reads
@@ -201,7 +202,8 @@ def _compiled(work: Workload, variant: str, switches: pipeline.Switches, device:
     """Registers, shared memory and the device's theoretical occupancy, where nvcc is."""
     seen = []
 
-    def noted(kernel: Any, **how: Any) -> Any:
+    @FunctionLauncher
+    def noted(kernel: Kernel, **how: Any) -> Result:
         result = launch(kernel, counters=False, engine=work.engine, **how)
         seen.append(result.request)
         return result

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from simtbed import Result, devices
+from simtbed import Kernel, Result, devices
 from simtbed.kernels.sfs.host.generate import likelihoods
 from simtbed.oracles import sfs as oracle
 from simtbed.reports.bench import sfs
@@ -23,8 +23,8 @@ class Timed(Runner):
         assert engine == "cuda"
         super().__init__("numpy")
 
-    def __call__(self, kernel: Any, **how: Any) -> Result:
-        result = super().__call__(kernel, **how)
+    def launch(self, kernel: Kernel, **arguments: Any) -> Result:
+        result = super().launch(kernel, **arguments)
         self.milliseconds = (self.milliseconds or 0.0) + 1.0
         return result
 

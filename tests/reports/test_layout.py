@@ -23,7 +23,7 @@ def _found(*types: str) -> dict[tuple[int, str, int], Traffic]:
     runner = Runner("numpy", counting=True)
     for type in types:
         args: dict[str, Any] = {"x": np.zeros(32, type), "out": st.empty(64, f"f{8 * np.dtype(type).itemsize}")}
-        runner(with_first, grid=1, block=32, args=args)
+        runner.launch(with_first, grid=1, block=32, args=args)
     start = with_first.function.__code__.co_firstlineno + 2
     return {(t.line - start, t.kind, t.size): t for t in traffic(runner.counted)}
 

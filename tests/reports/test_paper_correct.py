@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import pytest
-from simtbed import devices
+from simtbed import Kernel, Result, devices
 from simtbed.kernels.correction import FAMILY
 from simtbed.reports.bench import correct
 from simtbed.reports.papers import mangal2014
@@ -106,8 +107,8 @@ def test_a_measurement_is_a_table(monkeypatch: pytest.MonkeyPatch) -> None:
     """On an emulator, whose launches are said to take a millisecond each."""
 
     class Timed(Runner):
-        def __call__(self, *given: object, **how: object) -> object:  # type: ignore[override]
-            result = super().__call__(*given, **how)  # type: ignore[arg-type]
+        def launch(self, kernel: Kernel, **arguments: Any) -> Result:
+            result = super().launch(kernel, **arguments)
             self.milliseconds = (self.milliseconds or 0) + 1
             return result
 
