@@ -8,14 +8,16 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib import import_module
 from pathlib import Path
-from typing import Any, Generic, NamedTuple, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Protocol, TypeAlias, TypeVar
 
-import numpy as np
-import numpy.typing as npt
-from simtbed import Kernel, Result, SimtbedError
+from simtbed import Kernel, SimtbedError
+
+if TYPE_CHECKING:  # rows are light: neither NumPy nor what launches is needed to list them
+    import numpy.typing as npt
+    from simtbed import Result
 
 Problem = TypeVar("Problem")
-Answer = npt.NDArray[Any]
+Answer: TypeAlias = "npt.NDArray[Any]"
 
 
 class Launcher(Protocol):
@@ -38,6 +40,8 @@ class Launcher(Protocol):
 
     def empty(self, shape: int | tuple[int, ...], dtype: npt.DTypeLike) -> Answer:
         """A host array for arguments of launches, in the memory that the engine copies fastest."""
+        import numpy as np
+
         return np.empty(shape, dtype)
 
 
@@ -138,20 +142,6 @@ def joined(parts: Sequence[Agreement]) -> Agreement:
     """The agreement of answers that were compared in parts, at least one."""
     compared, differing = sum(p.compared for p in parts), sum(p.differing for p in parts)
     return replace(parts[0], compared=compared, differing=differing, worst=max(p.worst for p in parts))
-
-
-def agreement(answer: Answer, expected: Answer, tolerance: float, unit: str) -> Agreement:
-    """Compare two arrays of numbers, element by element; equal infinities agree, a NaN agrees with nothing.
-
-    Raises ValueError where the shapes differ: that is no disagreement but a mistake.
-    """
-    if answer.shape != expected.shape:
-        raise ValueError(f"an answer of shape {answer.shape} cannot be compared with one of {expected.shape}")
-    with np.errstate(invalid="ignore"):
-        apart = np.where(answer == expected, 0.0, np.abs(answer - expected))
-    apart = np.where(np.isnan(apart), np.inf, apart)
-    worst = float(apart.max()) if apart.size else 0.0
-    return Agreement(apart.size, int((apart > tolerance).sum()), worst, tolerance, unit)
 
 
 @dataclass(frozen=True)
