@@ -32,7 +32,8 @@ def profile(
 ) -> int:
     """What a variant would cost on a device.
 
-    Totals, efficiencies, and its source line by line. Instructions are the IR's; with --sass they are the compiled kernels', estimated from what the emulator counts.
+    Totals, efficiencies, and its source line by line. Instructions are the IR's; with --sass they are the
+    compiled kernels', estimated from what the emulator counts.
     """
     if sass:
         return _profile_sass(variant, source, device, json)

@@ -15,12 +15,10 @@ from simtbed import SimtbedError
 from simtbed.kernels import Family
 from simtbed.kernels.files import replacing, write
 from simtbed.kernels.sfs.host import files, files_npz, files_spectrum
-from simtbed.kernels.sfs.host.files import Options, Polarise
-from simtbed.kernels.sfs.host.sites import SiteCounts
+from simtbed.kernels.sfs.host.files import Format, Options, Polarise
 from simtbed.kernels.sfs.host.frequency import by_em
-from simtbed.kernels.sfs.host.files import Format
-from simtbed.kernels.sfs.host.problem import Rows
-from simtbed.kernels.sfs.host.problem import Mode, Problem
+from simtbed.kernels.sfs.host.problem import Mode, Problem, Rows
+from simtbed.kernels.sfs.host.sites import SiteCounts
 from simtbed.kernels.sfs.host.spectrum import Spectrum
 from simtbed.runtime.registry import EngineName
 
@@ -87,7 +85,8 @@ def sfs(
 ) -> int:
     """Site frequency spectra of N individuals, from file to file.
 
-    The answer is 2N + 1 values a site. What was read, skipped and left out is reported on stdout if the answer goes to a file, and on stderr otherwise.
+    The answer is 2N + 1 values a site. What was read, skipped and left out is reported on stdout if the answer
+    goes to a file, and on stderr otherwise.
     """
     if (source is None) != example:
         raise SimtbedError("sfs takes a file, or --example")

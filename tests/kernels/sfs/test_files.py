@@ -12,12 +12,12 @@ import cyvcf2
 import numpy as np
 import pytest
 from simtbed.kernels import InputError
-from simtbed.kernels.sfs.host.problem import Problem
 from simtbed.kernels.sfs.host import sites
 from simtbed.kernels.sfs.host.files import Options, joined, problems
-from simtbed.kernels.sfs.host.sites import SiteCounts
 from simtbed.kernels.sfs.host.frequency import by_em, by_reads
 from simtbed.kernels.sfs.host.generate import likelihoods
+from simtbed.kernels.sfs.host.problem import Problem
+from simtbed.kernels.sfs.host.sites import SiteCounts
 
 HEADER = """##fileformat=VCFv4.2
 ##contig=<ID=1>

@@ -12,10 +12,9 @@ import pytest
 from simtbed import launch
 from simtbed.kernels import FunctionLauncher, Launcher
 from simtbed.kernels.sfs import FAMILY
-from simtbed.kernels.sfs.host.problem import Problem
 from simtbed.kernels.sfs.host.compare import NEGLIGIBLE, TOLERANCE
 from simtbed.kernels.sfs.host.files import Options, joined, problems
-from simtbed.kernels.sfs.host.problem import Floats
+from simtbed.kernels.sfs.host.problem import Floats, Problem
 
 VARIANTS = sorted(FAMILY.variants)
 
