@@ -18,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..ir import nodes as ir
+from ..ir.names import elements
 from ..ir.walk import registers, statements
 from ..language.types import Array, Scalar
 
@@ -316,7 +317,7 @@ class _Analysis:
                 self.assignments.append(_Assignment(target.name, value, place, stmt.site))
             case ir.Alloc(type=Array(space="register")):
                 # Its registers start as zeros and may be read unassigned: they are at home in the whole kernel.
-                names = [f"{stmt.array}[{i}]" for i in range(stmt.type.length or 0)]
+                names = elements(stmt.array, stmt.type.length)
                 self.mention(names, ())
                 self.registers = dict.fromkeys(names, 0) | self.registers
             case ir.If():

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from ..ir import nodes as ir
+from ..ir.names import Name, assigned_flag, elements
 from ..ir.walk import bodies, children, expressions, statements
 from ..language.types import BOOL, Array
 from .arithmetic import obligations
@@ -82,11 +83,12 @@ class _Instrumenter:
             case ir.Let(target=ir.Reg() as target) if self._element(target):
                 yield self._assign(target, True)
             case ir.Alloc(type=Array(space="register")):
-                for number in range(self.lengths.get(stmt.array, 0)):
-                    yield self._assign(ir.Reg(f"{stmt.array}[{number}]", BOOL, stmt.span), False)
+                for name in elements(stmt.array, self.lengths.get(stmt.array)):
+                    yield self._assign(ir.Reg(name, BOOL, stmt.span), False)
 
     def _element(self, register: ir.Reg) -> bool:
-        return "[" in register.name and register.name.partition("[")[0] in self.lengths
+        name = Name.of(register.name)
+        return name.element is not None and name.array in self.lengths
 
     def _assign(self, register: ir.Reg, value: bool) -> ir.Let:
         return ir.Let(_flag(register), ir.Const(value, BOOL, register.span), register.span, self.site())
@@ -94,7 +96,7 @@ class _Instrumenter:
 
 def _flag(register: ir.Reg) -> ir.Reg:
     """Whether the register was assigned."""
-    return ir.Reg(f"{register.name}@set", BOOL, register.span)
+    return ir.Reg(assigned_flag(register.name), BOOL, register.span)
 
 
 def unchecked(body: ir.Body) -> ir.Body:

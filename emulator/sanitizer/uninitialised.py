@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from ..errors import Diagnostic
 from ..ir import nodes as ir
+from ..ir.names import Name
 from ..ir.walk import effect, statements
 from ..language.types import Array
 from ..span import Span
@@ -26,9 +27,10 @@ def read(kernel: ir.Function, span: Span, array: str, type: Array, index: int, w
 
 def read_register(kernel: ir.Function, register: ir.Reg, where: str) -> Diagnostic:
     """The diagnostic of a read of an element of a register array."""
-    array = register.name.partition("[")[0]
+    whole = Name.of(register.name)
+    array = whole.array
     type = next(s.type for s in statements(kernel.body) if isinstance(s, ir.Alloc) and s.array == array)
-    name = user_name(array) + "[" + register.name.partition("[")[2]
+    name = f"{whole.user}[{whole.element}]"
     return _told(kernel, register.span, array, type, f"read of register {name}, which was not assigned", where)
 
 
@@ -51,5 +53,6 @@ def _writes(stmt: ir.Stmt) -> tuple[str, ...]:
     if isinstance(stmt, ir.Store) or isinstance(found, ir.Atomic | ir.CompareSwap):
         return ((stmt if isinstance(stmt, ir.Store) else found).array,)  # type: ignore[union-attr]
     if isinstance(stmt, ir.Let) and isinstance(stmt.target, ir.Reg):
-        return (stmt.target.name.partition("[")[0],) if "[" in stmt.target.name else ()
+        name = Name.of(stmt.target.name)
+        return () if name.element is None else (name.array,)
     return ()
