@@ -5,6 +5,7 @@ A mark is a comment on the line above a fence, which a reader of the page does n
     <!-- output -->                 what the Python block before it prints
     <!-- output of X.py -->         what that script prints
     <!-- output of simtbed X -->    what that command prints
+    <!-- part of simtbed X -->      some lines of it, found again by their text after ` | `
     <!-- file: X.py -->             a part of that file, word for word
     <!-- needs a GPU -->            Python that is only compiled here
 """
@@ -85,6 +86,13 @@ class Script:
         if block.mark == GPU:
             return ""
         return printed(lambda: exec(code, self.namespace))
+
+
+def part(shown: str, whole: str) -> str:
+    """The lines of `whole` that say the same after ` | ` as those of `shown`, or all the same; what is not found is left out."""
+    known = {line.partition(" | ")[2] or line: line for line in whole.splitlines()}
+    wanted = (line.partition(" | ")[2] or line for line in shown.splitlines())
+    return "".join(f"{known[line]}\n" for line in wanted if line in known)
 
 
 def printed(run: Any) -> str:

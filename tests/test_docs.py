@@ -21,8 +21,9 @@ from simtbed.machine.device import DEVICES
 from simtbed.profiler.events import MEANING
 from simtbed.reports.cli.app import app
 from simtbed.sanitizer.checkers import CHECKS
+from typer.core import TyperGroup
 
-from tests.pages import GPU, PAGES, ROOT, Block, Script, blocks, inline_code, name, output_of, prose
+from tests.pages import GPU, PAGES, ROOT, Block, Script, blocks, inline_code, name, output_of, part, prose
 
 FOLDERS = {"emulator", "kernels", "oracles", "reports", "tests", "docs", "examples", ".ci", ".github"}
 EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
@@ -63,8 +64,13 @@ def test_python_blocks_print_what_the_page_shows(
 
 @every_page
 def test_outputs_of_scripts_and_commands_are_what_the_page_shows(page: Path, request: pytest.FixtureRequest) -> None:
-    marked = [block for block in blocks(read(page)) if block.mark.startswith("output of ")]
-    shown(page, [(block, output_of(block.mark.removeprefix("output of "))) for block in marked], request)
+    found = []
+    for block in blocks(read(page)):
+        how, _, what = block.mark.partition(" of ")
+        if how in ("output", "part") and what:
+            whole = output_of(what)
+            found.append((block, whole if how == "output" else part(block.text, whole)))
+    shown(page, found, request)
 
 
 @every_page
@@ -75,7 +81,7 @@ def test_quoted_files_hold_what_the_page_shows(page: Path) -> None:
 
 @every_page
 def test_marks_are_known(page: Path) -> None:
-    known = re.compile(rf"|output|output of (\S+\.py|simtbed .*)|file: \S+|{GPU}")
+    known = re.compile(rf"|output|(output|part) of (\S+\.py|simtbed .*)|file: \S+|{GPU}")
     assert [block.mark for block in blocks(read(page)) if not known.fullmatch(block.mark)] == []
 
 
@@ -89,11 +95,14 @@ def test_examples_run(example: Path) -> None:
 def commands() -> dict[str, Any]:
     """Every command by its words, subcommands included."""
     found: dict[str, Any] = {}
-    waiting = [("", typer.main.get_command(app))]
+    waiting: list[tuple[str, Any]] = [("", typer.main.get_command(app))]
     while waiting:
         words, command = waiting.pop()
         found[words] = command
-        waiting += [(f"{words} {key}".strip(), inner) for key, inner in getattr(command, "commands", {}).items()]
+        if isinstance(command, TyperGroup):
+            inside = typer.Context(command)
+            for key in command.list_commands(inside):
+                waiting.append((f"{words} {key}".strip(), command.get_command(inside, key)))
     return found
 
 
@@ -125,7 +134,7 @@ def test_commands_and_their_options_exist(page: Path) -> None:
 
 def test_every_command_is_documented() -> None:
     text = read(ROOT / "docs/command-line.md")
-    leaves = [words for words, command in commands().items() if not getattr(command, "commands", None)]
+    leaves = [words for words, command in commands().items() if not isinstance(command, TyperGroup)]
     assert [words for words in leaves if f"`simtbed {words}" not in text] == []
 
 
@@ -164,10 +173,10 @@ def resolves(dotted: str) -> bool:
             found: Any = import_module(".".join(parts[:split]))
         except ImportError:
             continue
-        for part in parts[split:]:
-            if not hasattr(found, part) and part not in getattr(found, "__dataclass_fields__", {}):
+        for attribute in parts[split:]:
+            if not hasattr(found, attribute) and attribute not in getattr(found, "__dataclass_fields__", {}):
                 return False
-            found = getattr(found, part, None)
+            found = getattr(found, attribute, None)
         return True
     return False
 
