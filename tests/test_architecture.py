@@ -191,7 +191,7 @@ def test_texts_name_no_machine() -> None:
     ]
     texts += [
         p
-        for folder in (*FOLDERS, "tests")
+        for folder in (*FOLDERS, "tests", "docs", "examples")
         for p in (ROOT / folder).rglob("*")
         if p.suffix in (".py", ".json", ".md", ".cu", ".txt")
     ]
