@@ -13,8 +13,7 @@ import numpy as np
 from simtbed import Result, empty
 from simtbed.reports.bench.kernels import block_sum, transpose
 from simtbed.reports.hardware.cases import Case, variants
-
-from tests.language.all_features import FEATURES
+from simtbed.testing.conformance import FEATURES
 
 SIDE = 256
 
