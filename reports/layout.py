@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from simtbed import Counters
 from simtbed.ir.nodes import Program
-from simtbed.passes.prepared import prepare
+from simtbed.runtime.prepared import prepare
 
 KINDS = ("global_load", "global_store")
 

@@ -62,7 +62,7 @@ class Runner:
         result = launch(kernel, engine=self.engine, device=self.device, counters=counting, **how)
         with self.lock:
             self.launches += 1
-            if result.counters is not None:
+            if result.counts is not None:
                 self._count(result.request.program, result.counters)
             if result.milliseconds is not None:
                 self.milliseconds = (self.milliseconds or 0) + result.milliseconds

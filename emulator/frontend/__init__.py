@@ -1,5 +1,0 @@
-"""From Python source to the IR."""
-
-from .reader import Signature, Specialised, signature, specialise
-
-__all__ = ["Signature", "Specialised", "signature", "specialise"]

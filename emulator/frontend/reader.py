@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import inspect
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from types import ModuleType
 from typing import Any
@@ -13,12 +14,13 @@ from ..errors import CompileError, Diagnostic
 from ..ir import nodes as ir
 from ..ir.spec import verify
 from ..language import hints
-from ..language.functions import DeviceFunction, Kernel
+from ..language.functions import DeviceFunction, Kernel, SourceFunction
 from ..language.types import Array, Scalar, Space
 from ..language.types import Value as ValueType
 from ..span import Span
 from . import calls, typing
 from .expressions import Expressions
+from .signature import Parameter, Signature
 from .source import MISSING, Text
 from .statements import Statements
 from .values import Host, Literal, Memory, Poisoned, Refused, Tuple, Value, describe, of_python
@@ -28,14 +30,6 @@ SPACES: dict[type, Space] = {
     hints.Constant: "constant", hints.Registers: "register",
 }  # fmt: skip
 _ANNOTATIONS = {space: word for word, space in SPACES.items()}
-
-
-@dataclass(frozen=True)
-class Signature:
-    """A kernel's parameters as its annotations say: "const", a type, or an array of elements."""
-
-    params: dict[str, str | Scalar | ValueType | Array]
-    uses_real: bool
 
 
 @dataclass
@@ -68,6 +62,11 @@ class ProgramReader:
         if found not in self.diagnostics:
             self.diagnostics.append(found)
 
+    def check(self) -> None:
+        """Raise CompileError if anything was refused."""
+        if self.diagnostics:
+            raise CompileError(sorted(self.diagnostics, key=lambda d: (d.span.file, d.span.line, d.span.column)))
+
     def external(self, text: Text, name: str) -> Any:
         """A name from outside the function; remembered, so that a later change is noticed."""
         return self._remember(text, name)
@@ -92,7 +91,22 @@ class ProgramReader:
 
     # -------------------------------------------------------------- functions
     def kernel(self, kernel: Kernel, consts: Mapping[str, Any]) -> ir.Function:
-        text = Text(kernel)
+        reader, params = self._entry(kernel, consts)
+        tree = reader.text.tree
+        if tree.returns is not None and not (isinstance(tree.returns, ast.Constant) and tree.returns.value is None):
+            self.refuse(reader.span(tree.returns), "a kernel returns nothing", "write -> None")
+        reader.read(tree.body)
+        return ir.Function(kernel.__name__, tuple(params), tuple(reader.body), None, reader.span(tree))
+
+    def function(self, device: DeviceFunction, consts: Mapping[str, Any]) -> None:
+        """A device function as the last of the program's, its arrays global."""
+        reader, params = self._entry(device, consts)
+        with suppress(Poisoned):  # the errors are noted
+            self._specialise(device, reader.text, reader, params, (device,))
+
+    def _entry(self, source: SourceFunction, consts: Mapping[str, Any]) -> tuple[Statements, list[ir.Param]]:
+        """A reader that knows the parameters of a function that the host calls, and those that are not Const."""
+        text = Text(source)
         reader = Statements(self, text)
         params = []
         for arg, annotation in self._parameters(reader):
@@ -114,11 +128,7 @@ class ProgramReader:
                 )
             reader.names[name] = Memory(name, type) if isinstance(type, Array) else ir.Reg(name, type, span)
             params.append(ir.Param(name, type, span))
-        returns = text.tree.returns
-        if returns is not None and not (isinstance(returns, ast.Constant) and returns.value is None):
-            self.refuse(reader.span(returns), "a kernel returns nothing", "write -> None")
-        reader.read(text.tree.body)
-        return ir.Function(kernel.__name__, tuple(params), tuple(reader.body), None, reader.span(text.tree))
+        return reader, params
 
     def call(self, caller: Expressions, node: ast.Call, device: DeviceFunction) -> Value:
         """A call of a device function: the function specialised for these arguments, and the Call emitted."""
@@ -253,12 +263,25 @@ def specialise(kernel: Kernel, consts: Mapping[str, Any], real: Scalar | None = 
     """
     reader = ProgramReader(real)
     function = reader.kernel(kernel, consts)
-    if reader.diagnostics:
-        raise CompileError(sorted(reader.diagnostics, key=lambda d: (d.span.file, d.span.line, d.span.column)))
+    reader.check()
     program = ir.Program(function, tuple(reader.functions))
     verify(program)
     externals = {(id(holder), name): (holder, name, value) for holder, name, value in reader.externals}
     return Specialised(program, list(externals.values()))
+
+
+def specialise_function(device: DeviceFunction, consts: Mapping[str, Any]) -> ir.Program:
+    """The program of a device function that the host calls, in the kernel's place; its arrays are global.
+
+    Raises CompileError as `specialise` does.
+    """
+    reader = ProgramReader(None)
+    reader.function(device, consts)
+    reader.check()
+    *others, function = reader.functions
+    program = ir.Program(function, tuple(others))
+    verify(program)
+    return program
 
 
 def signature(kernel: Kernel) -> Signature:
@@ -267,10 +290,10 @@ def signature(kernel: Kernel) -> Signature:
 
     reader = ProgramReader(F32)
     statements = Statements(reader, Text(kernel))
-    params: dict[str, Any] = {}
+    params: dict[str, Parameter] = {}
     for arg, annotation in reader._parameters(statements):
         if annotation is hints.Const:
-            params[arg.arg] = "const"
+            params[arg.arg] = Parameter(None)
             continue
         reader.uses_real = False
         try:
@@ -280,14 +303,14 @@ def signature(kernel: Kernel) -> Signature:
         except Refused as error:
             reader.refuse(error.span, error.message, *error.notes)
             continue
-        params[arg.arg] = ("real", type) if reader.uses_real else type
+        params[arg.arg] = Parameter(type, reader.uses_real)
     if reader.diagnostics:
         raise CompileError(reader.diagnostics)
-    return Signature(params, any(isinstance(p, tuple) for p in params.values()))
+    return Signature(params)
 
 
 def _find(holder: Any, name: str) -> Any:
     return holder.lookup(name) if isinstance(holder, Text) else getattr(holder, name, MISSING)
 
 
-__all__ = ["Host", "Signature", "Specialised", "signature", "specialise"]
+__all__ = ["Host", "Specialised", "signature", "specialise"]

@@ -13,7 +13,7 @@ from ..machine.device import Device
 from ..span import Span
 from .faults import Faults
 from .places import Dim3
-from .races import shadow
+from .races import report, shadow
 from .races.shadow import ACTS, LOADS, STORES, History
 
 MOMENTS = shadow.MOST_MOMENTS
@@ -97,11 +97,9 @@ class Plan:
 
     def tell(self, found: History, faults: Faults, grid: Dim3, block: Dim3) -> None:
         """Add the races that a history holds to a launch's faults."""
-        from .races import detect  # late: it compiles
-
         names = list(self.followed)
         types = [self.types[name] for name in names]
-        told = detect.findings(found, names, types, self.sites, self.barriers, grid, block)
+        told = report.findings(found, names, types, self.sites, self.barriers, grid, block)
         for number, (order, sites, diagnostic) in enumerate(told):
             for one in sites:  # who is read before it is written, because nothing orders the two, is one mistake
                 faults.drop("uninitialised", one)

@@ -61,7 +61,6 @@ def rows(arch: str = "sm_90") -> list[Row]:
 def _row(printed: Printed, arch: str) -> Row:
     result = counted(printed)
     counters, request = result.counters, result.request
-    assert counters is not None
     block = request.block[0]
     registers = _registers(request, arch)
     shared = result.shared_bytes

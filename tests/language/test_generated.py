@@ -13,8 +13,9 @@ import pytest
 from hypothesis import given, note
 from simtbed import launch
 from simtbed.ir.ops import BITS
-from simtbed.passes.prepared import prepare
+from simtbed.runtime.prepared import prepare
 from simtbed.runtime.request import prepare_request
+from simtbed.runtime.specialisation import Specialisation
 from simtbed.testing import reference_interpreter
 from simtbed.testing.source_text import kernel_from_source
 from simtbed.testing.strategies import Generated, kernels
@@ -43,5 +44,8 @@ def test_the_numpy_engine_agrees_with_one_thread_at_a_time(folder: Path, drawn: 
     assert {"out_i32", "out_f64", "out_bool"} <= set(result.buffers)
     _same(result.buffers, expected)
     _same(
-        reference_interpreter.run(replace(request, program=prepare(request.program).program)), expected
+        reference_interpreter.run(
+            replace(request, specialisation=Specialisation.of_program(prepare(request.program).program))
+        ),
+        expected,
     )  # inlined and unrolled

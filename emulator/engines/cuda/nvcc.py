@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
+from ... import disk_cache
 from ...errors import LaunchError
-from ...runtime import disk_cache
 from ...runtime.engine import Resources
 
 OPTIONS = (

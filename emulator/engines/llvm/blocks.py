@@ -11,20 +11,20 @@ from dataclasses import dataclass
 from ...errors import Diagnostic
 from ...ir import nodes as ir
 from ...language.types import BOOL, I32, I64, Array
+from ...llvm.builder import FULL, LANES, many, vector
+from ...llvm.values import Value, bits
 from ...passes.barriers import holds_barrier
 from ...profiler import events
 from ...runtime.engine import Request
 from ...sanitizer import barriers
 from ...sanitizer.places import where
 from ...sanitizer.schedules import ROWS
-from .builder import FULL, LANES, many, vector
 from .context import Build
 from .control import Statements
 from .fault_records import Number
 from .masks import Scope, Scopes
 from .races import tracking
 from .segments import STATEMENTS, Node, assigning, mentioned, segments, written
-from .values import Value, bits
 
 V = many("i32")
 

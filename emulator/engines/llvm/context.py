@@ -10,18 +10,18 @@ from ...ir import nodes as ir
 from ...ir.ops import TABLE
 from ...ir.walk import statements
 from ...language.types import I32, Array, Scalar, Vector
-from ...machine.device import Device
-from ...passes.divergence import Dim3, Shapes, thread_index
-from ...passes.prepared import Prepared
+from ...llvm.builder import FULL, LANES, Page, literal, many, memory_type, quoted, scalar_type, vector
+from ...llvm.operations import operation
+from ...llvm.values import Value, Values, lanes, number
+from ...passes.divergence import Shapes, thread_index
+from ...runtime.prepared import Prepared
 from ...sanitizer.tracking import Plan
 from ...span import Span
-from .builder import FULL, LANES, Page, literal, memory_type, quoted, vector
+from .compiled import Options
 from .counters.slots import Tally
 from .domains import defined
 from .fault_records import Records
-from .operations import operation
 from .registers import Registers
-from .values import Value, Values, number
 
 
 @dataclass(frozen=True)
@@ -57,6 +57,11 @@ class Outside:
     def meaning(self, name: str, type: Scalar) -> int:
         return self._number(("meaning", (name, type)))
 
+    def operations(self) -> dict[int, tuple[str, str]]:
+        """Which numbers stand for an operation on a type, by name."""
+        named = ((n, detail) for n, (what, detail) in enumerate(self.requests) if what == "meaning")
+        return {number: (op, type.name) for number, (op, type) in named}
+
     def printing(self, stmt: ir.Print) -> int:
         return self._number(("print", stmt))
 
@@ -64,27 +69,6 @@ class Outside:
         if request not in self.requests:
             self.requests.append(request)
         return self.requests.index(request)
-
-
-@dataclass(frozen=True)
-class Options:
-    """What the text depends on besides the program.
-
-    careful: loops that are cut off leave survivors, so no text may count on whole warps.
-    atomic: blocks run in several threads, so global atomics must be.
-    checks, unwritten: what is looked for, and the global arrays that begin without contents. scheduled: blocks and warps
-    are taken in an order given at launch.
-    """
-
-    block: Dim3
-    device: Device
-    dynamic_shared: int
-    counters: bool
-    careful: bool
-    atomic: bool
-    checks: tuple[str, ...] = ()
-    unwritten: tuple[str, ...] = ()
-    scheduled: bool = False
 
 
 @dataclass
@@ -261,13 +245,26 @@ class Build:
                 return self.extent(expr.array)
             case ir.Op():
                 assert expr.name in TABLE
-                return operation(self, expr, [self.expression(a) for a in expr.args])
+                return self.operation(expr, [self.expression(a) for a in expr.args])
             case ir.Defined(value=op):
                 return defined(self, op, [self.expression(a) for a in op.args])
             case ir.Part():
                 assert isinstance(expr.index, ir.Const)
                 return self.values(expr.value)[int(expr.index.value)]
         raise TypeError(f"{type(expr).__name__} is left after unrolling")
+
+    def operation(self, op: ir.Op, args: list[Value]) -> Value:
+        return operation(self.page, op, args, self._meaning)
+
+    def _meaning(self, op: ir.Op, argument: Value) -> Value:
+        """Ask the op table itself, so that the bits are NumPy's."""
+        page, element = self.page, scalar_type(op.type)
+        buffer = page.slot(many(element), f"{op.name}.lanes")
+        page.store(many(element), lanes(page, argument), buffer)
+        self.ask(self.outside.meaning(op.name, op.type), "-1", buffer)
+        if argument.uniform:
+            return Value(op.type, page.load(element, buffer, op.name))
+        return Value(op.type, page.load(many(element), buffer, op.name), None)
 
     def values(self, expr: ir.Expr) -> tuple[Value, ...]:
         """The parts of an expression: one of a scalar."""

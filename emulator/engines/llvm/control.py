@@ -12,18 +12,17 @@ from ...errors import Diagnostic
 from ...ir import nodes as ir
 from ...ir.walk import bodies, expressions, statements
 from ...language.types import BOOL, Scalar
+from ...llvm.builder import FULL, many, scalar_type
+from ...llvm.values import Value, Values, bits, lanes, number, one_lane
 from ...profiler import events
 from ...runtime.engine import Request
 from ...sanitizer import barriers, checkers
 from . import warp
-from .builder import FULL, many, scalar_type
 from .context import Build
 from .fault_records import Number, Telling, note
 from .masks import Scope, Scopes
 from .memory import access
-from .operations import operation
 from .races import tracking
-from .values import Value, Values, bits, lanes, number, one_lane
 
 TWICE_FROM = 4
 """Expressions and statements in a region that make a second text worth while."""
@@ -285,7 +284,7 @@ class Statements:
             moved = ir.Op("add", (stmt.var, stmt.var), stmt.var.type, stmt.span)
             now = self.build.read(stmt.var)
             assert isinstance(now, Value)
-            self.build.registers.assign(stmt.var.name, operation(self.build, moved, [now, step]), None)
+            self.build.registers.assign(stmt.var.name, self.build.operation(moved, [now, step]), None)
 
     def test(self, stmt: ir.While | ir.For) -> Value:
         """Run what comes before the test, and give its condition."""
@@ -296,7 +295,7 @@ class Statements:
         now = self.build.read(stmt.var)
         assert isinstance(now, Value)
         compared = ir.Op(word, (stmt.var, stmt.stop), BOOL, stmt.span)
-        return operation(self.build, compared, [now, self.build.expression(stmt.stop)])
+        return self.build.operation(compared, [now, self.build.expression(stmt.stop)])
 
     def together(self, stmt: ir.While | ir.For, scope: Scope, turns: str) -> None:
         """A loop whose lanes take every turn together."""

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 
 from ...ir import nodes as ir
 from ...language.types import BOOL, Scalar
-from .builder import LANES
-from .operations import Shape
-from .values import Value
+from ...llvm.builder import LANES
+from ...llvm.operations import Shape
+from ...llvm.values import Value
 
 if TYPE_CHECKING:
     from .context import Build

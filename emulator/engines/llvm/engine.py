@@ -16,29 +16,29 @@ import weakref
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
-from ...errors import LaunchError
-from ...ir import nodes as ir
-from ...ir.fingerprint import fingerprint
-from ...ir.ops import TABLE
-from ...language.types import Array, Scalar
-from ...passes.prepared import Prepared, prepare
-from ...runtime import disk_cache
+from ... import disk_cache
+from ...errors import Diagnostic, LaunchError
+from ...language.types import SCALARS, Array, Scalar
+from ...llvm.compiler import Library, Target, compiled
 from ...runtime.arrays import Buffer
 from ...runtime.engine import Outcome, Request
-from ...sanitizer import checkers
-from ...sanitizer.faults import Faults
-from ...sanitizer.races.shadow import History
-from ...sanitizer.schedules import Schedule
-from ...sanitizer.tracking import Plan
-from .compiler import Library, Target, compiled
-from .context import Options
+from ...runtime.specialisation import Specialisation, Summary
+from .compiled import ENTRY, Buffers, Options
 from .counters.slots import decode
-from .module import ENTRY, Buffers, Module, kernel_module
+
+if TYPE_CHECKING:
+    from ...ir import nodes as ir
+    from ...runtime.prepared import Prepared
+    from ...sanitizer.races.shadow import History
+    from ...sanitizer.tracking import Plan
+    from .module import Module
+
+# What prints kernels and what describes faults is imported where it is needed: most launches find their code on disk.
 
 _CTYPES: dict[str, Any] = {
     "bool": ctypes.c_uint8, "i8": ctypes.c_int8, "i16": ctypes.c_int16, "i32": ctypes.c_int32, "i64": ctypes.c_int64,
@@ -53,28 +53,38 @@ SHORTEST, LONGEST = 0.0002, 0.01
 
 
 @dataclass
-class _Program:
-    """A program as it stands ready to run. Its text is printed where no code is kept, and where its words are needed."""
+class _CompiledKernel:
+    """A kernel as machine code. Its text is printed where no code is kept, and where a fault or a print is described."""
 
-    prepared: Prepared
+    specialisation: Specialisation
     options: Options
     buffers: Buffers = field(init=False)
     library: Library = field(init=False)
 
     @staticmethod
-    def of(program: ir.Program, options: Options, target: Target | None) -> _Program:
-        made = _Program(prepare(program, frozenset(options.checks)), options)
-        key = (fingerprint(program), repr(options), disk_cache.edition())
-        beside, made.library = compiled(key, lambda: (made.module.buffers.encode(), made.module.text), ENTRY, target)
-        made.buffers = Buffers.decode(beside)
+    def of(specialisation: Specialisation, options: Options, target: Target | None) -> _CompiledKernel:
+        made = _CompiledKernel(specialisation, options)
+        key = (specialisation.key or _fingerprint(specialisation), repr(options), disk_cache.edition())
+        encoded, made.library = compiled(key, lambda: (made.module.buffers.encode(), made.module.text), ENTRY, target)
+        made.buffers = Buffers.decode(encoded)
         return made
 
     @cached_property
+    def prepared(self) -> Prepared:
+        from ...runtime.prepared import prepare
+
+        return prepare(self.specialisation.program, frozenset(self.options.checks))
+
+    @cached_property
     def plan(self) -> Plan:
+        from ...sanitizer.tracking import Plan
+
         return Plan.of(self.prepared.program.kernel, self.options.checks, self.options.unwritten)
 
     @cached_property
     def module(self) -> Module:
+        from .module import kernel_module
+
         return kernel_module(self.prepared, self.options)
 
 
@@ -89,27 +99,44 @@ class LlvmEngine:
 
     def __init__(self, threads: int | None = None, target: Target | None = None) -> None:
         self.threads, self.target = threads, target
-        self._programs: weakref.WeakKeyDictionary[ir.Program, dict[Options, _Program]] = weakref.WeakKeyDictionary()
+        self._kernels: weakref.WeakKeyDictionary[Specialisation, dict[Options, _CompiledKernel]] = (
+            weakref.WeakKeyDictionary()
+        )
 
     def run(self, request: Request) -> Outcome:
-        ordered = request.prepared.ordered or checkers.ordered(request.checks) or request.schedule is not None
+        ordered = request.specialisation.summary.ordered or _in_order(request.checks) or request.schedule is not None
         options = Options(
             request.block, request.device, request.dynamic_shared, request.counters, careful=False, atomic=not ordered,
             checks=tuple(sorted(request.checks)), unwritten=tuple(sorted(request.unwritten)) if request.checks else (),
             scheduled=request.schedule is not None,
         )  # fmt: skip
         threads = 1 if ordered else self.threads or _threads()
-        outcome = _launch(request, self._program(request, options), threads)
+        outcome = _launch(request, self._kernel(request, options), threads)
         if outcome is None:
-            outcome = _launch(request, self._program(request, replace(options, careful=True)), threads)
+            outcome = _launch(request, self._kernel(request, replace(options, careful=True)), threads)
             assert outcome is not None
         return outcome
 
-    def _program(self, request: Request, options: Options) -> _Program:
-        known = self._programs.setdefault(request.program, {})
+    def _kernel(self, request: Request, options: Options) -> _CompiledKernel:
+        known = self._kernels.setdefault(request.specialisation, {})
         if options not in known:
-            known[options] = _Program.of(request.program, options, self.target)
+            known[options] = _CompiledKernel.of(request.specialisation, options, self.target)
         return known[options]
+
+
+def _fingerprint(specialisation: Specialisation) -> str:
+    from ...ir.fingerprint import fingerprint
+
+    return fingerprint(specialisation.program)
+
+
+def _in_order(checks: frozenset[str]) -> bool:
+    """Whether blocks must run one after another, because what one did is held against the next."""
+    if not checks:
+        return False
+    from ...sanitizer import checkers
+
+    return checkers.ordered(checks)
 
 
 def _threads() -> int:
@@ -142,53 +169,70 @@ class _Worker:
         return _Worker(counts, faults, [_aligned(size) for size in (sizes.shared, sizes.local, sizes.workspace)])
 
 
-def _launch(request: Request, program: _Program, threads: int) -> Outcome | None:
+def _launch(request: Request, program: _CompiledKernel, threads: int) -> Outcome | None:
     """Run all blocks; None where the text was not careful enough."""
-    kernel = program.prepared.program.kernel
-    changed = program.prepared.changed
-    buffers = {p.name: _buffer(request, p.name, p.name in changed) for p in kernel.params if isinstance(p.type, Array)}
-    types, given = _arguments(kernel, request, buffers)
+    summary = request.specialisation.summary
+    arrays = [name for name, type in summary.parameters.items() if isinstance(type, Array)]
+    buffers = {name: _buffer(request, name, name in summary.changed) for name in arrays}
+    types, given = _arguments(summary, request, buffers)
     tail = [ctypes.c_int64] * 2 + [ctypes.c_int32] * 3 + [ctypes.c_int64] + [ctypes.c_void_p] * 7 + [_ASK]
     function = ctypes.CFUNCTYPE(ctypes.c_int32, *types, *tail)(program.library.address)
     blocks = int(np.prod(request.grid))
     workers = [_Worker.of(program.buffers) for _ in range(max(1, min(threads, blocks)))]
-    past, table = _history(request, program.plan)
+    past, table = _history(request, program)
     order = _order(request)
     printed: list[str] = []
-    answer = _ASK(_answers(program, printed))
+    raised: list[BaseException] = []
+    answer = _ASK(_answers(program, printed, raised))
 
     def go(worker: _Worker, first: int, last: int) -> bool:
         own: list[npt.NDArray[Any]] = [worker.counts, worker.faults, *worker.scratch]
         pointers = [*(buffer.ctypes.data for buffer in own), table.ctypes.data, order.ctypes.data]
-        return not function(*given, first, last, *request.grid, request.step_limit, *pointers, answer)
+        whole = not function(*given, first, last, *request.grid, request.step_limit, *pointers, answer)
+        if raised:
+            raise raised[0]
+        return whole
 
     if not _share(blocks, workers, go):
         return None
     counts = None
     if request.counters:
         counted = np.sum([w.counts for w in workers], axis=0)
-        counts = decode(program.buffers.table, counted, len(program.prepared.sites))
-    noted = [w.faults for w in workers]
+        counts = decode(program.buffers.table, counted, program.buffers.sites)
+    faults = _faults(request, program, [w.faults for w in workers], past)
+    return Outcome({name: buffers[name] for name in summary.changed}, counts, faults, printed)
+
+
+def _faults(
+    request: Request, program: _CompiledKernel, noted: Sequence[npt.NDArray[np.int64]], past: History | None
+) -> list[Diagnostic]:
+    """What compiled code noted, and what the history of a checked launch holds."""
+    if past is None and not any(n.any() for n in noted):
+        return []
+    from ...sanitizer.faults import Faults
+
     faults = program.module.records.collect(noted, request) if any(n.any() for n in noted) else Faults()
     if past is not None:
         program.plan.tell(past, faults, request.grid, request.block)
-    return Outcome({name: buffers[name] for name in changed}, counts, faults.diagnostics(), printed)
+    return faults.diagnostics()
 
 
-def _history(request: Request, plan: Plan) -> tuple[History | None, npt.NDArray[np.int64]]:
+def _history(request: Request, program: _CompiledKernel) -> tuple[History | None, npt.NDArray[np.int64]]:
     """What the checks keep of a launch, where they keep anything, and the table compiled code finds it by."""
-    if not plan.followed:
+    if not request.checks or not (plan := program.plan).followed:
         return None, np.zeros(1, np.int64)
-    from .races.runtime import table  # late: it compiles
+    from .races.runtime import table
 
     past = plan.launched(request.block, request.arguments, request.dynamic_shared, request.device)
-    return past, table(past)
+    return past, table(past, plan)
 
 
 def _order(request: Request) -> npt.NDArray[np.int64]:
     """The orders of warps, and then that of blocks, where they are not the ascending ones."""
     if request.schedule is None:
         return np.zeros(1, np.int64)
+    from ...sanitizer.schedules import Schedule
+
     schedule = Schedule.of(request.schedule, request.grid, request.block)
     return np.concatenate([schedule.warps.ravel(), schedule.blocks])
 
@@ -226,8 +270,17 @@ def _share(blocks: int, workers: Sequence[_Worker], go: Callable[[_Worker, int, 
             even = len(left) / (2 * len(workers))
             size = max(1, int(min(max(even, SHORTEST / block), LONGEST / block)))
 
+    def beside(worker: _Worker) -> None:
+        nonlocal left
+        try:
+            work(worker)
+        except BaseException as error:  # it would end with its thread
+            left = range(0)
+            raised.append(error)
+
     failed: list[range] = []
-    others = [threading.Thread(target=work, args=(worker,)) for worker in workers[1:]]
+    raised: list[BaseException] = []
+    others = [threading.Thread(target=beside, args=(worker,)) for worker in workers[1:]]
     for thread in others:
         thread.start()
     try:
@@ -238,35 +291,42 @@ def _share(blocks: int, workers: Sequence[_Worker], go: Callable[[_Worker, int, 
     finally:
         for thread in others:
             thread.join()
+    if raised:
+        raise raised[0]
     return not failed
 
 
-def _arguments(kernel: ir.Function, request: Request, buffers: dict[str, Buffer]) -> tuple[list[Any], list[Any]]:
+def _arguments(summary: Summary, request: Request, buffers: dict[str, Buffer]) -> tuple[list[Any], list[Any]]:
     """The C types and values of the kernel's parameters."""
     types: list[Any] = []
     values: list[Any] = []
-    for param in kernel.params:
-        if isinstance(param.type, Array):
+    for name, type in summary.parameters.items():
+        if isinstance(type, Array):
             types += [ctypes.c_void_p, ctypes.c_int64]
-            values += [buffers[param.name].ctypes.data, len(buffers[param.name])]
+            values += [buffers[name].ctypes.data, len(buffers[name])]
         else:
-            assert isinstance(param.type, Scalar)
-            number = request.arguments[param.name]
+            assert isinstance(type, Scalar)
+            number = request.arguments[name]
             assert isinstance(number, np.generic)
-            types.append(_CTYPES[param.type.name])
-            values.append(int(number) if param.type.kind == "bool" else number.item())
+            types.append(_CTYPES[type.name])
+            values.append(int(number) if type.kind == "bool" else number.item())
     return types, values
 
 
 # ------------------------------------------------------------------ what compiled code asks of Python
-def _answers(program: _Program, printed: list[str]) -> Callable[[int, int, int, int, int], None]:
+def _answers(
+    program: _CompiledKernel, printed: list[str], raised: list[BaseException]
+) -> Callable[[int, int, int, int, int], None]:
     def answer(request: int, block: int, warp: int, mask: int, data: int) -> None:
-        what, detail = program.module.outside.requests[request]
-        if what == "meaning":
-            name, type = detail
-            _meaning(name, type, data)
-        else:
-            printed.extend(_lines(detail, mask, data))
+        try:
+            if request in program.buffers.operations:
+                _meaning(*program.buffers.operations[request], data)
+            else:
+                printed.extend(_lines(program.module.outside.requests[request][1], mask, data))
+        except (
+            BaseException
+        ) as error:  # ctypes would lose it, an interrupt too, and the lanes would keep their operands
+            raised.append(error)
 
     return answer
 
@@ -277,10 +337,12 @@ def _at(data: int, dtype: np.dtype[Any]) -> npt.NDArray[Any]:
     return np.ctypeslib.as_array(raw).view(dtype)
 
 
-def _meaning(name: str, type: Scalar, data: int) -> None:
-    values = _at(data, type.dtype)
+def _meaning(op: str, type: str, data: int) -> None:
+    from ...ir.ops import TABLE  # late: not every kernel calls
+
+    values = _at(data, SCALARS[type].dtype)
     with np.errstate(all="ignore"):
-        values[:] = TABLE[name].meaning(values)
+        values[:] = TABLE[op].meaning(values)
 
 
 def _lines(stmt: ir.Print, mask: int, data: int) -> list[str]:

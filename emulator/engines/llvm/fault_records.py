@@ -15,10 +15,10 @@ import numpy.typing as npt
 
 from ...errors import Diagnostic
 from ...language.types import BOOL, Scalar
+from ...llvm.values import Value, one_lane
 from ...runtime.engine import Request
 from ...sanitizer.faults import Faults
 from ...sanitizer.places import where
-from .values import Value, one_lane
 
 if TYPE_CHECKING:
     from .context import Build

@@ -4,26 +4,20 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
-
 from ...ir import nodes as ir
 from ...ir.walk import statements
 from ...language.types import BOOL, Array, Scalar
+from ...llvm.builder import Page, quoted, scalar_type
 from ...passes.divergence import shapes
-from ...passes.prepared import Prepared
+from ...runtime.prepared import Prepared
 from ...sanitizer.schedules import ROWS
 from ...sanitizer.tracking import Plan
 from .blocks import Block
-from .builder import Page, quoted, scalar_type
-from .context import Build, Options, Outside
-from .counters.slots import Numbers
+from .compiled import ENTRY, Buffers, Options
+from .context import Build, Outside
 from .fault_records import NOTE_BARRIER, NOTE_DECLARED, NOTE_FAULT, Records
 from .races import tracking
 from .registers import Registers
-
-ENTRY = "run_blocks"
-"""The function's name: (arrays and lengths, scalars, first and last block, grid, step limit, buffers, callback) -> i32.
-It returns 1 where a loop was cut off and careful text is needed."""
 
 _FIXED = (
     "i64 %.first", "i64 %.last", "i32 %grid_dim.x", "i32 %grid_dim.y", "i32 %grid_dim.z", "i64 %.limit",
@@ -35,31 +29,6 @@ _ATTRIBUTES = """attributes #0 = { nounwind "prefer-vector-width"="512" "min-leg
 attributes #1 = { nounwind noinline "prefer-vector-width"="512" "min-legal-vector-width"="512" }
 attributes #2 = { nounwind noinline cold "prefer-vector-width"="512" "min-legal-vector-width"="512" }
 !0 = !{!"branch_weights", i32 2000, i32 1}"""
-
-
-@dataclass(frozen=True)
-class Buffers:
-    """What a launch of compiled code gives each thread, and how counts are read from it.
-
-    counts: int64 slots. records: int64 of faults. shared, local, workspace: bytes. table: as `counting.decode` has it.
-    """
-
-    counts: int
-    records: int
-    shared: int
-    local: int
-    workspace: int
-    table: Numbers
-
-    def encode(self) -> bytes:
-        sizes = (self.counts, self.records, self.shared, self.local, self.workspace)
-        return np.array(sizes, np.int64).tobytes() + self.table.tobytes()
-
-    @staticmethod
-    def decode(data: bytes) -> Buffers:
-        numbers = np.frombuffer(data, np.int64)
-        counts, records, shared, local, workspace = numbers[:5].tolist()
-        return Buffers(counts, records, shared, local, workspace, numbers[5:].reshape(-1, 4))
 
 
 @dataclass(frozen=True)
@@ -94,12 +63,14 @@ def kernel_module(prepared: Prepared, options: Options) -> Module:
     page.place(".blocks.done")
     page.do("ret i32 0")
     buffers = Buffers(
-        len(build.tally.slots),
-        build.records.size,
-        build.shared_bytes,
-        build.local_bytes,
-        build.registers.workspace,
-        build.tally.table(),
+        counts=len(build.tally.slots),
+        records=build.records.size,
+        shared=build.shared_bytes,
+        local=build.local_bytes,
+        workspace=build.registers.workspace,
+        sites=len(prepared.sites),
+        operations=build.outside.operations(),
+        table=build.tally.table(),
     )
     return Module(_text(build), buffers, build.records, build.outside)
 

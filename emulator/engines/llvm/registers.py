@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 from ...ir import nodes as ir
 from ...ir.walk import statements
 from ...language.types import BOOL, Array, Scalar, Vector
+from ...llvm.builder import Page, many, scalar_type
+from ...llvm.values import Value, Values, chosen, lanes
 from ...passes.divergence import Shapes, Stride
-from .builder import Page, many, scalar_type
-from .values import Value, Values, chosen, lanes
 
 
 @dataclass(frozen=True)

@@ -7,13 +7,13 @@ from collections.abc import Sequence
 from ...errors import Diagnostic
 from ...ir import nodes as ir
 from ...language.types import BOOL, I32, U32
+from ...llvm.builder import FULL, IOTA, LANES, many, scalar_type, splat, suffix, vector
+from ...llvm.values import Value, bits, broadcast, chosen, lanes
 from ...runtime.engine import Request
 from ...sanitizer import barriers
-from .builder import FULL, IOTA, LANES, many, scalar_type, splat, suffix, vector
 from .context import Build
 from .fault_records import Number, note
 from .races import tracking
-from .values import Value, bits, broadcast, chosen, lanes
 
 V = many("i32")
 EACH_BIT = vector("i32", (1 << lane if lane < 31 else -(1 << 31) for lane in IOTA))

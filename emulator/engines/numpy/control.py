@@ -253,7 +253,7 @@ class BlockBarrier:
             team.phase += arrived
         past = teams[0].memory.history
         if past is not None and np.any(arrived):
-            happens_before.barrier(past)
+            past(happens_before.barrier)
 
     def _meet(self, teams: Sequence[Team]) -> Values:
         """Compare who is here with who should be, and combine the predicates; which blocks are here at all."""

@@ -13,12 +13,12 @@ from ...ir import nodes as ir
 from ...ir.walk import statements
 from ...language.types import Array, Scalar, Vector
 from ...passes.barriers import holds_barrier
-from ...passes.prepared import Prepared
 from ...passes.sites import Site
 from ...profiler import events
 from ...profiler.events import Counts
 from ...runtime.arrays import Buffer
 from ...runtime.engine import Outcome, Request
+from ...runtime.prepared import Prepared
 from ...sanitizer import barriers, checkers, tracking
 from ...sanitizer.faults import Faults
 from ...sanitizer.races import happens_before
@@ -62,7 +62,7 @@ class _Run:
         self.schedule = None if seed is None else Schedule.of(seed, request.grid, request.block)
         self.plan = tracking.Plan.of(self.kernel, request.checks, request.unwritten)
         given = (request.block, request.arguments, request.dynamic_shared, request.device)
-        self.history = self.plan.launched(*given) if self.plan.followed else None
+        self.history = happens_before.Applied(self.plan.launched(*given)) if self.plan.followed else None
         self.buffers = {name: self._buffer(name) for name, type in self.arrays.items() if type.space == "global"}
         self.compiler = _Compiler(prepared, self.arrays, counts, self.printed, self.plan)
         self.body = self.compiler.body(self.kernel.body)
@@ -78,12 +78,12 @@ class _Run:
         """Run all blocks."""
         for teams in self._batches():
             if self.history is not None:
-                happens_before.begin_block(self.history, int(teams[0].blocks[0]))
+                self.history(happens_before.begin_block, int(teams[0].blocks[0]))
             self.body.run(teams)
         for line in self.compiler.lines:
             line.flush()
         if self.history is not None:
-            self.plan.tell(self.history, self.faults, self.request.grid, self.request.block)
+            self.plan.tell(self.history.past, self.faults, self.request.grid, self.request.block)
 
     def _batches(self) -> Iterator[list[Team]]:
         blocks = int(np.prod(self.request.grid))

@@ -57,12 +57,8 @@ class Access:
     def lanes(self, team: Team) -> tuple[Values, Mask]:
         """(element index [warps, 32], 0 where out; lanes inside the array)."""
         index, active = team.full(self.index(team)), team.full(team.active)
-        safe, inside = (
-            np.empty(index.shape, index.dtype if index.dtype.itemsize == 8 else np.int32),
-            np.empty(index.shape, np.bool_),
-        )
         length = team.memory.lengths[self.name]
-        self.outside = lanes.guard(index, active, length, safe, inside)
+        self.outside, safe, inside = lanes.guard(index, active, length)
         if self.outside:
             team.fault(
                 "bounds",
@@ -116,16 +112,16 @@ class Access:
         assert past is not None
         mask = int(mask_bits(inside)[0, 0])
         at = (self.flat(team, index) if self.space == "local" else index).reshape(32).astype(np.int64)
-        happens_before.begin_turn(past, int(team.warps[0]))
+        past(happens_before.begin_turn, int(team.warps[0]))
         if self.followed.raw and (self.act & 3 == shadow.LOADS or (self.kind == "shared_atomic")):
-            raw = happens_before.unwritten(past, number, mask, at)
+            raw = past(happens_before.unwritten, number, mask, at)
             if raw:
                 self._unwritten(team, index, raw)
         if self.followed.racy:
-            now = happens_before.moment(past, self.act)
-            detect.access(past, number, self.act, now, mask, at, _bits(new), _bits(old))
+            given = [bits for values in (new, old) if values is not None for bits in _bits(values)]
+            past(detect.access, number, self.act, mask, np.concatenate([at, *given]), len(given) // 2)
         elif self.act & 3 != shadow.LOADS:
-            happens_before.note_written(past, number, mask, at)
+            past(happens_before.note_written, number, mask, at)
 
     def _unwritten(self, team: Team, index: Values, raw: int) -> None:
         assert self.followed is not None
@@ -146,10 +142,8 @@ class Access:
         return bounds.outside(self.kind, self.node.span, self.name, self.array, length, where, place, known, allocated)
 
 
-def _bits(values: Values | None) -> Values:
+def _bits(values: Values) -> Values:
     """int64[parts, 32] of the values of one warp, [32] or [32, parts]."""
-    if values is None:
-        return detect.NOTHING
     whole = np.ascontiguousarray(values.reshape(32, -1).T)
     return whole.view(f"u{whole.dtype.itemsize}").astype(np.int64)
 

@@ -140,9 +140,9 @@ def syncwarp(node: ir.WarpBarrier, site: int) -> Callable[[Team], None]:
         active = check(team)
         past = team.memory.history
         if past is not None:
-            happens_before.begin_turn(past, int(team.warps[0]))
+            past(happens_before.begin_turn, int(team.warps[0]))
             here, alive = (int(mask_bits(team.full(m))[0, 0]) for m in (active.reshape(team.shape), team.alive))
-            happens_before.join(past, here, alive, team.full(mask_of(team))[0].astype(np.int64))
+            past(happens_before.join, here, alive, team.full(mask_of(team))[0].astype(np.uint32))
 
     return run
 
@@ -154,7 +154,7 @@ def fence(node: ir.Fence) -> Callable[[Team], None]:
     def run(team: Team) -> None:
         past = team.memory.history
         if past is not None:
-            happens_before.begin_turn(past, int(team.warps[0]))
-            happens_before.fence(past, int(mask_bits(team.full(team.active))[0, 0]), scope)
+            past(happens_before.begin_turn, int(team.warps[0]))
+            past(happens_before.fence, int(mask_bits(team.full(team.active))[0, 0]), scope)
 
     return run

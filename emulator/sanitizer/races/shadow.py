@@ -37,20 +37,24 @@ WRITTEN, READ, OTHER, ACTED = range(4)
 PADDING = 64
 """Stamps before and after each plane, so that a row of 32 around any element may be loaded."""
 
-LENGTH, FRESH, FOREIGN, PHASE, NOW, LOCKSTEP, BLOCK, BARRIERS, WARP, RELEASES, ACQUIRED, MERGED, CAPACITY, FENCED = (
-    range(14)
-)
+(
+    LENGTH, FRESH, FOREIGN, PHASE, NOW, LOCKSTEP, BLOCK, BARRIERS, WARP, RELEASES, ACQUIRED, MERGED, CAPACITY, FENCED,
+    SITES, WARPS, STAMPS, HANDED,
+) = range(18)  # fmt: skip
 """State. LENGTH: moments so far. FRESH: moments below it are not this stretch's. FOREIGN, PHASE: stamps, see above.
 NOW: the stamp from which on accesses belong to the current warp's current stretch.
 RELEASES: rows of `releases`; ACQUIRED: rows of `acquired`, the current block's. MERGED: whether old rows lost their blocks.
-CAPACITY: rows of the log. FENCED: whether the kernel has fences."""
-STATE = 14
+CAPACITY: rows of the log. FENCED: whether the kernel has fences.
+SITES, WARPS, STAMPS: how many there are; HANDED: the most rows of `releases`, and of `acquired`."""
+STATE = 18
+BLOCK_OF, PHASE_OF, WARP_OF, ACT_OF = range(4)
+"""Columns of the log."""
 ONE = 1 << BITS
 THREAD = ONE - 1
 
 
 class History(NamedTuple):
-    """The arrays, as compiled functions take them.
+    """The arrays, as compiled functions take them: flat.
 
     state: int64[STATE]. log: int32[moments, 4]. moment: int32[site], the last moment of each. stamps: uint32, the
     planes of all arrays. places: int64[array, 4]: where its WRITTEN plane begins, elements a plane, whether it is the
@@ -60,6 +64,7 @@ class History(NamedTuple):
     fences: int64[thread, 4]: moment, phase and block of the last fence, and its scope (1 block, 2 device).
     releases: int64[., 9]: array, element, block, phase, thread, moment of the fence, scope, moments so far, `full` of
     the warp. acquired: int64[., 5]: array, element, thread, phase, releases so far. pairs: int64[., PAIR], findings (see `races`).
+    scratch: int32, for making the log shorter.
     """
 
     state: Any
@@ -74,6 +79,7 @@ class History(NamedTuple):
     releases: Any
     acquired: Any
     pairs: Any
+    scratch: Any
 
 
 @dataclass
@@ -120,11 +126,13 @@ def new(
     state = np.zeros(STATE, np.int64)
     state[LENGTH] = state[FRESH] = 1  # moment 0 is nobody's
     state[LOCKSTEP], state[CAPACITY], state[FENCED] = lockstep, moments, fenced
-    handed = MOST_RELEASES if fenced else 1
-    places = np.array([*zip(where.starts, where.lengths, own, atomic, strict=True)], np.int64).reshape(-1, 4)
+    state[SITES], state[WARPS], state[STAMPS] = sites, warps, where.size
+    state[HANDED] = MOST_RELEASES if fenced else 1
+    handed = int(state[HANDED])
+    places = np.array([*zip(where.starts, where.lengths, own, atomic, strict=True)], np.int64).reshape(-1)
     return History(
-        state, np.empty((moments, 4), np.int32), np.zeros(sites, np.int32), np.zeros(where.size, np.uint32), places,
-        np.zeros(32, np.uint32), np.zeros(32, np.uint32), np.zeros((warps, 32, 32), np.int32),
-        np.zeros((32 * warps, 4), np.int64), np.zeros((handed, 9), np.int64), np.zeros((handed, 5), np.int64),
-        np.zeros((MOST_PAIRS, PAIR), np.int64),
+        state, np.empty(4 * moments, np.int32), np.zeros(sites, np.int32), np.zeros(where.size, np.uint32), places,
+        np.zeros(32, np.uint32), np.zeros(32, np.uint32), np.zeros(1024 * warps, np.int32),
+        np.zeros(4 * 32 * warps, np.int64), np.zeros(9 * handed, np.int64), np.zeros(5 * handed, np.int64),
+        np.zeros(MOST_PAIRS * PAIR, np.int64), np.empty(2 * (moments + 1) + 5 * (1 + 34 * sites), np.int32),
     )  # fmt: skip

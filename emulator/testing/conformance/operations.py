@@ -12,6 +12,7 @@ from ...ir.spec import verify
 from ...language.types import BOOL, I32, NUMBERS, Array, Scalar
 from ...machine.device import H200
 from ...runtime.engine import Request
+from ...runtime.specialisation import Specialisation
 from ...span import NOWHERE
 from .edge_values import Values, operands
 
@@ -69,4 +70,5 @@ def request(group: Group) -> tuple[Request, tuple[Values, ...]]:
     arguments = dict(zip(names, given, strict=True))
     arguments |= {f"out_{row.name}": np.zeros(count, row.result_type(type).dtype) for row in rows}
     grid = (-(-count // 128), 1, 1)
-    return Request(program, grid, (128, 1, 1), arguments, 0, H200, False, 1000), given
+    launched = Specialisation.of_program(program)
+    return Request(launched, grid, (128, 1, 1), arguments, 0, H200, False, 1000), given

@@ -15,6 +15,7 @@ from ...ir.walk import rewrite
 from ...runtime.engine import Engine
 from ...runtime.registry import EngineName
 from ...runtime.request import prepare_request
+from ...runtime.specialisation import Specialisation
 from ...span import Span
 from . import device_arrays
 from .edge_values import defined
@@ -88,7 +89,10 @@ def _domains(engine: Engine, group: Group) -> None:
 
     kernel = launch.program.kernel
     program = ir.Program(replace(kernel, body=tuple(rewrite(stmt, numbered) for stmt in kernel.body)), ())
-    found = engine.run(replace(launch, program=program, checks=frozenset({"arithmetic"}))).faults
+    numbered_launch = replace(
+        launch, specialisation=Specialisation.of_program(program), checks=frozenset({"arithmetic"})
+    )
+    found = engine.run(numbered_launch).faults
     assert {fault.kind for fault in found} <= {"arithmetic"}
     counts = {fault.span.line: fault.count for fault in found}
     for row in group[1]:

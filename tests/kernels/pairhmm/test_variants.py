@@ -342,7 +342,6 @@ def counted(problem: Problem, variant: str, device: devices.Device) -> Counters:
 
     FAMILY.solve(problem, variant, noted)
     (counters,) = found
-    assert counters is not None
     return counters
 
 

@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from ....llvm.builder import IOTA, Page, many, splat, vector
+from ....llvm.values import broadcast, chosen
 from ....machine import banks, coalescing
 from ....machine.device import Device
-from ..builder import IOTA, Page, many, splat, vector
-from ..values import broadcast, chosen
 
 if TYPE_CHECKING:
     from ..context import Build

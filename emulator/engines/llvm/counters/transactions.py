@@ -6,11 +6,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ....language.types import I64
+from ....llvm.builder import IOTA, many, splat, vector
+from ....llvm.operations import extended
+from ....llvm.values import Value, broadcast, lanes
 from ....machine import banks
 from ....profiler import events
-from ..builder import IOTA, many, splat, vector
-from ..operations import extended
-from ..values import Value, broadcast, lanes
 from . import rules
 
 if TYPE_CHECKING:

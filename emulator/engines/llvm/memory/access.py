@@ -12,16 +12,16 @@ from ....errors import Diagnostic
 from ....ir import nodes as ir
 from ....ir.walk import expressions
 from ....language.types import I32, I64, Scalar, Vector
+from ....llvm.builder import FULL, many, scalar_type
+from ....llvm.operations import extended
+from ....llvm.values import Value, Values, lanes, number
 from ....runtime.engine import Request
 from ....sanitizer import bounds
 from ....sanitizer.tracking import act
-from ..builder import FULL, many, scalar_type
 from ..context import Build, Memory
 from ..counters.transactions import Meter
 from ..fault_records import HEADER, LANES_FIELD, Number, Record, as_i64
-from ..operations import extended
 from ..races.tracking import Follower
-from ..values import Value, Values, lanes, number
 from . import atomics, elements
 from .out_of_bounds import outside
 

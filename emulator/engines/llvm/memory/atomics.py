@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from ....language.types import I64, Scalar
-from ..builder import Page, many, scalar_type, splat
+from ....llvm.builder import Page, many, scalar_type, splat
+from ....llvm.operations import extended
+from ....llvm.values import Value, broadcast, chosen, lanes
 from ..counters.rules import function
-from ..operations import extended
-from ..values import Value, broadcast, chosen, lanes
 
 if TYPE_CHECKING:
     from ..context import Build, Memory

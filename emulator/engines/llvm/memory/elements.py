@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from ....language.types import BOOL, I32, I64
-from ..builder import FULL, IOTA, LANES, many, memory_type, scalar_type, splat, suffix, vector
+from ....llvm.builder import FULL, IOTA, LANES, many, memory_type, scalar_type, splat, suffix, vector
+from ....llvm.operations import Shape, extended
+from ....llvm.values import Value, chosen, lanes
 from ..context import Build, Memory
-from ..operations import Shape, extended
-from ..values import Value, chosen, lanes
 from . import atomics
 
 

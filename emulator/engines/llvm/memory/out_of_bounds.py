@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from ..builder import Page, many, scalar_type
+from ....llvm.builder import Page, many, scalar_type
+from ....llvm.values import Value, lanes
 from ..counters.transactions import Meter
 from ..fault_records import HEADER
-from ..values import Value, lanes
 from . import atomics, elements
 
 if TYPE_CHECKING:

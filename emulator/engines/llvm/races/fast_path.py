@@ -1,4 +1,4 @@
-"""The common cases of `observe.races.access` as functions of the module: nothing clashes, and the history is kept up.
+"""The common cases of `observe.detect.access` as functions of the module: nothing clashes, and the history is kept up.
 
 Each returns whether the definition must be asked, which then finds everything as it was. `row`: the lanes' elements
 follow each other; `each`: they are anywhere; `one`: all lanes read one element.
@@ -11,12 +11,12 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from ....llvm.builder import Page, many, splat
+from ....llvm.values import broadcast, chosen
 from ....sanitizer.races import shadow as past
 from ....sanitizer.tracking import Followed
 from ....sanitizer.tracking import lockstep as in_step
-from ..builder import Page, many, splat
 from ..counters.rules import function
-from ..values import broadcast, chosen
 
 if TYPE_CHECKING:
     from ..context import Build

@@ -2,7 +2,7 @@
 
 What is common is answered here and quickly: a warp whose threads go on with words they wrote, lanes whose words
 nobody else touched since the last barrier. Whatever may be a finding, and whatever is rare, goes to the definition
-(`observe.races`), which is called by address. Both leave the history in the same state.
+(`observe.detect`), which is called by address. Both leave the history in the same state.
 """
 
 from __future__ import annotations
@@ -15,23 +15,22 @@ from ....errors import Diagnostic
 from ....ir import nodes as ir
 from ....ir.walk import effect, statements
 from ....language.types import I64
+from ....llvm.builder import IOTA, Page, many, scalar_type, splat, vector
+from ....llvm.operations import extended
+from ....llvm.values import Value, broadcast, chosen, lanes
 from ....runtime.engine import Request
 from ....sanitizer import uninitialised
 from ....sanitizer.races import shadow as past
 from ....sanitizer.tracking import Followed
-from ..builder import IOTA, Page, many, scalar_type, splat, vector
 from ..fault_records import Number, note
 from ..memory import elements
-from ..operations import extended
 from ..segments import STATEMENTS, Node
-from ..values import Value, broadcast, chosen, lanes
 from .fast_path import recall
+from .runtime import FUNCTIONS, arrays_of
 
 if TYPE_CHECKING:
     from ..context import Build, Memory
 
-FUNCTIONS = ("begin_block", "barrier", "fence", "join", "access")
-"""In the order of their addresses in the table."""
 ARRAYS = past.History._fields
 V, W = many("i32"), many("i64")
 
@@ -41,21 +40,27 @@ def enter(build: Build) -> None:
     """At the start of the kernel: where everything is."""
     page = build.page
 
-    def found(number: int, name: str, type: str = "ptr") -> None:
-        page.do(f"%.{name}.at = getelementptr i64, ptr %.past, i64 {number}")
-        page.do(f"%.{name} = load {type}, ptr %.{name}.at")
-
-    for number, name in enumerate(FUNCTIONS):
-        found(number, f"past.{name}.of")
-    for number, name in enumerate(ARRAYS):
-        if name in ("state", "log", "moment", "stamps", "places", "joined", "full"):
-            found(len(FUNCTIONS) + 2 * number, f"past.{name}")
+    _look_up(page, [f"{name}.of" for name in FUNCTIONS], 0)
+    _look_up(page, ARRAYS, len(FUNCTIONS))
     for follow in build.plan.followed.values():
         for column, what in enumerate(("start", "size")):
             at = page.element("i64", "%.past.places", 4 * follow.number + column)
             page.do(f"%.followed{follow.number}.{what} = load i64, ptr {at}")
         start = f"%.followed{follow.number}.start"
         page.do(f"%.followed{follow.number} = getelementptr i32, ptr %.past.stamps, i64 {start}")
+
+
+def _look_up(page: Page, names: Sequence[str], first: int) -> None:
+    """Pointers of the table %.past, from place `first` on, as %.past.name."""
+    for number, name in enumerate(names, first):
+        page.do(f"%.past.{name}.at = getelementptr i64, ptr %.past, i64 {number}")
+        page.do(f"%.past.{name} = load ptr, ptr %.past.{name}.at")
+
+
+def _call(page: Page, function: str, *arguments: tuple[str, str]) -> None:
+    """Call a function of the table with the arrays it takes."""
+    given = [*(("ptr", f"%.past.{name}") for name in arrays_of(function)), *arguments]
+    page.do(f"call void %.past.{function}.of({', '.join(f'{type} {value}' for type, value in given)})")
 
 
 def names(build: Build) -> list[str]:
@@ -70,8 +75,7 @@ def names(build: Build) -> list[str]:
 def happens(build: Build, function: str, *arguments: tuple[str, str]) -> None:
     """Tell the history that the block or the warp goes on."""
     if build.plan.followed:
-        given = "".join(f", {type} {value}" for type, value in arguments)
-        build.page.do(f"call void %.past.{function}.of(ptr %.past{given})")
+        _call(build.page, function, *arguments)
 
 
 def turn(build: Build) -> None:
@@ -287,7 +291,7 @@ class Follower:
         page.place(on)
 
     def _define(self, mask: str) -> None:
-        """Call `races.access`, aside."""
+        """Call `detect.access`, aside."""
         page, follow = self.page, self.follow
         stored = [(many(scalar_type(v.type)), lanes(page, v)) for v in self.given]
         name = "_".join(
@@ -296,7 +300,7 @@ class Follower:
         )
         self.build.rule(name, lambda: self._definition(name))
         at = (W, lanes(page, elements.wide(self.build, self.index)))
-        fixed = (("ptr", "%.past"), ("ptr", "%.past.access.of"), ("i64", str(follow.number)), ("i64", str(self.act)))
+        fixed = (("ptr", "%.past"), ("i64", str(follow.number)), ("i64", str(self.act)))
         page.call("void", name, *fixed, ("ptr", self.memory.base), at, ("i32", mask), *stored)
 
     def _definition(self, name: str) -> str:
@@ -304,16 +308,19 @@ class Follower:
         inner = replace(self.build, page=page, buffers={}, mask="%mask")
         given = [Value(v.type, f"%given{n}", None) for n, v in enumerate(self.given)]
         parameters = [
-            "ptr %past", "ptr %access", "i64 %number", "i64 %act", "ptr %base", f"{W} %at", "i32 %mask",
+            "ptr %.past", "i64 %number", "i64 %act", "ptr %base", f"{W} %at", "i32 %mask",
             *(f"{many(scalar_type(v.type))} {v.ref}" for v in given),
         ]  # fmt: skip
         page.reserve(*(p.rsplit("%", 1)[1] for p in parameters))
+        _look_up(page, ["access.of"], list(FUNCTIONS).index("access"))
+        _look_up(page, ARRAYS, len(FUNCTIONS))
         buffer = page.slot(f"[{1 + 2 * len(given)} x {W}]", "lanes")
         page.store(W, "%at", buffer)
         found = elements.gather(inner, memory, Value(I64, "%at", None), "%mask") if given else []
         for number, value in enumerate((*given, *found)):
             page.store(W, _as_bits(inner, value), page.element(W, buffer, 1 + number))
-        page.do(f"call void %access(ptr %past, i64 %number, i64 %act, i32 %mask, ptr {buffer}, i64 {len(given)})")
+        rest = (("i64", "%number"), ("i64", "%act"), ("i32", "%mask"), ("ptr", buffer), ("i64", str(len(given))))
+        _call(page, "access", *rest)
         self.build.page.declared |= page.declared
         lines = "\n".join([*page.slots, *page.lines, "  ret void"])
         return f"define internal void @{name}({', '.join(parameters)}) #2 {{\n.entry:\n{lines}\n}}"

@@ -12,7 +12,7 @@ from dataclasses import replace
 from ..ir import nodes as ir
 from ..ir.walk import bodies, children, expressions, statements
 from ..language.types import BOOL, Array
-from ..sanitizer.arithmetic import obligations
+from .arithmetic import obligations
 
 
 def instrument(kernel: ir.Function, sites: int, checks: frozenset[str]) -> ir.Function:

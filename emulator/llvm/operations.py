@@ -7,16 +7,15 @@ beyond the integer's range); here they are made what the table says.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
-from ...ir import nodes as ir
-from ...ir.ops import TABLE
-from ...language.types import BOOL, F32, F64, I32, Scalar
+from ..ir import nodes as ir
+from ..ir.ops import TABLE
+from ..language.types import BOOL, F32, F64, I32, Scalar
 from .builder import LANES, Page, literal, many, scalar_type, splat
-from .values import Value, broadcast, lanes, number
+from .values import Value, lanes, number
 
-if TYPE_CHECKING:
-    from .context import Build
+Asked = Callable[[ir.Op, Value], Value]
+"""How a printer finds the value of a function that LLVM has no code for (exp, log, log2)."""
 
 
 class Shape:
@@ -43,9 +42,9 @@ class Shape:
         return Value(type, ref, "0" if self.uniform else None)
 
 
-def operation(build: Build, op: ir.Op, args: list[Value]) -> Value:
+def operation(page: Page, op: ir.Op, args: list[Value], asked: Asked) -> Value:
     """The value of an operation."""
-    page, row = build.page, TABLE[op.name]
+    row = TABLE[op.name]
     stepped = _affine(page, op, args) if any(a.affine for a in args) else None
     if stepped is not None:
         return stepped
@@ -53,7 +52,7 @@ def operation(build: Build, op: ir.Op, args: list[Value]) -> Value:
     shape = Shape(kind, all(a.uniform for a in args))
     word = row.instruction(kind)
     if word == ":meaning":
-        return _meaning(build, op, args[0])
+        return asked(op, args[0])
     if word.startswith(":"):
         return shape.value(op.type, _COMPOSED[word[1:]](page, shape, op, args))
     refs = shape.refs(page, *args)
@@ -371,18 +370,6 @@ def extended(page: Page, value: Value, target: Scalar) -> Value:
     shape = Shape(value.type, value.uniform)
     (x,) = shape.refs(page, value)
     return shape.value(target, convert(page, shape, target, x))
-
-
-# ------------------------------------------------------------------ functions that LLVM has no code for
-def _meaning(build: Build, op: ir.Op, argument: Value) -> Value:
-    """Ask the op table itself, so that the bits are NumPy's."""
-    page, element = build.page, scalar_type(op.type)
-    buffer = page.slot(many(element), f"{op.name}.lanes")
-    page.store(many(element), broadcast(page, element, argument.ref) if argument.uniform else argument.ref, buffer)
-    build.ask(build.outside.meaning(op.name, op.type), "-1", buffer)
-    if argument.uniform:
-        return Value(op.type, page.load(element, buffer, op.name))
-    return Value(op.type, page.load(many(element), buffer, op.name), None)
 
 
 _COMPOSED: dict[str, Callable[[Page, Shape, ir.Op, list[Value]], str]] = {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ...language.types import BOOL, Scalar
+from ..language.types import BOOL, Scalar
 from .builder import FULL, IOTA, Page, literal, many, scalar_type, splat, vector
 
 

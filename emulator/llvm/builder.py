@@ -6,7 +6,7 @@ import struct
 from collections.abc import Iterable
 from functools import lru_cache
 
-from ...language.types import BOOL, F32, Scalar
+from ..language.types import BOOL, F32, Scalar
 
 LANES = 32
 IOTA = range(LANES)
