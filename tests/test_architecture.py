@@ -36,6 +36,7 @@ ALLOWED: dict[str, set[str]] = {
     "oracles": set(),
 }
 ALLOWED["simtbed"] = {*ALLOWED} - {"oracles", "engines"}  # the public names
+ALLOWED["testing"] = {*BASE, "simtbed", "machine", "runtime"}
 ALLOWED["kernels"] = {"simtbed", "runtime", "native", "oracles"}
 ALLOWED["reports"] = {*ALLOWED}  # which nothing may import
 
