@@ -1,4 +1,4 @@
-"""Who is still here: the masks of loops, frames and the kernel that lanes may leave."""
+"""The masks of the scopes that lanes can leave: loops, frames of inlined calls, and the kernel."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from .context import CodegenContext
 
 @dataclass
 class Scope:
-    """What a leave can aim at.
+    """A scope that break, continue or return leaves.
 
-    here: slot of the lanes that have not left the turn (a frame's or the kernel's: not left it); None where lanes
-    only leave together. stay: of a loop, slot of the lanes that go on with the next turn.
-    done, next: labels to jump to when all lanes leave, or continue. of_block: all warps of the block take it together.
+    present: slot of the lanes that have not left the scope, or the iteration of a loop; None where lanes only leave
+    together. looping: of a loop, slot of the lanes that go on with the next iteration.
+    done, next: labels to jump to when all lanes leave, or continue. of_block: all warps of the block enter it together.
     """
 
     kind: Literal["loop", "frame", "kernel"]
@@ -41,7 +41,7 @@ class Scopes:
         return next(s for s in reversed(self.stack) if s.kind in kinds)
 
     def leaves_uniformly(self, stmt: ir.Stmt) -> bool:
-        """Whether all lanes leave together, by a jump."""
+        """Whether all lanes leave together, so that a jump does it."""
         return stmt.site in self.context.shapes.together and not self.target(stmt).of_block
 
     def leaves_divergently(self, stmts: Iterable[ir.Stmt]) -> bool:
@@ -63,14 +63,14 @@ class Scopes:
         return any(self._leaves_divergently(s, in_loop, in_frame) for body in bodies(stmt) for s in body)
 
     def innermost(self) -> str:
-        """The slot that tells who is here."""
+        """The slot of the lanes that have not left any scope."""
         return next(s.present for s in reversed(self.stack) if s.present is not None)
 
     def leave(self, stmt: ir.Break | ir.Continue | ir.Return) -> None:
         """The active lanes leave, others may stay."""
-        aim = self.target(stmt)
-        inner = self.stack if aim.kind == "kernel" else self.stack[self.stack.index(aim) :]
-        self._remove_lanes([aim.present] if isinstance(stmt, ir.Continue) else _slots(inner))
+        scope = self.target(stmt)
+        inner = self.stack if scope.kind == "kernel" else self.stack[self.stack.index(scope) :]
+        self._remove_lanes([scope.present] if isinstance(stmt, ir.Continue) else _slots(inner))
 
     def kill(self) -> None:
         """The active lanes leave the kernel."""
