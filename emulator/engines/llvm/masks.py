@@ -55,7 +55,7 @@ class Scopes:
             case ir.Return():
                 return not in_frame and not self.leaves_uniformly(stmt)
             case ir.While() | ir.For():
-                if self.context.options.careful:
+                if self.context.options.step_limited:
                     return True  # it may be cut off
                 in_loop = True
             case ir.Frame():
