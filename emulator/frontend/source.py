@@ -17,7 +17,7 @@ from ..span import Span
 MISSING = object()
 
 
-class Text:
+class FunctionSource:
     """The source of one `@kernel` or `@device` function."""
 
     def __init__(self, function: SourceFunction) -> None:

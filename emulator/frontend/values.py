@@ -32,7 +32,7 @@ class Tuple:
 
 
 @dataclass(frozen=True)
-class Memory:
+class ArrayValue:
     """An array, seen in one dimension or, with strides, in several."""
 
     name: str
@@ -47,10 +47,10 @@ class Host:
     object: Any
 
 
-Value = ir.Expr | Literal | Tuple | Memory | Host
+Value = ir.Expr | Literal | Tuple | ArrayValue | Host
 
 
-class Refused(Exception):
+class SourceError(Exception):
     """A place that is not in the language; caught where the next statement begins."""
 
     def __init__(self, span: Span, message: str, *notes: str) -> None:
@@ -58,7 +58,7 @@ class Refused(Exception):
         self.span, self.message, self.notes = span, message, notes
 
 
-class Poisoned(Exception):
+class AlreadyReported(Exception):
     """A place that depends on one already refused: nothing more is said about it."""
 
 
@@ -80,7 +80,7 @@ def describe(value: Value) -> str:
             return f"the literal {value.value!r}"
         case Tuple():
             return "a tuple"
-        case Memory():
+        case ArrayValue():
             return f"a {value.type.space} array"
         case Host():
             return getattr(value.object, "__name__", None) or repr(value.object)

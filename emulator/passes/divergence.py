@@ -30,21 +30,21 @@ _WIDEST = 1 << 30
 
 
 @dataclass(frozen=True)
-class Shapes:
+class Divergence:
     """What the analysis found.
 
     registers: the stride of every scalar register; a vector's is 0 or "varying".
     multiples: of integer registers, a power of two that divides lane 0's value.
     complete: sites of assignments that reach every lane that may read the register.
-    together: sites of break, continue and return that all lanes of the turn or the frame take at once.
-    split: sites of loops whose lanes leave at different turns.
+    uniform_exits: sites of break, continue and return that all lanes of the iteration or the frame take at once.
+    divergent_loops: sites of loops whose lanes leave in different iterations.
     """
 
     registers: dict[str, Stride]
     multiples: dict[str, int]
     complete: frozenset[int]
-    together: frozenset[int]
-    split: frozenset[int]
+    uniform_exits: frozenset[int]
+    divergent_loops: frozenset[int]
     block: Dim3
 
     def of(self, expr: ir.Expr) -> Stride:
@@ -220,7 +220,7 @@ class _Assignment:
     site: int
 
 
-def shapes(kernel: ir.Function, private: frozenset[str], block: Dim3) -> Shapes:
+def analyse_divergence(kernel: ir.Function, private: frozenset[str], block: Dim3) -> Divergence:
     """Analyse an inlined, unrolled, numbered kernel for blocks of this shape."""
     return _Analysis(kernel, private, block).run()
 
@@ -231,26 +231,26 @@ class _Analysis:
     private: frozenset[str]
     block: Dim3
     registers: dict[str, Stride] = field(default_factory=dict)
-    split: set[int] = field(default_factory=set)
+    divergent_loops: set[int] = field(default_factory=set)
     arrays: dict[str, Array] = field(default_factory=dict)
     reads: dict[int, tuple[str, ...]] = field(default_factory=dict)
     multiples: dict[str, int] = field(default_factory=dict)
 
-    def run(self) -> Shapes:
+    def run(self) -> Divergence:
         self.arrays = {p.name: p.type for p in self.kernel.params if isinstance(p.type, Array)}
         self.arrays |= {s.array: s.type for s in statements(self.kernel.body) if isinstance(s, ir.Alloc)}
         self.registers = {p.name: 0 for p in self.kernel.params if not isinstance(p.type, Array)}
         self.multiples = dict.fromkeys(self.registers, 1)
         while True:  # strides only grow and loops only split, so this ends
-            before = dict(self.registers), dict(self.multiples), len(self.split)
+            before = dict(self.registers), dict(self.multiples), len(self.divergent_loops)
             self.homes: dict[str, Place] = {}
             self.assignments: list[_Assignment] = []
-            self.together: set[int] = set()
+            self.uniform_exits: set[int] = set()
             self.body(self.kernel.body, (), [_Scope("kernel", ())])
             complete = self.settle()
-            if before == (self.registers, self.multiples, len(self.split)):
-                found = (frozenset(complete), frozenset(self.together), frozenset(self.split))
-                return Shapes(self.registers, self.multiples, *found, self.block)
+            if before == (self.registers, self.multiples, len(self.divergent_loops)):
+                found = (frozenset(complete), frozenset(self.uniform_exits), frozenset(self.divergent_loops))
+                return Divergence(self.registers, self.multiples, *found, self.block)
 
     def settle(self) -> set[int]:
         """Strides from the assignments of one walk; the sites of those that are complete."""
@@ -331,7 +331,7 @@ class _Analysis:
                 scope = next(s for s in reversed(scopes) if s.kind in kinds)
                 if scope.inside != place:
                     return [(scope, type(stmt))]
-                self.together.add(stmt.site)
+                self.uniform_exits.add(stmt.site)
         return []
 
     def branch(self, stmt: ir.If, place: Place, scopes: list[_Scope]) -> list[Leaving]:
@@ -343,7 +343,7 @@ class _Analysis:
         return escaped
 
     def loop(self, stmt: ir.While | ir.For, place: Place, scopes: list[_Scope]) -> list[Leaving]:
-        inside = (*place, ("loop", stmt.site)) if stmt.site in self.split else place
+        inside = (*place, ("loop", stmt.site)) if stmt.site in self.divergent_loops else place
         scope = _Scope("loop", inside)
         if isinstance(stmt, ir.While):
             self.body(stmt.setup, inside, scopes)
@@ -356,7 +356,7 @@ class _Analysis:
             uneven = any(self.of(bound) not in (0, None) for bound in (stmt.start, stmt.stop))
         left = self.body(stmt.body, inside, [*scopes, scope])
         if uneven or any(s.kind != "kernel" and by is not ir.Continue for s, by in left):
-            self.split.add(stmt.site)
+            self.divergent_loops.add(stmt.site)
         return [(s, by) for s, by in left if s is not scope]
 
     def right_side(self, let: ir.Let) -> Stride | None:

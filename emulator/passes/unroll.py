@@ -51,8 +51,8 @@ class _Unroller:
                 start, stop = self.fold(stmt.start, known), self.fold(stmt.stop, known)
                 assert isinstance(start, ir.Const) and isinstance(stop, ir.Const)
                 assert isinstance(stmt.var.type, Scalar)
-                turns = range(int(start.value), int(stop.value), stmt.step)
-                values = [ir.Const(i, stmt.var.type, stmt.var.span) for i in turns]
+                iterations = range(int(start.value), int(stop.value), stmt.step)
+                values = [ir.Const(i, stmt.var.type, stmt.var.span) for i in iterations]
                 return tuple(s for v in values for s in self.body(stmt.body, {**known, stmt.var.name: v}))
             case ir.If():
                 cond = self.fold(stmt.cond, known)
@@ -90,7 +90,7 @@ class _Unroller:
                     assert isinstance(part.value.type, Vector)
                     lanes = part.value.type.lanes
                     if not 0 <= index.value < lanes:
-                        self.refuse(part, f"index {index.value}, but {part.value.type} has {lanes} parts")
+                        self.report(part, f"index {index.value}, but {part.value.type} has {lanes} parts")
                     elif isinstance(part.value, ir.Pack):
                         return part.value.args[int(index.value)]
             return part
@@ -101,10 +101,10 @@ class _Unroller:
         length = self.arrays[item.array].length
         assert length is not None
         if not 0 <= index.value < length:
-            self.refuse(item, f"index {index.value}, but {item.array} has {length} registers")
+            self.report(item, f"index {index.value}, but {item.array} has {length} registers")
         return ir.Reg(f"{item.array}[{index.value}]", item.type, item.span)
 
-    def refuse(self, node: Any, message: str) -> None:
+    def report(self, node: Any, message: str) -> None:
         found = Diagnostic("compile", message, node.span)
         if found not in self.diagnostics:
             self.diagnostics.append(found)

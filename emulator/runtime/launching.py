@@ -74,7 +74,7 @@ def launch(
     if not row.emulates and (request.checks or schedule is not None):
         raise LaunchError("a GPU is asked for nothing but results: check and schedule need an emulator, jit or numpy")
     outcome = _outcome(engine_called(engine), request)
-    found, remarks = suppressions.judge(outcome.faults, request.prepared.program.kernel, request.checks)
+    found, remarks = suppressions.sort_findings(outcome.faults, request.prepared.program.kernel, request.checks)
     for name in request.device_arrays.keys() & outcome.buffers.keys():
         request.device_arrays[name].replace(outcome.buffers.pop(name))
     result = Result(

@@ -60,7 +60,7 @@ def _may_leave(op: ir.Op) -> bool:
     return type.is_float and isinstance(target, Scalar) and target.is_integer
 
 
-def left(op: ir.Op, values: Sequence[object], where: str) -> Diagnostic:
+def undefined_result(op: ir.Op, values: Sequence[object], where: str) -> Diagnostic:
     """The diagnostic of one operation whose operands had these values."""
     type = op.args[0].type
     shown = [repr(v) if isinstance(v, float) else str(v) for v in values]

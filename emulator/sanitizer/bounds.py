@@ -16,7 +16,7 @@ def user_name(name: str) -> str:
     return name.partition("@")[0]
 
 
-def outside(
+def out_of_bounds(
     kind: str,
     span: Span,
     array: str,
@@ -46,7 +46,7 @@ def index_registers(index: ir.Expr) -> list[str]:
     return list(dict.fromkeys(n for n in names if not n.partition("@")[2].isdigit()))
 
 
-def beside(span: Span, values: Sequence[object], where: str) -> Diagnostic:
+def row_overrun(span: Span, values: Sequence[object], where: str) -> Diagnostic:
     """The diagnostic of one index of several that leaves its own extent; `values` are the index and the extent."""
     index, extent = values
     message = f"index {index} leaves its row of {extent}: the access is to another row of the array"

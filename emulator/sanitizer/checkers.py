@@ -27,16 +27,16 @@ def parse(given: str | Iterable[str]) -> frozenset[str]:
     return frozenset(found)
 
 
-def ordered(checks: frozenset[str]) -> bool:
+def need_order(checks: frozenset[str]) -> bool:
     """Whether blocks must run one after another, because what one did is held against the next."""
     return bool(checks & {"races", "uninitialised"})
 
 
-def told(check: ir.Check, kernel: ir.Function, values: Sequence[object], where: str) -> Diagnostic:
+def describe(check: ir.Check, kernel: ir.Function, values: Sequence[object], where: str) -> Diagnostic:
     """The diagnostic of a check that did not hold; `values` are those of `check.shown`."""
     match check.of:
         case ir.Op() as op if check.about == "arithmetic":
-            return arithmetic.left(op, values, where)
+            return arithmetic.undefined_result(op, values, where)
         case ir.Reg() as register if check.about == "uninitialised":
             return uninitialised.read_register(kernel, register, where)
-    return bounds.beside(check.span, values, where)
+    return bounds.row_overrun(check.span, values, where)

@@ -37,7 +37,7 @@ class _Comment:
 _COMMENTS: weakref.WeakKeyDictionary[ir.Function, dict[tuple[str, int], _Comment]] = weakref.WeakKeyDictionary()
 
 
-def judge(
+def sort_findings(
     found: Sequence[Diagnostic], kernel: ir.Function, checks: frozenset[str]
 ) -> tuple[list[Diagnostic], list[Diagnostic]]:
     """The faults among the findings in a kernel as engines run it, and remarks: what is benign, what is allowed, and

@@ -21,7 +21,7 @@ KIND = "uninitialised"
 def read(kernel: ir.Function, span: Span, array: str, type: Array, index: int, where: str) -> Diagnostic:
     """The diagnostic of a read of memory."""
     element = f"{user_name(array)}[{index}]"
-    return _told(kernel, span, array, type, f"{type.space} read of {element}, which nobody has written", where)
+    return _diagnostic(kernel, span, array, type, f"{type.space} read of {element}, which nobody has written", where)
 
 
 def read_register(kernel: ir.Function, register: ir.Reg, where: str) -> Diagnostic:
@@ -29,10 +29,10 @@ def read_register(kernel: ir.Function, register: ir.Reg, where: str) -> Diagnost
     array = register.name.partition("[")[0]
     type = next(s.type for s in statements(kernel.body) if isinstance(s, ir.Alloc) and s.array == array)
     name = user_name(array) + "[" + register.name.partition("[")[2]
-    return _told(kernel, register.span, array, type, f"read of register {name}, which was not assigned", where)
+    return _diagnostic(kernel, register.span, array, type, f"read of register {name}, which was not assigned", where)
 
 
-def _told(kernel: ir.Function, span: Span, array: str, type: Array, message: str, where: str) -> Diagnostic:
+def _diagnostic(kernel: ir.Function, span: Span, array: str, type: Array, message: str, where: str) -> Diagnostic:
     name = user_name(array)
     allocated = next((s.span for s in statements(kernel.body) if isinstance(s, ir.Alloc) and s.array == array), None)
     if allocated is None:

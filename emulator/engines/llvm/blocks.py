@@ -65,11 +65,17 @@ class Block:
                 continue
             match stmt:
                 case ir.If():
-                    torn = self.build.shapes.of(stmt.cond) != 0 or self._ragged(stmt.then) or self._ragged(stmt.orelse)
+                    torn = (
+                        self.build.divergence.of(stmt.cond) != 0 or self._ragged(stmt.then) or self._ragged(stmt.orelse)
+                    )
                 case ir.While():
-                    torn = stmt.site in self.build.shapes.split or self._ragged(stmt.setup) or self._ragged(stmt.body)
+                    torn = (
+                        stmt.site in self.build.divergence.divergent_loops
+                        or self._ragged(stmt.setup)
+                        or self._ragged(stmt.body)
+                    )
                 case ir.For():
-                    torn = stmt.site in self.build.shapes.split or self._ragged(stmt.body)
+                    torn = stmt.site in self.build.divergence.divergent_loops or self._ragged(stmt.body)
                 case ir.Frame():
                     torn = self._ragged(stmt.body)
                 case _:
@@ -82,9 +88,9 @@ class Block:
         """Whether some lanes of a warp leave a walked scope without the others."""
         match stmt:
             case ir.Break() | ir.Continue():
-                return not in_loop and stmt.site not in self.build.shapes.together
+                return not in_loop and stmt.site not in self.build.divergence.uniform_exits
             case ir.Return():
-                return not in_frame and stmt.site not in self.build.shapes.together
+                return not in_frame and stmt.site not in self.build.divergence.uniform_exits
             case ir.While():
                 return any(self._tears(s, True, in_frame) for s in (*stmt.setup, *stmt.body))
             case ir.For():
@@ -463,7 +469,7 @@ class Block:
                 result = Value(BOOL, page.let(f"icmp eq i32 {count}, {arrived}", "everyone"))
             case _:
                 result = Value(BOOL, page.let(f"icmp ne i32 {count}, 0", "anyone"))
-        complete = stmt.site in build.shapes.complete
+        complete = stmt.site in build.divergence.complete
         self.each_warp(
             [ir.Let(target, ir.Const(0, I32, stmt.span), stmt.span)],
             lambda: build.registers.assign(target.name, result, None if complete else build.mask),

@@ -11,7 +11,7 @@ from ...ir.ops import TABLE
 from ...ir.walk import statements
 from ...language.types import I32, Array, Scalar, Vector
 from ...machine.device import Device
-from ...passes.divergence import Dim3, Shapes, thread_index
+from ...passes.divergence import Dim3, Divergence, thread_index
 from ...passes.prepared import Prepared
 from ...sanitizer.tracking import Plan
 from ...span import Span
@@ -97,7 +97,7 @@ class Build:
 
     prepared: Prepared
     options: Options
-    shapes: Shapes
+    divergence: Divergence
     page: Page
     registers: Registers
     plan: Plan
@@ -223,7 +223,7 @@ class Build:
 
     def _thread(self, axis: int) -> Value:
         index, page = thread_index(self.options.block, axis), self.page
-        stride = self.shapes.of(ir.Special(f"thread.{'xyz'[axis]}", I32, self.kernel.span))
+        stride = self.divergence.of(ir.Special(f"thread.{'xyz'[axis]}", I32, self.kernel.span))
         if stride == "varying":
             rows = ", ".join(f"<32 x i32> {vector('i32', row)}" for row in index)
             table = self.table(

@@ -130,7 +130,7 @@ class Statements:
                 value = self.right_side(stmt, kind)
                 if isinstance(stmt.target, ir.Reg):
                     assert value is not None
-                    complete = stmt.site in self.build.shapes.complete
+                    complete = stmt.site in self.build.divergence.complete
                     self.build.registers.assign(stmt.target.name, value, None if complete else self.build.mask)
             case ir.Store():
                 access.store(self.build, stmt, kind)
@@ -172,7 +172,7 @@ class Statements:
         kernel = self.build.kernel
 
         def tell(place: str, request: Request, found: Sequence[Number]) -> Diagnostic:
-            return checkers.told(stmt, kernel, found, place)
+            return checkers.describe(stmt, kernel, found, place)
 
         self.expect(stmt.about, stmt, stmt.shown, tell)
 
@@ -265,7 +265,7 @@ class Statements:
         turns = page.slot("i64", "turns")
         page.store("i64", "0", turns)
         self.scopes.stack.append(scope)
-        if stmt.site in build.shapes.split or self.scopes.scatters(stmt.body) or build.options.careful:
+        if stmt.site in build.divergence.divergent_loops or self.scopes.scatters(stmt.body) or build.options.careful:
             scope.here, scope.stay = page.slot("i32", "in.turn"), page.slot("i32", "in.loop")
             self.scattered(stmt, scope, turns)
         else:

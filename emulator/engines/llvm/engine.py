@@ -32,7 +32,7 @@ from ...runtime.arrays import Buffer
 from ...runtime.engine import Outcome, Request
 from ...sanitizer import checkers
 from ...sanitizer.faults import Faults
-from ...sanitizer.races.shadow import History
+from ...sanitizer.races.shadow import RaceState
 from ...sanitizer.schedules import Schedule
 from ...sanitizer.tracking import Plan
 from .compiler import Library, Target, compiled
@@ -92,7 +92,7 @@ class LlvmEngine:
         self._programs: weakref.WeakKeyDictionary[ir.Program, dict[Options, _Program]] = weakref.WeakKeyDictionary()
 
     def run(self, request: Request) -> Outcome:
-        ordered = request.prepared.ordered or checkers.ordered(request.checks) or request.schedule is not None
+        ordered = request.prepared.ordered or checkers.need_order(request.checks) or request.schedule is not None
         options = Options(
             request.block, request.device, request.dynamic_shared, request.counters, careful=False, atomic=not ordered,
             checks=tuple(sorted(request.checks)), unwritten=tuple(sorted(request.unwritten)) if request.checks else (),
@@ -152,7 +152,7 @@ def _launch(request: Request, program: _Program, threads: int) -> Outcome | None
     function = ctypes.CFUNCTYPE(ctypes.c_int32, *types, *tail)(program.library.address)
     blocks = int(np.prod(request.grid))
     workers = [_Worker.of(program.buffers) for _ in range(max(1, min(threads, blocks)))]
-    past, table = _history(request, program.plan)
+    race_state, table = _race_state(request, program.plan)
     order = _order(request)
     printed: list[str] = []
     answer = _ASK(_answers(program, printed))
@@ -170,19 +170,19 @@ def _launch(request: Request, program: _Program, threads: int) -> Outcome | None
         counts = decode(program.buffers.table, counted, len(program.prepared.sites))
     noted = [w.faults for w in workers]
     faults = program.module.records.collect(noted, request) if any(n.any() for n in noted) else Faults()
-    if past is not None:
-        program.plan.tell(past, faults, request.grid, request.block)
+    if race_state is not None:
+        program.plan.report(race_state, faults, request.grid, request.block)
     return Outcome({name: buffers[name] for name in changed}, counts, faults.diagnostics(), printed)
 
 
-def _history(request: Request, plan: Plan) -> tuple[History | None, npt.NDArray[np.int64]]:
+def _race_state(request: Request, plan: Plan) -> tuple[RaceState | None, npt.NDArray[np.int64]]:
     """What the checks keep of a launch, where they keep anything, and the table compiled code finds it by."""
-    if not plan.followed:
+    if not plan.tracked:
         return None, np.zeros(1, np.int64)
     from .races.runtime import table  # late: it compiles
 
-    past = plan.launched(request.block, request.arguments, request.dynamic_shared, request.device)
-    return past, table(past)
+    race_state = plan.launched(request.block, request.arguments, request.dynamic_shared, request.device)
+    return race_state, table(race_state)
 
 
 def _order(request: Request) -> npt.NDArray[np.int64]:

@@ -42,7 +42,7 @@ class Scopes:
 
     def directly(self, stmt: ir.Stmt) -> bool:
         """Whether all lanes leave together, by a jump."""
-        return stmt.site in self.build.shapes.together and not self.target(stmt).walked
+        return stmt.site in self.build.divergence.uniform_exits and not self.target(stmt).walked
 
     def scatters(self, stmts: Iterable[ir.Stmt]) -> bool:
         """Whether lanes may leave a scope around these statements while others stay."""

@@ -9,7 +9,7 @@ import numpy as np
 from ...ir import nodes as ir
 from ...ir.walk import statements
 from ...language.types import BOOL, Array, Scalar
-from ...passes.divergence import shapes
+from ...passes.divergence import analyse_divergence
 from ...passes.prepared import Prepared
 from ...sanitizer.schedules import ROWS
 from ...sanitizer.tracking import Plan
@@ -28,7 +28,7 @@ It returns 1 where a loop was cut off and careful text is needed."""
 _FIXED = (
     "i64 %.first", "i64 %.last", "i32 %grid_dim.x", "i32 %grid_dim.y", "i32 %grid_dim.z", "i64 %.limit",
     "ptr noalias %.counts", "ptr noalias %.faults", "ptr noalias %.shared", "ptr noalias %.local",
-    "ptr noalias %.workspace", "ptr %.past", "ptr %.order", "ptr %.ask",
+    "ptr noalias %.workspace", "ptr %.shadow", "ptr %.order", "ptr %.ask",
 )  # fmt: skip
 
 _ATTRIBUTES = """attributes #0 = { nounwind "prefer-vector-width"="512" "min-legal-vector-width"="512" }
@@ -81,7 +81,7 @@ def kernel_module(prepared: Prepared, options: Options) -> Module:
     page.reserve(*(quoted(p.name) + end for p in kernel.params for end in ("", ".length", ".limit", ".reach", ".byte")))
     page.reserve(*(quoted(s.array) for s in _allocations(kernel)))
     page.slots += ["  %.phase = alloca i32", "  %.alive = alloca i32"]
-    found = shapes(kernel, prepared.private, options.block)
+    found = analyse_divergence(kernel, prepared.private, options.block)
     plan = Plan.of(kernel, options.checks, options.unwritten)
     build = Build(prepared, options, found, page, Registers.of(page, kernel, found), plan)
     page.reserve(*tracking.names(build))
@@ -123,7 +123,7 @@ def _entry(build: Build) -> None:
             page.do(f"%{name}.limit = trunc i64 %{name}.reach to i32")
         elif param.type is BOOL:
             page.do(f"%{name} = icmp ne i8 %{name}.byte, 0")
-    if build.plan.followed:
+    if build.plan.tracked:
         tracking.enter(build)
     page.slots.append("  %.block.number = alloca i64")
     page.do("store i64 %.first, ptr %.block.number")

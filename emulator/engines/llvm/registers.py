@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from ...ir import nodes as ir
 from ...ir.walk import statements
 from ...language.types import BOOL, Array, Scalar, Vector
-from ...passes.divergence import Shapes, Stride
+from ...passes.divergence import Divergence, Stride
 from .builder import Page, many, scalar_type
 from .values import Value, Values, chosen, lanes
 
@@ -45,10 +45,10 @@ class Registers:
     workspace: int = 0  # bytes
 
     @staticmethod
-    def of(page: Page, kernel: ir.Function, shapes: Shapes) -> Registers:
+    def of(page: Page, kernel: ir.Function, divergence: Divergence) -> Registers:
         found = Registers(page)
         for name, type in _types(kernel).items():
-            stride = shapes.registers.get(name, 0)
+            stride = divergence.registers.get(name, 0)
             parts = (
                 [(name, type)]
                 if isinstance(type, Scalar)

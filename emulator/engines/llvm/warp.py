@@ -66,7 +66,7 @@ def participants(build: Build, node: ir.Shuffle | ir.Vote | ir.WarpBarrier, what
 def syncwarp(build: Build, node: ir.WarpBarrier) -> None:
     """Lanes run in step already; the mask may be wrong, and accesses are ordered."""
     participants(build, node, "syncwarp", node.site)
-    if build.plan.followed:
+    if build.plan.tracked:
         page, masks = build.page, build.scratch("join.masks", V)
         page.store(V, lanes(page, build.expression(node.mask)), masks)
         alive = page.load("i32", "%.alive", "alive")

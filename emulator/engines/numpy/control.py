@@ -251,9 +251,9 @@ class BlockBarrier:
                 self.counts[self.site, events.WARPS] += warps
                 self.counts[self.site, events.LANES] += active_lanes
             team.phase += arrived
-        past = teams[0].memory.history
-        if past is not None and np.any(arrived):
-            happens_before.barrier(past)
+        race_state = teams[0].memory.race_state
+        if race_state is not None and np.any(arrived):
+            happens_before.barrier(race_state)
 
     def _meet(self, teams: Sequence[Team]) -> Values:
         """Compare who is here with who should be, and combine the predicates; which blocks are here at all."""

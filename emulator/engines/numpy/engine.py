@@ -62,7 +62,7 @@ class _Run:
         self.schedule = None if seed is None else Schedule.of(seed, request.grid, request.block)
         self.plan = tracking.Plan.of(self.kernel, request.checks, request.unwritten)
         given = (request.block, request.arguments, request.dynamic_shared, request.device)
-        self.history = self.plan.launched(*given) if self.plan.followed else None
+        self.race_state = self.plan.launched(*given) if self.plan.tracked else None
         self.buffers = {name: self._buffer(name) for name, type in self.arrays.items() if type.space == "global"}
         self.compiler = _Compiler(prepared, self.arrays, counts, self.printed, self.plan)
         self.body = self.compiler.body(self.kernel.body)
@@ -77,20 +77,20 @@ class _Run:
     def everything(self) -> None:
         """Run all blocks."""
         for teams in self._batches():
-            if self.history is not None:
-                happens_before.begin_block(self.history, int(teams[0].blocks[0]))
+            if self.race_state is not None:
+                happens_before.begin_block(self.race_state, int(teams[0].blocks[0]))
             self.body.run(teams)
         for line in self.compiler.lines:
             line.flush()
-        if self.history is not None:
-            self.plan.tell(self.history, self.faults, self.request.grid, self.request.block)
+        if self.race_state is not None:
+            self.plan.report(self.race_state, self.faults, self.request.grid, self.request.block)
 
     def _batches(self) -> Iterator[list[Team]]:
         blocks = int(np.prod(self.request.grid))
         threads = int(np.prod(self.request.block))
         warps = np.arange(-(-threads // 32))
         request = self.request
-        ordered = self.prepared.ordered or checkers.ordered(request.checks) or self.schedule is not None
+        ordered = self.prepared.ordered or checkers.need_order(request.checks) or self.schedule is not None
         batch = 1 if ordered else max(1, LANES_AT_ONCE // (32 * len(warps)))
         for first in range(0, blocks, batch):
             chosen = np.arange(first, min(first + batch, blocks))
@@ -109,7 +109,7 @@ class _Run:
 
     def _memory(self, blocks: int, threads: int) -> Memory:
         """Shared, local and constant storage for a batch; the global buffers."""
-        storage = Memory(history=self.history, schedule=self.schedule)
+        storage = Memory(race_state=self.race_state, schedule=self.schedule)
         for param in self.kernel.params:
             if param.name in self.buffers:
                 storage.arrays[param.name] = self.buffers[param.name]
@@ -270,8 +270,8 @@ class _Compiler:
                 assign = self.assign(stmt.target)
                 return lambda team: assign(team, compute(team))
             case ir.Store():
-                followed = self.plan.followed.get(stmt.array)
-                return memory.store(stmt, kind, stmt.site, self.arrays[stmt.array], self.counts, followed)
+                tracked = self.plan.tracked.get(stmt.array)
+                return memory.store(stmt, kind, stmt.site, self.arrays[stmt.array], self.counts, tracked)
             case ir.Alloc(type=Array(space="register")):
                 return _clear(stmt)
             case ir.WarpBarrier():
@@ -291,14 +291,14 @@ class _Compiler:
         match node:
             case ir.Load():
                 return memory.load(
-                    node, kind, site, self.arrays[node.array], self.counts, self.plan.followed.get(node.array)
+                    node, kind, site, self.arrays[node.array], self.counts, self.plan.tracked.get(node.array)
                 )
             case ir.Atomic():
-                used, followed = stmt.target is not None, self.plan.followed.get(node.array)
-                return memory.atomic(node, used, kind, site, self.arrays[node.array], self.counts, followed)
+                used, tracked = stmt.target is not None, self.plan.tracked.get(node.array)
+                return memory.atomic(node, used, kind, site, self.arrays[node.array], self.counts, tracked)
             case ir.CompareSwap():
-                followed = self.plan.followed.get(node.array)
-                return memory.compare_swap(node, kind, site, self.arrays[node.array], self.counts, followed)
+                tracked = self.plan.tracked.get(node.array)
+                return memory.compare_swap(node, kind, site, self.arrays[node.array], self.counts, tracked)
             case ir.Shuffle():
                 return warp.shuffle(node, site)
             case ir.Vote():
@@ -354,7 +354,7 @@ def _check(stmt: ir.Check, kernel: ir.Function) -> Callable[[Team], None]:
             values = [team.full(v(team)) for v in shown]
 
             def tell(row: int, lane: int, place: str) -> Diagnostic:
-                return checkers.told(stmt, kernel, [v[row, lane].item() for v in values], place)
+                return checkers.describe(stmt, kernel, [v[row, lane].item() for v in values], place)
 
             team.fault(stmt.about, stmt.site, failed, tell)
 

@@ -15,7 +15,7 @@ from ...profiler import events
 from ...profiler.events import Counts
 from ...sanitizer import bounds, uninitialised
 from ...sanitizer.races import detect, happens_before, shadow
-from ...sanitizer.tracking import Followed, act
+from ...sanitizer.tracking import Tracked, access_id
 from . import lanes
 from .expressions import scalar, value
 from .warp import mask_bits
@@ -42,9 +42,9 @@ class Access:
         site: int,
         array: Array,
         counts: Counts | None,
-        followed: Followed | None,
+        tracked: Tracked | None,
     ) -> None:
-        self.followed, self.act = followed, act(site, kind)
+        self.tracked, self.access_id = tracked, access_id(site, kind)
         self.node, self.kind, self.site, self.array = node, kind, site, array
         self.row = None if counts is None else counts[site]
         self.index = scalar(node.index)
@@ -110,26 +110,26 @@ class Access:
         self, team: Team, index: Values, inside: Mask, new: Values | None = None, old: Values | None = None
     ) -> None:
         """Hold the access against the array's history, and write it down there; stores say what they write over."""
-        if self.followed is None or not inside.any():
+        if self.tracked is None or not inside.any():
             return
-        past, number = team.memory.history, self.followed.number
-        assert past is not None
+        race_state, number = team.memory.race_state, self.tracked.number
+        assert race_state is not None
         mask = int(mask_bits(inside)[0, 0])
         at = (self.flat(team, index) if self.space == "local" else index).reshape(32).astype(np.int64)
-        happens_before.begin_turn(past, int(team.warps[0]))
-        if self.followed.raw and (self.act & 3 == shadow.LOADS or (self.kind == "shared_atomic")):
-            raw = happens_before.unwritten(past, number, mask, at)
+        happens_before.resume_warp(race_state, int(team.warps[0]))
+        if self.tracked.raw and (self.access_id & 3 == shadow.LOADS or (self.kind == "shared_atomic")):
+            raw = happens_before.unwritten(race_state, number, mask, at)
             if raw:
                 self._unwritten(team, index, raw)
-        if self.followed.racy:
-            now = happens_before.moment(past, self.act)
-            detect.access(past, number, self.act, now, mask, at, _bits(new), _bits(old))
-        elif self.act & 3 != shadow.LOADS:
-            happens_before.note_written(past, number, mask, at)
+        if self.tracked.racy:
+            now = happens_before.timestamp(race_state, self.access_id)
+            detect.access(race_state, number, self.access_id, now, mask, at, _bits(new), _bits(old))
+        elif self.access_id & 3 != shadow.LOADS:
+            happens_before.note_written(race_state, number, mask, at)
 
     def _unwritten(self, team: Team, index: Values, raw: int) -> None:
-        assert self.followed is not None
-        kernel, node = self.followed.kernel, self.node
+        assert self.tracked is not None
+        kernel, node = self.tracked.kernel, self.node
 
         def tell(row: int, lane: int, place: str) -> Diagnostic:
             return uninitialised.read(kernel, node.span, self.name, self.array, int(index[row, lane]), place)
@@ -143,7 +143,9 @@ class Access:
         known = {n: v for n, v in values.items() if v is not None}
         allocated = team.memory.allocated[self.name]
         where = int(index[row, lane])
-        return bounds.outside(self.kind, self.node.span, self.name, self.array, length, where, place, known, allocated)
+        return bounds.out_of_bounds(
+            self.kind, self.node.span, self.name, self.array, length, where, place, known, allocated
+        )
 
 
 def _bits(values: Values | None) -> Values:
@@ -154,9 +156,9 @@ def _bits(values: Values | None) -> Values:
     return whole.view(f"u{whole.dtype.itemsize}").astype(np.int64)
 
 
-def load(node: ir.Load, kind: str, site: int, array: Array, counts: Counts | None, followed: Followed | None) -> Effect:
+def load(node: ir.Load, kind: str, site: int, array: Array, counts: Counts | None, tracked: Tracked | None) -> Effect:
     """The value each lane loads; 0 outside the array."""
-    access = Access(node, kind, site, array, counts, followed)
+    access = Access(node, kind, site, array, counts, tracked)
     parts = array.element.lanes if isinstance(array.element, Vector) else 0
 
     def run(team: Team) -> Register:
@@ -176,18 +178,16 @@ def load(node: ir.Load, kind: str, site: int, array: Array, counts: Counts | Non
     return run
 
 
-def store(
-    node: ir.Store, kind: str, site: int, array: Array, counts: Counts | None, followed: Followed | None
-) -> Effect:
+def store(node: ir.Store, kind: str, site: int, array: Array, counts: Counts | None, tracked: Tracked | None) -> Effect:
     """Lanes write in ascending order; those outside the array write nothing."""
-    access, source = Access(node, kind, site, array, counts, followed), value(node.value)
+    access, source = Access(node, kind, site, array, counts, tracked), value(node.value)
 
     def run(team: Team) -> None:
         given = source(team)
         index, inside = access.lanes(team)
         storage = team.memory.arrays[node.array]
         at = access.flat(team, index)[inside]
-        if followed is not None and len(storage):
+        if tracked is not None and len(storage):
             parts = given if isinstance(given, tuple) else (given,)
             new = np.stack([team.full(part)[0].astype(storage.dtype) for part in parts], axis=-1)
             access.note(team, index, inside, new, storage[access.flat(team, index)[0]])
@@ -201,10 +201,10 @@ def store(
 
 
 def atomic(
-    node: ir.Atomic, used: bool, kind: str, site: int, array: Array, counts: Counts | None, followed: Followed | None
+    node: ir.Atomic, used: bool, kind: str, site: int, array: Array, counts: Counts | None, tracked: Tracked | None
 ) -> Effect:
     """Lanes act one after the other in ascending order; the result is what each found."""
-    access, operand = Access(node, kind, site, array, counts, followed), scalar(node.value)
+    access, operand = Access(node, kind, site, array, counts, tracked), scalar(node.value)
     combine = _COMBINE.get(node.op)
 
     def run(team: Team) -> Values | None:
@@ -227,10 +227,10 @@ def atomic(
 
 
 def compare_swap(
-    node: ir.CompareSwap, kind: str, site: int, array: Array, counts: Counts | None, followed: Followed | None
+    node: ir.CompareSwap, kind: str, site: int, array: Array, counts: Counts | None, tracked: Tracked | None
 ) -> Effect:
     """As `atomic`: each lane stores its value where it finds the expected one, and gets what it found."""
-    access = Access(node, kind, site, array, counts, followed)
+    access = Access(node, kind, site, array, counts, tracked)
     expected, operand = scalar(node.expected), scalar(node.value)
 
     def run(team: Team) -> Values:

@@ -138,11 +138,11 @@ def syncwarp(node: ir.WarpBarrier, site: int) -> Callable[[Team], None]:
 
     def run(team: Team) -> None:
         active = check(team)
-        past = team.memory.history
-        if past is not None:
-            happens_before.begin_turn(past, int(team.warps[0]))
+        race_state = team.memory.race_state
+        if race_state is not None:
+            happens_before.resume_warp(race_state, int(team.warps[0]))
             here, alive = (int(mask_bits(team.full(m))[0, 0]) for m in (active.reshape(team.shape), team.alive))
-            happens_before.join(past, here, alive, team.full(mask_of(team))[0].astype(np.int64))
+            happens_before.join(race_state, here, alive, team.full(mask_of(team))[0].astype(np.int64))
 
     return run
 
@@ -152,9 +152,9 @@ def fence(node: ir.Fence) -> Callable[[Team], None]:
     scope = {"block": 1, "device": 2}[node.scope]
 
     def run(team: Team) -> None:
-        past = team.memory.history
-        if past is not None:
-            happens_before.begin_turn(past, int(team.warps[0]))
-            happens_before.fence(past, int(mask_bits(team.full(team.active))[0, 0]), scope)
+        race_state = team.memory.race_state
+        if race_state is not None:
+            happens_before.resume_warp(race_state, int(team.warps[0]))
+            happens_before.fence(race_state, int(mask_bits(team.full(team.active))[0, 0]), scope)
 
     return run

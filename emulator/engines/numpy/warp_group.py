@@ -13,7 +13,7 @@ from ...errors import Diagnostic
 from ...runtime.engine import Request
 from ...sanitizer.faults import Faults
 from ...sanitizer.places import where
-from ...sanitizer.races.shadow import History
+from ...sanitizer.races.shadow import RaceState
 from ...sanitizer.schedules import Schedule
 from ...span import Span
 from . import lanes
@@ -34,7 +34,7 @@ class Memory:
     arrays: dict[str, Values] = field(default_factory=dict)
     lengths: dict[str, int] = field(default_factory=dict)
     allocated: dict[str, Span] = field(default_factory=dict)
-    history: History | None = None
+    race_state: RaceState | None = None
     schedule: Schedule | None = None
 
 

@@ -18,11 +18,11 @@ from ...language.types import Array
 from ...span import Span
 from ..bounds import user_name
 from ..places import Dim3, coordinates
-from . import shadow as past
+from . import shadow
 from .shadow import (  # fmt: skip
     ACQUIRED,
-    ACTED,
-    ACTS,
+    ATOMIC,
+    ATOMICS,
     BARRIERS,
     BITS,
     BLOCK,
@@ -30,7 +30,6 @@ from .shadow import (  # fmt: skip
     FOREIGN,
     LENGTH,
     LOADS,
-    LOCKSTEP,
     MERGED,
     NOW,
     OTHER,
@@ -40,48 +39,49 @@ from .shadow import (  # fmt: skip
     STORES,
     THREAD,
     WARP,
-    History,
+    WARP_SYNCHRONOUS,
+    RaceState,
 )
 
 ORDERED, OF_WARP, OF_BLOCK, OF_GRID = range(4)
 """How far apart two threads are that nothing orders."""
 (USED, FIRST, SECOND, ARRAY, BENIGN, RELATION, COUNT, INDEX, BLOCK_1, THREAD_1, BLOCK_2, PHASE_2, THREAD_2, AT_ONCE) = (
-    range(past.PAIR)
+    range(shadow.PAIR)
 )
 """A finding: acts and threads of the first access and of the second, which found it."""
 
 
 # ------------------------------------------------------------------ order
 class _Here(NamedTuple):
-    """What stamps are held against in one access: numbers, for arrays are slow to hand on."""
+    """What epochs are held against in one access: numbers, for arrays are slow to hand on."""
 
     shared: int
     foreign: int
     phase: int
     now: int
     full: int
-    lockstep: int
+    warp_synchronous: int
     fenced: int
 
 
 @numba.njit(inline="always")
-def _distance(here: _Here, stamp: int, thread: int) -> int:
+def _distance(here: _Here, epoch: int, thread: int) -> int:
     """How far the thread of an earlier access is from the current thread, but for what only clocks and fences know."""
-    if stamp < here.foreign:
-        return ORDERED if stamp == 0 or here.shared else OF_GRID  # of shared memory: of a block that is over
-    other = stamp & THREAD
-    if stamp < here.phase or other == thread:
+    if epoch < here.foreign:
+        return ORDERED if epoch == 0 or here.shared else OF_GRID  # of shared memory: of a block that is over
+    other = epoch & THREAD
+    if epoch < here.phase or other == thread:
         return ORDERED
     if other >> 5 != thread >> 5:
         return OF_BLOCK
-    return ORDERED if here.lockstep or stamp < here.full else OF_WARP
+    return ORDERED if here.warp_synchronous or epoch < here.full else OF_WARP
 
 
 @numba.njit(inline="always")
-def _owns(here: _Here, stamp: int, thread: int) -> bool:
+def _owns(here: _Here, epoch: int, thread: int) -> bool:
     """Whether the thread itself did this, and has met nobody since: then nobody can have accessed the element
     without being found, and who clashes with this access clashes with that one."""
-    return stamp >= here.now and stamp & THREAD == thread
+    return epoch >= here.now and epoch & THREAD == thread
 
 
 @numba.njit(inline="always")
@@ -99,21 +99,21 @@ def _covered(here: _Here, read: int, other: int, thread: int) -> bool:
 
 
 @numba.njit(cache=True)
-def _met(h: History, stamp: int, thread: int) -> bool:
+def _met(h: RaceState, epoch: int, thread: int) -> bool:
     """Whether a `syncwarp` of some lanes orders two lanes of a warp."""
-    other = stamp & THREAD
-    if stamp < h.state[FOREIGN] or other >> 5 != thread >> 5:
+    other = epoch & THREAD
+    if epoch < h.state[FOREIGN] or other >> 5 != thread >> 5:
         return False
-    return bool(stamp >> BITS < h.clock[thread >> 5, thread & 31, other & 31])
+    return bool(epoch >> BITS < h.clock[thread >> 5, thread & 31, other & 31])
 
 
 @numba.njit(cache=True)
-def _released(h: History, stamp: int, thread: int) -> bool:
+def _released(h: RaceState, epoch: int, thread: int) -> bool:
     """Whether its thread handed the access over by a fence and an atomic operation, and the current thread took it."""
-    when = stamp >> BITS
-    if h.state[MERGED] and stamp < h.state[FOREIGN]:
+    when = epoch >> BITS
+    if h.state[MERGED] and epoch < h.state[FOREIGN]:
         return True  # its block is forgotten
-    block, phase, other = h.log[when, 0], h.log[when, 1], stamp & THREAD
+    block, phase, other = h.log[when, 0], h.log[when, 1], epoch & THREAD
     low, high = 0, h.state[RELEASES]
     while low < high:  # the first release after it
         middle = (low + high) // 2
@@ -124,7 +124,7 @@ def _released(h: History, stamp: int, thread: int) -> bool:
     while low < h.state[RELEASES] and h.releases[low, 2] == block:
         row = h.releases[low]
         by_itself = row[4] == other and when < row[5]
-        by_warp = row[4] >> 5 == other >> 5 and stamp < row[8]
+        by_warp = row[4] >> 5 == other >> 5 and epoch < row[8]
         if (phase < row[3] or by_itself or by_warp) and (row[6] == 2 or block == h.state[BLOCK]):
             for number in range(h.state[ACQUIRED]):
                 taken = h.acquired[number]
@@ -136,7 +136,7 @@ def _released(h: History, stamp: int, thread: int) -> bool:
 
 
 @numba.njit(cache=True)
-def _hand_over(h: History, array: int, element: int, thread: int) -> None:
+def _hand_over(h: RaceState, array: int, element: int, thread: int) -> None:
     """An atomic operation takes what was released on its word, and releases what its thread fenced."""
     if h.state[ACQUIRED] < len(h.acquired):
         row = h.acquired[h.state[ACQUIRED]]
@@ -156,61 +156,63 @@ def _hand_over(h: History, array: int, element: int, thread: int) -> None:
 
 # ------------------------------------------------------------------ one access of a warp
 @numba.njit(cache=True)
-def access(h: History, array: int, act: int, moment: int, mask: int, index: Any, values: Any, before: Any) -> None:
+def access(
+    h: RaceState, array: int, access_id: int, timestamp: int, mask: int, index: Any, values: Any, before: Any
+) -> None:
     """Lanes of the current warp access elements of an array: find races, and note the access.
 
-    moment: of the act, now. index: int64[32]. values, before: int64[parts, 32], the bits a store writes and those it finds.
+    timestamp: of the access_id, now. index: int64[32]. values, before: int64[parts, 32], the bits a store writes and those it finds.
     """
-    kind, state, stamps, log = act & 3, h.state, h.stamps, h.log
+    kind, state, epochs, log = access_id & 3, h.state, h.epochs, h.log
     warp = int(state[WARP])
-    base = moment << BITS | warp << 5
+    base = timestamp << BITS | warp << 5
     start, size = int(h.places[array, 0]), int(h.places[array, 1])
     here = _Here(
         int(h.places[array, 2]), int(state[FOREIGN]), int(state[PHASE]), int(state[NOW]), int(h.full[warp]),
-        int(state[LOCKSTEP]), int(state[FENCED]),
+        int(state[WARP_SYNCHRONOUS]), int(state[FENCED]),
     )  # fmt: skip
     atomic = h.places[array, 3]
-    main = (ACTED if kind == ACTS else READ) * size
+    main = (ATOMIC if kind == ATOMICS else READ) * size
     noted = 0
     for lane in range(32):
         if not mask >> lane & 1:
             continue
         thread = warp << 5 | lane
         at = start + index[lane]
-        wrote: Any = np.int64(stamps[at])
-        read: Any = np.int64(stamps[at + READ * size])
-        other: Any = np.int64(stamps[at + OTHER * size])
-        acted: Any = np.int64(stamps[at + ACTED * size] if atomic else 0)
-        if kind != ACTS and _owns(here, wrote, thread) and log[wrote >> BITS, 3] & 3 == STORES:
+        wrote: Any = np.int64(epochs[at])
+        read: Any = np.int64(epochs[at + READ * size])
+        other: Any = np.int64(epochs[at + OTHER * size])
+        last_atomic: Any = np.int64(epochs[at + ATOMIC * size] if atomic else 0)
+        if kind != ATOMICS and _owns(here, wrote, thread) and log[wrote >> BITS, 3] & 3 == STORES:
             continue
-        for stamp in (wrote, read, other, acted):
-            apart = _distance(here, stamp, thread)
-            if apart != ORDERED and _unlike(log[stamp >> BITS, 3] & 3, kind):
-                same = stamp == wrote and kind == STORES and _equal(values, before, lane, lane)
-                if _clash(h, array, act, stamp, thread, index[lane], same, apart):
+        for epoch in (wrote, read, other, last_atomic):
+            apart = _distance(here, epoch, thread)
+            if apart != ORDERED and _unlike(log[epoch >> BITS, 3] & 3, kind):
+                same = epoch == wrote and kind == STORES and _equal(values, before, lane, lane)
+                if _clash(h, array, access_id, epoch, thread, index[lane], same, apart):
                     break
-        if kind == ACTS:
+        if kind == ATOMICS:
             if here.fenced:
                 _hand_over(h, array, index[lane], thread)
             if wrote == 0 or (here.shared and wrote < here.foreign):
-                stamps[at] = base | lane
+                epochs[at] = base | lane
         if kind == STORES:
             noted |= 1 << lane
             continue
-        last = acted if kind == ACTS else read
+        last = last_atomic if kind == ATOMICS else read
         second = other if log[other >> BITS, 3] & 3 == kind else 0
         if not _covered(here, last, second, thread):
             noted |= 1 << lane
             far = _distance(here, last, thread)
             if far != ORDERED and _distance(here, second, thread) <= far:
-                stamps[at + OTHER * size] = last
+                epochs[at + OTHER * size] = last
     if kind == STORES:
         for lane in range(32):
             if noted >> lane & 1:
-                stamps[start + index[lane]] = base | lane
-        _at_once(h, array, act, base, noted, index, values)
+                epochs[start + index[lane]] = base | lane
+        _at_once(h, array, access_id, base, noted, index, values)
     else:
-        _note_readers(stamps, here, start + main, start + OTHER * size, base, noted, index)
+        _note_readers(epochs, here, start + main, start + OTHER * size, base, noted, index)
 
 
 @numba.njit(inline="always")
@@ -229,66 +231,76 @@ def _equal(first: Any, second: Any, lane: int, other: int) -> bool:
 
 
 @numba.njit(cache=True)
-def _note_readers(stamps: Any, here: _Here, last: int, second: int, base: int, mask: int, index: Any) -> None:
+def _note_readers(epochs: Any, here: _Here, last: int, second: int, base: int, mask: int, index: Any) -> None:
     """Of several lanes that mean one element the last is noted as such, the one before it as OTHER, if none is
     farther. last, second: where these planes begin."""
     for lane in range(32):
         if mask >> lane & 1:
-            stamps[last + index[lane]] = base | lane
+            epochs[last + index[lane]] = base | lane
     for lane in range(32):
         if not mask >> lane & 1:
             continue
-        stamp, known = base | lane, int(stamps[second + index[lane]])
-        if stamps[last + index[lane]] != stamp and _distance(here, known, stamp & THREAD) <= OF_WARP:
-            stamps[second + index[lane]] = stamp
+        epoch, known = base | lane, int(epochs[second + index[lane]])
+        if epochs[last + index[lane]] != epoch and _distance(here, known, epoch & THREAD) <= OF_WARP:
+            epochs[second + index[lane]] = epoch
 
 
 @numba.njit(cache=True)
-def _at_once(h: History, array: int, act: int, base: int, mask: int, index: Any, values: Any) -> None:
+def _at_once(h: RaceState, array: int, access_id: int, base: int, mask: int, index: Any, values: Any) -> None:
     """Lanes of a store that mean one element race with the one that came last."""
     for lane in range(32):
         if mask >> lane & 1:
-            stamp = int(h.stamps[h.places[array, 0] + index[lane]])
-            if stamp != base | lane:
-                same = _equal(values, values, lane, stamp & 31)
-                _report(h, array, act, stamp, (base | lane) & THREAD, index[lane], same, OF_WARP, True)
+            epoch = int(h.epochs[h.places[array, 0] + index[lane]])
+            if epoch != base | lane:
+                same = _equal(values, values, lane, epoch & 31)
+                _report(h, array, access_id, epoch, (base | lane) & THREAD, index[lane], same, OF_WARP, True)
 
 
 @numba.njit(cache=True)
-def _clash(h: History, array: int, act: int, stamp: int, thread: int, element: int, same: bool, apart: int) -> bool:
+def _clash(
+    h: RaceState, array: int, access_id: int, epoch: int, thread: int, element: int, same: bool, apart: int
+) -> bool:
     """Report the race with an earlier access, if nothing else orders the two. `same`: it finds what it writes."""
-    if _met(h, stamp, thread) or (h.state[FENCED] and _released(h, stamp, thread)):
+    if _met(h, epoch, thread) or (h.state[FENCED] and _released(h, epoch, thread)):
         return False
-    first = h.log[stamp >> BITS, 3] & 3
-    _report(h, array, act, stamp, thread, element, same and first == STORES, apart, False)
+    first = h.log[epoch >> BITS, 3] & 3
+    _report(h, array, access_id, epoch, thread, element, same and first == STORES, apart, False)
     return True
 
 
 @numba.njit(cache=True)
 def _report(
-    h: History, array: int, act: int, stamp: int, thread: int, element: int, same: bool, apart: int, at_once: bool
+    h: RaceState,
+    array: int,
+    access_id: int,
+    epoch: int,
+    thread: int,
+    element: int,
+    same: bool,
+    apart: int,
+    at_once: bool,
 ) -> None:
     """Count a finding under its pair of sites; keep the first of those farthest apart, who need the strongest order."""
-    when = stamp >> BITS
+    when = epoch >> BITS
     first = h.log[when, 3]
     for number in range(len(h.pairs)):
         row = h.pairs[number]
-        forth = row[FIRST] == first and row[SECOND] == act
-        back = row[FIRST] == act and row[SECOND] == first
+        forth = row[FIRST] == first and row[SECOND] == access_id
+        back = row[FIRST] == access_id and row[SECOND] == first
         if row[USED] and not ((forth or back) and row[ARRAY] == array and row[BENIGN] == same):
             continue
         row[COUNT] += 1
         if not row[USED] or apart > row[RELATION]:
-            row[USED], row[FIRST], row[SECOND], row[ARRAY], row[BENIGN] = 1, first, act, array, same
+            row[USED], row[FIRST], row[SECOND], row[ARRAY], row[BENIGN] = 1, first, access_id, array, same
             row[RELATION], row[INDEX], row[AT_ONCE] = apart, element, at_once
-            row[BLOCK_1], row[THREAD_1] = h.log[when, 0], stamp & THREAD
+            row[BLOCK_1], row[THREAD_1] = h.log[when, 0], epoch & THREAD
             row[BLOCK_2], row[PHASE_2], row[THREAD_2] = h.state[BLOCK], h.state[BARRIERS], thread
         return
 
 
 # ------------------------------------------------------------------ what is said about them
 def findings(
-    h: History,
+    h: RaceState,
     names: Sequence[str],
     arrays: Sequence[Array],
     sites: Mapping[int, Span],
@@ -309,10 +321,12 @@ def findings(
         row = max(same, key=lambda one: one[RELATION])  # the first of those farthest apart
         number = int(row[ARRAY])
         forgotten = bool(h.state[MERGED]) and row[RELATION] == OF_GRID
-        told = _Finding(row, user_name(names[number]), arrays[number], sites, barriers, grid, block, forgotten).told()
-        told = replace(told, count=sum(int(one[COUNT]) for one in same))
+        diagnostic = _Finding(
+            row, user_name(names[number]), arrays[number], sites, barriers, grid, block, forgotten
+        ).diagnostic()
+        diagnostic = replace(diagnostic, count=sum(int(one[COUNT]) for one in same))
         accessed = {int(one[n]) // 4 for one in same for n in (FIRST, SECOND)}
-        found.append((_order(row), accessed, told))
+        found.append((_order(row), accessed, diagnostic))
     return found
 
 
@@ -326,7 +340,7 @@ def _places(row: Any, sites: Mapping[int, Span]) -> tuple[int, frozenset[Span]]:
 
 @dataclass(frozen=True)
 class _Finding:
-    """One row of `pairs`, to be told."""
+    """One row of `pairs`, and what is needed to describe it."""
 
     row: Any
     name: str
@@ -337,7 +351,7 @@ class _Finding:
     block: Dim3
     forgotten: bool
 
-    def told(self) -> Diagnostic:
+    def diagnostic(self) -> Diagnostic:
         row, (first, second), kinds = self.row, self.spans, self.kinds
         element = f"{self.name}[{int(row[INDEX])}]"
         if row[AT_ONCE]:
@@ -386,16 +400,16 @@ class _Finding:
             if any(low < line < high for line in self.barriers):
                 between = f"after line {high} too, before another turn comes to line {low}"
         how = _ORDERS[int(self.row[RELATION])].format(between)
-        if ACTS in self.kinds:
-            plain = second if self.kinds[0] == ACTS else first
+        if ATOMICS in self.kinds:
+            plain = second if self.kinds[0] == ATOMICS else first
             return f"line {plain.line} is not atomic: make it so, or order it: {how}"
         return f"to order them: {how}"
 
 
 KIND = "race"
-_VERBS = {LOADS: "read", STORES: "write", ACTS: "act on"}
-_THIRD = {LOADS: "reads", STORES: "writes", ACTS: "acts atomically on"}
-_DONE = {LOADS: "read", STORES: "written", ACTS: "changed by an atomic operation"}
+_VERBS = {LOADS: "read", STORES: "write", ATOMICS: "act on"}
+_THIRD = {LOADS: "reads", STORES: "writes", ATOMICS: "acts atomically on"}
+_DONE = {LOADS: "read", STORES: "written", ATOMICS: "changed by an atomic operation"}
 _ORDERS = {
     OF_WARP: "st.syncwarp() {} (from compute capability 7.0 on the lanes of a warp are not in step)",
     OF_BLOCK: "st.sync() {}",

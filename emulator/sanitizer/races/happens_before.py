@@ -1,4 +1,4 @@
-"""What happens to the history of a launch (`stamps` says what it is): blocks, turns of warps, barriers, fences, moments."""
+"""What happens to the history of a launch (`epochs` says what it is): blocks, turns of warps, barriers, fences, timestamps."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from typing import Any
 import numba
 import numpy as np
 
-from .shadow import ACQUIRED, BARRIERS, BLOCK, FOREIGN, FRESH, LENGTH, MERGED, NOW, ONE, PHASE, WARP, History
+from .shadow import ACQUIRED, BARRIERS, BLOCK, FOREIGN, FRESH, LENGTH, MERGED, NOW, ONE, PHASE, WARP, RaceState
 
 
 # ------------------------------------------------------------------ what happens to a block
 @numba.njit(cache=True)
-def begin_block(h: History, block: int) -> None:
+def begin_block(h: RaceState, block: int) -> None:
     """A block starts: what came before is another block's."""
     h.state[BLOCK], h.state[BARRIERS], h.state[WARP], h.state[ACQUIRED] = block, 0, 0, 0
     h.state[FOREIGN] = h.state[PHASE] = h.state[NOW] = h.state[LENGTH] * ONE
@@ -20,7 +20,7 @@ def begin_block(h: History, block: int) -> None:
 
 
 @numba.njit(cache=True)
-def barrier(h: History) -> None:
+def barrier(h: RaceState) -> None:
     """The block passes a barrier: all its accesses so far are ordered before all later ones."""
     h.state[BARRIERS] += 1
     h.state[PHASE] = h.state[NOW] = h.state[LENGTH] * ONE
@@ -28,7 +28,7 @@ def barrier(h: History) -> None:
 
 
 @numba.njit(cache=True)
-def begin_turn(h: History, warp: int) -> None:
+def resume_warp(h: RaceState, warp: int) -> None:
     """A warp goes on."""
     if h.state[WARP] != warp:
         h.state[WARP] = warp
@@ -37,7 +37,7 @@ def begin_turn(h: History, warp: int) -> None:
 
 
 @numba.njit(cache=True)
-def fence(h: History, mask: int, scope: int) -> None:
+def fence(h: RaceState, mask: int, scope: int) -> None:
     """Lanes of the current warp pass a fence; scope: 1 block, 2 device."""
     warp, now = h.state[WARP], h.state[LENGTH]
     h.state[FRESH] = now
@@ -49,7 +49,7 @@ def fence(h: History, mask: int, scope: int) -> None:
 
 
 @numba.njit(cache=True)
-def join(h: History, active: int, alive: int, masks: Any) -> None:
+def join(h: RaceState, active: int, alive: int, masks: Any) -> None:
     """Lanes of the current warp meet in a `syncwarp`: each with the active lanes of its mask."""
     warp, now = h.state[WARP], h.state[LENGTH]
     h.state[FRESH] = now
@@ -74,48 +74,48 @@ def join(h: History, active: int, alive: int, masks: Any) -> None:
                 h.clock[warp, lane, other] = now
 
 
-# ------------------------------------------------------------------ moments
+# ------------------------------------------------------------------ timestamps
 @numba.njit(cache=True)
-def moment(h: History, act: int) -> int:
-    """The number of the act as the current warp executes it now."""
-    site = act // 4
-    known = h.moment[site]
+def timestamp(h: RaceState, access_id: int) -> int:
+    """The number of the access_id as the current warp executes it now."""
+    site = access_id // 4
+    known = h.timestamp[site]
     if known >= h.state[FRESH]:
         return int(known)
     if h.state[LENGTH] == len(h.log):
         shorten(h)
     now = h.state[LENGTH]
     h.log[now, 0], h.log[now, 1] = h.state[BLOCK], h.state[BARRIERS]
-    h.log[now, 2], h.log[now, 3] = h.state[WARP], act
-    h.moment[site] = now
+    h.log[now, 2], h.log[now, 3] = h.state[WARP], access_id
+    h.timestamp[site] = now
     h.state[LENGTH] = now + 1
     return int(now)
 
 
 @numba.njit(cache=True)
-def unwritten(h: History, array: int, mask: int, index: Any) -> int:
+def unwritten(h: RaceState, array: int, mask: int, index: Any) -> int:
     """The lanes of a mask whose element nobody wrote."""
     least = h.state[FOREIGN] if h.places[array, 2] else ONE
     found = 0
     for lane in range(32):
-        if mask >> lane & 1 and h.stamps[h.places[array, 0] + index[lane]] < least:
+        if mask >> lane & 1 and h.epochs[h.places[array, 0] + index[lane]] < least:
             found |= 1 << lane
     return found
 
 
 @numba.njit(cache=True)
-def note_written(h: History, array: int, mask: int, index: Any) -> None:
+def note_written(h: RaceState, array: int, mask: int, index: Any) -> None:
     """Lanes write elements; by whom is not noted where races are not looked for."""
     for lane in range(32):
         if mask >> lane & 1:
-            h.stamps[h.places[array, 0] + index[lane]] = h.state[FOREIGN]
+            h.epochs[h.places[array, 0] + index[lane]] = h.state[FOREIGN]
 
 
 @numba.njit(cache=True)
-def shorten(h: History) -> None:
+def shorten(h: RaceState) -> None:
     """Merge rows that no verdict tells apart: those of one site in other blocks, those of one site before the last
     barrier, and those of one site and warp that a whole `syncwarp` has passed. Names of blocks may be lost."""
-    length, sites = int(h.state[LENGTH]), len(h.moment)
+    length, sites = int(h.state[LENGTH]), len(h.timestamp)
     phase, foreign = int(h.state[PHASE]) // ONE, int(h.state[FOREIGN]) // ONE
     group = np.zeros(length, np.int64)  # 0: a row of its own, in the current phase
     for m in range(1, length):
@@ -154,16 +154,16 @@ def shorten(h: History) -> None:
             own += 1
     new[length] = own
     h.log[1:count] = rows[1:]
-    for at in range(len(h.stamps)):
-        stamp = h.stamps[at]
-        if stamp:
-            h.stamps[at] = new[stamp // ONE] * ONE + stamp % ONE
+    for at in range(len(h.epochs)):
+        epoch = h.epochs[at]
+        if epoch:
+            h.epochs[at] = new[epoch // ONE] * ONE + epoch % ONE
     _move(h, new, count, own)
     h.state[MERGED] = 1
 
 
 @numba.njit(cache=True)
-def _move(h: History, new: Any, first: int, length: int) -> None:
+def _move(h: RaceState, new: Any, first: int, length: int) -> None:
     """Thresholds within the current phase, whose rows of their own now begin with `first`."""
     before = int(h.state[LENGTH])
     upward = np.full(before + 1, length, np.int64)  # the first row of its own at or above each old one
@@ -177,7 +177,7 @@ def _move(h: History, new: Any, first: int, length: int) -> None:
             for other in range(32):
                 known = h.clock[warp, lane, other]
                 h.clock[warp, lane, other] = upward[known] if known else 0
-    for site in range(len(h.moment)):
-        h.moment[site] = 0
+    for site in range(len(h.timestamp)):
+        h.timestamp[site] = 0
     h.state[LENGTH] = h.state[FRESH] = length
     h.state[NOW] = max(h.state[PHASE], h.joined[h.state[WARP]])

@@ -14,13 +14,13 @@ from ....ir.walk import expressions
 from ....language.types import I32, I64, Scalar, Vector
 from ....runtime.engine import Request
 from ....sanitizer import bounds
-from ....sanitizer.tracking import act
+from ....sanitizer.tracking import access_id
 from ..builder import FULL, many, scalar_type
 from ..context import Build, Memory
 from ..counters.transactions import Meter
 from ..fault_records import HEADER, LANES_FIELD, Number, Record, as_i64
 from ..operations import extended
-from ..races.tracking import Follower
+from ..races.tracking import AccessTracker
 from ..values import Value, Values, lanes, number
 from . import atomics, elements
 from .out_of_bounds import outside
@@ -73,11 +73,11 @@ class _Access:
         self.given = build.expression(node.index)
         self.index = _index(build, self.given)
         self.memory = elements.own(build, build.arrays[node.array])
-        multiple = build.shapes.multiple(node.index)
+        multiple = build.divergence.multiple(node.index)
         self.meter = Meter(build, kind, site, self.memory.type.element.size, self.index, multiple)
-        followed = node.array in build.plan.followed
-        self.follower = (
-            Follower(build, node, site, act(site, kind), self.memory, self.index, given) if followed else None
+        tracked = node.array in build.plan.tracked
+        self.tracker = (
+            AccessTracker(build, node, site, access_id(site, kind), self.memory, self.index, given) if tracked else None
         )
 
     def check(self) -> None:
@@ -87,8 +87,8 @@ class _Access:
         page.branch(_all_inside(self.build, self.memory, self.index), inside, self.beyond, rarely=True)
         page.place(inside)
         self.meter.inside()
-        if self.follower:
-            self.follower.inside()
+        if self.tracker:
+            self.tracker.inside()
 
     def otherwise(self, found: Sequence[Value], given: Sequence[Value] = (), word: str = "") -> list[Value]:
         """What happens to lanes that are not all inside, aside; what was found, either way."""
@@ -96,8 +96,8 @@ class _Access:
         good = page.block
         page.jump(self.done)
         page.place(self.beyond)
-        if self.follower:
-            self._follow_others(self.follower)
+        if self.tracker:
+            self._track_others(self.tracker)
         record = self._record()
         pointer = page.element("i64", "%.faults", record.start, "record")
         seen = page.load("i64", pointer, "seen")
@@ -110,7 +110,7 @@ class _Access:
         page.place(self.done)
         return [_either(build, a, good, b, bad) for a, b in zip(found, other, strict=False)]
 
-    def _follow_others(self, follower: Follower) -> None:
+    def _track_others(self, tracker: AccessTracker) -> None:
         """The lanes that are inside all the same."""
         page, element = self.build.page, scalar_type(self.index.type)
         beyond = atomics.beyond(page, lanes(page, self.index), element, limit(self.memory, self.index.type))
@@ -118,7 +118,7 @@ class _Access:
         some, on = page.label("some"), page.label("on")
         page.branch(page.let(f"icmp eq i32 {right}, 0", "nobody"), on, some)
         page.place(some)
-        follower.beside(right)
+        tracker.beside(right)
         page.jump(on)
         page.place(on)
 
@@ -140,7 +140,7 @@ class _Access:
         def tell(place: str, request: Request, found: Sequence[Number]) -> Diagnostic:
             at, length, *rest = found
             shown: dict[str, object] = dict(zip(names, rest, strict=True))
-            return bounds.outside(
+            return bounds.out_of_bounds(
                 kind, node.span, node.array, memory.type, int(length), int(at), place, shown, memory.allocated
             )
 

@@ -11,9 +11,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from ....sanitizer.races import shadow as past
-from ....sanitizer.tracking import Followed
-from ....sanitizer.tracking import lockstep as in_step
+from ....sanitizer.races import shadow
+from ....sanitizer.tracking import Tracked
 from ..builder import Page, many, splat
 from ..counters.rules import function
 from ..values import broadcast, chosen
@@ -23,30 +22,30 @@ if TYPE_CHECKING:
 
 V, B = many("i32"), many("i1")
 COMMON = (
-    ("ptr", "state"), ("ptr", "full"), ("ptr", "moments"), ("ptr", "log"), ("ptr", "cells"),
-    ("i64", "size"), ("i32", "warp"), ("i64", "act"),
+    ("ptr", "state"), ("ptr", "full"), ("ptr", "timestamps"), ("ptr", "log"), ("ptr", "cells"),
+    ("i64", "size"), ("i32", "warp"), ("i64", "access_id"),
 )  # fmt: skip
-OF_WARP = past.THREAD & ~31
+OF_WARP = shadow.THREAD & ~31
 
 
-def recall(build: Build, word: str, follow: Followed, given: Sequence[tuple[str, str]], act: int = 0) -> str:
+def recall(build: Build, word: str, tracked: Tracked, given: Sequence[tuple[str, str]], access_id: int = 0) -> str:
     """Call one of the functions; whether to ask the definition, an i1."""
-    page, shared = build.page, build.plan.types[follow.name].space == "shared"
-    lockstep = in_step(build.options.device.compute_capability)
+    page, shared = build.page, build.plan.types[tracked.name].space == "shared"
+    warp_synchronous = build.options.device.warp_synchronous
     name = f"recall_{word}{'_shared' if shared else ''}"
     own = [("at",)] if word == "one" else [("where",), ("wrote",), ("own",), ("rest",)]
     parameters = [*COMMON, *((type, label) for (type, _), (label,) in zip(given, own, strict=True))]
 
     def body(inner: Page) -> str:
         inner.reserve(*(label for _, label in parameters))
-        found = _Recall(inner, shared, lockstep)
+        found = _Recall(inner, shared, warp_synchronous)
         return found.one() if word == "one" else found.answer(word)
 
     text = ", ".join(f"{type} %{label}" for type, label in parameters)
     build.rule(name, lambda: function(build, "i1", name, text, body))
-    base = f"%.followed{follow.number}"
+    base = f"%.tracked{tracked.number}"
     fixed = [
-        "%.past.state", "%.past.full", "%.past.moment", "%.past.log", base, f"{base}.size", build.warp, str(act),
+        "%.shadow.state", "%.shadow.full", "%.shadow.timestamp", "%.shadow.log", base, f"{base}.size", build.warp, str(access_id),
     ]  # fmt: skip
     arguments = [*((type, value) for (type, _), value in zip(COMMON, fixed, strict=True)), *given]
     return page.call("i1", name, *arguments, hint="ask")
@@ -58,7 +57,7 @@ class _Recall:
 
     page: Page
     shared: bool
-    lockstep: bool
+    warp_synchronous: bool
     row: bool = False
 
     def let(self, text: str, hint: str = "v") -> str:
@@ -88,14 +87,14 @@ class _Recall:
     def bits(self, part: str) -> str:
         return self.let(f"bitcast {B} {part} to i32", "bits")
 
-    # -------------------------------------------------------------- what a stamp says, lane by lane
+    # -------------------------------------------------------------- what an epoch says, lane by lane
     @cached_property
     def phase(self) -> str:
-        return self.wide(self.state(past.PHASE, "phase"))
+        return self.wide(self.state(shadow.PHASE, "phase"))
 
     @cached_property
     def now(self) -> str:
-        return self.wide(self.state(past.NOW, "now"))
+        return self.wide(self.state(shadow.NOW, "now"))
 
     @cached_property
     def full(self) -> str:
@@ -103,56 +102,58 @@ class _Recall:
 
     @cached_property
     def before(self) -> str:
-        return self.wide(self.let(f"sub i32 {self.state(past.FOREIGN, 'foreign')}, 1", "foreign"))
+        return self.wide(self.let(f"sub i32 {self.state(shadow.FOREIGN, 'foreign')}, 1", "foreign"))
 
-    def at_least(self, stamp: str, least: str) -> str:
-        return self.let(f"icmp uge {V} {stamp}, {least}", "since")
+    def at_least(self, epoch: str, least: str) -> str:
+        return self.let(f"icmp uge {V} {epoch}, {least}", "since")
 
-    def foreign(self, stamp: str) -> str:
+    def foreign(self, epoch: str) -> str:
         """Of another block; never of shared memory."""
         if self.shared:
             return splat("i1", "false")
-        less = self.let(f"sub {V} {stamp}, {splat('i32', 1)}", "less")  # nobody's, 0, becomes the largest
+        less = self.let(f"sub {V} {epoch}, {splat('i32', 1)}", "less")  # nobody's, 0, becomes the largest
         return self.let(f"icmp ult {V} {less}, {self.before}", "foreign")
 
-    def same(self, stamp: str, other: str, bits: int) -> str:
-        differ = self.let(f"and {V} {self.let(f'xor {V} {stamp}, {other}')}, {splat('i32', bits)}", "differ")
+    def same(self, epoch: str, other: str, bits: int) -> str:
+        differ = self.let(f"and {V} {self.let(f'xor {V} {epoch}, {other}')}, {splat('i32', bits)}", "differ")
         return self.let(f"icmp eq {V} {differ}, zeroinitializer", "same")
 
-    def thread(self, stamp: str) -> str:
-        return self.same(stamp, "%own", past.THREAD)
+    def thread(self, epoch: str) -> str:
+        return self.same(epoch, "%own", shadow.THREAD)
 
-    def warp(self, stamp: str) -> str:
-        return self.same(stamp, "%own", OF_WARP)
+    def warp(self, epoch: str) -> str:
+        return self.same(epoch, "%own", OF_WARP)
 
-    def passed(self, stamp: str) -> str:
+    def passed(self, epoch: str) -> str:
         """Ordered, if it is of this warp."""
-        return splat("i1", "true") if self.lockstep else self.let(f"icmp ult {V} {stamp}, {self.full}", "passed")
+        return (
+            splat("i1", "true") if self.warp_synchronous else self.let(f"icmp ult {V} {epoch}, {self.full}", "passed")
+        )
 
-    def harmless(self, stamp: str) -> str:
-        late = self.at_least(stamp, self.phase)
-        ours = self.either(self.thread(stamp), self.both(self.warp(stamp), self.passed(stamp)))
-        early = self.both(self.no(late), self.no(self.foreign(stamp)))
+    def harmless(self, epoch: str) -> str:
+        late = self.at_least(epoch, self.phase)
+        ours = self.either(self.thread(epoch), self.both(self.warp(epoch), self.passed(epoch)))
+        early = self.both(self.no(late), self.no(self.foreign(epoch)))
         return self.either(early, self.both(late, ours))
 
-    def distances(self, stamp: str) -> tuple[str, str, str]:
+    def distances(self, epoch: str) -> tuple[str, str, str]:
         """Whether an unordered reader of another block, of another warp, of another lane."""
-        late, ours = self.at_least(stamp, self.phase), self.warp(stamp)
-        near = self.both(late, ours, self.no(self.thread(stamp)), self.no(self.passed(stamp)))
-        return self.foreign(stamp), self.both(late, self.no(ours)), near
+        late, ours = self.at_least(epoch, self.phase), self.warp(epoch)
+        near = self.both(late, ours, self.no(self.thread(epoch)), self.no(self.passed(epoch)))
+        return self.foreign(epoch), self.both(late, self.no(ours)), near
 
     def covered(self, read: str, other: str) -> str:
-        recent, recently = (self.at_least(stamp, self.now) for stamp in (read, other))
+        recent, recently = (self.at_least(epoch, self.now) for epoch in (read, other))
         here = self.both(recent, self.warp(read))
         warps = self.both(self.at_least(other, self.phase), self.no(self.same(read, other, OF_WARP)))
-        lanes = self.both(here, recently, self.no(self.same(read, other, past.THREAD)), self.no(warps))
+        lanes = self.both(here, recently, self.no(self.same(read, other, shadow.THREAD)), self.no(warps))
         again = self.both(recent, self.thread(read))
         enough = self.either(again, warps, lanes, self.foreign(other))
         return self.both(self.at_least(read, self.phase), enough)
 
-    # -------------------------------------------------------------- stamps in memory
+    # -------------------------------------------------------------- epochs in memory
     def pointer(self, plane: int) -> str:
-        """Where the lanes' stamps of a plane are: the first, or all."""
+        """Where the lanes' epochs of a plane are: the first, or all."""
         base = "%cells"
         if plane:
             base = self.page.element("i32", base, self.let(f"mul i64 %size, {plane}"), "plane")
@@ -162,14 +163,14 @@ class _Recall:
 
     def load(self, pointer: str, mask: str = "%rest") -> str:
         if self.row:
-            return self.page.load(V, pointer, "stamps", 4)
+            return self.page.load(V, pointer, "epochs", 4)
         arguments = ((many("ptr"), pointer), (B, chosen(self.page, mask)), (V, "zeroinitializer"))
-        return self.page.call(V, "llvm.masked.gather.v32i32.v32p0", *arguments, hint="stamps")
+        return self.page.call(V, "llvm.masked.gather.v32i32.v32p0", *arguments, hint="epochs")
 
-    def store(self, pointer: str, stamps: str, mask: str) -> None:
+    def store(self, pointer: str, epochs: str, mask: str) -> None:
         to = ("ptr" if self.row else many("ptr"), pointer)
         word = "llvm.masked.store.v32i32.p0" if self.row else "llvm.masked.scatter.v32i32.v32p0"
-        self.page.call("void", word, (V, stamps), to, (B, chosen(self.page, mask)))
+        self.page.call("void", word, (V, epochs), to, (B, chosen(self.page, mask)))
 
     def require(self, holds: str) -> None:
         """Go on if it holds for all lanes that matter; else ask."""
@@ -184,35 +185,37 @@ class _Recall:
         self.page.place(no)
 
     def me(self) -> str:
-        """The lanes' stamps now. Where the log of moments is full, asks."""
+        """The lanes' epochs now. Where the log of timestamps is full, asks."""
         page = self.page
-        known = page.load("i32", page.element("i32", "%moments", self.let("lshr i64 %act, 2", "site")), "known")
+        known = page.load(
+            "i32", page.element("i32", "%timestamps", self.let("lshr i64 %access_id, 2", "site")), "known"
+        )
         stale, fresh = page.label("stale"), page.label("fresh")
         first = page.block
-        page.branch(self.let(f"icmp ult i32 {known}, {self.state(past.FRESH, 'fresh')}", "old"), stale, fresh)
+        page.branch(self.let(f"icmp ult i32 {known}, {self.state(shadow.FRESH, 'fresh')}", "old"), stale, fresh)
         page.place(stale)
-        new = self.state(past.LENGTH, "length")
-        self._return_if(self.let(f"icmp eq i32 {new}, {self.state(past.CAPACITY, 'capacity')}"), "true")
+        new = self.state(shadow.LENGTH, "length")
+        self._return_if(self.let(f"icmp eq i32 {new}, {self.state(shadow.CAPACITY, 'capacity')}"), "true")
         row = page.element("[4 x i32]", "%log", new, "row", "i32")
-        act = self.let("trunc i64 %act to i32", "act")
+        access_id = self.let("trunc i64 %access_id to i32", "access_id")
         given = (
-            self.state(past.BLOCK, "block"),
-            self.state(past.BARRIERS, "barriers"),
-            self.state(past.WARP, "warp"),
-            act,
+            self.state(shadow.BLOCK, "block"),
+            self.state(shadow.BARRIERS, "barriers"),
+            self.state(shadow.WARP, "warp"),
+            access_id,
         )
         for column, value in enumerate(given):
             page.store("i32", value, page.element("i32", row, column))
-        page.store("i32", new, page.element("i32", "%moments", self.let("lshr i64 %act, 2", "site")))
-        page.store("i32", self.let(f"add i32 {new}, 1"), page.element("i64", "%state", past.LENGTH))
+        page.store("i32", new, page.element("i32", "%timestamps", self.let("lshr i64 %access_id, 2", "site")))
+        page.store("i32", self.let(f"add i32 {new}, 1"), page.element("i64", "%state", shadow.LENGTH))
         second = page.block
         page.jump(fresh)
         page.place(fresh)
-        moment = page.phi("i32", (known, first), (new, second), hint="moment")
-        return self.let(f"or {V} {self.wide(self.let(f'shl i32 {moment}, {past.BITS}'))}, %own", "me")
+        timestamp = page.phi("i32", (known, first), (new, second), hint="timestamp")
+        return self.let(f"or {V} {self.wide(self.let(f'shl i32 {timestamp}, {shadow.BITS}'))}, %own", "me")
 
     def put(self, pointer: str, old: str, new: str, mask: str) -> None:
-        """Write stamps of different elements; where two lanes mean one, undo it and ask."""
+        """Write epochs of different elements; where two lanes mean one, undo it and ask."""
         self.store(pointer, new, mask)
         if self.row:
             return
@@ -229,29 +232,29 @@ class _Recall:
     def answer(self, word: str) -> str:
         self.row = word.endswith("row")
         self.require(self.harmless("%wrote"))
-        places = [self.pointer(plane) for plane in (past.WRITTEN, past.READ, past.OTHER)]
-        read, other = self.load(places[past.READ]), self.load(places[past.OTHER])
+        places = [self.pointer(plane) for plane in (shadow.WRITTEN, shadow.READ, shadow.OTHER)]
+        read, other = self.load(places[shadow.READ]), self.load(places[shadow.OTHER])
         if word.startswith("write"):
             self.require(self.harmless(read))
             self.require(self.harmless(other))
-            self.put(places[past.WRITTEN], "%wrote", self.me(), "%rest")
+            self.put(places[shadow.WRITTEN], "%wrote", self.me(), "%rest")
             return "false"
         new = self.let(f"and i32 {self.bits(self.no(self.covered(read, other)))}, %rest", "new")
         self._return_if(self.let(f"icmp eq i32 {new}, 0", "known"), "false")
-        self.put(places[past.READ], read, self.me(), new)
+        self.put(places[shadow.READ], read, self.me(), new)
         far, next_, near = self.distances(read)
         other_far, other_next, _ = self.distances(other)
         nearer = self.both(near, self.no(other_far), self.no(other_next))
         take = self.either(far, self.both(next_, self.no(other_far)), nearer)
-        self.store(places[past.OTHER], read, self.let(f"and i32 {self.bits(take)}, {new}", "moved"))
+        self.store(places[shadow.OTHER], read, self.let(f"and i32 {self.bits(take)}, {new}", "moved"))
         return "false"
 
     def one(self) -> str:
         """All lanes read an element that was written before the last barrier and that two of them have read already."""
         page = self.page
         sizes = ["%at", self.let("add i64 %at, %size"), self.let(f"add i64 %at, {self.let('mul i64 %size, 2')}")]
-        wrote, read, other = (page.load("i32", page.element("i32", "%cells", at), "stamp") for at in sizes)
-        phase, now, foreign = (self.state(n, "since") for n in (past.PHASE, past.NOW, past.FOREIGN))
+        wrote, read, other = (page.load("i32", page.element("i32", "%cells", at), "epoch") for at in sizes)
+        phase, now, foreign = (self.state(n, "since") for n in (shadow.PHASE, shadow.NOW, shadow.FOREIGN))
         ours = self.let("shl i32 %warp, 5")
 
         def test(*conditions: str) -> str:
@@ -260,8 +263,8 @@ class _Recall:
                 found = self.let(f"and i1 {found}, {self.let(condition)}")
             return found
 
-        def of_warp(stamp: str, word: str) -> str:
-            bits = self.let(f"and i32 {self.let(f'xor i32 {stamp}, {ours}')}, {OF_WARP}")
+        def of_warp(epoch: str, word: str) -> str:
+            bits = self.let(f"and i32 {self.let(f'xor i32 {epoch}, {ours}')}, {OF_WARP}")
             return f"icmp {word} i32 {bits}, 0"
 
         early = test(f"icmp ult i32 {wrote}, {phase}")
@@ -270,7 +273,7 @@ class _Recall:
             early = self.let(f"and i1 {early}, {test(f'icmp uge i32 {less}, {before}')}")
         here = test(f"icmp uge i32 {read}, {phase}")
         differ = self.let(f"xor i32 {read}, {other}")
-        warps, lanes = (self.let(f"and i32 {differ}, {bits}") for bits in (OF_WARP, past.THREAD))
+        warps, lanes = (self.let(f"and i32 {differ}, {bits}") for bits in (OF_WARP, shadow.THREAD))
         apart = test(f"icmp uge i32 {other}, {phase}", f"icmp ne i32 {warps}, 0")
         both_now = (f"icmp uge i32 {read}, {now}", f"icmp uge i32 {other}, {now}")
         beside = test(*both_now, of_warp(read, "eq"), f"icmp eq i32 {warps}, 0", f"icmp ne i32 {lanes}, 0")

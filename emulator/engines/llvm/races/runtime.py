@@ -18,7 +18,7 @@ from numba.extending import intrinsic
 
 from ....runtime import disk_cache
 from ....sanitizer.races import detect, happens_before
-from ....sanitizer.races.shadow import PAIR, STATE, History
+from ....sanitizer.races.shadow import PAIR, STATE, RaceState
 from .tracking import FUNCTIONS
 
 _signed: Any = np.int64
@@ -38,11 +38,11 @@ _pointer: Any = intrinsic(_as_pointer)
 
 
 @numba.njit
-def _history(table: Any) -> History:
+def _race_state(table: Any) -> RaceState:
     """The history that a table describes."""
     at = len(FUNCTIONS)
     warps = table[at + 15] // 1024
-    return History(
+    return RaceState(
         _carray(_pointer(table[at]), STATE, np.int64),
         _carray(_pointer(table[at + 2]), (table[at + 3] // 4, 4), np.int32),
         _carray(_pointer(table[at + 4]), table[at + 5], np.int32),
@@ -68,27 +68,29 @@ def _functions() -> dict[str, Any]:
 
     def begin_block(table: Any, block: Any) -> None:
         _ = edition
-        happens_before.begin_block(_history(table), block)
+        happens_before.begin_block(_race_state(table), block)
 
     def barrier(table: Any) -> None:
         _ = edition
-        happens_before.barrier(_history(table))
+        happens_before.barrier(_race_state(table))
 
     def fence(table: Any, mask: Any, scope: Any) -> None:
         _ = edition
-        happens_before.fence(_history(table), _signed(mask), scope)
+        happens_before.fence(_race_state(table), _signed(mask), scope)
 
     def join(table: Any, active: Any, alive: Any, masks: Any) -> None:
         _ = edition
         own = _carray(masks, 32).astype(np.int64)
-        happens_before.join(_history(table), _signed(active), _signed(alive), own)
+        happens_before.join(_race_state(table), _signed(active), _signed(alive), own)
 
-    def access(table: Any, array: Any, act: Any, mask: Any, lanes: Any, parts: Any) -> None:
+    def access(table: Any, array: Any, access_id: Any, mask: Any, lanes: Any, parts: Any) -> None:
         """lanes: int64[1 + 2 parts, 32]: the elements, the bits stored, the bits found."""
         _ = edition
-        given, past = _carray(lanes, (1 + 2 * parts, 32)), _history(table)
-        now = happens_before.moment(past, act)
-        detect.access(past, array, act, now, _signed(mask), given[0], given[1 : 1 + parts], given[1 + parts :])
+        given, race_state = _carray(lanes, (1 + 2 * parts, 32)), _race_state(table)
+        now = happens_before.timestamp(race_state, access_id)
+        detect.access(
+            race_state, array, access_id, now, _signed(mask), given[0], given[1 : 1 + parts], given[1 + parts :]
+        )
 
     word, mask = types.int64, types.uint32
     arguments: dict[Any, tuple[Any, ...]] = {
@@ -102,8 +104,8 @@ def _functions() -> dict[str, Any]:
     return {f.__name__: compile[f.__name__](f) for f in arguments}
 
 
-def table(past: History) -> npt.NDArray[np.int64]:
+def table(race_state: RaceState) -> npt.NDArray[np.int64]:
     """The table of a history, which must outlive it."""
-    arrays = [(array.ctypes.data, array.size) for array in past]
+    arrays = [(array.ctypes.data, array.size) for array in race_state]
     functions = [_functions()[name].address for name in FUNCTIONS]
     return np.array([*functions, *(number for pair in arrays for number in pair)], np.int64)
