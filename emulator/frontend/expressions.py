@@ -359,7 +359,7 @@ class Expressions:
                 return result  # decided at compile time: the rest is never read
             with self.block() as effects:
                 right = self.value(operand)
-            if not effects and not (isinstance(right, ir.EXPRESSIONS) and typing.may_leave_domain(right)):
+            if not effects and not (isinstance(right, ir.EXPRESSIONS) and typing.must_be_guarded(right)):
                 result = self._join(name, result, right, span)
                 continue
             if isinstance(result, Literal):  # the neutral one
@@ -389,7 +389,7 @@ class Expressions:
         else:
             yes, no = (typing.converted(v, vector, s, "the other arm") for v, s in arms)
         pure = not then and not orelse and vector is None
-        if pure and not typing.may_leave_domain(yes) and not typing.may_leave_domain(no):
+        if pure and not typing.must_be_guarded(yes) and not typing.must_be_guarded(no):
             return typing.operation("select", [condition, yes, no], span, "if else")
         target = self.temporary("choice", yes.type, span)
         self.emit(

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from ..ir import nodes as ir
-from ..ir.ops import TABLE
-from ..language.types import BOOL, F32, F64, I32, Scalar, Vector
+from ..ir.ops import TABLE, may_leave_domain
+from ..ir.walk import expressions
+from ..language.types import BOOL, F32, I32, Scalar, Vector
 from ..language.types import Value as ValueType
 from ..span import Span
 from .values import Literal, SourceError, Value, describe
@@ -103,19 +104,12 @@ def cast(value: Value, type: Scalar, span: Span) -> ir.Expr:
     return ir.Op(f"cast_{type.name}", (source,), type, span)
 
 
-def may_leave_domain(expr: ir.Expr) -> bool:
-    """Whether evaluating the expression where it is not wanted could be reported as a mistake."""
-    if isinstance(expr, ir.Op):
-        if expr.name in ("floordiv", "mod", "div", "rem"):
-            divisor = expr.args[1]
-            if not (isinstance(divisor, ir.Const) and divisor.value not in (0, -1)):
-                return True
-        elif expr.name in ("shl", "shr"):
-            if not isinstance(expr.args[1], ir.Const):
-                return True
-        elif expr.name.startswith("cast_") and expr.type.is_integer and expr.args[0].type in (F32, F64):
-            return True
-    return any(may_leave_domain(e) for e in _operands(expr))
+def must_be_guarded(expr: ir.Expr) -> bool:
+    """Whether the expression may be evaluated only where its value is wanted: elsewhere it could leave a domain."""
+    return any(
+        isinstance(e, ir.Op) and may_leave_domain(e) and (domain := TABLE[e.name].domain) is not None and domain.guards
+        for e in (expr, *expressions(expr))
+    )
 
 
 def fold(function: Callable[..., object], values: list[Literal], span: Span) -> Literal:
@@ -128,17 +122,6 @@ def fold(function: Callable[..., object], values: list[Literal], span: Span) -> 
         raise SourceError(span, f"this constant cannot be computed: {error}") from None
     assert isinstance(result, bool | int | float)
     return Literal(result)
-
-
-def _operands(expr: ir.Expr) -> tuple[ir.Expr, ...]:
-    match expr:
-        case ir.Op() | ir.Pack():
-            return expr.args
-        case ir.Part():
-            return (expr.value, expr.index)
-        case ir.Item():
-            return (expr.index,)
-    return ()
 
 
 def _a(type: ValueType) -> str:

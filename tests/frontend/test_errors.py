@@ -107,7 +107,7 @@ def test_words_refuse_the_host() -> None:
     ):
         with pytest.raises(HostCallError, match="belongs to the kernel language: use it inside"):
             use()
-    with pytest.raises(HostCallError, match="use simtbed.launch"):
+    with pytest.raises(HostCallError, match=r"use simtbed\.launch"):
         scaled(1)
 
 

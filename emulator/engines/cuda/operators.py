@@ -25,11 +25,6 @@ INFIX = {
 COMPARISONS = ("==", "!=", "<", "<=", ">", ">=")
 UNCLEAR = ("<<", ">>", "&", "^", "|", "||")
 """Operators whose place among the others few people know: another operator under them gets parentheses."""
-LEAVES_ITS_TYPE = {
-    "int": ("add", "sub", "mul", "neg", "shl", "div", "floordiv", "abs"),
-    "uint": ("add", "sub", "mul", "neg", "shl", "invert"),
-}
-"""Operations whose result, computed as int, may not fit a narrower type of that kind."""
 
 FLOOR = {
     "floor_div": """\
@@ -139,7 +134,7 @@ def spelled(op: ir.Op, operands: list[Fragment]) -> Fragment:
         if form.level == UNARY and template[0] == texts[0][0] == "-":
             texts[0] = f"({texts[0]})"  # --x is something else
         result = Fragment(template.format(*texts), form.level, form.symbol)
-    if op.type.size < 4 and op.name in LEAVES_ITS_TYPE.get(op.type.kind, ()) and result.symbol != ">>":
+    if op.type.size < 4 and op.type.kind in TABLE[op.name].widens and result.symbol != ">>":
         return cast(op.type, result)
     return result
 

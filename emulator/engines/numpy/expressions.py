@@ -35,7 +35,7 @@ def scalar(expr: ir.Expr) -> Callable[[Team], Values]:
         case ir.Defined(value=op):
             domain, operands = TABLE[op.name].domain, [scalar(a) for a in op.args]
             assert domain is not None
-            return lambda team: domain(*(operand(team) for operand in operands))
+            return lambda team: domain.holds(*(operand(team) for operand in operands))
         case ir.Part():
             vector_of, index = vector(expr.value), expr.index
             assert isinstance(index, ir.Const)
