@@ -6,7 +6,7 @@ import ast
 import builtins
 import inspect
 from collections.abc import Callable, Hashable
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 from ..ir import nodes as ir
 from ..ir.ops import TABLE
@@ -17,19 +17,16 @@ from ..language.types import BOOL, F32, F64, I32, I64, SCALARS, U32, U64, VECTOR
 from ..language.types import Value as ValueType
 from ..span import Span
 from . import typing
+from .protocols import FunctionReader, ProgramReader
 from .values import ArrayValue, Host, Literal, SourceError, Tuple, Value, describe
 
-if TYPE_CHECKING:
-    from .expressions import Expressions
-    from .reader import ProgramReader
-
 Args = dict[str, Any]
-Binder = Callable[["Expressions", Intrinsic, Args, Span], Value]
+Binder = Callable[[FunctionReader, Intrinsic, Args, Span], Value]
 """Reads a call of an intrinsic: its arguments by parameter name."""
 NOTHING = Host(None)
 
 
-def call(reader: Expressions, node: ast.Call, target: Any) -> Value:
+def call(reader: FunctionReader, node: ast.Call, target: Any) -> Value:
     """The value of a call, its effects emitted."""
     span = reader.span(node)
     if isinstance(target, DeviceFunction):
@@ -79,7 +76,7 @@ def _instead(target: Any) -> tuple[str, ...]:
     return ()
 
 
-def _bind(reader: Expressions, node: ast.Call, word: Intrinsic) -> Args:
+def _bind(reader: FunctionReader, node: ast.Call, word: Intrinsic) -> Args:
     """Argument nodes by parameter name; defaults as literals."""
     span = reader.span(node)
     for argument in (*node.args, *(k.value for k in node.keywords)):
@@ -95,13 +92,13 @@ def _bind(reader: Expressions, node: ast.Call, word: Intrinsic) -> Args:
     return dict(bound.arguments)
 
 
-def _only(reader: Expressions, node: ast.Call) -> Value:
+def _only(reader: FunctionReader, node: ast.Call) -> Value:
     if len(node.args) != 1 or node.keywords:
         raise SourceError(reader.span(node), "a cast takes one value")
     return reader.value(node.args[0])
 
 
-def _pack(reader: Expressions, node: ast.Call, type: Vector) -> Value:
+def _pack(reader: FunctionReader, node: ast.Call, type: Vector) -> Value:
     if len(node.args) != type.lanes or node.keywords:
         raise SourceError(reader.span(node), f"{type} takes {type.lanes} values")
     args = tuple(reader.convert(a, type.element, f"a part of {type}") for a in node.args)
@@ -109,8 +106,8 @@ def _pack(reader: Expressions, node: ast.Call, type: Vector) -> Value:
 
 
 # ------------------------------------------------------------------ Python's own
-def _extreme(name: str, python: Callable[..., Any]) -> Callable[[Expressions, ast.Call, Span], Value]:
-    def word(reader: Expressions, node: ast.Call, span: Span) -> Value:
+def _extreme(name: str, python: Callable[..., Any]) -> Callable[[FunctionReader, ast.Call, Span], Value]:
+    def word(reader: FunctionReader, node: ast.Call, span: Span) -> Value:
         if len(node.args) < 2 or node.keywords:
             raise SourceError(span, f"{name} takes two or more numbers")
         values = [(reader.value(a), reader.span(a)) for a in node.args]
@@ -126,14 +123,14 @@ def _extreme(name: str, python: Callable[..., Any]) -> Callable[[Expressions, as
     return word
 
 
-def _abs(reader: Expressions, node: ast.Call, span: Span) -> Value:
+def _abs(reader: FunctionReader, node: ast.Call, span: Span) -> Value:
     value = _only(reader, node)
     if isinstance(value, Literal):
         return typing.fold(abs, [value], span)
     return typing.operation("abs", typing.unified([(value, span)], "abs"), span, "abs")
 
 
-def _len(reader: Expressions, node: ast.Call, span: Span) -> Value:
+def _len(reader: FunctionReader, node: ast.Call, span: Span) -> Value:
     value = _only(reader, node)
     if isinstance(value, Tuple):
         return Literal(len(value.items))
@@ -143,7 +140,7 @@ def _len(reader: Expressions, node: ast.Call, span: Span) -> Value:
     return ir.Extent(value.name, I32, span) if length is None else Literal(length)
 
 
-def _print(reader: Expressions, node: ast.Call, span: Span) -> Value:
+def _print(reader: FunctionReader, node: ast.Call, span: Span) -> Value:
     if node.keywords:
         raise SourceError(span, "print takes no keywords in a kernel")
     parts: list[str | ir.Expr] = []
@@ -160,23 +157,23 @@ def _print(reader: Expressions, node: ast.Call, span: Span) -> Value:
     return NOTHING
 
 
-def _range(reader: Expressions, node: ast.Call, span: Span) -> Value:
+def _range(reader: FunctionReader, node: ast.Call, span: Span) -> Value:
     raise SourceError(span, "range stands only in `for ... in range(...)`")
 
 
-_BUILTINS: dict[Any, Callable[[Expressions, ast.Call, Span], Value]] = {
+_BUILTINS: dict[Any, Callable[[FunctionReader, ast.Call, Span], Value]] = {
     builtins.min: _extreme("min", min), builtins.max: _extreme("max", max), builtins.abs: _abs,
     builtins.len: _len, builtins.print: _print, builtins.range: _range,
 }  # fmt: skip
 
 
 # ------------------------------------------------------------------ memory
-def _not_declaring(reader: Expressions, word: Intrinsic, args: Args, span: Span) -> Value:
+def _not_declaring(reader: FunctionReader, word: Intrinsic, args: Args, span: Span) -> Value:
     name = word.name
     raise SourceError(span, f"st.{name} stands alone on the right of an assignment", f"write: name = st.{name}(...)")
 
 
-def declared(reader: Expressions, name: str, node: ast.Call, target: Any) -> ArrayValue | None:
+def declared(reader: FunctionReader, name: str, node: ast.Call, target: Any) -> ArrayValue | None:
     """What `name = st.shared(...)` and its kin declare; None for any other call."""
     word = intrinsic_of(target)
     if word is None or not isinstance(word.form, forms.Allocation | forms.View):
@@ -207,14 +204,14 @@ def declared(reader: Expressions, name: str, node: ast.Call, target: Any) -> Arr
     return reader.declare(name, Array(element, shape, word.form.space), values, span)
 
 
-def _extent(reader: Expressions, node: ast.expr) -> int:
+def _extent(reader: FunctionReader, node: ast.expr) -> int:
     extent = reader.known(node, "an array's size")
     if extent < 1:
         raise SourceError(reader.span(node), f"an array needs at least one element, not {extent}")
     return extent
 
 
-def _table(reader: Expressions, node: ast.expr, element: ValueType) -> tuple[Any, ...]:
+def _table(reader: FunctionReader, node: ast.expr, element: ValueType) -> tuple[Any, ...]:
     value, span = reader.value(node), reader.span(node)
     if not isinstance(value, Tuple) or not value.items or not isinstance(element, Scalar):
         raise SourceError(span, "a constant table is a tuple of numbers of a scalar type")
@@ -224,7 +221,7 @@ def _table(reader: Expressions, node: ast.expr, element: ValueType) -> tuple[Any
 
 
 # ------------------------------------------------------------------ block and warp
-def _block_barrier(reader: Expressions, word: Intrinsic, args: Args, span: Span) -> Value:
+def _block_barrier(reader: FunctionReader, word: Intrinsic, args: Args, span: Span) -> Value:
     form = cast(forms.BlockBarrier, word.form)
     value = reader.condition(args["predicate"]) if args else ir.Const(True, BOOL, span)
     barrier = ir.Barrier(form.mode, value, SCALARS[form.result], span)
@@ -234,24 +231,24 @@ def _block_barrier(reader: Expressions, word: Intrinsic, args: Args, span: Span)
     return reader.let(barrier, "barrier", span)
 
 
-def _fence(reader: Expressions, word: Intrinsic, args: Args, span: Span) -> Value:
+def _fence(reader: FunctionReader, word: Intrinsic, args: Args, span: Span) -> Value:
     reader.emit(ir.Fence(cast(forms.Fence, word.form).scope, span))
     return NOTHING
 
 
-def _mask(reader: Expressions, args: Args, span: Span) -> ir.Expr:
+def _mask(reader: FunctionReader, args: Args, span: Span) -> ir.Expr:
     given = args["mask"]
     if isinstance(given, ast.expr):
         return reader.convert(given, U32, "a lane mask")
     return ir.Const(given, U32, span)
 
 
-def _warp_barrier(reader: Expressions, word: Intrinsic, args: Args, span: Span) -> Value:
+def _warp_barrier(reader: FunctionReader, word: Intrinsic, args: Args, span: Span) -> Value:
     reader.emit(ir.WarpBarrier(_mask(reader, args, span), span))
     return NOTHING
 
 
-def _shuffle(reader: Expressions, word: Intrinsic, args: Args, span: Span) -> Value:
+def _shuffle(reader: FunctionReader, word: Intrinsic, args: Args, span: Span) -> Value:
     form = cast(forms.Shuffle, word.form)
     value = reader.expr(args["value"])
     if isinstance(value.type, Vector) or value.type is BOOL:
@@ -271,7 +268,7 @@ def _shuffle(reader: Expressions, word: Intrinsic, args: Args, span: Span) -> Va
     )
 
 
-def _vote(reader: Expressions, word: Intrinsic, args: Args, span: Span) -> Value:
+def _vote(reader: FunctionReader, word: Intrinsic, args: Args, span: Span) -> Value:
     form = cast(forms.Vote, word.form)
     mode = form.mode
     if mode == "active":
@@ -285,7 +282,7 @@ def _vote(reader: Expressions, word: Intrinsic, args: Args, span: Span) -> Value
     return reader.let(ir.Vote(mode, value, mask, SCALARS[form.result], span), mode, span)
 
 
-def _target(reader: Expressions, args: Args, span: Span) -> tuple[ArrayValue, ir.Expr, Scalar]:
+def _target(reader: FunctionReader, args: Args, span: Span) -> tuple[ArrayValue, ir.Expr, Scalar]:
     array = reader.array(args["array"])
     if array.type.space not in ("global", "shared"):
         raise SourceError(span, f"atomics work on global and shared memory, {array.name} is {array.type.space}")
@@ -297,7 +294,7 @@ def _target(reader: Expressions, args: Args, span: Span) -> tuple[ArrayValue, ir
     return array, reader.index(array, index), type
 
 
-def _atomic(reader: Expressions, word: Intrinsic, args: Args, span: Span) -> Value:
+def _atomic(reader: FunctionReader, word: Intrinsic, args: Args, span: Span) -> Value:
     op = cast(forms.AtomicUpdate, word.form).op
     array, index, type = _target(reader, args, span)
     if type.is_float and op not in ("add", "exchange"):
@@ -308,7 +305,7 @@ def _atomic(reader: Expressions, word: Intrinsic, args: Args, span: Span) -> Val
     return reader.let(ir.Atomic(op, array.name, index, value, type, span), f"{array.name}_old", span)
 
 
-def _compare_and_swap(reader: Expressions, word: Intrinsic, args: Args, span: Span) -> Value:
+def _compare_and_swap(reader: FunctionReader, word: Intrinsic, args: Args, span: Span) -> Value:
     array, index, type = _target(reader, args, span)
     if type.is_float:
         raise SourceError(
@@ -322,13 +319,13 @@ def _compare_and_swap(reader: Expressions, word: Intrinsic, args: Args, span: Sp
 
 
 # ------------------------------------------------------------------ arithmetic
-def _operation(reader: Expressions, word: Intrinsic, args: Args, span: Span) -> Value:
+def _operation(reader: FunctionReader, word: Intrinsic, args: Args, span: Span) -> Value:
     values = [(reader.value(given), reader.span(given)) for given in args.values()]
     unified = typing.unified(values, f"st.{word.name}")
     return typing.operation(cast(forms.Operation, word.form).op, unified, span, f"st.{word.name}")
 
 
-def _bitcast(reader: Expressions, word: Intrinsic, args: Args, span: Span) -> Value:
+def _bitcast(reader: FunctionReader, word: Intrinsic, args: Args, span: Span) -> Value:
     target, value = reader.type_of(args["to"]), reader.expr(args["x"])
     if target == value.type:
         return value
@@ -355,7 +352,7 @@ def _no_bitcast(value: ir.Expr, target: ValueType, span: Span) -> Value:
     )
 
 
-def _unrolled_range(reader: Expressions, word: Intrinsic, args: Args, span: Span) -> Value:
+def _unrolled_range(reader: FunctionReader, word: Intrinsic, args: Args, span: Span) -> Value:
     raise SourceError(span, "st.unroll stands only in `for ... in st.unroll(range(...))`")
 
 

@@ -7,7 +7,7 @@ import operator
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ..ir import nodes as ir
 from ..ir.walk import expressions
@@ -16,11 +16,9 @@ from ..language.types import BOOL, I32, SCALARS, Array, Scalar, Vector
 from ..language.types import Value as ValueType
 from ..span import Span
 from . import calls, typing
+from .protocols import ProgramReader
 from .source import MISSING, FunctionSource
 from .values import AlreadyReported, ArrayValue, Host, Literal, SourceError, Tuple, Value, describe, of_python
-
-if TYPE_CHECKING:
-    from .reader import ProgramReader
 
 BINARY: dict[type, tuple[str, str, Callable[..., Any]]] = {
     ast.Add: ("add", "+", operator.add), ast.Sub: ("sub", "-", operator.sub), ast.Mult: ("mul", "*", operator.mul),
@@ -88,7 +86,7 @@ class Expressions:
         """The value of an expression, typed or known at compile time."""
         method = getattr(self, f"_{type(node).__name__}", None)
         if method is None:
-            raise SourceError(self.span(node), f"{_english(node)} is not in the kernel language")
+            raise SourceError(self.span(node), f"{construct_name(node)} is not in the kernel language")
         return method(node)  # type: ignore[no-any-return]
 
     def expr(self, node: ast.expr, type: ValueType | None = None) -> ir.Expr:
@@ -289,7 +287,7 @@ class Expressions:
         kind = type(node.op)
         if kind not in BINARY:
             advice = ("write x * x, or st.exp(y * st.log(x))",) if kind is ast.Pow else ()
-            raise SourceError(self.span(node), f"{_english(node.op)} is not in the kernel language", *advice)
+            raise SourceError(self.span(node), f"{construct_name(node.op)} is not in the kernel language", *advice)
         a, b = self.value(node.left), self.value(node.right)
         return self.arithmetic(kind, a, b, self.span(node), self.span(node.left), self.span(node.right))
 
@@ -316,7 +314,9 @@ class Expressions:
         left, result = self.value(node.left), None
         for at, (kind, right_node) in enumerate(zip(node.ops, node.comparators, strict=True)):
             if type(kind) not in COMPARE:
-                raise SourceError(self.span(node), f"{_english(kind)} is not in the kernel language", "write == or !=")
+                raise SourceError(
+                    self.span(node), f"{construct_name(kind)} is not in the kernel language", "write == or !="
+                )
             name, symbol, python = COMPARE[type(kind)]
             with self.block() as effects:
                 right = self.value(right_node)
@@ -455,7 +455,7 @@ def assigned_once(function: ast.FunctionDef) -> frozenset[str]:
     return frozenset(n for n in plain if stores.count(n) == 1)
 
 
-def _english(node: ast.AST) -> str:
+def construct_name(node: ast.AST) -> str:
     """A construct's name for a message."""
     return _NAMES.get(type(node), f"`{type(node).__name__}`")
 

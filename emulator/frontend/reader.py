@@ -18,7 +18,7 @@ from ..language.types import Array, Scalar, Space
 from ..language.types import Value as ValueType
 from ..span import Span
 from . import calls, typing
-from .expressions import Expressions
+from .protocols import FunctionReader
 from .source import MISSING, FunctionSource
 from .statements import Statements
 from .values import AlreadyReported, ArrayValue, Host, Literal, SourceError, Tuple, Value, describe, of_python
@@ -50,7 +50,7 @@ class Specialised:
         return any(_find(holder, name) is not value for holder, name, value in self.externals)
 
 
-class ProgramReader:
+class Specialiser:
     """Collects the functions and the errors of one program."""
 
     def __init__(self, real: Scalar | None) -> None:
@@ -120,7 +120,7 @@ class ProgramReader:
         reader.read(source.tree.body)
         return ir.Function(kernel.__name__, tuple(params), tuple(reader.body), None, reader.span(source.tree))
 
-    def call(self, caller: Expressions, node: ast.Call, device: DeviceFunction) -> Value:
+    def call(self, caller: FunctionReader, node: ast.Call, device: DeviceFunction) -> Value:
         """A call of a device function: the function specialised for these arguments, and the Call emitted."""
         span, source = caller.span(node), FunctionSource(device)
         if device in self._open:
@@ -260,7 +260,7 @@ def specialise(kernel: Kernel, consts: Mapping[str, Any], real: Scalar | None = 
 
     Raises CompileError with every mistake found in the kernel and the functions it calls.
     """
-    reader = ProgramReader(real)
+    reader = Specialiser(real)
     function = reader.kernel(kernel, consts)
     if reader.diagnostics:
         raise CompileError(sorted(reader.diagnostics, key=lambda d: (d.span.file, d.span.line, d.span.column)))
@@ -274,7 +274,7 @@ def signature(kernel: Kernel) -> Signature:
     """The kernel's parameters, without reading its body. Real stands for f32 where it is undecided."""
     from ..language.types import F32
 
-    reader = ProgramReader(F32)
+    reader = Specialiser(F32)
     statements = Statements(reader, FunctionSource(kernel))
     params: dict[str, Any] = {}
     for arg, annotation in reader._parameters(statements):

@@ -13,7 +13,7 @@ from ..language.types import I32, I64, Scalar, Vector
 from ..language.types import Value as ValueType
 from ..span import Span
 from . import calls, typing
-from .expressions import BINARY, PARTS, Expressions, _english
+from .expressions import BINARY, PARTS, Expressions, construct_name
 from .values import AlreadyReported, ArrayValue, Host, Literal, SourceError, Tuple, Value, describe
 
 
@@ -55,7 +55,7 @@ class Statements(Expressions):
         method = getattr(self, f"_{type(node).__name__}", None)
         if method is None or not isinstance(node, ast.stmt):
             raise SourceError(
-                self.span(node), f"{_STATEMENTS.get(type(node), _english(node))} is not in the kernel language"
+                self.span(node), f"{_STATEMENTS.get(type(node), construct_name(node))} is not in the kernel language"
             )
         return method(node) is not False
 
@@ -151,7 +151,7 @@ class Statements(Expressions):
     def _AugAssign(self, node: ast.AugAssign) -> None:
         kind, span = type(node.op), self.span(node)
         if kind not in BINARY:
-            raise SourceError(span, f"{_english(node.op)} is not in the kernel language")
+            raise SourceError(span, f"{construct_name(node.op)} is not in the kernel language")
         where, right_span = self.span(node.target), self.span(node.value)
         if isinstance(node.target, ast.Subscript):
             array = self.array(node.target.value)
@@ -191,7 +191,7 @@ class Statements(Expressions):
                 for name, item in zip(target.elts, items, strict=True):
                     self.assign(name, item, span)
             case _:
-                raise SourceError(where, f"{_english(target)} cannot be assigned")
+                raise SourceError(where, f"{construct_name(target)} cannot be assigned")
 
     def element(self, array: ArrayValue, index: ir.Expr, span: Span) -> ir.Expr:
         if array.type.space == "register":

@@ -12,10 +12,24 @@ from ..errors import Diagnostic
 from ..ir import nodes as ir
 from ..ir.domains import NonZeroDivisor, NoOverflow, NotLowest, ShiftInRange, promoted_bits
 from ..ir.ops import TABLE, may_leave_domain
+from ..ir.walk import children
 from ..language.types import BOOL, Scalar
+from . import checker
 
 Obligation = tuple[ir.Op, ir.Expr | None]
 """An operation, and the condition under which it is evaluated."""
+
+
+class Instrumentation(checker.Instrumentation):
+    """Checks before each statement of the operations it is about to evaluate."""
+
+    def before(self, stmt: ir.Stmt) -> Iterator[ir.Stmt]:
+        for expr in children(stmt):
+            for op, given in obligations(expr):
+                holds: ir.Expr = ir.Defined(op, BOOL, op.span)
+                if given is not None:
+                    holds = ir.Op("either", (ir.Op("not", (given,), BOOL, op.span), holds), BOOL, op.span)
+                yield ir.Check("arithmetic", holds, op, op.args, op.span)
 
 
 def obligations(expr: ir.Expr, given: ir.Expr | None = None) -> Iterator[Obligation]:
@@ -43,8 +57,10 @@ def _and(a: ir.Expr | None, b: ir.Expr) -> ir.Expr:
     return b if a is None else ir.Op("both", (a, b), BOOL, b.span)
 
 
-def undefined_result(op: ir.Op, values: Sequence[object], where: str) -> Diagnostic:
+def undefined_result(check: ir.Check, kernel: ir.Function, values: Sequence[object], where: str) -> Diagnostic:
     """The diagnostic of one operation whose operands had these values."""
+    op = check.of
+    assert isinstance(op, ir.Op)
     type, domain = op.args[0].type, TABLE[op.name].domain
     assert isinstance(type, Scalar) and domain is not None
     advice = ""

@@ -16,11 +16,9 @@ from ..errors import Diagnostic
 from ..ir import nodes as ir
 from ..ir.walk import statements
 from ..span import Span
-from .checkers import BENIGN
+from .checkers import SUPPRESSIBLE, is_remark
 
 _COMMENT = re.compile(r"#\s*simtbed:\s*allow\b\s*(?P<kind>[\w ]*?)\s*(?:-\s*(?P<reason>\S.*))?$")
-_ASKED = {"race": "races", "uninitialised": "uninitialised", "arithmetic": "arithmetic"}
-"""What may be allowed, and the check that looks for it."""
 ALLOWED, UNUSED = "allowed", "unused suppression"
 
 
@@ -54,11 +52,11 @@ def sort_findings(
             used.add(comment)
             silenced = replace(one, kind=ALLOWED, message=f"allowed, as {comment.reason}: {one.message}")
             remarks.append(silenced)
-        elif one.kind == "benign race" and BENIGN not in checks:
+        elif is_remark(one.kind, checks):
             remarks.append(one)
         else:
             faults.append(one)
-    remarks += [_unused(c) for c in comments.values() if c not in used and _ASKED.get(c.kind, "races") in checks]
+    remarks += [_unused(c) for c in comments.values() if c not in used and _looked_for(c, checks)]
     return faults, remarks
 
 
@@ -69,7 +67,13 @@ def _lines(found: Diagnostic) -> Iterator[tuple[str, int]]:
 
 
 def _covers(comment: _Comment, found: Diagnostic) -> bool:
-    return bool(comment.reason) and found.kind in (comment.kind, f"benign {comment.kind}")
+    checker = SUPPRESSIBLE.get(comment.kind)
+    return bool(comment.reason) and checker is not None and found.kind in checker.kinds
+
+
+def _looked_for(comment: _Comment, checks: frozenset[str]) -> bool:
+    """Whether the checker of a comment was asked for; of a comment with an unknown kind, the race detector."""
+    return SUPPRESSIBLE.get(comment.kind, SUPPRESSIBLE["race"]).name in checks
 
 
 def _comments(kernel: ir.Function) -> Iterator[_Comment]:
@@ -85,8 +89,8 @@ def _comments(kernel: ir.Function) -> Iterator[_Comment]:
 
 
 def _unused(comment: _Comment) -> Diagnostic:
-    if comment.kind not in _ASKED:
-        message = f"nothing is called {comment.kind!r} here; what may be allowed is {', '.join(_ASKED)}"
+    if comment.kind not in SUPPRESSIBLE:
+        message = f"nothing is called {comment.kind!r} here; what may be allowed is {', '.join(SUPPRESSIBLE)}"
     elif not comment.reason:
         message = f"a reason is missing: # simtbed: allow {comment.kind} - why it does no harm"
     else:

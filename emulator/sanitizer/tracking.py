@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Mapping
+from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,6 +11,7 @@ from ..ir.walk import effect, statements
 from ..language.types import Array
 from ..machine.device import Device
 from ..span import Span
+from . import checkers
 from .faults import Faults
 from .places import Dim3
 from .races import shadow
@@ -28,8 +29,8 @@ class Tracked:
     kernel: ir.Function
     name: str
     number: int
-    racy: bool
-    raw: bool
+    for_races: bool
+    for_unwritten: bool
     atomic: bool
 
 
@@ -50,19 +51,19 @@ class Plan:
     last: int
 
     @staticmethod
-    def of(kernel: ir.Function, checks: Container[str], unwritten: Container[str]) -> Plan:
-        """For races arrays that are shared, or global and written, are tracked: what the kernel only reads cannot
-        race. For reads of what nobody wrote, those that begin without contents; `unwritten` names the global ones."""
+    def of(kernel: ir.Function, checks: Iterable[str], unwritten: Container[str]) -> Plan:
+        """The arrays that the checkers asked for track; `unwritten` names those given as `empty`."""
         types = {p.name: p.type for p in kernel.params if isinstance(p.type, Array)}
         types |= {s.array: s.type for s in statements(kernel.body) if isinstance(s, ir.Alloc)}
         atomic = {e.array for s in statements(kernel.body) if isinstance(e := effect(s), ir.Atomic | ir.CompareSwap)}
         written = atomic | {s.array for s in statements(kernel.body) if isinstance(s, ir.Store)}
+        rules = [row.on_access for row in checkers.asked(frozenset(checks)) if row.on_access is not None]
         tracked: dict[str, Tracked] = {}
         for name, type in types.items():
-            racy = "races" in checks and (type.space == "shared" or (type.space == "global" and name in written))
-            raw = "uninitialised" in checks and (type.space in ("shared", "local") or name in unwritten)
-            if racy or raw:
-                tracked[name] = Tracked(kernel, name, len(tracked), racy, raw, name in atomic)
+            finds = {rule.finds for rule in rules if rule.tracks(type, name in written, name in unwritten)}
+            if finds:
+                number = len(tracked)
+                tracked[name] = Tracked(kernel, name, number, "races" in finds, "unwritten" in finds, name in atomic)
         sites = {
             s.site: s.value.span if effect(s) else s.span for s in statements(kernel.body) if isinstance(s, ir.Let)
         }
@@ -75,7 +76,7 @@ class Plan:
         fenced = any(isinstance(s, ir.Fence) for s in statements(kernel.body))
         return Plan(kernel, tracked, types, sites, tuple(barriers), fenced, max(sites, default=0))
 
-    def launched(
+    def new_race_state(
         self, block: Dim3, arguments: Mapping[str, Any], dynamic_shared: int, device: Device, rows: int | None = None
     ) -> RaceState:
         """A history for a launch. A local array has a place for every thread of the block."""
@@ -108,7 +109,7 @@ class Plan:
 
 def _planes(tracked: Tracked) -> int:
     """Epochs an element: where races are not looked for, who wrote it."""
-    return (4 if tracked.atomic else 3) if tracked.racy else 1
+    return (4 if tracked.atomic else 3) if tracked.for_races else 1
 
 
 def access_id(site: int, kind: str) -> int:

@@ -28,7 +28,7 @@ def run(kernel: Kernel, engine: EngineName, check: Any = "all", grid: int = 1, *
 
 # ------------------------------------------------------------------ names
 def test_checks_by_name() -> None:
-    assert checkers.parse("all") == set(checkers.CHECKS)
+    assert checkers.parse("all") == set(checkers.BY_NAME)
     assert checkers.parse(["races, arithmetic", "bounds"]) == {"races", "arithmetic", "bounds"}
     assert checkers.parse(()) == set()
     with pytest.raises(LaunchError, match="no check is called 'race'"):
@@ -41,7 +41,7 @@ def test_checks_by_name() -> None:
     ("wrong_row_of_a_tile", "bounds"), ("early_return_before_the_barrier", "barriers")])  # fmt: skip
 def test_each_check_alone_finds_its_own(engine: EngineName, name: str, check: str) -> None:
     pair = PAIRS[name]
-    for asked in checkers.CHECKS:
+    for asked in checkers.BY_NAME:
         result = run(pair.kernel, engine, check=asked, **pair.args, FIXED=False)
         assert {f.kind for f in result.faults} == ({pair.fault} if asked == check else set())
 

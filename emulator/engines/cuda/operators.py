@@ -1,6 +1,6 @@
-"""How C++ spells each operation: precedence read off the op table's templates, literals, casts that C++ needs.
+"""Operations and literals as C++ text: precedence from the op table's templates, and the casts that C++ needs.
 
-C++ computes types narrower than int as int, so a result that can leave its type is cast back to it.
+C++ computes types narrower than int as int, so a result that may not fit its type is cast back to it.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ INFIX = {
 }  # fmt: skip
 COMPARISONS = ("==", "!=", "<", "<=", ">", ">=")
 UNCLEAR = ("<<", ">>", "&", "^", "|", "||")
-"""Operators whose place among the others few people know: another operator under them gets parentheses."""
+"""Operators whose precedence few people know: another operator under them gets parentheses."""
 
 FLOOR = {
     "floor_div": """\
@@ -44,7 +44,7 @@ static __device__ __forceinline__ {T} floor_mod({T} a, {T} b) {{
 
 
 class Fragment(NamedTuple):
-    """C++ text of an expression: how tightly its outermost operator binds, and which infix operator that is."""
+    """C++ text of an expression, with the precedence of its outermost operator and the infix operator that it is."""
 
     text: str
     level: int = PRIMARY

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from ...errors import Diagnostic
 from ...ir import nodes as ir
+from ...ir.exits import exits
 from ...language.types import BOOL, I32, I64, Array
 from ...passes.barriers import holds_barrier
 from ...profiler import events
@@ -60,7 +61,7 @@ class Block:
         """Whether walked statements may tear warps apart."""
         for stmt in stmts:
             if not holds_barrier(stmt):
-                if self._tears(stmt, False, False):
+                if any(found.site not in self.build.divergence.uniform_exits for found in exits(stmt)):
                     return True
                 continue
             match stmt:
@@ -82,23 +83,6 @@ class Block:
                     torn = False
             if torn:
                 return True
-        return False
-
-    def _tears(self, stmt: ir.Stmt, in_loop: bool, in_frame: bool) -> bool:
-        """Whether some lanes of a warp leave a walked scope without the others."""
-        match stmt:
-            case ir.Break() | ir.Continue():
-                return not in_loop and stmt.site not in self.build.divergence.uniform_exits
-            case ir.Return():
-                return not in_frame and stmt.site not in self.build.divergence.uniform_exits
-            case ir.While():
-                return any(self._tears(s, True, in_frame) for s in (*stmt.setup, *stmt.body))
-            case ir.For():
-                return any(self._tears(s, True, in_frame) for s in stmt.body)
-            case ir.Frame():
-                return any(self._tears(s, True, True) for s in stmt.body)
-            case ir.If():
-                return any(self._tears(s, in_loop, in_frame) for s in (*stmt.then, *stmt.orelse))
         return False
 
     # -------------------------------------------------------------- the whole

@@ -263,7 +263,7 @@ class Build:
                 assert expr.name in TABLE
                 return operation(self, expr, [self.expression(a) for a in expr.args])
             case ir.Defined(value=op):
-                return defined(self, op, [self.expression(a) for a in op.args])
+                return defined(self.page, op, [self.expression(a) for a in op.args])
             case ir.Part():
                 assert isinstance(expr.index, ir.Const)
                 return self.values(expr.value)[int(expr.index.value)]

@@ -10,7 +10,8 @@ from collections.abc import Callable, Sequence
 
 from ...errors import Diagnostic
 from ...ir import nodes as ir
-from ...ir.walk import bodies, expressions, statements
+from ...ir.exits import exits
+from ...ir.walk import expressions, statements
 from ...language.types import BOOL, Scalar
 from ...profiler import events
 from ...runtime.engine import Request
@@ -72,7 +73,7 @@ class Statements:
 
     def may_leave(self, stmt: ir.Stmt) -> bool:
         """Whether lanes may leave something around the statement."""
-        return _leaves(stmt, False, False) or self.scopes.scatters([stmt])
+        return any(exits(stmt)) or self.scopes.scatters([stmt])
 
     def versions(self, mask: str, stmts: Sequence[ir.Stmt], body: Callable[[], bool]) -> None:
         """Print a region for the lanes of a mask: for whole warps and for others, or once for both; not for none."""
@@ -404,19 +405,6 @@ class Statements:
 
 
 _CONTROL = (ir.If, ir.While, ir.For, ir.Frame, ir.Break, ir.Continue, ir.Return)
-
-
-def _leaves(stmt: ir.Stmt, in_loop: bool, in_frame: bool) -> bool:
-    match stmt:
-        case ir.Break() | ir.Continue():
-            return not in_loop
-        case ir.Return():
-            return not in_frame
-        case ir.Frame():
-            in_loop = in_frame = True
-        case ir.While() | ir.For():
-            in_loop = True
-    return any(_leaves(s, in_loop, in_frame) for inner in bodies(stmt) for s in inner)
 
 
 def weight(stmts: Sequence[ir.Stmt]) -> int:

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ...ir import nodes as ir
 from ...ir.domains import Domain, FitsInteger, NonZeroDivisor, NoOverflow, NotLowest, ShiftInRange, promoted_bits
@@ -16,17 +16,14 @@ from .builder import LANES, Page
 from .operations import Shape
 from .values import Value
 
-if TYPE_CHECKING:
-    from .context import Build
 
-
-def defined(build: Build, op: ir.Op, args: Sequence[Value]) -> Value:
+def defined(page: Page, op: ir.Op, args: Sequence[Value]) -> Value:
     """Whether the operands lie in the operation's domain."""
     domain = TABLE[op.name].domain
     assert domain is not None
     shape = Shape(args[-1].type, all(a.uniform for a in args))
     lower = _LOWERINGS[type(domain)]
-    return shape.value(BOOL, lower(build.page, shape, domain, shape.refs(build.page, *args)))
+    return shape.value(BOOL, lower(page, shape, domain, shape.refs(page, *args)))
 
 
 def _no_overflow(page: Page, shape: Shape, domain: NoOverflow, args: Sequence[str]) -> str:

@@ -181,7 +181,7 @@ def _race_state(request: Request, plan: Plan) -> tuple[RaceState | None, npt.NDA
         return None, np.zeros(1, np.int64)
     from .races.runtime import table  # late: it compiles
 
-    race_state = plan.launched(request.block, request.arguments, request.dynamic_shared, request.device)
+    race_state = plan.new_race_state(request.block, request.arguments, request.dynamic_shared, request.device)
     return race_state, table(race_state)
 
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Literal
 
 from ...ir import nodes as ir
-from ...ir.walk import bodies
+from ...ir.exits import Exit, ScopeKind, exited, exits
+from ...ir.walk import statements
 from .context import Build
 
 
@@ -20,7 +20,7 @@ class Scope:
     done, next: labels to jump to when all lanes leave, or continue. walked: all warps of the block take it together.
     """
 
-    kind: Literal["loop", "frame", "kernel"]
+    kind: ScopeKind
     here: str | None
     stay: str | None = None
     done: str = ""
@@ -35,38 +35,24 @@ class Scopes:
     build: Build
     stack: list[Scope] = field(default_factory=list)
 
-    def target(self, stmt: ir.Stmt) -> Scope:
+    def target(self, stmt: Exit) -> Scope:
         """What a break, continue or return leaves."""
-        kinds = ("frame", "kernel") if isinstance(stmt, ir.Return) else ("loop",)
-        return next(s for s in reversed(self.stack) if s.kind in kinds)
+        return exited(stmt, self.stack)
 
-    def directly(self, stmt: ir.Stmt) -> bool:
+    def directly(self, stmt: Exit) -> bool:
         """Whether all lanes leave together, by a jump."""
         return stmt.site in self.build.divergence.uniform_exits and not self.target(stmt).walked
 
-    def scatters(self, stmts: Iterable[ir.Stmt]) -> bool:
+    def scatters(self, stmts: Sequence[ir.Stmt]) -> bool:
         """Whether lanes may leave a scope around these statements while others stay."""
-        return any(self._scatters(stmt, False, False) for stmt in stmts)
-
-    def _scatters(self, stmt: ir.Stmt, in_loop: bool, in_frame: bool) -> bool:
-        match stmt:
-            case ir.Break() | ir.Continue():
-                return not in_loop and not self.directly(stmt)
-            case ir.Return():
-                return not in_frame and not self.directly(stmt)
-            case ir.While() | ir.For():
-                if self.build.options.careful:
-                    return True  # it may be cut off
-                in_loop = True
-            case ir.Frame():
-                in_loop, in_frame = True, True
-        return any(self._scatters(s, in_loop, in_frame) for body in bodies(stmt) for s in body)
+        cut_off = self.build.options.careful and any(isinstance(s, ir.While | ir.For) for s in statements(tuple(stmts)))
+        return cut_off or any(not self.directly(found) for stmt in stmts for found in exits(stmt))
 
     def innermost(self) -> str:
         """The slot that tells who is here."""
         return next(s.here for s in reversed(self.stack) if s.here is not None)
 
-    def leave(self, stmt: ir.Break | ir.Continue | ir.Return) -> None:
+    def leave(self, stmt: Exit) -> None:
         """The active lanes leave, others may stay."""
         aim = self.target(stmt)
         inner = self.stack if aim.kind == "kernel" else self.stack[self.stack.index(aim) :]

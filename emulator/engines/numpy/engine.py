@@ -62,7 +62,7 @@ class _Run:
         self.schedule = None if seed is None else Schedule.of(seed, request.grid, request.block)
         self.plan = tracking.Plan.of(self.kernel, request.checks, request.unwritten)
         given = (request.block, request.arguments, request.dynamic_shared, request.device)
-        self.race_state = self.plan.launched(*given) if self.plan.tracked else None
+        self.race_state = self.plan.new_race_state(*given) if self.plan.tracked else None
         self.buffers = {name: self._buffer(name) for name, type in self.arrays.items() if type.space == "global"}
         self.compiler = _Compiler(prepared, self.arrays, counts, self.printed, self.plan)
         self.body = self.compiler.body(self.kernel.body)

@@ -117,11 +117,11 @@ class Access:
         mask = int(mask_bits(inside)[0, 0])
         at = (self.flat(team, index) if self.space == "local" else index).reshape(32).astype(np.int64)
         happens_before.resume_warp(race_state, int(team.warps[0]))
-        if self.tracked.raw and (self.access_id & 3 == shadow.LOADS or (self.kind == "shared_atomic")):
+        if self.tracked.for_unwritten and (self.access_id & 3 == shadow.LOADS or (self.kind == "shared_atomic")):
             raw = happens_before.unwritten(race_state, number, mask, at)
             if raw:
                 self._unwritten(team, index, raw)
-        if self.tracked.racy:
+        if self.tracked.for_races:
             now = happens_before.timestamp(race_state, self.access_id)
             detect.access(race_state, number, self.access_id, now, mask, at, _bits(new), _bits(old))
         elif self.access_id & 3 != shadow.LOADS:

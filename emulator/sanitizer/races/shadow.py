@@ -29,6 +29,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ...language.types import Array
+
 BITS = 10
 """Of an epoch, the thread's."""
 MOST_TIMESTAMPS = 1 << (32 - BITS)
@@ -112,6 +114,11 @@ def layout(lengths: dict[str, int], planes: dict[str, int]) -> Layout:
         found.lengths.append(length + PADDING)
         found.size += planes[name] * (length + PADDING) + PADDING
     return found
+
+
+def tracks(type: Array, written: bool, empty: bool) -> bool:
+    """Whether accesses to an array can race: those to shared memory, and to global arrays that the kernel writes."""
+    return type.space == "shared" or (type.space == "global" and written)
 
 
 PAIR = 14

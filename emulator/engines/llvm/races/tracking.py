@@ -133,9 +133,9 @@ class AccessTracker:
     def beside(self, inside: str) -> None:
         """Only the lanes of a mask are inside."""
         outer, self.build.mask = self.build.mask, inside
-        if self.tracked.raw and self.reads:
+        if self.tracked.for_unwritten and self.reads:
             self._unwritten(self._gathered())
-        if self.tracked.racy:
+        if self.tracked.for_races:
             self._define(inside)
         elif self.access_id & 3 != shadow.LOADS:
             self._write_all()
@@ -147,10 +147,10 @@ class AccessTracker:
         at = extended(page, self.index, I64).ref
         cell = page.element("i32", self._plane(), at, "cell")
         wrote = page.load("i32", cell, "wrote")
-        if self.tracked.raw and self.reads:
+        if self.tracked.for_unwritten and self.reads:
             early = page.let(f"icmp ult i32 {wrote}, {self._threshold()}", "early")
             self._raw(page.let(f"select i1 {early}, i32 {self.build.active()}, i32 0", "raw"))
-        if self.tracked.racy:
+        if self.tracked.for_races:
             quick = self.access_id & 3 == shadow.LOADS and not self.tracked.atomic
             ask = recall(self.build, "one", self.tracked, [("i64", at)]) if quick else "true"
             self._unless(ask)
@@ -160,15 +160,15 @@ class AccessTracker:
     # -------------------------------------------------------------- one element a lane
     def _lanes(self) -> None:
         page, kind = self.page, self.access_id & 3
-        if self.tracked.atomic and self.tracked.racy:
-            if self.tracked.raw and self.reads:
+        if self.tracked.atomic and self.tracked.for_races:
+            if self.tracked.for_unwritten and self.reads:
                 self._unwritten(self._gathered())
             self._define(self.build.active())
             return
         row = self._row()
         wrote = self._loaded(row) if row else self._gathered()
-        if not self.tracked.racy:
-            if self.tracked.raw and self.reads:
+        if not self.tracked.for_races:
+            if self.tracked.for_unwritten and self.reads:
                 self._unwritten(wrote)
             if kind != shadow.LOADS:
                 self._write_all(row)
@@ -186,7 +186,7 @@ class AccessTracker:
         other, done = page.label("foreign"), page.label("tracked")
         page.branch(page.let(f"icmp eq i32 {rest}, 0", "own"), done, other)
         page.place(other)
-        if self.tracked.raw and self.reads:
+        if self.tracked.for_unwritten and self.reads:
             self._unwritten(wrote)
         word = "read" if kind == shadow.LOADS else "write"
         distinct = "row" if row else "each"
