@@ -1,4 +1,4 @@
-"""From Python source to the IR."""
+"""The front end: from Python source to the IR."""
 
 from .reader import Signature, Specialised, signature, specialise
 

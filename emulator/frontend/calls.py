@@ -1,4 +1,4 @@
-"""Calls in a kernel: intrinsics by their form, casts, Python's min, max, abs, len, print, device functions."""
+"""Calls in a kernel: intrinsics by their form, casts, device functions, and Python's min, max, abs, len and print."""
 
 from __future__ import annotations
 
@@ -51,12 +51,12 @@ def call(reader: FunctionReader, node: ast.Call, target: Any) -> Value:
 
 
 def intrinsic_of(target: Any) -> Intrinsic | None:
-    """The row of the word that a Python object is."""
+    """The row of the intrinsic that a Python object is."""
     return INTRINSICS.get(target) if isinstance(target, Hashable) else None
 
 
 def value_type(program: ProgramReader, target: Any, span: Span) -> ValueType | None:
-    """The type a word such as `f32`, `float4`, `bool` or `Real` names."""
+    """The type that an object such as `f32`, `float4`, `bool` or `Real` names."""
     if target is bool:
         return BOOL
     if isinstance(target, hints.ScalarType):  # type: ignore[attr-defined]
@@ -174,7 +174,7 @@ def _not_declaring(reader: FunctionReader, word: Intrinsic, args: Args, span: Sp
 
 
 def declared(reader: FunctionReader, name: str, node: ast.Call, target: Any) -> ArrayValue | None:
-    """What `name = st.shared(...)` and its kin declare; None for any other call."""
+    """The array that `name = st.shared(...)` and similar calls declare; None for any other call."""
     word = intrinsic_of(target)
     if word is None or not isinstance(word.form, forms.Allocation | forms.View):
         return None

@@ -1,4 +1,4 @@
-"""Python expressions to IR expressions; effects met on the way become Lets before the statement."""
+"""Reading of Python expressions as IR expressions. Their effects become Lets before the statement."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class Expressions:
         self.assigned: set[str] = set()  # registers that every path has assigned
         self.fixed: set[str] = set()  # loop variables of unrolled loops
         self.loop_variables: set[str] = set()  # of the others
-        self.looped: set[str] = set()  # names that are or were loop variables: they live in their loops only
+        self.looped: set[str] = set()  # names that are or were loop variables, which exist in their loops only
         self.once = assigned_once(source.tree)
         self.unresolved: set[str] = set()
         self.body: list[ir.Stmt] = []
@@ -415,7 +415,7 @@ class Expressions:
         return value.object if isinstance(value, Host) else value
 
     def type_of(self, node: ast.expr) -> ValueType:
-        """The scalar or vector type a word names."""
+        """The scalar or vector type an expression names."""
         found = self.annotation(node)
         type = calls.value_type(self.program, found, self.span(node))
         if type is None:

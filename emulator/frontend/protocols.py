@@ -1,4 +1,4 @@
-"""What the readers of a program and of a function offer each other, as protocols: their files need not import each other."""
+"""The interfaces of program and function readers, so that their files need not import each other."""
 
 from __future__ import annotations
 
@@ -55,10 +55,10 @@ class FunctionReader(Protocol):
         """The value as a typed expression; literals become `type` or their natural type."""
 
     def convert(self, node: ast.expr, type: ValueType, what: str) -> ir.Expr:
-        """The value where a `type` is wanted."""
+        """The value where a `type` is expected."""
 
     def condition(self, node: ast.expr) -> ir.Expr:
-        """The value where a bool is wanted."""
+        """The value where a bool is expected."""
 
     def known(self, node: ast.expr, what: str) -> int:
         """A whole number that is known at compile time."""

@@ -1,4 +1,4 @@
-"""A kernel and the device functions it calls, specialised for constants and types, as one IR program."""
+"""Specialisation: a kernel and the device functions it calls, as one IR program for given constants and types."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Signature:
 
 @dataclass
 class Specialised:
-    """A program and what it was made from: if any external value changed, it is stale."""
+    """A program, and the external values it was made from. It is stale when one of them has changed."""
 
     program: ir.Program
     externals: list[tuple[Any, str, Any]] = field(default_factory=list)
@@ -51,7 +51,7 @@ class Specialised:
 
 
 class Specialiser:
-    """Collects the functions and the errors of one program."""
+    """Reads the functions of one program and collects their errors."""
 
     def __init__(self, real: Scalar | None) -> None:
         self.real = real
@@ -62,7 +62,7 @@ class Specialiser:
         self._done: dict[tuple[Any, ...], ir.Function | None] = {}
         self._open: list[DeviceFunction] = []
 
-    # -------------------------------------------------------------- services for the readers
+    # -------------------------------------------------------------- services for function readers
     def report(self, span: Span, message: str, *notes: str) -> None:
         found = Diagnostic("compile", message, span, notes)
         if found not in self.diagnostics:

@@ -1,4 +1,4 @@
-"""Where a kernel's text is: its syntax tree, the spans of its nodes, and what its names stand for."""
+"""The source of a function: its syntax tree, the spans of its nodes, and the objects its free names refer to."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class FunctionSource:
         return len(self.lines[line - 1].encode()[:offset].decode()) + 1
 
     def lookup(self, name: str) -> Any:
-        """What a free name stands for where the function was defined, or MISSING."""
+        """The object that a free name refers to where the function was defined, or MISSING."""
         code = self.function.__code__
         if self.function.__closure__ and name in code.co_freevars:
             cell = self.function.__closure__[code.co_freevars.index(name)]

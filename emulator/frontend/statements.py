@@ -1,4 +1,4 @@
-"""Python statements to IR statements; a refused statement is noted and reading goes on after it."""
+"""Reading of Python statements as IR statements. An error is reported, and reading goes on with the next statement."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Statements(Expressions):
         return tuple(body), falls_through
 
     def _mark_unresolved(self, node: ast.stmt) -> None:
-        """Names a refused statement would have assigned: later uses stay silent."""
+        """Names that a statement with an error would have assigned: their later uses are not reported."""
         stored = {n.id for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
         self.unresolved |= stored - self.assigned - set(self.names)
 
@@ -73,7 +73,7 @@ class Statements(Expressions):
         last = self.body[-1] if len(self.body) > before else None
         if not (isinstance(last, ir.Let) and last.target is value and isinstance(last.value, ir.EFFECTS)):
             raise SourceError(self.span(node), "this expression has no effect")
-        self.body[-1] = ir.Let(None, last.value, last.span)  # nobody reads the result
+        self.body[-1] = ir.Let(None, last.value, last.span)  # the result is not read
 
     def _Assert(self, node: ast.Assert) -> None:
         message = ""

@@ -1,4 +1,4 @@
-"""The typing rules: literals adapt to what they meet, nothing promotes, every mistake says what to write."""
+"""The typing rules: literals take the type of the other operand, nothing promotes, each error says what to write."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def expression(value: Value, span: Span, type: ValueType | None = None) -> ir.Ex
 
 
 def converted(value: Value, type: ValueType, span: Span, what: str) -> ir.Expr:
-    """The value where a `type` is wanted: literals adapt, anything else must have it already."""
+    """The value where a `type` is expected: literals take it, anything else must have it already."""
     result = expression(value, span, type)
     if result.type != type:
         raise SourceError(
@@ -105,7 +105,7 @@ def cast(value: Value, type: Scalar, span: Span) -> ir.Expr:
 
 
 def must_be_guarded(expr: ir.Expr) -> bool:
-    """Whether the expression may be evaluated only where its value is wanted: elsewhere it could leave a domain."""
+    """Whether the expression may leave a domain where its value is not needed, and so must be evaluated under its condition."""
     return any(
         isinstance(e, ir.Op) and may_leave_domain(e) and (domain := TABLE[e.name].domain) is not None and domain.guards
         for e in (expr, *expressions(expr))

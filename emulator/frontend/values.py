@@ -1,4 +1,4 @@
-"""What an expression can be while a kernel is read: a typed IR expression or something known already."""
+"""The value of a Python expression in a kernel: a typed IR expression, or something known at compile time."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ..span import Span
 
 @dataclass(frozen=True)
 class Literal:
-    """A compile-time number without a type yet: it takes the type of what it meets."""
+    """A compile-time number without a type yet: it takes the type of the other operand."""
 
     value: bool | int | float
 
@@ -42,7 +42,7 @@ class ArrayValue:
 
 @dataclass(frozen=True)
 class Host:
-    """A Python object: a module, a word of the language, a type, a device function."""
+    """A Python object: a module, an intrinsic, a type, a device function."""
 
     object: Any
 
@@ -51,7 +51,7 @@ Value = ir.Expr | Literal | Tuple | ArrayValue | Host
 
 
 class SourceError(Exception):
-    """A place that is not in the language; caught where the next statement begins."""
+    """An error in the user's source. Reading goes on with the next statement."""
 
     def __init__(self, span: Span, message: str, *notes: str) -> None:
         super().__init__(message)
@@ -59,7 +59,7 @@ class SourceError(Exception):
 
 
 class AlreadyReported(Exception):
-    """A place that depends on one already refused: nothing more is said about it."""
+    """A place that depends on an error that was reported already, and so is not reported itself."""
 
 
 def of_python(value: Any) -> Value:

@@ -15,7 +15,7 @@ R = TypeVar("R")
 
 
 def once_a_node(property: Callable[[Any], R]) -> Callable[[Any], R]:
-    """Remember a property of nodes for as long as they live."""
+    """Cache a property of nodes for as long as they live."""
     known: weakref.WeakKeyDictionary[Any, R] = weakref.WeakKeyDictionary()
 
     @wraps(property)

@@ -145,7 +145,7 @@ MOST = 1024
 
 
 def multiple(expr: ir.Expr, known: dict[str, int], block: Dim3) -> int:
-    """A power of two that join_multiple lane 0's value, given those of the registers. Wrapping does not change it."""
+    """A power of two that divides lane 0's value, given those of the registers. Wrapping does not change it."""
     match expr:
         case ir.Const():
             return _power(int(expr.value)) if expr.type.is_integer else 1

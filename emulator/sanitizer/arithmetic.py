@@ -1,7 +1,8 @@
-"""Results that CUDA leaves undefined: operands outside the domain of their row in the op table.
+"""The arithmetic checker: operands outside the domain of their operation, where CUDA leaves the result undefined.
 
-The emulator's own answer is total, so a kernel that gets this far looks right; on a GPU it may be anything. Only what
-is evaluated counts: the arm of a conditional expression that is taken, the right side of an `and` that is reached.
+The emulator has a result for them, so a kernel may look right where a GPU computes anything. Only operations that are
+evaluated are checked: those in the arm of a conditional expression that is taken, and in the right side of an `and`
+that is reached.
 """
 
 from __future__ import annotations

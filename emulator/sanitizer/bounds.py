@@ -1,4 +1,4 @@
-"""Accesses outside an array: what is said about them."""
+"""The bounds checker: diagnostics of accesses outside an array, and of indices that leave their row of a matrix."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ class Instrumentation:
 class OnAccess:
     """Accesses that engines compare with shadow memory.
 
-    finds: races, or reads of elements that nobody wrote.
+    finds: races, or reads of elements that were never written.
     tracks: whether an array is tracked, given its type, whether the kernel writes it, and whether it was given as `empty`.
     """
 

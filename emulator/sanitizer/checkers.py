@@ -1,4 +1,4 @@
-"""The checkers, one row each; what `check=` asks for, and what follows from the rows that it names.
+"""The table of checkers, one row each, and the meaning of `check=`.
 
 Without being asked for, engines always report accesses outside an array, barriers and warp operations that not all
 lanes reach, and loops that do not end.
@@ -72,7 +72,7 @@ def need_order(checks: frozenset[str]) -> bool:
 
 
 def is_remark(kind: str, checks: frozenset[str]) -> bool:
-    """Whether findings of a kind are no faults, as their word was not asked for."""
+    """Whether findings of a kind are remarks: the word that makes them faults was not asked for."""
     words = {word for row in CHECKERS for remark, word in row.remarks.items() if remark == kind}
     return bool(words) and not words & checks
 

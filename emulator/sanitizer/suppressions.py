@@ -1,7 +1,7 @@
-"""`# simtbed: allow race - reason`: findings that the kernel's author knows of and answers for.
+"""Suppression of findings by comments in the kernel: `# simtbed: allow race - reason`.
 
-The comment stands on the line of one of the two accesses, or by itself on the line before. What it silences is still
-listed, with the reason, and so is a comment that silences nothing.
+The comment stands on the line of one of the two accesses, or by itself on the line before. A suppressed finding is
+listed as a remark with the reason. So is a comment that suppresses nothing.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ ALLOWED, UNUSED = "allowed", "unused suppression"
 
 @dataclass(frozen=True)
 class _Comment:
-    """`line`: the one it speaks of."""
+    """line: of the source line it refers to."""
 
     kind: str
     reason: str
@@ -38,8 +38,10 @@ _COMMENTS: weakref.WeakKeyDictionary[ir.Function, dict[tuple[str, int], _Comment
 def sort_findings(
     found: Sequence[Diagnostic], kernel: ir.Function, checks: frozenset[str]
 ) -> tuple[list[Diagnostic], list[Diagnostic]]:
-    """The faults among the findings in a kernel as engines run it, and remarks: what is benign, what is allowed, and
-    what was allowed for nothing."""
+    """The findings of a launch as faults and remarks.
+
+    Remarks are benign findings, allowed ones, and comments that allow nothing. `kernel` is the prepared one.
+    """
     if not found and not checks:
         return [], []
     if kernel not in _COMMENTS:
@@ -77,7 +79,7 @@ def _looked_for(comment: _Comment, checks: frozenset[str]) -> bool:
 
 
 def _comments(kernel: ir.Function) -> Iterator[_Comment]:
-    """Those on the lines that the kernel is made of, calls included."""
+    """The comments on the lines of a kernel and of the device functions it calls."""
     lines = {(s.span.file, n) for s in statements(kernel.body) for n in range(s.span.line, s.span.end_line + 1)}
     for file, line in sorted(lines):
         for at in (line, line - 1):

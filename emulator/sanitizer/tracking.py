@@ -1,4 +1,4 @@
-"""The history of one launch, for both emulators: which arrays it follows, and the findings in the end."""
+"""Which arrays of a kernel have shadow memory, the race state of a launch, and the races found in it."""
 
 from __future__ import annotations
 
@@ -23,8 +23,11 @@ LOG_ROWS = shadow.MOST_TIMESTAMPS
 
 @dataclass(frozen=True)
 class Tracked:
-    """What is looked for in an array. racy: whether for races; raw: whether for reads of what nobody wrote; atomic:
-    whether the kernel acts atomically on it. number: in the history."""
+    """An array with shadow memory.
+
+    number: among the tracked arrays. for_races: whether races are looked for. for_unwritten: whether reads of elements
+    that were never written are. atomic: whether the kernel has atomic operations on it.
+    """
 
     kernel: ir.Function
     name: str
@@ -36,10 +39,10 @@ class Tracked:
 
 @dataclass(frozen=True)
 class Plan:
-    """What of a kernel is tracked, by array; the same for all its launches but for the lengths of arrays.
+    """The tracked arrays of a kernel, and what is needed to describe its races. It does not depend on the launch.
 
-    sites: where each access is; last: the largest. barriers: lines of barriers, of blocks and of warps. fenced:
-    whether the kernel has fences.
+    sites: the span of each access; last: the largest site. barriers: lines of barriers, of blocks and of warps.
+    fenced: whether the kernel has fences.
     """
 
     kernel: ir.Function
@@ -79,7 +82,7 @@ class Plan:
     def new_race_state(
         self, block: Dim3, arguments: Mapping[str, Any], dynamic_shared: int, device: Device, rows: int | None = None
     ) -> RaceState:
-        """A history for a launch. A local array has a place for every thread of the block."""
+        """The race state at the start of a launch. A local array has an element for every thread of the block."""
         warps = -(-block[0] * block[1] * block[2] // 32)
         lengths = {}
         for name in self.tracked:
@@ -94,25 +97,25 @@ class Plan:
         return shadow.new(where, own, has_atomics, sites, warps, device.warp_synchronous, self.fenced, rows or LOG_ROWS)
 
     def report(self, found: RaceState, faults: Faults, grid: Dim3, block: Dim3) -> None:
-        """Add the races that a history holds to a launch's faults."""
+        """Add the races found in a launch to its faults."""
         from .races import detect  # late: it compiles
 
         names = list(self.tracked)
         types = [self.types[name] for name in names]
         races = detect.findings(found, names, types, self.sites, self.barriers, grid, block)
         for number, (order, sites, diagnostic) in enumerate(races):
-            for one in sites:  # who is read before it is written, because nothing orders the two, is one mistake
+            for one in sites:  # a read before a write that nothing orders with it is one mistake, not two
                 faults.drop("uninitialised", one)
             site = min(sites)
             faults.add(f"race {number}", site, order, diagnostic.count, lambda d=diagnostic: d)  # type: ignore[misc]
 
 
 def _planes(tracked: Tracked) -> int:
-    """Epochs an element: where races are not looked for, who wrote it."""
+    """Epochs an element: where races are not looked for, only the last write's."""
     return (4 if tracked.atomic else 3) if tracked.for_races else 1
 
 
 def access_id(site: int, kind: str) -> int:
-    """The access id of a site whose kind is "shared_load" and so on."""
+    """The access id of a site whose kind is "shared_load" and so on: 4 times the site, and the operation."""
     word = kind.rpartition("_")[2]
     return 4 * site + {"load": LOADS, "store": STORES}.get(word, ATOMICS)

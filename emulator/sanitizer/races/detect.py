@@ -1,7 +1,7 @@
-"""Races: two threads access one element of memory, one of them writes, and nothing orders the two.
+"""The race rule: two threads access one element, at least one of them writes, and nothing orders the two accesses.
 
-Atomic operations do not race with each other. A write of the value that is there already is benign: it is told, and
-is no fault unless it is asked for. What orders accesses says `history`; the rule here goes by one access of a warp.
+Atomic operations do not race with each other. A write of the value that is there already is benign: it is reported as
+a remark, and is a fault only if asked for. The rule is applied to one access of a warp at a time.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ from .shadow import (  # fmt: skip
 )
 
 ORDERED, OF_WARP, OF_BLOCK, OF_GRID = range(4)
-"""How far apart two threads are that nothing orders."""
+"""The smallest group that holds two threads whose accesses nothing orders."""
 (USED, FIRST, SECOND, ARRAY, BENIGN, RELATION, COUNT, INDEX, BLOCK_1, THREAD_1, BLOCK_2, PHASE_2, THREAD_2, AT_ONCE) = (
     range(shadow.PAIR)
 )
@@ -53,7 +53,7 @@ ORDERED, OF_WARP, OF_BLOCK, OF_GRID = range(4)
 
 # ------------------------------------------------------------------ order
 class _Here(NamedTuple):
-    """What epochs are held against in one access: numbers, for arrays are slow to hand on."""
+    """The state that epochs are compared with in one access, as numbers: arrays are slow to pass on."""
 
     shared: int
     foreign: int
@@ -298,7 +298,7 @@ def _report(
         return
 
 
-# ------------------------------------------------------------------ what is said about them
+# ------------------------------------------------------------------ diagnostics
 def findings(
     h: RaceState,
     names: Sequence[str],

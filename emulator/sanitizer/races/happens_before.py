@@ -1,4 +1,4 @@
-"""What happens to the history of a launch (`epochs` says what it is): blocks, turns of warps, barriers, fences, timestamps."""
+"""The happens-before order of the race detector: how blocks, barriers, fences and resumed warps change the race state."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def barrier(h: RaceState) -> None:
 
 @numba.njit(cache=True)
 def resume_warp(h: RaceState, warp: int) -> None:
-    """A warp goes on."""
+    """A warp resumes."""
     if h.state[WARP] != warp:
         h.state[WARP] = warp
         h.state[FRESH] = h.state[LENGTH]
@@ -77,7 +77,7 @@ def join(h: RaceState, active: int, alive: int, masks: Any) -> None:
 # ------------------------------------------------------------------ timestamps
 @numba.njit(cache=True)
 def timestamp(h: RaceState, access_id: int) -> int:
-    """The number of the access_id as the current warp executes it now."""
+    """The timestamp of an access of the current warp."""
     site = access_id // 4
     known = h.timestamp[site]
     if known >= h.state[FRESH]:
@@ -113,8 +113,11 @@ def note_written(h: RaceState, array: int, mask: int, index: Any) -> None:
 
 @numba.njit(cache=True)
 def shorten(h: RaceState) -> None:
-    """Merge rows that no verdict tells apart: those of one site in other blocks, those of one site before the last
-    barrier, and those of one site and warp that a whole `syncwarp` has passed. Names of blocks may be lost."""
+    """Merge rows of the log that order later accesses in the same way.
+
+    These are rows of one site in other blocks, of one site before the last barrier, and of one site and warp before
+    the last `syncwarp` of all lanes. The blocks of merged rows are lost.
+    """
     length, sites = int(h.state[LENGTH]), len(h.timestamp)
     phase, foreign = int(h.state[PHASE]) // ONE, int(h.state[FOREIGN]) // ONE
     group = np.zeros(length, np.int64)  # 0: a row of its own, in the current phase

@@ -1,24 +1,24 @@
-"""The history of memory, as data: who wrote and who read each word last, and what orders accesses.
+"""Shadow memory of the race detector, as data: the last accesses to each element, and what orders accesses.
 
 A *timestamp* is one site as one warp executes it between two synchronisations. Timestamps are numbered in order of
-execution, and the log has a row for each: block, phase (barriers the block has passed), warp, access_id. An *access_id* is a site
-and what it does: 4 site + LOADS, STORES or ATOMICS (atomically). A *epoch* is a thread at a timestamp, u32:
-timestamp << 10 | thread in the block; 0 is nobody. Each checked element has three epochs in planes of u32: who wrote it
-last, who read it last, and another reader; where the kernel acts atomically on the array, a fourth: who did so last.
-Operations that do not race with each other share OTHER: those that came last have it. (WRITTEN holds an atomic
-operation's epoch where nothing else wrote.)
+execution. The log has a row for each: block, phase (barriers that the block has passed), warp, access id. An *access
+id* is a site and its operation: 4 site + LOADS, STORES or ATOMICS. An *epoch* is a thread at a timestamp, as u32:
+timestamp << 10 | thread in the block. Epoch 0 is no thread. Each tracked element has three epochs, in planes of u32:
+its last write (WRITTEN), its last read (READ) and the read by another thread (OTHER). Where the kernel has atomic
+operations on the array there is a fourth: the last of these (ATOMIC). Reads and atomic operations share OTHER; the
+kind of access that came last has it. WRITTEN holds the epoch of an atomic operation where nothing else wrote.
 
-Two readers are enough. `OTHER` is the reader farthest from `READ`: of another block if there is one, else of another
-warp, else of another lane. Whatever is not ordered after some reader is not ordered after one of these two: what is
-of READ's warp is told by OTHER, everything else by READ. So a word that two warps read since the last barrier needs
-no third reader, and neither does one that its thread wrote and that nobody could be ordered with since: whoever
-clashes with the read clashes with the write.
+Two readers are enough. OTHER is the reader farthest from READ: of another block if there is one, else of another warp,
+else of another lane. An access that is not ordered after some reader is not ordered after one of these two: an access
+of READ's warp races with OTHER, any other access with READ. So an element that two warps have read since the last
+barrier needs no third reader. Neither does one that its own thread has written since its last synchronisation: any
+access that races with the read races with the write.
 
-Ordered are: accesses of one thread; of one block, with a barrier between; of one warp, with a `syncwarp` of both
-lanes between (a vector clock a lane), or in lockstep at all; and by a release and an acquire: the first thread passes
-a fence and then acts atomically on a word on which the second thread, later, acts atomically. Blocks run one after
-another here, each phase warp by warp, so an epoch below FOREIGN is another block's, and one below PHASE is older than
-the block's last barrier.
+Two accesses are ordered if they are of one thread; of one block, with a barrier between; of one warp, with a `syncwarp`
+of both lanes between (a vector clock for each lane) or on a warp-synchronous device; or by a release and an acquire:
+the first thread passes a fence and then has an atomic operation on an element, on which the second thread later has
+one too. Blocks run one after another here, each phase warp by warp, so an epoch below FOREIGN is another block's, and
+one below PHASE is older than the block's last barrier.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ import numpy as np
 from ...language.types import Array
 
 BITS = 10
-"""Of an epoch, the thread's."""
+"""Bits of an epoch that hold the thread."""
 MOST_TIMESTAMPS = 1 << (32 - BITS)
 LOADS, STORES, ATOMICS = range(3)
 WRITTEN, READ, OTHER, ATOMIC = range(4)
@@ -40,24 +40,12 @@ PADDING = 64
 """Epochs before and after each plane, so that a row of 32 around any element may be loaded."""
 
 (
-    LENGTH,
-    FRESH,
-    FOREIGN,
-    PHASE,
-    NOW,
-    WARP_SYNCHRONOUS,
-    BLOCK,
-    BARRIERS,
-    WARP,
-    RELEASES,
-    ACQUIRED,
-    MERGED,
-    CAPACITY,
+    LENGTH, FRESH, FOREIGN, PHASE, NOW, WARP_SYNCHRONOUS, BLOCK, BARRIERS, WARP, RELEASES, ACQUIRED, MERGED, CAPACITY,
     FENCED,
-) = range(14)
-"""State. LENGTH: timestamps so far. FRESH: timestamps below it are not this stretch's. FOREIGN, PHASE: epochs, see above.
-NOW: the epoch from which on accesses belong to the current warp's current stretch.
-RELEASES: rows of `releases`; ACQUIRED: rows of `acquired`, the current block's. MERGED: whether old rows lost their blocks.
+) = range(14)  # fmt: skip
+"""Indices of `state`. LENGTH: timestamps so far. FRESH: the first timestamp since the warp last synchronised or resumed.
+FOREIGN, PHASE: epochs, see above. NOW: the first epoch since the warp last synchronised. RELEASES: rows of `releases`.
+ACQUIRED: rows of `acquired`, which are the current block's. MERGED: whether rows of several blocks were merged.
 CAPACITY: rows of the log. FENCED: whether the kernel has fences."""
 STATE = 14
 ONE = 1 << BITS
@@ -65,16 +53,17 @@ THREAD = ONE - 1
 
 
 class RaceState(NamedTuple):
-    """The arrays, as compiled functions take them.
+    """The arrays of the race detector, as compiled functions take them.
 
-    state: int64[STATE]. log: int32[timestamps, 4]. timestamp: int32[site], the last timestamp of each. epochs: uint32, the
+    state: int64[STATE]. log: int32[rows, 4]. timestamp: int32[site], the last timestamp of each. epochs: uint32, the
     planes of all arrays. places: int64[array, 4]: where its WRITTEN plane begins, elements a plane, whether it is the
     block's own, whether it has an ATOMIC plane.
     joined, full: uint32[warp], the epoch from which on no `syncwarp`, or none of all lanes, has happened.
     clock: int32[warp, lane, lane], timestamps of the second lane below it are ordered before the first lane's next.
     fences: int64[thread, 4]: timestamp, phase and block of the last fence, and its scope (1 block, 2 device).
     releases: int64[., 9]: array, element, block, phase, thread, timestamp of the fence, scope, timestamps so far, `full` of
-    the warp. acquired: int64[., 5]: array, element, thread, phase, releases so far. pairs: int64[., PAIR], findings (see `races`).
+    the warp. acquired: int64[., 5]: array, element, thread, phase, releases so far. pairs: int64[., PAIR],
+    the findings (columns in `detect`).
     """
 
     state: Any
@@ -93,7 +82,7 @@ class RaceState(NamedTuple):
 
 @dataclass
 class Layout:
-    """Which arrays are watched, and where their planes lie.
+    """The tracked arrays, and the offsets of their planes.
 
     numbers: of arrays, by name. starts: of the WRITTEN plane, in epochs. lengths: elements of a plane; a local
     array's are those of all threads of a block, [element][thread].
@@ -106,7 +95,7 @@ class Layout:
 
 
 def layout(lengths: dict[str, int], planes: dict[str, int]) -> Layout:
-    """A place for the planes of each array, given its elements and the number of planes."""
+    """The layout of the planes of arrays, given their elements and the number of planes of each."""
     found = Layout({}, [], [])
     for number, (name, length) in enumerate(lengths.items()):
         found.numbers[name] = number
@@ -136,9 +125,9 @@ def new(
     fenced: bool,
     rows: int,
 ) -> RaceState:
-    """A history in which nothing has happened. rows: of the log, which is made shorter when it is full."""
+    """The race state before any access. rows: of the log, which is shortened when it is full."""
     state = np.zeros(STATE, np.int64)
-    state[LENGTH] = state[FRESH] = 1  # timestamp 0 is nobody's
+    state[LENGTH] = state[FRESH] = 1  # timestamp 0 is no access
     state[WARP_SYNCHRONOUS], state[CAPACITY], state[FENCED] = warp_synchronous, rows, fenced
     handed = MOST_RELEASES if fenced else 1
     places = np.array([*zip(where.starts, where.lengths, own, atomic, strict=True)], np.int64).reshape(-1, 4)
