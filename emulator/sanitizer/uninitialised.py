@@ -89,7 +89,7 @@ def _diagnostic(kernel: ir.Function, span: Span, array: str, type: Array, messag
     writers = dict.fromkeys(s.span.line for s in statements(kernel.body) if array in _writes(s))
     lines = ", ".join(str(line) for line in sorted(writers))
     by = f"line{'s' if len(writers) > 1 else ''} {lines} should have written it, and did not" if writers else ""
-    verb = "given as Out" if type.space == "global" else "allocated"
+    verb = "given as empty" if type.space == "global" else "allocated"
     notes = (where, f"{name}: {type}, {verb} at {allocated.place}", by or f"nothing in the kernel writes {name}")
     return Diagnostic(KIND, message, span, notes)
 
