@@ -22,7 +22,7 @@ LOG_ROWS = shadow.MOST_TIMESTAMPS
 
 
 @dataclass(frozen=True)
-class Tracked:
+class TrackedArray:
     """An array with shadow memory.
 
     number: among the tracked arrays. for_races: whether races are looked for. for_unwritten: whether reads of elements
@@ -46,7 +46,7 @@ class Plan:
     """
 
     kernel: ir.Function
-    tracked: Mapping[str, Tracked]
+    tracked: Mapping[str, TrackedArray]
     types: Mapping[str, Array]
     sites: Mapping[int, Span]
     barriers: tuple[int, ...]
@@ -61,12 +61,12 @@ class Plan:
         atomic = {e.array for s in statements(kernel.body) if isinstance(e := effect(s), ir.Atomic | ir.CompareSwap)}
         written = atomic | {s.array for s in statements(kernel.body) if isinstance(s, ir.Store)}
         rules = [row.on_access for row in checkers.asked(frozenset(checks)) if row.on_access is not None]
-        tracked: dict[str, Tracked] = {}
+        tracked: dict[str, TrackedArray] = {}
         for name, type in types.items():
             finds = {rule.finds for rule in rules if rule.tracks(type, name in written, name in unwritten)}
             if finds:
                 number = len(tracked)
-                tracked[name] = Tracked(kernel, name, number, "races" in finds, "unwritten" in finds, name in atomic)
+                tracked[name] = TrackedArray(kernel, name, number, "races" in finds, "unwritten" in finds, name in atomic)
         sites = {
             s.site: s.value.span if effect(s) else s.span for s in statements(kernel.body) if isinstance(s, ir.Let)
         }
@@ -110,7 +110,7 @@ class Plan:
             faults.add(f"race {number}", site, order, diagnostic.count, lambda d=diagnostic: d)  # type: ignore[misc]
 
 
-def _planes(tracked: Tracked) -> int:
+def _planes(tracked: TrackedArray) -> int:
     """Epochs an element: where races are not looked for, only the last write's."""
     return (4 if tracked.atomic else 3) if tracked.for_races else 1
 
