@@ -2,48 +2,73 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 from simtbed import Kernel, Result, SimtbedError
 
-Launcher = Callable[..., Result]
-"""`launcher(kernel, grid=..., block=..., args=...)`: a launch whose engine, device and counting are already chosen."""
+Problem = TypeVar("Problem")
+Answer = npt.NDArray[Any]
 
 
-class Planned(NamedTuple):
-    """A launch that may run at the same time as others, and what is to be done with its result."""
+class Launcher(Protocol):
+    """Runs a family's kernels; the engine, the device and what is counted are already chosen.
+
+    Only `launch` must be defined by a class that derives from this one.
+    """
+
+    @abstractmethod
+    def launch(self, kernel: Kernel, **arguments: Any) -> Result:
+        """One launch. arguments: grid, block, args and whatever else `simtbed.launch` takes."""
+
+    def launch_concurrent(self, launches: Iterable[tuple[Kernel, Mapping[str, Any]]]) -> Iterator[Result]:
+        """The results, in order, of launches that do not depend on each other: (kernel, arguments of `launch`).
+
+        Here each launch runs when its result is asked for.
+        """
+        for kernel, arguments in launches:
+            yield self.launch(kernel, **arguments)
+
+    def empty(self, shape: int | tuple[int, ...], dtype: npt.DTypeLike) -> Answer:
+        """A host array for arguments of launches, in the memory that the engine copies fastest."""
+        return np.empty(shape, dtype)
+
+
+@dataclass(frozen=True)
+class FunctionLauncher(Launcher):
+    """A launcher that calls a function like `simtbed.launch`."""
+
+    function: Callable[..., Result]
+
+    def launch(self, kernel: Kernel, **arguments: Any) -> Result:
+        return self.function(kernel, **arguments)
+
+
+class PlannedLaunch(NamedTuple):
+    """A launch that does not depend on others, and what is to be done with its result."""
 
     kernel: Kernel
-    how: Mapping[str, Any]
+    arguments: Mapping[str, Any]
     collect: Callable[[Result], None]
 
 
-def run_planned(planned: Iterable[Planned], launcher: Launcher) -> None:
-    """All of the launches: side by side where the launcher has a method `together`, from (kernel, how) of each to their
-    results; else one after the other, each planned only when it is its turn."""
-    together = getattr(launcher, "together", None)
-    if together is None:
-        for one in planned:
-            one.collect(launcher(one.kernel, **one.how))
-        return
-    plans: list[Planned] = []
+def run_planned(planned: Iterable[PlannedLaunch], launcher: Launcher) -> None:
+    """Run the launches concurrently where the launcher can; each result is collected as soon as it is there."""
+    collecting: deque[Callable[[Result], None]] = deque()
 
     def launches() -> Iterator[tuple[Kernel, Mapping[str, Any]]]:
         for one in planned:
-            plans.append(one)
-            yield one.kernel, one.how
+            collecting.append(one.collect)
+            yield one.kernel, one.arguments
 
-    for number, result in enumerate(together(launches())):
-        plans[number].collect(result)
-
-
-Problem = TypeVar("Problem")
-Answer = npt.NDArray[Any]
+    for result in launcher.launch_concurrent(launches()):
+        collecting.popleft()(result)
 
 
 class InputError(SimtbedError):

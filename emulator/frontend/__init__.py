@@ -1,5 +1,0 @@
-"""The front end: from Python source to the IR."""
-
-from .reader import Signature, Specialised, signature, specialise
-
-__all__ = ["Signature", "Specialised", "signature", "specialise"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import inspect
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from types import ModuleType
 from typing import Any
@@ -13,12 +14,13 @@ from ..errors import CompileError, Diagnostic
 from ..ir import nodes as ir
 from ..ir.spec import verify
 from ..language import hints
-from ..language.functions import DeviceFunction, Kernel
+from ..language.functions import DeviceFunction, Kernel, SourceFunction
 from ..language.types import Array, Scalar, Space
 from ..language.types import Value as ValueType
 from ..span import Span
 from . import calls, typing
 from .protocols import FunctionReader
+from .signature import Parameter, Signature
 from .source import MISSING, FunctionSource
 from .statements import Statements
 from .values import AlreadyReported, ArrayValue, Host, Literal, SourceError, Tuple, Value, describe, of_python
@@ -28,14 +30,6 @@ SPACES: dict[type, Space] = {
     hints.Constant: "constant", hints.Registers: "register",
 }  # fmt: skip
 _ANNOTATIONS = {space: word for word, space in SPACES.items()}
-
-
-@dataclass(frozen=True)
-class Signature:
-    """A kernel's parameters as its annotations say: "const", a type, or an array of elements."""
-
-    params: dict[str, str | Scalar | ValueType | Array]
-    uses_real: bool
 
 
 @dataclass
@@ -68,6 +62,11 @@ class Specialiser:
         if found not in self.diagnostics:
             self.diagnostics.append(found)
 
+    def check(self) -> None:
+        """Raise CompileError if anything was refused."""
+        if self.diagnostics:
+            raise CompileError(sorted(self.diagnostics, key=lambda d: (d.span.file, d.span.line, d.span.column)))
+
     def external(self, source: FunctionSource, name: str) -> Any:
         """A name from outside the function; remembered, so that a later change is noticed."""
         return self._remember(source, name)
@@ -92,8 +91,22 @@ class Specialiser:
 
     # -------------------------------------------------------------- functions
     def kernel(self, kernel: Kernel, consts: Mapping[str, Any]) -> ir.Function:
-        source = FunctionSource(kernel)
-        reader = Statements(self, source)
+        reader, params = self._entry(kernel, consts)
+        tree = reader.source.tree
+        if tree.returns is not None and not (isinstance(tree.returns, ast.Constant) and tree.returns.value is None):
+            self.report(reader.span(tree.returns), "a kernel returns nothing", "write -> None")
+        reader.read(tree.body)
+        return ir.Function(kernel.__name__, tuple(params), tuple(reader.body), None, reader.span(tree))
+
+    def function(self, device: DeviceFunction, consts: Mapping[str, Any]) -> None:
+        """A device function as the last of the program's, its arrays global."""
+        reader, params = self._entry(device, consts)
+        with suppress(AlreadyReported):  # the errors are noted
+            self._specialise(device, reader.source, reader, params, (device,))
+
+    def _entry(self, function: SourceFunction, consts: Mapping[str, Any]) -> tuple[Statements, list[ir.Param]]:
+        """A reader that knows the parameters of a function that the host calls, and those that are not Const."""
+        reader = Statements(self, FunctionSource(function))
         params = []
         for arg, annotation in self._parameters(reader):
             name, span = arg.arg, reader.span(arg)
@@ -114,11 +127,7 @@ class Specialiser:
                 )
             reader.names[name] = ArrayValue(name, type) if isinstance(type, Array) else ir.Reg(name, type, span)
             params.append(ir.Param(name, type, span))
-        returns = source.tree.returns
-        if returns is not None and not (isinstance(returns, ast.Constant) and returns.value is None):
-            self.report(reader.span(returns), "a kernel returns nothing", "write -> None")
-        reader.read(source.tree.body)
-        return ir.Function(kernel.__name__, tuple(params), tuple(reader.body), None, reader.span(source.tree))
+        return reader, params
 
     def call(self, caller: FunctionReader, node: ast.Call, device: DeviceFunction) -> Value:
         """A call of a device function: the function specialised for these arguments, and the Call emitted."""
@@ -262,12 +271,25 @@ def specialise(kernel: Kernel, consts: Mapping[str, Any], real: Scalar | None = 
     """
     reader = Specialiser(real)
     function = reader.kernel(kernel, consts)
-    if reader.diagnostics:
-        raise CompileError(sorted(reader.diagnostics, key=lambda d: (d.span.file, d.span.line, d.span.column)))
+    reader.check()
     program = ir.Program(function, tuple(reader.functions))
     verify(program)
     externals = {(id(holder), name): (holder, name, value) for holder, name, value in reader.externals}
     return Specialised(program, list(externals.values()))
+
+
+def specialise_function(device: DeviceFunction, consts: Mapping[str, Any]) -> ir.Program:
+    """The program of a device function that the host calls, in the kernel's place; its arrays are global.
+
+    Raises CompileError as `specialise` does.
+    """
+    reader = Specialiser(None)
+    reader.function(device, consts)
+    reader.check()
+    *others, function = reader.functions
+    program = ir.Program(function, tuple(others))
+    verify(program)
+    return program
 
 
 def signature(kernel: Kernel) -> Signature:
@@ -276,10 +298,10 @@ def signature(kernel: Kernel) -> Signature:
 
     reader = Specialiser(F32)
     statements = Statements(reader, FunctionSource(kernel))
-    params: dict[str, Any] = {}
+    params: dict[str, Parameter] = {}
     for arg, annotation in reader._parameters(statements):
         if annotation is hints.Const:
-            params[arg.arg] = "const"
+            params[arg.arg] = Parameter(None)
             continue
         reader.uses_real = False
         try:
@@ -289,14 +311,14 @@ def signature(kernel: Kernel) -> Signature:
         except SourceError as error:
             reader.report(error.span, error.message, *error.notes)
             continue
-        params[arg.arg] = ("real", type) if reader.uses_real else type
+        params[arg.arg] = Parameter(type, reader.uses_real)
     if reader.diagnostics:
         raise CompileError(reader.diagnostics)
-    return Signature(params, any(isinstance(p, tuple) for p in params.values()))
+    return Signature(params)
 
 
 def _find(holder: Any, name: str) -> Any:
     return holder.lookup(name) if isinstance(holder, FunctionSource) else getattr(holder, name, MISSING)
 
 
-__all__ = ["Host", "Signature", "Specialised", "signature", "specialise"]
+__all__ = ["Host", "Specialised", "signature", "specialise"]

@@ -51,15 +51,20 @@ class FunctionSource:
 
     def lookup(self, name: str) -> Any:
         """The object that a free name refers to where the function was defined, or MISSING."""
-        code = self.function.__code__
-        if self.function.__closure__ and name in code.co_freevars:
-            cell = self.function.__closure__[code.co_freevars.index(name)]
-            try:
-                return cell.cell_contents
-            except ValueError:  # a name of the enclosing function that is not bound yet
-                return MISSING
-        space = self.function.__globals__
-        return space[name] if name in space else getattr(builtins, name, MISSING)
+        return free_value(self.function, name)
+
+
+def free_value(function: Callable[..., Any], name: str) -> Any:
+    """The object that a free name of a function refers to, or MISSING."""
+    code = function.__code__
+    if function.__closure__ and name in code.co_freevars:
+        cell = function.__closure__[code.co_freevars.index(name)]
+        try:
+            return cell.cell_contents
+        except ValueError:  # a name of the enclosing function that is not bound yet
+            return MISSING
+    space = function.__globals__
+    return space[name] if name in space else getattr(builtins, name, MISSING)
 
 
 @cache

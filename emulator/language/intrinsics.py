@@ -6,7 +6,6 @@ form is one row here and nothing elsewhere. Every intrinsic raises HostCallError
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
@@ -29,6 +28,9 @@ from .forms import (
 )
 from .hints import Array, Constant, Local, Registers, Shared, on_host
 
+if TYPE_CHECKING:
+    from inspect import Signature
+
 T = TypeVar("T")
 F = TypeVar("F", bound=Callable[..., Any])
 FULL_MASK = 0xFFFFFFFF
@@ -49,7 +51,9 @@ class Intrinsic:
         return self.stub.__name__
 
     @cached_property
-    def signature(self) -> inspect.Signature:
+    def signature(self) -> Signature:
+        import inspect  # late: `import simtbed` does not need it
+
         return inspect.signature(self.stub)
 
 

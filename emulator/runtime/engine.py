@@ -11,16 +11,19 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
 
 from ..errors import Diagnostic
-from ..ir import nodes as ir
 from ..machine.device import Device
-from ..passes.prepared import Prepared, prepare
 from .arrays import Buffer, DeviceArray
+from .specialisation import Specialisation
+
+if TYPE_CHECKING:
+    from ..ir import nodes as ir
+    from .prepared import Prepared
 
 Dim3 = tuple[int, int, int]
 
@@ -35,11 +38,11 @@ class Request:
     device_arrays: arrays that outlive the launch; of those in a device's memory, `arguments` has the shape and type
     only. An emulator gives them back like others. all_zero: arrays that hold zeros, which need not be copied.
     unwritten: those of them that the kernel must not read before it has written them.
-    checks: what an emulator looks for beyond what it always does (`observe.checks`). schedule: the seed of another
-    order of blocks, and of warps between barriers (`observe.schedules`).
+    checks: what an emulator looks for beyond what it always does (`sanitizer.checkers`). schedule: the seed of another
+    order of blocks, and of warps between barriers (`sanitizer.schedules`).
     """
 
-    program: ir.Program
+    specialisation: Specialisation
     grid: Dim3
     block: Dim3
     arguments: Mapping[str, Buffer | np.generic]
@@ -53,9 +56,16 @@ class Request:
     checks: frozenset[str] = frozenset()
     schedule: int | None = None
 
+    @property
+    def program(self) -> ir.Program:
+        """The kernel as the front end reads it."""
+        return self.specialisation.program
+
     @cached_property
     def prepared(self) -> Prepared:
         """The program without calls and unrolled loops, with the checks asked for."""
+        from .prepared import prepare  # late, as in `specialisation`
+
         return prepare(self.program, self.checks)
 
 
@@ -76,7 +86,7 @@ class Outcome:
     """What a launch did.
 
     buffers: the final contents of each global array the kernel writes, by parameter name.
-    counts: int64[site, event] as `observe.events` defines them, or None where nothing was counted.
+    counts: int64[site, event] as `profiler.events` defines them, or None where nothing was counted.
     milliseconds: time of the kernel alone, where an engine runs on real hardware.
     """
 

@@ -6,12 +6,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any, Literal
 
-from ..errors import LaunchError
+from ..errors import Diagnostic, LaunchError
 from ..language.functions import Kernel
 from ..machine import device as devices
 from ..machine.device import Device
-from ..profiler.counters import Counters
-from ..sanitizer import schedules, suppressions
 from .arrays import DeviceArray
 from .engine import ConcurrentEngine, Engine, Outcome, Request
 from .registry import EngineName, engine_called, row_of
@@ -74,12 +72,11 @@ def launch(
     if not row.emulates and (request.checks or schedule is not None):
         raise LaunchError("a GPU is asked for nothing but results: check and schedule need an emulator, jit or numpy")
     outcome = _outcome(engine_called(engine), request)
-    found, remarks = suppressions.sort_findings(outcome.faults, request.prepared.program.kernel, request.checks)
+    found, remarks = _judged(request, outcome)
     for name in request.device_arrays.keys() & outcome.buffers.keys():
         request.device_arrays[name].replace(outcome.buffers.pop(name))
     result = Result(
         buffers=outcome.buffers,
-        counters=_counters(request, outcome),
         faults=found,
         remarks=remarks,
         printed=outcome.printed,
@@ -118,7 +115,6 @@ def launch_concurrent(
     for number, outcome in enumerate(running.run_concurrently(prepared())):
         yield Result(
             buffers=outcome.buffers,
-            counters=None,
             faults=outcome.faults,
             remarks=[],
             printed=outcome.printed,
@@ -128,6 +124,15 @@ def launch_concurrent(
         )
 
 
+def _judged(request: Request, outcome: Outcome) -> tuple[list[Diagnostic], list[Diagnostic]]:
+    """Faults and remarks. Comments of the kernel matter only to what was found or asked for."""
+    if not outcome.faults and not request.checks:
+        return [], []
+    from ..sanitizer import suppressions  # late: it needs the program
+
+    return suppressions.sort_findings(outcome.faults, request.prepared.program.kernel, request.checks)
+
+
 def _outcome(engine: Engine, request: Request) -> Outcome:
     """Run a launch; with a schedule, in both orders."""
     if request.schedule is None:
@@ -135,15 +140,10 @@ def _outcome(engine: Engine, request: Request) -> Outcome:
     first, second = engine.run(replace(request, schedule=None)), engine.run(request)
     known = {(fault.kind, fault.span) for fault in first.faults}
     first.faults += [fault for fault in second.faults if (fault.kind, fault.span) not in known]
+    from ..sanitizer import schedules
+
     kernel = request.prepared.program.kernel
     differs = schedules.difference(kernel, first.buffers, second.buffers, request.schedule, request.grid, request.block)
     if differs is not None:
         first.faults.append(differs)
     return first
-
-
-def _counters(request: Request, outcome: Outcome) -> Counters | None:
-    if outcome.counts is None:
-        return None
-    sites = ((s.kind, s.span, s.size, s.costs) for s in request.prepared.sites)
-    return Counters.of(sites, outcome.counts, request.device.sector)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import weakref
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -10,14 +9,14 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import LaunchError
-from ..frontend.reader import Signature, Specialised, signature, specialise
+from ..frontend.signature import Signature
 from ..language.functions import Kernel
 from ..language.types import FLOATS, SCALARS, Array, Scalar, Vector, from_dtype
 from ..machine import device as devices
 from ..machine.device import Device
-from ..sanitizer import checkers
 from .arrays import Buffer, DeviceArray, NewArray, named, split
 from .engine import Dim3, Request
+from .specialisation import signature_of, specialisation_of
 
 STEP_LIMIT = 1_000_000
 """Iterations that one execution of a loop may take, unless told otherwise."""
@@ -42,24 +41,22 @@ def prepare_request(
     threads = int(np.prod(block3))
     if threads > device.threads_per_block:
         raise LaunchError(f"a block of {threads} threads, but {device.name} allows {device.threads_per_block}")
-    found = _signature(kernel)
+    found = signature_of(kernel)
     _same_names(kernel, found, args)
-    consts = {name: args[name] for name, kind in found.params.items() if kind == "const"}
+    consts = {name: args[name] for name, parameter in found.parameters.items() if parameter.type is None}
     real = _real(kernel, found, args, types or {})
-    program = _specialised(kernel, consts, real).program
+    specialisation = specialisation_of(kernel, consts, real)
+    summary = specialisation.summary
     arguments: dict[str, Buffer | np.generic] = {}
-    for param in program.kernel.params:
-        if isinstance(param.type, Array):
-            arguments[param.name] = _array(param.name, param.type, args[param.name])
-        else:
-            arguments[param.name] = _scalar(param.name, param.type, args[param.name])
+    for name, type in summary.parameters.items():
+        arguments[name] = _array(name, type, args[name]) if isinstance(type, Array) else _scalar(name, type, args[name])
     device_arrays = {name: given for name, given in args.items() if isinstance(given, DeviceArray)}
     if len({id(given) for given in device_arrays.values()}) < len(device_arrays):
         raise LaunchError(f"{kernel.__name__}: one DeviceArray is given for two parameters")
     new = {name: given for name, given in args.items() if isinstance(given, NewArray)}
     all_zero = {name for name, given in device_arrays.items() if given.all_zero}
     request = Request(
-        program=program,
+        specialisation=specialisation,
         grid=grid3,
         block=block3,
         arguments=arguments,
@@ -70,10 +67,10 @@ def prepare_request(
         device_arrays=device_arrays,
         all_zero=frozenset(new) | all_zero,
         unwritten=frozenset(name for name, given in new.items() if not given.readable),
-        checks=checkers.parse(check),
+        checks=_checks(check),
         schedule=schedule,
     )
-    needed = shared + request.prepared.shared
+    needed = shared + summary.shared
     if needed > device.shared_per_block_optin:
         raise LaunchError(
             f"{kernel.__name__} needs {needed} bytes of shared memory a block, {device.name} has {device.shared_per_block_optin}"
@@ -81,25 +78,13 @@ def prepare_request(
     return request
 
 
-# ------------------------------------------------------------------ programs, kept while their kernels live
-_SIGNATURES: weakref.WeakKeyDictionary[Kernel, Signature] = weakref.WeakKeyDictionary()
-_PROGRAMS: weakref.WeakKeyDictionary[Kernel, dict[Any, Specialised]] = weakref.WeakKeyDictionary()
+def _checks(given: str | Iterable[str]) -> frozenset[str]:
+    """The checks asked for by name."""
+    if not given:
+        return frozenset()
+    from ..sanitizer import checkers  # late: a launch that is not checked does without
 
-
-def _signature(kernel: Kernel) -> Signature:
-    if not isinstance(kernel, Kernel):
-        raise LaunchError(f"{getattr(kernel, '__name__', kernel)!r} is not a kernel: mark it @st.kernel")
-    if kernel not in _SIGNATURES:
-        _SIGNATURES[kernel] = signature(kernel)
-    return _SIGNATURES[kernel]
-
-
-def _specialised(kernel: Kernel, consts: Mapping[str, Any], real: Scalar | None) -> Specialised:
-    known = _PROGRAMS.setdefault(kernel, {})
-    key = (real, tuple(sorted((name, type(value), value) for name, value in consts.items())))
-    if key not in known or known[key].stale:
-        known[key] = specialise(kernel, consts, real)
-    return known[key]
+    return checkers.parse(given)
 
 
 # ------------------------------------------------------------------ arguments
@@ -112,12 +97,14 @@ def _dim3(given: int | tuple[int, ...], what: str) -> Dim3:
 
 
 def _same_names(kernel: Kernel, found: Signature, args: Mapping[str, Any]) -> None:
-    missing = [name for name in found.params if name not in args]
-    extra = [name for name in args if name not in found.params]
+    missing = [name for name in found.parameters if name not in args]
+    extra = [name for name in args if name not in found.parameters]
     if missing:
         raise LaunchError(f"{kernel.__name__} needs {', '.join(missing)}")
     if extra:
-        raise LaunchError(f"{kernel.__name__} has no parameter {', '.join(extra)}; it has {', '.join(found.params)}")
+        raise LaunchError(
+            f"{kernel.__name__} has no parameter {', '.join(extra)}; it has {', '.join(found.parameters)}"
+        )
 
 
 def _real(kernel: Kernel, found: Signature, args: Mapping[str, Any], types: Mapping[str, str]) -> Scalar | None:
@@ -127,8 +114,8 @@ def _real(kernel: Kernel, found: Signature, args: Mapping[str, Any], types: Mapp
     chosen = SCALARS.get(types["Real"]) if "Real" in types else None
     if "Real" in types and chosen not in FLOATS:
         raise LaunchError(f"Real is f32 or f64, not {types['Real']}")
-    for name, kind in found.params.items():
-        if not (isinstance(kind, tuple) and isinstance(kind[1], Array)):
+    for name, parameter in found.parameters.items():
+        if not (parameter.real and isinstance(parameter.type, Array)):
             continue
         given = args[name]
         dtype = given.dtype if isinstance(given, DeviceArray) else np.asarray(given).dtype

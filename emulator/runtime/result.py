@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 
@@ -24,11 +25,11 @@ class Result:
     faults: what the emulator found wrong. remarks: what it found and does not hold against the kernel: writes of the
     same value, findings that a comment allows, and comments that allow nothing. printed: lines of the kernel's own `print`.
     milliseconds, resources: of the kernel on the GPU; None on an emulator.
-    counts: int64[site, column] as `profiler.events` names the columns, for the sites of the request's program.
+    counts: None where nothing was counted, else int64[site, column] for the sites of the request's program;
+    `profiler.events` names the columns.
     """
 
     buffers: Mapping[str, Buffer]
-    counters: Counters | None
     faults: list[Diagnostic]
     remarks: list[Diagnostic]
     printed: list[str]
@@ -47,6 +48,14 @@ class Result:
         if name.startswith("_") or name not in self.buffers:
             raise AttributeError(name)
         return self.buffers[name]
+
+    @cached_property
+    def counters(self) -> Counters:
+        """What the emulator counted, by source line. Raises SimtbedError where nothing was counted."""
+        if self.counts is None:
+            raise SimtbedError("nothing was counted: an emulator counts, and only with counters=True")
+        sites = ((s.kind, s.span, s.size, s.costs) for s in self.request.prepared.sites)
+        return Counters.of(sites, self.counts, self.request.device.sector)
 
     @property
     def source(self) -> str:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..ir import nodes as ir
+from ..ir.access import Operation
 from ..ir.walk import effect, statements
 from ..language.types import Array
 from ..machine.device import Device
@@ -14,7 +15,7 @@ from ..span import Span
 from . import checkers
 from .faults import Faults
 from .places import Dim3
-from .races import shadow
+from .races import report, shadow
 from .races.shadow import ATOMICS, LOADS, STORES, RaceState
 
 LOG_ROWS = shadow.MOST_TIMESTAMPS
@@ -66,7 +67,9 @@ class Plan:
             finds = {rule.finds for rule in rules if rule.tracks(type, name in written, name in unwritten)}
             if finds:
                 number = len(tracked)
-                tracked[name] = TrackedArray(kernel, name, number, "races" in finds, "unwritten" in finds, name in atomic)
+                tracked[name] = TrackedArray(
+                    kernel, name, number, "races" in finds, "unwritten" in finds, name in atomic
+                )
         sites = {
             s.site: s.value.span if effect(s) else s.span for s in statements(kernel.body) if isinstance(s, ir.Let)
         }
@@ -98,11 +101,9 @@ class Plan:
 
     def report(self, found: RaceState, faults: Faults, grid: Dim3, block: Dim3) -> None:
         """Add the races found in a launch to its faults."""
-        from .races import detect  # late: it compiles
-
         names = list(self.tracked)
         types = [self.types[name] for name in names]
-        races = detect.findings(found, names, types, self.sites, self.barriers, grid, block)
+        races = report.findings(found, names, types, self.sites, self.barriers, grid, block)
         for number, (order, sites, diagnostic) in enumerate(races):
             for one in sites:  # a read before a write that nothing orders with it is one mistake, not two
                 faults.drop("uninitialised", one)
@@ -115,7 +116,18 @@ def _planes(tracked: TrackedArray) -> int:
     return (4 if tracked.atomic else 3) if tracked.for_races else 1
 
 
-def access_id(site: int, kind: str) -> int:
-    """The access id of a site whose kind is "shared_load" and so on: 4 times the site, and the operation."""
-    word = kind.rpartition("_")[2]
-    return 4 * site + {"load": LOADS, "store": STORES}.get(word, ATOMICS)
+@dataclass(frozen=True)
+class AccessId:
+    """A site and what it does to memory: LOADS, STORES or ATOMICS (atomically)."""
+
+    site: int
+    effect: int
+
+    @staticmethod
+    def of(site: int, operation: Operation) -> AccessId:
+        return AccessId(site, {Operation.LOAD: LOADS, Operation.STORE: STORES}.get(operation, ATOMICS))
+
+    @property
+    def number(self) -> int:
+        """As the race state has it."""
+        return 4 * self.site + self.effect

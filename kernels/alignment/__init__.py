@@ -22,7 +22,6 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
-from simtbed.oracles import alignment as oracle
 
 from ..family import Agreement, Answer, Family, Variant
 from . import intratask, packed, pairalign
@@ -47,6 +46,8 @@ def _example() -> Problem:
 
 
 def _oracle(problem: Problem) -> Answer:
+    from simtbed.oracles import alignment as oracle  # late: most commands do without it, and it brings Numba
+
     return np.array(oracle.align(problem.pairs(), problem.parameters, problem.strategy.name), ANSWER)
 
 

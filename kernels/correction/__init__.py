@@ -18,7 +18,6 @@ Reference: CUDA-EC 1.0.2, kernel fix_errors1 (Shi, Schmidt, Liu, Mueller-Wittig 
 from __future__ import annotations
 
 import numpy as np
-from simtbed.oracles import correction as oracle
 
 from ..family import Agreement, Answer, Family, Variant
 from . import packed, spectrum, thread_per_read, warp_per_read
@@ -37,6 +36,8 @@ def _example() -> Problem:
 
 
 def _oracle(problem: Problem) -> Answer:
+    from simtbed.oracles import correction as oracle  # late: most commands do without it, and it brings Numba
+
     p = problem.parameters
     layout = {"exact": None, "bloom": "standard", "split-first": "split-first"}[p.filter]
     found = oracle.corrected(problem.reads.strings(), p.k, p.min_multiplicity, p.min_votes, p.max_trim, p.trim, layout)

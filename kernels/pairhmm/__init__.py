@@ -21,8 +21,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from simtbed.oracles import pairhmm as oracle
-
 from ..family import Agreement, Answer, Family, Variant, agreement
 from . import intertask_naive, intertask_tiled, intratask_block, intratask_warp, wavefront, wavefront_rescaled
 from .host import files, pipeline
@@ -44,6 +42,8 @@ def _example() -> Problem:
 
 
 def _oracle(problem: Problem) -> Answer:
+    from simtbed.oracles import pairhmm as oracle  # late: most commands do without it, and it brings Numba
+
     return oracle.log10_likelihoods(problem.records())
 
 

@@ -13,8 +13,6 @@ number of individuals leaves the range of doubles: those above e^-80 of a site's
 
 from __future__ import annotations
 
-from simtbed.oracles import sfs as oracle
-
 from ..family import Answer, Family, Variant
 from . import iterative, reduction, reduction_shared, tiled
 from .host import files, pipeline
@@ -32,6 +30,8 @@ def _example() -> Problem:
 
 
 def _oracle(problem: Problem) -> Answer:
+    from simtbed.oracles import sfs as oracle  # late: most commands do without it, and it brings Numba
+
     if problem.mode == "saf":
         return oracle.saf(problem.likelihoods)
     if problem.mode == "gama":

@@ -15,14 +15,14 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from simtbed import SimtbedError
-from simtbed.engines.llvm.compiler import host
 from simtbed.engines.llvm.engine import LlvmEngine
-from simtbed.passes.prepared import prepare
+from simtbed.llvm.compiler import host
 from simtbed.profiler.events import WARPS
 from simtbed.runtime.engine import Request
+from simtbed.runtime.prepared import prepare
 
 from .. import tables
-from ..running import progress
+from ..terminal import progress
 from . import oclgrind
 from .kernels import CONTINUATION, FULL, SMALL, Size, Work, works
 
@@ -156,7 +156,7 @@ def start(name: str, size: Size) -> dict[str, Any]:
     for _ in range(STARTS):
         with tempfile.TemporaryDirectory() as folder:
             for found in (cold, cached):
-                found.append(_process("bench_start", [name, *_words(size)], SIMTBED_CACHE=folder, **RETURNING))
+                found.append(_process("start", [name, *_words(size)], SIMTBED_CACHE=folder, **RETURNING))
     memory = [each["memory"] for each in cached]
     return {
         "work": name,
@@ -171,7 +171,7 @@ def against_peers(repeat: int, full: Mapping[str, Figure]) -> list[dict[str, Any
     """Numba CUDASIM and, where it is installed, Oclgrind, beside the jit engine on the same works, and on the full
     size, where `full` is its rate with counters."""
     with progress("Numba CUDASIM"):
-        seconds = _process("bench_peers", [str(repeat), *_words(SMALL)], NUMBA_ENABLE_CUDASIM="1")
+        seconds = _process("cudasim", [str(repeat), *_words(SMALL)], NUMBA_ENABLE_CUDASIM="1")
         found = [_beside("CUDASIM", work, seconds[work.name], full) for work in works(SMALL) if work.name in seconds]
     if program := oclgrind.installed():
         for work in works(COMPILED_PEER):

@@ -9,12 +9,12 @@ import pytest
 import simtbed as st
 from simtbed import Const, Global, Shared, f32, float2, i32
 from simtbed.errors import VerifyError
-from simtbed.frontend import specialise
+from simtbed.frontend.reader import specialise
 from simtbed.ir import nodes as ir
 from simtbed.ir.print import show
 from simtbed.ir.spec import verify
 from simtbed.language.types import BOOL, F32, I32, U32, Array
-from simtbed.passes.prepared import prepare
+from simtbed.runtime.prepared import prepare
 from simtbed.span import NOWHERE
 
 from tests.language.all_features import FEATURES

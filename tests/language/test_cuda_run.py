@@ -153,7 +153,7 @@ def test_a_launch_passes_addresses_scalars_and_lengths(notes: Notes) -> None:
     assert list(result.buffers) == ["out"]  # x is read only: it does not come back
     assert result.out.tolist() == [42, 0]
     assert not x.any()
-    assert (result.milliseconds, result.counters) == (0.25, None)
+    assert (result.milliseconds, result.counts) == (0.25, None)
     assert result.resources is not None
     assert result.resources.registers == 7
     assert notes.attributes == []

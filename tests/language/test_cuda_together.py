@@ -175,4 +175,3 @@ def test_a_launch_begins_when_it_is_given(notes: Notes, pool: Pool) -> None:
 def test_an_emulator_takes_them_one_by_one(engine: Any) -> None:
     first, second = launch_concurrent(_launches(2, np.zeros(5, np.float32)), engine=engine)
     assert first.out.tolist() == second.out.tolist() == [108, 0]
-    assert first.counters is not None

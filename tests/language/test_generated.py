@@ -15,8 +15,9 @@ import pytest
 from hypothesis import given, note
 from simtbed import Kernel, launch
 from simtbed.ir.ops import BITS
-from simtbed.passes.prepared import prepare
+from simtbed.runtime.prepared import prepare
 from simtbed.runtime.request import prepare_request
+from simtbed.runtime.specialisation import Specialisation
 
 from tests import naive
 from tests.strategies import Generated, kernels
@@ -58,4 +59,7 @@ def test_the_numpy_engine_agrees_with_one_thread_at_a_time(folder: Path, drawn: 
     result = launch(kernel, grid=drawn.grid, block=drawn.block, args=args, step_limit=1000)
     assert {"out_i32", "out_f64", "out_bool"} <= set(result.buffers)
     _same(result.buffers, expected)
-    _same(naive.run(replace(request, program=prepare(request.program).program)), expected)  # inlined and unrolled
+    _same(
+        naive.run(replace(request, specialisation=Specialisation.of_program(prepare(request.program).program))),
+        expected,
+    )  # inlined and unrolled

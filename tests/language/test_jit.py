@@ -11,8 +11,8 @@ from simtbed import Kernel
 from simtbed.engines.llvm.engine import LlvmEngine
 from simtbed.engines.numpy.engine import NumpyEngine
 from simtbed.ir.ops import BITS
-from simtbed.passes.prepared import prepare
 from simtbed.runtime.engine import Outcome, Request
+from simtbed.runtime.prepared import prepare
 from simtbed.runtime.request import prepare_request
 
 from tests.checkers.test_faults import BUGGY, FIXED

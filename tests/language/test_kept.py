@@ -39,7 +39,7 @@ def test_an_emulator_fetches_what_a_device_holds() -> None:
 
 def test_one_array_for_two_parameters_is_refused() -> None:
     both = DeviceArray(FILL)
-    with pytest.raises(LaunchError, match="one DeviceArray array is given for two parameters"):
+    with pytest.raises(LaunchError, match="one DeviceArray is given for two parameters"):
         launch(doubled, grid=2, block=32, args={"x": both, "between": both, "pairs": empty(64, "int2")})
 
 

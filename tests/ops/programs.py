@@ -11,6 +11,7 @@ from simtbed.ir.ops import TABLE, Op
 from simtbed.ir.spec import verify
 from simtbed.language.types import BOOL, I32, NUMBERS, Array, Scalar
 from simtbed.runtime.engine import Request
+from simtbed.runtime.specialisation import Specialisation
 from simtbed.span import NOWHERE
 
 from tests.ops.edges import Values, operands
@@ -69,4 +70,6 @@ def request(group: Group) -> tuple[Request, tuple[Values, ...]]:
     arguments = dict(zip(names, given, strict=True))
     arguments |= {f"out_{row.name}": np.zeros(count, row.result_type(type).dtype) for row in rows}
     grid = (-(-count // 128), 1, 1)
-    return Request(program, grid, (128, 1, 1), arguments, 0, devices.H200, False, 1000), given
+    return Request(
+        Specialisation.of_program(program), grid, (128, 1, 1), arguments, 0, devices.H200, False, 1000
+    ), given

@@ -12,6 +12,7 @@ from simtbed.engines.numpy.engine import NumpyEngine
 from simtbed.ir import nodes as ir
 from simtbed.ir.walk import rewrite
 from simtbed.runtime.engine import Engine
+from simtbed.runtime.specialisation import Specialisation
 from simtbed.span import Span
 
 from tests.ops.programs import Group, group_id, groups, request
@@ -33,7 +34,9 @@ def test_what_lies_outside_is_reported(group: Group, engine: Engine) -> None:
 
     kernel = launch.program.kernel
     program = ir.Program(replace(kernel, body=tuple(rewrite(stmt, placed) for stmt in kernel.body)), ())
-    found = engine.run(replace(launch, program=program, checks=frozenset({"arithmetic"}))).faults
+    found = engine.run(
+        replace(launch, specialisation=Specialisation.of_program(program), checks=frozenset({"arithmetic"}))
+    ).faults
     assert {fault.kind for fault in found} <= {"arithmetic"}
     counts = {fault.span.line: fault.count for fault in found}
     for row in group[1]:

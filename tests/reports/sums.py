@@ -39,7 +39,7 @@ REACHES = {"tree": 32, "half-tree": 16, "over-the-end": 64}
 def solve(problem: Numbers, variant: str, launcher: Launcher) -> Numbers:
     blocks = -(-len(problem) // BLOCK)
     args: dict[str, Any] = {"x": problem, "out": st.empty(blocks, "f32"), "n": len(problem), "REACH": REACHES[variant]}
-    sums: Numbers = launcher(tree, grid=blocks, block=BLOCK, args=args).out
+    sums: Numbers = launcher.launch(tree, grid=blocks, block=BLOCK, args=args).out
     return sums
 
 

@@ -23,7 +23,6 @@ def test_who_is_bound_by_memory_and_keeps_the_papers_bytes_in_shared(printed: re
     result = ren2018.counted(printed)
     assert result.shared_bytes == printed.shared
     assert result.request.block == (printed.block, 1, 1)
-    assert result.counters is not None
     assert (ren2018.bound(result.counters, ren2018.K40) == "global memory") == (printed.limitation == "memory")
 
 

@@ -17,7 +17,7 @@ from typing import Any
 from ...ir import nodes as ir
 from ...ir.walk import map_bodies, rewrite, statements
 from ...language.types import BOOL
-from ...passes.instrument import unchecked
+from ...sanitizer.instrument import unchecked
 from ...span import Span
 from .operators import infix
 

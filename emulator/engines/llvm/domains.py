@@ -12,60 +12,60 @@ from ...ir import nodes as ir
 from ...ir.domains import Domain, FitsInteger, NonZeroDivisor, NoOverflow, NotLowest, ShiftInRange, promoted_bits
 from ...ir.ops import TABLE
 from ...language.types import BOOL
-from .builder import LANES, Page
-from .operations import Shape
-from .values import Value
+from ...llvm.builder import LANES, FunctionBuilder
+from ...llvm.operations import Shape
+from ...llvm.values import Value
 
 
-def defined(page: Page, op: ir.Op, args: Sequence[Value]) -> Value:
+def defined(builder: FunctionBuilder, op: ir.Op, args: Sequence[Value]) -> Value:
     """Whether the operands lie in the operation's domain."""
     domain = TABLE[op.name].domain
     assert domain is not None
     shape = Shape(args[-1].type, all(a.uniform for a in args))
     lower = _LOWERINGS[type(domain)]
-    return shape.value(BOOL, lower(page, shape, domain, shape.refs(page, *args)))
+    return shape.value(BOOL, lower(builder, shape, domain, shape.refs(builder, *args)))
 
 
-def _no_overflow(page: Page, shape: Shape, domain: NoOverflow, args: Sequence[str]) -> str:
+def _no_overflow(builder: FunctionBuilder, shape: Shape, domain: NoOverflow, args: Sequence[str]) -> str:
     width = shape.element if shape.uniform else f"v{LANES}{shape.element}"
     pair = f"{{ {shape.type}, {shape.bool} }}"
     operands = [(shape.type, a) for a in args[:2]]
-    found = page.call(pair, f"llvm.s{domain.operation}.with.overflow.{width}", *operands, hint="exact")
-    over = page.let(f"extractvalue {pair} {found}, 1", "over")
-    return page.let(f"xor {shape.bool} {over}, {shape.of(BOOL).constant(True)}", "defined")
+    found = builder.call(pair, f"llvm.s{domain.operation}.with.overflow.{width}", *operands, hint="exact")
+    over = builder.let(f"extractvalue {pair} {found}, 1", "over")
+    return builder.let(f"xor {shape.bool} {over}, {shape.of(BOOL).constant(True)}", "defined")
 
 
-def _not_lowest(page: Page, shape: Shape, domain: NotLowest, args: Sequence[str]) -> str:
-    return page.let(f"icmp ne {shape.type} {args[0]}, {shape.constant(shape.scalar.range[0])}", "defined")
+def _not_lowest(builder: FunctionBuilder, shape: Shape, domain: NotLowest, args: Sequence[str]) -> str:
+    return builder.let(f"icmp ne {shape.type} {args[0]}, {shape.constant(shape.scalar.range[0])}", "defined")
 
 
-def _non_zero_divisor(page: Page, shape: Shape, domain: NonZeroDivisor, args: Sequence[str]) -> str:
+def _non_zero_divisor(builder: FunctionBuilder, shape: Shape, domain: NonZeroDivisor, args: Sequence[str]) -> str:
     dividend, divisor = args
-    result = page.let(f"icmp ne {shape.type} {divisor}, {shape.constant(0)}", "defined")
+    result = builder.let(f"icmp ne {shape.type} {divisor}, {shape.constant(0)}", "defined")
     if shape.scalar.kind == "uint":
         return result
-    lowest = page.let(f"icmp ne {shape.type} {dividend}, {shape.constant(shape.scalar.range[0])}", "fits")
-    minus = page.let(f"icmp ne {shape.type} {divisor}, {shape.constant(-1)}", "fits")
-    fits = page.let(f"or {shape.bool} {lowest}, {minus}", "fits")
-    return page.let(f"and {shape.bool} {result}, {fits}", "defined")
+    lowest = builder.let(f"icmp ne {shape.type} {dividend}, {shape.constant(shape.scalar.range[0])}", "fits")
+    minus = builder.let(f"icmp ne {shape.type} {divisor}, {shape.constant(-1)}", "fits")
+    fits = builder.let(f"or {shape.bool} {lowest}, {minus}", "fits")
+    return builder.let(f"and {shape.bool} {result}, {fits}", "defined")
 
 
-def _shift_in_range(page: Page, shape: Shape, domain: ShiftInRange, args: Sequence[str]) -> str:
+def _shift_in_range(builder: FunctionBuilder, shape: Shape, domain: ShiftInRange, args: Sequence[str]) -> str:
     bits = shape.constant(promoted_bits(shape.scalar))
-    return page.let(f"icmp ult {shape.type} {args[1]}, {bits}", "defined")
+    return builder.let(f"icmp ult {shape.type} {args[1]}, {bits}", "defined")
 
 
-def _fits_integer(page: Page, shape: Shape, domain: FitsInteger, args: Sequence[str]) -> str:
+def _fits_integer(builder: FunctionBuilder, shape: Shape, domain: FitsInteger, args: Sequence[str]) -> str:
     low, high = domain.target.range
     # Truncated, it is at least `low` if it is above `low - 1`, where that is a number of this type.
     exact = int(shape.scalar.dtype.type(low - 1)) == low - 1
     test, least = ("ogt", low - 1) if exact else ("oge", low)
-    above = page.let(f"fcmp {test} {shape.type} {args[0]}, {shape.constant(float(least))}", "defined")
-    below = page.let(f"fcmp olt {shape.type} {args[0]}, {shape.constant(float(high + 1))}", "defined")
-    return page.let(f"and {shape.bool} {above}, {below}", "defined")
+    above = builder.let(f"fcmp {test} {shape.type} {args[0]}, {shape.constant(float(least))}", "defined")
+    below = builder.let(f"fcmp olt {shape.type} {args[0]}, {shape.constant(float(high + 1))}", "defined")
+    return builder.let(f"and {shape.bool} {above}, {below}", "defined")
 
 
-_LOWERINGS: dict[type[Domain], Callable[[Page, Shape, Any, Sequence[str]], str]] = {
+_LOWERINGS: dict[type[Domain], Callable[[FunctionBuilder, Shape, Any, Sequence[str]], str]] = {
     NoOverflow: _no_overflow,
     NotLowest: _not_lowest,
     NonZeroDivisor: _non_zero_divisor,

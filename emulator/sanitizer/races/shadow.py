@@ -41,19 +41,22 @@ PADDING = 64
 
 (
     LENGTH, FRESH, FOREIGN, PHASE, NOW, WARP_SYNCHRONOUS, BLOCK, BARRIERS, WARP, RELEASES, ACQUIRED, MERGED, CAPACITY,
-    FENCED,
-) = range(14)  # fmt: skip
+    FENCED, SITES, WARPS, EPOCHS, HANDED,
+) = range(18)  # fmt: skip
 """Indices of `state`. LENGTH: timestamps so far. FRESH: the first timestamp since the warp last synchronised or resumed.
 FOREIGN, PHASE: epochs, see above. NOW: the first epoch since the warp last synchronised. RELEASES: rows of `releases`.
 ACQUIRED: rows of `acquired`, which are the current block's. MERGED: whether rows of several blocks were merged.
-CAPACITY: rows of the log. FENCED: whether the kernel has fences."""
-STATE = 14
+CAPACITY: rows of the log. FENCED: whether the kernel has fences. SITES, WARPS, EPOCHS: how many there are.
+HANDED: the most rows of `releases`, and of `acquired`."""
+STATE = 18
+BLOCK_OF, PHASE_OF, WARP_OF, ACCESS_OF = range(4)
+"""Columns of the log."""
 ONE = 1 << BITS
 THREAD = ONE - 1
 
 
 class RaceState(NamedTuple):
-    """The arrays of the race detector, as compiled functions take them.
+    """The flat arrays of the race detector, as compiled functions take them.
 
     state: int64[STATE]. log: int32[rows, 4]. timestamp: int32[site], the last timestamp of each. epochs: uint32, the
     planes of all arrays. places: int64[array, 4]: where its WRITTEN plane begins, elements a plane, whether it is the
@@ -63,7 +66,7 @@ class RaceState(NamedTuple):
     fences: int64[thread, 4]: timestamp, phase and block of the last fence, and its scope (1 block, 2 device).
     releases: int64[., 9]: array, element, block, phase, thread, timestamp of the fence, scope, timestamps so far, `full` of
     the warp. acquired: int64[., 5]: array, element, thread, phase, releases so far. pairs: int64[., PAIR],
-    the findings (columns in `detect`).
+    the findings (columns in `detect`). scratch: int32, for shortening the log.
     """
 
     state: Any
@@ -78,6 +81,7 @@ class RaceState(NamedTuple):
     releases: Any
     acquired: Any
     pairs: Any
+    scratch: Any
 
 
 @dataclass
@@ -129,11 +133,13 @@ def new(
     state = np.zeros(STATE, np.int64)
     state[LENGTH] = state[FRESH] = 1  # timestamp 0 is no access
     state[WARP_SYNCHRONOUS], state[CAPACITY], state[FENCED] = warp_synchronous, rows, fenced
-    handed = MOST_RELEASES if fenced else 1
-    places = np.array([*zip(where.starts, where.lengths, own, atomic, strict=True)], np.int64).reshape(-1, 4)
+    state[SITES], state[WARPS], state[EPOCHS] = sites, warps, where.size
+    state[HANDED] = MOST_RELEASES if fenced else 1
+    handed = int(state[HANDED])
+    places = np.array([*zip(where.starts, where.lengths, own, atomic, strict=True)], np.int64).reshape(-1)
     return RaceState(
-        state, np.empty((rows, 4), np.int32), np.zeros(sites, np.int32), np.zeros(where.size, np.uint32), places,
-        np.zeros(32, np.uint32), np.zeros(32, np.uint32), np.zeros((warps, 32, 32), np.int32),
-        np.zeros((32 * warps, 4), np.int64), np.zeros((handed, 9), np.int64), np.zeros((handed, 5), np.int64),
-        np.zeros((MOST_PAIRS, PAIR), np.int64),
+        state, np.empty(4 * rows, np.int32), np.zeros(sites, np.int32), np.zeros(where.size, np.uint32), places,
+        np.zeros(32, np.uint32), np.zeros(32, np.uint32), np.zeros(1024 * warps, np.int32),
+        np.zeros(4 * 32 * warps, np.int64), np.zeros(9 * handed, np.int64), np.zeros(5 * handed, np.int64),
+        np.zeros(MOST_PAIRS * PAIR, np.int64), np.empty(2 * (rows + 1) + 5 * (1 + 34 * sites), np.int32),
     )  # fmt: skip

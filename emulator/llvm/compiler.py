@@ -12,7 +12,7 @@ from typing import Any
 import llvmlite
 import llvmlite.binding as llvm
 
-from ...runtime import disk_cache
+from .. import disk_cache
 
 _LOCK = threading.Lock()
 """LLVM compiles and links for one thread at a time."""
@@ -35,26 +35,34 @@ def host() -> Target:
     return Target(llvm.get_host_cpu_name(), llvm.get_host_cpu_features().flatten())
 
 
-SPEED = 1
-"""The level of LLVM's pass pipeline."""
+@dataclass(frozen=True)
+class Passes:
+    """What LLVM does to a module: the level of its pipeline, and whether it makes vectors of loops."""
+
+    level: int
+    vectorise: bool
 
 
-def _machine(target: Target) -> Any:
+OF_KERNELS = Passes(1, vectorise=False)
+"""Kernels are vectors of lanes as they are printed."""
+
+
+def _machine(target: Target, level: int) -> Any:
     host()
     triple = llvm.Target.from_default_triple()
     return triple.create_target_machine(
-        cpu=target.cpu, features=target.features, opt=1, reloc="pic", codemodel="default"
+        cpu=target.cpu, features=target.features, opt=level, reloc="pic", codemodel="default"
     )
 
 
-def object_code(text: str, target: Target) -> bytes:
+def object_code(text: str, target: Target, passes: Passes) -> bytes:
     """Compile a module."""
-    machine = _machine(target)
+    machine = _machine(target, passes.level)
     module = llvm.parse_assembly(text)
     module.triple, module.data_layout = machine.triple, str(machine.target_data)
     module.verify()
-    options = llvm.create_pipeline_tuning_options(SPEED)
-    options.loop_vectorization = options.slp_vectorization = options.loop_unrolling = False
+    options = llvm.create_pipeline_tuning_options(passes.level)
+    options.loop_vectorization = options.slp_vectorization = options.loop_unrolling = passes.vectorise
     builder = llvm.create_pass_builder(machine, options)
     builder.getModulePassManager().run(module, builder)
     return bytes(machine.emit_object(module))
@@ -62,7 +70,7 @@ def object_code(text: str, target: Target) -> bytes:
 
 @cache
 def _linker() -> Any:
-    return llvm.create_lljit_compiler(_machine(host()), use_jit_link=True)
+    return llvm.create_lljit_compiler(_machine(host(), OF_KERNELS.level), use_jit_link=True)
 
 
 @dataclass(frozen=True)
@@ -74,23 +82,29 @@ class Library:
 
 
 def compiled(
-    key: Sequence[str], make: Callable[[], tuple[bytes, str]], entry: str, target: Target | None = None
+    key: Sequence[str] | None,
+    make: Callable[[], tuple[bytes, str]],
+    entry: str,
+    target: Target | None = None,
+    passes: Passes = OF_KERNELS,
 ) -> tuple[bytes, Library]:
     """Callable code and what was kept beside it, from the cache on disk where they are there.
 
-    key: everything the code depends on but the compiler and its target. make: what to keep beside the code, and the
-    text of its module. target: another processor that this one can act as; the host by default.
+    key: everything the code depends on but the compiler and its target; None if that is not known: then nothing is kept.
+    make: what to keep beside the code, and the text of its module. target: another processor that this one can act as;
+    the host by default.
     """
     global _LINKED
     target = target or host()
-    parts = (*key, llvmlite.__version__, target.cpu, target.features, str(SPEED))
+    parts = (*(key or ()), llvmlite.__version__, target.cpu, target.features, repr(passes))
     name = hashlib.sha256("\0".join(parts).encode()).hexdigest() + ".o"
-    kept = disk_cache.load(name)
+    kept = None if key is None else disk_cache.load(name)
     if kept is None:
-        beside, text = make()
+        metadata, text = make()
         with _LOCK:
-            kept = len(beside).to_bytes(8, "little") + beside + object_code(text, target)
-        disk_cache.save(name, kept)
+            kept = len(metadata).to_bytes(8, "little") + metadata + object_code(text, target, passes)
+        if key is not None:
+            disk_cache.save(name, kept)
     start = 8 + int.from_bytes(kept[:8], "little")
     with _LOCK:
         _LINKED += 1

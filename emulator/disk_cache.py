@@ -10,6 +10,8 @@ from functools import cache
 from pathlib import Path
 
 _DIGEST = 32
+_OTHERS = ("kernels", "oracles", "reports")
+"""Folders of an installed simtbed that the emulator does not depend on."""
 
 
 def folder() -> Path:
@@ -26,8 +28,10 @@ def folder() -> Path:
 @cache
 def edition() -> str:
     """Which edition of the emulator this is: the sizes and times of its source files, which decide what it compiles."""
-    root = Path(__file__).parents[1]
-    files = sorted((str(p.relative_to(root)), p.stat()) for p in root.rglob("*.py"))
+    root = Path(__file__).parent
+    names = [p for p in root.iterdir() if p.name not in _OTHERS]
+    sources = [file for p in names for file in (p.rglob("*.py") if p.is_dir() else [p])]
+    files = sorted((str(p.relative_to(root)), p.stat()) for p in sources if p.suffix == ".py")
     return hashlib.sha256(repr([(name, s.st_size, s.st_mtime_ns) for name, s in files]).encode()).hexdigest()
 
 

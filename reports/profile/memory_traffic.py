@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from simtbed import Counters
 from simtbed.ir.nodes import Program
-from simtbed.passes.prepared import prepare
+from simtbed.runtime.prepared import prepare
 
 KINDS = ("global_load", "global_store")
 
@@ -42,7 +42,7 @@ class Traffic:
         return self.bytes // self.size * -(-self.size // self.sector)
 
 
-def traffic(counted: Iterable[tuple[Program, Counters]]) -> list[Traffic]:
+def memory_traffic(counted: Iterable[tuple[Program, Counters]]) -> list[Traffic]:
     """One entry a line, kind and size of access, in source order."""
     found: dict[tuple[str, int, str, int], Traffic] = {}
     for program, counters in counted:

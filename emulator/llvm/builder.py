@@ -6,7 +6,7 @@ import struct
 from collections.abc import Iterable
 from functools import lru_cache
 
-from ...language.types import BOOL, F32, Scalar
+from ..language.types import BOOL, F32, Scalar
 
 LANES = 32
 IOTA = range(LANES)
@@ -67,7 +67,7 @@ def quoted(name: str) -> str:
     )
 
 
-class Page:
+class FunctionBuilder:
     """The text of one function: its instructions in order, its stack slots, and what it calls."""
 
     def __init__(self) -> None:

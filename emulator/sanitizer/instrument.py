@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from ..ir import nodes as ir
 from ..ir.walk import map_bodies
-from ..sanitizer import checkers
+from . import checkers
 
 
 def instrument(kernel: ir.Function, sites: int, checks: frozenset[str]) -> ir.Function:

@@ -9,12 +9,12 @@ from functools import cached_property
 from ..ir import nodes as ir
 from ..ir.spec import verify
 from ..ir.walk import statements
-from .barriers import changed_arrays, order_matters
-from .inline import inline
-from .instrument import instrument
-from .private_registers import private_registers
-from .sites import Site, number
-from .unroll import unroll
+from ..passes.barriers import changed_arrays, order_matters
+from ..passes.inline import inline
+from ..passes.private_registers import private_registers
+from ..passes.sites import Site, number
+from ..passes.unroll import unroll
+from ..sanitizer.instrument import instrument
 
 
 @dataclass(frozen=True)

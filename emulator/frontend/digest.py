@@ -1,0 +1,165 @@
+"""What a function's program depends on, found without reading the function: the key under which its code is kept."""
+
+from __future__ import annotations
+
+import builtins
+import hashlib
+import linecache
+import re
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache
+from types import CodeType, ModuleType
+from typing import Any
+
+import numpy as np
+
+from ..language import hints, intrinsics
+from ..language.functions import SourceFunction
+from .source import MISSING, free_value
+
+_WORDS = re.compile(
+    r"""(?P<long>\"{3}.*?\"{3}|'{3}.*?'{3}) | (?P<text>"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*') | \#[^\n]*
+    | (?<![\w.])(?P<name>[^\W\d]\w*(?:\s*\.\s*[^\W\d]\w*)*)""",
+    re.DOTALL | re.VERBOSE,
+)
+_DEFINITION = re.compile(r"^[ \t]*def\b", re.MULTILINE)
+
+
+class _Unknown(Exception):
+    """Something of which it is not known what it stands for in a program."""
+
+
+@dataclass(frozen=True)
+class Digest:
+    """key: the digest. values: (function, name, object) of each name that was looked up outside of its function."""
+
+    key: str
+    values: Sequence[tuple[SourceFunction, str, Any]]
+
+    @property
+    def stale(self) -> bool:
+        """Whether a name stands for another object by now."""
+        return any(_value(source, name) is not value for source, name, value in self.values)
+
+
+def digest(function: SourceFunction) -> Digest | None:
+    """A digest that differs wherever the front end may make another program of the function, but for its spans.
+
+    It is of the function's text and of what the names in it stand for, the functions it calls included; of Python's
+    version, whose syntax this is. Const parameters and Real are no part of it, nor is the emulator's own edition. None where a name
+    stands for something unknown, or where the text is not at hand.
+    """
+    try:
+        reading = _Reading()
+        parts = list(reading.function(function))
+    except _Unknown:
+        return None
+    key = hashlib.sha256("\0".join([sys.version, *parts]).encode()).hexdigest()
+    return Digest(key, reading.values)
+
+
+class _Reading:
+    """What is read of a function and of those that it calls."""
+
+    def __init__(self) -> None:
+        self.seen: set[int] = set()
+        self.values: list[tuple[SourceFunction, str, Any]] = []
+
+    def function(self, source: SourceFunction) -> Iterator[str]:
+        if id(source) in self.seen:
+            return
+        self.seen.add(id(source))
+        code = source.function.__code__
+        text = _text(code)
+        yield f"{type(source).__name__} {code.co_name} {text}"
+        local = {*code.co_varnames, *code.co_cellvars}
+        names = set(_names(text[_body(text) :]))
+        for name in sorted(names):
+            if name.partition(".")[0] not in local:
+                yield name
+                yield from self.named(source, name)
+        for annotation in sorted(map(str, source.function.__annotations__.values())):  # outside of the function's scope
+            for name in _names(annotation):
+                yield name
+                yield from self.named(source, name)
+
+    def named(self, source: SourceFunction, name: str) -> Iterator[str]:
+        value = _value(source, name)
+        self.values.append((source, name, value))
+        yield from self.object(value)
+
+    def object(self, value: Any) -> Iterator[str]:
+        """What tells an object from others, as the front end sees it."""
+        if value is MISSING:
+            yield "missing"
+        elif isinstance(value, SourceFunction):
+            yield from self.function(value)
+        elif value is None or type(value) in (bool, int, str):
+            yield f"{type(value).__name__} {value!r}"
+        elif type(value) is float:
+            yield f"float {value.hex()}"
+        elif isinstance(value, np.generic):
+            yield f"{value.dtype.str} {value.tobytes().hex()}"
+        elif type(value) is tuple:
+            yield f"tuple {len(value)}"
+            for item in value:
+                yield from self.object(item)
+        elif id(value) in _known():
+            yield _known()[id(value)]
+        else:
+            raise _Unknown
+
+
+def _value(source: SourceFunction, name: str) -> Any:
+    """What a name, or an attribute as in `module.name`, stands for in a function."""
+    root, *attributes = name.split(".")
+    value = free_value(source.function, root)
+    for attribute in attributes:
+        if not isinstance(value, ModuleType):
+            break
+        value = getattr(value, attribute, MISSING)
+    return value
+
+
+def _text(code: CodeType) -> str:
+    """The lines of a function, decorators included."""
+    lines = linecache.getlines(code.co_filename)
+    last = max((line or 0 for _, _, line in code.co_lines()), default=0)
+    if not lines or not code.co_firstlineno <= last <= len(lines):
+        raise _Unknown
+    begins = code.co_firstlineno - 1
+    margin = _margin("".join(lines[begins:])[_body("".join(lines[begins:last])) :])
+    # Python makes no code of some last lines: go on to the next line that stands where the function does.
+    while last < len(lines) and (not lines[last].strip() or _margin(lines[last]) > margin):
+        last += 1
+    return "".join(lines[begins:last]).rstrip()
+
+
+def _margin(line: str) -> int:
+    return len(line) - len(line.lstrip(" \t"))
+
+
+def _body(text: str) -> int:
+    """Where the definition begins, after its decorators."""
+    found = _DEFINITION.search(text)
+    if found is None:
+        raise _Unknown
+    return found.start()
+
+
+def _names(text: str) -> Iterator[str]:
+    """Names, and attributes as in `module.name`, outside comments and docstrings. A short text may be an annotation."""
+    for found in _WORDS.finditer(text):
+        if found["name"]:
+            yield re.sub(r"\s", "", found["name"])
+        elif found["text"]:
+            yield from _names(found["text"][1:-1])
+
+
+@cache
+def _known() -> dict[int, str]:
+    """Names of the words of the language and of Python's own functions, by identity."""
+    spaces = (("python", vars(builtins)), ("word", vars(hints)), ("word", vars(intrinsics)))
+    return {id(value): f"{space} {name}" for space, words in spaces for name, value in words.items()}

@@ -1,0 +1,126 @@
+"""The key of a function's code: another one wherever the front end may make another program, else the same."""
+
+from __future__ import annotations
+
+import importlib.util
+import itertools
+import textwrap
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+from simtbed.frontend.digest import digest
+from simtbed.language.functions import SourceFunction
+
+HEAD = """
+from __future__ import annotations
+import numpy as np
+import simtbed as st
+from simtbed import Const, Global, f32, i32, i64
+from simtbed import native as _native
+native = _native.native
+"""
+BODY = '''
+LIMIT = 3
+TABLE = (1, 2, 3)
+WIDE = i64
+things = []
+
+@st.device
+def helper(x: i32) -> i32:
+    return x + LIMIT
+
+@native
+def f(a: Global[i32], n: i32) -> i32:
+    """Says things."""
+    own = st.constant(i32, TABLE)
+    count: i32 = 0
+    big: WIDE = 0
+    for i in range(n):
+        count += helper(a[i]) + own[0]  # things
+    return count + i32(big)
+'''
+_NUMBERS = itertools.count()
+
+
+def _module(folder: Path, text: str) -> ModuleType:
+    name = f"digested{next(_NUMBERS)}"
+    path = folder / f"{name}.py"
+    path.write_text(HEAD + text)
+    spec = importlib.util.spec_from_file_location(name, path)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def _digest(folder: Path, text: str) -> str | None:
+    function = _module(folder, text).f
+    assert isinstance(function, SourceFunction)
+    found = digest(function)
+    return None if found is None else found.key
+
+
+def test_the_same_function_elsewhere_has_the_same_key(tmp_path: Path) -> None:
+    here = _digest(tmp_path, BODY)
+    assert here is not None
+    assert here == _digest(tmp_path, "\n\nOTHER = {}\n" + BODY + "\n\nLAST = []\n")
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("LIMIT = 3", "LIMIT = 4"),
+        ("LIMIT = 3", "LIMIT = 3.0"),
+        ("LIMIT = 3", "LIMIT = True"),
+        ("TABLE = (1, 2, 3)", "TABLE = (1, 2, 4)"),
+        ("x + LIMIT", "x - LIMIT"),
+        ("helper(x: i32)", "helper(x: WIDE)"),
+        ("WIDE = i64", "WIDE = i32"),  # of a variable's annotation, of which Python keeps nothing
+        ("count: i32 = 0", "count: i64 = 0"),
+        ("count += ", "count -= "),
+        ("a: Global[i32]", "a: Global[f32]"),
+        ('-> i32:\n    """', '-> WIDE:\n    """'),
+        ("@st.device\ndef helper", "@st.kernel\ndef helper"),
+        ("return count + i32(big)", "return count + i32(big)\n    pass"),
+        ("WIDE = i64", "WIDE = i64\nrange = st.unroll"),
+    ],
+)
+def test_whatever_the_front_end_sees_changes_the_key(tmp_path: Path, old: str, new: str) -> None:
+    assert old in BODY
+    assert _digest(tmp_path, BODY) != _digest(tmp_path, BODY.replace(old, new, 1))
+
+
+def test_attributes_of_modules_are_followed(tmp_path: Path) -> None:
+    other = _module(tmp_path, "SIZE = 3\nOTHER = 1")
+    module = _module(
+        tmp_path, "import types\nother = None\n@native\ndef f(n: i32) -> i32:\n    return n + other.SIZE\n"
+    )
+    keys = set()
+    vars(module)["other"] = other
+    for name, value in (("SIZE", 3), ("SIZE", 4), ("OTHER", 2)):
+        setattr(other, name, value)
+        found = digest(module.f)
+        keys.add(None if found is None else found.key)
+    assert len(keys) == 2 and None not in keys
+
+
+def test_names_of_enclosing_functions_are_followed(tmp_path: Path) -> None:
+    text = textwrap.dedent("""
+        def make(k):
+            @native
+            def f(n: i32) -> i32:
+                return n + k
+            return f
+        f = make(%d)
+    """)
+    assert len({_digest(tmp_path, text % k) for k in (1, 2)}) == 2
+
+
+@pytest.mark.parametrize("value", ["[1]", "{}", "np", "np.arange(3)", "object()", "lambda: 1"])
+def test_what_is_not_understood_has_no_key(tmp_path: Path, value: str) -> None:
+    assert _digest(tmp_path, f"thing = {value}\n@native\ndef f(n: i32) -> i32:\n    return n + thing\n") is None
+
+
+def test_a_function_that_calls_itself_has_a_key(tmp_path: Path) -> None:
+    assert _digest(tmp_path, "@native\ndef f(n: i32) -> i32:\n    return f(n)\n") is not None

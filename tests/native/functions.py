@@ -1,0 +1,100 @@
+"""Native functions that use what the language has: loops, branches, device functions, tables, local arrays."""
+
+from __future__ import annotations
+
+import simtbed as st
+from simtbed import Const, Global, f32, f64, i32, i64, u8, u64
+from simtbed.native import native
+
+FACTOR = 3
+
+
+@st.device
+def clipped(x: i64, most: i64) -> i64:
+    if x > most:
+        return most
+    return x
+
+
+@native
+def total(x: Global[i64], n: i64, most: i64) -> i64:
+    """The sum of the numbers, none taken for more than `most`."""
+    found = i64(0)
+    for i in range(n):
+        found += clipped(x[i], most)
+    return found
+
+
+@native
+def collatz(n: u64) -> i32:
+    """Turns until 1."""
+    turns = 0
+    while n != 1:
+        if n % 2 == 0:
+            n //= 2
+        else:
+            n = 3 * n + 1
+        turns += 1
+    return turns
+
+
+@native
+def first_after(text: Global[u8], n: i64, wanted: u8, start: i64) -> i64:
+    """Where a byte is first, from `start` on; -1 if nowhere. Loops are left, turns are left out."""
+    for i in range(n):
+        if i < start:
+            continue
+        if text[i] == wanted:
+            return i
+    return i64(-1)
+
+
+@native
+def primes(to: Global[bool], n: i64) -> i64:
+    """Sieve; how many there are below n."""
+    for i in range(n):
+        to[i] = i > 1
+    at, found = i64(2), i64(0)
+    while True:
+        if at >= n:
+            break
+        if to[at]:
+            found += 1
+            for other in range(n // at + 1):
+                if other > 1 and other * at < n:
+                    to[other * at] = False
+        at += 1
+    return found
+
+
+@native
+def histogram(x: Global[u8], n: i64, counts: Global[i32], BINS: Const) -> None:
+    """How often each value modulo BINS is there, through a local array, backwards."""
+    own = st.local(i32, BINS)
+    for b in range(BINS):
+        own[b] = 0
+    for i in range(n - 1, -1, -1):
+        own[i32(x[i]) % BINS] += 1
+    for b in range(BINS):
+        counts[b] = own[b]
+
+
+@native
+def horner(x: Global[f64], to: Global[f32], n: i64) -> f64:
+    """A polynomial with coefficients of a table, unrolled; the sum of its values, rounded."""
+    coefficients = st.constant(f64, (0.5, -1.25, 3.0))
+    whole = 0.0 * x[0]
+    for i in range(n):
+        value = f64(0)
+        for k in st.unroll(range(3)):
+            value = st.fma(value, x[i], coefficients[k])
+        to[i] = f32(value)
+        whole += st.sqrt(abs(value)) if value < 0 else value / FACTOR
+    return whole
+
+
+@native
+def within(x: f64, low: f64, high: f64, strict: bool) -> bool:
+    if strict:
+        return low < x < high
+    return low <= x and x <= high

@@ -1,0 +1,79 @@
+"""A native function on an emulator, as a kernel of one thread with every check: what it must agree with."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from simtbed.engines.llvm.engine import LlvmEngine
+from simtbed.engines.numpy.engine import NumpyEngine
+from simtbed.ir import nodes as ir
+from simtbed.ir.ops import BITS, Policy
+from simtbed.ir.spec import verify
+from simtbed.language.types import I32, Array, Scalar
+from simtbed.machine.device import H200
+from simtbed.native import Native, native_program
+from simtbed.runtime.engine import Request
+from simtbed.runtime.specialisation import Specialisation
+from simtbed.sanitizer.checkers import BY_NAME
+
+RESULT = "result@"
+ENGINES = {"numpy": NumpyEngine, "jit": LlvmEngine}
+
+
+def as_kernel(function: Native, *consts: Any) -> ir.Program:
+    """A kernel that calls the function and stores its result, if it has one."""
+    names = function.function.__code__.co_varnames
+    named = {names[n]: value for n, value in zip(sorted(function._const_places), consts, strict=True)}
+    found = native_program(function, named)
+    own, span = found.kernel, found.kernel.span
+    args = tuple(
+        ir.ArrayRef(p.name, span) if isinstance(p.type, Array) else ir.Reg(p.name, p.type, span) for p in own.params
+    )
+    call = ir.Call(own.name, args, own.result, span)
+    params = own.params
+    body: list[ir.Stmt] = [ir.Let(None, call, span)]
+    if isinstance(own.result, Scalar):
+        result = ir.Reg("found@", own.result, span)
+        stored = ir.Store(RESULT, ir.Const(0, I32, span), result, span)
+        params, body = (*params, ir.Param(RESULT, Array(own.result, None, "global"), span)), [
+            ir.Let(result, call, span), stored,
+        ]  # fmt: skip
+    made = ir.Program(ir.Function("one_thread", params, tuple(body), None, span), (*found.functions, own))
+    verify(made)
+    return made
+
+
+def emulated(function: Native, *given: Any, engine: str = "jit") -> tuple[Any, list[Any]]:
+    """(result, arrays afterwards) on an emulator, where nothing may be wrong. given: the arguments of a native call."""
+    places = function._const_places
+    made = as_kernel(function, *(v for n, v in enumerate(given) if n in places))
+    rest = [v for n, v in enumerate(given) if n not in places]
+    arguments: dict[str, Any] = {}
+    for param, value in zip(made.kernel.params, rest, strict=False):
+        array = isinstance(param.type, Array)
+        arguments[param.name] = value.copy() if array else param.type.dtype.type(value)  # type: ignore[union-attr]
+    last = made.kernel.params[-1]
+    if last.name == RESULT:
+        arguments[RESULT] = np.zeros(1, last.type.element.dtype)  # type: ignore[union-attr]
+    request = Request(
+        Specialisation.of_program(made), (1, 1, 1), (1, 1, 1), arguments, 0, H200, False, 1 << 40, checks=frozenset(BY_NAME),
+        all_zero=frozenset({RESULT} & arguments.keys()),
+    )  # fmt: skip
+    outcome = ENGINES[engine]().run(request)
+    assert outcome.faults == []
+    after = {**arguments, **outcome.buffers}
+    result = after[RESULT][0] if RESULT in after else None
+    return result, [after[p.name] for p in made.kernel.params if isinstance(p.type, Array) and p.name != RESULT]
+
+
+def assert_native_agrees(function: Native, *given: Any, engine: str = "jit", policy: Policy = BITS) -> Any:
+    """Result and arrays of a native call are those on an emulator; the result."""
+    wanted, arrays = emulated(function, *given, engine=engine)
+    own = [value.copy() if isinstance(value, np.ndarray) else value for value in given]
+    result = function(*own)
+    if wanted is not None:
+        assert policy.agree(np.array([result]).astype(wanted.dtype), np.array([wanted])).all()
+    for mine, other in zip((v for v in own if isinstance(v, np.ndarray)), arrays, strict=True):
+        assert policy.agree(mine, other).all()
+    return result

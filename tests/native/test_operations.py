@@ -1,0 +1,41 @@
+"""Every row of the op table in a native function gives what the table says."""
+
+from __future__ import annotations
+
+import ctypes
+
+import numpy as np
+import pytest
+from simtbed.ir import nodes as ir
+from simtbed.llvm.compiler import compiled
+from simtbed.native.function import PASSES
+from simtbed.native.text import ENTRY, module
+from simtbed.span import NOWHERE
+
+from tests.ops.programs import Group, group_id, groups, request
+
+
+def _for_one_thread(kernel: ir.Function, count: int) -> ir.Function:
+    """A kernel of a group, as a loop over its elements."""
+    start, guarded = kernel.body
+    assert isinstance(start, ir.Let) and isinstance(start.target, ir.Reg) and isinstance(guarded, ir.If)
+    first, last = (ir.Const(n, start.target.type, NOWHERE) for n in (0, count))  # type: ignore[arg-type]
+    loop = ir.For(start.target, first, last, 1, False, guarded.then, NOWHERE)
+    return ir.Function(kernel.name, kernel.params, (loop,), None, NOWHERE)
+
+
+@pytest.mark.parametrize("group", [*groups()], ids=group_id)
+def test_operations_mean_what_the_table_says(group: Group) -> None:
+    rows = group[1]
+    asked, given = request(group)
+    text = module(_for_one_thread(asked.program.kernel, len(given[0])))
+    _, library = compiled(None, lambda: (b"", text), ENTRY, passes=PASSES)
+    arrays = [np.ascontiguousarray(asked.arguments[p.name]) for p in asked.program.kernel.params]
+    ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * len(arrays))(library.address)(*(a.ctypes.data for a in arrays))
+    found = {p.name: a for p, a in zip(asked.program.kernel.params, arrays, strict=True)}
+    for row in rows:
+        with np.errstate(all="ignore"):
+            wanted = row.meaning(*given)
+        agree = row.policy.agree(found[f"out_{row.name}"], wanted)
+        wrong = [[v[n] for v in given] for n in np.flatnonzero(~agree)[:3]]
+        assert agree.all(), f"{row.name}: {wrong}"
