@@ -1,4 +1,4 @@
-"""Accesses outside an array: what is said about them."""
+"""The bounds checker: diagnostics of accesses outside an array, and of indices that leave their row of a matrix."""
 
 from __future__ import annotations
 
@@ -50,8 +50,8 @@ def index_registers(index: ir.Expr) -> list[str]:
     return list(dict.fromkeys(n for n in names if not Name.of(n).temporary))
 
 
-def beside(span: Span, values: Sequence[object], where: str) -> Diagnostic:
+def row_overrun(check: ir.Check, kernel: ir.Function, values: Sequence[object], where: str) -> Diagnostic:
     """The diagnostic of one index of several that leaves its own extent; `values` are the index and the extent."""
     index, extent = values
     message = f"index {index} leaves its row of {extent}: the access is to another row of the array"
-    return Diagnostic("bounds", message, span, (where, "each index of a matrix has a range of its own"))
+    return Diagnostic("bounds", message, check.span, (where, "each index of a matrix has a range of its own"))

@@ -425,7 +425,7 @@ class BlockEmitter:
                 result = Value(BOOL, builder.let(f"icmp eq i32 {count}, {arrived}", "everyone"))
             case _:
                 result = Value(BOOL, builder.let(f"icmp ne i32 {count}, 0", "anyone"))
-        complete = stmt.site in context.shapes.complete
+        complete = stmt.site in context.divergence.complete
         self.each_warp(
             [ir.Let(target, ir.Const(0, I32, stmt.span), stmt.span)],
             lambda: context.registers.assign(target.name, result, None if complete else context.mask),

@@ -13,7 +13,7 @@ from ...language.types import I32, Array, Scalar, Vector
 from ...llvm.builder import FULL, LANES, FunctionBuilder, literal, many, memory_type, quoted, scalar_type, vector
 from ...llvm.operations import operation
 from ...llvm.values import Value, Values, lanes, number
-from ...passes.divergence import Shapes, thread_index
+from ...passes.divergence import Divergence, thread_index
 from ...runtime.prepared import Prepared
 from ...sanitizer.tracking import Plan
 from ...span import Span
@@ -87,7 +87,7 @@ class CodegenContext:
 
     prepared: Prepared
     options: Options
-    shapes: Shapes
+    divergence: Divergence
     builder: FunctionBuilder
     registers: Registers
     plan: Plan
@@ -214,7 +214,7 @@ class CodegenContext:
 
     def _thread(self, axis: int) -> Value:
         index, builder = thread_index(self.options.block, axis), self.builder
-        stride = self.shapes.of(ir.Special(f"thread.{'xyz'[axis]}", I32, self.kernel.span))
+        stride = self.divergence.of(ir.Special(f"thread.{'xyz'[axis]}", I32, self.kernel.span))
         if stride == "varying":
             rows = ", ".join(f"<32 x i32> {vector('i32', row)}" for row in index)
             table = self.table(

@@ -10,7 +10,8 @@ from collections.abc import Callable, Sequence
 
 from ...errors import Diagnostic
 from ...ir import nodes as ir
-from ...ir.walk import bodies, expressions, statements
+from ...ir.exits import exits
+from ...ir.walk import expressions, statements
 from ...language.types import BOOL, Scalar
 from ...llvm.builder import FULL, many, scalar_type
 from ...llvm.values import Value, Values, bits, lanes, number, one_lane
@@ -72,7 +73,7 @@ class StatementEmitter:
 
     def may_leave(self, stmt: ir.Stmt) -> bool:
         """Whether lanes may leave a scope around the statement."""
-        return _leaves(stmt, False, False) or self.scopes.leaves_divergently([stmt])
+        return any(exits(stmt)) or self.scopes.leaves_divergently([stmt])
 
     def specialise(self, mask: str, stmts: Sequence[ir.Stmt], body: Callable[[], bool]) -> None:
         """Generate a region that the lanes of a mask execute, if there are any: in two versions, for full warps and for
@@ -130,7 +131,7 @@ class StatementEmitter:
                 value = self.right_side(stmt)
                 if isinstance(stmt.target, ir.Reg):
                     assert value is not None
-                    complete = stmt.site in self.context.shapes.complete
+                    complete = stmt.site in self.context.divergence.complete
                     self.context.registers.assign(stmt.target.name, value, None if complete else self.context.mask)
             case ir.Store():
                 access.store(self.context, stmt)
@@ -172,7 +173,7 @@ class StatementEmitter:
         kernel = self.context.kernel
 
         def describe(place: str, request: Request, found: Sequence[Number]) -> Diagnostic:
-            return checkers.told(stmt, kernel, found, place)
+            return checkers.describe(stmt, kernel, found, place)
 
         self.expect(stmt.about, stmt, stmt.shown, describe)
 
@@ -266,7 +267,7 @@ class StatementEmitter:
         builder.store("i64", "0", iterations)
         self.scopes.stack.append(scope)
         if (
-            stmt.site in context.shapes.split
+            stmt.site in context.divergence.divergent_loops
             or self.scopes.leaves_divergently(stmt.body)
             or context.options.step_limited
         ):
@@ -415,20 +416,6 @@ class StatementEmitter:
 
 
 _CONTROL = (ir.If, ir.While, ir.For, ir.Frame, ir.Break, ir.Continue, ir.Return)
-
-
-def _leaves(stmt: ir.Stmt, in_loop: bool, in_frame: bool) -> bool:
-    """Whether the statement has a break, continue or return out of itself."""
-    match stmt:
-        case ir.Break() | ir.Continue():
-            return not in_loop
-        case ir.Return():
-            return not in_frame
-        case ir.Frame():
-            in_loop = in_frame = True
-        case ir.While() | ir.For():
-            in_loop = True
-    return any(_leaves(s, in_loop, in_frame) for inner in bodies(stmt) for s in inner)
 
 
 def _size(stmts: Sequence[ir.Stmt]) -> int:

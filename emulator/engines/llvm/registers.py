@@ -12,7 +12,7 @@ from ...ir.walk import statements
 from ...language.types import BOOL, Array, Scalar, Vector
 from ...llvm.builder import FunctionBuilder, many, scalar_type
 from ...llvm.values import Value, Values, chosen, lanes
-from ...passes.divergence import Shapes, Stride
+from ...passes.divergence import Divergence, Stride
 
 
 @dataclass(frozen=True)
@@ -59,10 +59,10 @@ class Registers:
     workspace: int = 0  # bytes
 
     @staticmethod
-    def of(builder: FunctionBuilder, kernel: ir.Function, shapes: Shapes) -> Registers:
+    def of(builder: FunctionBuilder, kernel: ir.Function, divergence: Divergence) -> Registers:
         found = Registers(builder)
         for name, type in _types(kernel).items():
-            stride = shapes.registers.get(name, 0)
+            stride = divergence.registers.get(name, 0)
             parts = (
                 [(name, type)]
                 if isinstance(type, Scalar)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from ...ir import nodes as ir
+from ...ir.exits import exits
 from ...llvm.builder import LANES
 from ...passes.barriers import holds_barrier
 from .context import CodegenContext
@@ -23,32 +24,14 @@ def _splits(context: CodegenContext, stmts: Iterable[ir.Stmt]) -> bool:
 
 def _splits_warp(context: CodegenContext, stmt: ir.Stmt) -> bool:
     if not holds_barrier(stmt):
-        return _lanes_leave(context, stmt, False, False)
+        return any(found.site not in context.divergence.uniform_exits for found in exits(stmt))
     match stmt:
         case ir.If():
-            return context.shapes.of(stmt.cond) != 0 or _splits(context, (*stmt.then, *stmt.orelse))
+            return context.divergence.of(stmt.cond) != 0 or _splits(context, (*stmt.then, *stmt.orelse))
         case ir.While():
-            return stmt.site in context.shapes.split or _splits(context, (*stmt.setup, *stmt.body))
+            return stmt.site in context.divergence.divergent_loops or _splits(context, (*stmt.setup, *stmt.body))
         case ir.For():
-            return stmt.site in context.shapes.split or _splits(context, stmt.body)
+            return stmt.site in context.divergence.divergent_loops or _splits(context, stmt.body)
         case ir.Frame():
             return _splits(context, stmt.body)
-    return False
-
-
-def _lanes_leave(context: CodegenContext, stmt: ir.Stmt, in_loop: bool, in_frame: bool) -> bool:
-    """Whether some lanes of a warp leave a scope around the statement without the others."""
-    match stmt:
-        case ir.Break() | ir.Continue():
-            return not in_loop and stmt.site not in context.shapes.together
-        case ir.Return():
-            return not in_frame and stmt.site not in context.shapes.together
-        case ir.While():
-            return any(_lanes_leave(context, s, True, in_frame) for s in (*stmt.setup, *stmt.body))
-        case ir.For():
-            return any(_lanes_leave(context, s, True, in_frame) for s in stmt.body)
-        case ir.Frame():
-            return any(_lanes_leave(context, s, True, True) for s in stmt.body)
-        case ir.If():
-            return any(_lanes_leave(context, s, in_loop, in_frame) for s in (*stmt.then, *stmt.orelse))
     return False

@@ -63,7 +63,7 @@ class _Run:
         self.schedule = None if seed is None else Schedule.of(seed, request.grid, request.block)
         self.plan = tracking.Plan.of(self.kernel, request.checks, request.unwritten)
         given = (request.block, request.arguments, request.dynamic_shared, request.device)
-        self.race_state = happens_before.Applied(self.plan.launched(*given)) if self.plan.tracked else None
+        self.race_state = happens_before.Applied(self.plan.new_race_state(*given)) if self.plan.tracked else None
         self.buffers = {name: self._buffer(name) for name, type in self.arrays.items() if type.space == "global"}
         self.compiler = _Compiler(prepared, self.arrays, counts, self.printed, self.plan)
         self.body = self.compiler.body(self.kernel.body)
@@ -84,14 +84,14 @@ class _Run:
         for line in self.compiler.lines:
             line.flush()
         if self.race_state is not None:
-            self.plan.tell(self.race_state.past, self.faults, self.request.grid, self.request.block)
+            self.plan.report(self.race_state.arrays, self.faults, self.request.grid, self.request.block)
 
     def _batches(self) -> Iterator[list[WarpGroup]]:
         blocks = int(np.prod(self.request.grid))
         threads = int(np.prod(self.request.block))
         warps = np.arange(-(-threads // 32))
         request = self.request
-        ordered = self.prepared.ordered or checkers.ordered(request.checks) or self.schedule is not None
+        ordered = self.prepared.ordered or checkers.need_order(request.checks) or self.schedule is not None
         batch = 1 if ordered else max(1, LANES_AT_ONCE // (32 * len(warps)))
         for first in range(0, blocks, batch):
             chosen = np.arange(first, min(first + batch, blocks))
@@ -355,7 +355,7 @@ def _check(stmt: ir.Check, kernel: ir.Function) -> Callable[[WarpGroup], None]:
             values = [group.full(v(group)) for v in shown]
 
             def describe(row: int, lane: int, place: str) -> Diagnostic:
-                return checkers.told(stmt, kernel, [v[row, lane].item() for v in values], place)
+                return checkers.describe(stmt, kernel, [v[row, lane].item() for v in values], place)
 
             group.fault(stmt.about, stmt.site, failed, describe)
 

@@ -35,7 +35,7 @@ def scalar(expr: ir.Expr) -> Callable[[WarpGroup], Values]:
         case ir.Defined(value=op):
             domain, operands = TABLE[op.name].domain, [scalar(a) for a in op.args]
             assert domain is not None
-            return lambda group: domain(*(operand(group) for operand in operands))
+            return lambda group: domain.holds(*(operand(group) for operand in operands))
         case ir.Part():
             vector_of, index = vector(expr.value), expr.index
             assert isinstance(index, ir.Const)

@@ -115,12 +115,14 @@ class Access:
         assert race_state is not None
         mask = int(mask_bits(inside)[0, 0])
         at = (self.positions(group, index) if self.space == "local" else index).reshape(32).astype(np.int64)
-        race_state(happens_before.begin_turn, int(group.warps[0]))
-        if self.tracked.raw and (self.id.effect == shadow.LOADS or (self.space == "shared" and self.kind.atomic)):
+        race_state(happens_before.resume_warp, int(group.warps[0]))
+        if self.tracked.for_unwritten and (
+            self.id.effect == shadow.LOADS or (self.space == "shared" and self.kind.atomic)
+        ):
             unwritten = race_state(happens_before.unwritten, number, mask, at)
             if unwritten:
                 self._report_uninitialised(group, index, unwritten)
-        if self.tracked.racy:
+        if self.tracked.for_races:
             given = [bits for values in (new, old) if values is not None for bits in _bits(values)]
             race_state(detect.access, number, self.id.number, mask, np.concatenate([at, *given]), len(given) // 2)
         elif self.id.effect != shadow.LOADS:

@@ -140,7 +140,7 @@ def syncwarp(node: ir.WarpBarrier, site: int) -> Callable[[WarpGroup], None]:
         active = check(group)
         race_state = group.memory.race_state
         if race_state is not None:
-            race_state(happens_before.begin_turn, int(group.warps[0]))
+            race_state(happens_before.resume_warp, int(group.warps[0]))
             here, alive = (int(mask_bits(group.full(m))[0, 0]) for m in (active.reshape(group.shape), group.alive))
             race_state(happens_before.join, here, alive, group.full(mask_of(group))[0].astype(np.uint32))
 
@@ -154,7 +154,7 @@ def fence(node: ir.Fence) -> Callable[[WarpGroup], None]:
     def run(group: WarpGroup) -> None:
         race_state = group.memory.race_state
         if race_state is not None:
-            race_state(happens_before.begin_turn, int(group.warps[0]))
+            race_state(happens_before.resume_warp, int(group.warps[0]))
             race_state(happens_before.fence, int(mask_bits(group.full(group.active))[0, 0]), scope)
 
     return run

@@ -75,7 +75,7 @@ class _Access:
         self.given = context.expression(node.index)
         self.index = _index(context, self.given)
         self.array = elements.own(context, context.arrays[node.array])
-        multiple = context.shapes.multiple(node.index)
+        multiple = context.divergence.multiple(node.index)
         self.transactions = TransactionCounter(
             context, self.kind, site, self.array.type.element.size, self.index, multiple
         )
