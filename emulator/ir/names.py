@@ -11,19 +11,18 @@ import re
 from dataclasses import dataclass
 from functools import lru_cache
 
-_TEXT = re.compile(r"([^@\[]*)((?:@[^@\[]+)*)(?:\[(\d+)\])?(@set)?")
+_TEXT = re.compile(r"([^@\[]*)((?:@[^@\[]*)*)(?:\[(\d+)\])?(@set)?")
 
 
 @dataclass(frozen=True)
 class Name:
     """user: as the user wrote it. array: of an element, the register array; else the whole name. element: its index.
-    temporary: whether it holds an intermediate value. inlined: whether it belongs to an inlined call."""
+    temporary: whether it holds an intermediate value."""
 
     user: str
     array: str
     element: int | None
     temporary: bool
-    inlined: bool
 
     @staticmethod
     @lru_cache(maxsize=4096)
@@ -32,9 +31,8 @@ class Name:
         match = _TEXT.fullmatch(text)
         assert match is not None, text
         user, suffixes, element, _ = match.groups()
-        numbered = [suffix.isdigit() for suffix in suffixes.split("@")[1:]]
-        index = None if element is None else int(element)
-        return Name(user, user + suffixes, index, any(numbered), not all(numbered))
+        numbered = any(suffix.isdigit() for suffix in suffixes.split("@"))
+        return Name(user, user + suffixes, None if element is None else int(element), numbered)
 
 
 def temporary(stem: str, number: int) -> str:
