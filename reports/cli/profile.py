@@ -32,13 +32,14 @@ def profile(
 ) -> int:
     """What a variant would cost on a device.
 
-    Totals, efficiencies, and its source line by line. Instructions are the IR's; with --sass they are the compiled kernels', estimated from what the emulator counts.
+    Totals, efficiencies, and its source line by line. Instructions are the IR's; with --sass they are the
+    compiled kernels', estimated from what the emulator counts.
     """
     if sass:
         return _profile_sass(variant, source, device, json)
     family, variant = find_variant(variant)
     problem, name = find_problem(family, source)
-    runner = Runner("jit", find_device(device), counting=True, uncounted=family.preparing)
+    runner = Runner("jit", find_device(device), counting=True, uncounted=family.preparing())
     with progress(f"{variant} on {name}"):
         family.solve(problem, variant, runner)
     counters = runner.counters

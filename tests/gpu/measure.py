@@ -23,10 +23,9 @@ from simtbed.ir.walk import expressions, statements
 from simtbed.kernels import FAMILIES, Launcher
 from simtbed.runtime.engine import Engine
 from simtbed.runtime.prepared import prepare
-
-from tests.language.feature import Feature
-from tests.ops.edges import Values, defined
-from tests.ops.programs import Group, request
+from simtbed.testing.conformance.edge_values import Values, defined
+from simtbed.testing.conformance.feature import Feature
+from simtbed.testing.conformance.operations import Group, request
 
 Entry = dict[str, Any]
 

@@ -24,8 +24,7 @@ from simtbed.ir.spec import verify
 from simtbed.language.types import BOOL, F32, F64, I8, I32, I64, SCALARS, U16, U32, U64, Array, Scalar
 from simtbed.runtime.request import prepare_request
 from simtbed.span import NOWHERE
-
-from tests.language.all_features import FEATURES, Feature
+from simtbed.testing.conformance import FEATURES, Feature
 
 Golden = Callable[[str, str], None]
 needs_nvcc = pytest.mark.skipif(shutil.which("nvcc") is None, reason="nvcc is not on PATH")

@@ -24,11 +24,9 @@ from simtbed.llvm.compiler import Target
 from simtbed.machine.device import H200
 from simtbed.runtime.engine import Request
 from simtbed.runtime.request import prepare_request
-
-from tests.language.all_features import FEATURES, Feature
-from tests.language.test_jit import assert_same
-from tests.ops.programs import Group, group_id, groups
-from tests.ops.programs import request as op_request
+from simtbed.testing.conformance import FEATURES, Feature, assert_same
+from simtbed.testing.conformance.operations import Group, group_id, groups
+from simtbed.testing.conformance.operations import request as op_request
 
 CHANGED = ("f32-1", "f32-2", "f32-3", "f64-3", "i32-2")
 """Operations for which a lesser processor has other instructions."""

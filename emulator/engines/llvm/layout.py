@@ -57,12 +57,12 @@ SIZES = np.dtype([(name, np.int64) for name in ("counts", "faults", "shared", "l
 
 @dataclass(frozen=True)
 class Options:
-    """What the text depends on besides the program.
+    """What the code depends on besides the program.
 
-    careful: loops that are cut off leave survivors, so no text may count on whole warps.
-    atomic: blocks run in several threads, so global atomics must be.
-    checks, unwritten: what is looked for, and the global arrays that begin without contents. scheduled: blocks and warps
-    are taken in an order given at launch.
+    careful: the step limit may take lanes out of any loop, so no code may count on full warps.
+    atomic: blocks run in several threads, so global atomic operations must be atomic.
+    checks: what is looked for. unwritten: the global arrays that begin uninitialised. scheduled: the order of blocks and
+    warps is given at launch.
     """
 
     block: Dim3

@@ -1,4 +1,4 @@
-"""Who is still here: the masks of loops, frames and the kernel that lanes may leave."""
+"""The masks of the scopes that lanes can leave: loops, frames of inlined calls, and the kernel."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from .context import CodegenContext
 
 @dataclass
 class Scope:
-    """What a leave can aim at.
+    """A scope that break, continue or return leaves.
 
-    here: slot of the lanes that have not left the turn (a frame's or the kernel's: not left it); None where lanes
-    only leave together. stay: of a loop, slot of the lanes that go on with the next turn.
-    done, next: labels to jump to when all lanes leave, or continue. of_block: all warps of the block take it together.
+    present: slot of the lanes that have not left the scope, or the iteration of a loop; None where lanes only leave
+    together. looping: of a loop, slot of the lanes that go on with the next iteration.
+    done, next: labels to jump to when all lanes leave, or continue. of_block: all warps of the block enter it together.
     """
 
     kind: ScopeKind
@@ -40,25 +40,25 @@ class Scopes:
         return exited(stmt, self.stack)
 
     def leaves_uniformly(self, stmt: Exit) -> bool:
-        """Whether all lanes leave together, by a jump."""
+        """Whether all lanes leave together, so that a jump does it."""
         return stmt.site in self.context.divergence.uniform_exits and not self.target(stmt).of_block
 
     def leaves_divergently(self, stmts: Sequence[ir.Stmt]) -> bool:
         """Whether lanes may leave a scope around these statements while others stay."""
-        report_step_limit = self.context.options.careful and any(
-            isinstance(s, ir.While | ir.For) for s in statements(tuple(stmts))
-        )
-        return report_step_limit or any(not self.leaves_uniformly(found) for stmt in stmts for found in exits(stmt))
+        loops = any(isinstance(s, ir.While | ir.For) for s in statements(tuple(stmts)))
+        if loops and self.context.options.careful:
+            return True  # the step limit may end a loop
+        return any(not self.leaves_uniformly(found) for stmt in stmts for found in exits(stmt))
 
     def innermost(self) -> str:
-        """The slot that tells who is here."""
+        """The slot of the lanes that have not left any scope."""
         return next(s.present for s in reversed(self.stack) if s.present is not None)
 
     def leave(self, stmt: Exit) -> None:
         """The active lanes leave, others may stay."""
-        aim = self.target(stmt)
-        inner = self.stack if aim.kind == "kernel" else self.stack[self.stack.index(aim) :]
-        self._remove_lanes([aim.present] if isinstance(stmt, ir.Continue) else _slots(inner))
+        scope = self.target(stmt)
+        inner = self.stack if scope.kind == "kernel" else self.stack[self.stack.index(scope) :]
+        self._remove_lanes([scope.present] if isinstance(stmt, ir.Continue) else _slots(inner))
 
     def kill(self) -> None:
         """The active lanes leave the kernel."""

@@ -1,4 +1,4 @@
-"""The numpy engine: whole batches of blocks in lockstep under masks. The readable definition of the language."""
+"""The numpy engine: whole batches of blocks in lockstep under masks. It is the readable definition of the language."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class NumpyEngine:
         counts = np.zeros((len(prepared.sites), events.COLUMNS), np.int64) if request.counters else None
         run = _Run(request, prepared, counts)
         with np.errstate(all="ignore"):
-            run.everything()
+            run.run_blocks()
         return Outcome(run.written(), counts, run.faults.diagnostics(), run.printed)
 
 
@@ -74,7 +74,7 @@ class _Run:
     def written(self) -> dict[str, Buffer]:
         return {name: self.buffers[name] for name in self.changed}
 
-    def everything(self) -> None:
+    def run_blocks(self) -> None:
         """Run all blocks."""
         for groups in self._batches():
             if self.race_state is not None:
@@ -110,7 +110,7 @@ class _Run:
         return group
 
     def _storage(self, blocks: int, threads: int) -> ArrayStorage:
-        """Shared, local and constant storage for a batch; the global buffers."""
+        """New shared, local and constant arrays for a batch, and the global buffers."""
         storage = ArrayStorage(race_state=self.race_state, schedule=self.schedule)
         for param in self.kernel.params:
             if param.name in self.buffers:
@@ -133,7 +133,7 @@ class _Run:
 
 
 class _Compiler:
-    """Statements to steps."""
+    """Turns statements into steps."""
 
     def __init__(
         self,
@@ -151,7 +151,7 @@ class _Compiler:
         self.frames = 0
 
     def body(self, stmts: ir.Body) -> Body:
-        """Straight lines between control statements; where barriers stand beside them, barrier-free runs become phases."""
+        """A statement list: plain statements become lines, and steps between barriers become phases."""
         steps: list[tuple[bool, Step]] = []
         line: Line | None = None
         for stmt in stmts:
@@ -184,7 +184,7 @@ class _Compiler:
 
     # -------------------------------------------------------------- control
     def control(self, stmt: ir.Stmt) -> Step | None:
-        """The step of a statement that moves masks or needs the block; None for a plain one."""
+        """The step of a statement that changes masks or needs the whole block; None for a plain statement."""
         match stmt:
             case ir.If():
                 orelse = self.body(stmt.orelse) if stmt.orelse else None
@@ -226,18 +226,18 @@ class _Compiler:
             group.registers[name] = start(group)
 
         def holds(group: WarpGroup) -> Values:
-            turn: Any = group.registers[name]
-            return np.asarray(turn < stop(group) if up else turn > stop(group))
+            current: Any = group.registers[name]
+            return np.asarray(current < stop(group) if up else current > stop(group))
 
         def advance(group: WarpGroup) -> None:
-            turn: Any = group.registers[name]
-            group.registers[name] = turn + step
+            current: Any = group.registers[name]
+            group.registers[name] = current + step
 
         return Loop(stmt.site, begin, Body([]), holds, self.body(stmt.body), advance, self.counts, stmt)
 
     # -------------------------------------------------------------- plain statements
     def assign(self, target: ir.Reg | ir.Item | None) -> Callable[[WarpGroup, Any], None]:
-        """Give a register a value in the active lanes."""
+        """A closure that assigns a register in the active lanes."""
         if target is None:
             return lambda group, new: None
         assert isinstance(target, ir.Reg)
@@ -318,7 +318,7 @@ class _Compiler:
 
 
 def _leaving(stmt: ir.Break | ir.Continue | ir.Return, kernel: bool) -> Callable[[WarpGroup], None]:
-    """Leave the turn or the frame; `kernel`: a return here ends the thread."""
+    """Leave the iteration or the frame. kernel: whether a return here ends the thread."""
 
     def run(group: WarpGroup) -> None:
         if isinstance(stmt, ir.Continue):
@@ -331,7 +331,7 @@ def _leaving(stmt: ir.Break | ir.Continue | ir.Return, kernel: bool) -> Callable
 
 
 def _clear(stmt: ir.Alloc) -> Callable[[WarpGroup], None]:
-    """Register arrays start as zeros; CUDA leaves them undefined."""
+    """The registers of an array start as zeros; CUDA leaves them undefined."""
     element = stmt.type.element
     scalar_type = element.element if isinstance(element, Vector) else element
     zero = np.zeros((1, 1, 1), scalar_type.dtype)

@@ -5,16 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from simtbed import DeviceArray, LaunchError, empty, launch
-from simtbed.runtime.registry import EngineName
-
-from tests.language.kept import FILL, doubled, sequence
-
-
-@pytest.mark.parametrize("engine", ["jit", "numpy"])
-def test_a_kernel_finds_what_another_left(engine: EngineName) -> None:
-    before = FILL.copy()
-    sequence(engine)
-    assert np.array_equal(before, FILL), "the host's own array is not touched"
+from simtbed.testing.conformance.device_arrays import FILL, doubled
 
 
 def test_what_is_read_is_a_copy() -> None:

@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from simtbed.ir.ops import TABLE, Op
-from simtbed.language.types import BOOL, Scalar
+
+from ...ir.ops import TABLE, Op
+from ...language.types import BOOL, Scalar
 
 Values = npt.NDArray[Any]
 CASES = [(row, type) for row in TABLE.values() for type in row.types]

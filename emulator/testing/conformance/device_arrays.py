@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import simtbed as st
-from simtbed import DeviceArray, Global, i32, int2, launch
-from simtbed.runtime.registry import EngineName
+from simtbed import DeviceArray, Global, i32, int2
+
+from ...runtime.engine import Engine
+from ...runtime.registry import EngineName
+from .outcomes import launcher
 
 FILL = np.arange(64, dtype=np.int32)
 
@@ -24,16 +27,15 @@ def summed(between: Global[i32], pairs: Global[int2], out: Global[i32]) -> None:
     out[i] = between[i] + 100 * pairs[i].x
 
 
-def sequence(engine: EngineName) -> tuple[DeviceArray, DeviceArray, list[int]]:
-    """doubled twice, then summed: between and pairs, and what `summed` found in them."""
+def sequence(engine: EngineName | Engine) -> tuple[DeviceArray, DeviceArray, list[int]]:
+    """doubled twice, then summed: between and pairs, and what `summed` found in them. Raises AssertionError."""
+    run = launcher(engine)
     x, between, pairs = DeviceArray(FILL), DeviceArray(np.full(64, 5, np.int32)), DeviceArray(st.empty(64, "int2"))
     for _ in range(2):
-        result = launch(
-            doubled, grid=2, block=32, args={"x": x, "between": between, "pairs": pairs}, engine=engine, counters=False
-        )
+        result = run(doubled, grid=2, block=32, args={"x": x, "between": between, "pairs": pairs}, counters=False)
         assert not result.buffers
     args = {"between": between, "pairs": pairs, "out": st.empty(64, "i32")}
-    found = launch(summed, grid=2, block=32, args=args, engine=engine, counters=False).out
+    found = run(summed, grid=2, block=32, args=args, counters=False).buffers["out"]
     assert np.array_equal(between.numpy(), 5 + 4 * FILL)
     assert np.array_equal(pairs.numpy(), np.stack([np.full(64, 2), FILL % 32], axis=1))
     assert np.array_equal(found, 205 + 4 * FILL)

@@ -1,8 +1,17 @@
-"""Small well-typed kernels without races, drawn by Hypothesis as source text, and arguments to launch them on.
+"""Hypothesis strategies for kernels: small, well typed, without races, as source text with arguments to launch them on.
 
-Each thread writes only its own cells; threads meet through shared memory between barriers, through warp
-operations, and through integer atomics whose order cannot be seen. Loops end. What a GPU leaves undefined
-(a shuffle from a lane that is not there, a barrier in a divergent branch) is never drawn.
+Each thread writes only its own elements. Threads exchange values through shared memory between barriers, through warp
+operations, and through integer atomics whose order cannot be observed. Loops end. What CUDA leaves undefined (a shuffle
+from an inactive lane, a barrier in a divergent branch) is never drawn. An engine under test and the reference
+interpreter must agree on every kernel drawn:
+
+    @given(strategies.kernels())
+    def test_random_kernels(drawn):
+        kernel = kernel_from_source(drawn.source, folder)
+        request = prepare_request(kernel, grid=drawn.grid, block=drawn.block, args=drawn.arguments(), step_limit=1000)
+        expected = reference_interpreter.run(request)
+        for name, values in engine.run(request).buffers.items():
+            assert BITS.agree(values, expected[name]).all()
 """
 
 from __future__ import annotations
@@ -13,7 +22,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from hypothesis import strategies as st
-from simtbed.language.types import SCALARS
+
+from ..language.types import SCALARS
 
 SIZE = 64  # elements of every input, and the most threads of a block
 TYPES = ("i32", "u32", "i64", "f32", "f64", "bool")
@@ -96,7 +106,7 @@ class Context:
     """Where in the kernel a statement stands.
 
     uniform: every thread of the block is here. leavable: inside a loop that threads may leave one by one.
-    returns: a thread may return; not in a loop whose turns the whole block takes together.
+    returns: a thread may return; not in a loop whose iterations the whole block takes together.
     """
 
     indent: int
@@ -197,7 +207,7 @@ class Writer:
         literal = f"{type}({self.number(-9, 99) if type[0] != 'u' else self.number(0, 99)})"
         if device:
             return self.pick(*self.names.get(f"device {type}", []), literal)
-        indices = ["t", "i", "n", "st.lane", "st.warp", *self.names.get("turns", [])] if type == "i32" else []
+        indices = ["t", "i", "n", "st.lane", "st.warp", *self.names.get("iterations", [])] if type == "i32" else []
         return self.pick(*(f"{type}_{k}" for k in range(2)), *indices, literal)
 
     def condition(self, depth: int, device: bool) -> str:
@@ -275,15 +285,15 @@ class Writer:
     def count(self, at: Context) -> None:
         """A for loop; one that may be left is not uniform."""
         uniform = at.uniform and self.number(0, 1) == 1
-        turn = f"k{self.loops}"
+        variable = f"k{self.loops}"
         self.loops += 1
         stop = "n & 3" if uniform else f"{self.expr('i32', 1, at.device)} & 3"
         bounds = self.pick(stop, f"1, {stop}, 2", f"{stop}, -1, -1")
-        self.emit(at, f"for {turn} in range({bounds}):")
-        known = self.names.setdefault("device i32" if at.device else "turns", [])
-        known.insert(0, turn)
-        self.turn(at.loop(uniform))
-        known.remove(turn)
+        self.emit(at, f"for {variable} in range({bounds}):")
+        known = self.names.setdefault("device i32" if at.device else "iterations", [])
+        known.insert(0, variable)
+        self.loop_body(at.loop(uniform))
+        known.remove(variable)
 
     def repeat(self, at: Context) -> None:
         left = f"left{self.loops}"
@@ -292,9 +302,9 @@ class Writer:
         self.emit(at, f"{left} = {'n' if uniform else self.expr('i32', 1, at.device)} & 3")
         test = f"{left} > 0" if uniform or self.number(0, 1) else f"{left} > 0 and {self.condition(1, at.device)}"
         self.emit(at, f"while {test}:", f"    {left} -= 1")
-        self.turn(at.loop(uniform))
+        self.loop_body(at.loop(uniform))
 
-    def turn(self, at: Context) -> None:
+    def loop_body(self, at: Context) -> None:
         """A loop's body; threads that may leave it do so in the middle."""
         self.body(at, 2)
         if at.leavable:
@@ -351,7 +361,7 @@ class Writer:
 
 @st.composite
 def kernels(draw: st.DrawFn) -> Generated:
-    """Kernels to run on every engine and on the naive interpreter."""
+    """Kernels for an engine and for the reference interpreter."""
     block = draw(st.sampled_from(BLOCKS))
     writer = Writer(draw, whole_warps=int(np.prod(block)) % 32 == 0)
     writer.names = {f"device {t}": ["b" if t == "f32" else f"{t}(c)", f"{t}(a)"] for t in NUMBERS[1:]}

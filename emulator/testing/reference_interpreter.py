@@ -1,8 +1,10 @@
-"""The IR run one thread at a time: no masks, no vectors, nothing shared with the engines but the op table.
+"""A reference interpreter: the IR run one thread at a time, without masks or vectors, on the op table alone.
 
-Every thread is a Python generator. It runs until it meets a barrier or a warp operation, yields it, and is
-resumed with the result. Threads meet when they stand at the same place on the same turn of the same loops;
-of the places where a warp waits, the earliest in program order goes first. Races are the program's fault.
+It shares no code with an engine, so that an engine can be held to it. Every thread is a Python generator. A thread runs
+until it reaches a barrier or a warp operation, yields what it waits for, and is resumed with the answer. Threads wait
+together when they stand at the same position: the same statement in the same iteration of the same loops. Where threads
+of a warp wait at several positions, the earliest in program order is answered first. Programs with races have no
+defined result here.
 """
 
 from __future__ import annotations
@@ -13,36 +15,37 @@ from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
-from simtbed.ir import nodes as ir
-from simtbed.ir.ops import TABLE
-from simtbed.language.types import Array, Vector
-from simtbed.runtime.engine import Request
+
+from ..ir import nodes as ir
+from ..ir.ops import TABLE
+from ..language.types import Array, Vector
+from ..runtime.engine import Request
 
 Number = npt.NDArray[Any]  # one element: what the op table computes with
 Value = Number | tuple[Number, ...]
 Buffer = npt.NDArray[Any]
-Place = tuple[int, ...]
-"""Where a thread stands: statement, turn, statement, ... from the outside in; ordered as lockstep would run."""
-Leave = Literal["break", "continue", "return"]
+Position = tuple[int, ...]
+"""Where a thread stands: statement, iteration, statement, ... from the outside in; ordered as a warp would execute them."""
+Jump = Literal["break", "continue", "return"]
 POISON = 0xA5
 
 
 class Undefined(Exception):
-    """The program does what no GPU defines: the test's kernel is wrong, or its expectation."""
+    """The program does what CUDA leaves undefined: the kernel is wrong."""
 
 
 @dataclass
-class Meeting:
+class Wait:
     """What a thread waits at."""
 
-    place: Place
+    position: Position
     node: ir.Shuffle | ir.Vote | ir.Barrier | ir.WarpBarrier
     value: Number
     mask: int
     lane: int
 
 
-Steps = Generator[Meeting, Any, Leave | None]
+Steps = Generator[Wait, Any, Jump | None]
 
 
 def run(request: Request) -> dict[str, Buffer]:
@@ -63,8 +66,8 @@ class _Block:
         self.functions = {f.name: f for f in request.program.functions}
         self.shared: dict[Any, Buffer] = {}
         wide, high, deep = request.block
-        positions = [(x, y, z) for z in range(deep) for y in range(high) for x in range(wide)]
-        self.threads = [_Thread(self, linear, position) for linear, position in enumerate(positions)]
+        indices = [(x, y, z) for z in range(deep) for y in range(high) for x in range(wide)]
+        self.threads = [_Thread(self, linear, thread) for linear, thread in enumerate(indices)]
         self.running: dict[int, Steps] = {}
         for thread in self.threads:
             frame = _Frame({}, dict(memory), ())
@@ -74,7 +77,7 @@ class _Block:
             self.running[thread.linear] = thread.body(request.program.kernel.body, frame, ())
 
     def run(self) -> None:
-        waiting: dict[int, Meeting] = {}
+        waiting: dict[int, Wait] = {}
         resumed: dict[int, Any] = dict.fromkeys(self.running)
         while self.running:
             for linear, answer in sorted(resumed.items()):
@@ -82,27 +85,27 @@ class _Block:
                     waiting[linear] = self.running[linear].send(answer)
                 except StopIteration:
                     del self.running[linear]
-            resumed = self.meet(waiting)
+            resumed = self.answer_waits(waiting)
             for linear in resumed:
                 del waiting[linear]
 
-    def meet(self, waiting: dict[int, Meeting]) -> dict[int, Any]:
+    def answer_waits(self, waiting: dict[int, Wait]) -> dict[int, Any]:
         """Who goes on, with which answer: a group in each warp that has one, or else the whole block."""
         answers: dict[int, Any] = {}
         for warp in sorted({linear // 32 for linear in waiting}):
             lanes = {n: m for n, m in waiting.items() if n // 32 == warp and not isinstance(m.node, ir.Barrier)}
             if lanes:
-                first = min(m.place for m in lanes.values())
-                group = {n % 32: m for n, m in lanes.items() if m.place == first}
+                first = min(m.position for m in lanes.values())
+                group = {n % 32: m for n, m in lanes.items() if m.position == first}
                 living = sum(1 << n % 32 for n in waiting if n // 32 == warp)
                 answers |= {32 * warp + lane: answer for lane, answer in _exchange(group, living).items()}
         if answers or not waiting:
             return answers
-        if len({m.place for m in waiting.values()}) > 1:
+        if len({m.position for m in waiting.values()}) > 1:
             raise Undefined("threads wait at different barriers")
         return self.barrier(waiting)
 
-    def barrier(self, waiting: dict[int, Meeting]) -> dict[int, Any]:
+    def barrier(self, waiting: dict[int, Wait]) -> dict[int, Any]:
         node = next(iter(waiting.values())).node
         assert isinstance(node, ir.Barrier)
         holds = [bool(m.value[0]) for m in waiting.values()]
@@ -110,23 +113,23 @@ class _Block:
         return dict.fromkeys(waiting, np.array([combined], node.type.dtype))
 
 
-def _exchange(group: dict[int, Meeting], living: int) -> dict[int, Any]:
+def _exchange(group: dict[int, Wait], living: int) -> dict[int, Any]:
     """One warp operation among the lanes that stand there."""
     here = sum(1 << lane for lane in group)
-    for lane, meeting in group.items():
-        active = isinstance(meeting.node, ir.Vote) and meeting.node.mode == "active"
-        if not active and (meeting.mask & living & ~here or not meeting.mask >> lane & 1):
-            raise Undefined(f"lane {lane} names {meeting.mask:#x} of {living:#x}, but {here:#x} are here")
-    return {lane: _answer(lane, meeting, group) for lane, meeting in group.items()}
+    for lane, wait in group.items():
+        active = isinstance(wait.node, ir.Vote) and wait.node.mode == "active"
+        if not active and (wait.mask & living & ~here or not wait.mask >> lane & 1):
+            raise Undefined(f"lane {lane} names {wait.mask:#x} of {living:#x}, but {here:#x} are here")
+    return {lane: _answer(lane, wait, group) for lane, wait in group.items()}
 
 
-def _answer(lane: int, meeting: Meeting, group: dict[int, Meeting]) -> Number | None:
-    node = meeting.node
+def _answer(lane: int, wait: Wait, group: dict[int, Wait]) -> Number | None:
+    node = wait.node
     if isinstance(node, ir.WarpBarrier):
         return None
-    named = {n: m.value for n, m in group.items() if meeting.mask >> n & 1}
+    named = {n: m.value for n, m in group.items() if wait.mask >> n & 1}
     if isinstance(node, ir.Shuffle):
-        source = _source(node, lane, meeting.lane & 31)
+        source = _source(node, lane, wait.lane & 31)
         if source not in group:
             raise Undefined(f"lane {lane} reads lane {source}, which is not here")
         return group[source].value
@@ -141,7 +144,7 @@ def _answer(lane: int, meeting: Meeting, group: dict[int, Meeting]) -> Number | 
         case "all":
             result = all(value[0] for value in named.values())
         case "match":
-            result = sum(1 << n for n, value in named.items() if value.tobytes() == meeting.value.tobytes())
+            result = sum(1 << n for n, value in named.items() if value.tobytes() == wait.value.tobytes())
     return np.array([result], node.type.dtype)
 
 
@@ -170,11 +173,11 @@ class _Frame:
 
 
 class _Thread:
-    def __init__(self, block: _Block, linear: int, position: tuple[int, int, int]) -> None:
+    def __init__(self, block: _Block, linear: int, index: tuple[int, int, int]) -> None:
         self.block, self.linear = block, linear
         self.own: dict[Any, Any] = {}
         groups = {
-            "thread": position,
+            "thread": index,
             "block": block.index,
             "block_dim": block.request.block,
             "grid_dim": block.request.grid,
@@ -185,17 +188,17 @@ class _Thread:
         self.special |= {"lane": linear % 32, "warp": linear // 32}
 
     # -------------------------------------------------------------- statements
-    def body(self, body: ir.Body, frame: _Frame, place: Place) -> Steps:
+    def body(self, body: ir.Body, frame: _Frame, position: Position) -> Steps:
         for number, stmt in enumerate(body):
-            leave = yield from self.statement(stmt, frame, (*place, number))
-            if leave:
-                return leave
+            jump = yield from self.statement(stmt, frame, (*position, number))
+            if jump:
+                return jump
         return None
 
-    def statement(self, stmt: ir.Stmt, frame: _Frame, place: Place) -> Steps:
+    def statement(self, stmt: ir.Stmt, frame: _Frame, position: Position) -> Steps:
         match stmt:
             case ir.Let():
-                value = yield from self.right_side(stmt, frame, place)
+                value = yield from self.right_side(stmt, frame, position)
                 self.assign(stmt.target, value, frame)
             case ir.Store():
                 array, index = self.element(stmt.array, stmt.index, frame)
@@ -204,13 +207,13 @@ class _Thread:
                 self.allocate(stmt, frame)
             case ir.If():
                 taken = self.holds(stmt.cond, frame)
-                return (yield from self.body(stmt.then if taken else stmt.orelse, frame, (*place, 1 - taken)))
+                return (yield from self.body(stmt.then if taken else stmt.orelse, frame, (*position, 1 - taken)))
             case ir.While():
-                return (yield from self.repeat(stmt, frame, place))
+                return (yield from self.repeat(stmt, frame, position))
             case ir.For():
-                return (yield from self.count(stmt, frame, place))
+                return (yield from self.count(stmt, frame, position))
             case ir.Frame():
-                yield from self.body(stmt.body, frame, place)  # a return leaves the frame and no more
+                yield from self.body(stmt.body, frame, position)  # a return leaves the frame and no more
             case ir.Break():
                 return "break"
             case ir.Continue():
@@ -219,41 +222,41 @@ class _Thread:
                 frame.result = None if stmt.value is None else self.value(stmt.value, frame)
                 return "return"
             case ir.WarpBarrier():
-                yield Meeting(place, stmt, np.zeros(1), self.integer(stmt.mask, frame), 0)
+                yield Wait(position, stmt, np.zeros(1), self.integer(stmt.mask, frame), 0)
             case ir.Assert():
                 if not self.holds(stmt.cond, frame):
                     raise Undefined(f"assertion failed: {stmt.message}")
             case ir.Fence():
                 pass  # one thread at a time: memory is always in order
             case _:
-                raise TypeError(f"{type(stmt).__name__} is not for the naive interpreter")
+                raise TypeError(f"{type(stmt).__name__} is unknown to the reference interpreter")
         return None
 
-    def repeat(self, stmt: ir.While, frame: _Frame, place: Place) -> Steps:
-        for turn in range(self.block.request.step_limit):
-            yield from self.body(stmt.setup, frame, (*place, turn, 0))
+    def repeat(self, stmt: ir.While, frame: _Frame, position: Position) -> Steps:
+        for iteration in range(self.block.request.step_limit):
+            yield from self.body(stmt.setup, frame, (*position, iteration, 0))
             if not self.holds(stmt.cond, frame):
                 return None
-            leave = yield from self.body(stmt.body, frame, (*place, turn, 1))
-            if leave == "break":
+            jump = yield from self.body(stmt.body, frame, (*position, iteration, 1))
+            if jump == "break":
                 return None
-            if leave == "return":
-                return leave
+            if jump == "return":
+                return jump
         raise Undefined("the loop does not end")
 
-    def count(self, stmt: ir.For, frame: _Frame, place: Place) -> Steps:
+    def count(self, stmt: ir.For, frame: _Frame, position: Position) -> Steps:
         start, stop = self.integer(stmt.start, frame), self.integer(stmt.stop, frame)
-        for turn, number in enumerate(range(start, stop, stmt.step)):
+        for iteration, number in enumerate(range(start, stop, stmt.step)):
             assert not isinstance(stmt.var.type, Vector)
             frame.registers[stmt.var.name] = np.array([number], stmt.var.type.dtype)
-            leave = yield from self.body(stmt.body, frame, (*place, turn))
-            if leave == "break":
+            jump = yield from self.body(stmt.body, frame, (*position, iteration))
+            if jump == "break":
                 return None
-            if leave == "return":
-                return leave
+            if jump == "return":
+                return jump
         return None
 
-    def right_side(self, stmt: ir.Let, frame: _Frame, place: Place) -> Generator[Meeting, Any, Value | None]:
+    def right_side(self, stmt: ir.Let, frame: _Frame, position: Position) -> Generator[Wait, Any, Value | None]:
         match stmt.value:
             case ir.Load() as load:
                 array, index = self.element(load.array, load.index, frame)
@@ -274,20 +277,22 @@ class _Thread:
                 return old
             case ir.Shuffle() as shuffle:
                 value, lane = self.number(shuffle.value, frame), self.integer(shuffle.lane, frame)
-                answer = yield Meeting(place, shuffle, value, self.integer(shuffle.mask, frame), lane)
+                answer = yield Wait(position, shuffle, value, self.integer(shuffle.mask, frame), lane)
                 return answer  # type: ignore[no-any-return]
             case ir.Vote() as vote:
-                answer = yield Meeting(place, vote, self.number(vote.value, frame), self.integer(vote.mask, frame), 0)
+                answer = yield Wait(position, vote, self.number(vote.value, frame), self.integer(vote.mask, frame), 0)
                 return answer  # type: ignore[no-any-return]
             case ir.Barrier() as barrier:
-                answer = yield Meeting(place, barrier, self.number(barrier.value, frame), 0, 0)
+                answer = yield Wait(position, barrier, self.number(barrier.value, frame), 0, 0)
                 return answer  # type: ignore[no-any-return]
             case ir.Call() as call:
-                return (yield from self.call(stmt, call, frame, place))
+                return (yield from self.call(stmt, call, frame, position))
             case pure:
                 return self.value(pure, frame)
 
-    def call(self, stmt: ir.Let, call: ir.Call, frame: _Frame, place: Place) -> Generator[Meeting, Any, Value | None]:
+    def call(
+        self, stmt: ir.Let, call: ir.Call, frame: _Frame, position: Position
+    ) -> Generator[Wait, Any, Value | None]:
         callee = self.block.functions[call.function]
         inner = _Frame({}, {}, (*frame.calls, id(stmt)))
         for param, arg in zip(callee.params, call.args, strict=True):
@@ -295,7 +300,7 @@ class _Thread:
                 inner.arrays[param.name] = frame.arrays[arg.name]
             else:
                 inner.registers[param.name] = self.value(arg, frame)
-        yield from self.body(callee.body, inner, place)
+        yield from self.body(callee.body, inner, position)
         return inner.result
 
     def assign(self, target: ir.Reg | ir.Item | None, value: Value | None, frame: _Frame) -> None:

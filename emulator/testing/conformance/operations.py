@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
-from simtbed import devices
-from simtbed.ir import nodes as ir
-from simtbed.ir.ops import TABLE, Op
-from simtbed.ir.spec import verify
-from simtbed.language.types import BOOL, I32, NUMBERS, Array, Scalar
-from simtbed.runtime.engine import Request
-from simtbed.runtime.specialisation import Specialisation
-from simtbed.span import NOWHERE
 
-from tests.ops.edges import Values, operands
+from ...ir import nodes as ir
+from ...ir.ops import TABLE, Op
+from ...ir.spec import verify
+from ...language.types import BOOL, I32, NUMBERS, Array, Scalar
+from ...machine.device import H200
+from ...runtime.engine import Request
+from ...runtime.specialisation import Specialisation
+from ...span import NOWHERE
+from .edge_values import Values, operands
 
 Group = tuple[Scalar, tuple[Op, ...]]
 
@@ -70,6 +70,5 @@ def request(group: Group) -> tuple[Request, tuple[Values, ...]]:
     arguments = dict(zip(names, given, strict=True))
     arguments |= {f"out_{row.name}": np.zeros(count, row.result_type(type).dtype) for row in rows}
     grid = (-(-count // 128), 1, 1)
-    return Request(
-        Specialisation.of_program(program), grid, (128, 1, 1), arguments, 0, devices.H200, False, 1000
-    ), given
+    launched = Specialisation.of_program(program)
+    return Request(launched, grid, (128, 1, 1), arguments, 0, H200, False, 1000), given

@@ -1,4 +1,4 @@
-"""The list of feature kernels, and how one is launched and judged."""
+"""A feature kernel: how it is launched, and what its output must be."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from simtbed import Kernel, empty
-from simtbed.runtime.arrays import NewArray
+from ...language.functions import Kernel
+from ...runtime.arrays import NewArray, empty
 
 
 @dataclass(frozen=True)
@@ -36,6 +36,8 @@ FEATURES: list[Feature] = []
 def feature(
     expected: Any, *, grid: Any = 1, block: Any = 32, shared: int = 0, **args: Any
 ) -> Callable[[Kernel], Kernel]:
+    """Add the decorated kernel to FEATURES with the contents of `out` that it must leave, and its launch."""
+
     def add(kernel: Kernel) -> Kernel:
         FEATURES.append(Feature(kernel, args, expected, grid, block, shared))
         return kernel
@@ -44,4 +46,5 @@ def feature(
 
 
 def out(length: int = 32, type: str = "i32") -> NewArray:
+    """The output array of most features."""
     return empty(length, type)

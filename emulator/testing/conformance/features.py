@@ -1,7 +1,7 @@
 """One tiny kernel for each feature of the language, with its answer worked out in plain Python.
 
-Every engine runs all of them: the emulators in tests/language, the GPU in tests/gpu. This file has arithmetic,
-control flow and functions; features_memory.py has the rest.
+features_memory.py has memory, barriers and warps; this file has arithmetic, control flow and functions. Their names and
+texts are recorded on GPUs: a change of either makes the records stale.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import numpy as np
 import simtbed as st
 from simtbed import Array, Const, Constant, Global, Local, Real, Registers, Shared, f32, f64, i32, i64, u8, u32
 
-from tests.language.feature import feature, out
+from .feature import feature, out
 
 TABLE = (2, 3, 5, 7)
 

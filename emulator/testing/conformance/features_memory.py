@@ -1,4 +1,4 @@
-"""Memory and cooperation: vectors, shared memory, barriers, warps, atomics. See features.py."""
+"""Feature kernels of memory and cooperation: vectors, shared memory, barriers, warps, atomics. See features.py."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import numpy as np
 import simtbed as st
 from simtbed import Global, char4, f32, f64, float2, float4, i8, i16, i32, int2, int4, short2, u8, u16, u32, u64, uchar4
 
-from tests.language.feature import feature, out
+from .feature import feature, out
 
 
 # ------------------------------------------------------------------ vectors
