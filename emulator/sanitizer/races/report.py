@@ -135,7 +135,7 @@ class _Finding:
             low, high = sorted((first.line, second.line))
             between = f"between lines {low} and {high}"
             if any(low < line < high for line in self.barriers):
-                between = f"after line {high} too, before another turn comes to line {low}"
+                between = f"after line {high} too, before the next iteration reaches line {low}"
         how = _ORDERS[int(self.row[RELATION])].format(between)
         if ATOMICS in self.kinds:
             plain = second if self.kinds[0] == ATOMICS else first
