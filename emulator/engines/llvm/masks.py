@@ -45,8 +45,7 @@ class Scopes:
 
     def leaves_divergently(self, stmts: Sequence[ir.Stmt]) -> bool:
         """Whether lanes may leave a scope around these statements while others stay."""
-        loops = any(isinstance(s, ir.While | ir.For) for s in statements(tuple(stmts)))
-        if loops and self.context.options.careful:
+        if self.context.options.careful and any(isinstance(s, ir.While | ir.For) for s in statements(tuple(stmts))):
             return True  # the step limit may end a loop
         return any(not self.leaves_uniformly(found) for stmt in stmts for found in exits(stmt))
 
