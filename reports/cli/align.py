@@ -63,7 +63,8 @@ def align(
 ) -> int:
     """Semi-global alignment with traceback, from file to file.
 
-    The answer is CIGAR, offset and score of every pair. What --check and --counters report goes to stdout if the answer goes to a file, and to stderr otherwise.
+    The answer is CIGAR, offset and score of every pair. What --check and --counters report goes to stdout
+    if the answer goes to a file, and to stderr otherwise.
     """
     if (source is None) != example:
         raise SimtbedError("align takes a file, or --example")
@@ -87,7 +88,7 @@ class How:
 
 
 def align_file(source: Path | None, alternates: Path | None, target: Path | None, how: How) -> int:
-    """Align every pair; 1 where the oracle was asked and disagrees. Raises SimtbedError."""
+    """Align every pair; 1 where the oracle is to check and disagrees. Raises SimtbedError."""
     if how.variant not in FAMILY.variants:
         raise SimtbedError(f"alignment has no variant {how.variant!r}; it has {', '.join(FAMILY.variants)}")
     require_report_options(how.engine, how.counting, how.check, how.json)

@@ -32,7 +32,8 @@ def profile(
 ) -> int:
     """What a variant would cost on a device.
 
-    Totals, efficiencies, and its source line by line. Instructions are the IR's; with --sass they are the compiled kernels', estimated from what the emulator counts.
+    Totals, efficiencies, and its source line by line. Instructions are the IR's; with --sass they are
+    the compiled kernels', estimated from what the emulator counts.
     """
     if sass:
         return _profile_sass(variant, source, device, json)
@@ -104,8 +105,8 @@ def _traffic(moved: list[Traffic]) -> str:
 
 def _profile_sass(variant: str, source: Path | None, device: str, json: bool) -> int:
     """Instructions of the compiled kernels, estimated from the emulator's counts."""
-    from ..hardware.cases import RecordingLauncher
-    from ..hardware.mix import mixes
+    from ..hardware.instruction_mix import mixes
+    from ..hardware.launched import RecordingLauncher
 
     (family, variant), row = find_variant(variant), find_device(device)
     problem, name = find_problem(family, source)
