@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Annotated, Literal
 
 import numpy as np
-import typer
 from simtbed import SimtbedError, map_over_gpus
 from simtbed.kernels.alignment import FAMILY, Parameters, Problem
 from simtbed.kernels.alignment import Strategy as OverhangStrategy
@@ -19,10 +18,9 @@ from simtbed.runtime.registry import EngineName
 
 from ..launchers import Runner, require_gpus
 from ..terminal import progress
-from .options import Checking, Counting, Engine, Example, Gpus, Json, Output, RunOn, Variant, new_app
+from .options import Checking, Counting, Engine, Example, Gpus, Json, Output, RunOn, Variant
 from .output import print_report, report_stream, require_folder, require_report_options
-
-app = new_app()
+from .parameters import Argument, Option, command
 
 
 class Strategy(StrEnum):
@@ -41,20 +39,18 @@ class AlignmentFormat(StrEnum):
     sam = "sam"
 
 
-@app.command()
+@command
 def align(
-    source: Annotated[
-        Path | None, typer.Argument(metavar="IN", help="Rows of reference, tab, alternate; or FASTA.")
-    ] = None,
-    alternates: Annotated[Path | None, typer.Argument(metavar="[ALT]", help="FASTA, if IN is.")] = None,
+    source: Annotated[Path | None, Argument(metavar="IN", help="Rows of reference, tab, alternate; or FASTA.")] = None,
+    alternates: Annotated[Path | None, Argument(metavar="ALT", help="FASTA, if IN is.")] = None,
     target: Output = None,
     parameters: Annotated[
-        str, typer.Option(metavar="M,X,O,E", help="Match, mismatch, opening, extending a gap.")
+        str, Option(metavar="M,X,O,E", help="Match, mismatch, opening, extending a gap.")
     ] = "200,-150,-260,-11",
-    strategy: Annotated[Strategy, typer.Option(help="What becomes of the alternate's ends.")] = Strategy.SOFTCLIP,
+    strategy: Annotated[Strategy, Option(help="What becomes of the alternate's ends.")] = Strategy.SOFTCLIP,
     variant: Variant = "packed",
     engine: RunOn = Engine.jit,
-    form: Annotated[AlignmentFormat, typer.Option("--format", help="How the answer is written.")] = AlignmentFormat.tsv,
+    form: Annotated[AlignmentFormat, Option(("--format",), help="How the answer is written.")] = AlignmentFormat.tsv,
     counting: Counting = False,
     check: Checking = False,
     example: Example = False,

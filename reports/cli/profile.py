@@ -6,7 +6,6 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
 
-import typer
 from simtbed import SimtbedError
 
 from .. import tables
@@ -15,18 +14,17 @@ from ..profile.annotate import annotated, hottest, short
 from ..profile.memory_traffic import Traffic, memory_traffic
 from ..selection import find_device, find_problem, find_variant
 from ..terminal import progress
-from .options import Device, Input, Json, VariantArgument, new_app
+from .options import Device, Input, Json, VariantArgument
+from .parameters import Option, command
 
-app = new_app()
 
-
-@app.command()
+@command
 def profile(
     variant: VariantArgument,
     source: Input = None,
     device: Device = "H200",
     sass: Annotated[
-        bool, typer.Option("--sass", help="What its compiled kernels execute; needs nvcc and nvdisasm, not a GPU.")
+        bool, Option(("--sass",), help="What its compiled kernels execute; needs nvcc and nvdisasm, not a GPU.")
     ] = False,
     json: Json = False,
 ) -> int:

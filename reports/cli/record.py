@@ -6,29 +6,35 @@ import sys
 from pathlib import Path
 from typing import Annotated
 
-import typer
 from simtbed import SimtbedError
 
 from ..hardware import record as records
 from ..hardware.cases import VARIANTS
 from ..terminal import progress
-from .options import Cases, new_app
+from .options import Cases
 from .output import require_folder
+from .parameters import Option, command
 
-app = new_app()
 
-
-@app.command()
+@command
 def record(
     target: Annotated[
-        Path | None, typer.Option("--output", "-o", metavar="FILE", help="Instead of DEVICE.json.")
+        Path | None,
+        Option(
+            (
+                "--output",
+                "-o",
+            ),
+            metavar="FILE",
+            help="Instead of DEVICE.json.",
+        ),
     ] = None,
     cases: Cases = None,
     only: Annotated[
-        str | None, typer.Option(metavar="PATTERN", help="Cases that fit, such as 'sfs *'; FILE keeps its others.")
+        str | None, Option(metavar="PATTERN", help="Cases that fit, such as 'sfs *'; FILE keeps its others.")
     ] = None,
     data: Annotated[
-        Path | None, typer.Option(metavar="FOLDER", help="Published data sets, to run the variants on too.")
+        Path | None, Option(metavar="FOLDER", help="Published data sets, to run the variants on too.")
     ] = None,
 ) -> int:
     """What this machine's GPU answers and counts, as a record.
