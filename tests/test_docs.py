@@ -13,15 +13,14 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+import click
 import pytest
 import simtbed as st
-import typer
 from simtbed.kernels import FAMILIES
 from simtbed.machine.device import DEVICES
 from simtbed.profiler.events import MEANING
-from simtbed.reports.cli.app import app
+from simtbed.reports.cli.app import simtbed
 from simtbed.sanitizer.checkers import BY_NAME
-from typer.core import TyperGroup
 
 from tests.pages import GPU, PAGES, ROOT, Block, Script, blocks, inline_code, name, output_of, part, prose
 
@@ -95,12 +94,12 @@ def test_examples_run(example: Path) -> None:
 def commands() -> dict[str, Any]:
     """Every command by its words, subcommands included."""
     found: dict[str, Any] = {}
-    waiting: list[tuple[str, Any]] = [("", typer.main.get_command(app))]
+    waiting: list[tuple[str, Any]] = [("", simtbed)]
     while waiting:
         words, command = waiting.pop()
         found[words] = command
-        if isinstance(command, TyperGroup):
-            inside = typer.Context(command)
+        if isinstance(command, click.Group):
+            inside = click.Context(command)
             for key in command.list_commands(inside):
                 waiting.append((f"{words} {key}".strip(), command.get_command(inside, key)))
     return found
@@ -134,7 +133,7 @@ def test_commands_and_their_options_exist(page: Path) -> None:
 
 def test_every_command_is_documented() -> None:
     text = read(ROOT / "docs/command-line.md")
-    leaves = [words for words, command in commands().items() if not isinstance(command, TyperGroup)]
+    leaves = [words for words, command in commands().items() if not isinstance(command, click.Group)]
     assert [words for words in leaves if f"`simtbed {words}" not in text] == []
 
 

@@ -73,6 +73,10 @@ class Specialisation:
 
         return Specialisation(lambda: Specialised(program), None)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickled as its program, which another process need not read again."""
+        return Specialisation.of_program, (self.program,)
+
     @cached_property
     def specialised(self) -> Specialised:
         return self._read()

@@ -219,7 +219,7 @@ def _file(once: Problem, copies: int, engine: EngineName, repeat: int) -> Row:
 
 
 def _median(work: Callable[[], object], repeat: int) -> float:
-    """Milliseconds, after a turn that is not timed."""
+    """Milliseconds, after a run that is not timed."""
     taken = []
     for _ in range(repeat + 1):
         start = time.perf_counter()

@@ -5,24 +5,17 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
 from ..profile.accesses import report
 from ..selection import find_device
-from .options import Device, Json, new_app
+from .options import Device, Json
+from .parameters import Argument, Option, command
 
-app = new_app()
 
-
-@app.command()
+@command
 def access(
-    source: Annotated[
-        Path, typer.Argument(metavar="FILE", help="CSV: op, bytes, lanes; with --compare the figures too.")
-    ],
+    source: Annotated[Path, Argument(metavar="FILE", help="CSV: op, bytes, lanes; with --compare the figures too.")],
     device: Device = "H200",
-    compare: Annotated[
-        bool, typer.Option("--compare", help="Show the rows that differ from the file's figures.")
-    ] = False,
+    compare: Annotated[bool, Option(("--compare",), help="Show the rows that differ from the file's figures.")] = False,
     json: Json = False,
 ) -> int:
     """What single warp accesses cost.

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Annotated, Literal
 
 import numpy as np
-import typer
 from simtbed import SimtbedError, map_over_gpus
 from simtbed.kernels.alignment import FAMILY
 from simtbed.kernels.alignment.host.files import lines, read, read_fasta
@@ -20,10 +19,9 @@ from simtbed.runtime.registry import EngineName
 
 from ..launchers import Runner, require_gpus
 from ..terminal import progress
-from .options import Checking, Counting, Engine, Example, Gpus, Json, Output, RunOn, Variant, new_app
+from .options import Checking, Counting, Engine, Example, Gpus, Json, Output, RunOn, Variant
 from .output import print_report, report_stream, require_folder, require_report_options
-
-app = new_app()
+from .parameters import Argument, Option, command
 
 
 class Strategy(StrEnum):
@@ -42,20 +40,18 @@ class AlignmentFormat(StrEnum):
     sam = "sam"
 
 
-@app.command()
+@command
 def align(
-    source: Annotated[
-        Path | None, typer.Argument(metavar="IN", help="Rows of reference, tab, alternate; or FASTA.")
-    ] = None,
-    alternates: Annotated[Path | None, typer.Argument(metavar="[ALT]", help="FASTA, if IN is.")] = None,
+    source: Annotated[Path | None, Argument(metavar="IN", help="Rows of reference, tab, alternate; or FASTA.")] = None,
+    alternates: Annotated[Path | None, Argument(metavar="ALT", help="FASTA, if IN is.")] = None,
     target: Output = None,
     parameters: Annotated[
-        str, typer.Option(metavar="M,X,O,E", help="Match, mismatch, opening, extending a gap.")
+        str, Option(metavar="M,X,O,E", help="Match, mismatch, opening, extending a gap.")
     ] = "200,-150,-260,-11",
-    strategy: Annotated[Strategy, typer.Option(help="What becomes of the alternate's ends.")] = Strategy.SOFTCLIP,
+    strategy: Annotated[Strategy, Option(help="What becomes of the alternate's ends.")] = Strategy.SOFTCLIP,
     variant: Variant = "packed",
     engine: RunOn = Engine.jit,
-    form: Annotated[AlignmentFormat, typer.Option("--format", help="How the answer is written.")] = AlignmentFormat.tsv,
+    form: Annotated[AlignmentFormat, Option(("--format",), help="How the answer is written.")] = AlignmentFormat.tsv,
     counting: Counting = False,
     check: Checking = False,
     example: Example = False,
@@ -64,8 +60,8 @@ def align(
 ) -> int:
     """Semi-global alignment with traceback, from file to file.
 
-    The answer is CIGAR, offset and score of every pair. What --check and --counters report goes to stdout if the
-    answer goes to a file, and to stderr otherwise.
+    The answer is CIGAR, offset and score of every pair. What --check and --counters report goes to stdout
+    if the answer goes to a file, and to stderr otherwise.
     """
     if (source is None) != example:
         raise SimtbedError("align takes a file, or --example")
@@ -89,7 +85,7 @@ class How:
 
 
 def align_file(source: Path | None, alternates: Path | None, target: Path | None, how: How) -> int:
-    """Align every pair; 1 where the oracle was asked and disagrees. Raises SimtbedError."""
+    """Align every pair; 1 where the oracle is to check and disagrees. Raises SimtbedError."""
     if how.variant not in FAMILY.variants:
         raise SimtbedError(f"alignment has no variant {how.variant!r}; it has {', '.join(FAMILY.variants)}")
     require_report_options(how.engine, how.counting, how.check, how.json)

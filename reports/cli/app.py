@@ -6,12 +6,9 @@ import os
 import sys
 from collections.abc import Sequence
 from importlib import import_module
-from typing import Any, NoReturn
+from typing import NoReturn
 
-import typer
-from typer.core import TyperGroup
-
-from .options import new_app
+import click
 
 COMMANDS = {
     "list": "The kernel families, their variants, and the devices.",
@@ -31,31 +28,25 @@ COMMANDS = {
 }
 """Each command with its line of `simtbed --help`. Its module has the same name and is imported when the command runs."""
 
-_UsageError: Any = typer.BadParameter.__mro__[1]  # typer shows no name for it
 
-
-class Commands(TyperGroup):
+class Commands(click.Group):
     """The commands of the table, each imported when it is asked for."""
 
-    def list_commands(self, ctx: Any) -> list[str]:
+    def list_commands(self, ctx: click.Context) -> list[str]:
         return list(COMMANDS)
 
-    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in COMMANDS:
             return None
-        command = typer.main.get_command(import_module(f".{cmd_name}", __package__).app)
-        command.name = cmd_name
+        command: click.Command = getattr(import_module(f".{cmd_name}", __package__), cmd_name)
         return command
 
-    def format_commands(self, ctx: Any, formatter: Any) -> None:
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
             formatter.write_dl(list(COMMANDS.items()))
 
 
-app = new_app(cls=Commands)
-
-
-@app.callback()
+@click.group(cls=Commands)
 def simtbed() -> None:
     """A testbed for GPU kernels that needs no GPU.
 
@@ -67,12 +58,13 @@ def simtbed() -> None:
 def run(arguments: Sequence[str]) -> int:
     """One command line; the exit code. An error is one line on stderr."""
     try:
-        # Typer wants to print and exit by itself; here errors have one form.
-        return int(app(args=list(arguments) or ["--help"], prog_name="simtbed", standalone_mode=False) or 0)
-    except _UsageError as error:
-        return _refuse(
-            f"{error.format_message()} (simtbed --help lists the commands, simtbed COMMAND --help the options)"
-        )
+        # Click wants to print and exit by itself; here errors have one form.
+        return int(simtbed.main(list(arguments) or ["--help"], prog_name="simtbed", standalone_mode=False) or 0)
+    except click.UsageError as error:
+        message = error.format_message()
+        if isinstance(error, click.NoSuchOption):  # worded differently from version to version of Click
+            message = f"No such option: {error.option_name}."
+        return _refuse(f"{message} (simtbed --help lists the commands, simtbed COMMAND --help the options)")
     except BrokenPipeError:  # whoever read the output has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0

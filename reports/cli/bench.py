@@ -5,11 +5,8 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import Annotated
 
-import typer
-
-from .options import Engine, Input, Json, new_app
-
-app = new_app()
+from .options import Engine, Input, Json
+from .parameters import Argument, Option, command
 
 
 class Bench(StrEnum):
@@ -31,20 +28,16 @@ class Section(StrEnum):
     tables = "tables"
 
 
-@app.command()
+@command
 def bench(
-    what: Annotated[Bench, typer.Argument(help="The jit engine, or a family's kernels.")] = Bench.emulator,
-    peers: Annotated[bool, typer.Option("--peers", help="Beside other emulators too.")] = False,
-    repeat: Annotated[int, typer.Option(metavar="N", help="Rounds; medians are printed.")] = 7,
-    engine: Annotated[
-        Engine, typer.Option(help="Of a family's kernels: measured with cuda, else counted.")
-    ] = Engine.jit,
-    pairs: Annotated[
-        int | None, typer.Option(metavar="N", help="Of a family's synthetic sets, instead of all.")
-    ] = None,
+    what: Annotated[Bench, Argument("WHAT", help="The jit engine, or a family's kernels.")] = Bench.emulator,
+    peers: Annotated[bool, Option(("--peers",), help="Beside other emulators too.")] = False,
+    repeat: Annotated[int, Option(metavar="N", help="Rounds; medians are printed.")] = 7,
+    engine: Annotated[Engine, Option(help="Of a family's kernels: measured with cuda, else counted.")] = Engine.jit,
+    pairs: Annotated[int | None, Option(metavar="N", help="Of a family's synthetic sets, instead of all.")] = None,
     source: Input = None,
     only: Annotated[
-        list[Section] | None, typer.Option("--only", help="Of the pair-HMM's sections; may be given again.")
+        list[Section] | None, Option(("--only",), help="Of the pair-HMM's sections; may be given again.")
     ] = None,
     json: Json = False,
 ) -> int:

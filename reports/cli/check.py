@@ -6,7 +6,6 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import Annotated, Any
 
-import typer
 from simtbed import Device as DeviceRow
 from simtbed import Diagnostic, Kernel, Result, launch
 from simtbed.errors import render
@@ -19,25 +18,22 @@ from .. import tables
 from ..profile.annotate import short
 from ..selection import find_device, find_problem, find_variants
 from ..terminal import progress
-from .options import Device, Engine, Input, Json, OnlyFamily, new_app
+from .options import Device, Engine, Input, Json, OnlyFamily
+from .parameters import Argument, Option, command
 
-app = new_app()
 
-
-@app.command()
+@command
 def check(
-    variant: Annotated[str | None, typer.Argument(metavar="VARIANT", help="See `simtbed list`; all if none.")] = None,
+    variant: Annotated[str | None, Argument(metavar="VARIANT", help="See `simtbed list`; all if none.")] = None,
     family: OnlyFamily = None,
     what: Annotated[
         str,
-        typer.Option(
-            "--check", metavar="NAMES", help="all, or some of bounds,uninitialised,races,barriers,arithmetic."
-        ),
+        Option(("--check",), metavar="NAMES", help="all, or some of bounds,uninitialised,races,barriers,arithmetic."),
     ] = "all",
-    engine: Annotated[Engine, typer.Option(help="jit or numpy.")] = Engine.jit,
+    engine: Annotated[Engine, Option(help="jit or numpy.")] = Engine.jit,
     device: Device = "H200",
     schedules: Annotated[
-        int, typer.Option(metavar="N", min=0, help="Run each launch in N more orders of warps and blocks too.")
+        int, Option(metavar="N", min=0, help="Run each launch in N more orders of warps and blocks too.")
     ] = 0,
     source: Input = None,
     json: Json = False,

@@ -11,7 +11,6 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
 from simtbed import SimtbedError
 from simtbed.kernels.correction import FAMILY
 from simtbed.kernels.correction.host.pipeline_files import Summary, Targets, correct_file
@@ -21,10 +20,9 @@ from simtbed.runtime.registry import EngineName
 from .. import tables
 from ..launchers import Runner
 from ..terminal import progress
-from .options import Engine, Example, Json, Output, RunOn, Variant, new_app
+from .options import Engine, Example, Json, Output, RunOn, Variant
 from .output import report_stream, require_folder
-
-app = new_app()
+from .parameters import Argument, Option, command
 
 
 class Filter(StrEnum):
@@ -35,25 +33,23 @@ class Filter(StrEnum):
     split_first = "split-first"
 
 
-@app.command()
+@command
 def correct(
-    source: Annotated[Path | None, typer.Argument(metavar="IN", help="FASTQ or FASTA; plain or gzip.")] = None,
+    source: Annotated[Path | None, Argument(metavar="IN", help="FASTQ or FASTA; plain or gzip.")] = None,
     output: Output = None,
-    k: Annotated[int, typer.Option("--k", help="Bases of a k-mer, 12 to 31.")] = 20,
-    min_multiplicity: Annotated[int, typer.Option(help="How often a solid k-mer is seen, both strands counted.")] = 6,
-    min_votes: Annotated[int, typer.Option(help="A change needs more votes than this.")] = 2,
-    max_trim: Annotated[int, typer.Option(help="Bases that trimming may take from either end.")] = 20,
-    no_trim: Annotated[bool, typer.Option("--no-trim", help="Discard what would be trimmed.")] = False,
+    k: Annotated[int, Option(("--k",), help="Bases of a k-mer, 12 to 31.")] = 20,
+    min_multiplicity: Annotated[int, Option(help="How often a solid k-mer is seen, both strands counted.")] = 6,
+    min_votes: Annotated[int, Option(help="A change needs more votes than this.")] = 2,
+    max_trim: Annotated[int, Option(help="Bases that trimming may take from either end.")] = 20,
+    no_trim: Annotated[bool, Option(("--no-trim",), help="Discard what would be trimmed.")] = False,
     variant: Variant = "packed",
-    filter: Annotated[Filter, typer.Option(help="What tells whether a k-mer is solid.")] = Filter.exact,
+    filter: Annotated[Filter, Option(help="What tells whether a k-mer is solid.")] = Filter.exact,
     discarded: Annotated[
-        Path | None, typer.Option("--discarded", metavar="FILE", help="For discarded reads, as they were.")
+        Path | None, Option(("--discarded",), metavar="FILE", help="For discarded reads, as they were.")
     ] = None,
-    log: Annotated[
-        Path | None, typer.Option("--log", metavar="TSV", help="Flag, sequence, edits of every read.")
-    ] = None,
+    log: Annotated[Path | None, Option(("--log",), metavar="TSV", help="Flag, sequence, edits of every read.")] = None,
     truth: Annotated[
-        Path | None, typer.Option("--truth", metavar="FILE", help="The same reads without errors: report accuracy.")
+        Path | None, Option(("--truth",), metavar="FILE", help="The same reads without errors: report accuracy.")
     ] = None,
     engine: RunOn = Engine.jit,
     example: Example = False,

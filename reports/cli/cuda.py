@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import asdict, replace
 from typing import Annotated
 
-import typer
 from simtbed.engines.cuda import nvcc
 from simtbed.engines.cuda.printer import cuda_source
 
@@ -13,16 +12,15 @@ from .. import tables
 from ..requests import first_request
 from ..selection import find_variant
 from ..terminal import progress
-from .options import Json, VariantArgument, new_app
+from .options import Json, VariantArgument
+from .parameters import Option, command
 
-app = new_app()
 
-
-@app.command()
+@command
 def cuda(
     variant: VariantArgument,
-    build: Annotated[bool, typer.Option("--compile", help="Run nvcc; print registers, memory and spills.")] = False,
-    arch: Annotated[str, typer.Option(help="What to compile for.")] = "sm_90",
+    build: Annotated[bool, Option(("--compile",), help="Run nvcc; print registers, memory and spills.")] = False,
+    arch: Annotated[str, Option(help="What to compile for.")] = "sm_90",
     json: Json = False,
 ) -> int:
     """A variant as CUDA C++.

@@ -6,13 +6,12 @@ from simtbed.kernels import FAMILIES
 from simtbed.machine.device import DEVICES
 
 from .. import tables
-from .options import Json, new_app
+from .options import Json
+from .parameters import command
 
-app = new_app()
 
-
-@app.command()
-def list_all(json: Json = False) -> int:
+@command
+def list(json: Json = False) -> int:
     """The kernel families, their variants, and the devices."""
     variants = [
         {"family": f.name, "variant": v.name, "description": v.description, "paper": v.paper}
@@ -32,7 +31,7 @@ def list_all(json: Json = False) -> int:
     if json:
         print(tables.as_json({"variants": variants, "devices": known}))
         return 0
-    print(tables.table(list(variants[0]), [list(row.values()) for row in variants], left=4))
+    print(tables.table([*variants[0]], [[*row.values()] for row in variants], left=4))
     print()
-    print(tables.table(list(known[0]), [list(row.values()) for row in known]))
+    print(tables.table([*known[0]], [[*row.values()] for row in known]))
     return 0

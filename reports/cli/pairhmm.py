@@ -10,7 +10,6 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Literal
 
-import typer
 from simtbed import SimtbedError, map_over_gpus
 from simtbed.kernels import Agreement, files
 from simtbed.kernels.family import joined
@@ -21,10 +20,9 @@ from ..launchers import new_runner, require_gpus
 from ..overlap import prefetch
 from ..selection import find_family
 from ..terminal import progress
-from .options import Checking, Counting, Engine, Example, Gpus, Json, Output, RunOn, Variant, new_app
+from .options import Checking, Counting, Engine, Example, Gpus, Json, Output, RunOn, Variant
 from .output import print_report, report_stream, require_folder, require_report_options
-
-app = new_app()
+from .parameters import Argument, Option, command
 
 
 class Format(StrEnum):
@@ -34,13 +32,13 @@ class Format(StrEnum):
     tsv = "tsv"
 
 
-@app.command()
+@command
 def pairhmm(
-    source: Annotated[Path | None, typer.Argument(metavar="IN", help="Reads and haplotypes; plain or gzip.")] = None,
+    source: Annotated[Path | None, Argument(metavar="IN", help="Reads and haplotypes; plain or gzip.")] = None,
     target: Output = None,
     variant: Variant = "wavefront-rescaled",
     engine: RunOn = Engine.jit,
-    form: Annotated[Format, typer.Option("--format", help="How the answer is written.")] = Format.gpupairhmm,
+    form: Annotated[Format, Option(("--format",), help="How the answer is written.")] = Format.gpupairhmm,
     counting: Counting = False,
     check: Checking = False,
     example: Example = False,

@@ -6,7 +6,6 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
 
-import typer
 from simtbed import SimtbedError
 
 from .. import tables
@@ -15,25 +14,24 @@ from ..profile.annotate import annotated, hottest, short
 from ..profile.memory_traffic import Traffic, memory_traffic
 from ..selection import find_device, find_problem, find_variant
 from ..terminal import progress
-from .options import Device, Input, Json, VariantArgument, new_app
+from .options import Device, Input, Json, VariantArgument
+from .parameters import Option, command
 
-app = new_app()
 
-
-@app.command()
+@command
 def profile(
     variant: VariantArgument,
     source: Input = None,
     device: Device = "H200",
     sass: Annotated[
-        bool, typer.Option("--sass", help="What its compiled kernels execute; needs nvcc and nvdisasm, not a GPU.")
+        bool, Option(("--sass",), help="What its compiled kernels execute; needs nvcc and nvdisasm, not a GPU.")
     ] = False,
     json: Json = False,
 ) -> int:
     """What a variant would cost on a device.
 
-    Totals, efficiencies, and its source line by line. Instructions are the IR's; with --sass they are the
-    compiled kernels', estimated from what the emulator counts.
+    Totals, efficiencies, and its source line by line. Instructions are the IR's; with --sass they are
+    the compiled kernels', estimated from what the emulator counts.
     """
     if sass:
         return _profile_sass(variant, source, device, json)
@@ -105,8 +103,8 @@ def _traffic(moved: list[Traffic]) -> str:
 
 def _profile_sass(variant: str, source: Path | None, device: str, json: bool) -> int:
     """Instructions of the compiled kernels, estimated from the emulator's counts."""
-    from ..hardware.cases import RecordingLauncher
-    from ..hardware.mix import mixes
+    from ..hardware.instruction_mix import mixes
+    from ..hardware.launched import RecordingLauncher
 
     (family, variant), row = find_variant(variant), find_device(device)
     problem, name = find_problem(family, source)

@@ -2,38 +2,56 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Annotated
 
-import typer
 from simtbed import SimtbedError
 
 from ..hardware import record as records
 from ..hardware.cases import VARIANTS
 from ..terminal import progress
-from .options import Cases, new_app
+from .options import Cases
 from .output import require_folder
+from .parameters import Option, command
 
-app = new_app()
 
-
-@app.command()
+@command
 def record(
     target: Annotated[
-        Path | None, typer.Option("--output", "-o", metavar="FILE", help="Instead of DEVICE.json.")
+        Path | None,
+        Option(
+            (
+                "--output",
+                "-o",
+            ),
+            metavar="FILE",
+            help="Instead of DEVICE.json.",
+        ),
     ] = None,
     cases: Cases = None,
     only: Annotated[
-        str | None, typer.Option(metavar="PATTERN", help="Cases that fit, such as 'sfs *'; FILE keeps its others.")
+        str | None, Option(metavar="PATTERN", help="Cases that fit, such as 'sfs *'; FILE keeps its others.")
+    ] = None,
+    data: Annotated[
+        Path | None, Option(metavar="FOLDER", help="Published data sets, to run the variants on too.")
     ] = None,
 ) -> int:
-    """What this machine's GPU answers and counts, as a record."""
+    """What this machine's GPU answers and counts, as a record.
+
+    Answers must be the emulator's, or nothing is written; counters are Nsight Compute's. 1 where an answer differs.
+    """
     require_folder(target)
     if only and target is None:
         raise SimtbedError("--only mends a record: name its file with --output")
+    if data is not None and not data.is_dir():
+        raise SimtbedError(f"{data}: there is no such folder")
     known = records.load(target) if only and target else None
-    with progress("Nsight Compute"):
-        taken = records.take(cases or [VARIANTS], only or "*")
+    with progress("the GPU and Nsight Compute"):
+        taken, differences = records.take(cases or [VARIANTS], only or "*", data)
+    if differences:
+        print("\n".join(differences), file=sys.stderr)
+        return 1
     path = target or Path(f"{taken.device.lower()}.json")
     records.save(records.merged(known, taken) if known else taken, path)
     print(f"wrote {path}")

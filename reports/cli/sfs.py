@@ -10,7 +10,6 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
 from simtbed import SimtbedError
 from simtbed.kernels import Family
 from simtbed.kernels.files import replacing, write
@@ -26,10 +25,9 @@ from .. import tables
 from ..launchers import Runner
 from ..selection import find_family
 from ..terminal import progress
-from .options import Engine, Json, Output, RunOn, Variant, new_app
+from .options import Engine, Json, Output, RunOn, Variant
 from .output import report_stream, require_folder
-
-app = new_app()
+from .parameters import Argument, Option, command
 
 
 class ModeName(StrEnum):
@@ -54,39 +52,37 @@ class Allele(StrEnum):
     alt = "alt"
 
 
-@app.command()
+@command
 def sfs(
     source: Annotated[
         Path | None,
-        typer.Argument(metavar="IN", help="VCF, BCF, Beagle likelihoods, or npz with P: sites x individuals x 3."),
+        Argument(metavar="IN", help="VCF, BCF, Beagle likelihoods, or npz with P: sites x individuals x 3."),
     ] = None,
     target: Output = None,
     mode: Annotated[
         ModeName,
-        typer.Option(help="product: log of the plain product; saf: ANGSD's -doSaf; gama: the posterior of GAMA."),
+        Option(help="product: log of the plain product; saf: ANGSD's -doSaf; gama: the posterior of GAMA."),
     ] = ModeName.saf,
-    form: Annotated[SpectraFormat, typer.Option("--format", help="How the answer is written.")] = SpectraFormat.tsv,
+    form: Annotated[SpectraFormat, Option(("--format",), help="How the answer is written.")] = SpectraFormat.tsv,
     polarise: Annotated[
         Allele | None,
-        typer.Option(help="Count the rarer allele, or the second. [VCF, BCF: minor; Beagle, npz: alt, as they say]"),
+        Option(help="Count the rarer allele, or the second. [VCF, BCF: minor; Beagle, npz: alt, as they say]"),
     ] = None,
-    variable: Annotated[
-        float, typer.Option("--p-variable", metavar="P", help="gama: prior that a site varies.")
-    ] = 0.015,
-    epsilon: Annotated[float, typer.Option(metavar="E", help="gama: sequencing error rate.")] = 0.005,
+    variable: Annotated[float, Option(("--p-variable",), metavar="P", help="gama: prior that a site varies.")] = 0.015,
+    epsilon: Annotated[float, Option(metavar="E", help="gama: sequencing error rate.")] = 0.005,
     variant: Variant = "tiled",
     engine: RunOn = Engine.jit,
     spectrum: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="The spectrum over sites as TSV, and its picture beside it: FILE.svg."),
+        Option(metavar="FILE", help="The spectrum over sites as TSV, and its picture beside it: FILE.svg."),
     ] = None,
-    example: Annotated[bool, typer.Option("--example", help="Run on a generated example instead of IN.")] = False,
+    example: Annotated[bool, Option(("--example",), help="Run on a generated example instead of IN.")] = False,
     json: Json = False,
 ) -> int:
     """Site frequency spectra of N individuals, from file to file.
 
-    The answer is 2N + 1 values a site. What was read, skipped and left out is reported on stdout if the answer
-    goes to a file, and on stderr otherwise.
+    The answer is 2N + 1 values a site. What was read, skipped and left out is reported on stdout if
+    the answer goes to a file, and on stderr otherwise.
     """
     if (source is None) != example:
         raise SimtbedError("sfs takes a file, or --example")

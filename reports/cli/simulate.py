@@ -6,31 +6,38 @@ from pathlib import Path
 from typing import Annotated
 
 import numpy as np
-import typer
 from simtbed import SimtbedError
 from simtbed.kernels.correction.host import files
 from simtbed.kernels.correction.host.generate import genome as random_genome
 from simtbed.kernels.correction.host.generate import simulate as simulate_reads
 from simtbed.kernels.correction.host.problem import Bytes
 
-from .options import new_app
 from .output import require_folder
+from .parameters import Option, command
 
-app = new_app()
 
-
-@app.command()
+@command
 def simulate(
-    output: Annotated[Path, typer.Option("--output", "-o", metavar="FASTQ", help="Reads with errors.")],
-    truth: Annotated[Path | None, typer.Option("--truth", metavar="FASTA", help="The same without errors.")] = None,
+    output: Annotated[
+        Path,
+        Option(
+            (
+                "--output",
+                "-o",
+            ),
+            metavar="FASTQ",
+            help="Reads with errors.",
+        ),
+    ],
+    truth: Annotated[Path | None, Option(("--truth",), metavar="FASTA", help="The same without errors.")] = None,
     reference: Annotated[
-        Path | None, typer.Option("--reference", metavar="FASTA", help="Of A, C, G, T; else one is made at random.")
+        Path | None, Option(("--reference",), metavar="FASTA", help="Of A, C, G, T; else one is made at random.")
     ] = None,
-    genome: Annotated[int, typer.Option(help="Bases of a reference made at random.")] = 100_000,
-    coverage: Annotated[float, typer.Option(help="Bases of reads for each base of the reference.")] = 30.0,
-    length: Annotated[str, typer.Option(metavar="N|N-M", help="Bases of a read; a range is drawn from.")] = "36",
-    error_rate: Annotated[float, typer.Option(help="Substitutions a base.")] = 0.01,
-    seed: Annotated[int, typer.Option(help="Equal seeds give equal reads.")] = 1,
+    genome: Annotated[int, Option(help="Bases of a reference made at random.")] = 100_000,
+    coverage: Annotated[float, Option(help="Bases of reads for each base of the reference.")] = 30.0,
+    length: Annotated[str, Option(metavar="N|N-M", help="Bases of a read; a range is drawn from.")] = "36",
+    error_rate: Annotated[float, Option(help="Substitutions a base.")] = 0.01,
+    seed: Annotated[int, Option(help="Equal seeds give equal reads.")] = 1,
 ) -> int:
     """Make reads with sequencing errors, to try `simtbed correct` on."""
     span = _range(length)

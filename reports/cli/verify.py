@@ -6,7 +6,6 @@ import time
 from dataclasses import asdict
 from typing import Annotated, Any
 
-import typer
 from simtbed import FaultError
 from simtbed.kernels import Family
 from simtbed.runtime.registry import EngineName
@@ -15,16 +14,15 @@ from .. import tables
 from ..launchers import ENGINES, Runner, require_engine, why_unavailable
 from ..selection import find_problem, find_variants
 from ..terminal import progress
-from .options import Engine, Input, Json, OnlyFamily, new_app
+from .options import Engine, Input, Json, OnlyFamily
+from .parameters import Option, command
 
-app = new_app()
 
-
-@app.command()
+@command
 def verify(
     family: OnlyFamily = None,
-    variant: Annotated[str | None, typer.Option(help="Only this variant.")] = None,
-    engine: Annotated[Engine | None, typer.Option(help="Only this engine, which then must be able to run.")] = None,
+    variant: Annotated[str | None, Option(help="Only this variant.")] = None,
+    engine: Annotated[Engine | None, Option(help="Only this engine, which then must be able to run.")] = None,
     source: Input = None,
     json: Json = False,
 ) -> int:

@@ -1,31 +1,31 @@
-"""What is run on the GPU and on the emulator to compare them: cases, and what their launches did."""
+"""What a record is taken of and compared with: cases, found by the names of functions that give them."""
 
 from __future__ import annotations
 
-import hashlib
 import importlib
 import sys
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from fnmatch import fnmatchcase
-from functools import cached_property, partial
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-from simtbed import Counters, Device, Kernel, Result, SimtbedError, devices, launch
-from simtbed.engines.cuda.printer import Source, cuda_source
-from simtbed.engines.cuda.sass import Instruction
-from simtbed.ir import nodes as ir
-from simtbed.ir.walk import statements
+import numpy.typing as npt
+from simtbed import SimtbedError
+from simtbed.ir.ops import Op
 from simtbed.kernels import FAMILIES, Launcher
-from simtbed.profiler.events import DIVERGENT, LANES, WARPS, Counts
 from simtbed.runtime.engine import Request
-from simtbed.runtime.prepared import prepare
-from simtbed.runtime.registry import EngineName
-from simtbed.span import Span
 
-from .weigh import Executed, Place, Placed
+Values = npt.NDArray[Any]
+
+DATA_SETS = {
+    "pairhmm": ("pairhmm/10s.in", "pairhmm/tiny.in"),
+    "alignment": ("alignment/edge.tsv", "alignment/ren64.tsv", "alignment/sit2_10s.tsv"),
+    "sfs": ("sfs_1000g/small.vcf.gz", "sfs_angsd/beagle.txt"),
+    "correction": ("example",),
+}
+"""Published inputs by family, below the folder that SIMTBED_DATA names; "example" is the shipped one."""
 
 
 @dataclass(frozen=True)
@@ -34,6 +34,19 @@ class Case:
 
     name: str
     run: Callable[[Launcher], object]
+
+
+@dataclass(frozen=True)
+class OperationCase:
+    """Rows of the op table that share their operands, all computed by one launch.
+
+    prepare: the request, whose buffer out_ROW receives a row, and the operands. defined: where CUDA defines a row on them.
+    """
+
+    name: str
+    rows: tuple[Op, ...]
+    prepare: Callable[[], tuple[Request, tuple[Values, ...]]]
+    defined: Callable[[Op, tuple[Values, ...]], Values]
 
 
 VARIANTS = "simtbed.reports.hardware.cases:variants"
@@ -47,10 +60,32 @@ def variants() -> Iterator[Case]:
             yield Case(f"{family.name} {variant}", partial(family.solve, family.example(), variant))
 
 
-def find(names: Iterable[str], only: str = "*") -> list[Case]:
+def data_set_cases(folder: Path, only: str = "*") -> list[Case]:
+    """Variants that fit the pattern `only`, each on every published data set of its family: "FAMILY VARIANT DATA"."""
+    return [
+        Case(f"{family} {variant} {data}", partial(solve_data_set, family, variant, folder / data))
+        for family, sets in DATA_SETS.items()
+        for variant in FAMILIES[family].variants
+        if fnmatchcase(f"{family} {variant}", only)
+        for data in sets
+    ]
+
+
+def solve_data_set(family: str, variant: str, path: Path, launcher: Launcher) -> None:
+    """A whole data set through one variant; a path that ends in `example` stands for the shipped one."""
+    FAMILIES[family].solve(_problem(family, path), variant, launcher)
+
+
+@cache
+def _problem(family: str, path: Path) -> Any:
+    chosen = FAMILIES[family]
+    return chosen.example() if path.name == "example" else chosen.read(path)
+
+
+def find_all(names: Iterable[str], only: str = "*") -> list[Case | OperationCase]:
     """The cases that functions named "module:function" give, those whose names fit the pattern `only`. Raises
     SimtbedError where there is none, or two of a name."""
-    found: list[Case] = []
+    found: list[Case | OperationCase] = []
     for name in names:
         module, _, function = name.partition(":")
         if str(Path.cwd()) not in sys.path:
@@ -68,129 +103,6 @@ def find(names: Iterable[str], only: str = "*") -> list[Case]:
     return chosen
 
 
-@dataclass
-class Launched:
-    """All launches of one printed kernel by one case.
-
-    request: of the first. threads, warps: launched together. counts: summed, on an emulator.
-    """
-
-    request: Request
-    source: Source
-    launches: int = 0
-    threads: int = 0
-    warps: int = 0
-    counts: Counts | None = None
-
-    @property
-    def digest(self) -> str:
-        """sha256 of the printed kernel."""
-        return digest(self.source)
-
-    @property
-    def counters(self) -> Counters:
-        """What the emulator counted."""
-        assert self.counts is not None, "only an emulator counts"
-        sites = ((s.kind, s.span, s.size, s.costs) for s in prepare(self.request.program).sites)
-        return Counters.of(sites, self.counts, self.request.device.sector)
-
-    @property
-    def executed(self) -> list[Executed]:
-        """Executions of every statement."""
-        assert self.counts is not None, "only an emulator counts"
-        prepared = prepare(self.request.program)
-        loops = _loops(prepared.program.kernel.body, self.counts)
-        found = []
-        for number, (site, row) in enumerate(zip(prepared.sites, self.counts, strict=True)):
-            loop, turns = loops.get(number, (None, 0))
-            line, *calls = self._place(site.span)
-            found.append(
-                Executed(
-                    line,
-                    site.kind,
-                    int(row[WARPS]),
-                    int(row[LANES]),
-                    int(row[DIVERGENT]),
-                    site.size,
-                    site.costs,
-                    self._place(prepared.sites[loop].span) if loop is not None else (),
-                    turns,
-                    tuple(calls),
-                )
-            )
-        return found
-
-    def _place(self, span: Span) -> Place:
-        """Its line of the printed kernel and those of the calls around it, innermost first; 0 for one that has none."""
-        return tuple(self.lines.get((one.file, one.line), 0) for one in (span, *reversed(span.calls)))
-
-    @cached_property
-    def lines(self) -> dict[tuple[str, int], int]:
-        """Places of the source, and the line of the printed kernel that came from there first. Printed lines count from
-        1. They stay the same while the text does, wherever the source is moved to."""
-        found: dict[tuple[str, int], int] = {}
-        for number, line in enumerate(self.source.lines, 1):
-            if line.span is not None:
-                found.setdefault((line.span.file, line.span.line), number)
-        return found
-
-    def placed(self, sass: Iterable[Instruction]) -> list[Placed]:
-        """Instructions with their lines of the printed kernel: the innermost that is known, 0 where there is none, and
-        those of the calls around it."""
-        found = []
-        for one in sass:
-            line, *calls = [self.lines[place] for place in one.places if place in self.lines] or [0]
-            found.append(Placed(replace(one, places=()), line, tuple(calls)))
-        return found
-
-
-@dataclass
-class RecordingLauncher(Launcher):
-    """Launches on one engine; keeps what was launched, in order and kernel by kernel."""
-
-    engine: EngineName
-    device: Device = devices.H200
-    order: list[Launched] = field(default_factory=list)
-
-    def launch(self, kernel: Kernel, **arguments: Any) -> Result:
-        result = launch(kernel, engine=self.engine, device=self.device, **arguments)
-        request = result.request
-        source = cuda_source(request.program, request.block)
-        known = next((one for one in self.order if one.source.text == source.text), None)
-        launched = known or Launched(request, source)
-        self.order.append(launched)
-        blocks, threads = int(np.prod(request.grid)), int(np.prod(request.block))
-        launched.launches += 1
-        launched.threads += blocks * threads
-        launched.warps += blocks * -(-threads // 32)
-        if result.counts is not None:
-            launched.counts = result.counts if launched.counts is None else launched.counts + result.counts
-        return result
-
-    @property
-    def kernels(self) -> list[Launched]:
-        """Each printed kernel once, in the order of their first launches."""
-        return list({id(launched): launched for launched in self.order}.values())
-
-
-def _loops(body: ir.Body, counts: Counts) -> dict[int, tuple[int, int]]:
-    """By site: the innermost loop around a statement, and how often that turns each time it is entered; 0 where lanes
-    differ or leave it by other ways than its test."""
-    found: dict[int, tuple[int, int]] = {}
-    for loop in statements(body):
-        if isinstance(loop, ir.For | ir.While):
-            inside = [stmt.site for stmt in statements(loop.body)]
-            once = (stmt for stmt in loop.body if not isinstance(stmt, ir.For | ir.While))  # those count their tests
-            starts = max((int(counts[stmt.site, LANES]) for stmt in once), default=0)
-            entries = int(counts[loop.site, LANES]) - starts
-            leaving = any(isinstance(s, ir.Break | ir.Return) and counts[s.site, WARPS] for s in statements(loop.body))
-            uniform = (
-                entries > 0 and starts > 0 and not starts % entries and not counts[loop.site, DIVERGENT] and not leaving
-            )
-            found |= dict.fromkeys(inside, (loop.site, starts // entries if uniform else 0))
-    return found
-
-
-def digest(source: Source) -> str:
-    """sha256 of a printed kernel."""
-    return hashlib.sha256(source.text.encode()).hexdigest()
+def find(names: Iterable[str], only: str = "*") -> list[Case]:
+    """Those of them that launch kernels of the language."""
+    return [case for case in find_all(names, only) if isinstance(case, Case)]

@@ -8,18 +8,21 @@ from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from functools import cache
 from math import prod
+from pathlib import Path
 from typing import Any
 
 from simtbed import Device, SimtbedError, devices
 from simtbed.machine.occupancy import occupancy
 
-from .cases import Launched, RecordingLauncher, find
+from .cases import find
+from .estimate import estimate_executions
 from .figures import FIGURES, Figure
-from .record import FOLDER, Profiled, Record
-from .weigh import weigh
+from .launched import Launched, RecordingLauncher
+from .profiled import Profiled
+from .record import Record
 
-REASONS = FOLDER / "reasons.toml"
-AGAIN = "record it again on the GPU: simtbed hardware record"
+REASONS = Path(__file__).with_name("reasons.toml")
+AGAIN = "record it again on the GPU: simtbed record"
 
 
 @dataclass(frozen=True)
@@ -104,7 +107,7 @@ def compare(record: Record, names: Sequence[str]) -> Comparison:
     for case in find(names):
         launcher = RecordingLauncher("jit", device)
         case.run(launcher)
-        known = {profiled.source: profiled for profiled in record.cases.get(case.name, ())}
+        known = {profiled.source: profiled for profiled in record.counters.get(case.name, ())}
         kernels = launcher.kernels
         for number, launched in enumerate(kernels, 1):
             name = case.name if len(kernels) == 1 else f"{case.name}, kernel {number}"
@@ -120,19 +123,21 @@ def compare(record: Record, names: Sequence[str]) -> Comparison:
 
 
 def _same_launches(launched: Launched, profiled: Profiled) -> bool:
-    """Whether as many threads entered the kernel as when it was recorded: its first instruction tells."""
+    """Whether as many threads entered the kernel as when it was recorded, by its first instruction."""
     first = profiled.sass[0]
     return (profiled.launches, first.warps, first.threads) == (launched.launches, launched.warps, launched.threads)
 
 
 def _emulated(launched: Launched, profiled: Profiled, device: Device) -> dict[str, float]:
-    """Every figure as the emulator has it; of instructions, weighed by the SASS that ran."""
+    """Every figure as the emulator has it; of instructions, estimated from the SASS that ran."""
     totals = launched.counters.totals()
     found: dict[str, float] = {figure.name: totals[figure.counter] for figure in FIGURES if figure.counter}
-    weighed = weigh([ran.placed for ran in profiled.sass], launched.executed, launched.threads, launched.warps)
-    found["warp_instructions"] = weighed.warp_instructions
-    found["thread_instructions"] = weighed.thread_instructions
-    found["warp_execution_efficiency"] = weighed.thread_instructions / (32 * weighed.warp_instructions)
+    estimate = estimate_executions(
+        [ran.placed for ran in profiled.sass], launched.executed, launched.threads, launched.warps
+    )
+    found["warp_instructions"] = estimate.warp_instructions
+    found["thread_instructions"] = estimate.thread_instructions
+    found["warp_execution_efficiency"] = estimate.thread_instructions / (32 * estimate.warp_instructions)
     found["registers"] = max(profiled.registers, device.register_least)
     threads = prod(launched.request.block)
     found["occupancy"] = occupancy(device, threads, profiled.registers, profiled.shared_bytes).percent

@@ -1,4 +1,4 @@
-"""Nsight Compute as a subprocess: how it is found and called, and what its report says of each launch."""
+"""Nsight Compute as a subprocess: how it is found and called, and how its report of each launch is read."""
 
 from __future__ import annotations
 
@@ -59,9 +59,9 @@ def profile(ncu: Path, command: Sequence[str], metrics: Sequence[str]) -> list[P
             report,
         ]
         _run([*call, "--section", "SourceCounters", "--metrics", ",".join(metrics), *command])
-        said = [str(ncu), "--import", report, "--csv"]
-        raw = _run([*said, "--page", "raw", "--print-units", "base"])
-        source = _run([*said, "--page", "source", "--print-source", "sass", "--print-units", "base"])
+        export = [str(ncu), "--import", report, "--csv"]
+        raw = _run([*export, "--page", "raw", "--print-units", "base"])
+        source = _run([*export, "--page", "source", "--print-source", "sass", "--print-units", "base"])
     return parse(raw, source, metrics)
 
 
@@ -104,7 +104,7 @@ def _run(command: list[str]) -> str:
     except OSError as error:
         raise UnavailableError(f"{command[0]} cannot be run: {error.strerror}") from None
     if done.returncode or "==ERROR==" in done.stdout:
-        said = [line for line in (done.stderr + done.stdout).splitlines() if line.strip()]
-        errors = [line for line in said if "==ERROR==" in line] or said[-3:]
+        lines = [line for line in (done.stderr + done.stdout).splitlines() if line.strip()]
+        errors = [line for line in lines if "==ERROR==" in line] or lines[-3:]
         raise LaunchError(f"{Path(command[0]).name} failed: {' '.join(errors) or f'exit code {done.returncode}'}")
     return done.stdout

@@ -1,11 +1,9 @@
-"""A record of what a GPU counted: how it is taken, what it holds, where it is kept."""
+"""A record of a GPU: what it answers and what it counts, how that is taken, and the one file that holds it."""
 
 from __future__ import annotations
 
 import json
-import sys
-import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from dataclasses import asdict, dataclass, replace
 from datetime import date
@@ -17,164 +15,137 @@ from typing import Any, NamedTuple
 from simtbed import LaunchError, SimtbedError, devices
 from simtbed.engines.cuda import nvcc
 from simtbed.engines.cuda.engine import describe
-from simtbed.engines.cuda.sass import Instruction, disassemble
+from simtbed.engines.cuda.printer import Source, cuda_source
+from simtbed.engines.cuda.sass import Instruction
 from simtbed.kernels.files import write
 
 from . import nsight
-from .cases import Launched, RecordingLauncher, find
-from .figures import A_LAUNCH, FIGURES, PIPE_METRIC
-from .pipes import PIPES
-from .weigh import Placed
+from .answers import AnswerLauncher, Entry, answers_of, take_answers, take_operations
+from .cases import Case, OperationCase, data_set_cases, find_all
+from .estimate import Placed
+from .launched import Launched, RecordingLauncher
+from .profiled import Profiled, Ran, take_counters
 
-FOLDER = Path(__file__).parent
-_METRICS = {figure.name: figure.metric for figure in FIGURES if figure.metric}
-PIPE_METRICS = {pipe: PIPE_METRIC.format(pipe=pipe) for pipe in PIPES}
-
-
-class Ran(NamedTuple):
-    """An instruction with its place in the printed kernel, and its executions by warps and by threads."""
-
-    placed: Placed
-    warps: int
-    threads: int
-
-
-@dataclass(frozen=True)
-class Profiled:
-    """One printed kernel in one case, its launches summed.
-
-    source: digest of the printed kernel. registers, shared_bytes: as the compiler reports them; shared_bytes with what
-    the launch adds. figures: by name; pipes: instructions by pipe. sass: what ran, without the padding.
-    """
-
-    kernel: str
-    source: str
-    launches: int
-    registers: int
-    shared_bytes: int
-    figures: dict[str, float]
-    pipes: dict[str, int]
-    sass: tuple[Ran, ...]
+FOLDER = Path(__file__).parent / "records"
 
 
 @dataclass(frozen=True)
 class Record:
-    """What one GPU counted. device: the name of its row in `devices`; gpu: its own."""
+    """What one GPU answers and counts. device: the name of its row in `devices`; gpu: its own.
+
+    counters: of Nsight Compute, by case. answers: by case, digests of printed kernels and of outputs; of published data
+    sets also time, registers and how far rounded outputs are apart. operations: rows of the op table, by case.
+    waiting: features and variants, "FAMILY VARIANT", that have not been on the GPU as they are now.
+    """
 
     device: str
     gpu: str
     arch: str
+    driver: str
     toolkit: str
     profiler: str
     dated: str
-    cases: dict[str, tuple[Profiled, ...]]
+    counters: dict[str, tuple[Profiled, ...]]
+    answers: dict[str, Entry]
+    operations: dict[str, Entry]
+    waiting: tuple[str, ...] = ()
 
 
 # ------------------------------------------------------------------ taking one
-def take(names: Sequence[str], only: str = "*") -> Record:
-    """Profile the cases whose names fit `only` on this machine's GPU. Raises LaunchError where there is no GPU, nvcc, nvdisasm or ncu."""
+class Emulated(NamedTuple):
+    """A case on the emulator: what it answers, and what it launched if its launches are to be profiled."""
+
+    answers: AnswerLauncher
+    launched: list[Launched]
+
+
+def take(names: Sequence[str], only: str = "*", data: Path | None = None) -> tuple[Record, list[str]]:
+    """Run the cases whose names fit `only` on this machine's GPU, and profile them; data: a folder of published data
+    sets to run variants on too. Gives the record, and where the GPU does not answer what the emulator does: then
+    nothing was profiled.
+
+    Raises UnavailableError where there is no GPU, nvcc, nvdisasm or ncu, LaunchError where one of them fails.
+    """
     ncu = nsight.find_ncu()
-    launched = _launched(names, only)
+    found = find_all(names, only)
+    profiled = [case for case in found if isinstance(case, Case)]
+    data_sets = data_set_cases(data, only) if data else []
+    operations = [case for case in found if isinstance(case, OperationCase)]
+    emulated = _emulate(names, only, data, len(profiled), [case.name for case in (*profiled, *data_sets)])
     gpu = describe()
     known = [name for name in devices.DEVICES if name in gpu["device"].replace("-", " ").split()]
     if not known:
         raise LaunchError(f"{gpu['device']} is none of the devices known: add its row to emulator/machine/device.py")
-    every = [one for kernels in launched.values() for one in kernels]
-    with ThreadPoolExecutor() as pool:
-        built = dict(
-            zip((one.digest for one in every), pool.map(partial(_built, arch=gpu["arch"]), every), strict=True)
-        )
-    profiles: dict[tuple[str, str], list[nsight.Profile]] = {}
-    metrics = [*_METRICS.values(), *PIPE_METRICS.values()]
-    with tempfile.TemporaryDirectory(prefix="simtbed-") as folder:
-        log = str(Path(folder, "log.json"))
-        worker = [sys.executable, "-m", "simtbed.reports.hardware.worker", log, only, *names]
-        order = nsight.profile(ncu, worker, metrics)
-        listed = json.loads(Path(log).read_text(encoding="utf-8"))
-    if len(listed) != len(order):
-        raise LaunchError(f"{len(listed)} launches were made, Nsight Compute reports {len(order)}")
-    for (case, digest), found in zip(listed, order, strict=True):
-        profiles.setdefault((case, digest), []).append(found)
-    cases = {
-        name: tuple(_profiled(one, built[one.digest], profiles[name, one.digest]) for one in kernels)
-        for name, kernels in launched.items()
-    }
-    toolkit = nvcc.version(nvcc.find_nvcc())
-    return Record(known[0], gpu["device"], gpu["arch"], toolkit, nsight.version(ncu), date.today().isoformat(), cases)
-
-
-def _launched(names: Sequence[str], only: str) -> dict[str, list[Launched]]:
-    """Every case run on the emulator, a process each, to know its kernels."""
-    cases = [case.name for case in find(names, only)]
-    with ProcessPoolExecutor(mp_context=get_context("spawn")) as pool:
-        return dict(zip(cases, pool.map(partial(_emulated, names, only), range(len(cases))), strict=True))
-
-
-def _emulated(names: Sequence[str], only: str, number: int) -> list[Launched]:
-    launcher = RecordingLauncher("jit")
-    find(names, only)[number].run(launcher)
-    return launcher.kernels
-
-
-Compiled = tuple[nvcc.Built, tuple[Instruction, ...]]
-
-
-def _built(one: Launched, arch: str) -> Compiled:
-    built = nvcc.build(one.source.with_lines(), one.source.kernel, arch)
-    return built, disassemble(built.cubin, one.source.kernel)
-
-
-def _profiled(one: Launched, compiled: Compiled, profiles: list[nsight.Profile]) -> Profiled:
-    """Launches of one kernel, summed."""
-    built, sass = compiled
-    for profile in profiles:
-        ran = [
-            Instruction(0, text).opcode[:3] for text, _, _ in profile.instructions
-        ]  # RED or REDG, as the tool is old
-        if ran != [instruction.opcode[:3] for instruction in sass]:
-            raise LaunchError(f"{one.source.kernel}: the SASS that ran is not what nvdisasm shows")
-
-    def total(metric: str) -> float:
-        return sum(profile.metrics[metric] for profile in profiles)
-
-    figures = {name: total(metric) for name, metric in _METRICS.items()}
-    figures |= {name: profiles[0].metrics[_METRICS[name]] for name in A_LAUNCH}
-    for figure in FIGURES:
-        if figure.opcodes:
-            places = [n for n, instruction in enumerate(sass) if instruction.opcode in figure.opcodes]
-            figures[figure.name] = sum(profile.instructions[n][1] for profile in profiles for n in places)
-    figures["warp_execution_efficiency"] = figures["thread_instructions"] / (32 * figures["warp_instructions"])
-    executions = [
-        Ran(placed, sum(p.instructions[n][1] for p in profiles), sum(p.instructions[n][2] for p in profiles))
-        for n, placed in enumerate(one.placed(_without_padding(sass)))
-    ]
-    shared = built.resources.shared_bytes + one.source.carved_bytes + one.request.dynamic_shared
-    return Profiled(
-        one.source.kernel,
-        one.digest,
-        len(profiles),
-        built.resources.registers,
-        shared,
-        figures,
-        {pipe: int(total(metric)) for pipe, metric in PIPE_METRICS.items()},
-        tuple(executions),
+    _compile(emulated.values(), operations, gpu["arch"])
+    timed = frozenset(case.name for case in data_sets)
+    answers, differences = take_answers(
+        {case.name: case for case in (*profiled, *data_sets)}, _answers(emulated), timed
     )
+    rows, differing = take_operations(operations)
+    launched = {case.name: emulated[case.name].launched for case in profiled}
+    counters = {} if differences or differing else take_counters(ncu, gpu["arch"], launched, names, only)
+    record = Record(
+        device=known[0],
+        gpu=gpu["device"],
+        arch=gpu["arch"],
+        driver=gpu["driver"],
+        toolkit=nvcc.version(nvcc.find_nvcc()),
+        profiler=nsight.version(ncu),
+        dated=date.today().isoformat(),
+        counters=counters,
+        answers=answers,
+        operations=rows,
+    )
+    return record, differences + differing
 
 
-def _without_padding(sass: tuple[Instruction, ...]) -> tuple[Instruction, ...]:
-    """All but the NOPs that fill the section up."""
-    used = max(n for n, instruction in enumerate(sass) if instruction.opcode != "NOP")
-    return sass[: used + 1]
+def _answers(emulated: dict[str, Emulated]) -> dict[str, AnswerLauncher]:
+    return {name: one.answers for name, one in emulated.items()}
+
+
+def _emulate(
+    names: Sequence[str], only: str, data: Path | None, profiled: int, cases: list[str]
+) -> dict[str, Emulated]:
+    """Every case on the emulator, some at a time in processes of their own. profiled: so many of the first."""
+    run = partial(_emulate_one, names, only, data, profiled)
+    with ProcessPoolExecutor(mp_context=get_context("spawn")) as pool:
+        return dict(zip(cases, pool.map(run, range(len(cases))), strict=True))
+
+
+def _emulate_one(names: Sequence[str], only: str, data: Path | None, profiled: int, number: int) -> Emulated:
+    launcher = RecordingLauncher("jit")
+    if number >= profiled:
+        assert data is not None, "cases beyond those of the functions are data sets"
+        return Emulated(answers_of(data_set_cases(data, only)[number - profiled], "jit"), [])
+    case = [case for case in find_all(names, only) if isinstance(case, Case)][number]
+    case.run(launcher)
+    return Emulated(answers_of(case, "jit"), launcher.kernels)
+
+
+def _compile(emulated: Iterable[Emulated], operations: Iterable[OperationCase], arch: str) -> None:
+    """Fill the cache of compiled kernels, many at a time."""
+    requests = [case.prepare()[0] for case in operations]
+    sources: list[Source] = [source for one in emulated for source in one.answers.sources.values()]
+    sources += [cuda_source(request.program, request.block) for request in requests]
+    with ThreadPoolExecutor() as pool:
+        list(pool.map(lambda s: nvcc.build(s.with_lines(), s.kernel, arch), {s.text: s for s in sources}.values()))
 
 
 def merged(older: Record, newer: Record) -> Record:
     """The newer cases in place of the older ones, which otherwise stay. Raises SimtbedError where the two were not taken
     with the same GPU and tools."""
-    for name in ("gpu", "arch", "toolkit", "profiler"):
+    for name in ("gpu", "arch", "driver", "toolkit", "profiler"):
         had, has = getattr(older, name), getattr(newer, name)
         if had != has:
             raise SimtbedError(f"the record was taken with {had}, not with {has}: take all of it again")
-    return replace(newer, cases=older.cases | newer.cases)
+    recorded = {*newer.answers, *(" ".join(name.split(" ")[:2]) for name in newer.answers if name.count(" ") == 2)}
+    return replace(
+        newer,
+        counters=older.counters | newer.counters,
+        answers=older.answers | newer.answers,
+        operations=older.operations | newer.operations,
+        waiting=tuple(name for name in older.waiting if name not in recorded),
+    )
 
 
 # ------------------------------------------------------------------ as a file
@@ -186,7 +157,7 @@ def path_of(device: str) -> Path:
 def save(record: Record, path: Path) -> None:
     """Write a record, whole or not at all."""
     content = asdict(record)
-    for kernels, profiled in zip(content["cases"].values(), record.cases.values(), strict=True):
+    for kernels, profiled in zip(content["counters"].values(), record.counters.values(), strict=True):
         for entry, one in zip(kernels, profiled, strict=True):
             entry["sass"] = [_line(ran) for ran in one.sass]
     write(path, [json.dumps(content, indent=1) + "\n"])
@@ -201,15 +172,15 @@ def load(path: Path) -> Record:
     """Read a record. Raises SimtbedError, one line, where it is none."""
     try:
         content: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-        cases = {
+        counters = {
             name: tuple(Profiled(**{**entry, "sass": tuple(map(_ran, entry["sass"]))}) for entry in kernels)
-            for name, kernels in content.pop("cases").items()
+            for name, kernels in content.pop("counters").items()
         }
-        return Record(**content, cases=cases)
+        return Record(**content | {"waiting": tuple(content["waiting"])}, counters=counters)
     except OSError as error:
         raise SimtbedError(f"{path}: {error.strerror or error}") from None
     except (ValueError, TypeError, KeyError, AttributeError) as error:
-        raise SimtbedError(f"{path}: expected a record that `simtbed hardware record` wrote: {error}") from None
+        raise SimtbedError(f"{path}: expected a record that `simtbed record` wrote: {error}") from None
 
 
 def _ran(text: str) -> Ran:

@@ -10,11 +10,12 @@ from simtbed.engines.cuda.driver import pycuda_driver
 from simtbed.engines.cuda.engine import CudaEngine, describe
 from simtbed.engines.numpy.engine import NumpyEngine
 from simtbed.kernels import FAMILIES
+from simtbed.reports.hardware.answers import ROUNDING, AnswerLauncher, answers_of, operation_answers
+from simtbed.reports.hardware.cases import OperationCase
 from simtbed.testing.conformance import FEATURES, Feature
 from simtbed.testing.conformance.device_arrays import sequence
-from simtbed.testing.conformance.operations import Group, group_id, groups
 
-from tests.gpu.measure import ROUNDING, Recorder, of_feature, of_ops
+from tests.hardware.cases import feature_case, operations
 
 
 def obstacle() -> str:
@@ -42,13 +43,14 @@ pytestmark = pytest.mark.skipif(bool(obstacle()), reason=obstacle() or "a GPU is
 
 @pytest.mark.parametrize("feature", FEATURES, ids=lambda f: f.name)
 def test_feature(feature: Feature) -> None:
-    assert of_feature(feature, "cuda").entry() == of_feature(feature, "numpy").entry()
+    case = feature_case(feature)
+    assert answers_of(case, "cuda").entry() == answers_of(case, "numpy").entry()
 
 
-@pytest.mark.parametrize("group", list(groups()), ids=group_id)
-def test_ops(group: Group) -> None:
-    gpu, emulated = of_ops(group, CudaEngine())["rows"], of_ops(group, NumpyEngine())["rows"]
-    for row in group[1]:
+@pytest.mark.parametrize("case", list(operations()), ids=lambda case: case.name)
+def test_ops(case: OperationCase) -> None:
+    gpu, emulated = (operation_answers(case, engine)["rows"] for engine in (CudaEngine(), NumpyEngine()))
+    for row in case.rows:
         if row.policy.name == "bits":
             assert gpu[row.name] == emulated[row.name], row.name
         else:
@@ -58,7 +60,7 @@ def test_ops(group: Group) -> None:
 @pytest.mark.parametrize(("family", "variant"), [(f.name, v) for f in FAMILIES.values() for v in f.variants])
 def test_variant(family: str, variant: str) -> None:
     chosen = FAMILIES[family]
-    recorders = [Recorder(engine) for engine in ("cuda", "numpy")]
+    recorders = [AnswerLauncher("cuda"), AnswerLauncher("numpy")]
     for recorder in recorders:
         chosen.solve(chosen.example(), variant, recorder)
     assert recorders[0].entry() == recorders[1].entry()
@@ -79,15 +81,15 @@ def test_arrays_that_stay() -> None:
 @pytest.mark.skipif(not obstacle() and count_gpus() < 2, reason="one GPU is there")
 def test_every_gpu_has_its_share() -> None:
     """Arrays that stay move with the launches, and no GPU gives other bits."""
-    kept = DeviceArray(np.zeros(4, np.int32))
+    kept, first = DeviceArray(np.zeros(4, np.int32)), feature_case(FEATURES[0])
     for number in range(count_gpus()):
         with on_gpu(number):
             launch(counted, grid=1, block=32, args={"total": kept}, engine="cuda")
-            assert of_feature(FEATURES[0], "cuda").entry() == of_feature(FEATURES[0], "numpy").entry()
+            assert answers_of(first, "cuda").entry() == answers_of(first, "numpy").entry()
     assert kept.numpy().tolist() == [32 * count_gpus(), 0, 0, 0]
     family = FAMILIES["pairhmm"]
     problems = [family.example()] * (3 * count_gpus())
-    shared = map_over_gpus(problems, lambda one: family.solve(one, "wavefront", Recorder("cuda")), count_gpus())
-    expected = family.solve(problems[0], "wavefront", Recorder("jit"))
+    shared = map_over_gpus(problems, lambda one: family.solve(one, "wavefront", AnswerLauncher("cuda")), count_gpus())
+    expected = family.solve(problems[0], "wavefront", AnswerLauncher("jit"))
     for _, answer in shared:
         assert answer.tobytes() == expected.tobytes()

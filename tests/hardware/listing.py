@@ -1,9 +1,9 @@
-"""Small listings as nvdisasm prints them, to read and to weigh."""
+"""Small listings as nvdisasm prints them, to read and to estimate executions of."""
 
 from __future__ import annotations
 
 from simtbed.engines.cuda.sass import Instruction, parse
-from simtbed.reports.hardware.weigh import Placed
+from simtbed.reports.hardware.estimate import Placed
 
 HEAD = """\t.target\tsm_90
 

@@ -8,19 +8,17 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 
 import pytest
-from simtbed.reports.cli.app import run
 from simtbed.reports.hardware import compare as comparing
 from simtbed.reports.hardware import record, text
-from simtbed.reports.hardware.cases import VARIANTS
 from simtbed.reports.hardware.compare import Comparison, compare
 from simtbed.reports.hardware.figures import FIGURES
 
-from tests.reports.conftest import Ran, Simtbed
+from tests.hardware.cases import CASES
+from tests.reports.conftest import Simtbed
 
-FEW = "tests.hardware.features:few"
-CASES = (VARIANTS, "tests.hardware.features:cases")
+FEW = "tests.hardware.cases:few"
 RECORDS = sorted(record.FOLDER.glob("*.json"))
-AGAIN = "on the GPU: simtbed hardware record " + " ".join(f"--cases {name}" for name in CASES)
+AGAIN = "on the GPU: simtbed record " + " ".join(f"--cases {name}" for name in CASES)
 
 
 @pytest.fixture(scope="module", params=RECORDS, ids=lambda path: path.stem)
@@ -67,17 +65,17 @@ def kept() -> record.Record:
     full = record.load(record.path_of("H200"))
     return replace(
         full,
-        cases={
-            "pairhmm wavefront": full.cases["pairhmm wavefront"],
-            "pairhmm intertask-naive": full.cases["pairhmm intertask-naive"],
+        counters={
+            "pairhmm wavefront": full.counters["pairhmm wavefront"],
+            "pairhmm intertask-naive": full.counters["pairhmm intertask-naive"],
         },
     )
 
 
 def test_a_figure_that_differs_is_unexplained(kept: record.Record) -> None:
-    one = kept.cases["pairhmm intertask-naive"][0]
+    one = kept.counters["pairhmm intertask-naive"][0]
     wrong = replace(one, figures=one.figures | {"global_load_sectors": one.figures["global_load_sectors"] + 1})
-    found = compare(replace(kept, cases=kept.cases | {"pairhmm intertask-naive": (wrong,)}), [FEW])
+    found = compare(replace(kept, counters=kept.counters | {"pairhmm intertask-naive": (wrong,)}), [FEW])
     assert [(c.kernel, c.figure.name) for c in found.unexplained] == [
         ("pairhmm intertask-naive", "global_load_sectors")
     ]
@@ -86,8 +84,8 @@ def test_a_figure_that_differs_is_unexplained(kept: record.Record) -> None:
 
 
 def test_a_kernel_printed_otherwise_is_stale(kept: record.Record) -> None:
-    one = replace(kept.cases["pairhmm intertask-naive"][0], source="0" * 64)
-    found = compare(replace(kept, cases=kept.cases | {"pairhmm intertask-naive": (one,)}), [FEW])
+    one = replace(kept.counters["pairhmm intertask-naive"][0], source="0" * 64)
+    found = compare(replace(kept, counters=kept.counters | {"pairhmm intertask-naive": (one,)}), [FEW])
     assert found.stale == ("pairhmm intertask-naive",)
     assert "pairhmm intertask-naive is not in the record as it is printed now; record it again" in text.table(found)
 
@@ -115,16 +113,6 @@ def test_goals() -> None:
 
 
 # ------------------------------------------------------------------ the command line
-@pytest.fixture
-def simtbed(capsys: pytest.CaptureFixture[str]) -> Simtbed:
-    """The command line with the shipped families alone."""
-
-    def command(*arguments: str) -> Ran:
-        code = run(arguments)
-        printed = capsys.readouterr()
-        return Ran(code, printed.out, printed.err)
-
-    return command
 
 
 def test_the_command_compares_on_any_machine(simtbed: Simtbed) -> None:
@@ -139,7 +127,7 @@ def test_the_command_compares_on_any_machine(simtbed: Simtbed) -> None:
 def test_another_record_may_be_named(simtbed: Simtbed, tmp_path: Path) -> None:
     path = tmp_path / "mine.json"
     record.save(record.load(record.path_of("H200")), path)
-    ran = simtbed("hardware", "compare", "--device", str(path), "--cases", "tests.hardware.features:cases")
+    ran = simtbed("hardware", "compare", "--device", str(path), "--cases", "tests.hardware.cases:cases")
     assert ran.code == 0
     assert "UNEXPLAINED" not in ran.out
 

@@ -12,14 +12,18 @@ import pytest
 from simtbed import LaunchError, SimtbedError
 from simtbed.engines.cuda import nvcc
 from simtbed.engines.cuda.sass import Instruction
-from simtbed.reports.hardware import nsight, record, worker
-from simtbed.reports.hardware.cases import VARIANTS, Launched, RecordingLauncher, find
+from simtbed.reports.hardware import answers, nsight, profiled, profiled_process, record
+from simtbed.reports.hardware.cases import VARIANTS, Case, data_set_cases, find
+from simtbed.reports.hardware.estimate import Placed
 from simtbed.reports.hardware.figures import FIGURES
+from simtbed.reports.hardware.launched import Launched, RecordingLauncher
 from simtbed.reports.hardware.nsight import Profile, parse
-from simtbed.reports.hardware.weigh import Placed
 from simtbed.runtime.engine import Resources
+from simtbed.runtime.registry import EngineName
 
-FEW = "tests.hardware.features:few"
+from tests.reports.conftest import Simtbed
+
+FEW = "tests.hardware.cases:few"
 KEPT = record.load(record.path_of("H200"))
 RAW = """==PROF== noise
 "ID","Kernel Name","a.sum","b"
@@ -92,14 +96,14 @@ def _profiles(names: list[str], only: str) -> list[Profile]:
     for case in find(names, only):
         launcher = RecordingLauncher("jit")
         case.run(launcher)
-        known = {one.source: one for one in KEPT.cases[case.name]}
+        known = {one.source: one for one in KEPT.counters[case.name]}
         seen = set()
         for launched in launcher.order:
             one, first = known[launched.digest], launched.digest not in seen
             seen.add(launched.digest)
             alike = ("registers", "occupancy")
             values = {m: one.figures[n] if first or n in alike else 0.0 for n, m in metrics.items()}
-            values |= {m: float(one.pipes[p]) if first else 0.0 for p, m in record.PIPE_METRICS.items()}
+            values |= {m: float(one.pipes[p]) if first else 0.0 for p, m in profiled.PIPE_METRICS.items()}
             sass = tuple((r.placed.instruction.text, r.warps * first, r.threads * first) for r in one.sass)
             found.append(Profile(launched.source.kernel, values, sass))
     return found
@@ -116,37 +120,40 @@ def gpu(monkeypatch: pytest.MonkeyPatch) -> None:
     """A machine whose GPU and tools answer what the kept record holds."""
 
     def profile(ncu: Path, command: list[str], metrics: list[str]) -> list[Profile]:
-        monkeypatch.setattr(worker, "RecordingLauncher", lambda engine: RecordingLauncher("jit"))
-        worker.main(command[3], command[4], command[5:])
+        monkeypatch.setattr(profiled_process, "RecordingLauncher", lambda engine: RecordingLauncher("jit"))
+        profiled_process.main(command[3], command[4], command[5:])
         return _profiles(command[5:], command[4])
 
     def built(launched: Launched, arch: str) -> Any:
-        (one,) = (o for kernels in KEPT.cases.values() for o in kernels if o.source == launched.digest)
+        (one,) = (o for kernels in KEPT.counters.values() for o in kernels if o.source == launched.digest)
         resources = Resources(one.registers, one.shared_bytes, 0, 0, 0, 0)
         return nvcc.Built(b"", resources, "nvcc"), tuple(_with_places(launched, ran.placed) for ran in one.sass)
 
+    monkeypatch.setattr(answers, "GPU", "jit")
+    monkeypatch.setattr(record, "_compile", lambda *how: None)
     monkeypatch.setattr(nsight, "find_ncu", lambda: Path("ncu"))
     monkeypatch.setattr(nsight, "version", lambda ncu: KEPT.profiler)
     monkeypatch.setattr(nsight, "profile", profile)
-    monkeypatch.setattr(record, "describe", lambda: {"device": "NVIDIA H200", "arch": "sm_90"})
-    monkeypatch.setattr(record, "_built", built)
+    monkeypatch.setattr(record, "describe", lambda: {"device": "NVIDIA H200", "arch": "sm_90", "driver": KEPT.driver})
+    monkeypatch.setattr(profiled, "_built", built)
     monkeypatch.setattr(nvcc, "find_nvcc", lambda: Path("nvcc"))
     monkeypatch.setattr(nvcc, "version", lambda nvcc: KEPT.toolkit)
 
 
 @pytest.mark.usefixtures("gpu")
 def test_a_record_is_taken_case_by_case() -> None:
-    taken = record.take([FEW])
-    assert taken.device == "H200"
-    assert taken.cases == {case.name: KEPT.cases[case.name] for case in find([FEW])}
+    taken, differences = record.take([FEW])
+    assert (taken.device, differences) == ("H200", [])
+    assert list(taken.answers) == list(taken.counters)
+    assert taken.counters == {case.name: KEPT.counters[case.name] for case in find([FEW])}
 
 
 @pytest.mark.usefixtures("gpu")
 def test_some_cases_are_recorded_again() -> None:
-    taken = record.take([FEW], "*naive")
-    assert list(taken.cases) == ["pairhmm intertask-naive"]
-    spoilt = {**KEPT.cases, "pairhmm intertask-naive": ()}
-    assert record.merged(replace(KEPT, cases=spoilt), taken).cases == KEPT.cases
+    taken, _ = record.take([FEW], "*naive")
+    assert list(taken.counters) == ["pairhmm intertask-naive"]
+    spoilt = {**KEPT.counters, "pairhmm intertask-naive": ()}
+    assert record.merged(replace(KEPT, counters=spoilt), taken).counters == KEPT.counters
     with pytest.raises(SimtbedError, match="taken with NVIDIA H100, not with NVIDIA H200: take all of it again"):
         record.merged(replace(KEPT, gpu="NVIDIA H100"), taken)
     with pytest.raises(SimtbedError, match="no case fits 'none'"):
@@ -154,11 +161,71 @@ def test_some_cases_are_recorded_again() -> None:
 
 
 @pytest.mark.usefixtures("gpu")
+def test_rows_of_the_op_table_are_recorded() -> None:
+    taken, differences = record.take(["tests.hardware.cases:operations"], "bool-*")
+    assert differences == [] and len(taken.operations) > 1
+    assert taken.operations == {name: KEPT.operations[name] for name in taken.operations}
+    assert record.merged(replace(KEPT, operations={}), taken).operations == taken.operations
+
+
+@pytest.mark.usefixtures("gpu")
+def test_data_sets_are_recorded_with_their_times(tmp_path: Path) -> None:
+    """A data set called `example` is the shipped one; what waited for the GPU does so no longer."""
+    naive = "correction thread-per-read"
+    cases = {case.name: case for case in data_set_cases(tmp_path, naive)}
+    emulated = {name: answers.answers_of(case, "jit") for name, case in cases.items()}
+    taken, differences = answers.take_answers(cases, emulated, frozenset(cases))
+    name = f"{naive} example"
+    assert (list(taken), differences) == ([name], [])
+    assert (
+        set(taken[name])
+        == set(KEPT.answers[name])
+        == {"sources", "output", "launches", "registers", "milliseconds", "rounding"}
+    )
+    same = ("sources", "output", "launches")
+    assert [taken[name][key] for key in same] == [KEPT.answers[name][key] for key in same]
+    waiting = replace(KEPT, waiting=(naive, "bit_casts"))
+    assert record.merged(waiting, replace(KEPT, answers=taken)).waiting == ("bit_casts",)
+
+
+@pytest.mark.usefixtures("gpu")
+def test_an_answer_that_is_not_the_emulators_is_a_finding(
+    simtbed: Simtbed, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing is profiled then, and nothing written."""
+
+    def wrong(case: Case, engine: EngineName) -> answers.AnswerLauncher:
+        found = answers_of(case, engine)
+        found.outputs = found.outputs[1:]
+        return found
+
+    answers_of = answers.answers_of
+    monkeypatch.setattr(answers, "answers_of", wrong)
+    monkeypatch.setattr(nsight, "profile", lambda *how: pytest.fail("profiled"))
+    target = tmp_path / "h200.json"
+    ran = simtbed("record", "--cases", FEW, "-o", str(target))
+    assert (ran.code, ran.out) == (1, "")
+    assert ran.err == "".join(f"{case.name}: output differs\n" for case in find([FEW]))
+    assert not target.exists()
+
+
+@pytest.mark.usefixtures("gpu")
+def test_the_command_writes_one_file(simtbed: Simtbed, tmp_path: Path) -> None:
+    target = tmp_path / "mine.json"
+    assert simtbed("record", "--cases", FEW, "-o", str(target)).out == f"wrote {target}\n"
+    written = record.load(target)
+    assert written.counters == {case.name: KEPT.counters[case.name] for case in find([FEW])}
+    assert simtbed("record", "--cases", FEW, "--only", "*naive", "-o", str(target)).code == 0
+    assert record.load(target) == written
+    assert "there is no such folder" in simtbed("record", "--data", str(tmp_path / "none")).refused()
+
+
+@pytest.mark.usefixtures("gpu")
 def test_launches_that_do_not_match_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(record, "describe", lambda: {"device": "NVIDIA GeForce RTX 9999", "arch": "sm_90"})
     with pytest.raises(LaunchError, match="NVIDIA GeForce RTX 9999 is none of the devices known"):
         record.take([FEW])
-    monkeypatch.setattr(record, "describe", lambda: {"device": "NVIDIA H200", "arch": "sm_90"})
+    monkeypatch.setattr(record, "describe", lambda: {"device": "NVIDIA H200", "arch": "sm_90", "driver": KEPT.driver})
     complete = nsight.profile
     monkeypatch.setattr(nsight, "profile", lambda *how: complete(*how)[1:])
     with pytest.raises(LaunchError, match=r"\d+ launches were made, Nsight Compute reports \d+"):
@@ -174,19 +241,17 @@ def test_launches_that_do_not_match_are_refused(monkeypatch: pytest.MonkeyPatch)
 
 # ------------------------------------------------------------------ files
 def test_a_record_survives_its_file(tmp_path: Path) -> None:
-    assert any(ran.placed.calls for kernels in KEPT.cases.values() for one in kernels for ran in one.sass)
+    assert any(ran.placed.calls for kernels in KEPT.counters.values() for one in kernels for ran in one.sass)
     record.save(KEPT, tmp_path / "again.json")
     assert record.load(tmp_path / "again.json") == KEPT
     assert [p.name for p in tmp_path.iterdir()] == ["again.json"]
 
 
-@pytest.mark.parametrize("content", ["[]", "{}", '{"cases": {"a": [{}]}}', "no", json.dumps({"cases": 3})])
+@pytest.mark.parametrize("content", ["[]", "{}", '{"counters": {"a": [{}]}}', "no", json.dumps({"counters": 3})])
 def test_what_is_no_record_is_told_in_one_line(content: str, tmp_path: Path) -> None:
     path = tmp_path / "record.json"
     path.write_text(content)
-    with pytest.raises(
-        SimtbedError, match=r"record\.json: expected a record that `simtbed hardware record` wrote"
-    ) as caught:
+    with pytest.raises(SimtbedError, match=r"record\.json: expected a record that `simtbed record` wrote") as caught:
         record.load(path)
     assert "\n" not in str(caught.value)
 
@@ -198,11 +263,11 @@ def test_a_record_that_is_not_there(tmp_path: Path) -> None:
 
 # ------------------------------------------------------------------ cases
 def test_cases_are_found_by_name() -> None:
-    names = [case.name for case in find([VARIANTS, "tests.hardware.features:cases"])]
+    names = [case.name for case in find([VARIANTS, "tests.hardware.cases:cases"])]
     assert {"pairhmm wavefront", "pairhmm intertask-naive", "block_reduction"} <= set(names)
     with pytest.raises(SimtbedError, match=r"^nowhere:cases: expected module:function"):
         find(["nowhere:cases"])
-    with pytest.raises(SimtbedError, match=r"^tests\.hardware\.features:none: expected module:function"):
-        find(["tests.hardware.features:none"])
+    with pytest.raises(SimtbedError, match=r"^tests\.hardware\.cases:none: expected module:function"):
+        find(["tests.hardware.cases:none"])
     with pytest.raises(SimtbedError, match=r"^two cases are called .*pairhmm wavefront"):
         find([VARIANTS, VARIANTS])

@@ -15,7 +15,7 @@ TOOLS = all(nvcc.find_tool(name) for name in ("nvcc", "nvdisasm"))
 
 @pytest.mark.skipif(not TOOLS, reason="no nvcc or no nvdisasm on this machine")
 def test_instructions_are_those_that_the_hardware_executed(simtbed: Simtbed) -> None:
-    (measured,) = record.load(record.path_of("H200")).cases["pairhmm intertask-naive"]
+    (measured,) = record.load(record.path_of("H200")).counters["pairhmm intertask-naive"]
     content = json.loads(simtbed("profile", "intertask-naive", "--sass", "--json").out)
     (kernel,) = content["kernels"]
     assert kernel["warp_instructions"] == pytest.approx(measured.figures["warp_instructions"], rel=0.05)

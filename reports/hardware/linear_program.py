@@ -1,4 +1,4 @@
-"""A linear program, built row by row, with wishes that may be missed at a price."""
+"""A linear program, built row by row, with soft equations that may be missed at a cost."""
 
 from __future__ import annotations
 

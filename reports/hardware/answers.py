@@ -1,4 +1,4 @@
-"""What a GPU record holds, computed on any engine: digests of outputs and of printed sources.
+"""What a GPU answers, as a record keeps it: digests of outputs and of printed kernels, and how they are taken.
 
 Outputs, and arrays that stay with the engine, are digested after every NaN is made the same NaN: that is the equality
 engines owe each other. Rows of the op table with a weaker policy, and outputs of kernels that use such rows, are
@@ -8,10 +8,9 @@ compared value by value on the GPU, and the worst distance is kept.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable
+import statistics
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from functools import cache
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -20,14 +19,18 @@ from simtbed.engines.cuda.printer import Source, cuda_source
 from simtbed.ir import nodes as ir
 from simtbed.ir.ops import TABLE, Policy
 from simtbed.ir.walk import expressions, statements
-from simtbed.kernels import FAMILIES, Launcher
+from simtbed.kernels import Launcher
 from simtbed.runtime.engine import Engine
 from simtbed.runtime.prepared import prepare
-from simtbed.testing.conformance.edge_values import Values, defined
-from simtbed.testing.conformance.feature import Feature
-from simtbed.testing.conformance.operations import Group, request
+from simtbed.runtime.registry import EngineName, engine_called
 
+from .cases import Case, OperationCase, Values
+
+GPU: EngineName = "cuda"
 Entry = dict[str, Any]
+REPEATS = 3
+ROUNDING = 1e-12
+"""How far outputs of kernels whose operations engines may round differently may be apart: a share of 1 or of the value."""
 
 
 def digest(arrays: Iterable[Values]) -> str:
@@ -53,19 +56,15 @@ def rounds(program: ir.Program) -> bool:
     return any(TABLE[name].policy.name == "ulp" for name in used)
 
 
-ROUNDING = 1e-12
-"""How far outputs of kernels that use such operations may be apart, as a share of 1 or, where it is larger, the value."""
-
-
 @dataclass
-class Recorder(Launcher):
-    """A launcher that keeps what its launches did.
+class AnswerLauncher(Launcher):
+    """A launcher that keeps what its launches answered.
 
     rounded: outputs that engines owe each other only nearly. raced: arrays that stay with the engine and whose contents
     hang on which thread came first, such as the slots of a hash table: what is made of them is compared, not they.
     """
 
-    engine: Any
+    engine: EngineName
     sources: dict[str, Source] = field(default_factory=dict)
     launches: int = 0
     outputs: list[Values] = field(default_factory=list)
@@ -93,7 +92,7 @@ class Recorder(Launcher):
     def entry(self) -> Entry:
         return {"sources": sorted(self.sources), "output": digest(self.outputs), "launches": self.launches}
 
-    def rounding(self, other: Recorder) -> float:
+    def rounding(self, other: AnswerLauncher) -> float:
         """The largest distance of the rounded outputs from another's: a share of 1 or of the value."""
         worst = 0.0
         for a, b in zip(self.rounded, other.rounded, strict=True):
@@ -103,40 +102,27 @@ class Recorder(Launcher):
         return worst
 
 
-def of_feature(feature: Feature, engine: str) -> Recorder:
-    """One language feature's kernel, run."""
-    recorder = Recorder(engine)
-    feature.launch(recorder.launch)
-    return recorder
+def answers_of(case: Case, engine: EngineName) -> AnswerLauncher:
+    """A case, run."""
+    launcher = AnswerLauncher(engine)
+    case.run(launcher)
+    return launcher
 
 
-def of_variant(family: str, variant: str, path: Path, engine: str) -> Recorder:
-    """A whole data set through one variant; a path that ends in `example` stands for the shipped one."""
-    recorder = Recorder(engine)
-    FAMILIES[family].solve(_problem(family, path), variant, recorder)
-    return recorder
-
-
-@cache
-def _problem(family: str, path: Path) -> Any:
-    chosen = FAMILIES[family]
-    return chosen.example() if path.name == "example" else chosen.read(path)
-
-
-def of_ops(group: Group, engine: Engine) -> Entry:
-    """Rows of the op table that share their operands; rows held to the bit have a digest, others their distance."""
-    launch_request, given = request(group)
-    outcome = engine.run(launch_request)
+def operation_answers(case: OperationCase, engine: Engine) -> Entry:
+    """The rows of a case: those held to the bit have a digest, others their distance from the meaning."""
+    request, given = case.prepare()
+    outcome = engine.run(request)
     rows: dict[str, Entry] = {}
-    for row in group[1]:
-        got, keep = outcome.buffers[f"out_{row.name}"], defined(row, given)
+    for row in case.rows:
+        got, keep = outcome.buffers[f"out_{row.name}"], case.defined(row, given)
         if row.policy.name == "bits":
             rows[row.name] = {"output": digest([got[keep]])}
             continue
         with np.errstate(all="ignore"):
             expected = row.meaning(*given)
         rows[row.name] = {"policy": row.policy.name, "ulp": distance(row.policy, got[keep], expected[keep])}
-    text = cuda_source(launch_request.program, launch_request.block).text
+    text = cuda_source(request.program, request.block).text
     return {"sources": [source_digest(text)], "rows": rows}
 
 
@@ -145,3 +131,45 @@ def distance(policy: Policy, a: Values, b: Values) -> int:
     if policy.name == "value":
         return 0 if policy.agree(a, b).all() else 65
     return next((n for n in range(65) if Policy("ulp", n).agree(a, b).all()), 65)
+
+
+# ------------------------------------------------------------------ taking them
+def take_answers(
+    cases: Mapping[str, Case], emulated: Mapping[str, AnswerLauncher], timed: frozenset[str]
+) -> tuple[dict[str, Entry], list[str]]:
+    """What the GPU answers by case, and where that is not what the emulator answered. timed: cases whose kernels are
+    timed too."""
+    found: dict[str, Entry] = {}
+    differences: list[str] = []
+    for name, case in cases.items():
+        answered = answers_of(case, GPU)
+        found[name] = answered.entry()
+        apart = answered.rounding(emulated[name])
+        if name in timed:
+            found[name] |= {**_timed(answered, case), "rounding": apart}
+        if apart > ROUNDING:
+            differences.append(f"{name}: rounded outputs are {apart} apart")
+        expected = emulated[name].entry()
+        differences += [f"{name}: {key} differs" for key in ("sources", "output") if found[name][key] != expected[key]]
+    return found, differences
+
+
+def _timed(first: AnswerLauncher, case: Case) -> Entry:
+    """Registers, and milliseconds of the kernels: the median over further whole runs, as kernels may change what they
+    are given."""
+    milliseconds = statistics.median(answers_of(case, GPU).milliseconds for _ in range(REPEATS))
+    return {"registers": first.registers, "milliseconds": round(milliseconds, 4)}
+
+
+def take_operations(cases: Iterable[OperationCase]) -> tuple[dict[str, Entry], list[str]]:
+    """The op table on the GPU, and the rows that are not the emulator's or beyond their policy."""
+    record: dict[str, Entry] = {}
+    differences: list[str] = []
+    for case in cases:
+        record[case.name] = operation_answers(case, engine_called(GPU))
+        found, emulated = record[case.name]["rows"], operation_answers(case, engine_called("numpy"))["rows"]
+        for row in case.rows:
+            exact = row.policy.name == "bits"
+            if found[row.name] != emulated[row.name] if exact else found[row.name]["ulp"] > row.policy.ulp:
+                differences.append(f"{row.name} of {case.name}: {found[row.name]}")
+    return record, differences

@@ -8,10 +8,11 @@ from typing import Any
 
 import pytest
 from simtbed import LaunchError
-from simtbed.reports.hardware.cases import VARIANTS, RecordingLauncher, find
+from simtbed.reports.hardware.cases import VARIANTS, find
+from simtbed.reports.hardware.estimate import Estimate, Executed, estimate_executions
+from simtbed.reports.hardware.launched import RecordingLauncher
 from simtbed.reports.hardware.pipes import PIPES, pipes_of
 from simtbed.reports.hardware.record import load, path_of
-from simtbed.reports.hardware.weigh import Executed, Weighed, weigh
 from simtbed.testing.conformance import FEATURES
 
 from tests.hardware.listing import placed
@@ -25,30 +26,32 @@ def ran(
     divergent: int = 0,
     size: int = 4,
     loop: int = 0,
-    turns: int = 0,
+    iterations: int = 0,
     calls: tuple[int, ...] = (),
     **costs: int,
 ) -> Executed:
     """A statement; whole warps unless told otherwise. loop: the line of the loop around it."""
     around = (loop,) if loop else ()
-    return Executed(line, kind, warps or -(-lanes // 32), lanes, divergent, size, costs, around, turns, calls)
+    return Executed(line, kind, warps or -(-lanes // 32), lanes, divergent, size, costs, around, iterations, calls)
 
 
-def by_text(weighed: Weighed) -> dict[str, tuple[float, float]]:
+def by_text(estimate: Estimate) -> dict[str, tuple[float, float]]:
     """(warps, threads) of each instruction."""
-    return {i.text: (w, t) for i, w, t in zip(weighed.instructions, weighed.warps, weighed.threads, strict=True)}
+    return {i.text: (w, t) for i, w, t in zip(estimate.instructions, estimate.warps, estimate.threads, strict=True)}
 
 
 def test_straight_code_runs_once_a_warp_and_nothing_after_its_end() -> None:
     code = placed("1 | S2R R0, SR_TID.X\n 2 | STG.E [R2.64], R0\n 2 | EXIT\n e:\n | BRA `(e)")
-    found = weigh(code, [ran(1, "compute", 96), ran(2, "global_store", 96)], threads=96, warps=3)
+    found = estimate_executions(code, [ran(1, "compute", 96), ran(2, "global_store", 96)], threads=96, warps=3)
     assert found.warps.tolist() == [3, 3, 3, 0]
     assert (found.warp_instructions, found.thread_instructions) == (9, 288)
 
 
 def test_a_loop_runs_as_often_as_its_loads() -> None:
     code = placed("1 | S2R R0, SR_TID.X\n l:\n 3 | LDG.E R2, [R2]\n | @P0 BRA `(l)\n 4 | EXIT")
-    found = by_text(weigh(code, [ran(2, "branch", 32 * 11), ran(3, "global_load", 320)], threads=32, warps=1))
+    found = by_text(
+        estimate_executions(code, [ran(2, "branch", 32 * 11), ran(3, "global_load", 320)], threads=32, warps=1)
+    )
     assert found["LDG.E R2, [R2]"] == (10, 320)
     assert found["EXIT"] == (1, 32)
 
@@ -56,13 +59,13 @@ def test_a_loop_runs_as_often_as_its_loads() -> None:
 def test_copies_of_an_unrolled_loop_share_its_turns() -> None:
     body = "\n".join(f"3 | LDG.E R{n}, [R{n}]" for n in range(4))
     code = placed(f"1 | S2R R9, SR_TID.X\n l:\n {body}\n 2 | @P0 BRA `(l)\n 4 | EXIT")
-    found = by_text(weigh(code, [ran(3, "global_load", 32 * 20)], threads=32, warps=1))
+    found = by_text(estimate_executions(code, [ran(3, "global_load", 32 * 20)], threads=32, warps=1))
     assert found["LDG.E R0, [R0]"] == (5, 160)
 
 
 def test_a_wider_access_stands_for_several() -> None:
     code = placed("1 | S2R R9, SR_TID.X\n l:\n 3 | LDS.128 R0, [R0]\n 2 | @P0 BRA `(l)\n 4 | EXIT")
-    found = by_text(weigh(code, [ran(3, "shared_load", 32 * 20)], threads=32, warps=1))
+    found = by_text(estimate_executions(code, [ran(3, "shared_load", 32 * 20)], threads=32, warps=1))
     assert found["LDS.128 R0, [R0]"] == (5, 160)
 
 
@@ -80,7 +83,7 @@ BRANCH = """
 
 def test_lanes_that_part_meet_group_by_group() -> None:
     executed = [ran(1, "compute", 64), ran(2, "branch", 64, divergent=1), ran(3, "global_store", 5, warps=1)]
-    found = by_text(weigh(placed(BRANCH), executed, threads=64, warps=2))
+    found = by_text(estimate_executions(placed(BRANCH), executed, threads=64, warps=2))
     assert found["STG.E [R2.64], R0"] == (1, 5)
     assert found["BSYNC B0"] == (3, 64)  # one warp arrives whole, the other in two groups
     assert found["EXIT"] == (2, 64)
@@ -88,7 +91,7 @@ def test_lanes_that_part_meet_group_by_group() -> None:
 
 def test_a_predicated_access_is_executed_at_least_as_often_as_it_acts() -> None:
     code = placed("1 | S2R R0, SR_TID.X\n 3 | @P0 LDG.E R2, [R2]\n 4 | EXIT")
-    found = by_text(weigh(code, [ran(3, "global_load", 5, warps=1)], threads=32, warps=1))
+    found = by_text(estimate_executions(code, [ran(3, "global_load", 5, warps=1)], threads=32, warps=1))
     assert found["@P0 LDG.E R2, [R2]"] == (1, 32)
 
 
@@ -105,7 +108,7 @@ DIVISION = """
 
 
 def test_the_slow_path_of_a_division_is_not_taken_for_granted() -> None:
-    found = by_text(weigh(placed(DIVISION), [ran(1, "compute", 32, fdiv=1)], threads=32, warps=1))
+    found = by_text(estimate_executions(placed(DIVISION), [ran(1, "compute", 32, fdiv=1)], threads=32, warps=1))
     assert found["FCHK P0, R0, R1"] == (1, 32)
     assert found["FFMA R0, R1, R2, R3"] == (0, 0)
 
@@ -114,7 +117,7 @@ def test_a_loop_that_its_lanes_leave_one_by_one_has_no_meeting_point() -> None:
     code = placed("1 | S2R R0, SR_TID.X\n l:\n 3 | ATOMG.E.CAS PT, R1, [R2], R3, R4\n 2 | @P0 BRA `(l)\n 4 | EXIT")
     lanes = 32 * 33 // 2
     executed = [ran(2, "branch", lanes + 32, warps=33, divergent=31), ran(3, "global_atomic", lanes, warps=32)]
-    found = by_text(weigh(code, executed, threads=32, warps=1))
+    found = by_text(estimate_executions(code, executed, threads=32, warps=1))
     assert found["ATOMG.E.CAS PT, R1, [R2], R3, R4"] == (32, lanes)
     assert found["EXIT"] == (32, 32)
 
@@ -129,14 +132,14 @@ def test_without_scipy_one_line_says_what_to_install(monkeypatch: pytest.MonkeyP
 
     monkeypatch.setattr(builtins, "__import__", missing)
     with pytest.raises(LaunchError, match=r'SciPy is not installed: pip install "simtbed\[sass\]"'):
-        weigh(placed("1 | EXIT"), [], threads=32, warps=1)
+        estimate_executions(placed("1 | EXIT"), [], threads=32, warps=1)
 
 
 def test_the_pipes_are_those_of_the_hardware() -> None:
     """Every recorded kernel, pipe by pipe: equal for features of the language. In the variants a few branches go to the
     cbu, and kernels whose threads race are not the same in every pass of the profiler."""
     features = {feature.name for feature in FEATURES}
-    for case, kernels in load(path_of("H200")).cases.items():
+    for case, kernels in load(path_of("H200")).counters.items():
         for one in kernels:
             found = dict.fromkeys(PIPES, 0)
             for each in one.sass:
@@ -163,10 +166,10 @@ UNROLLED = """
 """
 
 
-@pytest.mark.parametrize(("turns", "rest", "four"), [(4, 0, 1), (3, 3, 0)])
-def test_a_loop_for_the_rest_runs_what_the_unrolled_one_leaves(turns: int, rest: int, four: int) -> None:
-    load = ran(3, "global_load", 32 * turns, loop=2, turns=turns)
-    found = by_text(weigh(placed(UNROLLED), [load], threads=32, warps=1))
+@pytest.mark.parametrize(("iterations", "rest", "four"), [(4, 0, 1), (3, 3, 0)])
+def test_a_loop_for_the_rest_runs_what_the_unrolled_one_leaves(iterations: int, rest: int, four: int) -> None:
+    load = ran(3, "global_load", 32 * iterations, loop=2, iterations=iterations)
+    found = by_text(estimate_executions(placed(UNROLLED), [load], threads=32, warps=1))
     assert found["LDG.E R0, [R0]"] == (rest, 32 * rest)
     assert found["LDG.E R4, [R4]"] == (four, 32 * four)
 
@@ -195,7 +198,7 @@ def test_what_a_function_does_is_told_apart_by_its_calls() -> None:
         ran(3, "global_load", 5, calls=(7,)), ran(3, "compute", 5, calls=(7,)),
         ran(3, "global_load", 20, calls=(8,)), ran(3, "compute", 20, calls=(8,)),
     ]  # fmt: skip
-    found = by_text(weigh(code, executed, threads=32, warps=1))
+    found = by_text(estimate_executions(code, executed, threads=32, warps=1))
     assert found["LDG.E R2, [R2]"] == (1, 5)
     assert found["LDG.E R3, [R3]"] == (1, 20)
 
@@ -206,7 +209,7 @@ def test_a_load_that_the_compiler_dropped_does_not_make_a_block_run_more_often()
         "1 | S2R R0, SR_TID.X\n l:\n 3 | LDG.E R2, [R2]\n 4 | FMUL R3, R2, R2\n 4 | MOV R4, R3\n 2 | @P0 BRA `(l)\n 5 | EXIT"
     )
     executed = [ran(3, "global_load", 320), ran(3, "global_load", 320), ran(4, "compute", 320)]
-    found = by_text(weigh(code, executed, threads=32, warps=1))
+    found = by_text(estimate_executions(code, executed, threads=32, warps=1))
     assert found["LDG.E R2, [R2]"] == (10, 320)
 
 
@@ -228,7 +231,7 @@ ALTERNATING = """
 
 def test_copies_of_a_turn_alternate() -> None:
     executed = [ran(3, "shared_load", 200, warps=20), ran(4, "barrier", 640)]
-    found = by_text(weigh(placed(ALTERNATING), executed, threads=32, warps=1))
+    found = by_text(estimate_executions(placed(ALTERNATING), executed, threads=32, warps=1))
     assert [found[f"LDS R{n}, [R{n}]"] for n in (0, 1)] == [(10, 100), (10, 100)]
 
 
@@ -237,27 +240,27 @@ def test_a_branch_that_became_predicates_says_nothing_of_its_block() -> None:
         "1 | S2R R0, SR_TID.X\n 2 | @!P0 BRA `(e)\n 4 | IADD3 R1, R1, 0x1, RZ\n 4 | @P1 STG.E [R2], R1\n 5 | MOV R3, R1\n e:\n 6 | EXIT"
     )
     executed = [ran(4, "compute", 1), ran(4, "global_store", 1), ran(5, "compute", 20)]
-    found = by_text(weigh(code, executed, threads=32, warps=1))
+    found = by_text(estimate_executions(code, executed, threads=32, warps=1))
     assert found["@P1 STG.E [R2], R1"] == (1, 20)
 
 
 def test_how_often_a_loop_turns_is_told_by_what_is_no_loop_itself() -> None:
-    """A loop that stands in another counts its tests, one more than its turns each time."""
+    """A loop that stands in another counts its tests, one more than its iterations each time."""
     launcher = RecordingLauncher("jit")
     (naive,) = [case for case in find([VARIANTS]) if case.name == "pairhmm intratask-naive"]
     naive.run(launcher)
     (launched,) = launcher.kernels
     bands = next(n for n, line in enumerate(launched.source.text.splitlines(), 1) if "first += 128" in line)
-    assert {e.turns for e in launched.executed if e.loop == (bands,)} == {1}
+    assert {e.iterations for e in launched.executed if e.loop == (bands,)} == {1}
 
 
 def test_how_often_loops_turn_is_known_where_all_lanes_agree() -> None:
     launcher = RecordingLauncher("jit")
-    (transposing,) = [case for case in find(["tests.hardware.features:cases"]) if case.name == "transpose, pitch 33"]
+    (transposing,) = [case for case in find(["tests.hardware.cases:cases"]) if case.name == "transpose, pitch 33"]
     transposing.run(launcher)
     (launched,) = launcher.kernels
     accesses = [
         e for e in launched.executed if e.kind in ("global_load", "shared_store", "shared_load", "global_store")
     ]
-    assert [e.turns for e in accesses] == [4, 4, 4, 4]  # 8 rows of threads copy 32
-    assert {e.turns for e in launched.executed if not e.loop} == {0}
+    assert [e.iterations for e in accesses] == [4, 4, 4, 4]  # 8 rows of threads copy 32
+    assert {e.iterations for e in launched.executed if not e.loop} == {0}

@@ -1,6 +1,7 @@
-"""Kernels to compare with a GPU besides the variants: every feature of the language, and what `simtbed bench` adds.
+"""Kernels to compare with a GPU besides the variants: every feature of the language, every row of the op table, and what
+`simtbed bench` adds.
 
-`simtbed hardware compare --cases tests.hardware.features:cases`.
+`simtbed hardware compare --cases tests.hardware.cases:cases`.
 """
 
 from __future__ import annotations
@@ -13,16 +14,20 @@ import numpy as np
 from simtbed import Result, empty
 from simtbed.kernels import Launcher
 from simtbed.reports.bench.kernels import block_sum, transpose
-from simtbed.reports.hardware.cases import Case, variants
+from simtbed.reports.hardware.cases import VARIANTS, Case, OperationCase, variants
 from simtbed.testing.conformance import FEATURES, Feature
+from simtbed.testing.conformance.edge_values import defined
+from simtbed.testing.conformance.operations import group_id, groups, request
 
 SIDE = 256
+CASES = (VARIANTS, "tests.hardware.cases:cases", "tests.hardware.cases:operations")
+"""All that a record holds but for the data sets."""
 
 
 def cases() -> Iterator[Case]:
     """One case a feature; the transpose with and without bank conflicts; the reduction."""
     for feature in FEATURES:
-        yield Case(feature.name, partial(_feature, feature))
+        yield feature_case(feature)
     x = np.arange(SIDE * SIDE, dtype=np.float32)
     tiles = (SIDE // 32, SIDE // 32)
     for pitch in (33, 32):
@@ -32,9 +37,20 @@ def cases() -> Iterator[Case]:
     yield Case("block sum", partial(_launch, block_sum, SIDE, 256, args))
 
 
+def operations() -> Iterator[OperationCase]:
+    """The op table, rows that share their operands together."""
+    for group in groups():
+        yield OperationCase(group_id(group), group[1], partial(request, group), defined)
+
+
 def few() -> Iterator[Case]:
     """Two of the shipped variants, for tests that need but some."""
     return (case for case in variants() if case.name in ("pairhmm intertask-naive", "pairhmm wavefront"))
+
+
+def feature_case(feature: Feature) -> Case:
+    """A feature's kernel as a case."""
+    return Case(feature.name, partial(_feature, feature))
 
 
 def _feature(feature: Feature, launcher: Launcher) -> Result:

@@ -12,9 +12,9 @@ from simtbed.engines.cuda import nvcc
 from simtbed.engines.cuda.sass import disassemble
 from simtbed.machine.occupancy import occupancy
 
-from .cases import Launched
+from .estimate import estimate_executions
+from .launched import Launched
 from .pipes import PIPES, pipes_of
-from .weigh import weigh
 
 
 @dataclass(frozen=True)
@@ -61,21 +61,21 @@ def mixes(kernels: Iterable[Launched], arch: str) -> list[Mix]:
 def _mix(launched: Launched, arch: str) -> Mix:
     source, request = launched.source, launched.request
     built = nvcc.build(source.with_lines(), source.kernel, arch)
-    weighed = weigh(
+    estimate = estimate_executions(
         launched.placed(disassemble(built.cubin, source.kernel)), launched.executed, launched.threads, launched.warps
     )
     shared = built.resources.shared_bytes + source.carved_bytes + request.dynamic_shared
     pipes = dict.fromkeys(PIPES, 0.0)
-    for instruction, warps in zip(weighed.instructions, weighed.warps, strict=True):
+    for instruction, warps in zip(estimate.instructions, estimate.warps, strict=True):
         for pipe in pipes_of(instruction):
-            pipes[pipe] += float(warps) / weighed.warp_instructions
+            pipes[pipe] += float(warps) / estimate.warp_instructions
     return Mix(
         source.kernel,
         launched.launches,
         max(built.resources.registers, request.device.register_least),
         occupancy(request.device, prod(request.block), built.resources.registers, shared).percent,
-        weighed.warp_instructions,
+        estimate.warp_instructions,
         launched.counters.total("warp_instructions"),
-        weighed.thread_instructions / (32 * weighed.warp_instructions),
+        estimate.thread_instructions / (32 * estimate.warp_instructions),
         pipes,
     )

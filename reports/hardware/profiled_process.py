@@ -6,7 +6,8 @@ import json
 import sys
 from pathlib import Path
 
-from .cases import RecordingLauncher, find
+from .cases import find
+from .launched import RecordingLauncher
 
 
 def main(log: str, only: str, names: list[str]) -> None:

@@ -1,10 +1,10 @@
-"""What the emulator's counts say of compiled code: how often warps and threads execute each SASS instruction.
+"""Executions of compiled code, estimated from the emulator's counts: how often warps and threads execute each SASS instruction.
 
 The emulator knows how often each statement of the source was executed, the compiler's line table from which line
 each instruction came. Neither says how often a block of SASS runs: nvcc unrolls loops, merges branches, moves
 instructions. But the flow of threads through the blocks is conserved, and some instructions the compiler cannot
 multiply: all loads of a line together are executed as often as the line's loads were. So the flow is the solution of
-a linear program: conservation holds exactly, and what the statements say is missed by as little as possible.
+a linear program: conservation holds exactly, and the executions of the statements are missed by as little as possible.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ import numpy as np
 import numpy.typing as npt
 from simtbed.engines.cuda.sass import Instruction
 
-from .graph import Edge, Graph, conditional, graph
-from .program import LinearProgram
+from .control_flow import Edge, Graph, conditional, graph
+from .linear_program import LinearProgram
 
 Floats = npt.NDArray[np.float64]
 Place = tuple[int, ...]
@@ -43,9 +43,9 @@ class Placed:
 
 @dataclass(frozen=True)
 class Executed:
-    """One statement of the emulated program: its line and kind (`observe.events`), how often warps and lanes executed
+    """One statement of the emulated program: its line and kind (`profiler.events`), how often warps and lanes executed
     it, how often the active lanes of a branch disagreed, the bytes a lane moves, and the instructions of each class.
-    loop: which is the innermost around it; turns: how often that turns each time it is entered, where that is
+    loop: which is the innermost around it; iterations: how many iterations it makes each time it is entered, where that is
     always the same, else 0. calls: the lines of the calls that were inlined to reach it, innermost first."""
 
     line: int
@@ -56,12 +56,12 @@ class Executed:
     size: int
     costs: dict[str, int]
     loop: Place = ()
-    turns: int = 0
+    iterations: int = 0
     calls: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)
-class Weighed:
+class Estimate:
     """Executions of each instruction, by warps and by threads, in the order of the instructions."""
 
     instructions: tuple[Instruction, ...]
@@ -92,22 +92,22 @@ _CONTROL = ("BRA", "BSSY", "BSYNC", "EXIT", "CALL", "RET", "NOP", "PLOP3", "WARP
 """Instructions that no statement asked for."""
 """Instructions that stand for one operation each, on lines where no division brings others of the same name."""
 
-# How much a miss weighs, relative to what was expected. Effects cannot be dropped or doubled; operations sometimes
+# The weight of a miss, relative to what was expected. Effects cannot be dropped or doubled; operations sometimes
 # are; that a block runs as often as some statement of its lines is a hint for blocks that hold nothing better; and a
 # call is the slow path of a division, which is taken when nothing else explains the rest.
 _EFFECT, _OPERATION, _LINE, _CALLED, _SHORTER = 1.0, 0.3, 1e-3, 0.05, 2e-6
 _LOST = 0.1
-"""A load that is missing weighs less than one too many: what was loaded once need not be loaded again, and what only
+"""The weight of a load that is missing, as part of one too many: what was loaded once need not be loaded again, and what only
 one branch needs is loaded there; but nothing is loaded twice."""
 _VOTE, _NEARLY = 0.2, 1.2
-"""What an instruction's word on its block weighs, and how near the counts of copies must be to tell one of them."""
+"""The weight of an instruction's vote on its block, and how near the counts of copies must be to stand for one of them."""
 _BALANCE, _SIMILAR = 0.01, 0.75
-"""How much copies of a turn shall be executed alike, and how much of two blocks must be the same to be copies."""
+"""How much copies of an iteration shall be executed alike, and how much of two blocks must be the same to be copies."""
 _ALIKE = 0.4
-"""Statements whose lanes are within this logarithm of a block's may tell how many of them are together."""
+"""Statements whose lanes are within this logarithm of a block's show how many of them are together."""
 
 
-def weigh(sass: Sequence[Placed], executed: Iterable[Executed], threads: int, warps: int) -> Weighed:
+def estimate_executions(sass: Sequence[Placed], executed: Iterable[Executed], threads: int, warps: int) -> Estimate:
     """Predict the executions of instructions from those of statements.
 
     threads, warps: that entered the kernel, over all launches that `executed` counts. Raises LaunchError without SciPy.
@@ -118,7 +118,7 @@ def weigh(sass: Sequence[Placed], executed: Iterable[Executed], threads: int, wa
     by_block = flow.threads()
     warps_of = flow.warps(by_block)
     sizes = [past - first for first, past in flow.graph.blocks]
-    return Weighed(instructions, np.repeat(warps_of, sizes), np.repeat(by_block, sizes))
+    return Estimate(instructions, np.repeat(warps_of, sizes), np.repeat(by_block, sizes))
 
 
 class _Evidence:
@@ -217,7 +217,7 @@ class _Flow:
         return found + self._line_hints(anchored) + self._votes()
 
     def _copies(self) -> list[tuple[int, int]]:
-        """Pairs of blocks in one loop that come from nearly the same places: copies of a turn, which alternate."""
+        """Pairs of blocks in one loop that come from nearly the same places: copies of an iteration, which alternate."""
         came = [
             Counter(self.places[n] for n in range(*block) if self.graph.instructions[n].opcode not in _CONTROL)
             for block in self.graph.blocks
@@ -234,8 +234,8 @@ class _Flow:
         ]
 
     def _turn_limits(self) -> list[dict[int, float]]:
-        """Sums over edges, each at most 0: a loop whose body holds copies of a turn goes round only so often each time
-        it is entered, and a block that holds more copies than there are turns is passed by."""
+        """Sums over edges, each at most 0: a loop whose body holds copies of an iteration goes round only so often each time
+        it is entered, and a block that holds more copies than there are iterations is passed by."""
         found = []
         loops = {loop for block in range(len(self.graph.blocks)) if (loop := self.graph.loop(block)) is not None}
         for head, tail in [*loops, *((block, block) for block in range(len(self.graph.blocks)))]:
@@ -249,7 +249,7 @@ class _Flow:
 
     def _rounds(self, head: int, tail: int) -> int | None:
         """How often blocks run each time the source's loop is entered, from the copies of its accesses that they hold;
-        None where turns differ, and where the blocks may hold all turns, inside another loop."""
+        None where iterations differ, and where the blocks may hold all iterations, inside another loop."""
         inside: dict[tuple[Place, str], float] = defaultdict(float)
         outside: dict[tuple[Place, str], dict[int, float]] = defaultdict(lambda: defaultdict(float))
         for block, n in self._numbered():
@@ -263,12 +263,16 @@ class _Flow:
         rounds: set[int | None] = set()
         for key, copies in inside.items():
             statements = [e for e in self.evidence.statements.get(key[0], ()) if e.kind == key[1]]
-            if statements and len({(e.loop, e.turns, e.lanes) for e in statements}) == 1 and statements[0].turns:
-                turns, size = statements[0].turns, sum(e.size for e in statements)
+            if (
+                statements
+                and len({(e.loop, e.iterations, e.lanes) for e in statements}) == 1
+                and statements[0].iterations
+            ):
+                iterations, size = statements[0].iterations, sum(e.size for e in statements)
                 unrolled = [w / size for w in outside[key].values() if w > size]
                 if copies == size and unrolled:
-                    turns %= int(min(unrolled))  # the loop for the rest
-                rounds.add(int(turns * size // copies) if copies != size * turns or copies == size else None)
+                    iterations %= int(min(unrolled))  # the loop for the rest
+                rounds.add(int(iterations * size // copies) if copies != size * iterations or copies == size else None)
         return rounds.pop() if len(rounds) == 1 else None
 
     def _numbered(self) -> Iterator[tuple[int, int]]:
@@ -277,8 +281,8 @@ class _Flow:
             yield from ((block, n) for n in range(first, past))
 
     def _line_hints(self, anchored: set[int]) -> list[_Hint]:
-        """A block that holds no anchor runs as often as its lines; copies of a line in several loops share its turns. A
-        line that became predicated instructions runs as often as what is around it, and says nothing."""
+        """A block that holds no anchor runs as often as its lines; copies of a line in several loops share its iterations. A
+        line that became predicated instructions runs as often as what is around it, and is no evidence."""
         found = []
         shares: dict[Place, dict[int, int]] = defaultdict(dict)
         for block, n in self._numbered():
@@ -305,9 +309,9 @@ class _Flow:
         return found
 
     def _votes(self) -> list[_Hint]:
-        """A block runs as often as most of its instructions say, of those whose place says it clearly: a place whose
+        """A block runs as often as most of its instructions vote, of those whose place is clear evidence: a place whose
         statements were executed equally often and that is in no other block; or in as many blocks, one loop's, as
-        there are turns written out. Tests of one or two instructions are easily made elsewhere."""
+        there are iterations written out. Tests of one or two instructions are easily made elsewhere."""
         shares: dict[Place, Counter[int]] = defaultdict(Counter)
         for block, n in self._numbered():
             if self.graph.instructions[n].opcode not in (*_CONTROL, *_KINDS):
@@ -320,7 +324,7 @@ class _Flow:
             if not counts or place in converted:
                 continue
             least = 3 if any(e.kind == "branch" for e in statements) else 1
-            written_out = all(e.kind == "compute" and e.turns and e.loop not in self.rolled for e in statements)
+            written_out = all(e.kind == "compute" and e.iterations and e.loop not in self.rolled for e in statements)
             in_one_loop = len({self.graph.loop(block) for block in share}) == 1
             if len(counts) == 1:
                 clear = len(share) == 1 or (written_out and in_one_loop)
@@ -330,8 +334,8 @@ class _Flow:
                 for block, n in share.items():
                     votes[block][sum(counts) / len(counts)] += n if n >= least else 0
         found = []
-        for block, said in votes.items():
-            count, n = max(said.items(), key=lambda vote: (vote[1], vote[0]))
+        for block, ballot in votes.items():
+            count, n = max(ballot.items(), key=lambda vote: (vote[1], vote[0]))
             found.append(_Hint({block: 1.0}, count, _VOTE * n, False))
         return found
 
@@ -341,8 +345,8 @@ class _Flow:
         return {place for i, place in zip(found, self.places, strict=True) if i.predicate and wanted(i.opcode)}
 
     def _once(self, e: Executed) -> float:
-        """Executions of a statement's instructions: all turns at once where nothing jumps back to the loop around it."""
-        return e.lanes if not e.turns or e.loop in self.rolled else e.lanes / e.turns
+        """Executions of a statement's instructions: all iterations at once where nothing jumps back to the loop around it."""
+        return e.lanes if not e.iterations or e.loop in self.rolled else e.lanes / e.iterations
 
     # -------------------------------------------------------------- warps
     def warps(self, threads: Floats) -> Floats:
@@ -365,9 +369,9 @@ class _Flow:
                 groups[self.graph.loop(block), round(float(threads[block]), 3)].append(block)
         found = together.copy()
         for blocks in groups.values():
-            said = [b for b in blocks if any(self._stands_for(n) for n in range(*self.graph.blocks[b]))]
-            if said:
-                found[blocks] = np.median(together[said])
+            known = [b for b in blocks if any(self._stands_for(n) for n in range(*self.graph.blocks[b]))]
+            if known:
+                found[blocks] = np.median(together[known])
         return found
 
     def _leaves_loop(self, block: int) -> bool:
@@ -419,7 +423,7 @@ class _Flow:
         return float(min(max(rest, 0), together[edge.source]))
 
     def _alone(self, edge: Edge, threads: Floats, together: Floats) -> float | None:
-        """Where the edge's target says it: the only way there, or all but what came to a loop from outside."""
+        """Where the edge's target determines it: the only way there, or all but what came to a loop from outside."""
         ways = self.into[edge.target]
         if threads[edge.target] == 0:
             return 0.0
@@ -451,7 +455,7 @@ def _less(row: Mapping[int, float], taken: Mapping[int, int]) -> dict[int, float
 @dataclass(frozen=True)
 class _Hint:
     """Executions of blocks by threads, each times its factor, are so many together; or at least so many. lost: what
-    each that is missing weighs, as part of one in excess."""
+    the weight of each that is missing, as part of one in excess."""
 
     blocks: dict[int, float]
     executions: float

@@ -1,0 +1,20 @@
+"""The command line as a function."""
+
+from __future__ import annotations
+
+import pytest
+from simtbed.reports.cli.app import run
+
+from tests.reports.conftest import Ran, Simtbed
+
+
+@pytest.fixture
+def simtbed(capsys: pytest.CaptureFixture[str]) -> Simtbed:
+    """The command line with the shipped families alone."""
+
+    def command(*arguments: str) -> Ran:
+        code = run(arguments)
+        printed = capsys.readouterr()
+        return Ran(code, printed.out, printed.err)
+
+    return command
