@@ -1,9 +1,9 @@
-"""Words that are read before anything was written to them: shared, local and register memory, and global arrays that
-the launch was given as `Out`.
+"""Elements that are read before anything was written to them: of shared, local and register memory, and of global
+arrays that the launch was given as `empty`.
 
 A kernel writes whole elements, vectors included, so an element is either written or not; the shadow is the WRITTEN
-plane of its array's `history`. Shared and local memory begin anew with every block. An atomic operation on an `Out`
-may start from its zeros; on shared memory it reads what nobody wrote.
+plane of its array's `history`. Shared and local memory begin anew with every block. An atomic operation reads what it
+changes: an array that a kernel counts in is given as `zeros`.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def _told(kernel: ir.Function, span: Span, array: str, type: Array, message: str
     writers = dict.fromkeys(s.span.line for s in statements(kernel.body) if array in _writes(s))
     lines = ", ".join(str(line) for line in sorted(writers))
     by = f"line{'s' if len(writers) > 1 else ''} {lines} should have written it, and did not" if writers else ""
-    verb = "given as Out" if type.space == "global" else "allocated"
+    verb = "given as empty" if type.space == "global" else "allocated"
     notes = (where, f"{name}: {type}, {verb} at {allocated.place}", by or f"nothing in the kernel writes {name}")
     return Diagnostic(KIND, message, span, notes)
 

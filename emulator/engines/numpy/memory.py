@@ -117,7 +117,7 @@ class Access:
         mask = int(mask_bits(inside)[0, 0])
         at = (self.flat(team, index) if self.space == "local" else index).reshape(32).astype(np.int64)
         happens_before.begin_turn(past, int(team.warps[0]))
-        if self.followed.raw and (self.act & 3 == shadow.LOADS or (self.kind == "shared_atomic")):
+        if self.followed.raw and self.act & 3 != shadow.STORES:
             raw = happens_before.unwritten(past, number, mask, at)
             if raw:
                 self._unwritten(team, index, raw)

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from simtbed import DeviceArray, empty
+from simtbed import DeviceArray, empty, zeros
 
 from ...family import Answer, Launcher
 from ..intratask import intratask
@@ -179,7 +179,7 @@ def _stage_2(found: Found, problem: Problem, launcher: Launcher) -> tuple[npt.ND
                 "sizes": found.sizes,
                 "ends": found.ends,
                 "moves": found.moves,
-                "operations": empty(capacity * len(chosen), "u32"),
+                "operations": zeros(capacity * len(chosen), "u32"),
                 "results": empty(len(chosen), "int2"),
                 "capacity": capacity,
                 "STRATEGY": int(problem.strategy),

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from simtbed import DeviceArray, SimtbedError, empty
+from simtbed import DeviceArray, SimtbedError, empty, zeros
 
 from ...family import Answer, Launcher
 from .. import spectrum
@@ -71,17 +71,20 @@ class Counter:
 
     def histogram(self) -> npt.NDArray[np.int64]:
         """How many k-mers, one of both strands, were counted n times; the last entry: so many times or more."""
-        args = {"keys": self.table.keys, "counts": self.table.counts, "bins": empty(spectrum.BINS, "u32")}
+        args = {"keys": self.table.keys, "counts": self.table.counts, "bins": zeros(spectrum.BINS, "u32")}
         return self._launch(spectrum.histogram, self.table.size, **args)["bins"].astype(np.int64)  # type: ignore[no-any-return]
 
     def solid(self, min_multiplicity: int) -> Solid:
         """The k-mers counted at least so often."""
         counted = self.histogram()
         most = 2 * int(counted[min_multiplicity:].sum())
-        found, total = DeviceArray(empty(most, "u64")), DeviceArray(empty(1, "u32"))
+        found, total = DeviceArray(empty(most, "u64")), DeviceArray(zeros(1, "u32"))
         args = {"keys": self.table.keys, "counts": self.table.counts, "found": found, "total": total}
         self._launch(spectrum.gather, self.table.size, **args, minimum=np.uint32(min_multiplicity), K=self.k)
-        return Solid(found, int(total.numpy()[0]), counted)
+        count = int(total.numpy()[0])
+        if count < most:  # a k-mer that is its own reverse complement stands there once
+            found = DeviceArray(found.numpy()[:count])
+        return Solid(found, count, counted)
 
     def _launch(self, kernel: Any, threads: int, **args: Any) -> Any:
         return self.launcher.launch(kernel, grid=-(-threads // THREADS), block=THREADS, args=args)
@@ -98,8 +101,8 @@ class _Table:
     def empty(size: int) -> _Table:
         return _Table(
             DeviceArray(np.full(size, EMPTY, np.uint64)),
-            DeviceArray(empty(size, "u32")),
-            DeviceArray(empty(1, "u32")),
+            DeviceArray(zeros(size, "u32")),
+            DeviceArray(zeros(1, "u32")),
             size,
         )
 
@@ -110,7 +113,7 @@ class _Table:
 
 @dataclass(frozen=True)
 class Solid:
-    """Solid k-mers of both strands: `found` has `total` of them, in no order. histogram: as `Counter.histogram`."""
+    """Solid k-mers of both strands: `found` has `total` elements, in no order. histogram: as `Counter.histogram`."""
 
     found: DeviceArray
     total: int
@@ -146,8 +149,8 @@ class Filter:
         slots = 1 << (2 * n).bit_length() if exact else 1
         made = Filter(
             DeviceArray(np.full(slots, EMPTY, np.uint64)),
-            DeviceArray(empty(3 << (n // 4).bit_length() if exact and words else 3, "u64")),
-            DeviceArray(empty(-(-size // 32) if size else 1, "u32")),
+            DeviceArray(zeros(3 << (n // 4).bit_length() if exact and words else 3, "u64")),
+            DeviceArray(zeros(-(-size // 32) if size else 1, "u32")),
             size,
         )
         if not n:
@@ -245,12 +248,12 @@ def _packed(
     reads = {"text": DeviceArray(text), "places": DeviceArray(places), **filter.arguments}
     asked = _asked(parameters)
     switched = {name: asked[name] for name in ("K", "FILTER")}
-    queue, queued = DeviceArray(empty(len(places), "int4")), DeviceArray(empty(1, "u32"))
+    queue, queued = DeviceArray(empty(len(places), "int4")), DeviceArray(zeros(1, "u32"))
     args = {**reads, **switched, "queue": queue, "queued": queued}
     launcher.launch(screen, grid=-(-len(places) // THREADS), block=THREADS, args=args)
     count = int(queued.numpy()[0])
     if count and parameters.filter == "exact":
-        weak, queue, queued = queue, DeviceArray(empty(count, "int4")), DeviceArray(empty(1, "u32"))
+        weak, queue, queued = queue, DeviceArray(empty(count, "int4")), DeviceArray(zeros(1, "u32"))
         args = {
             **{name: reads[name] for name in ("text", "places", "keys")}, "words": filter.words, "queue": weak, "count": count,
             "left": queue, "queued": queued, "min_votes": parameters.min_votes, "K": parameters.k,

@@ -121,7 +121,7 @@ class Follower:
         self.follow: Followed = follow
         self.memory, self.index = memory, index
         self.given = given if act & 3 == past.STORES else ()
-        self.reads = act & 3 == past.LOADS or (act & 3 == past.ACTS and memory.type.space == "shared")
+        self.reads = act & 3 != past.STORES
 
     def inside(self) -> None:
         """All active lanes are inside the array."""
