@@ -17,7 +17,7 @@ from ..packed import mend, mend_one, screen
 from ..spectrum import THREADS
 from ..thread_per_read import thread_per_read
 from ..warp_per_read import warp_per_read
-from .layout import SHARED, Places, common, eligible, longest, placed
+from .layout import SHARED, Places, eligible, longest_read, read_arguments, read_table
 from .problem import Corrected, Parameters, Problem, Reads
 
 WARPS = 4
@@ -176,7 +176,7 @@ class Filter:
 # ------------------------------------------------------------------ reads
 @dataclass(frozen=True)
 class Switches:
-    """The steps of the paper's Table 4 that are a matter of taste; None: as fits the variant and the reads."""
+    """The optimisations of the paper's Table 4 that can be left out; None: as fits the variant and the reads."""
 
     unroll: bool = True
     reads_in_shared: bool | None = None
@@ -197,14 +197,14 @@ def correct(
     spans[short, 1] = reads.lengths[short]
     text = reads.text
     if len(chosen):
-        places = placed(reads, chosen)
-        result = RUN[variant](text, places, filter, parameters, switches or Switches(), launcher)
+        places = read_table(reads, chosen)
+        result = VARIANTS[variant](text, places, filter, parameters, switches or Switches(), launcher)
         text, spans[chosen] = result["text"], result["spans"]
         flags[chosen[spans[chosen, 1] > 0]] = ord("F")
     return Corrected(reads, text, flags, spans)
 
 
-def _asked(parameters: Parameters) -> dict[str, Any]:
+def _thresholds(parameters: Parameters) -> dict[str, Any]:
     return {
         "min_votes": parameters.min_votes,
         "max_trim": parameters.max_trim if parameters.trim else -1,
@@ -218,7 +218,7 @@ def _by_threads(spread: int) -> Run:
         text: Any, places: Places, filter: Filter, parameters: Parameters, switches: Switches, launcher: Launcher
     ) -> Any:
         args = {
-            **common(text, places), **filter.arguments, **_asked(parameters), "LONGEST": longest(places),
+            **read_arguments(text, places), **filter.arguments, **_thresholds(parameters), "LONGEST": longest_read(places),
             "THREADS": THREADS, "SPREAD": spread, "UNROLL": switches.unroll,
             "READS_IN_SHARED": bool(switches.reads_in_shared), "VOTES_IN_SHARED": bool(switches.votes_in_shared),
         }  # fmt: skip
@@ -231,10 +231,11 @@ def _by_warps(shuffle: bool) -> Run:
     def run(
         text: Any, places: Places, filter: Filter, parameters: Parameters, switches: Switches, launcher: Launcher
     ) -> Any:
-        fitted = _fitted(switches, longest(places))
-        grid = _grid(len(places), fitted, longest(places))
+        fitted = _fit_shared_memory(switches, longest_read(places))
+        grid = _grid(len(places), fitted, longest_read(places))
         args = {
-            **common(text, places), **filter.arguments, **_asked(parameters), **_warps(fitted, grid, longest(places)),
+            **read_arguments(text, places), **filter.arguments, **_thresholds(parameters),
+            **_warp_arguments(fitted, grid, longest_read(places)),
             "UNROLL": switches.unroll, "SHUFFLE": shuffle, "READS_IN_SHARED": fitted.reads_in_shared,
         }  # fmt: skip
         return launcher.launch(warp_per_read, grid=grid, block=32 * WARPS, args=args)
@@ -246,8 +247,8 @@ def _packed(
     text: Any, places: Places, filter: Filter, parameters: Parameters, switches: Switches, launcher: Launcher
 ) -> Any:
     reads = {"text": DeviceArray(text), "places": DeviceArray(places), **filter.arguments}
-    asked = _asked(parameters)
-    switched = {name: asked[name] for name in ("K", "FILTER")}
+    thresholds = _thresholds(parameters)
+    switched = {name: thresholds[name] for name in ("K", "FILTER")}
     queue, queued = DeviceArray(empty(len(places), "int4")), DeviceArray(zeros(1, "u32"))
     args = {**reads, **switched, "queue": queue, "queued": queued}
     launcher.launch(screen, grid=-(-len(places) // THREADS), block=THREADS, args=args)
@@ -262,18 +263,18 @@ def _packed(
         count = int(queued.numpy()[0])
     spans = np.stack([np.zeros_like(places[:, 1]), places[:, 1]], axis=1)
     if count:
-        fitted = _fitted(switches, longest(places))
-        grid = _grid(count, fitted, longest(places))
+        fitted = _fit_shared_memory(switches, longest_read(places))
+        grid = _grid(count, fitted, longest_read(places))
         args = {
-            **reads, **asked, "queue": queue, "count": count, "spans": spans, "words": filter.words,
-            **_warps(fitted, grid, longest(places)),
+            **reads, **thresholds, "queue": queue, "count": count, "spans": spans, "words": filter.words,
+            **_warp_arguments(fitted, grid, longest_read(places)),
         }  # fmt: skip
         spans = launcher.launch(mend, grid=grid, block=32 * WARPS, args=args)["spans"]
     return {"text": reads["text"].numpy(), "spans": spans}
 
 
-def _fitted(switches: Switches, longest: int) -> Switches:
-    """With what was not decided: in shared memory what fits there."""
+def _fit_shared_memory(switches: Switches, longest: int) -> Switches:
+    """The switches with nothing left open: what fits is in shared memory."""
     votes = 4 * longest * WARPS <= SHARED - 1024 if switches.votes_in_shared is None else switches.votes_in_shared
     left = SHARED - 1024 - (4 * longest * WARPS if votes else 0)
     reads = longest * WARPS <= left if switches.reads_in_shared is None else switches.reads_in_shared
@@ -285,14 +286,14 @@ def _grid(reads: int, switches: Switches, longest: int) -> int:
     return blocks if switches.votes_in_shared else max(min(blocks, SCRATCH // (WARPS * 4 * longest)), 1)
 
 
-def _warps(switches: Switches, grid: int, longest: int) -> dict[str, Any]:
+def _warp_arguments(switches: Switches, grid: int, longest: int) -> dict[str, Any]:
     cells = 1 if switches.votes_in_shared else grid * WARPS * 4 * longest
     return {
         "scratch": DeviceArray(empty(cells, "u8")), "LONGEST": longest, "WARPS": WARPS, "VOTES_IN_SHARED": switches.votes_in_shared,
     }  # fmt: skip
 
 
-RUN: dict[str, Run] = {
+VARIANTS: dict[str, Run] = {
     "thread-per-read": _by_threads(1),
     "one-lane-per-warp": _by_threads(32),
     "warp-per-read": _by_warps(shuffle=False),

@@ -15,10 +15,10 @@ from .layout import LETTERS, PROBABILITY, Arguments
 from .problem import Bytes, Offsets, Problem, offsets, owners
 
 INSERTION_SPAN = 40
-"""Reads whose insertion scores are further apart are left to the plain wavefront."""
+"""Reads whose insertion scores are further apart are left to the wavefront."""
 MARGIN = 32
 """BLANKs before the first haplotype: as many as lanes may have to wait."""
-ALIKE = 64
+READS_AT_ONCE = 64
 """Reads that are looked at together: most files have nothing in them that needs a closer look."""
 
 PROBABILITY32 = PROBABILITY.astype(np.float32)
@@ -29,17 +29,17 @@ Flags = npt.NDArray[np.bool_]
 Words = npt.NDArray[np.int32]
 
 
-class Streams:
+class RescaledLayout:
     """A problem whose reads are cut into items: a read and a run of haplotypes, of about `at_once` letters.
 
-    plain: reads that the rescaled form has no room for: alpha clamped at 0, insertions far apart. uniform: reads with
+    unsupported: reads that the rescaled form has no room for: alpha clamped at 0, insertions far apart. uniform: reads with
     one gap continuation. letters: of all haplotypes of each read. empty: makes the arrays that launches copy from.
     """
 
     def __init__(self, problem: Problem, at_once: int, empty: Empty) -> None:
         self.problem = problem
         clamped = 1 - (PROBABILITY32[:, None] + PROBABILITY32) <= 0
-        self.plain, self.uniform = _traits(
+        self.unsupported, self.uniform = _classify(
             problem.read_offsets, problem.insertion, problem.deletion, problem.continuation, clamped
         )
         n = problem.haplotype_lengths
@@ -96,29 +96,29 @@ class Streams:
 
 
 @njit(cache=True, nogil=True)
-def _traits(
+def _classify(
     starts: Offsets, insertion: Bytes, deletion: Bytes, continuation: Bytes, clamped: Flags
 ) -> tuple[Flags, Flags]:
     count = len(starts) - 1
-    plain, uniform = np.zeros(count, np.bool_), np.ones(count, np.bool_)
-    for begin in range(0, count, ALIKE):
-        end = min(begin + ALIKE, count)
+    unsupported, uniform = np.zeros(count, np.bool_), np.ones(count, np.bool_)
+    for begin in range(0, count, READS_AT_ONCE):
+        end = min(begin + READS_AT_ONCE, count)
         rows = slice(starts[begin], starts[end])
-        if not _remarkable(insertion[rows], deletion[rows], continuation[rows], clamped):
+        if not _needs_classifying(insertion[rows], deletion[rows], continuation[rows], clamped):
             continue
         for read in range(begin, end):
             least, most = 255, 0
             for at in range(starts[read], starts[read + 1]):
                 least, most = min(least, insertion[at]), max(most, insertion[at])
-                plain[read] |= clamped[insertion[at], deletion[at]]
+                unsupported[read] |= clamped[insertion[at], deletion[at]]
                 uniform[read] &= continuation[at] == continuation[starts[read]]
-            plain[read] |= most - least > INSERTION_SPAN
-    return plain, uniform
+            unsupported[read] |= most - least > INSERTION_SPAN
+    return unsupported, uniform
 
 
 @njit(cache=True, nogil=True)
-def _remarkable(insertion: Bytes, deletion: Bytes, continuation: Bytes, clamped: Flags) -> bool:
-    """Whether one of several reads may not be uniform, or plain. What is clamped is so with smaller scores too."""
+def _needs_classifying(insertion: Bytes, deletion: Bytes, continuation: Bytes, clamped: Flags) -> bool:
+    """Whether one of several reads may not be uniform, or unsupported. What is clamped is so with smaller scores too."""
     least, most, least_deletion, differs = np.uint8(93), np.uint8(0), np.uint8(93), np.uint8(0)
     for at in range(len(insertion)):
         least, most = min(least, insertion[at]), max(most, insertion[at])
