@@ -1,8 +1,8 @@
 """The checker of uninitialised reads: of shared and local memory, of registers, and of arrays given as `empty`.
 
 A kernel writes whole elements, vectors included, so an element is either written or not. Shadow memory has an epoch in
-the WRITTEN plane of each element. Shared and local memory begin without contents in every block. An atomic operation on
-an array given as `empty` may start from its zeros; on shared memory it reads an element that was never written.
+the WRITTEN plane of each element. Shared and local memory begin without contents in every block. An atomic operation
+reads what it changes: an array that a kernel counts in is given as `zeros`.
 """
 
 from __future__ import annotations

@@ -66,12 +66,12 @@ def test_passes_of_any_length(problem: Problem) -> None:
 def test_tiles_of_any_shape(problem: Problem) -> None:
     """Tiles of 128 rows of a warp, several one after the other."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(pipeline, "FEW_BINS", ((8, 4), (32, 4)))
+        patch.setattr(pipeline, "SMALL_PROBLEM_BINS", ((8, 4), (32, 4)))
         check(problem, "packed", FunctionLauncher(partial(launch, counters=False)))
 
 
 def test_tiles_of_a_pair_much_longer_than_one(launcher: Launcher, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pipeline, "FEW_BINS", ((32, 4),))
+    monkeypatch.setattr(pipeline, "SMALL_PROBLEM_BINS", ((32, 4),))
     for strategy in Strategy:
         problem = generate(3, 6, (1, 700), (1, 700))
         check(replace(problem, strategy=strategy), "packed", launcher)
@@ -79,11 +79,15 @@ def test_tiles_of_a_pair_much_longer_than_one(launcher: Launcher, monkeypatch: p
 
 @pytest.mark.parametrize(
     ("few", "bin"),
-    [(few, bin) for few, bins in ((True, pipeline.FEW_BINS), (False, pipeline.BINS)) for bin in range(len(bins))],
+    [
+        (few, bin)
+        for few, bins in ((True, pipeline.SMALL_PROBLEM_BINS), (False, pipeline.BINS))
+        for bin in range(len(bins))
+    ],
 )
 def test_every_bin_at_its_limits(bin: int, few: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    bins = pipeline.FEW_BINS if few else pipeline.BINS
-    monkeypatch.setattr(pipeline, "FEW", 3 if few else 0)
+    bins = pipeline.SMALL_PROBLEM_BINS if few else pipeline.BINS
+    monkeypatch.setattr(pipeline, "SMALL_PROBLEM", 3 if few else 0)
     sizes = [lanes * each for lanes, each in bins]
     assert sizes == sorted(set(sizes))
     least, most = (sizes[bin - 1] if bin else 0) + 1, sizes[bin]

@@ -93,7 +93,7 @@ def test_reads_share_a_launch_where_their_own_would_save_little(reads: list[tupl
     full = uniform.astype(bool) & (m == sizes[bins])
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(pipeline, "CELLS_A_LAUNCH", worth)
-        launches = list(pipeline._grouped(bins, full, letters, sizes))
+        launches = list(pipeline._merge_small_bins(bins, full, letters, sizes))
     assert sorted(at for _, _, members in launches for at in members.tolist()) == list(range(len(reads)))
     assert [-number for number, _, _ in launches] == sorted(-number for number, _, _ in launches)
     for number, alike, members in launches:
