@@ -1,63 +1,122 @@
-"""What the kernels of one algorithm are to the rest of the house: a family, its variants, how answers are compared."""
+"""A family of kernels as the rest of the project sees it: its variants, how it is solved, and how answers are compared."""
 
 from __future__ import annotations
 
+from abc import abstractmethod
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from importlib import import_module
 from pathlib import Path
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Protocol, TypeAlias, TypeVar
 
-import numpy as np
-import numpy.typing as npt
-from simtbed import Kernel, Result, SimtbedError
+from simtbed import Kernel, SimtbedError
 
-Launcher = Callable[..., Result]
-"""`launcher(kernel, grid=..., block=..., args=...)`: a launch whose engine, device and counting are already chosen."""
+if TYPE_CHECKING:  # rows are light: neither NumPy nor what launches is needed to list them
+    import numpy.typing as npt
+    from simtbed import Result
+
+Problem = TypeVar("Problem")
+Answer: TypeAlias = "npt.NDArray[Any]"
 
 
-class Planned(NamedTuple):
-    """A launch that may run at the same time as others, and what is to be done with its result."""
+class Launcher(Protocol):
+    """Runs a family's kernels; the engine, the device and what is counted are already chosen.
+
+    Only `launch` must be defined by a class that derives from this one.
+    """
+
+    @abstractmethod
+    def launch(self, kernel: Kernel, **arguments: Any) -> Result:
+        """One launch. arguments: grid, block, args and whatever else `simtbed.launch` takes."""
+
+    def launch_concurrent(self, launches: Iterable[tuple[Kernel, Mapping[str, Any]]]) -> Iterator[Result]:
+        """The results, in order, of launches that do not depend on each other: (kernel, arguments of `launch`).
+
+        Here each launch runs when its result is asked for.
+        """
+        for kernel, arguments in launches:
+            yield self.launch(kernel, **arguments)
+
+    def empty(self, shape: int | tuple[int, ...], dtype: npt.DTypeLike) -> Answer:
+        """A host array for arguments of launches, in the memory that the engine copies fastest."""
+        import numpy as np
+
+        return np.empty(shape, dtype)
+
+
+@dataclass(frozen=True)
+class FunctionLauncher(Launcher):
+    """A launcher that calls a function like `simtbed.launch`."""
+
+    function: Callable[..., Result]
+
+    def launch(self, kernel: Kernel, **arguments: Any) -> Result:
+        return self.function(kernel, **arguments)
+
+
+class PlannedLaunch(NamedTuple):
+    """A launch that does not depend on others, and what is to be done with its result."""
 
     kernel: Kernel
-    how: Mapping[str, Any]
+    arguments: Mapping[str, Any]
     collect: Callable[[Result], None]
 
 
-def run_planned(planned: Iterable[Planned], launcher: Launcher) -> None:
-    """All of the launches: side by side where the launcher has a method `together`, from (kernel, how) of each to their
-    results; else one after the other, each planned only when it is its turn."""
-    together = getattr(launcher, "together", None)
-    if together is None:
-        for one in planned:
-            one.collect(launcher(one.kernel, **one.how))
-        return
-    plans: list[Planned] = []
+def run_planned(planned: Iterable[PlannedLaunch], launcher: Launcher) -> None:
+    """Run the launches concurrently where the launcher can; each result is collected as soon as it is there."""
+    collecting: deque[Callable[[Result], None]] = deque()
 
     def launches() -> Iterator[tuple[Kernel, Mapping[str, Any]]]:
         for one in planned:
-            plans.append(one)
-            yield one.kernel, one.how
+            collecting.append(one.collect)
+            yield one.kernel, one.arguments
 
-    for number, result in enumerate(together(launches())):
-        plans[number].collect(result)
-
-
-Problem = TypeVar("Problem")
-Answer = npt.NDArray[Any]
+    for result in launcher.launch_concurrent(launches()):
+        collecting.popleft()(result)
 
 
 class InputError(SimtbedError):
     """A file that is not what its format says: one line, `file:line: what was found, what was expected`."""
 
 
+def load(reference: str) -> Any:
+    """What a reference "module:name" stands for; the module is imported if it was not yet."""
+    module, _, name = reference.partition(":")
+    return getattr(import_module(module), name)
+
+
+def deferred(reference: str) -> Callable[..., Any]:
+    """A function that is imported when it is first called, from a reference "module:name"."""
+
+    def call(*arguments: Any) -> Any:
+        return load(reference)(*arguments)
+
+    return call
+
+
 @dataclass(frozen=True)
 class Variant:
-    """One way to compute a family's answer. `description` is a line of text, `paper` says where it comes from."""
+    """One way to compute a family's answer.
+
+    location: "module:name" of the kernel that does most of the work. description: a line of text. paper: its source.
+    """
 
     name: str
-    kernel: Kernel
+    location: str
     description: str
     paper: str
+
+    @property
+    def kernel(self) -> Kernel:
+        """The kernel, imported when it is first asked for."""
+        kernel: Kernel = load(self.location)
+        return kernel
+
+
+def by_name(variants: Iterable[Variant]) -> dict[str, Variant]:
+    """The variants of a family, by name, in their order."""
+    return {variant.name: variant for variant in variants}
 
 
 @dataclass(frozen=True)
@@ -85,27 +144,16 @@ def joined(parts: Sequence[Agreement]) -> Agreement:
     return replace(parts[0], compared=compared, differing=differing, worst=max(p.worst for p in parts))
 
 
-def agreement(answer: Answer, expected: Answer, tolerance: float, unit: str) -> Agreement:
-    """Compare two arrays of numbers, element by element; equal infinities agree, a NaN agrees with nothing.
-
-    Raises ValueError where the shapes differ: that is no disagreement but a mistake.
-    """
-    if answer.shape != expected.shape:
-        raise ValueError(f"an answer of shape {answer.shape} cannot be compared with one of {expected.shape}")
-    with np.errstate(invalid="ignore"):
-        apart = np.where(answer == expected, 0.0, np.abs(answer - expected))
-    apart = np.where(np.isnan(apart), np.inf, apart)
-    worst = float(apart.max()) if apart.size else 0.0
-    return Agreement(apart.size, int((apart > tolerance).sum()), worst, tolerance, unit)
-
-
 @dataclass(frozen=True)
 class Family(Generic[Problem]):
     """An algorithm: its problems, the variants that solve them, and the oracle that knows the answer.
 
+    A family is a light row: its host code (kernels/FAMILY/host), its kernels and its oracle are imported when first used.
+
     example: the problem shipped with the package. read: a problem from a file, InputError where it is malformed.
     solve: (problem, variant's name, launcher) to the answer. oracle: the answer by other means.
-    compare: (answer, expected). preparing: kernels that make what all variants need first; a variant's profile leaves them out.
+    compare: (answer, expected). preparing: the kernels that prepare what all variants need; a variant's profile leaves
+    them out.
     """
 
     name: str
@@ -117,4 +165,4 @@ class Family(Generic[Problem]):
     solve: Callable[[Problem, str, Launcher], Answer]
     oracle: Callable[[Problem], Answer]
     compare: Callable[[Answer, Answer], Agreement]
-    preparing: frozenset[Kernel] = frozenset()
+    preparing: Callable[[], frozenset[Kernel]] = frozenset

@@ -115,9 +115,12 @@ Body = tuple[Stmt, ...]
 Subject = Literal["bounds", "uninitialised", "arithmetic"]
 
 WARP = 32
-SPECIALS = (
-    *(f"{group}.{axis}" for group in ("thread", "block", "block_dim", "grid_dim") for axis in "xyz"),
-    "lane", "warp",
-)  # fmt: skip
+INDICES = {
+    f"{index}.{letter}": (index, axis)
+    for index in ("thread", "block", "block_dim", "grid_dim")
+    for axis, letter in enumerate("xyz")
+}
+"""The index and the axis (0, 1, 2) of each special name that has an axis."""
+SPECIALS = (*INDICES, "lane", "warp")
 EXPRESSIONS = (Const, Reg, Item, Special, Op, Pack, Part, Extent, Defined)
 EFFECTS = (Load, Atomic, CompareSwap, Shuffle, Vote, Barrier, Call)

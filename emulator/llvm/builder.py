@@ -67,7 +67,7 @@ def quoted(name: str) -> str:
     )
 
 
-class Page:
+class FunctionBuilder:
     """The text of one function: its instructions in order, its stack slots, and what it calls."""
 
     def __init__(self) -> None:

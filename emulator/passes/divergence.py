@@ -25,6 +25,8 @@ Stride = int | Literal["dynamic", "varying"]
 Place = tuple[tuple[str, int], ...]
 Dim3 = tuple[int, int, int]
 
+THREAD_AXES = {name: axis for name, (index, axis) in ir.INDICES.items() if index == "thread"}
+
 _WIDEST = 1 << 30
 """Strides beyond it are not followed."""
 
@@ -97,10 +99,9 @@ def stride(expr: ir.Expr, known: dict[str, Stride], block: Dim3) -> Stride | Non
 def _special(name: str, block: Dim3) -> Stride:
     if name == "lane":
         return 1
-    group, _, axis = name.partition(".")
-    if group != "thread":
+    if name not in THREAD_AXES:
         return 0
-    steps = np.diff(thread_index(block, "xyz".index(axis)), axis=1)
+    steps = np.diff(thread_index(block, THREAD_AXES[name]), axis=1)
     return int(steps.flat[0]) if (steps == steps.flat[0]).all() else "varying"
 
 
@@ -152,8 +153,8 @@ def multiple(expr: ir.Expr, known: dict[str, int], block: Dim3) -> int:
             return known.get(expr.name, MOST)
         case ir.Special(name="lane"):
             return MOST
-        case ir.Special(name="thread.x" | "thread.y" | "thread.z"):
-            first = thread_index(block, "xyz".index(expr.name[-1]))[:, 0]
+        case ir.Special() if expr.name in THREAD_AXES:
+            first = thread_index(block, THREAD_AXES[expr.name])[:, 0]
             return min(_power(int(n)) for n in first)
         case ir.Op(type=Scalar() as type) if type.is_integer:
             return _multiple_of(expr, [multiple(a, known, block) for a in expr.args])

@@ -12,14 +12,17 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
-from simtbed import Counters, SimtbedError, launch
+from simtbed import Counters, Kernel, Result, SimtbedError, launch
 from simtbed.engines.cuda.engine import describe
-from simtbed.kernels.alignment import FAMILY, Problem
+from simtbed.kernels import Launcher
+from simtbed.kernels.alignment import FAMILY
 from simtbed.kernels.alignment.host.generate import generate
+from simtbed.kernels.alignment.host.problem import Problem
 from simtbed.runtime.registry import EngineName
 
 from .. import tables
-from ..running import Runner, obstacle, progress
+from ..launchers import Runner, require_engine
+from ..terminal import progress
 
 LENGTHS = (64, 128, 192, 256, 320, 384, 448, 512, 576)
 """Of both sequences: the paper's."""
@@ -42,8 +45,7 @@ def bench(engine: EngineName, repeat: int, json: bool) -> int:
     """With cuda, measure: the median of `repeat` runs. Else count on that engine."""
     if repeat < 1:
         raise SimtbedError(f"--repeat is a positive number of rounds, not {repeat}")
-    if reason := obstacle(engine):
-        raise SimtbedError(f"the {engine} engine cannot run here: {reason}")
+    require_engine(engine)
     if engine == "cuda":
         content: Row = {**describe(), "measured": measured(repeat, LENGTHS)}
         print(tables.as_json(content) if json else _speed(content, repeat))
@@ -145,14 +147,14 @@ def timed(problem: Problem, variant: str, repeat: int) -> Row:
     }
 
 
-class Stages:
+class Stages(Launcher):
     """A launcher for a GPU that adds up the milliseconds of each stage."""
 
     def __init__(self) -> None:
         self.milliseconds = {"stage 1": 0.0, "stage 2": 0.0}
 
-    def __call__(self, kernel: Any, **how: Any) -> Any:
-        result = launch(kernel, engine="cuda", counters=False, **how)
+    def launch(self, kernel: Kernel, **arguments: Any) -> Result:
+        result = launch(kernel, engine="cuda", counters=False, **arguments)
         stage = "stage 2" if kernel.__name__ == "traceback" else "stage 1"
         self.milliseconds[stage] += result.milliseconds or 0.0
         return result

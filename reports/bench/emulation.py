@@ -22,7 +22,7 @@ from simtbed.runtime.engine import Request
 from simtbed.runtime.prepared import prepare
 
 from .. import tables
-from ..running import progress
+from ..terminal import progress
 from . import oclgrind
 from .kernels import CONTINUATION, FULL, SMALL, Size, Work, works
 

@@ -16,20 +16,23 @@ from pathlib import Path
 from typing import Any, Literal, get_args
 
 import numpy as np
-from simtbed import Counters, Kernel, Result, SimtbedError
+from simtbed import Counters, Kernel, Result
 from simtbed.engines.cuda.engine import CudaEngine, describe
+from simtbed.kernels import Launcher
 from simtbed.kernels.files import write
-from simtbed.kernels.pairhmm import FAMILY, Problem
+from simtbed.kernels.pairhmm import FAMILY
 from simtbed.kernels.pairhmm.host.files import blocks, lines, records
 from simtbed.kernels.pairhmm.host.generate import equal_lengths, repeated
+from simtbed.kernels.pairhmm.host.problem import Problem
 from simtbed.runtime.engine import Request
 from simtbed.runtime.registry import EngineName
 from simtbed.runtime.request import prepare_request
 
 from .. import tables
-from ..cli.commands import pairhmm
+from ..cli.pairhmm import solve_file
+from ..launchers import Runner, new_runner, require_engine
 from ..papers import ren2018
-from ..running import Runner, SideBySide, obstacle, progress
+from ..terminal import progress
 
 PEER = {
     32: 1.54, 48: 1.98, 64: 2.12, 96: 2.24, 112: 2.36, 128: 2.35, 192: 2.41, 224: 2.55, 256: 2.48, 448: 2.66, 512: 2.57,
@@ -68,9 +71,7 @@ def bench(
     sections: Sequence[Section] = (),
 ) -> int:
     """Measure or count. pairs: of each of Ren's sets. sections: all, unless some are named."""
-    reason = obstacle(engine)
-    if reason:
-        raise SimtbedError(f"the {engine} engine cannot run here: {reason}")
+    require_engine(engine)
     wanted: Sequence[Section] = sections or get_args(Section)
     once = FAMILY.read(source) if source else FAMILY.example()
     content: Row = {}
@@ -111,20 +112,20 @@ def _not_faint(request: Request) -> Result:
 
 
 @dataclass
-class Timer:
+class Timer(Launcher):
     """A launcher that times each of its launches `repeat` times; milliseconds: the sum of the medians."""
 
     repeat: int
     milliseconds: float = 0.0
     engine: CudaEngine = field(default_factory=CudaEngine)
 
-    def __call__(self, kernel: Kernel, **how: Any) -> Result:
-        request = prepare_request(kernel, **how)
+    def launch(self, kernel: Kernel, **arguments: Any) -> Result:
+        request = prepare_request(kernel, **arguments)
         self.milliseconds += statistics.median(self.engine.time(request, self.repeat))
         return _not_faint(request)
 
 
-class Prepared:
+class Prepared(Launcher):
     """A launcher that keeps what it is asked to launch, in memory that a GPU can copy by itself, and launches nothing."""
 
     def __init__(self, lasting: Callable[[Any], Any] = lambda array: array) -> None:
@@ -132,13 +133,13 @@ class Prepared:
         self.lasting = lasting
         self.known: dict[int, tuple[Any, Any]] = {}
 
-    def __call__(self, kernel: Kernel, **how: Any) -> Result:
-        args = {name: self._kept(value) for name, value in how["args"].items()}
-        self.requests.append(prepare_request(kernel, **{**how, "args": args}))
+    def launch(self, kernel: Kernel, **arguments: Any) -> Result:
+        args = {name: self._kept(value) for name, value in arguments["args"].items()}
+        self.requests.append(prepare_request(kernel, **{**arguments, "args": args}))
         return _not_faint(self.requests[-1])
 
-    def together(self, launches: Iterable[tuple[Kernel, Mapping[str, Any]]]) -> Iterator[Result]:
-        return (self(kernel, **how) for kernel, how in list(launches))
+    def launch_concurrent(self, launches: Iterable[tuple[Kernel, Mapping[str, Any]]]) -> Iterator[Result]:
+        return (self.launch(kernel, **arguments) for kernel, arguments in list(launches))
 
     def _kept(self, array: Any) -> Any:
         if not isinstance(array, np.ndarray):
@@ -201,7 +202,7 @@ def _file(once: Problem, copies: int, engine: EngineName, repeat: int) -> Row:
         row["batch"] = _median(lambda: list(run_concurrently(prepared.requests)), repeat)
         row["batch, TCUPS"] = problem.cells / row["batch"] / 1e9
         del prepared
-    runner = SideBySide(engine) if engine == "cuda" else Runner(engine)
+    runner = new_runner(engine)
     row["solved"] = _median(lambda: FAMILY.solve(problem, RESCALED, runner), repeat)
     scores = FAMILY.solve(problem, RESCALED, runner)
     with tempfile.TemporaryDirectory() as folder:
@@ -212,7 +213,7 @@ def _file(once: Problem, copies: int, engine: EngineName, repeat: int) -> Row:
         row["written"] = _median(lambda: write(answer, lines(problem, scores)), repeat)
         row["MB out"] = answer.stat().st_size / 1e6
         row["file to file"] = _median(
-            lambda: pairhmm(given, answer, RESCALED, engine, "gpupairhmm", False, False, False), repeat
+            lambda: solve_file(given, answer, RESCALED, engine, "gpupairhmm", False, False, False), repeat
         )
     return row
 

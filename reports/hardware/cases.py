@@ -18,7 +18,7 @@ from simtbed.engines.cuda.printer import Source, cuda_source
 from simtbed.engines.cuda.sass import Instruction
 from simtbed.ir import nodes as ir
 from simtbed.ir.walk import statements
-from simtbed.kernels import FAMILIES
+from simtbed.kernels import FAMILIES, Launcher
 from simtbed.profiler.events import DIVERGENT, LANES, WARPS, Counts
 from simtbed.runtime.engine import Request
 from simtbed.runtime.prepared import prepare
@@ -30,10 +30,10 @@ from .weigh import Executed, Place, Placed
 
 @dataclass(frozen=True)
 class Case:
-    """Something that launches kernels: `run(launcher)`, where the launcher is called as `simtbed.runtime.launching` is."""
+    """Something that launches kernels through a launcher."""
 
     name: str
-    run: Callable[[Callable[..., Result]], object]
+    run: Callable[[Launcher], object]
 
 
 VARIANTS = "simtbed.reports.hardware.cases:variants"
@@ -145,15 +145,15 @@ class Launched:
 
 
 @dataclass
-class Launcher:
+class RecordingLauncher(Launcher):
     """Launches on one engine; keeps what was launched, in order and kernel by kernel."""
 
     engine: EngineName
     device: Device = devices.H200
     order: list[Launched] = field(default_factory=list)
 
-    def __call__(self, kernel: Kernel, **how: Any) -> Result:
-        result = launch(kernel, engine=self.engine, device=self.device, **how)
+    def launch(self, kernel: Kernel, **arguments: Any) -> Result:
+        result = launch(kernel, engine=self.engine, device=self.device, **arguments)
         request = result.request
         source = cuda_source(request.program, request.block)
         known = next((one for one in self.order if one.source.text == source.text), None)

@@ -13,7 +13,7 @@ from typing import Any
 from simtbed import Device, SimtbedError, devices
 from simtbed.machine.occupancy import occupancy
 
-from .cases import Launched, Launcher, find
+from .cases import Launched, RecordingLauncher, find
 from .figures import FIGURES, Figure
 from .record import FOLDER, Profiled, Record
 from .weigh import weigh
@@ -102,7 +102,7 @@ def compare(record: Record, names: Sequence[str]) -> Comparison:
     waiting: list[str] = []
     device = devices.find(record.device)
     for case in find(names):
-        launcher = Launcher("jit", device)
+        launcher = RecordingLauncher("jit", device)
         case.run(launcher)
         known = {profiled.source: profiled for profiled in record.cases.get(case.name, ())}
         kernels = launcher.kernels

@@ -21,7 +21,7 @@ from simtbed.engines.cuda.sass import Instruction, disassemble
 from simtbed.kernels.files import write
 
 from . import nsight
-from .cases import Launched, Launcher, find
+from .cases import Launched, RecordingLauncher, find
 from .figures import A_LAUNCH, FIGURES, PIPE_METRIC
 from .pipes import PIPES
 from .weigh import Placed
@@ -111,7 +111,7 @@ def _launched(names: Sequence[str], only: str) -> dict[str, list[Launched]]:
 
 
 def _emulated(names: Sequence[str], only: str, number: int) -> list[Launched]:
-    launcher = Launcher("jit")
+    launcher = RecordingLauncher("jit")
     find(names, only)[number].run(launcher)
     return launcher.kernels
 

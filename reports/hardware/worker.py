@@ -6,14 +6,14 @@ import json
 import sys
 from pathlib import Path
 
-from .cases import Launcher, find
+from .cases import RecordingLauncher, find
 
 
 def main(log: str, only: str, names: list[str]) -> None:
     """Run the cases that fit `only`; `log` receives a list of [case, digest of the printed kernel]."""
     launched: list[tuple[str, str]] = []
     for case in find(names, only):
-        launcher = Launcher("cuda")
+        launcher = RecordingLauncher("cuda")
         case.run(launcher)
         launched += [(case.name, one.digest) for one in launcher.order]
     Path(log).write_text(json.dumps(launched), encoding="utf-8")

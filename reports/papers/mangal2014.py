@@ -8,18 +8,18 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
-from simtbed import Counters, Device, LaunchError, devices, launch
+from simtbed import Counters, Device, Kernel, LaunchError, Result, devices, launch
 from simtbed.engines.cuda import nvcc
 from simtbed.engines.cuda.printer import cuda_source
-from simtbed.kernels.correction import Parameters
+from simtbed.kernels import FunctionLauncher
 from simtbed.kernels.correction.host import pipeline
 from simtbed.kernels.correction.host.generate import genome, simulate
-from simtbed.kernels.correction.host.problem import FilterName, Reads
+from simtbed.kernels.correction.host.problem import FilterName, Parameters, Reads
 from simtbed.machine.occupancy import occupancy
 from simtbed.runtime.registry import EngineName
 
 from .. import tables
-from ..running import Runner
+from ..launchers import Runner
 
 LENGTH, K = 36, 21
 """K = 21 is what the paper's 65.7 % come from: 21 of 32 lanes are 65.6 %."""
@@ -202,7 +202,8 @@ def _compiled(work: Workload, variant: str, switches: pipeline.Switches, device:
     """Registers, shared memory and the device's theoretical occupancy, where nvcc is."""
     seen = []
 
-    def noted(kernel: Any, **how: Any) -> Any:
+    @FunctionLauncher
+    def noted(kernel: Kernel, **how: Any) -> Result:
         result = launch(kernel, counters=False, engine=work.engine, **how)
         seen.append(result.request)
         return result

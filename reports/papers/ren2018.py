@@ -8,6 +8,7 @@ from typing import Any
 from simtbed import Counters, Device, LaunchError, devices, launch
 from simtbed.engines.cuda import nvcc
 from simtbed.engines.cuda.printer import cuda_source
+from simtbed.kernels import FunctionLauncher
 from simtbed.kernels.pairhmm import FAMILY
 from simtbed.kernels.pairhmm.host.generate import equal_lengths
 from simtbed.machine.occupancy import occupancy
@@ -91,6 +92,7 @@ def counted(printed: Printed) -> Result:
     """The launch of a variant on the profiled set, counted by the rules of the paper's card."""
     found: list[Result] = []
 
+    @FunctionLauncher
     def noted(*args: Any, **how: Any) -> Result:
         found.append(launch(*args, device=K40, **how))
         return found[-1]

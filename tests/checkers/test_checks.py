@@ -133,10 +133,10 @@ def test_a_comment_that_lets_nothing_pass_is_told(engine: EngineName) -> None:
 def test_over_several_launches_a_comment_is_used_or_not() -> None:
     checker = Checker("jit", devices.H200, checkers.parse("all"), ())
     for x in (X, np.zeros(64, np.float32)):  # the second has nothing to allow
-        checker(other_values, grid=1, block=64, args={"x": x, "found": np.zeros(1, np.int32)})
+        checker.launch(other_values, grid=1, block=64, args={"x": x, "found": np.zeros(1, np.int32)})
     faults, remarks = checker.findings()
     assert faults == [] and [r.kind for r in remarks] == ["allowed"]
-    checker(nothing_to_allow, grid=1, block=64, args={"x": X, "found": np.zeros(64, np.int32)})
+    checker.launch(nothing_to_allow, grid=1, block=64, args={"x": X, "found": np.zeros(64, np.int32)})
     assert [r.kind for r in checker.findings()[1]] == ["allowed", "unused suppression"]
 
 

@@ -15,12 +15,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from simtbed import DeviceArray, Result, launch
+from simtbed import DeviceArray, Kernel, Result, launch
 from simtbed.engines.cuda.printer import Source, cuda_source
 from simtbed.ir import nodes as ir
 from simtbed.ir.ops import TABLE, Policy
 from simtbed.ir.walk import expressions, statements
-from simtbed.kernels import FAMILIES
+from simtbed.kernels import FAMILIES, Launcher
 from simtbed.runtime.engine import Engine
 from simtbed.runtime.prepared import prepare
 from simtbed.testing.conformance.edge_values import Values, defined
@@ -58,7 +58,7 @@ ROUNDING = 1e-12
 
 
 @dataclass
-class Recorder:
+class Recorder(Launcher):
     """A launcher that keeps what its launches did.
 
     rounded: outputs that engines owe each other only nearly. raced: arrays that stay with the engine and whose contents
@@ -74,8 +74,8 @@ class Recorder:
     registers: int = 0
     milliseconds: float = 0.0
 
-    def __call__(self, kernel: Any, **given: Any) -> Result:
-        result = launch(kernel, engine=self.engine, counters=False, **given)
+    def launch(self, kernel: Kernel, **arguments: Any) -> Result:
+        result = launch(kernel, engine=self.engine, counters=False, **arguments)
         request = result.request
         source = cuda_source(request.program, request.block)
         self.sources[source_digest(source.text)] = source
@@ -106,7 +106,7 @@ class Recorder:
 def of_feature(feature: Feature, engine: str) -> Recorder:
     """One language feature's kernel, run."""
     recorder = Recorder(engine)
-    feature.launch(recorder)
+    feature.launch(recorder.launch)
     return recorder
 
 

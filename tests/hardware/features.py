@@ -5,15 +5,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
 import numpy as np
 from simtbed import Result, empty
+from simtbed.kernels import Launcher
 from simtbed.reports.bench.kernels import block_sum, transpose
 from simtbed.reports.hardware.cases import Case, variants
-from simtbed.testing.conformance import FEATURES
+from simtbed.testing.conformance import FEATURES, Feature
 
 SIDE = 256
 
@@ -21,7 +22,7 @@ SIDE = 256
 def cases() -> Iterator[Case]:
     """One case a feature; the transpose with and without bank conflicts; the reduction."""
     for feature in FEATURES:
-        yield Case(feature.name, feature.launch)
+        yield Case(feature.name, partial(_feature, feature))
     x = np.arange(SIDE * SIDE, dtype=np.float32)
     tiles = (SIDE // 32, SIDE // 32)
     for pitch in (33, 32):
@@ -36,5 +37,10 @@ def few() -> Iterator[Case]:
     return (case for case in variants() if case.name in ("pairhmm intertask-naive", "pairhmm wavefront"))
 
 
-def _launch(kernel: Any, grid: Any, block: Any, args: dict[str, Any], launcher: Callable[..., Result]) -> Result:
-    return launcher(kernel, grid=grid, block=block, args=args)
+def _feature(feature: Feature, launcher: Launcher) -> Result:
+    result: Result = feature.launch(launcher.launch)
+    return result
+
+
+def _launch(kernel: Any, grid: Any, block: Any, args: dict[str, Any], launcher: Launcher) -> Result:
+    return launcher.launch(kernel, grid=grid, block=block, args=args)

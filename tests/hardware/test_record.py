@@ -13,7 +13,7 @@ from simtbed import LaunchError, SimtbedError
 from simtbed.engines.cuda import nvcc
 from simtbed.engines.cuda.sass import Instruction
 from simtbed.reports.hardware import nsight, record, worker
-from simtbed.reports.hardware.cases import VARIANTS, Launched, Launcher, find
+from simtbed.reports.hardware.cases import VARIANTS, Launched, RecordingLauncher, find
 from simtbed.reports.hardware.figures import FIGURES
 from simtbed.reports.hardware.nsight import Profile, parse
 from simtbed.reports.hardware.weigh import Placed
@@ -90,7 +90,7 @@ def _profiles(names: list[str], only: str) -> list[Profile]:
     found = []
     metrics = {figure.name: figure.metric for figure in FIGURES if figure.metric}
     for case in find(names, only):
-        launcher = Launcher("jit")
+        launcher = RecordingLauncher("jit")
         case.run(launcher)
         known = {one.source: one for one in KEPT.cases[case.name]}
         seen = set()
@@ -116,7 +116,7 @@ def gpu(monkeypatch: pytest.MonkeyPatch) -> None:
     """A machine whose GPU and tools answer what the kept record holds."""
 
     def profile(ncu: Path, command: list[str], metrics: list[str]) -> list[Profile]:
-        monkeypatch.setattr(worker, "Launcher", lambda engine: Launcher("jit"))
+        monkeypatch.setattr(worker, "RecordingLauncher", lambda engine: RecordingLauncher("jit"))
         worker.main(command[3], command[4], command[5:])
         return _profiles(command[5:], command[4])
 

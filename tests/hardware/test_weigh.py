@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from simtbed import LaunchError
-from simtbed.reports.hardware.cases import VARIANTS, Launcher, find
+from simtbed.reports.hardware.cases import VARIANTS, RecordingLauncher, find
 from simtbed.reports.hardware.pipes import PIPES, pipes_of
 from simtbed.reports.hardware.record import load, path_of
 from simtbed.reports.hardware.weigh import Executed, Weighed, weigh
@@ -243,7 +243,7 @@ def test_a_branch_that_became_predicates_says_nothing_of_its_block() -> None:
 
 def test_how_often_a_loop_turns_is_told_by_what_is_no_loop_itself() -> None:
     """A loop that stands in another counts its tests, one more than its turns each time."""
-    launcher = Launcher("jit")
+    launcher = RecordingLauncher("jit")
     (naive,) = [case for case in find([VARIANTS]) if case.name == "pairhmm intratask-naive"]
     naive.run(launcher)
     (launched,) = launcher.kernels
@@ -252,7 +252,7 @@ def test_how_often_a_loop_turns_is_told_by_what_is_no_loop_itself() -> None:
 
 
 def test_how_often_loops_turn_is_known_where_all_lanes_agree() -> None:
-    launcher = Launcher("jit")
+    launcher = RecordingLauncher("jit")
     (transposing,) = [case for case in find(["tests.hardware.features:cases"]) if case.name == "transpose, pitch 33"]
     transposing.run(launcher)
     (launched,) = launcher.kernels

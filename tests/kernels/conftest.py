@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 from simtbed import launch
-from simtbed.kernels import Launcher
+from simtbed.kernels import FunctionLauncher, Launcher
 
 
 @pytest.fixture(scope="session")
 def launcher() -> Launcher:
-    return partial(launch, counters=False)
+    return FunctionLauncher(partial(launch, counters=False))
 
 
 @pytest.fixture(scope="session")

@@ -15,8 +15,8 @@ import pytest
 import simtbed as st
 from simtbed import Global, LaunchError, disk_cache, f32, i32, i64
 from simtbed.engines.llvm import engine, module
-from simtbed.engines.llvm.compiled import Options
 from simtbed.engines.llvm.engine import LlvmEngine
+from simtbed.engines.llvm.layout import Options
 from simtbed.engines.numpy.engine import NumpyEngine
 from simtbed.ir.ops import TABLE
 from simtbed.llvm import compiler
@@ -238,7 +238,7 @@ def test_an_interrupt_ends_all_threads() -> None:
         return True
 
     with pytest.raises(KeyboardInterrupt):
-        engine._share(10**9, workers, go)
+        engine._distribute(10**9, workers, go)
     assert len(turns) < 1000
 
 

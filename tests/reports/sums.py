@@ -39,7 +39,7 @@ REACHES = {"tree": 32, "half-tree": 16, "over-the-end": 64}
 def solve(problem: Numbers, variant: str, launcher: Launcher) -> Numbers:
     blocks = -(-len(problem) // BLOCK)
     args: dict[str, Any] = {"x": problem, "out": st.empty(blocks, "f32"), "n": len(problem), "REACH": REACHES[variant]}
-    sums: Numbers = launcher(tree, grid=blocks, block=BLOCK, args=args).out
+    sums: Numbers = launcher.launch(tree, grid=blocks, block=BLOCK, args=args).out
     return sums
 
 
@@ -64,7 +64,9 @@ SUMS: Family[Numbers] = Family(
     name="sums",
     title="Sums of blocks",
     papers=("none",),
-    variants={name: Variant(name, tree, f"reaches {reach} lanes", "none") for name, reach in REACHES.items()},
+    variants={
+        name: Variant(name, f"{__name__}:tree", f"reaches {reach} lanes", "none") for name, reach in REACHES.items()
+    },
     example=example,
     read=read,
     solve=solve,

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ...errors import LaunchError, OutOfMemory
+from ...errors import LaunchError, OutOfMemory, UnavailableError
 from ...ir import nodes as ir
 from ...runtime.arrays import Buffer
 from ...runtime.engine import Dim3, Request
@@ -59,9 +59,9 @@ def pycuda_driver() -> Any:
     try:
         import pycuda.driver
     except ModuleNotFoundError:
-        raise LaunchError(NO_PYCUDA) from None
+        raise UnavailableError(NO_PYCUDA) from None
     except ImportError as error:
-        raise LaunchError(f"PyCUDA does not load, an NVIDIA driver must be installed: {error}") from None
+        raise UnavailableError(f"PyCUDA does not load, an NVIDIA driver must be installed: {error}") from None
     return pycuda.driver
 
 
@@ -77,11 +77,13 @@ def context_of(number: int) -> Context:
     try:
         driver.init()
         if number >= driver.Device.count():
-            raise LaunchError(f"there is no CUDA device {number}: the driver counts {driver.Device.count()}, from 0")
+            raise UnavailableError(
+                f"there is no CUDA device {number}: the driver counts {driver.Device.count()}, from 0"
+            )
         device = driver.Device(number)
         context = Context(device, device.retain_primary_context())
     except driver.Error as error:
-        raise LaunchError(f"no CUDA device can be used: {error}") from None
+        raise UnavailableError(f"no CUDA device can be used: {error}") from None
     atexit.register(_forget, context)
     return context
 

@@ -15,7 +15,7 @@ from functools import cache
 from pathlib import Path
 
 from ... import disk_cache
-from ...errors import LaunchError
+from ...errors import LaunchError, UnavailableError
 from ...runtime.engine import Resources
 
 OPTIONS = (
@@ -59,10 +59,10 @@ def build(text: str, kernel: str, arch: str) -> Built:
 
 # ------------------------------------------------------------------ nvcc
 def find_nvcc() -> Path:
-    """The compiler, or LaunchError with what to do."""
+    """The compiler, or UnavailableError with what to do."""
     found = find_tool("nvcc")
     if found is None:
-        raise LaunchError(MISSING)
+        raise UnavailableError(MISSING)
     return found
 
 
@@ -102,7 +102,7 @@ def run(command: list[str], folder: str | None) -> subprocess.CompletedProcess[s
     try:
         return subprocess.run(command, cwd=folder, capture_output=True, text=True, errors="replace", check=False)
     except OSError as error:
-        raise LaunchError(f"{command[0]} cannot be run: {error.strerror}") from None
+        raise UnavailableError(f"{command[0]} cannot be run: {error.strerror}") from None
 
 
 def said(done: subprocess.CompletedProcess[str]) -> str:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from ...ir import nodes as ir
 from ...ir.walk import statements
 from ...language.types import BOOL, Array, Scalar, Vector
-from ...llvm.builder import Page, many, scalar_type
+from ...llvm.builder import FunctionBuilder, many, scalar_type
 from ...llvm.values import Value, Values, chosen, lanes
 from ...passes.divergence import Shapes, Stride
 
@@ -39,14 +39,14 @@ class Cell:
 class Registers:
     """The registers of a kernel by name; a vector's are its parts."""
 
-    page: Page
+    builder: FunctionBuilder
     cells: dict[str, tuple[Cell, ...]] = field(default_factory=dict)
     kept: dict[str, list[tuple[int, int]]] = field(default_factory=dict)  # (offset, bytes a warp), by slot
     workspace: int = 0  # bytes
 
     @staticmethod
-    def of(page: Page, kernel: ir.Function, shapes: Shapes) -> Registers:
-        found = Registers(page)
+    def of(builder: FunctionBuilder, kernel: ir.Function, shapes: Shapes) -> Registers:
+        found = Registers(builder)
         for name, type in _types(kernel).items():
             stride = shapes.registers.get(name, 0)
             parts = (
@@ -59,8 +59,8 @@ class Registers:
 
     def _cell(self, name: str, type: Scalar, stride: Stride) -> Cell:
         element = scalar_type(type)
-        slot = self.page.slot(many(element) if stride == "varying" else element, name)
-        return Cell(type, stride, slot, self.page.slot(element, f"{name}.step") if stride == "dynamic" else None)
+        slot = self.builder.slot(many(element) if stride == "varying" else element, name)
+        return Cell(type, stride, slot, self.builder.slot(element, f"{name}.step") if stride == "dynamic" else None)
 
     # -------------------------------------------------------------- reading and writing
     def read(self, name: str) -> Values:
@@ -68,9 +68,9 @@ class Registers:
         return values if len(values) > 1 else values[0]
 
     def _value(self, cell: Cell, name: str) -> Value:
-        ref = self.page.load(cell.llvm, cell.slot, name)
+        ref = self.builder.load(cell.llvm, cell.slot, name)
         if cell.step is not None:
-            return Value(cell.type, ref, self.page.load(scalar_type(cell.type), cell.step, "step"))
+            return Value(cell.type, ref, self.builder.load(scalar_type(cell.type), cell.step, "step"))
         return Value(cell.type, ref, None if cell.stride == "varying" else str(cell.stride))
 
     def assign(self, name: str, new: Values, mask: str | None) -> None:
@@ -80,18 +80,20 @@ class Registers:
             self._store(cell, value, mask)
 
     def _store(self, cell: Cell, value: Value, mask: str | None) -> None:
-        page, element = self.page, scalar_type(cell.type)
+        builder, element = self.builder, scalar_type(cell.type)
         if cell.stride == "varying":
-            ref = lanes(page, value)
+            ref = lanes(builder, value)
             if mask is not None:
-                old = page.load(cell.llvm, cell.slot, "old")
-                ref = page.let(f"select <32 x i1> {chosen(page, mask)}, {cell.llvm} {ref}, {cell.llvm} {old}", "merged")
-            page.store(cell.llvm, ref, cell.slot)
+                old = builder.load(cell.llvm, cell.slot, "old")
+                ref = builder.let(
+                    f"select <32 x i1> {chosen(builder, mask)}, {cell.llvm} {ref}, {cell.llvm} {old}", "merged"
+                )
+            builder.store(cell.llvm, ref, cell.slot)
             return
         assert value.stride is not None, "the analysis promised a step"
-        page.store(element, value.ref, cell.slot)
+        builder.store(element, value.ref, cell.slot)
         if cell.step is not None:
-            page.store(element, value.stride, cell.step)
+            builder.store(element, value.stride, cell.step)
         else:
             assert value.stride == str(cell.stride), "the analysis promised this step"
 
@@ -101,7 +103,7 @@ class Registers:
         for name in names:
             for cell in self.cells[name]:
                 for slot, type in cell.slots():
-                    self.page.store(type, "zeroinitializer", slot)
+                    self.builder.store(type, "zeroinitializer", slot)
 
     def keep(self, names: Iterable[str], warps: int) -> None:
         """Give registers a place in the workspace."""
@@ -116,24 +118,24 @@ class Registers:
 
     def restore(self, names: Iterable[str], warp: str) -> None:
         """Take kept registers from the workspace."""
-        page = self.page
+        builder = self.builder
         for name, cell, slot, type, pointer in self._kept(names, warp):
             if cell.type is BOOL:
-                packed = page.load("i32", pointer, name)
-                page.store(type, page.let(_unpacked(type, packed), name), slot)
+                packed = builder.load("i32", pointer, name)
+                builder.store(type, builder.let(_unpacked(type, packed), name), slot)
             else:
-                page.store(type, page.load(type, pointer, name), slot)
+                builder.store(type, builder.load(type, pointer, name), slot)
 
     def save(self, names: Iterable[str], warp: str) -> None:
         """Put kept registers into the workspace."""
-        page = self.page
+        builder = self.builder
         for name, cell, slot, type, pointer in self._kept(names, warp):
-            value = page.load(type, slot, name)
+            value = builder.load(type, slot, name)
             if cell.type is BOOL:
                 word = "bitcast" if type.startswith("<") else "sext"
-                page.store("i32", page.let(f"{word} {type} {value} to i32", name), pointer)
+                builder.store("i32", builder.let(f"{word} {type} {value} to i32", name), pointer)
             else:
-                page.store(type, value, pointer)
+                builder.store(type, value, pointer)
 
     def _kept(self, names: Iterable[str], warp: str) -> Iterator[tuple[str, Cell, str, str, str]]:
         """(name, cell, slot, its type, its address in the workspace)."""
@@ -144,13 +146,13 @@ class Registers:
             for cell in self.cells[name]:
                 for slot, type in cell.slots():
                     offset, size = next(places)
-                    start = self.page.element("i8", "%.workspace", offset, f"{name}.kept")
+                    start = self.builder.element("i8", "%.workspace", offset, f"{name}.kept")
                     yield (
                         name,
                         cell,
                         slot,
                         type,
-                        self.page.element(f"[{size} x i8]", start, warp, f"{name}.kept", "i32"),
+                        self.builder.element(f"[{size} x i8]", start, warp, f"{name}.kept", "i32"),
                     )
 
 

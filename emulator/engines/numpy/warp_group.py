@@ -23,11 +23,11 @@ Register = Values | tuple[Values, ...]
 Mask = npt.NDArray[np.bool_]
 """Every value and mask broadcasts to [blocks, warps, 32]: what is uniform stays small."""
 
-NONE: Mask = np.zeros((1, 1, 1), np.bool_)
+NO_LANES: Mask = np.zeros((1, 1, 1), np.bool_)
 
 
 @dataclass
-class Memory:
+class ArrayStorage:
     """Arrays of a batch of blocks. Global and constant ones are flat; shared ones [blocks * length], local ones
     [length * blocks * threads]; vectors have a last axis of their parts."""
 
@@ -38,7 +38,7 @@ class Memory:
     schedule: Schedule | None = None
 
 
-class Team:
+class WarpGroup:
     """Warps in lockstep: those of a whole batch of blocks, or a single one of them."""
 
     def __init__(
@@ -46,7 +46,7 @@ class Team:
         request: Request,
         blocks: npt.NDArray[np.int64],
         warps: npt.NDArray[np.int64],
-        memory: Memory,
+        memory: ArrayStorage,
         faults: Faults,
     ) -> None:
         self.request, self.memory, self.faults = request, memory, faults
@@ -59,10 +59,10 @@ class Team:
         self.everyone: Mask = np.ones((1, 1, 1), np.bool_) if valid.all() else valid
         self.active: Mask = self.everyone
         self.alive: Mask = self.everyone  # has not returned from the kernel
-        self.left: Mask = NONE  # left the current turn of the innermost loop, or the frame
-        self.gone: Mask = NONE  # returned from the current frame
-        self.killed: Mask = NONE  # taken out by the step limit
-        self.continued: Mask = NONE  # goes on with the next turn
+        self.left: Mask = NO_LANES  # left the current turn of the innermost loop, or the frame
+        self.returned: Mask = NO_LANES  # returned from the current frame
+        self.killed: Mask = NO_LANES  # taken out by the step limit
+        self.continued: Mask = NO_LANES  # goes on with the next turn
         self.phase = np.zeros(len(blocks), np.int64)  # barriers each block has passed
         self._populations: tuple[Mask, tuple[int, int]] | None = None
 
@@ -92,8 +92,8 @@ class Team:
         """The active lanes leave the turn, and with `frame` the frame."""
         self.left = self.left | self.active
         if frame:
-            self.gone = self.gone | self.active
-        self.active = NONE
+            self.returned = self.returned | self.active
+        self.active = NO_LANES
 
     # -------------------------------------------------------------- faults
     def fault(self, kind: str, site: int, bad: Mask, build: Callable[[int, int, str], Diagnostic]) -> None:

@@ -97,7 +97,7 @@ def _packed(problem: Problem, launcher: Launcher) -> Iterator[Batch]:
                 moves = DeviceArray(empty(words, "u32"))
                 edges = np.zeros((max(warps * args["stride"], 1), 2), np.int32)
                 args |= {"edges": edges, "moves": moves, "ends": empty(len(args["pairs"]), "int4")}
-                ends = launcher(packed, grid=warps, block=32, args=args)["ends"]
+                ends = launcher.launch(packed, grid=warps, block=32, args=args)["ends"]
                 return Found(moves, places, args["pairs"][: len(chosen)], ends[: len(chosen)], FLAGS, lanes, each)
 
             yield chosen, stage_1
@@ -114,7 +114,7 @@ def _intratask(problem: Problem, launcher: Launcher, wide: bool, diagonal_major:
                 args, places = intratask_arguments(problem, chosen, block, diagonal_major, form)
                 moves = DeviceArray(empty(int(words_of_intratask(n[chosen], m[chosen], diagonal_major).sum()), "u32"))
                 args |= {"moves": moves, "ends": empty(len(chosen), "int4")}
-                ends = launcher(intratask, grid=len(chosen), block=block, args=args)["ends"]
+                ends = launcher.launch(intratask, grid=len(chosen), block=block, args=args)["ends"]
                 return Found(moves, places, args["pairs"], ends, form)
 
             yield chosen, stage_1
@@ -131,7 +131,7 @@ def _pairalign(problem: Problem, launcher: Launcher) -> Iterator[Batch]:
             )
             moves = DeviceArray(empty(int(words.sum()) * 32, "u32"))
             args |= {"moves": moves, "ends": empty(warps * 32, "int4")}
-            ends = launcher(pairalign, grid=warps, block=32, args=args)["ends"]
+            ends = launcher.launch(pairalign, grid=warps, block=32, args=args)["ends"]
             return Found(moves, places, args["sizes"], ends[: len(chosen)], BOOLEANS)
 
         yield chosen, stage_1
@@ -169,7 +169,7 @@ def _stage_2(found: Found, problem: Problem, launcher: Launcher) -> tuple[npt.ND
     offset = np.empty(len(found.places), np.int32)
     chosen, capacity = np.arange(len(found.places), dtype=np.int32), OPERATIONS
     while len(chosen):
-        result = launcher(
+        result = launcher.launch(
             traceback,
             grid=-(-len(chosen) * (32 if found.form == FLAGS else 1) // THREADS),
             block=THREADS,

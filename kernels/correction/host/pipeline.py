@@ -84,7 +84,7 @@ class Counter:
         return Solid(found, int(total.numpy()[0]), counted)
 
     def _launch(self, kernel: Any, threads: int, **args: Any) -> Any:
-        return self.launcher(kernel, grid=-(-threads // THREADS), block=THREADS, args=args)
+        return self.launcher.launch(kernel, grid=-(-threads // THREADS), block=THREADS, args=args)
 
 
 @dataclass(frozen=True)
@@ -154,7 +154,7 @@ class Filter:
             return made
 
         def build(kernel: Any, **args: Any) -> None:
-            launcher(kernel, grid=-(-n // THREADS), block=THREADS, args={"found": solid.found, **args})
+            launcher.launch(kernel, grid=-(-n // THREADS), block=THREADS, args={"found": solid.found, **args})
 
         if exact:
             build(spectrum.build_set, keys=made.keys)
@@ -219,7 +219,7 @@ def _by_threads(spread: int) -> Run:
             "THREADS": THREADS, "SPREAD": spread, "UNROLL": switches.unroll,
             "READS_IN_SHARED": bool(switches.reads_in_shared), "VOTES_IN_SHARED": bool(switches.votes_in_shared),
         }  # fmt: skip
-        return launcher(thread_per_read, grid=-(-len(places) * spread // THREADS), block=THREADS, args=args)
+        return launcher.launch(thread_per_read, grid=-(-len(places) * spread // THREADS), block=THREADS, args=args)
 
     return run
 
@@ -234,7 +234,7 @@ def _by_warps(shuffle: bool) -> Run:
             **common(text, places), **filter.arguments, **_asked(parameters), **_warps(fitted, grid, longest(places)),
             "UNROLL": switches.unroll, "SHUFFLE": shuffle, "READS_IN_SHARED": fitted.reads_in_shared,
         }  # fmt: skip
-        return launcher(warp_per_read, grid=grid, block=32 * WARPS, args=args)
+        return launcher.launch(warp_per_read, grid=grid, block=32 * WARPS, args=args)
 
     return run
 
@@ -247,7 +247,7 @@ def _packed(
     switched = {name: asked[name] for name in ("K", "FILTER")}
     queue, queued = DeviceArray(empty(len(places), "int4")), DeviceArray(empty(1, "u32"))
     args = {**reads, **switched, "queue": queue, "queued": queued}
-    launcher(screen, grid=-(-len(places) // THREADS), block=THREADS, args=args)
+    launcher.launch(screen, grid=-(-len(places) // THREADS), block=THREADS, args=args)
     count = int(queued.numpy()[0])
     if count and parameters.filter == "exact":
         weak, queue, queued = queue, DeviceArray(empty(count, "int4")), DeviceArray(empty(1, "u32"))
@@ -255,7 +255,7 @@ def _packed(
             **{name: reads[name] for name in ("text", "places", "keys")}, "words": filter.words, "queue": weak, "count": count,
             "left": queue, "queued": queued, "min_votes": parameters.min_votes, "K": parameters.k,
         }  # fmt: skip
-        launcher(mend_one, grid=-(-count // THREADS), block=THREADS, args=args)
+        launcher.launch(mend_one, grid=-(-count // THREADS), block=THREADS, args=args)
         count = int(queued.numpy()[0])
     spans = np.stack([np.zeros_like(places[:, 1]), places[:, 1]], axis=1)
     if count:
@@ -265,7 +265,7 @@ def _packed(
             **reads, **asked, "queue": queue, "count": count, "spans": spans, "words": filter.words,
             **_warps(fitted, grid, longest(places)),
         }  # fmt: skip
-        spans = launcher(mend, grid=grid, block=32 * WARPS, args=args)["spans"]
+        spans = launcher.launch(mend, grid=grid, block=32 * WARPS, args=args)["spans"]
     return {"text": reads["text"].numpy(), "spans": spans}
 
 

@@ -11,15 +11,15 @@ import numpy as np
 import numpy.typing as npt
 from simtbed import OutOfMemory, Result, current_gpu, on_gpu
 
-from ...family import Launcher, Planned, run_planned
+from ...family import Launcher, PlannedLaunch, run_planned
 from .. import intratask_block, intratask_warp
 from ..intertask_naive import WARPS, intertask_naive
 from ..intertask_tiled import intertask_tiled
 from ..wavefront import wavefront
 from ..wavefront_rescaled import wavefront_rescaled
 from .layout import Real, anti_diagonals, interleaved, sub_warps
+from .layout_rescaled import Empty, Streams
 from .problem import Offsets, Problem
-from .streams import Empty, Streams
 
 Floats = npt.NDArray[np.float64]
 
@@ -81,8 +81,7 @@ def solve(problem: Problem, variant: str, launcher: Launcher) -> Floats:
 def _solved(problem: Problem, variant: str, launcher: Launcher) -> Floats:
     sums = np.empty(int(problem.first_pairs[-1]))
     if variant == "wavefront-rescaled":
-        empty = getattr(launcher, "empty", np.empty)
-        run_planned(_in_parts(partial(_rescaled, empty), problem, sums), launcher)
+        run_planned(_in_parts(partial(_rescaled, launcher.empty), problem, sums), launcher)
     elif variant == "wavefront":
         run_planned(_in_parts(_plain, problem, sums), launcher)
     else:
@@ -121,8 +120,8 @@ def _intertask(
         grid, args = interleaved(problem, some_reads, some_haplotypes, real, tile)
         args["scale"] = SCALE[real]
         if tile > 1:
-            return launcher(intertask_tiled, grid=grid, block=32 * WARPS, args={**args, "K": tile})
-        return launcher(intertask_naive, grid=grid, block=32 * WARPS, args=args)
+            return launcher.launch(intertask_tiled, grid=grid, block=32 * WARPS, args={**args, "K": tile})
+        return launcher.launch(intertask_naive, grid=grid, block=32 * WARPS, args=args)
 
     return _by_length(problem, reads, haplotypes, launch)
 
@@ -134,7 +133,7 @@ def _intratask_block(
         args = anti_diagonals(problem, some_reads, some_haplotypes, real, at_once=1, rows=intratask_block.THREADS)
         args |= {"scale": SCALE[real], "THREADS": intratask_block.THREADS, "TILE": tile}
         longest = int(args["pairs"][:, 3].max())
-        return launcher(
+        return launcher.launch(
             intratask_block.intratask_block,
             grid=len(some_reads),
             block=intratask_block.THREADS,
@@ -153,15 +152,17 @@ def _intratask_warp(
         columns = -(-int(args["pairs"][:, 3].max()) // COLUMN_STEP) * COLUMN_STEP
         shared = warps == 1 and 3 * columns * np.dtype(real).itemsize <= EDGES_IN_SHARED
         args |= {"scale": SCALE[real], "WARPS": warps, "COLUMNS": columns, "SHARED": shared}
-        return launcher(intratask_warp.intratask_warp, grid=len(args["pairs"]) // warps, block=32 * warps, args=args)
+        return launcher.launch(
+            intratask_warp.intratask_warp, grid=len(args["pairs"]) // warps, block=32 * warps, args=args
+        )
 
     return _by_length(problem, reads, haplotypes, launch)
 
 
 # ------------------------------------------------------------------ the wavefronts
 def _in_parts(
-    plan: Callable[[Problem, Floats], Iterator[Planned]], problem: Problem, sums: Floats
-) -> Iterator[Planned]:
+    plan: Callable[[Problem, Floats], Iterator[PlannedLaunch]], problem: Problem, sums: Floats
+) -> Iterator[PlannedLaunch]:
     """The launches of reads that follow each other and have at most PAIRS_A_PART pairs, beyond one read; then of the
     next ones. They are planned side by side: that is done by compiled loops."""
     first, firsts, parts = 0, problem.first_pairs, []
@@ -174,7 +175,7 @@ def _in_parts(
         return
     gpu = current_gpu()
 
-    def planned(part: tuple[Problem, Floats]) -> list[Planned]:
+    def planned(part: tuple[Problem, Floats]) -> list[PlannedLaunch]:
         with on_gpu(gpu):
             return list(plan(*part))
 
@@ -183,13 +184,13 @@ def _in_parts(
             yield from launches
 
 
-def _plain(problem: Problem, sums: Floats) -> Iterator[Planned]:
+def _plain(problem: Problem, sums: Floats) -> Iterator[PlannedLaunch]:
     return _wavefront(problem, *problem.pairs, np.float32, sums)
 
 
 def _wavefront(
     problem: Problem, reads: Offsets, haplotypes: Offsets, real: Real, sums: Floats, at: Offsets | None = None
-) -> Iterator[Planned]:
+) -> Iterator[PlannedLaunch]:
     """Launches that set sums[at[p]] for pair p of a read and a haplotype."""
     m, n = problem.read_lengths[reads], problem.haplotype_lengths[haplotypes]
     sizes = np.array([lanes * each for lanes, each in BINS])
@@ -209,7 +210,7 @@ def _wavefront(
             def collect(result: Result, where: Offsets = chosen if at is None else at[chosen]) -> None:
                 sums[where] = result["sums"][: len(where)]
 
-            yield Planned(wavefront, {"grid": grid, "block": 32, "args": args}, collect)
+            yield PlannedLaunch(wavefront, {"grid": grid, "block": 32, "args": args}, collect)
 
 
 def _alike(bins: Offsets, full: npt.NDArray[np.bool_], cells: Offsets) -> Iterator[tuple[int, bool, Offsets]]:
@@ -228,7 +229,7 @@ def _alike(bins: Offsets, full: npt.NDArray[np.bool_], cells: Offsets) -> Iterat
             yield number, bool(whole.all()), members
 
 
-def _rescaled(empty: Empty, problem: Problem, sums: Floats) -> Iterator[Planned]:
+def _rescaled(empty: Empty, problem: Problem, sums: Floats) -> Iterator[PlannedLaunch]:
     """What its form can hold; the rest as `wavefront` computes it."""
     streams, m = Streams(problem, LETTERS_AT_ONCE, empty), problem.read_lengths
     sizes = np.array([lanes * each for lanes, each in RESCALED_BINS])
@@ -247,7 +248,7 @@ def _rescaled(empty: Empty, problem: Problem, sums: Floats) -> Iterator[Planned]
         def collect(result: Result, reads: Offsets = reads, scale: float = SCALE[np.float32] / initial) -> None:
             streams.collect(result["sums"], reads, scale, sums)
 
-        yield Planned(wavefront_rescaled, {"grid": grid, "block": 32, "args": args}, collect)
+        yield PlannedLaunch(wavefront_rescaled, {"grid": grid, "block": 32, "args": args}, collect)
     if (plain & paired).any():
         reads, haplotypes = problem.pairs
         at = np.flatnonzero(plain[reads])

@@ -79,7 +79,7 @@ def normalised(problem: Problem, spectra: Spectra, scale: Floats, launcher: Laun
     none = np.zeros(0)
     with np.errstate(divide="ignore"):
         varies, stays = np.log([problem.variable, 1 - problem.variable])
-    result = launcher(
+    result = launcher.launch(
         last.normalise,
         grid=problem.sites,
         block=last.BLOCK,
@@ -110,7 +110,7 @@ def _iterative(vectors: Floats, launcher: Launcher) -> Spectra:
     sites, individuals = vectors.shape[:2]
     segments = 2 * individuals // SEGMENT + 1
     h, exponents = DeviceArray(empty(sites * (2 * individuals + 1), "f64")), DeviceArray(empty(sites * segments, "i32"))
-    launcher(
+    launcher.launch(
         one_thread.iterative,
         grid=-(-sites // one_thread.BLOCK),
         block=one_thread.BLOCK,
@@ -138,7 +138,7 @@ def reduced(vectors: Floats, launcher: Launcher, how: Merging) -> Spectra:
     group = 1
     while group < individuals:
         merges = -(-individuals // (2 * group))
-        launcher(
+        launcher.launch(
             reduction if how.block is None else reduction_shared,
             grid=-(-sites * merges // teams),
             block=THREADS,
@@ -167,7 +167,7 @@ def _tiled(vectors: Floats, launcher: Launcher) -> Spectra:
     parts, held = whole // leaves, max(1, tiling.SLOTS // leaves)
     R, GROUP = tiling.R, tiling.GROUP
     h, exponents = (DeviceArray(empty(sites * whole * R, "f64")), DeviceArray(empty(sites * whole, "i32")))
-    launcher(
+    launcher.launch(
         tiling.tiled,
         grid=-(-sites * parts // held),
         block=held * leaves // 2,
@@ -189,7 +189,7 @@ def _tiled(vectors: Floats, launcher: Launcher) -> Spectra:
             DeviceArray(empty(sites * whole * R, "f64")),
             DeviceArray(empty(sites * whole, "i32")),
         )
-        launcher(
+        launcher.launch(
             merging.tiled_merge,
             grid=sites * (whole // 2) // merging.BLOCK,
             block=merging.BLOCK,

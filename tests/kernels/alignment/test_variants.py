@@ -11,10 +11,11 @@ from typing import Any
 import pytest
 from hypothesis import given
 from simtbed import Counters, Result, SimtbedError, launch
-from simtbed.kernels import Launcher
-from simtbed.kernels.alignment import FAMILY, Parameters, Problem, Strategy
+from simtbed.kernels import FunctionLauncher, Launcher
+from simtbed.kernels.alignment import FAMILY
 from simtbed.kernels.alignment.host import files, pipeline
 from simtbed.kernels.alignment.host.generate import generate
+from simtbed.kernels.alignment.host.problem import Parameters, Problem, Strategy
 from simtbed.kernels.alignment.packed import packed
 
 from tests.kernels.alignment.conftest import PUBLISHED, expected, problems
@@ -31,8 +32,10 @@ def counted(problem: Problem, variant: str, engine: str = "jit") -> dict[str, Co
     """What each kernel counts."""
     found: dict[str, Counters] = {}
 
+    @FunctionLauncher
     def noted(kernel: Any, **how: Any) -> Result:
         result = launch(kernel, engine=engine, **how)  # type: ignore[arg-type]
+        assert result.counters is not None
         before = found.get(kernel.__name__)
         found[kernel.__name__] = before + result.counters if before else result.counters
         return result
@@ -50,13 +53,13 @@ def test_the_example_on_both_emulators(variant: str) -> None:
 @every_variant
 @given(problem=problems())
 def test_ties_are_broken_as_they_should_be(variant: str, problem: Problem) -> None:
-    check(problem, variant, partial(launch, counters=False))
+    check(problem, variant, FunctionLauncher(partial(launch, counters=False)))
 
 
 @given(problem=problems(most=150))
 def test_passes_of_any_length(problem: Problem) -> None:
-    check(problem, "passes-diagonal-major-runs", partial(launch, counters=False))
-    check(problem, "passes-row-major-steps", partial(launch, counters=False))
+    check(problem, "passes-diagonal-major-runs", FunctionLauncher(partial(launch, counters=False)))
+    check(problem, "passes-row-major-steps", FunctionLauncher(partial(launch, counters=False)))
 
 
 @given(problem=problems(most=150))
@@ -64,7 +67,7 @@ def test_tiles_of_any_shape(problem: Problem) -> None:
     """Tiles of 128 rows of a warp, several one after the other."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(pipeline, "FEW_BINS", ((8, 4), (32, 4)))
-        check(problem, "packed", partial(launch, counters=False))
+        check(problem, "packed", FunctionLauncher(partial(launch, counters=False)))
 
 
 def test_tiles_of_a_pair_much_longer_than_one(launcher: Launcher, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -88,6 +91,7 @@ def test_every_bin_at_its_limits(bin: int, few: bool, monkeypatch: pytest.Monkey
     problem = Problem.of(pair for each in made for pair in each.pairs())
     used = []
 
+    @FunctionLauncher
     def noted(kernel: Any, **how: Any) -> Result:
         if kernel is packed:
             used.append((how["args"]["P"], how["args"]["K"], how["args"]["TILED"]))
@@ -101,6 +105,7 @@ def test_few_pairs_are_launched_together() -> None:
     problem = Problem.of(pair for n in (3, 300, 60) for pair in generate(n, 1, (n, n), (20, 20)).pairs())
     launched = []
 
+    @FunctionLauncher
     def noted(kernel: Any, **how: Any) -> Result:
         launched.append((kernel.__name__, how["args"].get("P"), how["args"].get("K")))
         return launch(kernel, counters=False, **how)
@@ -129,9 +134,10 @@ def test_a_long_cigar_is_walked_again_with_room_for_it(
     monkeypatch.setattr(pipeline, "OPERATIONS", 2)
     stages = []
 
+    @FunctionLauncher
     def noted(kernel: Any, **how: Any) -> Result:
         stages.append((kernel.__name__, how["args"].get("capacity")))
-        return launcher(kernel, **how)
+        return launcher.launch(kernel, **how)
 
     problem = Problem.of([(b"ACGTACGTACGT", b"ACGTTACGTAGT"), (b"ACG", b"ACG")], PUBLISHED["ORIG"], Strategy.INDEL)
     most = max(cigar.count("M") + cigar.count("I") + cigar.count("D") for cigar in FAMILY.oracle(problem)["cigar"])
@@ -149,10 +155,11 @@ def test_batches_change_nothing(variant: str, launcher: Launcher, monkeypatch: p
     problem = generate(8, 40, (5, 30), (10, 40))
     launched = 0
 
+    @FunctionLauncher
     def noted(kernel: Any, **how: Any) -> Result:
         nonlocal launched
         launched += kernel.__name__ != "traceback"
-        return launcher(kernel, **how)
+        return launcher.launch(kernel, **how)
 
     check(problem, variant, noted)
     whole, launched = launched, 0
@@ -173,6 +180,7 @@ def test_batches_change_nothing(variant: str, launcher: Launcher, monkeypatch: p
     ],
 )
 def test_what_a_variant_cannot_hold(variant: str, pair: tuple[bytes, bytes], message: str) -> None:
+    @FunctionLauncher
     def never(*args: Any, **how: Any) -> Result:
         raise AssertionError("nothing is launched")
 
@@ -266,5 +274,5 @@ def test_gatk_says_the_same(data: Path, launcher: Launcher, variant: str, name: 
 @every_variant
 def test_gatk_says_the_same_of_the_numpy_engine(data: Path, variant: str) -> None:
     problem = replace(files.read(data / "edge.tsv"), strategy=Strategy.LEADING_INDEL)
-    answer = FAMILY.solve(problem, variant, partial(launch, engine="numpy", counters=False))
+    answer = FAMILY.solve(problem, variant, FunctionLauncher(partial(launch, engine="numpy", counters=False)))
     assert answer[["cigar", "offset"]].tolist() == expected(data, "edge", "NEW", Strategy.LEADING_INDEL)

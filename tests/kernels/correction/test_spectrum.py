@@ -8,13 +8,12 @@ from functools import partial
 import numpy as np
 import pytest
 from simtbed import SimtbedError, launch
-from simtbed.kernels import Launcher
-from simtbed.kernels.correction import Parameters
+from simtbed.kernels import FunctionLauncher, Launcher
 from simtbed.kernels.correction.filters import EMPTY
 from simtbed.kernels.correction.host import pipeline
 from simtbed.kernels.correction.host.generate import genome, simulate
 from simtbed.kernels.correction.host.pipeline import Counter, Filter
-from simtbed.kernels.correction.host.problem import Reads
+from simtbed.kernels.correction.host.problem import Parameters, Reads
 from simtbed.oracles import correction as oracle
 from simtbed.runtime.registry import EngineName
 
@@ -55,7 +54,7 @@ def reads() -> Reads:
 @pytest.mark.parametrize("engine", ["jit", "numpy"])
 @pytest.mark.parametrize("k", [12, 19, 31])
 def test_counts(reads: Reads, k: int, engine: EngineName) -> None:
-    found = table(counted(reads, k, partial(launch, engine=engine, counters=False)))
+    found = table(counted(reads, k, FunctionLauncher(partial(launch, engine=engine, counters=False))))
     whole = expected(reads, k)
     assert found.items() <= whole.items()
     both = set(found) | {kmer[::-1].translate(oracle.COMPLEMENT) for kmer in found}
@@ -112,7 +111,7 @@ def test_a_histogram_ends_at_255(launcher: Launcher) -> None:
 @pytest.mark.parametrize("engine", ["jit", "numpy"])
 @pytest.mark.parametrize("layout", ["standard", "split-first"])
 def test_bloom_bits_are_the_oracles(reads: Reads, layout: str, engine: EngineName) -> None:
-    run = partial(launch, engine=engine, counters=False)
+    run = FunctionLauncher(partial(launch, engine=engine, counters=False))
     solid = counted(reads, 16, run).solid(3)
     made = Filter.of(
         solid, Parameters(k=16, filter="bloom" if layout == "standard" else "split-first"), run, words=False

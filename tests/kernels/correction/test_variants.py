@@ -6,18 +6,19 @@ from dataclasses import replace
 from functools import partial
 from itertools import product
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from simtbed import Counters, Result, SimtbedError, launch
-from simtbed.kernels import Launcher
-from simtbed.kernels.correction import FAMILY, Parameters, Problem
+from simtbed.kernels import FunctionLauncher, Launcher
+from simtbed.kernels.correction import FAMILY
 from simtbed.kernels.correction.host import files, pipeline
 from simtbed.kernels.correction.host.generate import genome, simulate
 from simtbed.kernels.correction.host.pipeline import Switches
-from simtbed.kernels.correction.host.problem import FilterName, Reads
+from simtbed.kernels.correction.host.problem import FilterName, Parameters, Problem, Reads
 
 from tests.kernels.correction.conftest import PUBLISHED, answers
 
@@ -84,7 +85,7 @@ def test_numpy_engine(variant: str, filter: FilterName) -> None:
     check(replace(problem, parameters=replace(problem.parameters, filter=filter)), variant, numpy_engine)
 
 
-numpy_engine = partial(launch, engine="numpy", counters=False)
+numpy_engine = FunctionLauncher(partial(launch, engine="numpy", counters=False))
 
 
 def test_one_lane_on_the_numpy_engine() -> None:
@@ -96,7 +97,7 @@ def test_one_lane_on_the_numpy_engine() -> None:
     st.integers(0, 10_000), st.sampled_from([12, 13, 16, 21, 31]), st.integers(0, 3), st.booleans(), st.integers(0, 25)
 )
 def test_random_reads(seed: int, k: int, min_votes: int, trim: bool, max_trim: int) -> None:
-    launcher = partial(launch, counters=False)
+    launcher = FunctionLauncher(partial(launch, counters=False))
     problem = small(seed, k=k, min_votes=min_votes, max_trim=max_trim)
     problem = replace(problem, parameters=replace(problem.parameters, trim=trim))
     expected = FAMILY.oracle(problem)
@@ -119,7 +120,7 @@ def dense(seed: int) -> Problem:
 @settings(max_examples=20)
 @given(st.integers(0, 10_000))
 def test_ties(seed: int) -> None:
-    launcher = partial(launch, counters=False)
+    launcher = FunctionLauncher(partial(launch, counters=False))
     problem = dense(seed)
     expected = FAMILY.oracle(problem)
     for variant in ("thread-per-read", "warp-per-read-shuffle", "packed"):
@@ -150,9 +151,10 @@ def test_warps_take_one_read_after_the_other(
     monkeypatch.setattr(pipeline, "SCRATCH", 2 * 4 * 4 * 60)
     grids = []
 
-    def noted(kernel: object, **how: int) -> Result:
+    @FunctionLauncher
+    def noted(kernel: Any, **how: Any) -> Result:
         grids.append(how["grid"])
-        return launcher(kernel, **how)
+        return launcher.launch(kernel, **how)
 
     check(small(7), variant, noted, Switches(votes_in_shared=votes))
     assert grids[-1] == (3 if votes else 2)
@@ -205,8 +207,10 @@ def counted(problem: Problem, variant: str) -> dict[str, Counters]:
     """Counters of the variant's kernels, by name."""
     found: dict[str, Counters] = {}
 
+    @FunctionLauncher
     def run(kernel: object, **how: object) -> Result:
         result = launch(kernel, **how)  # type: ignore[arg-type]
+        assert result.counters is not None
         found[kernel.__name__] = result.counters  # type: ignore[attr-defined]
         return result
 

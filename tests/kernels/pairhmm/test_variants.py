@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -11,13 +11,14 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from simtbed import Counters, OutOfMemory, Result, devices, launch, launch_concurrent
-from simtbed.kernels import Launcher
-from simtbed.kernels.family import agreement
-from simtbed.kernels.pairhmm import FAMILY, Problem, intratask_block
+from simtbed import Counters, Kernel, OutOfMemory, Result, devices, launch, launch_concurrent
+from simtbed.kernels import FunctionLauncher, Launcher
+from simtbed.kernels.pairhmm import FAMILY, intratask_block
 from simtbed.kernels.pairhmm.host import pipeline
+from simtbed.kernels.pairhmm.host.compare import compare
 from simtbed.kernels.pairhmm.host.generate import generate
 from simtbed.kernels.pairhmm.host.layout import interleaved, sub_warps
+from simtbed.kernels.pairhmm.host.problem import Problem
 
 VARIANTS = sorted(FAMILY.variants)
 EXACT = [v for v in VARIANTS if v != "wavefront-rescaled"]
@@ -69,7 +70,7 @@ def test_shapes(variant: str, size: tuple[int, int], launcher: Launcher) -> None
 def test_any_mixture_and_all_variants_give_the_same_bits(lengths: list[tuple[int, int]], seed: int) -> None:
     """All add and multiply in the same order, however they divide the work; only the rescaled form differs."""
     problem = random_problem(seed, lengths)
-    run = partial(launch, counters=False)
+    run = FunctionLauncher(partial(launch, counters=False))
     first, expected = FAMILY.solve(problem, EXACT[0], run), FAMILY.oracle(problem)
     assert FAMILY.compare(first, expected).agrees
     for variant in EXACT[1:]:
@@ -126,9 +127,10 @@ def test_one_continuation_and_no_row_before_the_read(
 ) -> None:
     used = []
 
+    @FunctionLauncher
     def noted(*args: Any, **kwargs: Any) -> Result:
         used.append(kwargs["args"]["UNIFORM"])
-        return launcher(*args, **kwargs)
+        return launcher.launch(*args, **kwargs)
 
     check(random_problem(3, [(length, 20)] * 9, (20, 40), continuation), "wavefront-rescaled", noted)
     assert used == [uniform]
@@ -142,9 +144,10 @@ def test_full_reads_of_one_continuation_have_a_launch_of_their_own(
     problem = Problem.of([*full.records(), *other.records()])
     used: list[bool] = []
 
+    @FunctionLauncher
     def noted(*args: Any, **kwargs: Any) -> Result:
         used.append(kwargs["args"]["UNIFORM"])
-        return launcher(*args, **kwargs)
+        return launcher.launch(*args, **kwargs)
 
     together = FAMILY.solve(problem, "wavefront", noted)
     assert used == [False]
@@ -162,9 +165,10 @@ def test_what_the_rescaled_form_cannot_hold_is_computed_plainly(launcher: Launch
     for problem in (clamped, random_problem(2, [(lanes * each + 1, 6)], (30, 40), (1, 1))):
         kernels = []
 
+        @FunctionLauncher
         def noted(kernel: Any, **kwargs: Any) -> Result:
             kernels.append(kernel.__name__)  # noqa: B023
-            return launcher(kernel, **kwargs)
+            return launcher.launch(kernel, **kwargs)
 
         check(problem, "wavefront-rescaled", noted)
         assert set(kernels) == {"wavefront"}
@@ -186,9 +190,10 @@ def test_edges_that_shared_memory_cannot_hold(launcher: Launcher, monkeypatch: p
     within = FAMILY.solve(problem, "intratask-warp", launcher)
     used = []
 
+    @FunctionLauncher
     def noted(*args: Any, **kwargs: Any) -> Result:
         used.append(kwargs["args"]["SHARED"])
-        return launcher(*args, **kwargs)
+        return launcher.launch(*args, **kwargs)
 
     monkeypatch.setattr(pipeline, "EDGES_IN_SHARED", 3 * 256 * 4)
     np.testing.assert_array_equal(FAMILY.solve(problem, "intratask-warp", noted), within)
@@ -210,10 +215,11 @@ def test_every_bin_at_its_limits(variant: str, bins: tuple[tuple[int, int], ...]
     problem = random_problem(bin, [(least, 7), (most, 5), (most - 1, 6)], (20, 40), (1, 1))
     used = []
 
+    @FunctionLauncher
     def noted(kernel: Any, **kwargs: Any) -> Result:
         if kernel is FAMILY.variants[variant].kernel:  # the rescaled form leaves faint pairs to the plain one
             used.append((kwargs["args"]["P"], kwargs["args"]["K"]))
-        return launcher(kernel, **kwargs)
+        return launcher.launch(kernel, **kwargs)
 
     check(problem, variant, noted)
     assert set(used) == {bins[bin]}
@@ -249,8 +255,9 @@ def test_faint_pairs_and_only_they_are_computed_again_in_double(variant: str, la
     problem = Problem.of([close, far, close])
     launched = []
 
+    @FunctionLauncher
     def noted(*args: Any, **kwargs: Any) -> Result:
-        result = launcher(*args, **kwargs)
+        result = launcher.launch(*args, **kwargs)
         launched.append(result["sums"].dtype)
         return result
 
@@ -283,10 +290,11 @@ def test_batches_change_nothing(variant: str, launcher: Launcher, monkeypatch: p
     monkeypatch.setattr(pipeline, "BASES_AT_ONCE", 300)
     launched = 0
 
+    @FunctionLauncher
     def noted(*args: Any, **kwargs: Any) -> Result:
         nonlocal launched
         launched += 1
-        return launcher(*args, **kwargs)
+        return launcher.launch(*args, **kwargs)
 
     np.testing.assert_array_equal(FAMILY.solve(problem, variant, noted), whole)
     assert launched >= 24 // 6
@@ -300,18 +308,18 @@ def test_what_does_not_fit_is_halved_until_it_does(
     whole = FAMILY.solve(problem, variant, launcher)
     sizes: list[int] = []
 
-    class Small:
+    class Small(Launcher):
         """A GPU with room for 15 sums at a time."""
 
-        def together(self, launches: Iterable[tuple[Any, dict[str, Any]]]) -> Iterator[Result]:
+        def launch_concurrent(self, launches: Iterable[tuple[Kernel, Mapping[str, Any]]]) -> Iterator[Result]:
             known = list(launches)
             sizes.append(sum(how["args"]["sums"].length for _, how in known))
             if sizes[-1] > 15:
                 raise OutOfMemory("too much")
             return launch_concurrent(known, counters=False)
 
-        def __call__(self, *args: Any, **kwargs: Any) -> Result:
-            raise AssertionError("all launches are side by side")
+        def launch(self, kernel: Kernel, **arguments: Any) -> Result:
+            raise AssertionError("all launches are concurrent")
 
     np.testing.assert_array_equal(FAMILY.solve(problem, variant, Small()), whole)
     assert max(sizes) > 15 >= min(sizes)
@@ -335,6 +343,7 @@ def test_letters_are_interleaved_as_in_figure_5() -> None:
 def counted(problem: Problem, variant: str, device: devices.Device) -> Counters:
     found = []
 
+    @FunctionLauncher
     def noted(*args: Any, **kwargs: Any) -> Result:
         result = launch(*args, **kwargs, device=device)
         found.append(result.counters)
@@ -415,5 +424,6 @@ def test_a_block_computes_for_the_longest_haplotype_it_holds() -> None:
 )
 def test_published_values(data: Path, launcher: Launcher, variant: str, name: str, values: str) -> None:
     answer = FAMILY.solve(FAMILY.read(data / f"{name}.in"), variant, launcher)
-    found = agreement(answer, np.loadtxt(data / f"{name}.{values}.out"), 1e-5, "log10")
+    found = compare(answer, np.loadtxt(data / f"{name}.{values}.out"))
+    assert found.tolerance == 1e-5
     assert found.agrees, found

@@ -10,17 +10,17 @@ from pathlib import Path
 import numpy as np
 import pytest
 from simtbed import launch
-from simtbed.kernels import Launcher
-from simtbed.kernels.sfs import FAMILY, Problem
-from simtbed.kernels.sfs.host.agree import FAINT, TOLERANCE
+from simtbed.kernels import FunctionLauncher, Launcher
+from simtbed.kernels.sfs import FAMILY
+from simtbed.kernels.sfs.host.compare import NEGLIGIBLE, TOLERANCE
 from simtbed.kernels.sfs.host.files import Options, joined, problems
-from simtbed.kernels.sfs.host.problem import Floats
+from simtbed.kernels.sfs.host.problem import Floats, Problem
 
 VARIANTS = sorted(FAMILY.variants)
 
 
 def assert_like(found: Floats, expected: Floats) -> None:
-    above = expected > FAINT
+    above = expected > NEGLIGIBLE
     assert above.sum() > len(expected)
     assert np.abs(found - expected)[above].max() <= TOLERANCE
 
@@ -59,7 +59,9 @@ def test_a_thousand_genomes_numpy(real: tuple[Problem, Floats], variant: str) ->
     """The first and last sites, on the other emulator."""
     problem, expected = real
     for part in (slice(0, 150), slice(-150, None)):
-        answer = FAMILY.solve(problem.part(part), variant, partial(launch, engine="numpy", counters=False))
+        answer = FAMILY.solve(
+            problem.part(part), variant, FunctionLauncher(partial(launch, engine="numpy", counters=False))
+        )
         assert_like(answer, expected[part])
 
 
@@ -70,7 +72,7 @@ def test_beagle(data: Path, variant: str, engine: str) -> None:
     problem = joined(list(problems(data / "sfs_angsd" / "beagle.txt", Options(), Counter())))
     expected = np.loadtxt(data / "sfs_angsd" / "true.saf.print", usecols=range(2, 9))
     assert problem.positions.tolist() == [1, 2, 3, 7, 8]
-    answer = FAMILY.solve(problem, variant, partial(launch, engine=engine, counters=False))  # type: ignore[arg-type]
+    answer = FAMILY.solve(problem, variant, FunctionLauncher(partial(launch, engine=engine, counters=False)))  # type: ignore[arg-type]
     np.testing.assert_array_equal(np.isneginf(answer), np.isneginf(expected))
     assert_like(answer, expected)
 

@@ -10,13 +10,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from simtbed import DeviceArray, Result, launch
-from simtbed.kernels import Launcher
-from simtbed.kernels.sfs import FAMILY, Problem
+from simtbed.kernels import FunctionLauncher, Launcher
+from simtbed.kernels.sfs import FAMILY
 from simtbed.kernels.sfs import tiled as tiling
 from simtbed.kernels.sfs.host import pipeline
 from simtbed.kernels.sfs.host.generate import generate
 from simtbed.kernels.sfs.host.pipeline import THREADS, Merging
-from simtbed.kernels.sfs.host.problem import Floats, Mode
+from simtbed.kernels.sfs.host.problem import Floats, Mode, Problem
 from simtbed.kernels.sfs.reduction_shared import shared_bytes
 from simtbed.kernels.sfs.wide import WARP
 
@@ -63,7 +63,7 @@ def test_sizes(variant: str, individuals: int, launcher: Launcher) -> None:
 @settings(max_examples=25)
 @given(st.integers(1, 70), st.integers(1, 5), st.integers(0, 1000), st.sampled_from(VARIANTS), st.sampled_from(MODES))
 def test_anything(individuals: int, sites: int, seed: int, variant: str, mode: Mode) -> None:
-    check(problem_of(mixed(seed, individuals, sites), mode), variant, partial(launch, counters=False))
+    check(problem_of(mixed(seed, individuals, sites), mode), variant, FunctionLauncher(partial(launch, counters=False)))
 
 
 @pytest.mark.parametrize("variant", VARIANTS)
@@ -76,7 +76,7 @@ def test_engines_give_the_same_bits(variant: str) -> None:
     """Of the products, before any logarithm."""
     vectors, _ = problem_of(mixed(5, 50)).vectors()
     spectra = [
-        pipeline.VARIANTS[variant](vectors, partial(launch, engine=engine, counters=False))
+        pipeline.VARIANTS[variant](vectors, FunctionLauncher(partial(launch, engine=engine, counters=False)))
         for engine in ("jit", "numpy")
     ]
     for name in ("h", "exponents"):
@@ -116,9 +116,10 @@ def test_vectors_that_no_block_holds(launcher: Launcher, monkeypatch: pytest.Mon
     monkeypatch.setattr(tiling, "FUSED", 128)
     used = []
 
+    @FunctionLauncher
     def noted(kernel: Any, **how: Any) -> Result:
         used.append(kernel.__name__)
-        return launcher(kernel, **how)
+        return launcher.launch(kernel, **how)
 
     for individuals, merges in ((1025, 1), (2048, 1), (2049, 2), (2900, 2), (5000, 3)):
         used.clear()
@@ -134,7 +135,9 @@ def test_no_races(variant: str, monkeypatch: pytest.MonkeyPatch) -> None:
     vectors, and for `tiled` products that no block holds."""
     monkeypatch.setattr(tiling, "FUSED", 128)
     problem = problem_of(mixed(6, 1030 if variant == "tiled" else 77, 1))
-    FAMILY.solve(problem, variant, partial(launch, engine="numpy", check="all"))  # raises where it finds something
+    FAMILY.solve(
+        problem, variant, FunctionLauncher(partial(launch, engine="numpy", check="all"))
+    )  # raises where it finds something
 
 
 @pytest.mark.parametrize("variant", VARIANTS)
@@ -169,7 +172,7 @@ def test_no_sites(variant: str, launcher: Launcher) -> None:
 def test_blocks_of_any_size(block: int, team: int, skip: bool) -> None:
     problem = problem_of(mixed(3, 150))
     vectors, scale = problem.vectors()
-    launcher = partial(launch, engine="numpy", counters=False)  # compiling each would take longer
+    launcher = FunctionLauncher(partial(launch, engine="numpy", counters=False))  # compiling each would take longer
     spectra = pipeline.reduced(vectors, launcher, Merging(team, block, skip))
     answer = pipeline.normalised(problem, spectra, scale, launcher)
     assert FAMILY.compare(answer, FAMILY.oracle(problem)).agrees

@@ -13,7 +13,7 @@ from typing import BinaryIO
 from dnaio import SequenceRecord
 
 from ...family import InputError, Launcher
-from .accuracy import Accuracy
+from .compare import Accuracy
 from .files import ReadFile, reads_of, text_of, whole_file
 from .pipeline import Counter, Filter, correct
 from .problem import Corrected, Parameters, Reads

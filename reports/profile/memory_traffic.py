@@ -42,7 +42,7 @@ class Traffic:
         return self.bytes // self.size * -(-self.size // self.sector)
 
 
-def traffic(counted: Iterable[tuple[Program, Counters]]) -> list[Traffic]:
+def memory_traffic(counted: Iterable[tuple[Program, Counters]]) -> list[Traffic]:
     """One entry a line, kind and size of access, in source order."""
     found: dict[tuple[str, int, str, int], Traffic] = {}
     for program, counters in counted:

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import simtbed as st
 from simtbed import Global, Real
-from simtbed.reports.layout import Traffic, traffic
-from simtbed.reports.running import Runner
+from simtbed.reports.launchers import Runner
+from simtbed.reports.profile.memory_traffic import Traffic, memory_traffic
 
 
 @st.kernel
@@ -23,9 +23,9 @@ def _found(*types: str) -> dict[tuple[int, str, int], Traffic]:
     runner = Runner("numpy", counting=True)
     for type in types:
         args: dict[str, Any] = {"x": np.zeros(32, type), "out": st.empty(64, f"f{8 * np.dtype(type).itemsize}")}
-        runner(with_first, grid=1, block=32, args=args)
+        runner.launch(with_first, grid=1, block=32, args=args)
     start = with_first.function.__code__.co_firstlineno + 2
-    return {(t.line - start, t.kind, t.size): t for t in traffic(runner.counted)}
+    return {(t.line - start, t.kind, t.size): t for t in memory_traffic(runner.counted)}
 
 
 def test_one_entry_a_line_and_size() -> None:

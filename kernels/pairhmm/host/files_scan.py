@@ -340,7 +340,8 @@ def _round(scores: Global[f64], count: i64, units: Global[i64]) -> None:
     Nothing here depends on a score by a branch, so that several are rounded at a time.
     """
     for at in range(count):
-        score = abs(scores[at])
+        size = abs(scores[at])
+        score = size if size < np.inf else 0.0
         # The product and what rounding it left out, exactly (Dekker): 1e7 has 24 bits, so halves of 26 bits suffice.
         split = score * 134217729.0
         high = split - (split - score)
@@ -350,7 +351,7 @@ def _round(scores: Global[f64], count: i64, units: Global[i64]) -> None:
         over = (product - f64(whole) - 0.5) + rest
         whole += i64((over > 0) | ((over == 0) & (whole & 1 == 1)))
         minus = i64(st.bitcast(i64, scores[at]) < 0)
-        units[at] = 2 * whole + minus if score < np.inf else i64(-1)
+        units[at] = 2 * whole + minus if size < np.inf else i64(-1)
 
 
 @st.device

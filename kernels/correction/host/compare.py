@@ -1,4 +1,4 @@
-"""How right a correction was, where the truth is known."""
+"""How right a correction is: beside another answer, and where the truth is known."""
 
 from __future__ import annotations
 
@@ -7,7 +7,24 @@ from dataclasses import dataclass, fields
 import numpy as np
 import numpy.typing as npt
 
+from ...family import Agreement, Answer
 from .problem import Corrected, Reads
+
+
+def compare(answer: Answer, expected: Answer) -> Agreement:
+    """Compare read by read; two reads are as far apart as the letters in which they differ, missing ones included.
+
+    Raises ValueError where the numbers of reads differ.
+    """
+    if answer.shape != expected.shape:
+        raise ValueError(f"{len(answer)} reads cannot be compared with {len(expected)}")
+    different = np.flatnonzero(answer != expected)
+    worst = max((_letters(answer[r], expected[r]) for r in different), default=0)
+    return Agreement(len(answer), len(different), float(worst), 0.0, "letters")
+
+
+def _letters(a: str, b: str) -> int:
+    return sum(x != y for x, y in zip(a, b, strict=False)) + abs(len(a) - len(b))
 
 
 @dataclass(frozen=True)

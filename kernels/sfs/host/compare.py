@@ -1,4 +1,4 @@
-"""When two spectra are the same: coefficient by coefficient in logarithms, where they matter."""
+"""When two answers of site frequency spectra agree: coefficient by coefficient, in logarithms, unless negligible."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ import numpy as np
 from ...family import Agreement, Answer
 
 TOLERANCE = 1e-5
-FAINT = -80.0
+NEGLIGIBLE = -80.0
 """Natural logarithms this far below a site's largest are not compared: e^-80, where ANGSD's floats end, too."""
 
 
-def agree(answer: Answer, expected: Answer) -> Agreement:
+def compare(answer: Answer, expected: Answer) -> Agreement:
     """Compare sites x coefficients. Logarithms as they are, distributions (rows that sum to 1, as gama's) by theirs.
 
     An entry is looked at where the expected one is above e^-80 of its site's largest, or the answer is and should not
@@ -24,9 +24,9 @@ def agree(answer: Answer, expected: Answer) -> Agreement:
     with np.errstate(divide="ignore", invalid="ignore"):
         if _distributions(expected):
             answer, expected = np.log(answer), np.log(expected)
-        floor = expected.max(axis=1, keepdims=True) + FAINT
-        matters = ~((expected < floor) & (answer < floor)) & ~((expected == answer) & np.isneginf(expected))
-        apart = np.where(answer == expected, 0.0, np.abs(answer - expected))[matters]
+        floor = expected.max(axis=1, keepdims=True) + NEGLIGIBLE
+        compared = ~((expected < floor) & (answer < floor)) & ~((expected == answer) & np.isneginf(expected))
+        apart = np.where(answer == expected, 0.0, np.abs(answer - expected))[compared]
     apart = np.where(np.isnan(apart), np.inf, apart)
     worst = float(apart.max()) if apart.size else 0.0
     return Agreement(apart.size, int((apart > TOLERANCE).sum()), worst, TOLERANCE, "log")

@@ -1,11 +1,10 @@
-"""Genotype likelihoods from VCF and BCF: FORMAT PL or GL of biallelic sites, read by cyvcf2."""
+"""Reads genotype likelihoods from VCF and BCF with cyvcf2: FORMAT PL or GL of biallelic sites."""
 
 from __future__ import annotations
 
 import ctypes
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +13,8 @@ import numpy.typing as npt
 from simtbed import SimtbedError
 
 from ...family import InputError
-from .files import Sites, Tally, at_once, check
 from .problem import Counts, Floats
+from .sites import SiteBatch, SiteCounts, Sites
 
 END_OF_BGZF = bytes.fromhex("1f8b08040000000000ff0600424302001b0003000000000000000000")
 NOTHING_ELSE = ("<*>", "<NON_REF>", "*")
@@ -27,27 +26,8 @@ MISSING_REAL = (0x7F800001, 0x7F800002)
 """The same for floats, as their bits."""
 
 
-@dataclass
-class _Gathered:
-    """Records on their way into a batch."""
-
-    likelihoods: list[Floats] = field(default_factory=list)
-    scales: list[float] = field(default_factory=list)
-    chromosomes: list[str] = field(default_factory=list)
-    positions: list[int] = field(default_factory=list)
-    reads: list[tuple[Counts, Counts]] = field(default_factory=list)
-
-    def sites(self, path: Path, individuals: int) -> Sites:
-        likelihoods = np.array(self.likelihoods, np.float64).reshape(-1, individuals, 3)
-        places = [f"{c}:{p}" for c, p in zip(self.chromosomes, self.positions, strict=True)]
-        check(path, likelihoods, places, "genotype likelihood")
-        reads = (np.array([a for a, _ in self.reads]), np.array([n for _, n in self.reads])) if self.reads else None
-        positions = np.array(self.positions, np.int64)
-        return Sites(likelihoods, self.chromosomes, positions, np.array(self.scales), reads)
-
-
-def sites(path: Path, tally: Tally) -> Iterator[Sites]:
-    """The file's sites, some at a time; what is skipped is counted in the tally. Raises InputError."""
+def read(path: Path, counts: SiteCounts) -> Iterator[Sites]:
+    """The file's sites, a batch at a time; what is skipped is in `counts`. Raises InputError."""
     reader = _opened(path)
     individuals = len(reader.samples)
     if not individuals:
@@ -56,7 +36,7 @@ def sites(path: Path, tally: Tally) -> Iterator[Sites]:
     if not known:
         raise InputError(f"{path}: the header has neither FORMAT PL nor GL: no genotype likelihoods to work on")
     counting = reader.contains("AD")
-    gathered, last = _Gathered(), "the header"
+    batch, last = SiteBatch(individuals), "the header"
     records = iter(reader)
     while True:
         try:
@@ -68,19 +48,17 @@ def sites(path: Path, tally: Tally) -> Iterator[Sites]:
                 f"{path}: the record after {last} cannot be read: truncated or damaged ({error})"
             ) from None
         last = f"{record.CHROM}:{record.POS}"
-        found = _likelihoods(path, record, known, tally)
+        found = _likelihoods(path, record, known, counts)
         if found is None:
             continue
-        gathered.likelihoods.append(found[0])
-        gathered.scales.append(found[1])
-        gathered.chromosomes.append(record.CHROM)
-        gathered.positions.append(record.POS)
+        likelihoods, scale = found
+        batch.add(likelihoods, record.CHROM, record.POS, last, scale)
         if counting:
-            gathered.reads.append(_reads(record, individuals))
-        if len(gathered.positions) == at_once(individuals):
-            yield gathered.sites(path, individuals)
-            gathered = _Gathered()
-    yield gathered.sites(path, individuals)
+            batch.reads.append(_reads(record, individuals))
+        if batch.full:
+            yield batch.sites(path, "genotype likelihood")
+            batch = SiteBatch(individuals)
+    yield batch.sites(path, "genotype likelihood")
 
 
 def _opened(path: Path) -> Any:
@@ -101,26 +79,26 @@ def _opened(path: Path) -> Any:
         raise InputError(f"{path}: {error}") from None
 
 
-def _likelihoods(path: Path, record: Any, known: list[str], tally: Tally) -> tuple[Floats, float] | None:
-    """((N, 3) likelihoods, the largest 1, and the logarithm of what that took), or None and a count in the tally."""
+def _likelihoods(path: Path, record: Any, known: list[str], counts: SiteCounts) -> tuple[Floats, float] | None:
+    """((N, 3) likelihoods, the largest 1, and the logarithm of what that took), or None and why in `counts`."""
     alternatives = [allele for allele in record.ALT if allele not in NOTHING_ELSE]
     if not alternatives:
-        tally["skipped: no alternative allele"] += 1
+        counts["skipped: no alternative allele"] += 1
         return None
     if len(record.ALT) > 1:
-        tally["skipped: more than two alleles"] += 1
+        counts["skipped: more than two alleles"] += 1
         return None
     name = next((name for name in known if name in record.FORMAT), None)
     values = record.format(name) if name else None
     if values is None:
-        tally[f"skipped: neither {' nor '.join(known)}" if len(known) > 1 else f"skipped: no {known[0]}"] += 1
+        counts[f"skipped: neither {' nor '.join(known)}" if len(known) > 1 else f"skipped: no {known[0]}"] += 1
         return None
     missing, ended = _missing(values)
     unknown = np.asarray(missing.any(axis=1) | ended.all(axis=1))
     if unknown.all():
         return np.ones((len(values), 3)), 0.0
     if values.shape[1] != 3 or (ended.any(axis=1) & ~unknown).any():
-        tally["skipped: a sample is not diploid"] += 1
+        counts["skipped: a sample is not diploid"] += 1
         return None
     if name == "PL":
         logarithms, wrong = values * (-math.log(10.0) / 10.0), values < 0

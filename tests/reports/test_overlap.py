@@ -1,11 +1,11 @@
-"""What the commands share: work done ahead."""
+"""Items that are made while the ones before them are used."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
 import pytest
-from simtbed.reports.running import ahead
+from simtbed.reports.overlap import prefetch
 
 
 def test_one_item_is_made_ahead_and_errors_come_in_their_place() -> None:
@@ -20,7 +20,7 @@ def test_one_item_is_made_ahead_and_errors_come_in_their_place() -> None:
     used = []
 
     def use() -> None:
-        for number in ahead(items()):
+        for number in prefetch(items()):
             used.append(number)
             assert len(made) <= len(used) + 1
 
@@ -39,7 +39,7 @@ def test_who_stops_early_leaves_nothing_running() -> None:
             closed.append(True)
 
     source = items()
-    some = ahead(source)
+    some = prefetch(source)
     assert next(some) == 0
     some.close()  # type: ignore[attr-defined]
     source.close()  # type: ignore[attr-defined]
@@ -47,4 +47,4 @@ def test_who_stops_early_leaves_nothing_running() -> None:
 
 
 def test_nothing_is_nothing() -> None:
-    assert list(ahead(iter(()))) == []
+    assert list(prefetch(iter(()))) == []
