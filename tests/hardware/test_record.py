@@ -134,6 +134,7 @@ def gpu(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(nvcc, "version", lambda nvcc: KEPT.toolkit)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("gpu")
 def test_a_record_is_taken_case_by_case() -> None:
     taken = record.take([FEW])
@@ -141,6 +142,7 @@ def test_a_record_is_taken_case_by_case() -> None:
     assert taken.cases == {case.name: KEPT.cases[case.name] for case in find([FEW])}
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("gpu")
 def test_some_cases_are_recorded_again() -> None:
     taken = record.take([FEW], "*naive")
@@ -153,6 +155,7 @@ def test_some_cases_are_recorded_again() -> None:
         record.take([FEW], "none")
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("gpu")
 def test_launches_that_do_not_match_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(record, "describe", lambda: {"device": "NVIDIA GeForce RTX 9999", "arch": "sm_90"})
@@ -173,6 +176,7 @@ def test_launches_that_do_not_match_are_refused(monkeypatch: pytest.MonkeyPatch)
 
 
 # ------------------------------------------------------------------ files
+@pytest.mark.slow
 def test_a_record_survives_its_file(tmp_path: Path) -> None:
     assert any(ran.placed.calls for kernels in KEPT.cases.values() for one in kernels for ran in one.sass)
     record.save(KEPT, tmp_path / "again.json")
