@@ -20,7 +20,7 @@ from simtbed.kernels import FAMILIES
 from simtbed.machine.device import DEVICES
 from simtbed.profiler.events import MEANING
 from simtbed.reports.cli.app import app
-from simtbed.sanitizer.checkers import CHECKS
+from simtbed.sanitizer.checkers import BY_NAME
 from typer.core import TyperGroup
 
 from tests.pages import GPU, PAGES, ROOT, Block, Script, blocks, inline_code, name, output_of, part, prose
@@ -218,7 +218,7 @@ def test_every_variant_device_counter_and_check_is_documented() -> None:
     variants = [variant for family in FAMILIES.values() for variant in family.variants]
     assert [variant for variant in variants if f"`{variant}`" not in kernels] == []
     assert [device for device in DEVICES if f"`{device}`" not in counters] == []
-    assert [check for check in CHECKS if f"`{check}`" not in checkers] == []
+    assert [check for check in BY_NAME if f"`{check}`" not in checkers] == []
     kinds = {counter.split(".")[0] for counter in MEANING}
     assert [kind for kind in sorted(kinds) if f"`{kind}`" not in counters] == []
 

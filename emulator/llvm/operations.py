@@ -11,7 +11,7 @@ from collections.abc import Callable
 from ..ir import nodes as ir
 from ..ir.ops import TABLE
 from ..language.types import BOOL, F32, F64, I32, Scalar
-from .builder import LANES, FunctionBuilder, literal, many, scalar_type, splat
+from .builder import LANES, FunctionBuilder, is_constant, literal, many, scalar_type, splat
 from .values import Value, lanes, number
 
 Asked = Callable[[ir.Op, Value], Value]
@@ -102,7 +102,7 @@ def _affine(builder: FunctionBuilder, op: ir.Op, args: list[Value]) -> Value | N
 def arithmetic(builder: FunctionBuilder, word: str, type: Scalar, a: str | None, b: str | None) -> str:
     """add, sub or mul of integers, computed here where both are known."""
     assert a is not None and b is not None
-    if not a.startswith("%") and not b.startswith("%"):
+    if is_constant(a) and is_constant(b):
         x, y = int(a), int(b)
         return str(_wrap({"add": x + y, "sub": x - y, "mul": x * y}[word], type.bits))
     if (word in ("add", "sub") and b == "0") or (word == "mul" and b == "1"):
@@ -121,7 +121,7 @@ def _wrap(value: int, bits: int) -> int:
 
 def _narrow(builder: FunctionBuilder, source: Scalar, target: Scalar, ref: str | None) -> str:
     assert ref is not None
-    if not ref.startswith("%"):
+    if is_constant(ref):
         return str(_wrap(int(ref), target.bits))
     if source.bits == target.bits:
         return ref

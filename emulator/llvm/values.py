@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ..language.types import BOOL, Scalar
-from .builder import FULL, IOTA, FunctionBuilder, literal, many, scalar_type, splat, vector
+from .builder import FULL, IOTA, FunctionBuilder, is_constant, literal, many, scalar_type, splat, vector
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ class Value:
     @property
     def step(self) -> int | None:
         """The stride, where it is known."""
-        return int(self.stride) if self.stride is not None and not self.stride.startswith("%") else None
+        return int(self.stride) if self.stride is not None and is_constant(self.stride) else None
 
 
 Values = Value | tuple[Value, ...]
@@ -48,7 +48,7 @@ def number(value: bool | int | float, type: Scalar) -> Value:
 
 def broadcast(builder: FunctionBuilder, element: str, ref: str) -> str:
     """A vector that holds one value in every lane."""
-    if not ref.startswith("%"):
+    if is_constant(ref):
         return splat(element, ref)
     one = builder.let(f"insertelement {many(element)} poison, {element} {ref}, i64 0", "one")
     return builder.let(

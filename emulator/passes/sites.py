@@ -1,15 +1,14 @@
-"""Every statement numbered, with what one execution of it costs: the rows of the counter table."""
+"""Sites: each statement's number, kind and instruction costs. They are the rows of the counter table."""
 
 from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, replace
-from typing import Any
 
 from ..ir import nodes as ir
 from ..ir.access import AccessKind, Operation
 from ..ir.ops import TABLE
-from ..ir.walk import bodies, expressions, statements
+from ..ir.walk import expressions, map_bodies, statements
 from ..language.types import Array, Scalar
 from ..span import Span
 
@@ -20,7 +19,7 @@ class Site:
 
     action: an access to memory, or one of "branch", "control", "barrier", "syncwarp", "fence", "shuffle", "vote" and
     "compute". size: bytes that each lane moves, in memory or by a shuffle. costs: instructions of one execution by
-    issue class, from the IR: the compiler may need more or fewer.
+    issue class. Costs are those of the IR: a compiler may need more or fewer.
     """
 
     action: AccessKind | str
@@ -51,19 +50,10 @@ def number(program: ir.Program) -> tuple[ir.Program, tuple[Site, ...]]:
 
     def statement(stmt: ir.Stmt) -> ir.Stmt:
         if isinstance(stmt, ir.Check):
-            return stmt  # its site comes after those that are counted
+            return stmt  # numbered after the sites that are counted
         at = len(sites)
         sites.append(_site(stmt, arrays))
-        updates: dict[str, Any] = {"site": at}
-        inner = [body(b) for b in bodies(stmt)]
-        match stmt:
-            case ir.If():
-                updates |= {"then": inner[0], "orelse": inner[1]}
-            case ir.While():
-                updates |= {"setup": inner[0], "body": inner[1]}
-            case ir.For() | ir.Frame():
-                updates |= {"body": inner[0]}
-        return replace(stmt, **updates)
+        return replace(map_bodies(stmt, body), site=at)
 
     kernel = replace(program.kernel, body=body(program.kernel.body))
     return ir.Program(kernel, ()), tuple(sites)
@@ -95,7 +85,7 @@ def _site(stmt: ir.Stmt, arrays: dict[str, Array]) -> Site:
         case ir.If() | ir.While() | ir.For():
             action = "branch"
             if isinstance(stmt, ir.For):
-                costs = Counter({"alu": 2})  # the test and the step of each turn; the bounds are kept
+                costs = Counter({"alu": 2})  # the test and the step of each iteration; the bounds are computed once
         case ir.Break() | ir.Continue() | ir.Return():
             action = "control"
         case ir.WarpBarrier():

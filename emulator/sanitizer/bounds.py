@@ -1,4 +1,4 @@
-"""Accesses outside an array: what is said about them."""
+"""The bounds checker: diagnostics of accesses outside an array, and of indices that leave their row of a matrix."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from ..errors import Diagnostic
 from ..ir import nodes as ir
 from ..ir.access import Operation
+from ..ir.names import Name
 from ..ir.walk import expressions
 from ..language.types import Array
 from ..span import Span
@@ -14,7 +15,7 @@ from ..span import Span
 
 def user_name(name: str) -> str:
     """A register or array as the user wrote it."""
-    return name.partition("@")[0]
+    return Name.of(name).user
 
 
 _DONE = {Operation.LOAD: "read", Operation.STORE: "write", Operation.ATOMIC: "atomic", Operation.REDUCTION: "atomic"}
@@ -46,11 +47,11 @@ def out_of_bounds(
 def index_registers(index: ir.Expr) -> list[str]:
     """Registers an index is made of, named by the user, in order of appearance."""
     names = [e.name for e in (index, *expressions(index)) if isinstance(e, ir.Reg)]
-    return list(dict.fromkeys(n for n in names if not n.partition("@")[2].isdigit()))
+    return list(dict.fromkeys(n for n in names if not Name.of(n).temporary))
 
 
-def beside(span: Span, values: Sequence[object], where: str) -> Diagnostic:
+def row_overrun(check: ir.Check, kernel: ir.Function, values: Sequence[object], where: str) -> Diagnostic:
     """The diagnostic of one index of several that leaves its own extent; `values` are the index and the extent."""
     index, extent = values
     message = f"index {index} leaves its row of {extent}: the access is to another row of the array"
-    return Diagnostic("bounds", message, span, (where, "each index of a matrix has a range of its own"))
+    return Diagnostic("bounds", message, check.span, (where, "each index of a matrix has a range of its own"))

@@ -225,7 +225,7 @@ def test_threads_are_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_an_interrupt_ends_all_threads() -> None:
-    program = LlvmEngine()._kernel(request(), Options((32, 1, 1), H200, 0, True, careful=False, atomic=True))
+    program = LlvmEngine()._kernel(request(), Options((32, 1, 1), H200, 0, True, step_limited=False, atomic=True))
     workers = [engine._Worker.of(program.buffers) for _ in range(2)]
     interrupted = threading.Event()
     turns = []

@@ -1,6 +1,6 @@
-"""A block: what stands between barriers runs warp by warp, what holds a barrier is walked by all warps together.
+"""Code of a block: statements between barriers run warp by warp; all warps together take statements that hold one.
 
-At this level a mask is one i32 for each of up to 32 warps, kept in memory and handled as one vector.
+At this level a mask is an i32 for each of up to 32 warps, all of them one vector in memory.
 """
 
 from __future__ import annotations
@@ -26,20 +26,22 @@ from .faults import record_missing
 from .masks import Scope, Scopes
 from .races import tracking
 from .segments import STATEMENTS, Node, assigning, mentioned, segments, written
+from .whole_warps import runs_whole_warps
 
 V = many("i32")
 
 
 @dataclass
 class BlockScope:
-    """A scope of the whole block: for each of its slots, the array that holds it for all warps."""
+    """A scope that all warps of the block enter together. arrays: for each mask slot of the scope, the array that holds
+    the masks of all warps."""
 
     scope: Scope
     arrays: dict[str, str]
 
 
 class BlockEmitter:
-    """Prints the blocks of a kernel."""
+    """Generates the code of the blocks of a kernel."""
 
     def __init__(self, context: CodegenContext) -> None:
         self.context, self.builder = context, context.builder
@@ -50,70 +52,22 @@ class BlockEmitter:
         kernel = Scope("kernel", "%.alive", of_block=True)
         self.block_scopes = [BlockScope(kernel, {"%.alive": self.alive})]
         self.scopes.stack.append(kernel)
-        self.whole = self._whole_warps()
+        self.whole = runs_whole_warps(self.context)
 
-    def _whole_warps(self) -> bool:
-        """Whether, between barriers, each warp is there as a whole or not at all."""
-        x, y, z = self.context.options.block
-        return (
-            x * y * z % LANES == 0 and not self.context.options.careful and not self._ragged(self.context.kernel.body)
-        )
-
-    def _ragged(self, stmts: ir.Body) -> bool:
-        """Whether walked statements may tear warps apart."""
-        for stmt in stmts:
-            if not holds_barrier(stmt):
-                if self._tears(stmt, False, False):
-                    return True
-                continue
-            match stmt:
-                case ir.If():
-                    torn = (
-                        self.context.shapes.of(stmt.cond) != 0 or self._ragged(stmt.then) or self._ragged(stmt.orelse)
-                    )
-                case ir.While():
-                    torn = stmt.site in self.context.shapes.split or self._ragged(stmt.setup) or self._ragged(stmt.body)
-                case ir.For():
-                    torn = stmt.site in self.context.shapes.split or self._ragged(stmt.body)
-                case ir.Frame():
-                    torn = self._ragged(stmt.body)
-                case _:
-                    torn = False
-            if torn:
-                return True
-        return False
-
-    def _tears(self, stmt: ir.Stmt, in_loop: bool, in_frame: bool) -> bool:
-        """Whether some lanes of a warp leave a walked scope without the others."""
-        match stmt:
-            case ir.Break() | ir.Continue():
-                return not in_loop and stmt.site not in self.context.shapes.together
-            case ir.Return():
-                return not in_frame and stmt.site not in self.context.shapes.together
-            case ir.While():
-                return any(self._tears(s, True, in_frame) for s in (*stmt.setup, *stmt.body))
-            case ir.For():
-                return any(self._tears(s, True, in_frame) for s in stmt.body)
-            case ir.Frame():
-                return any(self._tears(s, True, True) for s in stmt.body)
-            case ir.If():
-                return any(self._tears(s, in_loop, in_frame) for s in (*stmt.then, *stmt.orelse))
-        return False
-
-    # -------------------------------------------------------------- the whole
+    # -------------------------------------------------------------- the whole block
     def run(self) -> None:
-        """Print one block."""
+        """Generate the code of one block."""
         threads = self.context.options.block[0] * self.context.options.block[1] * self.context.options.block[2]
         masks = [FULL if threads >= 32 * (w + 1) else (1 << max(0, threads - 32 * w)) - 1 for w in range(LANES)]
         self.everyone = vector("i32", (m if w < self.context.warps else 0 for w, m in enumerate(masks)))
         for array in (self.active, self.alive):
             self.builder.store(V, self.everyone, array)
         self.builder.store("i32", "0", "%.phase")
-        self.keep()
-        self.walk(self.context.kernel.body)
+        self.spill_registers()
+        self.body(self.context.kernel.body)
 
-    def keep(self) -> None:
-        """Registers that more than one phase mentions live in the workspace between them."""
+    def spill_registers(self) -> None:
+        """Reserve the workspace for the registers that more than one phase uses; clear it."""
         seen: dict[str, int] = {}
         for segment in segments(self.context.kernel.body):
             for name in mentioned(segment):
@@ -121,29 +75,30 @@ class BlockEmitter:
                     seen[name] = seen.get(name, 0) + 1
         several = [name for name, count in seen.items() if count > 1]
         cells = self.context.registers
-        cells.keep(several, self.context.warps)
+        cells.reserve(several, self.context.warps)
         if several:
             arguments = (("ptr", "%.workspace"), ("i8", "0"), ("i64", str(cells.workspace)), ("i1", "false"))
             self.builder.call("void", "llvm.memset.p0.i64", *arguments)
         given = [p.name for p in self.context.kernel.params if p.name in several]
         if given:
-            self.each_warp((), lambda: cells.save(given, self.context.warp), given)
+            self.each_warp((), lambda: cells.spill(given, self.context.warp), given)
 
-    def walk(self, stmts: Sequence[ir.Stmt]) -> None:
-        """Print a statement list: phases, and what stands between them."""
+    def body(self, stmts: Sequence[ir.Stmt]) -> None:
+        """Generate a statement list: phases, and the statements that hold barriers."""
         at = 0
         while at < len(stmts):
             stmt = stmts[at]
             if holds_barrier(stmt):
                 self.statements.comment(stmt)
-                self.together(stmt)
+                self.block_wide(stmt)
                 at += 1
                 continue
             end = next((i for i in range(at, len(stmts)) if holds_barrier(stmts[i])), len(stmts))
             self.phase(stmts[at:end])
             at = end
 
-    def together(self, stmt: ir.Stmt) -> None:
+    def block_wide(self, stmt: ir.Stmt) -> None:
+        """A statement that all warps take together."""
         match stmt:
             case ir.If():
                 self.branch(stmt)
@@ -154,9 +109,9 @@ class BlockEmitter:
             case ir.Let(value=ir.Barrier() as barrier):
                 self.barrier(stmt, barrier)
 
-    # -------------------------------------------------------------- warps in turn
+    # -------------------------------------------------------------- one warp after another
     def phase(self, stmts: Sequence[ir.Stmt]) -> None:
-        """Each warp runs the statements to their end."""
+        """Statements without a barrier: each warp runs them to the end before the next one starts."""
 
         def run() -> None:
             self.statements.body(stmts)
@@ -167,13 +122,13 @@ class BlockEmitter:
     def each_warp(
         self, nodes: Sequence[Node], run: Callable[[], None], fresh: Iterable[str] = (), leaves: bool = False
     ) -> None:
-        """Run something for every warp that has active lanes. `fresh`: registers to begin with their first values.
+        """Generate a loop over the warps with active lanes. nodes: what `run` generates code of.
 
-        leaves: lanes may leave scopes of the block meanwhile.
+        fresh: registers that get their initial values. leaves: lanes may leave block-wide scopes meanwhile.
         """
         builder, context = self.builder, self.context
         single = context.warps == 1
-        head, turn, following, done = (builder.label(h) for h in ("warps", "warp", "warp.next", "warps.done"))
+        head, begin, following, done = (builder.label(h) for h in ("warps", "warp", "warp.next", "warps.done"))
         counter = builder.slot("i32", "warp.number")
         builder.store("i32", "0", counter)
         if single:
@@ -182,8 +137,8 @@ class BlockEmitter:
             builder.jump(head)
             builder.place(head)
             context.warp = number = builder.load("i32", counter, "warp")
-            builder.branch(builder.let(f"icmp ult i32 {number}, {context.warps}", "more"), turn, done)
-            builder.place(turn)
+            builder.branch(builder.let(f"icmp ult i32 {number}, {context.warps}", "more"), begin, done)
+            builder.place(begin)
             if context.options.scheduled:
                 context.warp = self._scheduled(number)
         mask = builder.load("i32", builder.element("i32", self.active, context.warp, width="i32"), "active")
@@ -193,15 +148,15 @@ class BlockEmitter:
         if not single and tracking.has_tracked_effects(context, nodes):
             tracking.resume(context)
         known = [n for n in mentioned(nodes) if n in context.registers.cells]
-        self._enter(known, fresh)
-        self._run(mask, run, nodes)
+        self._load_state(known, fresh)
+        self._masked(mask, run, nodes)
         if leaves:
             here = builder.load("i32", self.scopes.innermost(), "here")
             left = builder.let(f"and i32 {here}, {mask}", "left")
             builder.store("i32", left, builder.element("i32", self.active, context.warp, width="i32"))
-            self._move(out=True)
+            self._copy_masks(out=True)
         changed = written(nodes)
-        context.registers.save([n for n in known if n in changed], context.warp)
+        context.registers.spill([n for n in known if n in changed], context.warp)
         builder.jump(following)
         builder.place(following)
         if single:
@@ -211,28 +166,28 @@ class BlockEmitter:
         builder.place(done)
 
     def _scheduled(self, number: str) -> str:
-        """The warp whose turn it is in the order given at launch."""
+        """The warp at a place of the order given at launch."""
         builder = self.builder
         block = builder.let(f"trunc i64 {self.context.block} to i32", "block")
         row = builder.let(f"and i32 {builder.let(f'add i32 {block}, {self.context.phase()}')}, {ROWS - 1}", "row")
-        at = builder.let(f"add i32 {builder.let(f'mul i32 {row}, 32')}, {number}", "turn")
+        at = builder.let(f"add i32 {builder.let(f'mul i32 {row}, 32')}, {number}", "place")
         return builder.let(
             f"trunc i64 {builder.load('i64', builder.element('i64', '%.order', at, width='i32'))} to i32", "warp"
         )
 
-    def _enter(self, known: Sequence[str], fresh: Iterable[str]) -> None:
+    def _load_state(self, known: Sequence[str], fresh: Iterable[str]) -> None:
         context, cells = self.context, self.context.registers
-        self._move(out=False)
-        kept = [n for n in known if n in cells.kept]
-        new = [*fresh, *(n for n in known if n not in cells.kept)]
+        self._copy_masks(out=False)
+        spilled = [n for n in known if n in cells.spilled]
+        new = [*fresh, *(n for n in known if n not in cells.spilled)]
         cells.clear(new)
         for param in context.kernel.params:
             if param.name in new and not isinstance(param.type, Array):
                 cells.assign(param.name, context.parameter(param), None)
-        cells.restore(kept, context.warp)
+        cells.reload(spilled, context.warp)
 
-    def _move(self, out: bool) -> None:
-        """The masks of the block's scopes, from their arrays into the warp's slots, or back."""
+    def _copy_masks(self, out: bool) -> None:
+        """Copy the masks of block-wide scopes from their arrays into the warp's slots, or back."""
         builder = self.builder
         for block_scope in self.block_scopes:
             for slot, array in block_scope.arrays.items():
@@ -240,7 +195,7 @@ class BlockEmitter:
                 source, target = (slot, at) if out else (at, slot)
                 builder.store("i32", builder.load("i32", source, "mask"), target)
 
-    def _run(self, mask: str, run: Callable[[], None], nodes: Sequence[Node]) -> None:
+    def _masked(self, mask: str, run: Callable[[], None], nodes: Sequence[Node]) -> None:
         context = self.context
         if self.whole:
             context.mask = None
@@ -285,10 +240,10 @@ class BlockEmitter:
                 builder.branch(self._any(masks), then, done)
                 builder.place(then)
                 self._copy(masks, self.active)
-                self.walk(arm)
+                self.body(arm)
                 builder.jump(done)
                 builder.place(done)
-        self._settle(before, self.block_scopes)
+        self._restore_active(before, self.block_scopes)
 
     def _copy(self, source: str, target: str) -> None:
         self.builder.store(V, self.builder.load(V, source, "masks"), target)
@@ -299,8 +254,8 @@ class BlockEmitter:
         all_of = self.builder.call("i32", "llvm.vector.reduce.or.v32i32", (V, masks), hint="some")
         return self.builder.let(f"icmp ne i32 {all_of}, 0", "any")
 
-    def _settle(self, before: str, block_scopes: Sequence[BlockScope]) -> None:
-        """After a structure: who was there before it, less who left what is around it."""
+    def _restore_active(self, before: str, block_scopes: Sequence[BlockScope]) -> None:
+        """After a statement: the lanes that were active before it and have not left a scope around it."""
         builder = self.builder
         innermost = next(w for w in reversed(block_scopes) if w.scope.present is not None)
         assert innermost.scope.present is not None
@@ -310,14 +265,14 @@ class BlockEmitter:
     # -------------------------------------------------------------- loops and frames
     def loop(self, stmt: ir.While | ir.For) -> None:
         builder = self.builder
-        scope = Scope("loop", builder.slot("i32", "in.turn"), builder.slot("i32", "in.loop"), of_block=True)
+        scope = Scope("loop", builder.slot("i32", "in.iteration"), builder.slot("i32", "in.loop"), of_block=True)
         assert scope.present is not None and scope.looping is not None
         block_scope = BlockScope(
-            scope, {scope.present: builder.slot(V, "in.turn"), scope.looping: builder.slot(V, "in.loop")}
+            scope, {scope.present: builder.slot(V, "in.iteration"), scope.looping: builder.slot(V, "in.loop")}
         )
-        before, turns = builder.slot(V, "before"), builder.slot("i64", "turns")
+        before, iterations = builder.slot(V, "before"), builder.slot("i64", "iterations")
         self._copy(self.active, before)
-        builder.store("i64", "0", turns)
+        builder.store("i64", "0", iterations)
         variable: list[Node] = [stmt.var] if isinstance(stmt, ir.For) else []
         if isinstance(stmt, ir.For):
             self.each_warp([assigning(stmt), stmt.start], lambda: self.statements.begin(stmt))
@@ -325,18 +280,18 @@ class BlockEmitter:
         self._copy(self.active, block_scope.arrays[scope.present])
         self.scopes.stack.append(scope)
         self.block_scopes.append(block_scope)
-        head, turn, done = builder.label("block.loop"), builder.label("block.turn"), builder.label("block.loop.done")
+        head, begin, done = (builder.label(hint) for hint in ("block.loop", "block.iteration", "block.loop.done"))
         builder.jump(head)
         builder.place(head)
         if isinstance(stmt, ir.While):
-            self.walk(stmt.setup)
+            self.body(stmt.setup)
         self.each_warp([*variable, stmt.cond if isinstance(stmt, ir.While) else stmt.stop], lambda: self._test(stmt))
-        builder.branch(self._any(self.active), turn, done)
-        builder.place(turn)
+        builder.branch(self._any(self.active), begin, done)
+        builder.place(begin)
         for slot in (scope.present, scope.looping):
             self._copy(self.active, block_scope.arrays[slot])
-        self._limit(stmt, turns, done)
-        self.walk(stmt.body)
+        self._check_step_limit(stmt, iterations, done)
+        self.body(stmt.body)
         self._copy(block_scope.arrays[scope.looping], self.active)
         if isinstance(stmt, ir.For):
             self.each_warp([assigning(stmt), stmt.var], lambda: self.statements.advance(stmt))
@@ -344,11 +299,11 @@ class BlockEmitter:
         builder.place(done)
         self.scopes.stack.pop()
         self.block_scopes.pop()
-        self._settle(before, self.block_scopes)
+        self._restore_active(before, self.block_scopes)
 
     def _test(self, stmt: ir.While | ir.For) -> None:
         builder, context = self.builder, self.context
-        # The setup of a while is walked already.
+        # The setup of a while has its code already.
         condition = context.expression(stmt.cond) if isinstance(stmt, ir.While) else self.statements.test(stmt)
         holds = builder.let(f"and i32 {bits(builder, condition)}, {context.active()}", "holds")
         self.statements.count_execution([stmt.site])
@@ -356,13 +311,13 @@ class BlockEmitter:
             self.statements.count_divergence(stmt.site, holds)
         builder.store("i32", holds, builder.element("i32", self.active, context.warp, width="i32"))
 
-    def _limit(self, stmt: ir.While | ir.For, turns: str, done: str) -> None:
+    def _check_step_limit(self, stmt: ir.While | ir.For, iterations: str, done: str) -> None:
         builder = self.builder
-        taken = builder.load("i64", turns, "turns")
+        taken = builder.load("i64", iterations, "iterations")
         cut, go = builder.label("cut.off"), builder.label("go")
         builder.branch(builder.let(f"icmp ne i64 {taken}, %.limit", "more"), go, cut, rarely=True)
         builder.place(cut)
-        if self.context.options.careful:
+        if self.context.options.step_limited:
 
             def end() -> None:
                 self.statements.report_step_limit(stmt)
@@ -373,7 +328,7 @@ class BlockEmitter:
         else:
             builder.do("ret i32 1")
         builder.place(go)
-        builder.store("i64", builder.let(f"add i64 {taken}, 1", "turns"), turns)
+        builder.store("i64", builder.let(f"add i64 {taken}, 1", "iterations"), iterations)
 
     def frame(self, stmt: ir.Frame) -> None:
         builder = self.builder
@@ -385,25 +340,27 @@ class BlockEmitter:
         self._copy(self.active, block_scope.arrays[scope.present])
         self.scopes.stack.append(scope)
         self.block_scopes.append(block_scope)
-        self.walk(stmt.body)
+        self.body(stmt.body)
         self.scopes.stack.pop()
         self.block_scopes.pop()
-        self._settle(before, self.block_scopes)
+        self._restore_active(before, self.block_scopes)
 
     # -------------------------------------------------------------- barriers
     def barrier(self, stmt: ir.Let, node: ir.Barrier) -> None:
-        """The whole block is there, or it is a fault."""
-        self._meet(stmt, node)
+        """A barrier, and the fault where some threads of the block do not reach it."""
+        self._check_all_arrive(stmt, node)
         if "barriers" in self.context.options.checks:
-            self._all_alive(stmt, node)
+            self._check_none_returned(stmt, node)
         if node.mode != "sync":
-            self._combine(stmt, node)
+            self._reduce_predicates(stmt, node)
         self._count(stmt.site)
         tracking.notify(self.context, "barrier")
         phase = self.builder.load("i32", "%.phase", "phase")
         self.builder.store("i32", self.builder.let(f"add i32 {phase}, 1", "phase"), "%.phase")
 
-    def _meet(self, stmt: ir.Let, node: ir.Barrier) -> None:
+    def _check_all_arrive(self, stmt: ir.Let, node: ir.Barrier) -> None:
+        """Every thread that has not returned is there."""
+
         def describe(place: str, request: Request, found: Sequence[Number]) -> Diagnostic:
             here, missing, absent, linear = (int(n) for n in found)
             away = where(linear, absent, request.grid, request.block, 0)
@@ -421,8 +378,8 @@ class BlockEmitter:
         builder.jump(met)
         builder.place(met)
 
-    def _all_alive(self, stmt: ir.Let, node: ir.Barrier) -> None:
-        """No thread has returned yet."""
+    def _check_none_returned(self, stmt: ir.Let, node: ir.Barrier) -> None:
+        """No thread of the block has returned."""
 
         def describe(place: str, request: Request, found: Sequence[Number]) -> Diagnostic:
             here, gone, first, linear = (int(n) for n in found)
@@ -443,20 +400,20 @@ class BlockEmitter:
         builder.jump(stayed)
         builder.place(stayed)
 
-    def _combine(self, stmt: ir.Let, node: ir.Barrier) -> None:
-        """The predicates of all threads that are here, as each of them gets it."""
+    def _reduce_predicates(self, stmt: ir.Let, node: ir.Barrier) -> None:
+        """The result of a counting barrier: the predicates of all threads combined, the same for each of them."""
         builder, context = self.builder, self.context
         total, yes = builder.slot("i32", "arrived"), builder.slot("i32", "yes")
         for slot in (total, yes):
             builder.store("i32", "0", slot)
 
-        def ask() -> None:
+        def evaluate() -> None:
             holds = builder.let(f"and i32 {bits(builder, context.expression(node.value))}, {context.active()}", "holds")
             for slot, mask in ((total, context.active()), (yes, holds)):
                 count = builder.call("i32", "llvm.ctpop.i32", ("i32", mask), hint="count")
                 builder.store("i32", builder.let(f"add i32 {builder.load('i32', slot)}, {count}", "sum"), slot)
 
-        self.each_warp([node.value], ask)
+        self.each_warp([node.value], evaluate)
         if not isinstance(stmt.target, ir.Reg):
             return
         target = stmt.target
@@ -468,7 +425,7 @@ class BlockEmitter:
                 result = Value(BOOL, builder.let(f"icmp eq i32 {count}, {arrived}", "everyone"))
             case _:
                 result = Value(BOOL, builder.let(f"icmp ne i32 {count}, 0", "anyone"))
-        complete = stmt.site in context.shapes.complete
+        complete = stmt.site in context.divergence.complete
         self.each_warp(
             [ir.Let(target, ir.Const(0, I32, stmt.span), stmt.span)],
             lambda: context.registers.assign(target.name, result, None if complete else context.mask),

@@ -1,4 +1,4 @@
-"""The state of printing one kernel: its page, arrays, registers, counters, and where in the kernel we are."""
+"""The state of generating the code of one kernel: its builder, arrays, registers, counters and the current mask."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ...language.types import I32, Array, Scalar, Vector
 from ...llvm.builder import FULL, LANES, FunctionBuilder, literal, many, memory_type, quoted, scalar_type, vector
 from ...llvm.operations import operation
 from ...llvm.values import Value, Values, lanes, number
-from ...passes.divergence import Shapes, thread_index
+from ...passes.divergence import Divergence, thread_index
 from ...runtime.prepared import Prepared
 from ...sanitizer.tracking import Plan
 from ...span import Span
@@ -26,16 +26,22 @@ from .registers import Registers
 
 @dataclass(frozen=True)
 class ArrayLocation:
-    """An array of the kernel, as compiled code sees it.
+    """Where compiled code finds an array of the kernel.
 
-    base: its address (local: that of the current warp's copies). length: elements, an i64.
+    base: its address; of a local array that of the current warp's copies. elements: how many there are, None where only
+    the launch knows.
     """
 
     name: str
     type: Array
     base: str
-    length: str
+    elements: int | None
     allocated: Span
+
+    @property
+    def length(self) -> str:
+        """The elements, an i64."""
+        return f"{self.base}.length" if self.elements is None else str(self.elements)
 
     @property
     def scalar(self) -> Scalar:
@@ -50,16 +56,16 @@ class ArrayLocation:
 
 @dataclass
 class HostCalls:
-    """What compiled code asks Python to do, by number: NumPy's functions, and printing."""
+    """The calls from compiled code to Python, by number: functions that LLVM has no code for, and printing."""
 
     requests: list[tuple[str, Any]] = field(default_factory=list)
 
-    def meaning(self, name: str, type: Scalar) -> int:
-        return self._number(("meaning", (name, type)))
+    def function(self, name: str, type: Scalar) -> int:
+        return self._number(("function", (name, type)))
 
     def operations(self) -> dict[int, tuple[str, str]]:
         """Which numbers stand for an operation on a type, by name."""
-        named = ((n, detail) for n, (what, detail) in enumerate(self.requests) if what == "meaning")
+        named = ((n, detail) for n, (what, detail) in enumerate(self.requests) if what == "function")
         return {number: (op, type.name) for number, (op, type) in named}
 
     def printing(self, stmt: ir.Print) -> int:
@@ -73,15 +79,15 @@ class HostCalls:
 
 @dataclass
 class CodegenContext:
-    """One kernel being printed.
+    """The code of one kernel being generated.
 
     mask: an i32 of the active lanes, None where all 32 are known to be active. warp: its number in the block.
-    executions: the slot that counts the current stretch of statements.
+    executions: the slot that counts the current run of statements.
     """
 
     prepared: Prepared
     options: Options
-    shapes: Shapes
+    divergence: Divergence
     builder: FunctionBuilder
     registers: Registers
     plan: Plan
@@ -90,7 +96,7 @@ class CodegenContext:
     records: FaultRecords = field(default_factory=FaultRecords)
     host_calls: HostCalls = field(default_factory=HostCalls)
     tables: dict[str, str] = field(default_factory=dict)  # constants of the module
-    helpers: dict[str, str] = field(default_factory=dict)  # functions made for this module
+    helpers: dict[str, str] = field(default_factory=dict)  # functions of the module
     buffers: dict[str, str] = field(default_factory=dict)  # stack slots that statements share
     mask: str | None = None
     warp: str = "0"
@@ -113,7 +119,7 @@ class CodegenContext:
         return str(FULL) if self.mask is None else self.mask
 
     def phase(self) -> str:
-        """Barriers passed by the block, an i32."""
+        """The barriers that the block has passed, an i32."""
         return self.builder.load("i32", "%.phase", "barriers")
 
     def count(self, slot: int, amount: object = 1) -> None:
@@ -122,7 +128,7 @@ class CodegenContext:
             self.builder.add_to(self.builder.element("i64", "%.counts", slot, "counter"), amount)
 
     def count_constant(self, site: int, column: int, amount: int) -> None:
-        """Each execution of the current statements adds a constant."""
+        """Each execution of the current run of statements adds a constant."""
         if amount:
             self.counter_slots.contribute(self.executions, site, column, amount)
 
@@ -141,29 +147,31 @@ class CodegenContext:
         return name
 
     def helper(self, name: str, make: Callable[[], str]) -> str:
-        """A function of the module, made when first asked for."""
+        """The name of a function of the module, which is generated when first asked for."""
         if name not in self.helpers:
             self.helpers[name] = ""  # it may call others
             self.helpers[name] = make()
         return name
 
     def scratch(self, name: str, type: str) -> str:
-        """A stack slot that nobody uses for long."""
+        """A stack slot that several statements share."""
         if name not in self.buffers:
             self.buffers[name] = self.builder.slot(type, name)
         return self.buffers[name]
 
     def call_host(self, request: int, mask: str, data: str) -> None:
-        """Call Python: what, for which lanes, with which data."""
-        self.builder.do(f"call void %.ask(i32 {request}, i64 {self.block}, i32 {self.warp}, i32 {mask}, ptr {data})")
+        """Call Python: the number of a host call, for some lanes, with their data."""
+        self.builder.do(
+            f"call void %.host_call(i32 {request}, i64 {self.block}, i32 {self.warp}, i32 {mask}, ptr {data})"
+        )
 
     # -------------------------------------------------------------- arrays
     def place_arrays(self, params: Sequence[ir.Param]) -> None:
-        """Find a place for every array."""
+        """Decide where every array lies."""
         for param in params:
             if isinstance(param.type, Array):
                 base = f"%{quoted(param.name)}"
-                self.arrays[param.name] = ArrayLocation(param.name, param.type, base, f"{base}.length", param.span)
+                self.arrays[param.name] = ArrayLocation(param.name, param.type, base, None, param.span)
         for stmt in statements(self.kernel.body):
             if isinstance(stmt, ir.Alloc) and stmt.type.space != "register":
                 self.arrays[stmt.array] = self._allocate(stmt)
@@ -172,7 +180,7 @@ class CodegenContext:
         type, name = stmt.type, quoted(stmt.array)
         length = type.length if type.length is not None else self.options.dynamic_shared // type.element.size
         base = self._constant(stmt) if type.space == "constant" else f"%{name}"
-        found = ArrayLocation(stmt.array, type, base, str(length), stmt.span)
+        found = ArrayLocation(stmt.array, type, base, length, stmt.span)
         if stmt.array in self.arrays:
             return self.arrays[stmt.array]
         if type.space == "shared":
@@ -206,7 +214,7 @@ class CodegenContext:
 
     def _thread(self, axis: int) -> Value:
         index, builder = thread_index(self.options.block, axis), self.builder
-        stride = self.shapes.of(ir.Special(f"thread.{'xyz'[axis]}", I32, self.kernel.span))
+        stride = self.divergence.of(ir.Special(f"thread.{'xyz'[axis]}", I32, self.kernel.span))
         if stride == "varying":
             rows = ", ".join(f"<32 x i32> {vector('i32', row)}" for row in index)
             table = self.table(
@@ -226,10 +234,10 @@ class CodegenContext:
 
     def extent(self, array: str) -> Value:
         """Elements of an array, as the i32 that the language gives."""
-        length = self.arrays[array].length
-        if not length.startswith("%"):
-            return number(int(length), I32)
-        return Value(I32, self.builder.let(f"trunc i64 {length} to i32", "extent"))
+        location = self.arrays[array]
+        if location.elements is not None:
+            return number(location.elements, I32)
+        return Value(I32, self.builder.let(f"trunc i64 {location.length} to i32", "extent"))
 
     def expression(self, expr: ir.Expr) -> Value:
         """A scalar expression."""
@@ -255,14 +263,14 @@ class CodegenContext:
         raise TypeError(f"{type(expr).__name__} is left after unrolling")
 
     def operation(self, op: ir.Op, args: list[Value]) -> Value:
-        return operation(self.builder, op, args, self._meaning)
+        return operation(self.builder, op, args, self._on_host)
 
-    def _meaning(self, op: ir.Op, argument: Value) -> Value:
-        """Ask the op table itself, so that the bits are NumPy's."""
+    def _on_host(self, op: ir.Op, argument: Value) -> Value:
+        """An operation that Python computes by the op table, so that the bits are NumPy's."""
         builder, element = self.builder, scalar_type(op.type)
         buffer = builder.slot(many(element), f"{op.name}.lanes")
         builder.store(many(element), lanes(builder, argument), buffer)
-        self.call_host(self.host_calls.meaning(op.name, op.type), "-1", buffer)
+        self.call_host(self.host_calls.function(op.name, op.type), "-1", buffer)
         if argument.uniform:
             return Value(op.type, builder.load(element, buffer, op.name))
         return Value(op.type, builder.load(many(element), buffer, op.name), None)
@@ -284,6 +292,6 @@ class CodegenContext:
         return Value(register.type, f"%{quoted(register.name)}")
 
     def parameter(self, param: ir.Param) -> Value:
-        """What the launch gave."""
+        """The argument of the launch."""
         assert isinstance(param.type, Scalar)
         return Value(param.type, f"%{quoted(param.name)}")

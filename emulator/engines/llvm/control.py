@@ -1,7 +1,7 @@
-"""Statements of one warp between barriers: straight lines, branches, loops, frames, under masks.
+"""Code of the statements that one warp runs between barriers: plain ones, branches, loops and frames, under masks.
 
-A divergent region is printed twice where that pays: for warps that are there as a whole, without masks, and for
-the rest. Counting is by stretches of plain statements, as everybody who begins one runs all of it.
+A divergent region is generated specialised where that pays: for full warps, which need no masks, and for the others.
+Executions are counted once for a run of statements that no lane leaves in between.
 """
 
 from __future__ import annotations
@@ -10,7 +10,8 @@ from collections.abc import Callable, Sequence
 
 from ...errors import Diagnostic
 from ...ir import nodes as ir
-from ...ir.walk import bodies, expressions, statements
+from ...ir.exits import exits
+from ...ir.walk import expressions, statements
 from ...language.types import BOOL, Scalar
 from ...llvm.builder import FULL, many, scalar_type
 from ...llvm.values import Value, Values, bits, lanes, number, one_lane
@@ -26,23 +27,23 @@ from .memory import access
 from .races import tracking
 
 SPECIALISE_FROM = 4
-"""Expressions and statements in a region that make a second text worth while."""
+"""Statements and operations of a region from which on a second version for full warps pays."""
 SPECIALISE_DEPTH = 3
-"""How deep regions printed twice may nest in each other."""
+"""How deep regions with two versions may nest."""
 
 
 class StatementEmitter:
-    """Prints statements on the build's page."""
+    """Generates statements with the builder of a context."""
 
     def __init__(self, context: CodegenContext, scopes: Scopes) -> None:
         self.context, self.builder, self.scopes = context, context.builder, scopes
         self.depth = 0
 
     def body(self, stmts: Sequence[ir.Stmt]) -> bool:
-        """Print a statement list; whether control runs past its end."""
+        """Generate a statement list. Whether control reaches its end."""
         for at, stmt in enumerate(stmts):
             if at == 0 or self.may_leave(stmts[at - 1]):
-                self.count_execution(self._counted(stmts[at:]))
+                self.count_execution(self._sites_of_run(stmts[at:]))
                 executions = self.context.executions
             self.comment(stmt)
             if not isinstance(stmt, _CONTROL):
@@ -59,8 +60,8 @@ class StatementEmitter:
                 return True
         return True
 
-    def _counted(self, stmts: Sequence[ir.Stmt]) -> list[int]:
-        """Sites that everybody executes who executes the first one: until somebody may leave."""
+    def _sites_of_run(self, stmts: Sequence[ir.Stmt]) -> list[int]:
+        """The sites that all lanes execute that execute the first one: up to a statement that lanes may leave by."""
         sites = []
         for stmt in stmts:
             uncounted = isinstance(stmt, ir.While | ir.For | ir.Frame) or not self.context.prepared.counts(stmt)
@@ -71,14 +72,15 @@ class StatementEmitter:
         return sites
 
     def may_leave(self, stmt: ir.Stmt) -> bool:
-        """Whether lanes may leave something around the statement."""
-        return _leaves(stmt, False, False) or self.scopes.leaves_divergently([stmt])
+        """Whether lanes may leave a scope around the statement."""
+        return any(exits(stmt)) or self.scopes.leaves_divergently([stmt])
 
     def specialise(self, mask: str, stmts: Sequence[ir.Stmt], body: Callable[[], bool]) -> None:
-        """Print a region for the lanes of a mask: for whole warps and for others, or once for both; not for none."""
+        """Generate a region that the lanes of a mask execute, if there are any: in two versions, for full warps and for
+        others, or in one for both."""
         builder, context, outer = self.builder, self.context, self.context.mask
         done, some = builder.label("done"), builder.label("some")
-        if outer is None and self.depth < SPECIALISE_DEPTH and weight(stmts) >= SPECIALISE_FROM:
+        if outer is None and self.depth < SPECIALISE_DEPTH and _size(stmts) >= SPECIALISE_FROM:
             whole, part = builder.label("whole"), builder.label("part")
             builder.branch(builder.let(f"icmp eq i32 {mask}, {FULL}", "full"), whole, part)
             builder.place(whole)
@@ -113,7 +115,7 @@ class StatementEmitter:
         context.count(context.executions)
 
     def count_divergence(self, site: int, taken: str) -> None:
-        """Count a test whose lanes disagree; `taken`: those for which it holds."""
+        """Count a condition on which the active lanes disagree. taken: those for which it holds."""
         if not self.context.options.counters:
             return
         builder = self.builder
@@ -129,7 +131,7 @@ class StatementEmitter:
                 value = self.right_side(stmt)
                 if isinstance(stmt.target, ir.Reg):
                     assert value is not None
-                    complete = stmt.site in self.context.shapes.complete
+                    complete = stmt.site in self.context.divergence.complete
                     self.context.registers.assign(stmt.target.name, value, None if complete else self.context.mask)
             case ir.Store():
                 access.store(self.context, stmt)
@@ -171,12 +173,12 @@ class StatementEmitter:
         kernel = self.context.kernel
 
         def describe(place: str, request: Request, found: Sequence[Number]) -> Diagnostic:
-            return checkers.told(stmt, kernel, found, place)
+            return checkers.describe(stmt, kernel, found, place)
 
         self.expect(stmt.about, stmt, stmt.shown, describe)
 
     def expect(self, kind: str, stmt: ir.Assert | ir.Check, shown: Sequence[ir.Expr], describe: Describe) -> None:
-        """A fault of the lanes for which a condition does not hold; it shows the first one's values."""
+        """A fault of the lanes for which a condition does not hold. shown: whose values of the first lane it shows."""
         builder, context = self.builder, self.context
         holds = bits(builder, context.expression(stmt.cond))
         failed = builder.let(f"and i32 {builder.let(f'xor i32 {holds}, -1', 'fails')}, {context.active()}", "failed")
@@ -190,7 +192,7 @@ class StatementEmitter:
         builder.place(good)
 
     def printing(self, stmt: ir.Print) -> None:
-        """Hand the lanes' values to Python."""
+        """A call to Python that prints the lanes' values."""
         builder, context = self.builder, self.context
         values = [context.expression(p) for p in stmt.parts if not isinstance(p, str)]
         buffer = builder.slot(f"[{256 * max(1, len(values))} x i8]", "printed")
@@ -203,7 +205,7 @@ class StatementEmitter:
 
     # -------------------------------------------------------------- control
     def control(self, stmt: ir.Stmt) -> bool:
-        """Print a control statement; whether control runs past it."""
+        """Generate a control statement. Whether control reaches what follows."""
         match stmt:
             case ir.If():
                 return self.branch(stmt)
@@ -215,8 +217,8 @@ class StatementEmitter:
                 if not self.scopes.leaves_uniformly(stmt):
                     self.scopes.leave(stmt)
                     return True
-                aim = self.scopes.target(stmt)
-                self.builder.jump(aim.next if isinstance(stmt, ir.Continue) else aim.done)
+                scope = self.scopes.target(stmt)
+                self.builder.jump(scope.next if isinstance(stmt, ir.Continue) else scope.done)
                 return False
         raise TypeError(f"{type(stmt).__name__} cannot stand between barriers")
 
@@ -261,23 +263,29 @@ class StatementEmitter:
         done, following = builder.label("loop.done"), builder.label("loop.next")
         scope = Scope("loop", None, None, done, following)
         self.begin(stmt)
-        turns = builder.slot("i64", "turns")
-        builder.store("i64", "0", turns)
+        iterations = builder.slot("i64", "iterations")
+        builder.store("i64", "0", iterations)
         self.scopes.stack.append(scope)
-        if stmt.site in context.shapes.split or self.scopes.leaves_divergently(stmt.body) or context.options.careful:
-            scope.present, scope.looping = builder.slot("i32", "in.turn"), builder.slot("i32", "in.loop")
-            self.divergent_loop(stmt, scope, turns)
+        if (
+            stmt.site in context.divergence.divergent_loops
+            or self.scopes.leaves_divergently(stmt.body)
+            or context.options.step_limited
+        ):
+            scope.present, scope.looping = builder.slot("i32", "in.iteration"), builder.slot("i32", "in.loop")
+            self.divergent_loop(stmt, scope, iterations)
         else:
-            self.together(stmt, scope, turns)
+            self.convergent_loop(stmt, scope, iterations)
         self.scopes.stack.pop()
         builder.place(done)
         return True
 
     def begin(self, stmt: ir.While | ir.For) -> None:
+        """Initialise the variable of a for loop."""
         if isinstance(stmt, ir.For):
             self.context.registers.assign(stmt.var.name, self.context.expression(stmt.start), None)
 
     def advance(self, stmt: ir.While | ir.For) -> None:
+        """Step the variable of a for loop."""
         if isinstance(stmt, ir.For):
             assert isinstance(stmt.var.type, Scalar)
             step = number(stmt.step, stmt.var.type)
@@ -287,7 +295,7 @@ class StatementEmitter:
             self.context.registers.assign(stmt.var.name, self.context.operation(moved, [now, step]), None)
 
     def test(self, stmt: ir.While | ir.For) -> Value:
-        """Run what comes before the test, and give its condition."""
+        """Generate the setup and the condition of a loop; the condition's value."""
         if isinstance(stmt, ir.While):
             self.body(stmt.setup)
             return self.context.expression(stmt.cond)
@@ -297,54 +305,53 @@ class StatementEmitter:
         compared = ir.Op(word, (stmt.var, stmt.stop), BOOL, stmt.span)
         return self.context.operation(compared, [now, self.context.expression(stmt.stop)])
 
-    def together(self, stmt: ir.While | ir.For, scope: Scope, turns: str) -> None:
-        """A loop whose lanes take every turn together."""
+    def convergent_loop(self, stmt: ir.While | ir.For, scope: Scope, iterations: str) -> None:
+        """A loop whose lanes take every iteration together."""
         builder = self.builder
-        head, turn = builder.label("loop"), builder.label("turn")
+        head, iteration = builder.label("loop"), builder.label("iteration")
         builder.jump(head)
         builder.place(head)
         condition = self.test(stmt)
         self.count_execution([stmt.site])
-        builder.branch(
-            one_lane(builder, condition, "0"), turn, scope.done
-        )  # another loop may have made the variable a vector
-        builder.place(turn)
-        self.limit(stmt, turns, scope)
+        # Another loop may have made the variable a vector.
+        builder.branch(one_lane(builder, condition, "0"), iteration, scope.done)
+        builder.place(iteration)
+        self.check_step_limit(stmt, iterations, scope)
         if self.body(stmt.body):
             builder.jump(scope.next)
         builder.place(scope.next)
         self.advance(stmt)
         builder.jump(head)
 
-    def divergent_loop(self, stmt: ir.While | ir.For, scope: Scope, turns: str) -> None:
-        """A loop that lanes leave one by one."""
+    def divergent_loop(self, stmt: ir.While | ir.For, scope: Scope, iterations: str) -> None:
+        """A loop that lanes may leave at different iterations."""
         builder, context, outer = self.builder, self.context, self.context.mask
         assert scope.present is not None and scope.looping is not None
-        twice = outer is None and self.depth < SPECIALISE_DEPTH
+        specialised = outer is None and self.depth < SPECIALISE_DEPTH
         builder.store("i32", context.active(), scope.looping)
         builder.store("i32", context.active(), scope.present)
-        head, whole, part, whole_turn, part_turn = (
-            builder.label(hint) for hint in ("loop", "whole", "part", "whole.turn", "part.turn")
+        head, whole, part, whole_iteration, part_iteration = (
+            builder.label(hint) for hint in ("loop", "whole", "part", "whole.iteration", "part.iteration")
         )
         builder.jump(head)
         builder.place(head)
         going = builder.load("i32", scope.looping, "going")
-        if twice:
+        if specialised:
             builder.branch(builder.let(f"icmp eq i32 {going}, {FULL}", "full"), whole, part)
             self.depth += 1
             builder.place(whole)
-            self.split(stmt, scope, whole_turn, part_turn)
-            builder.place(whole_turn)
-            self.turn(stmt, scope, turns)
+            self.test_lanes(stmt, scope, whole_iteration, part_iteration)
+            builder.place(whole_iteration)
+            self.iteration(stmt, scope, iterations)
             self.depth -= 1
         else:
             builder.jump(part)
         builder.place(part)
         context.mask = going
-        self.split(stmt, scope, part_turn, part_turn)
-        builder.place(part_turn)
+        self.test_lanes(stmt, scope, part_iteration, part_iteration)
+        builder.place(part_iteration)
         context.mask = builder.load("i32", scope.present, "here")
-        self.turn(stmt, scope, turns)
+        self.iteration(stmt, scope, iterations)
         context.mask = outer
         builder.place(scope.next)
         stay = builder.load("i32", scope.looping, "stay")
@@ -354,8 +361,8 @@ class StatementEmitter:
         self.advance(stmt)
         builder.jump(head)
 
-    def split(self, stmt: ir.While | ir.For, scope: Scope, whole: str, part: str) -> None:
-        """Test, and go to the turn that fits who takes it, or end the loop."""
+    def test_lanes(self, stmt: ir.While | ir.For, scope: Scope, whole: str, part: str) -> None:
+        """Test the condition; jump to the version of the iteration for the lanes that take it, or to the loop's end."""
         builder = self.builder
         condition = self.test(stmt)
         holds = bits(builder, condition)
@@ -374,28 +381,32 @@ class StatementEmitter:
         else:
             builder.jump(part)
 
-    def turn(self, stmt: ir.While | ir.For, scope: Scope, turns: str) -> None:
-        self.limit(stmt, turns, scope)
+    def iteration(self, stmt: ir.While | ir.For, scope: Scope, iterations: str) -> None:
+        """One version of the body of a divergent loop."""
+        self.check_step_limit(stmt, iterations, scope)
         if self.body(stmt.body):
             self.builder.jump(scope.next)
 
-    def limit(self, stmt: ir.While | ir.For, turns: str, scope: Scope) -> None:
-        """Count the turn; cut the loop off where it has taken too many."""
+    def check_step_limit(self, stmt: ir.While | ir.For, iterations: str, scope: Scope) -> None:
+        """Count the iteration; end the loop where it has taken too many."""
         builder = self.builder
-        taken = builder.load("i64", turns, "turns")
+        taken = builder.load("i64", iterations, "iterations")
         cut, go = builder.label("cut.off"), builder.label("go")
         builder.branch(builder.let(f"icmp ne i64 {taken}, %.limit", "more"), go, cut, rarely=True)
         builder.place(cut)
-        if self.context.options.careful:
+        if self.context.options.step_limited:
             self.report_step_limit(stmt)
             self.scopes.kill()
             builder.jump(scope.done)
         else:
-            builder.do("ret i32 1")  # survivors need masks everywhere: start again with careful text
+            # The lanes that go on need masks everywhere: the launch starts again with code for that.
+            builder.do("ret i32 1")
         builder.place(go)
-        builder.store("i64", builder.let(f"add i64 {taken}, 1", "turns"), turns)
+        builder.store("i64", builder.let(f"add i64 {taken}, 1", "iterations"), iterations)
 
     def report_step_limit(self, stmt: ir.While | ir.For) -> None:
+        """Record the fault of the active lanes."""
+
         def describe(place: str, request: Request, found: Sequence[Number]) -> Diagnostic:
             return barriers.endless(stmt.span, place, request.step_limit)
 
@@ -407,19 +418,6 @@ class StatementEmitter:
 _CONTROL = (ir.If, ir.While, ir.For, ir.Frame, ir.Break, ir.Continue, ir.Return)
 
 
-def _leaves(stmt: ir.Stmt, in_loop: bool, in_frame: bool) -> bool:
-    match stmt:
-        case ir.Break() | ir.Continue():
-            return not in_loop
-        case ir.Return():
-            return not in_frame
-        case ir.Frame():
-            in_loop = in_frame = True
-        case ir.While() | ir.For():
-            in_loop = True
-    return any(_leaves(s, in_loop, in_frame) for inner in bodies(stmt) for s in inner)
-
-
-def weight(stmts: Sequence[ir.Stmt]) -> int:
-    """Statements and operations, at any depth."""
+def _size(stmts: Sequence[ir.Stmt]) -> int:
+    """Statements and operations at any depth."""
     return sum(1 + sum(isinstance(e, ir.Op) for e in expressions(s)) for s in statements(tuple(stmts)))

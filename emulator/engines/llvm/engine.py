@@ -34,7 +34,7 @@ from .layout import ARGUMENTS, ENTRY, HOST_CALL, SIZES, Buffers, Options
 if TYPE_CHECKING:
     from ...ir import nodes as ir
     from ...runtime.prepared import Prepared
-    from ...sanitizer.races.shadow import History
+    from ...sanitizer.races.shadow import RaceState
     from ...sanitizer.tracking import Plan
     from .module import Module
 
@@ -106,14 +106,14 @@ class LlvmEngine:
     def run(self, request: Request) -> Outcome:
         ordered = request.specialisation.summary.ordered or _in_order(request.checks) or request.schedule is not None
         options = Options(
-            request.block, request.device, request.dynamic_shared, request.counters, careful=False, atomic=not ordered,
+            request.block, request.device, request.dynamic_shared, request.counters, step_limited=False, atomic=not ordered,
             checks=tuple(sorted(request.checks)), unwritten=tuple(sorted(request.unwritten)) if request.checks else (),
             scheduled=request.schedule is not None,
         )  # fmt: skip
         threads = 1 if ordered else self.threads or _threads()
         outcome = _launch(request, self._kernel(request, options), threads)
         if outcome is None:
-            outcome = _launch(request, self._kernel(request, replace(options, careful=True)), threads)
+            outcome = _launch(request, self._kernel(request, replace(options, step_limited=True)), threads)
             assert outcome is not None
         return outcome
 
@@ -136,7 +136,7 @@ def _in_order(checks: frozenset[str]) -> bool:
         return False
     from ...sanitizer import checkers
 
-    return checkers.ordered(checks)
+    return checkers.need_order(checks)
 
 
 def _threads() -> int:
@@ -171,7 +171,7 @@ class _Worker:
 
 
 def _launch(request: Request, program: _CompiledKernel, threads: int) -> Outcome | None:
-    """Run all blocks; None where the step limit ended a loop, which only careful code survives."""
+    """Run all blocks; None where the step limit ended a loop, so that `step_limited` code must run instead."""
     summary = request.specialisation.summary
     arrays = [name for name, type in summary.parameters.items() if isinstance(type, Array)]
     buffers = {name: _buffer(request, name, name in summary.changed) for name in arrays}
@@ -188,7 +188,7 @@ def _launch(request: Request, program: _CompiledKernel, threads: int) -> Outcome
         ".limit": request.step_limit,
         ".shadow": table.ctypes.data,
         ".order": order.ctypes.data,
-        ".ask": HOST_CALL(_host_calls(program, printed, raised)),
+        ".host_call": HOST_CALL(_host_calls(program, printed, raised)),
     }
 
     def run(worker: _Worker, first: int, last: int) -> bool:
@@ -210,7 +210,7 @@ def _launch(request: Request, program: _CompiledKernel, threads: int) -> Outcome
 
 
 def _faults(
-    request: Request, program: _CompiledKernel, recorded: Sequence[npt.NDArray[Any]], race_state: History | None
+    request: Request, program: _CompiledKernel, recorded: Sequence[npt.NDArray[Any]], race_state: RaceState | None
 ) -> list[Diagnostic]:
     """What compiled code recorded, and the races that the shadow memory of a checked launch holds."""
     any_recorded = any(records.any() for records in recorded)
@@ -220,17 +220,17 @@ def _faults(
 
     faults = program.module.records.collect(recorded, request) if any_recorded else Faults()
     if race_state is not None:
-        program.plan.tell(race_state, faults, request.grid, request.block)
+        program.plan.report(race_state, faults, request.grid, request.block)
     return faults.diagnostics()
 
 
-def _race_state(request: Request, program: _CompiledKernel) -> tuple[History | None, npt.NDArray[np.int64]]:
+def _race_state(request: Request, program: _CompiledKernel) -> tuple[RaceState | None, npt.NDArray[np.int64]]:
     """The race state of a launch, if any array is tracked, and the table through which compiled code finds it."""
     if not request.checks or not (plan := program.plan).tracked:
         return None, np.zeros(1, np.int64)
     from .races.runtime import table
 
-    race_state = plan.launched(request.block, request.arguments, request.dynamic_shared, request.device)
+    race_state = plan.new_race_state(request.block, request.arguments, request.dynamic_shared, request.device)
     return race_state, table(race_state, plan)
 
 
@@ -277,7 +277,7 @@ def _distribute(blocks: int, workers: Sequence[_Worker], run: Callable[[_Worker,
             even = len(left) / (2 * len(workers))
             size = max(1, int(min(max(even, SHORTEST / block), LONGEST / block)))
 
-    def beside(worker: _Worker) -> None:
+    def metadata(worker: _Worker) -> None:
         nonlocal left
         try:
             work(worker)
@@ -287,7 +287,7 @@ def _distribute(blocks: int, workers: Sequence[_Worker], run: Callable[[_Worker,
 
     failed: list[range] = []
     raised: list[BaseException] = []
-    others = [threading.Thread(target=beside, args=(worker,)) for worker in workers[1:]]
+    others = [threading.Thread(target=metadata, args=(worker,)) for worker in workers[1:]]
     for thread in others:
         thread.start()
     try:

@@ -28,7 +28,7 @@ def _with_values(*names: str) -> np.dtype[np.void]:
 
 
 BOUNDS = _with_values("index", "length")
-"""The record of an access out of bounds; the registers of its index follow."""
+"""The record of an access out of bounds; the registers of its index tracked."""
 BARRIER = _with_values("arrived", "missing", "first_missing", "missing_block")
 """The record of a barrier that not every thread reaches: numbers of threads, and the first thread that is missing."""
 

@@ -48,7 +48,7 @@ ARGUMENTS = (
     Argument(".workspace", "ptr noalias", ctypes.c_void_p),
     Argument(".shadow", "ptr", ctypes.c_void_p),  # the table of the race state
     Argument(".order", "ptr", ctypes.c_void_p),  # of warps and blocks, where a schedule is given
-    Argument(".ask", "ptr", HOST_CALL),
+    Argument(".host_call", "ptr", HOST_CALL),
 )
 
 SIZES = np.dtype([(name, np.int64) for name in ("counts", "faults", "shared", "local", "workspace")])
@@ -57,19 +57,19 @@ SIZES = np.dtype([(name, np.int64) for name in ("counts", "faults", "shared", "l
 
 @dataclass(frozen=True)
 class Options:
-    """What the text depends on besides the program.
+    """What the code depends on besides the program.
 
-    careful: loops that are cut off leave survivors, so no text may count on whole warps.
-    atomic: blocks run in several threads, so global atomics must be.
-    checks, unwritten: what is looked for, and the global arrays that begin without contents. scheduled: blocks and warps
-    are taken in an order given at launch.
+    step_limited: the step limit may take lanes out of any loop, so no code may count on full warps.
+    atomic: blocks run in several threads, so global atomic operations must be atomic.
+    checks: what is looked for. unwritten: the global arrays that begin uninitialised. scheduled: the order of blocks and
+    warps is given at launch.
     """
 
     block: Dim3
     device: Device
     dynamic_shared: int
     counters: bool
-    careful: bool
+    step_limited: bool
     atomic: bool
     checks: tuple[str, ...] = ()
     unwritten: tuple[str, ...] = ()

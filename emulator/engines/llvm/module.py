@@ -8,7 +8,7 @@ from ...ir import nodes as ir
 from ...ir.walk import statements
 from ...language.types import BOOL, Array, Scalar
 from ...llvm.builder import FunctionBuilder, quoted, scalar_type
-from ...passes.divergence import shapes
+from ...passes.divergence import analyse_divergence
 from ...runtime.prepared import Prepared
 from ...sanitizer.schedules import ROWS
 from ...sanitizer.tracking import Plan
@@ -47,7 +47,7 @@ def kernel_module(prepared: Prepared, options: Options) -> Module:
     )
     builder.reserve(*(quoted(s.array) for s in _allocations(kernel)))
     builder.slots += ["  %.phase = alloca i32", "  %.alive = alloca i32"]
-    found = shapes(kernel, prepared.private, options.block)
+    found = analyse_divergence(kernel, prepared.private, options.block)
     plan = Plan.of(kernel, options.checks, options.unwritten)
     context = CodegenContext(prepared, options, found, builder, Registers.of(builder, kernel, found), plan)
     builder.reserve(*tracking.table_names(context))

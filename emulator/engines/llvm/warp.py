@@ -1,4 +1,4 @@
-"""Shuffles, votes and warp barriers: lanes exchange values, and must be there to do so."""
+"""Code of shuffles, votes and warp barriers, with their checks that the lanes named are active."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ EACH_BIT = vector("i32", (1 << lane if lane < 31 else -(1 << 31) for lane in IOT
 
 
 def _rarely(context: CodegenContext, found: str, hint: str) -> str:
-    """Go aside when a mask is not empty; the label to come back to."""
+    """Branch to code for the rare case that a mask is not empty; the label that it has to return to."""
     builder = context.builder
     aside, on = builder.label(hint), builder.label("on")
     builder.branch(builder.let(f"icmp eq i32 {found}, 0", "fine"), on, aside, rarely=True)
@@ -30,7 +30,7 @@ def _rarely(context: CodegenContext, found: str, hint: str) -> str:
 
 
 def participants(context: CodegenContext, node: ir.Shuffle | ir.Vote | ir.WarpBarrier, what: str, site: int) -> None:
-    """Report a mask that names lanes which run but are not here, and lanes that their own mask leaves out."""
+    """Report masks that name lanes which have not returned and are not active, and lanes that their own mask omits."""
     builder, mask = context.builder, context.expression(node.mask)
     if context.mask is None and mask.constant is not None and int(mask.constant) in (FULL, 0xFFFFFFFF):
         return
@@ -40,14 +40,14 @@ def participants(context: CodegenContext, node: ir.Shuffle | ir.Vote | ir.WarpBa
         missing = builder.let(f"and i32 {mask.ref}, {away}", "missing")
         some = builder.let(f"icmp ne i32 {missing}, 0", "some")
         bad = builder.let(f"select i1 {some}, i32 {context.active()}, i32 0", "bad")
-        outside = builder.let(
+        omitted = builder.let(
             f"and i32 {context.active()}, {builder.let(f'xor i32 {mask.ref}, -1', 'unnamed')}", "unnamed"
         )
         missing_value = Value(U32, missing)
     else:
         missing = builder.let(f"and {V} {lanes(builder, mask)}, {broadcast(builder, 'i32', away)}", "missing")
         bad = _where(context, missing, "icmp ne")
-        outside = _where(context, builder.let(f"and {V} {lanes(builder, mask)}, {EACH_BIT}", "own"), "icmp eq")
+        omitted = _where(context, builder.let(f"and {V} {lanes(builder, mask)}, {EACH_BIT}", "own"), "icmp eq")
         missing_value = Value(U32, missing, None)
 
     def inactive(place: str, request: Request, found: Sequence[Number]) -> Diagnostic:
@@ -60,14 +60,14 @@ def participants(context: CodegenContext, node: ir.Shuffle | ir.Vote | ir.WarpBa
     record_fault(context, context.records.record("convergence", site, [U32, U32], inactive), bad, [mask, missing_value])
     builder.jump(on)
     builder.place(on)
-    on = _rarely(context, outside, "left.out")
-    record_fault(context, context.records.record("mask", site, [U32], left_out), outside, [mask])
+    on = _rarely(context, omitted, "left.out")
+    record_fault(context, context.records.record("mask", site, [U32], left_out), omitted, [mask])
     builder.jump(on)
     builder.place(on)
 
 
 def syncwarp(context: CodegenContext, node: ir.WarpBarrier) -> None:
-    """Lanes run in step already; the mask may be wrong, and accesses are ordered."""
+    """A warp barrier. Lanes run in step, so it checks its mask and orders accesses in the race state."""
     participants(context, node, "syncwarp", node.site)
     if context.plan.tracked:
         builder, masks = context.builder, context.scratch("join.masks", V)
@@ -86,7 +86,7 @@ def _where(context: CodegenContext, values: str, test: str) -> str:
 
 # ------------------------------------------------------------------ shuffles
 def shuffle(context: CodegenContext, node: ir.Shuffle, site: int) -> Value:
-    """Each lane's value from another lane of its group; its own where there is none."""
+    """The value of another lane of each lane's group; its own where there is no such lane."""
     builder = context.builder
     participants(context, node, "shuffle", site)
     value, given = context.expression(node.value), context.expression(node.lane)
@@ -104,7 +104,7 @@ def shuffle(context: CodegenContext, node: ir.Shuffle, site: int) -> Value:
 
 
 def _sources(node: ir.Shuffle, given: int) -> list[int]:
-    """The lane each lane reads, for a known argument."""
+    """The lane that each lane reads, for a constant argument."""
     found = []
     for lane in IOTA:
         first = lane & ~(node.width - 1)
@@ -122,7 +122,7 @@ def _sources(node: ir.Shuffle, given: int) -> list[int]:
 
 
 def _source(context: CodegenContext, node: ir.Shuffle, given: str) -> str:
-    """The lane each lane reads, for an argument known only when the kernel runs."""
+    """The lane that each lane reads, for an argument that is not a constant."""
     builder = context.builder
     lane = vector("i32", IOTA)
     first = vector("i32", (n & ~(node.width - 1) for n in IOTA))
@@ -134,12 +134,12 @@ def _source(context: CodegenContext, node: ir.Shuffle, given: str) -> str:
     word = {"up": "sub", "down": "add", "xor": "xor"}[node.mode]
     there = builder.let(f"{word} {V} {lane}, {given}", "there")
     test = f"icmp slt {V} {there}, {first}" if node.mode == "up" else f"icmp sgt {V} {there}, {last}"
-    outside = builder.let(test, "outside")
-    return builder.let(f"select {many('i1')} {outside}, {V} {lane}, {V} {there}", "source")
+    beyond = builder.let(test, "beyond")
+    return builder.let(f"select {many('i1')} {beyond}, {V} {lane}, {V} {there}", "source")
 
 
 def _permuted(context: CodegenContext, value: Value, own: str, source: str) -> str:
-    """own[source], through memory: LLVM has no permutation that is known only when it runs."""
+    """own[source], through memory: LLVM has no shuffle whose lanes are not constants."""
     builder = context.builder
     if value.type is BOOL:
         wide = builder.let(f"zext {many('i1')} {own} to {V}", "wide")
@@ -161,7 +161,7 @@ def _permuted(context: CodegenContext, value: Value, own: str, source: str) -> s
 def _only_active(
     context: CodegenContext, node: ir.Shuffle, site: int, own: str, source: str, moved: str, element: str
 ) -> str:
-    """A lane that reads an inactive one keeps its own value, and that is a fault."""
+    """A lane that reads an inactive lane is at fault and keeps its own value."""
     builder = context.builder
     shift = builder.let(f"lshr {V} {broadcast(builder, 'i32', context.active())}, {source}", "there")
     odd = builder.let(f"trunc {V} {shift} to {many('i1')}", "there")
@@ -182,7 +182,7 @@ def _only_active(
 
 # ------------------------------------------------------------------ votes
 def vote(context: CodegenContext, node: ir.Vote, site: int) -> Value:
-    """Predicates or values of the named active lanes, combined."""
+    """The predicates or values of the active lanes that the mask names, combined."""
     builder = context.builder
     if node.mode == "active":
         return Value(U32, context.active())
@@ -216,7 +216,7 @@ def _vote_by_lane(context: CodegenContext, node: ir.Vote, masks: str, holds: str
 
 
 def _match(context: CodegenContext, mask: Value, value: Value) -> Value:
-    """For each lane the lanes with the same bits."""
+    """For each lane the mask of lanes whose values have the same bits."""
     builder = context.builder
     size = 8 * value.type.size
     own = lanes(builder, value)

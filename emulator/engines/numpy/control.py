@@ -1,7 +1,7 @@
-"""Statements as objects that run teams: straight lines, branches, loops, frames, barriers, phases.
+"""Statements as objects that run warp groups: lines of plain statements, branches, loops, frames, barriers, phases.
 
-`Line`s run one team at a time. Control statements take a list of teams, because a structure that holds a
-barrier is walked by all warps of a block together; everything else runs each team to its end in turn.
+A statement that holds a barrier is taken by all warps of a block together, so control statements run a list of groups.
+Between barriers each group runs to the end before the next one starts.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ Condition = Callable[[WarpGroup], Values]
 
 
 class Step(Protocol):
-    """Anything a body is made of."""
+    """One step of a body."""
 
     def run(self, groups: Sequence[WarpGroup]) -> None: ...
 
 
 @dataclass
 class Line:
-    """Statements in a row that nobody enters or leaves in between; counted together."""
+    """Consecutive statements that no lane enters or leaves in between; their executions are counted together."""
 
     counts: Counts | None
     sites: list[int] = field(default_factory=list)
@@ -51,7 +51,7 @@ class Line:
                     action(group)
 
     def flush(self) -> None:
-        """Hand the executions over to the sites."""
+        """Add the executions to the counts of the sites."""
         if self.counts is not None:
             self.counts[self.sites, events.WARPS] += self.warps
             self.counts[self.sites, events.LANES] += self.lanes
@@ -59,7 +59,7 @@ class Line:
 
 @dataclass
 class Phase:
-    """Steps without a barrier: each team runs to the end before the next one starts."""
+    """Steps without a barrier: each group runs to the end before the next one starts."""
 
     steps: list[Step]
 
@@ -83,7 +83,7 @@ class Body:
 
 
 def split(group: WarpGroup, site: int, holds: Values, counts: Counts | None) -> tuple[Mask, Mask, bool]:
-    """(lanes for which a condition holds, the other active lanes, whether the first are any); counts the branch."""
+    """(lanes for which a condition holds, the other active lanes, whether the first mask is not empty); counts the branch."""
     active = group.active
     if active is NO_LANES:
         return NO_LANES, NO_LANES, False
@@ -139,7 +139,7 @@ class Branch:
 
 @dataclass
 class _SavedMasks:
-    """What a team keeps of the world outside a loop."""
+    """The masks of a group before a loop or a frame."""
 
     entry: Mask
     left: Mask
@@ -149,7 +149,8 @@ class _SavedMasks:
 
 @dataclass
 class Loop:
-    """while, and for: `begin` sets the variable, `setup` and `condition` run before each turn, `advance` after."""
+    """while and for. `begin` initialises the variable of a for loop; `setup` and `condition` run before each iteration,
+    `advance` after it."""
 
     site: int
     begin: Callable[[WarpGroup], None] | None
@@ -161,7 +162,7 @@ class Loop:
     node: ir.While | ir.For
 
     def run(self, groups: Sequence[WarpGroup]) -> None:
-        outside = [_SavedMasks(group.active, group.left, group.returned, group.continued) for group in groups]
+        before = [_SavedMasks(group.active, group.left, group.returned, group.continued) for group in groups]
         for group in groups:
             group.left = NO_LANES
             if self.begin is not None and group.active is not NO_LANES:
@@ -177,7 +178,7 @@ class Loop:
             if not running:
                 break
             if iterations == groups[0].request.step_limit:
-                self._cut_off(groups)
+                self._reach_step_limit(groups)
                 break
             iterations += 1
             for group in groups:
@@ -189,18 +190,18 @@ class Loop:
                 group.left = NO_LANES
                 if self.advance is not None and group.active is not NO_LANES:
                     self.advance(group)
-        for group, kept in zip(groups, outside, strict=True):
-            group.continued = kept.continued
-            if group.returned is kept.returned:
-                group.active, group.left = kept.entry, kept.left
+        for group, saved in zip(groups, before, strict=True):
+            group.continued = saved.continued
+            if group.returned is saved.returned:
+                group.active, group.left = saved.entry, saved.left
             else:
-                group.active, group.left = normalised(kept.entry & ~group.returned), kept.left | group.returned
+                group.active, group.left = normalised(saved.entry & ~group.returned), saved.left | group.returned
 
     def _endless(self, limit: int) -> Callable[[int, int, str], Diagnostic]:
         return lambda row, lane, place: barriers.endless(self.node.span, place, limit)
 
-    def _cut_off(self, groups: Sequence[WarpGroup]) -> None:
-        """Lanes still in the loop leave the kernel, and the fault says so."""
+    def _reach_step_limit(self, groups: Sequence[WarpGroup]) -> None:
+        """The lanes still in the loop are at fault and leave the kernel."""
         for group in groups:
             if group.active is NO_LANES:
                 continue
@@ -212,31 +213,31 @@ class Loop:
 
 @dataclass
 class Frame:
-    """An inlined call: a return leaves only it."""
+    """The body of an inlined call, which a return in it leaves."""
 
     body: Body
 
     def run(self, groups: Sequence[WarpGroup]) -> None:
-        outside = [_SavedMasks(group.active, group.left, group.returned, group.continued) for group in groups]
+        before = [_SavedMasks(group.active, group.left, group.returned, group.continued) for group in groups]
         killed = [group.killed for group in groups]
         for group in groups:
             group.left = group.returned = NO_LANES
         self.body.run(groups)
-        for group, kept, dead in zip(groups, outside, killed, strict=True):
+        for group, saved, dead in zip(groups, before, killed, strict=True):
             group.active, group.left, group.returned, group.continued = (
-                kept.entry,
-                kept.left,
-                kept.returned,
-                kept.continued,
+                saved.entry,
+                saved.left,
+                saved.returned,
+                saved.continued,
             )
             if group.killed is not dead:
-                group.active = normalised(kept.entry & ~group.killed)
-                group.left, group.returned = kept.left | group.killed, kept.returned | group.killed
+                group.active = normalised(saved.entry & ~group.killed)
+                group.left, group.returned = saved.left | group.killed, saved.returned | group.killed
 
 
 @dataclass
 class BlockBarrier:
-    """sync and its counting forms: the whole block is there, or it is a fault."""
+    """sync and its counting forms, and the fault where not all threads of a block arrive."""
 
     node: ir.Barrier
     site: int
@@ -247,21 +248,21 @@ class BlockBarrier:
     def run(self, groups: Sequence[WarpGroup]) -> None:
         arrived: Values | int = 1
         if self.node.mode != "sync" or any(group.active is not group.alive for group in groups):
-            arrived = self._meet(groups)
+            arrived = self._arrivals(groups)
         if "barriers" in groups[0].request.checks:
-            self._all_alive(groups)
+            self._check_none_returned(groups)
         for group in groups:
             warps, active_lanes = group.population()
             if self.counts is not None and active_lanes:
                 self.counts[self.site, events.WARPS] += warps
                 self.counts[self.site, events.LANES] += active_lanes
             group.phase += arrived
-        race_state = groups[0].memory.history
+        race_state = groups[0].memory.race_state
         if race_state is not None and np.any(arrived):
             race_state(happens_before.barrier)
 
-    def _meet(self, groups: Sequence[WarpGroup]) -> Values:
-        """Compare who is here with who should be, and combine the predicates; which blocks are here at all."""
+    def _arrivals(self, groups: Sequence[WarpGroup]) -> Values:
+        """Which blocks have threads that arrive. Reports threads that do not, and assigns the combined predicates."""
         active = np.concatenate([np.broadcast_to(t.active, t.shape) for t in groups], axis=1)
         alive = np.concatenate([np.broadcast_to(t.alive, t.shape) for t in groups], axis=1)
         arrived = active.sum(axis=(1, 2))
@@ -282,8 +283,8 @@ class BlockBarrier:
                 self.result(group, results[self.node.mode])
         return np.asarray(arrived > 0)
 
-    def _all_alive(self, groups: Sequence[WarpGroup]) -> None:
-        """No thread has returned yet."""
+    def _check_none_returned(self, groups: Sequence[WarpGroup]) -> None:
+        """Report threads of a block that have returned before it arrives."""
         everyone = np.concatenate([np.broadcast_to(t.everyone, t.shape) for t in groups], axis=1)
         alive = np.concatenate([np.broadcast_to(t.alive, t.shape) for t in groups], axis=1)
         active = np.concatenate([np.broadcast_to(t.active, t.shape) for t in groups], axis=1)
@@ -311,7 +312,7 @@ class BlockBarrier:
 
 
 def scheduled(groups: Sequence[WarpGroup]) -> Sequence[WarpGroup]:
-    """The warps of a block in the order of their turns."""
+    """The warps of a block in the order in which they run a phase."""
     first = groups[0]
     if first.memory.schedule is None or len(groups) == 1:
         return groups
@@ -320,5 +321,5 @@ def scheduled(groups: Sequence[WarpGroup]) -> Sequence[WarpGroup]:
 
 
 def normalised(mask: Mask) -> Mask:
-    """NONE where no lane is left, so that emptiness is a matter of identity."""
+    """The mask, or NO_LANES where it is empty."""
     return mask if mask.any() else NO_LANES

@@ -1,4 +1,4 @@
-"""The numpy engine: whole batches of blocks in lockstep under masks. The readable definition of the language."""
+"""The numpy engine: whole batches of blocks in lockstep under masks. It is the readable definition of the language."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from ...errors import Diagnostic
 from ...ir import nodes as ir
+from ...ir.names import elements
 from ...ir.walk import statements
 from ...language.types import Array, Scalar, Vector
 from ...passes.barriers import holds_barrier
@@ -42,7 +43,7 @@ class NumpyEngine:
         counts = np.zeros((len(prepared.sites), events.COLUMNS), np.int64) if request.counters else None
         run = _Run(request, prepared, counts)
         with np.errstate(all="ignore"):
-            run.everything()
+            run.run_blocks()
         return Outcome(run.written(), counts, run.faults.diagnostics(), run.printed)
 
 
@@ -62,7 +63,7 @@ class _Run:
         self.schedule = None if seed is None else Schedule.of(seed, request.grid, request.block)
         self.plan = tracking.Plan.of(self.kernel, request.checks, request.unwritten)
         given = (request.block, request.arguments, request.dynamic_shared, request.device)
-        self.history = happens_before.Applied(self.plan.launched(*given)) if self.plan.tracked else None
+        self.race_state = happens_before.Applied(self.plan.new_race_state(*given)) if self.plan.tracked else None
         self.buffers = {name: self._buffer(name) for name, type in self.arrays.items() if type.space == "global"}
         self.compiler = _Compiler(prepared, self.arrays, counts, self.printed, self.plan)
         self.body = self.compiler.body(self.kernel.body)
@@ -74,23 +75,23 @@ class _Run:
     def written(self) -> dict[str, Buffer]:
         return {name: self.buffers[name] for name in self.changed}
 
-    def everything(self) -> None:
+    def run_blocks(self) -> None:
         """Run all blocks."""
         for groups in self._batches():
-            if self.history is not None:
-                self.history(happens_before.begin_block, int(groups[0].blocks[0]))
+            if self.race_state is not None:
+                self.race_state(happens_before.begin_block, int(groups[0].blocks[0]))
             self.body.run(groups)
         for line in self.compiler.lines:
             line.flush()
-        if self.history is not None:
-            self.plan.tell(self.history.past, self.faults, self.request.grid, self.request.block)
+        if self.race_state is not None:
+            self.plan.report(self.race_state.arrays, self.faults, self.request.grid, self.request.block)
 
     def _batches(self) -> Iterator[list[WarpGroup]]:
         blocks = int(np.prod(self.request.grid))
         threads = int(np.prod(self.request.block))
         warps = np.arange(-(-threads // 32))
         request = self.request
-        ordered = self.prepared.ordered or checkers.ordered(request.checks) or self.schedule is not None
+        ordered = self.prepared.ordered or checkers.need_order(request.checks) or self.schedule is not None
         batch = 1 if ordered else max(1, LANES_AT_ONCE // (32 * len(warps)))
         for first in range(0, blocks, batch):
             chosen = np.arange(first, min(first + batch, blocks))
@@ -110,8 +111,8 @@ class _Run:
         return group
 
     def _storage(self, blocks: int, threads: int) -> ArrayStorage:
-        """Shared, local and constant storage for a batch; the global buffers."""
-        storage = ArrayStorage(history=self.history, schedule=self.schedule)
+        """New shared, local and constant arrays for a batch, and the global buffers."""
+        storage = ArrayStorage(race_state=self.race_state, schedule=self.schedule)
         for param in self.kernel.params:
             if param.name in self.buffers:
                 storage.arrays[param.name] = self.buffers[param.name]
@@ -133,7 +134,7 @@ class _Run:
 
 
 class _Compiler:
-    """Statements to steps."""
+    """Turns statements into steps."""
 
     def __init__(
         self,
@@ -151,7 +152,7 @@ class _Compiler:
         self.frames = 0
 
     def body(self, stmts: ir.Body) -> Body:
-        """Straight lines between control statements; where barriers stand beside them, barrier-free runs become phases."""
+        """A statement list: plain statements become lines, and steps between barriers become phases."""
         steps: list[tuple[bool, Step]] = []
         line: Line | None = None
         for stmt in stmts:
@@ -184,7 +185,7 @@ class _Compiler:
 
     # -------------------------------------------------------------- control
     def control(self, stmt: ir.Stmt) -> Step | None:
-        """The step of a statement that moves masks or needs the block; None for a plain one."""
+        """The step of a statement that changes masks or needs the whole block; None for a plain statement."""
         match stmt:
             case ir.If():
                 orelse = self.body(stmt.orelse) if stmt.orelse else None
@@ -226,18 +227,18 @@ class _Compiler:
             group.registers[name] = start(group)
 
         def holds(group: WarpGroup) -> Values:
-            turn: Any = group.registers[name]
-            return np.asarray(turn < stop(group) if up else turn > stop(group))
+            current: Any = group.registers[name]
+            return np.asarray(current < stop(group) if up else current > stop(group))
 
         def advance(group: WarpGroup) -> None:
-            turn: Any = group.registers[name]
-            group.registers[name] = turn + step
+            current: Any = group.registers[name]
+            group.registers[name] = current + step
 
         return Loop(stmt.site, begin, Body([]), holds, self.body(stmt.body), advance, self.counts, stmt)
 
     # -------------------------------------------------------------- plain statements
     def assign(self, target: ir.Reg | ir.Item | None) -> Callable[[WarpGroup, Any], None]:
-        """Give a register a value in the active lanes."""
+        """A closure that assigns a register in the active lanes."""
         if target is None:
             return lambda group, new: None
         assert isinstance(target, ir.Reg)
@@ -318,7 +319,7 @@ class _Compiler:
 
 
 def _leaving(stmt: ir.Break | ir.Continue | ir.Return, kernel: bool) -> Callable[[WarpGroup], None]:
-    """Leave the turn or the frame; `kernel`: a return here ends the thread."""
+    """Leave the iteration or the frame. kernel: whether a return here ends the thread."""
 
     def run(group: WarpGroup) -> None:
         if isinstance(stmt, ir.Continue):
@@ -331,12 +332,12 @@ def _leaving(stmt: ir.Break | ir.Continue | ir.Return, kernel: bool) -> Callable
 
 
 def _clear(stmt: ir.Alloc) -> Callable[[WarpGroup], None]:
-    """Register arrays start as zeros; CUDA leaves them undefined."""
+    """The registers of an array start as zeros; CUDA leaves them undefined."""
     element = stmt.type.element
     scalar_type = element.element if isinstance(element, Vector) else element
     zero = np.zeros((1, 1, 1), scalar_type.dtype)
     blank: Register = (zero,) * element.lanes if isinstance(element, Vector) else zero
-    names = [f"{stmt.array}[{i}]" for i in range(stmt.type.length or 0)]
+    names = elements(stmt.array, stmt.type.length)
 
     def run(group: WarpGroup) -> None:
         for name in names:
@@ -354,7 +355,7 @@ def _check(stmt: ir.Check, kernel: ir.Function) -> Callable[[WarpGroup], None]:
             values = [group.full(v(group)) for v in shown]
 
             def describe(row: int, lane: int, place: str) -> Diagnostic:
-                return checkers.told(stmt, kernel, [v[row, lane].item() for v in values], place)
+                return checkers.describe(stmt, kernel, [v[row, lane].item() for v in values], place)
 
             group.fault(stmt.about, stmt.site, failed, describe)
 

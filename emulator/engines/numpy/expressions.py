@@ -1,4 +1,4 @@
-"""Expressions as closures over a team: the row of the op table, applied to arrays of lanes."""
+"""Expressions as closures over a warp group: the rows of the op table applied to arrays of lanes."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Expression = Callable[[WarpGroup], Any]
 
 
 def scalar(expr: ir.Expr) -> Callable[[WarpGroup], Values]:
-    """A closure that computes a scalar expression for every lane of a team."""
+    """A closure that computes a scalar expression for every lane of a group."""
     match expr:
         case ir.Const():
             value = np.full((1, 1, 1), expr.value, expr.type.dtype)
@@ -35,7 +35,7 @@ def scalar(expr: ir.Expr) -> Callable[[WarpGroup], Values]:
         case ir.Defined(value=op):
             domain, operands = TABLE[op.name].domain, [scalar(a) for a in op.args]
             assert domain is not None
-            return lambda group: domain(*(operand(group) for operand in operands))
+            return lambda group: domain.holds(*(operand(group) for operand in operands))
         case ir.Part():
             vector_of, index = vector(expr.value), expr.index
             assert isinstance(index, ir.Const)
@@ -88,12 +88,12 @@ def _special(name: str) -> Callable[[WarpGroup], Values]:
         return lambda group: np.full((1, 1, 1), extent(group)[axis], np.int32)
 
     def coordinate(group: WarpGroup) -> Values:
-        kept = group.registers.get(name)  # does not change while the team lives
-        if kept is None:
+        found = group.registers.get(name)  # never changes
+        if found is None:
             linear = group.thread if index == "thread" else group.blocks.reshape(-1, 1, 1)
             x, y, _ = extent(group)
-            kept = (linear // (1, x, x * y)[axis] % extent(group)[axis]).astype(np.int32)
-            group.registers[name] = kept
-        return kept  # type: ignore[return-value]
+            found = (linear // (1, x, x * y)[axis] % extent(group)[axis]).astype(np.int32)
+            group.registers[name] = found
+        return found  # type: ignore[return-value]
 
     return coordinate

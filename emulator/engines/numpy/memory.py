@@ -1,4 +1,4 @@
-"""Loads, stores and atomics: bounds, counting, and what they do to memory."""
+"""Loads, stores and atomic operations: bounds checks, counters, race detection, and the access itself."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _GLOBAL: dict[Operation, Any] = {
 
 
 class Access:
-    """One access of one site: finds the element each lane means, checks and counts it."""
+    """One access of a site: finds the element of each lane, checks its bounds, counts the transactions."""
 
     def __init__(
         self,
@@ -53,27 +53,27 @@ class Access:
         self.size = array.element.size
         self.space = array.space
         self.name = node.array
-        self.outside = 0  # lanes of the last execution that missed the array
+        self.out_of_bounds = 0  # lanes, in the last execution
         self._out = np.zeros(3, np.int64)
 
     def lanes(self, group: WarpGroup) -> tuple[Values, Mask]:
-        """(element index [warps, 32], 0 where out; lanes inside the array)."""
+        """(element index [warps, 32], 0 where it is out of bounds; lanes inside the array)."""
         index, active = group.full(self.index(group)), group.full(group.active)
         length = group.memory.lengths[self.name]
-        self.outside, safe, inside = lanes.guard(index, active, length)
-        if self.outside:
+        self.out_of_bounds, safe, inside = lanes.guard(index, active, length)
+        if self.out_of_bounds:
             group.fault(
                 "bounds",
                 self.site,
                 active & ~inside,
-                lambda row, lane, place: self._outside(group, index, length, row, lane, place),
+                lambda row, lane, place: self._describe_out_of_bounds(group, index, length, row, lane, place),
             )
         if self.row is not None:
             self.count(group, safe, inside)
         return safe, inside
 
     def count(self, group: WarpGroup, index: Values, active: Mask) -> None:
-        """Add the hardware's events of this access to the site's row."""
+        """Add the transactions of this access to the counts of its site."""
         row, device, out = self.row, group.request.device, self._out
         assert row is not None
         out[:] = 0
@@ -92,7 +92,7 @@ class Access:
             row[events.WAVEFRONTS] += out[1]
             row[events.CONFLICTS] += out[2]
 
-    def flat(self, group: WarpGroup, index: Values) -> Values:
+    def positions(self, group: WarpGroup, index: Values) -> Values:
         """Positions in the array's storage."""
         if self.space == "shared":
             offset = np.arange(group.shape[0], dtype=np.int64) * group.memory.lengths[self.name]
@@ -107,35 +107,40 @@ class Access:
     def track(
         self, group: WarpGroup, index: Values, inside: Mask, new: Values | None = None, old: Values | None = None
     ) -> None:
-        """Hold the access against the array's history, and write it down there; stores say what they write over."""
+        """Check an access to a tracked array and update shadow memory, before it is done. new, old: of a store, what it
+        writes and what it overwrites."""
         if self.tracked is None or not inside.any():
             return
-        race_state, number = group.memory.history, self.tracked.number
+        race_state, number = group.memory.race_state, self.tracked.number
         assert race_state is not None
         mask = int(mask_bits(inside)[0, 0])
-        at = (self.flat(group, index) if self.space == "local" else index).reshape(32).astype(np.int64)
-        race_state(happens_before.begin_turn, int(group.warps[0]))
-        if self.tracked.raw and (self.id.effect == shadow.LOADS or (self.space == "shared" and self.kind.atomic)):
-            raw = race_state(happens_before.unwritten, number, mask, at)
-            if raw:
-                self._unwritten(group, index, raw)
-        if self.tracked.racy:
+        at = (self.positions(group, index) if self.space == "local" else index).reshape(32).astype(np.int64)
+        race_state(happens_before.resume_warp, int(group.warps[0]))
+        if self.tracked.for_unwritten and (
+            self.id.effect == shadow.LOADS or (self.space == "shared" and self.kind.atomic)
+        ):
+            unwritten = race_state(happens_before.unwritten, number, mask, at)
+            if unwritten:
+                self._report_uninitialised(group, index, unwritten)
+        if self.tracked.for_races:
             given = [bits for values in (new, old) if values is not None for bits in _bits(values)]
             race_state(detect.access, number, self.id.number, mask, np.concatenate([at, *given]), len(given) // 2)
         elif self.id.effect != shadow.LOADS:
             race_state(happens_before.note_written, number, mask, at)
 
-    def _unwritten(self, group: WarpGroup, index: Values, raw: int) -> None:
+    def _report_uninitialised(self, group: WarpGroup, index: Values, mask: int) -> None:
         assert self.tracked is not None
         kernel, node = self.tracked.kernel, self.node
 
         def describe(row: int, lane: int, place: str) -> Diagnostic:
             return uninitialised.read(kernel, node.span, self.name, self.array, int(index[row, lane]), place)
 
-        lanes_at_fault = (np.uint32(raw) >> np.arange(32, dtype=np.uint32) & 1).astype(np.bool_).reshape(1, 32)
+        lanes_at_fault = (np.uint32(mask) >> np.arange(32, dtype=np.uint32) & 1).astype(np.bool_).reshape(1, 32)
         group.fault("uninitialised", self.site, lanes_at_fault, describe)
 
-    def _outside(self, group: WarpGroup, index: Values, length: int, row: int, lane: int, place: str) -> Diagnostic:
+    def _describe_out_of_bounds(
+        self, group: WarpGroup, index: Values, length: int, row: int, lane: int, place: str
+    ) -> Diagnostic:
         names = bounds.index_registers(self.node.index)
         values = {bounds.user_name(n): group.lane_value(n, row, lane) for n in names}
         known = {n: v for n, v in values.items() if v is not None}
@@ -147,13 +152,13 @@ class Access:
 
 
 def _bits(values: Values) -> Values:
-    """int64[parts, 32] of the values of one warp, [32] or [32, parts]."""
+    """The bits of one warp's values, [32] or [32, parts], as int64[parts, 32]."""
     whole = np.ascontiguousarray(values.reshape(32, -1).T)
     return whole.view(f"u{whole.dtype.itemsize}").astype(np.int64)
 
 
 def load(access: Access) -> Effect:
-    """The value each lane loads; 0 outside the array."""
+    """The value that each lane loads; 0 where it is out of bounds."""
     array = access.array
     parts = array.element.lanes if isinstance(array.element, Vector) else 0
 
@@ -164,8 +169,8 @@ def load(access: Access) -> Effect:
             blank = np.zeros(group.shape, storage.dtype)
             return (blank,) * parts if parts else blank
         access.track(group, index, inside)
-        found = storage.take(access.flat(group, index), axis=0)
-        if access.outside:
+        found = storage.take(access.positions(group, index), axis=0)
+        if access.out_of_bounds:
             found[~inside] = 0
         if parts:
             return tuple(np.ascontiguousarray(found[..., p]).reshape(group.shape) for p in range(parts))
@@ -175,18 +180,18 @@ def load(access: Access) -> Effect:
 
 
 def store(access: Access, stmt: ir.Store) -> Effect:
-    """Lanes write in ascending order; those outside the array write nothing."""
+    """A store. Lanes write in ascending order; lanes out of bounds write nothing."""
     source = value(stmt.value)
 
     def run(group: WarpGroup) -> None:
         given = source(group)
         index, inside = access.lanes(group)
         storage = group.memory.arrays[access.name]
-        at = access.flat(group, index)[inside]
+        at = access.positions(group, index)[inside]
         if access.tracked is not None and len(storage):
             parts = given if isinstance(given, tuple) else (given,)
             new = np.stack([group.full(part)[0].astype(storage.dtype) for part in parts], axis=-1)
-            access.track(group, index, inside, new, storage[access.flat(group, index)[0]])
+            access.track(group, index, inside, new, storage[access.positions(group, index)[0]])
         if isinstance(given, tuple):
             for part, values in enumerate(given):
                 storage[at, part] = group.full(values)[inside]
@@ -197,7 +202,7 @@ def store(access: Access, stmt: ir.Store) -> Effect:
 
 
 def atomic(access: Access, node: ir.Atomic, used: bool) -> Effect:
-    """Lanes act one after the other in ascending order; the result is what each found."""
+    """An atomic operation. Lanes take their turns in ascending order; the result is what each of them found."""
     operand = scalar(node.value)
     combine = _COMBINE.get(node.op)
 
@@ -205,7 +210,7 @@ def atomic(access: Access, node: ir.Atomic, used: bool) -> Effect:
         given = group.full(operand(group))
         index, inside = access.lanes(group)
         storage = group.memory.arrays[access.name]
-        positions = access.flat(group, index)
+        positions = access.positions(group, index)
         access.track(group, index, inside)
         if combine is not None and not used:
             combine.at(storage, positions[inside], given[inside])
@@ -221,14 +226,14 @@ def atomic(access: Access, node: ir.Atomic, used: bool) -> Effect:
 
 
 def compare_swap(access: Access, node: ir.CompareSwap) -> Effect:
-    """As `atomic`: each lane stores its value where it finds the expected one, and gets what it found."""
+    """A compare-and-swap: each lane stores its value where it finds the expected one; the result is what it found."""
     expected, operand = scalar(node.expected), scalar(node.value)
 
     def run(group: WarpGroup) -> Values:
         wanted, given = group.full(expected(group)), group.full(operand(group))
         index, inside = access.lanes(group)
         storage = group.memory.arrays[access.name]
-        positions = access.flat(group, index)
+        positions = access.positions(group, index)
         access.track(group, index, inside)
         old = np.zeros(index.shape, storage.dtype)
         for row, lane in np.argwhere(inside):

@@ -1,4 +1,4 @@
-"""Shuffles, votes and warp barriers: lanes exchange values, and must be there to do so."""
+"""Shuffles, votes and warp barriers, with their checks that the lanes named are active."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ def mask_bits(active: Mask) -> Values:
 
 
 def participants(node: ir.Shuffle | ir.Vote | ir.WarpBarrier, what: str, site: int) -> Callable[[WarpGroup], Mask]:
-    """The lanes that take part, bool[warps, 32]: the active ones.
+    """A closure that gives the lanes that take part, bool[warps, 32]: the active ones.
 
-    Reports a mask that names lanes which run but are not here, and a lane that its own mask leaves out.
+    It reports masks that name lanes which have not returned and are not active, and lanes that their own mask omits.
     """
     mask_of = scalar(node.mask)
     full = isinstance(node.mask, ir.Const) and node.mask.value == 0xFFFFFFFF
@@ -44,12 +44,12 @@ def participants(node: ir.Shuffle | ir.Vote | ir.WarpBarrier, what: str, site: i
                     node.span, what, place, int(masks[row, lane]), int(missing[row, lane])
                 ),
             )
-        outside = active & ((masks & BITS) == 0)
-        if outside.any():
+        omitted = active & ((masks & BITS) == 0)
+        if omitted.any():
             group.fault(
                 "mask",
                 site,
-                outside,
+                omitted,
                 lambda row, lane, place: barriers.not_in_mask(node.span, what, place, int(masks[row, lane])),
             )
         return active
@@ -58,7 +58,7 @@ def participants(node: ir.Shuffle | ir.Vote | ir.WarpBarrier, what: str, site: i
 
 
 def shuffle(node: ir.Shuffle, site: int) -> Callable[[WarpGroup], Values]:
-    """Each lane's value from another lane of its group; its own where there is none."""
+    """The value of another lane of each lane's group; its own where there is no such lane."""
     value_of, lane_of = scalar(node.value), scalar(node.lane)
     check = participants(node, "shuffle", site)
     lane = np.arange(32, dtype=np.int32)
@@ -102,7 +102,7 @@ def shuffle(node: ir.Shuffle, site: int) -> Callable[[WarpGroup], Values]:
 
 
 def vote(node: ir.Vote, site: int) -> Callable[[WarpGroup], Values]:
-    """Predicates or values of the named active lanes, combined."""
+    """The predicates or values of the active lanes that the mask names, combined."""
     value_of, mask_of = scalar(node.value), scalar(node.mask)
     check = participants(node, f"{node.mode} vote", site) if node.mode != "active" else None
 
@@ -132,15 +132,15 @@ def vote(node: ir.Vote, site: int) -> Callable[[WarpGroup], Values]:
 
 
 def syncwarp(node: ir.WarpBarrier, site: int) -> Callable[[WarpGroup], None]:
-    """Lanes already run in step; the mask can be wrong, and accesses are ordered."""
+    """A warp barrier. Lanes run in step, so it checks its mask and orders accesses in the race state."""
     check = participants(node, "syncwarp", site)
     mask_of = scalar(node.mask)
 
     def run(group: WarpGroup) -> None:
         active = check(group)
-        race_state = group.memory.history
+        race_state = group.memory.race_state
         if race_state is not None:
-            race_state(happens_before.begin_turn, int(group.warps[0]))
+            race_state(happens_before.resume_warp, int(group.warps[0]))
             here, alive = (int(mask_bits(group.full(m))[0, 0]) for m in (active.reshape(group.shape), group.alive))
             race_state(happens_before.join, here, alive, group.full(mask_of(group))[0].astype(np.uint32))
 
@@ -148,13 +148,13 @@ def syncwarp(node: ir.WarpBarrier, site: int) -> Callable[[WarpGroup], None]:
 
 
 def fence(node: ir.Fence) -> Callable[[WarpGroup], None]:
-    """Accesses are in order already; only the history needs to know."""
+    """A fence. Accesses are in order already, so only the race state learns of it."""
     scope = {"block": 1, "device": 2}[node.scope]
 
     def run(group: WarpGroup) -> None:
-        race_state = group.memory.history
+        race_state = group.memory.race_state
         if race_state is not None:
-            race_state(happens_before.begin_turn, int(group.warps[0]))
+            race_state(happens_before.resume_warp, int(group.warps[0]))
             race_state(happens_before.fence, int(mask_bits(group.full(group.active))[0, 0]), scope)
 
     return run

@@ -1,4 +1,4 @@
-"""What happens to the history of a launch (`stamps` says what it is): blocks, turns of warps, barriers, fences, moments."""
+"""The happens-before order of the race detector: how blocks, barriers, fences and resumed warps change the race state."""
 
 from __future__ import annotations
 
@@ -8,13 +8,14 @@ from ... import language as st
 from ...language.hints import Global, i32, i64, u32
 from ...native import Native, fixed, native
 from .shadow import (
+    ACCESS_OF,
     ACQUIRED,
-    ACT_OF,
     BARRIERS,
     BITS,
     BLOCK,
     BLOCK_OF,
     CAPACITY,
+    EPOCHS,
     FOREIGN,
     FRESH,
     LENGTH,
@@ -24,23 +25,22 @@ from .shadow import (
     PHASE,
     PHASE_OF,
     SITES,
-    STAMPS,
     WARP,
     WARP_OF,
     WARPS,
-    History,
+    RaceState,
 )
 
 
 class Applied:
-    """Native functions applied to one history: it gives them the arrays that they name."""
+    """Calls native functions on one race state, with the arrays that they name."""
 
-    def __init__(self, past: History) -> None:
-        self.past = past
-        self._arrays = dict(zip(History._fields, fixed(*past), strict=True))
+    def __init__(self, race_state: RaceState) -> None:
+        self.arrays = race_state
+        self._by_name = dict(zip(RaceState._fields, fixed(*race_state), strict=True))
 
     def __call__(self, function: Native, *rest: Any) -> Any:
-        return function(*(self._arrays[name] for name in function.names if name in self._arrays), *rest)
+        return function(*(self._by_name[name] for name in function.names if name in self._by_name), *rest)
 
 
 @st.device
@@ -52,7 +52,7 @@ def has(mask: u32, lane: i64) -> bool:
 # ------------------------------------------------------------------ what happens to a block
 @native
 def begin_block(state: Global[i64], block: i64) -> None:
-    """A block starts: what came before is another block's."""
+    """A block starts: all accesses so far are of other blocks."""
     state[BLOCK] = block
     state[BARRIERS] = 0
     state[WARP] = 0
@@ -75,8 +75,8 @@ def barrier(state: Global[i64]) -> None:
 
 
 @native
-def begin_turn(state: Global[i64], joined: Global[u32], warp: i64) -> None:
-    """A warp goes on."""
+def resume_warp(state: Global[i64], joined: Global[u32], warp: i64) -> None:
+    """A warp resumes."""
     if state[WARP] != warp:
         state[WARP] = warp
         state[FRESH] = state[LENGTH]
@@ -99,7 +99,7 @@ def fence(state: Global[i64], joined: Global[u32], fences: Global[i64], mask: u3
 
 @st.device
 def _meet(state: Global[i64], joined: Global[u32]) -> i64:
-    """The current warp's next accesses are of a new stretch; the moment at which it begins."""
+    """Start new timestamps for the current warp, which has synchronised; gives back the first."""
     now = state[LENGTH]
     state[FRESH] = now
     state[NOW] = now * ONE
@@ -117,7 +117,7 @@ def join(
     alive: u32,
     masks: Global[u32],
 ) -> None:
-    """Lanes of the current warp meet in a `syncwarp`: each with the active lanes of its mask, u32[32]."""
+    """Lanes of the current warp meet in a `syncwarp`, each with the active lanes of its mask. masks: u32[32]."""
     warp = state[WARP]
     now = _meet(state, joined)
     together = active == alive
@@ -144,65 +144,65 @@ def join(
                 clock[own + other] = i32(now)
 
 
-# ------------------------------------------------------------------ moments
+# ------------------------------------------------------------------ timestamps
 @st.device
-def moment_of(
+def timestamp_of(
     state: Global[i64],
     log: Global[i32],
-    moment: Global[i32],
-    stamps: Global[u32],
+    timestamp: Global[i32],
+    epochs: Global[u32],
     joined: Global[u32],
     full: Global[u32],
     clock: Global[i32],
     scratch: Global[i32],
-    act: i64,
+    access_id: i64,
 ) -> i64:
-    """The number of the act as the current warp executes it now."""
-    site = act // 4
-    known = i64(moment[site])
+    """The timestamp of an access of the current warp."""
+    site = access_id // 4
+    known = i64(timestamp[site])
     if known >= state[FRESH]:
         return known
     if state[LENGTH] == state[CAPACITY]:
-        _shorten(state, log, moment, stamps, joined, full, clock, scratch)
+        _shorten(state, log, timestamp, epochs, joined, full, clock, scratch)
     now = state[LENGTH]
     log[4 * now + BLOCK_OF] = i32(state[BLOCK])
     log[4 * now + PHASE_OF] = i32(state[BARRIERS])
     log[4 * now + WARP_OF] = i32(state[WARP])
-    log[4 * now + ACT_OF] = i32(act)
-    moment[site] = i32(now)
+    log[4 * now + ACCESS_OF] = i32(access_id)
+    timestamp[site] = i32(now)
     state[LENGTH] = now + 1
     return now
 
 
 @native
 def unwritten(
-    state: Global[i64], stamps: Global[u32], places: Global[i64], array: i64, mask: u32, index: Global[i64]
+    state: Global[i64], epochs: Global[u32], places: Global[i64], array: i64, mask: u32, index: Global[i64]
 ) -> u32:
-    """The lanes of a mask whose element nobody wrote."""
+    """The lanes of a mask whose element was never written."""
     least = state[FOREIGN] if places[4 * array + 2] != 0 else i64(ONE)
     found = u32(0)
     for lane in range(i64(32)):
-        if has(mask, lane) and i64(stamps[places[4 * array] + index[lane]]) < least:
+        if has(mask, lane) and i64(epochs[places[4 * array] + index[lane]]) < least:
             found |= u32(1) << u32(lane)
     return found
 
 
 @native
 def note_written(
-    state: Global[i64], stamps: Global[u32], places: Global[i64], array: i64, mask: u32, index: Global[i64]
+    state: Global[i64], epochs: Global[u32], places: Global[i64], array: i64, mask: u32, index: Global[i64]
 ) -> None:
-    """Lanes write elements; by whom is not noted where races are not looked for."""
+    """Lanes write elements of an array in which races are not looked for: the writing thread is not recorded."""
     for lane in range(i64(32)):
         if has(mask, lane):
-            stamps[places[4 * array] + index[lane]] = u32(state[FOREIGN])
+            epochs[places[4 * array] + index[lane]] = u32(state[FOREIGN])
 
 
 # ------------------------------------------------------------------ a shorter log
 @st.device
 def _group(log: Global[i32], full: Global[u32], sites: i64, foreign: i64, phase: i64, m: i64) -> i64:
-    """The rows that row m is merged with have its number; 0: it stays a row of its own."""
+    """The group of rows that row m is merged with; 0: it is not merged."""
     warp = i64(log[4 * m + WARP_OF])
-    site = i64(log[4 * m + ACT_OF]) // 4
+    site = i64(log[4 * m + ACCESS_OF]) // 4
     if m < foreign:
         return 1 + site
     if m < phase:
@@ -216,15 +216,17 @@ def _group(log: Global[i32], full: Global[u32], sites: i64, foreign: i64, phase:
 def _shorten(
     state: Global[i64],
     log: Global[i32],
-    moment: Global[i32],
-    stamps: Global[u32],
+    timestamp: Global[i32],
+    epochs: Global[u32],
     joined: Global[u32],
     full: Global[u32],
     clock: Global[i32],
     scratch: Global[i32],
 ) -> None:
-    """Merge rows that no verdict tells apart: those of one site in other blocks, those of one site before the last
-    barrier, and those of one site and warp that a whole `syncwarp` has passed. Names of blocks may be lost.
+    """Merge rows of the log that order later accesses in the same way. The blocks of merged rows are lost.
+
+    These are rows of one site in other blocks, of one site before the last barrier, and of one site and warp before the
+    last `syncwarp` of all lanes.
 
     scratch: the new number of each row, and one more; the same for `_move`; of each group its number, then its row.
     """
@@ -266,18 +268,18 @@ def _shorten(
         log[at] = scratch[rows + at]
     own = kept + count - 1
     scratch[length] = i32(own)
-    for at in range(state[STAMPS]):
-        stamp = stamps[at]
-        if stamp != 0:
-            stamps[at] = (u32(scratch[stamp >> BITS]) << BITS) + stamp % ONE
-    _move(state, moment, joined, full, clock, scratch, count, own)
+    for at in range(state[EPOCHS]):
+        epoch = epochs[at]
+        if epoch != 0:
+            epochs[at] = (u32(scratch[epoch >> BITS]) << BITS) + epoch % ONE
+    _move(state, timestamp, joined, full, clock, scratch, count, own)
     state[MERGED] = 1
 
 
 @st.device
 def _move(
     state: Global[i64],
-    moment: Global[i32],
+    timestamp: Global[i32],
     joined: Global[u32],
     full: Global[u32],
     clock: Global[i32],
@@ -285,7 +287,7 @@ def _move(
     first: i64,
     length: i64,
 ) -> None:
-    """Thresholds within the current phase, whose rows of their own now begin with `first`."""
+    """Update the timestamps kept elsewhere, now that the rows of the current phase begin with `first`."""
     before = state[LENGTH]
     upward = state[CAPACITY] + 1  # the first row of its own at or above each old one
     scratch[upward + before] = i32(length)
@@ -301,7 +303,7 @@ def _move(
         if clock[at] != 0:
             clock[at] = scratch[upward + i64(clock[at])]
     for site in range(state[SITES]):
-        moment[site] = 0
+        timestamp[site] = 0
     state[LENGTH] = length
     state[FRESH] = length
     state[NOW] = max(state[PHASE], i64(joined[state[WARP]]))

@@ -74,4 +74,4 @@ def defined(row: Op, arrays: tuple[Values, ...]) -> npt.NDArray[np.bool_]:
     if row.domain is None:
         return np.ones(len(arrays[0]), bool)
     with np.errstate(all="ignore"):
-        return np.asarray(row.domain(*arrays))
+        return np.asarray(row.domain.holds(*arrays))

@@ -1,4 +1,4 @@
-"""The exact rules of `machine.coalescing` and `machine.banks` as LLVM functions of 32 elements and a mask.
+"""The rules of `machine.coalescing` and `machine.banks` as functions of the module, of 32 element indices and a mask.
 
 Each returns an i64 of two halves: sectors | lines << 32, or wavefronts | conflicts << 32.
 """
@@ -32,7 +32,7 @@ def bank_kind(kind: AccessKind, device: Device) -> int:
 
 
 def helper_text(context: CodegenContext, result: str, name: str, arguments: str, body: Body) -> str:
-    """An internal function whose body is written on a page and returns what the writer says."""
+    """The text of an internal function. body: generates it and gives the value to return."""
     builder = FunctionBuilder()
     builder.reserve("v", "mask", "base", "index", "value", "expected")
     value = body(builder)
@@ -91,12 +91,12 @@ def _changes(builder: FunctionBuilder, v: str) -> str:
 
 
 def _different(builder: FunctionBuilder, v: str) -> str:
-    """How many different numbers an ordered vector holds."""
+    """The number of distinct values of an ordered vector."""
     return builder.let(f"add i32 {_count(builder, _bits(builder, _changes(builder, v)))}, 1", "different")
 
 
 def _forward(builder: FunctionBuilder, v: str) -> str:
-    """Inactive lanes repeat the active lane before them; those in front, lane 0."""
+    """Inactive lanes take the value of the last active lane before them; those before the first, of lane 0."""
     known = "%mask"
     for distance in (1, 2, 4, 8, 16):
         moved = _shuffle(builder, v, vector("i32", (max(lane - distance, 0) for lane in IOTA)))
@@ -107,7 +107,7 @@ def _forward(builder: FunctionBuilder, v: str) -> str:
 
 # ------------------------------------------------------------------ global memory
 def sectors(context: CodegenContext, line: int) -> str:
-    """Loads and stores: different sectors and lines (2 ** line sectors) among the active lanes' sector numbers."""
+    """Loads and stores: distinct sectors, and lines of 2 ** line sectors, among the active lanes' sector numbers."""
 
     def exact() -> str:
         def body(builder: FunctionBuilder) -> str:
@@ -139,7 +139,7 @@ def sectors(context: CodegenContext, line: int) -> str:
             both = [builder.let(f"icmp ne i32 {m}, 0", "any") for m in (rises, falls)]
             builder.branch(builder.let(f"and i1 {both[0]}, {both[1]}", "mixed"), slow, fast)
             builder.place(slow)
-            _close_together(builder, line)
+            _near_sectors(builder, line)
             exact = builder.call("i64", f"sectors_unordered_{line}", (V, "%v"), ("i32", "%mask"), hint="exact")
             builder.do(f"ret i64 {exact}")
             builder.place(fast)
@@ -151,8 +151,8 @@ def sectors(context: CodegenContext, line: int) -> str:
     return context.helper(f"sectors_{line}", quick)
 
 
-def _close_together(builder: FunctionBuilder, line: int) -> None:
-    """Sectors within reach of 64 bits, from the beginning of a line on: a bit for each tells how many there are."""
+def _near_sectors(builder: FunctionBuilder, line: int) -> None:
+    """Return early where all sectors lie within 64 from the start of a line: a bit for each then counts them."""
     filled = _filled(builder, "%v")
     low, high = (
         builder.call("i32", f"llvm.vector.reduce.{end}.v32i32", (V, filled), hint=end) for end in ("umin", "umax")
@@ -181,7 +181,7 @@ def _close_together(builder: FunctionBuilder, line: int) -> None:
 
 
 def _first_lanes(builder: FunctionBuilder) -> str:
-    """The vector whose lanes before the first active one repeat that one."""
+    """The vector whose lanes before the first active one take its value."""
     first = builder.call("i32", "llvm.cttz.i32", ("i32", "%mask"), ("i1", "false"), hint="first")
     one = builder.let(f"extractelement {V} %v, i32 {builder.let(f'and i32 {first}, 31', 'first')}", "one")
     front = builder.let(f"icmp ult {V} {vector('i32', IOTA)}, {broadcast(builder, 'i32', first)}", "front")
@@ -215,7 +215,7 @@ def _reduction_keys(builder: FunctionBuilder, size: int) -> str:
 
 
 def _packets(builder: FunctionBuilder, keys: str, units: str, lines: str) -> str:
-    """Packets opened and different lines met, lane by lane. A lane that was not yet looked at has the packet -1."""
+    """Packets opened and distinct lines, lane by lane. A lane that has no packet yet has the packet -1."""
     cells = {name: builder.slot(V, name) for name in ("packets", "keys", "units", "lines")}
     none, never = splat("i32", -1), splat("i32", (1 << 31) - 1)
     for name, values in (("packets", none), ("keys", keys), ("units", units), ("lines", lines)):
@@ -223,17 +223,17 @@ def _packets(builder: FunctionBuilder, keys: str, units: str, lines: str) -> str
     totals = {name: builder.slot("i32", name) for name in ("left", "opened", "lines.seen")}
     for name, start in (("left", "%mask"), ("opened", "0"), ("lines.seen", "0")):
         builder.store("i32", start, totals[name])
-    head, turn, done = builder.label("head"), builder.label("turn"), builder.label("done")
+    head, iteration, done = builder.label("head"), builder.label("lane"), builder.label("done")
     builder.jump(head)
     builder.place(head)
     left = builder.load("i32", totals["left"], "left")
-    builder.branch(builder.let(f"icmp ne i32 {left}, 0", "more"), turn, done)
-    builder.place(turn)
+    builder.branch(builder.let(f"icmp ne i32 {left}, 0", "more"), iteration, done)
+    builder.place(iteration)
     lane = builder.call("i32", "llvm.cttz.i32", ("i32", left), ("i1", "true"), hint="lane")
     known = builder.load(V, cells["packets"], "known")
 
     def chosen_packets(name: str, newer: str, otherwise: str) -> str:
-        """Packets of the lanes that share this lane's number and are newer than one."""
+        """The packets of the lanes that have this lane's value and a packet newer than `newer`."""
         own = builder.load("i32", builder.element("i32", cells[name], lane, width="i32"), "own")
         equal = builder.let(
             f"icmp eq {V} {builder.load(V, cells[name], name)}, {broadcast(builder, 'i32', own)}", "equal"
@@ -264,7 +264,7 @@ def _packets(builder: FunctionBuilder, keys: str, units: str, lines: str) -> str
 
 # ------------------------------------------------------------------ shared memory
 def wavefronts(context: CodegenContext, kind: AccessKind, size: int) -> str:
-    """Accesses to shared memory: wavefronts, and those beyond one a phase."""
+    """Accesses to shared memory: wavefronts, and conflicts, which are the wavefronts beyond one for each phase."""
     device = context.options.device
     name = f"{kind}_{size}"
     phases = max(1, 32 * size // (device.banks * device.bank_width))
@@ -274,11 +274,11 @@ def wavefronts(context: CodegenContext, kind: AccessKind, size: int) -> str:
     merging = bank_kind(kind, device) == banks.LOAD and phases > 1
     worst = _worst_bank(context, groups, every_lane)
 
-    def cost(builder: FunctionBuilder, units: str, turns: int) -> str:
+    def cost(builder: FunctionBuilder, units: str, phases: int) -> str:
         low, high = "0", "0"
-        for turn in range(turns):
-            width = 32 // turns
-            lanes = ((1 << width) - 1) << (turn * width)
+        for phase in range(phases):
+            width = 32 // phases
+            lanes = ((1 << width) - 1) << (phase * width)
             part = builder.let(f"and i32 %mask, {lanes - (1 << 32) if lanes >> 31 else lanes}", "part")
             most = builder.call("i32", worst, (V, units), ("i32", part), hint="most")
             some = builder.let(f"zext i1 {builder.let(f'icmp ne i32 {part}, 0', 'some')} to i32", "some")
@@ -302,7 +302,7 @@ def wavefronts(context: CodegenContext, kind: AccessKind, size: int) -> str:
 
 
 def _merges(builder: FunctionBuilder, distance: int) -> str:
-    """Whether each active lane has the element of the lane at that xor distance, or that one is inactive."""
+    """An i1: whether each active lane accesses the element of the lane at that xor distance, or that lane is inactive."""
     order = [lane ^ distance for lane in IOTA]
     differ = builder.let(f"icmp ne {V} %v, {_shuffle(builder, '%v', vector('i32', order))}", "differ")
     active = chosen(builder, "%mask")
@@ -326,14 +326,14 @@ def _worst_bank(context: CodegenContext, groups: int, every_lane: bool) -> str:
         builder.place(some)
         bank = builder.let(f"and {V} %v, {splat('i32', groups - 1)}", "bank")
         if groups <= 32:
-            _all_apart(builder, bank, easy, slow)
+            _no_conflict(builder, bank, easy, slow)
             builder.place(easy)
             builder.do("ret i32 1")
         else:
             builder.jump(slow)
         builder.place(slow)
         if not every_lane:
-            _within_reach(builder, groups)
+            _near_units(builder, groups)
         place = builder.let(f"shl {V} {bank}, {splat('i32', 24)}", "place")
         what = vector("i32", IOTA) if every_lane else builder.let(f"and {V} %v, {splat('i32', (1 << 24) - 1)}", "unit")
         ordered = _sorted(builder, _filled(builder, builder.let(f"or {V} {place}, {what}", "key")))
@@ -342,8 +342,8 @@ def _worst_bank(context: CodegenContext, groups: int, every_lane: bool) -> str:
     return context.helper(name, lambda: helper_text(context, "i32", name, f"{V} %v, i32 %mask", body))
 
 
-def _all_apart(builder: FunctionBuilder, bank: str, easy: str, slow: str) -> None:
-    """Go to `easy` if no two active lanes fall in one bank."""
+def _no_conflict(builder: FunctionBuilder, bank: str, easy: str, slow: str) -> None:
+    """Branch to `easy` if no two active lanes access one bank."""
     bit = builder.let(f"shl {V} {splat('i32', 1)}, {bank}", "bit")
     held = builder.let(f"select {many('i1')} {chosen(builder, '%mask')}, {V} {bit}, {V} zeroinitializer", "held")
     hit = builder.call("i32", "llvm.vector.reduce.or.v32i32", (V, held), hint="hit")
@@ -351,8 +351,8 @@ def _all_apart(builder: FunctionBuilder, bank: str, easy: str, slow: str) -> Non
     builder.branch(apart, easy, slow)
 
 
-def _within_reach(builder: FunctionBuilder, groups: int) -> None:
-    """Units closer together than there are banks fall in one bank only if they are the same: return 1."""
+def _near_units(builder: FunctionBuilder, groups: int) -> None:
+    """Return 1 where all units are closer together than there are banks: then only equal units share a bank."""
     filled = _filled(builder, "%v")
     high, low = (
         builder.call("i32", f"llvm.vector.reduce.{end}.v32i32", (V, filled), hint=end) for end in ("umax", "umin")
@@ -366,7 +366,7 @@ def _within_reach(builder: FunctionBuilder, groups: int) -> None:
 
 
 def _longest_run(builder: FunctionBuilder, ordered: str) -> str:
-    """The most different keys of one bank, the banks being their top 8 bits."""
+    """The most distinct keys that share a bank, which is their top 8 bits."""
     new = builder.let(f"zext {many('i1')} {_changes(builder, ordered)} to {V}", "new")
     rank = new
     for distance in (1, 2, 4, 8, 16):

@@ -1,7 +1,7 @@
-"""Which number of the counter buffer adds how much to which site and column.
+"""The counter buffer of compiled code: what each slot adds to which site and column of the counts.
 
-Compiled code counts as little as it can: executions of a stretch of statements, and what memory accesses cost
-beyond a constant. The table here says what those numbers mean.
+Compiled code counts as little as it can: executions of runs of statements, and what memory accesses cost beyond a
+constant. The table here says what the slots mean.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ CONTRIBUTION = np.dtype([(name, np.int64) for name in ("slot", "site", "column",
 
 @dataclass
 class CounterSlots:
-    """Slots of the counter buffer, int64 each."""
+    """The slots of the counter buffer, int64 each, and their contributions to the counts."""
 
     slots: dict[tuple[str, int, int], int] = field(default_factory=dict)
     contributions: dict[tuple[int, int, int], int] = field(default_factory=dict)
@@ -30,7 +30,7 @@ class CounterSlots:
         return self.slots.setdefault((kind, site, column), len(self.slots))
 
     def whole_warps(self, sites: Iterable[int]) -> int:
-        """Executions of statements by whole warps."""
+        """The slot for executions of statements by full warps."""
         sites = tuple(sites)
         slot = self._slot("full", sites[0])
         for site in sites:
@@ -39,7 +39,7 @@ class CounterSlots:
         return slot
 
     def masked_warps(self, sites: Iterable[int]) -> tuple[int, int]:
-        """Executions of statements under a mask: by warps, and by lanes."""
+        """The slots for executions of statements under a mask: of warps, and of lanes."""
         sites = tuple(sites)
         warps, lanes = self._slot("warps", sites[0]), self._slot("lanes", sites[0])
         for site in sites:
@@ -48,11 +48,11 @@ class CounterSlots:
         return warps, lanes
 
     def counter(self, site: int, column: int) -> int:
-        """A count of its own."""
+        """The slot for a column of a site alone."""
         return self.counters(site, [column])
 
     def counters(self, site: int, columns: Sequence[int]) -> int:
-        """Counts of its own, side by side; the first one."""
+        """Consecutive slots for columns of a site alone; the first one."""
         slots = []
         for column in columns:
             slots.append(self._slot("own", site, column))

@@ -1,5 +1,5 @@
-"""What memory accesses cost the hardware, counted as they happen: constants where the shape of the index decides,
-a few instructions for steps, and else the exact rules of `machine` as functions (`rules`)."""
+"""Counters of memory transactions: constants where the stride of the index decides the cost, a few instructions for
+affine indices, and otherwise the rules of `machine` as functions of the module (`rules`)."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class TransactionCounter:
 
     # -------------------------------------------------------------- constants
     def _fixed(self) -> Cost | None:
-        """The cost of every access in this text, where the index decides it."""
+        """The cost of each access, where the stride of the index decides it."""
         return self._fixed_global() if self.kind.space == "global" else self._fixed_shared()
 
     def _fixed_global(self) -> Cost | None:
@@ -87,7 +87,7 @@ class TransactionCounter:
 
     # -------------------------------------------------------------- accesses inside the array
     def inside(self) -> None:
-        """All active lanes access the array."""
+        """Count an access of which all active lanes are inside the array."""
         if not self.counted:
             return
         self.counters()
@@ -96,23 +96,23 @@ class TransactionCounter:
             for column, amount in zip(self.columns, self.fixed, strict=True):
                 self.context.count_constant(self.site, column, amount)
         elif self._plain and self.context.mask is None and self.index.affine:
-            self._spread(events.SECTORS, rules.log2(self.sector // self.size))
-            self._spread(events.LINES, rules.log2(self.device.line // self.size))
+            self._count_units(events.SECTORS, rules.log2(self.sector // self.size))
+            self._count_units(events.LINES, rules.log2(self.device.line // self.size))
         elif self.kind.space == "shared" and self._phases():
-            self._each_in_its_bank(self._phases())
+            self._count_banks(self._phases())
         else:
             self._add(self.exact(self.context.active()))
 
     def _phases(self) -> int:
-        """In how many phases lanes that follow each other are served, each by banks of its own; 0 where that is not so,
-        or where it hangs on which lanes are active."""
+        """The phases in which consecutive elements are served without conflicts; 0 where they have conflicts or the number
+        depends on which lanes are active."""
         served = self.device.banks * self.device.bank_width
         if 32 * self.size <= served:
             return int(self.device.banks >= 32)
         return 32 * self.size // served if self.size >= self.device.bank_width and self.context.mask is None else 0
 
-    def _each_in_its_bank(self, phases: int) -> None:
-        """Lanes whose banks follow each other, as they mostly do, cost a wavefront a phase; ask the rule only for
+    def _count_banks(self, phases: int) -> None:
+        """Lanes that access consecutive banks, as they mostly do, cost one wavefront for each phase. Call the rule only for
         others."""
         context, builder = self.context, self.context.builder
         element = "i64" if self.index.type.size == 8 else "i32"
@@ -141,8 +141,8 @@ class TransactionCounter:
         builder.place(on)
         context.count_constant(self.site, events.WAVEFRONTS, phases)
 
-    def _spread(self, column: int, shift: int) -> None:
-        """Units of 2 ** shift elements that a whole warp touches at a step."""
+    def _count_units(self, column: int, shift: int) -> None:
+        """Count the units of 2 ** shift elements that a full warp touches with an affine index."""
         context, builder = self.context, self.context.builder
         step = self.index.step
         if step is not None and abs(step) >> shift:
@@ -178,7 +178,7 @@ class TransactionCounter:
         return self.context.counter_slots.counters(self.site, [events.REQUESTS, *self.columns])
 
     def constant_cost(self) -> Cost:
-        """What every execution adds without being asked."""
+        """What each execution of the current run of statements adds to the two columns."""
         meaning, slot = self.context.counter_slots.contributions, self.context.executions
         a, b = (meaning.get((slot, self.site, column), 0) for column in self.columns)
         return a, b
@@ -188,7 +188,7 @@ class TransactionCounter:
             self.context.count(self.context.counter_slots.counter(self.site, column), self._half(costs, half))
 
     def _half(self, costs: str, half: int) -> str:
-        """One of the two numbers that a rule returns."""
+        """One of the two halves of what a rule returns."""
         builder = self.context.builder
         return builder.let(f"lshr i64 {costs}, 32" if half else f"and i64 {costs}, {0xFFFFFFFF}", "cost")
 

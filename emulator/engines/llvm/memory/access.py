@@ -1,7 +1,7 @@
-"""Loads, stores and atomics: the index checked, the access counted, memory read or written.
+"""Code of loads, stores and atomic operations: the bounds check, the counters, and the access itself.
 
-The instructions on the page are for lanes that are all inside the array. The rest happens aside (`outside`): a lane
-outside never touches memory, it loads 0 and stores nothing.
+The code in line is for accesses of which all lanes are inside the array. Others call a function of the module
+(`out_of_bounds`), in which a lane out of bounds loads 0 and stores nothing.
 """
 
 from __future__ import annotations
@@ -24,50 +24,50 @@ from ..fault_records import BOUNDS, FaultRecord, Number, length, position
 from ..faults import record_values
 from ..races.tracking import TrackedAccess
 from . import atomics, elements
-from .out_of_bounds import outside
+from .out_of_bounds import access_out_of_bounds
 
 Access = ir.Load | ir.Store | ir.Atomic | ir.CompareSwap
 
 
 def load(context: CodegenContext, node: ir.Load, site: int) -> Values:
-    """The value each lane loads."""
+    """The value that each lane loads."""
     access = _Access(context, node, site)
     array = access.array
-    access.check()
+    access.begin()
     if elements.one_for_all(array, access.index):
         found = elements.load_one(context, array, access.index)
     else:
         found = elements.load_lanes(context, array, access.index, context.mask)
-    found = access.otherwise(found)
+    found = access.finish(found)
     return tuple(found) if isinstance(array.type.element, Vector) else found[0]
 
 
 def store(context: CodegenContext, stmt: ir.Store) -> None:
-    """Lanes write in ascending order."""
+    """A store; lanes write in ascending order."""
     given = context.values(stmt.value)
     access = _Access(context, stmt, stmt.site, given)
-    access.check()
+    access.begin()
     if elements.one_for_all(access.array, access.index):
         elements.store_one(context, access.array, access.index, given)
     else:
         elements.store_lanes(context, access.array, access.index, given, context.mask)
-    access.otherwise([], given)
+    access.finish([], given)
 
 
 def atomic(context: CodegenContext, node: ir.Atomic | ir.CompareSwap, site: int) -> Value:
-    """Lanes act one after the other in ascending order; the result is what each found."""
+    """An atomic operation; lanes take their turns in ascending order. The result is what each of them found."""
     operands = [context.expression(node.value)]
     if isinstance(node, ir.CompareSwap):
         operands.insert(0, context.expression(node.expected))
     access = _Access(context, node, site)
-    access.check()
+    access.begin()
     word = node.op if isinstance(node, ir.Atomic) else "compare_swap"
     found = [atomics.perform(context, word, access.array, access.index, operands, context.active())]
-    return access.otherwise(found, operands, word)[0]
+    return access.finish(found, operands, word)[0]
 
 
 class _Access:
-    """One access being printed: `check`, then what happens inside the array, then `otherwise`."""
+    """One access: `begin` generates the bounds check, then comes the access inside the array, then `finish`."""
 
     def __init__(self, context: CodegenContext, node: Access, site: int, given: Sequence[Value] = ()) -> None:
         self.context, self.node, self.site = context, node, site
@@ -75,7 +75,7 @@ class _Access:
         self.given = context.expression(node.index)
         self.index = _index(context, self.given)
         self.array = elements.own(context, context.arrays[node.array])
-        multiple = context.shapes.multiple(node.index)
+        multiple = context.divergence.multiple(node.index)
         self.transactions = TransactionCounter(
             context, self.kind, site, self.array.type.element.size, self.index, multiple
         )
@@ -86,29 +86,35 @@ class _Access:
             else None
         )
 
-    def check(self) -> None:
-        """Go on where all active lanes are inside the array, and count the access."""
+    def begin(self) -> None:
+        """Check the bounds; go on where all active lanes are inside the array, and count the access."""
         builder = self.context.builder
-        inside, self.beyond, self.done = builder.label("inside"), builder.label("outside"), builder.label("accessed")
-        builder.branch(_all_inside(self.context, self.array, self.index), inside, self.beyond, rarely=True)
+        inside, self.out_of_bounds, self.done = (
+            builder.label("inside"),
+            builder.label("out.of.bounds"),
+            builder.label("accessed"),
+        )
+        builder.branch(_all_inside(self.context, self.array, self.index), inside, self.out_of_bounds, rarely=True)
         builder.place(inside)
         self.transactions.inside()
         if self.tracked_access:
             self.tracked_access.inside()
 
-    def otherwise(self, found: Sequence[Value], given: Sequence[Value] = (), word: str = "") -> list[Value]:
-        """What happens to lanes that are not all inside, aside; what was found, either way."""
+    def finish(self, found: Sequence[Value], given: Sequence[Value] = (), word: str = "") -> list[Value]:
+        """The code for accesses of which some lanes are out of bounds. The values loaded, either way."""
         context, builder = self.context, self.context.builder
         good = builder.block
         builder.jump(self.done)
-        builder.place(self.beyond)
+        builder.place(self.out_of_bounds)
         if self.tracked_access:
             self._track_others(self.tracked_access)
         record = self._record()
         pointer = builder.element("i64", "%.faults", record.start, "record")
         seen = builder.load("i64", pointer, "seen")
-        other = outside(context, self.kind, self.array, self.index, self.transactions, pointer, given, word)
-        self._keep_registers(record, pointer, seen)
+        other = access_out_of_bounds(
+            context, self.kind, self.array, self.index, self.transactions, pointer, given, word
+        )
+        self._record_registers(record, pointer, seen)
         if not other and found:
             other = [number(0, self.array.scalar)] * len(found)
         bad = builder.block
@@ -117,7 +123,7 @@ class _Access:
         return [_either(context, a, good, b, bad) for a, b in zip(found, other, strict=False)]
 
     def _track_others(self, tracked_access: TrackedAccess) -> None:
-        """The lanes that are inside all the same."""
+        """Check the lanes that are inside the array, of an access of which others are not."""
         builder, element = self.context.builder, scalar_type(self.index.type)
         beyond = atomics.beyond(builder, lanes(builder, self.index), element, limit(self.array, self.index.type))
         right = builder.let(
@@ -132,7 +138,7 @@ class _Access:
 
     # -------------------------------------------------------------- the fault
     def _registers(self) -> list[ir.Reg]:
-        """The scalar registers that the index is made of."""
+        """The scalar registers in the index."""
         names = bounds.index_registers(self.node.index)
         index = self.node.index
         every = {e.name: e for e in (index, *expressions(index)) if isinstance(e, ir.Reg)}
@@ -156,8 +162,8 @@ class _Access:
         index = self.given.type if self.given.type.size == 8 else self.index.type
         return self.context.records.record("bounds", self.site, [index, I64, *types], describe)
 
-    def _keep_registers(self, record: FaultRecord, pointer: str, seen: str) -> None:
-        """Of the first fault, write down the registers."""
+    def _record_registers(self, record: FaultRecord, pointer: str, seen: str) -> None:
+        """Of the first fault, record the registers of the index."""
         context, builder, registers = self.context, self.context.builder, self._registers()
         if not registers:
             return
@@ -181,7 +187,7 @@ def _either(context: CodegenContext, first: Value, good: str, second: Value, bad
 
 # ------------------------------------------------------------------ bounds
 def _index(context: CodegenContext, given: Value) -> Value:
-    """The index as i32 or i64. One of 2 ** 63 and more becomes negative, and is outside all the same."""
+    """The index as i32 or i64. One of 2 ** 63 and more becomes negative, which is out of bounds too."""
     if given.type is I32:
         return given
     if given.type.size == 4:
@@ -191,11 +197,11 @@ def _index(context: CodegenContext, given: Value) -> Value:
 
 def limit(array: ArrayLocation, type: Scalar) -> str:
     """The array's length as an unsigned number of the index's type."""
-    return f"{array.base}.limit" if array.length.startswith("%") and type.size == 4 else array.length
+    return f"{array.base}.limit" if array.elements is None and type.size == 4 else array.length
 
 
 def _all_inside(context: CodegenContext, array: ArrayLocation, index: Value) -> str:
-    """An i1: every active lane's index is in the array."""
+    """An i1: whether the indices of all active lanes are in the array."""
     builder, element = context.builder, scalar_type(index.type)
     if index.uniform:
         return builder.let(f"icmp ult {element} {index.ref}, {limit(array, index.type)}", "in")
@@ -207,7 +213,7 @@ def _all_inside(context: CodegenContext, array: ArrayLocation, index: Value) -> 
         )
         reach = builder.let(f"mul i64 {step}, 31", "reach") if index.step is None else str(31 * index.step)
         ends = (first, builder.let(f"add i64 {first}, {reach}", "last"))
-        most = array.length if not array.length.startswith("%") or index.type.size == 8 else f"{array.base}.reach"
+        most = array.length if array.elements is not None or index.type.size == 8 else f"{array.base}.reach"
         tests = [builder.let(f"icmp ult i64 {end}, {most}", "in") for end in ends]
         return builder.let(f"and i1 {tests[0]}, {tests[1]}", "in")
     beyond = atomics.beyond(builder, lanes(builder, index), element, limit(array, index.type))

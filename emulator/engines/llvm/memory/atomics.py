@@ -1,4 +1,4 @@
-"""Functions of the module that go through lanes: atomics, one lane after the other; loads of bytes from words."""
+"""Functions of the module for atomic operations, lane by lane, and for gathering elements smaller than 4 bytes."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def perform(
 ) -> Value:
     """An atomic operation of the lanes of a mask."""
     builder, element = context.builder, scalar_type(array.scalar)
-    name = _in_turn(context, word, array.scalar, array.type.space == "global" and context.options.atomic)
+    name = _lane_by_lane(context, word, array.scalar, array.type.space == "global" and context.options.atomic)
     at = lanes(builder, index if index.type is I64 else extended(builder, index, I64))
     given = [(many(element), lanes(builder, v)) for v in operands]
     found = builder.call(
@@ -32,8 +32,8 @@ def perform(
     return Value(array.scalar, found, None)
 
 
-def _in_turn(context: CodegenContext, word: str, type: Scalar, atomic: bool) -> str:
-    """`old = f(base, <32 x i64> index, operands, mask)`: each lane in the mask changes its element.
+def _lane_by_lane(context: CodegenContext, word: str, type: Scalar, atomic: bool) -> str:
+    """The function `old = f(base, <32 x i64> index, operands, mask)`: each lane of the mask changes its element.
 
     atomic: other threads may change it at the same time.
     """
@@ -51,12 +51,12 @@ def _in_turn(context: CodegenContext, word: str, type: Scalar, atomic: bool) -> 
             builder.store(many(element), f"%{operand}", slots[operand])
         rest = builder.slot("i32", "rest")
         builder.store("i32", "%mask", rest)
-        head, turn, done = builder.label("head"), builder.label("turn"), builder.label("done")
+        head, iteration, done = builder.label("head"), builder.label("lane"), builder.label("done")
         builder.jump(head)
         builder.place(head)
         left = builder.load("i32", rest, "left")
-        builder.branch(builder.let(f"icmp ne i32 {left}, 0", "more"), turn, done)
-        builder.place(turn)
+        builder.branch(builder.let(f"icmp ne i32 {left}, 0", "more"), iteration, done)
+        builder.place(iteration)
         lane = builder.call("i32", "llvm.cttz.i32", ("i32", left), ("i1", "true"), hint="lane")
         at = builder.load("i64", builder.element("i64", slots["index"], lane, width="i32"), "at")
         where = builder.element(element, "%base", at)
@@ -91,7 +91,8 @@ def _plain(builder: FunctionBuilder, word: str, type: Scalar, where: str, operan
 
 
 def _atomic(builder: FunctionBuilder, word: str, type: Scalar, where: str, operands: list[str]) -> str:
-    """Only what commutes runs in several threads, so the order among them does not show."""
+    """The operation as one instruction. Only operations that commute run in several threads, so their order cannot be
+    observed."""
     assert not type.is_float and word not in ("exchange", "compare_swap")
     element = scalar_type(type)
     unsigned = "u" if word in ("min", "max") and type.kind == "uint" else ""
@@ -101,7 +102,8 @@ def _atomic(builder: FunctionBuilder, word: str, type: Scalar, where: str, opera
 
 
 def gather_small(context: CodegenContext, size: int) -> str:
-    """`words = f(base, <32 x i64> index, mask)`: elements of 1 or 2 bytes, through the aligned words they lie in."""
+    """The function `words = f(base, <32 x i64> index, mask)`: elements of 1 or 2 bytes, from the aligned words around
+    them."""
     name = f"gather_{size}"
     V, W = many("i32"), many("i64")
 

@@ -1,4 +1,4 @@
-"""Elements of arrays for the lanes of a warp: where they lie, how they are read and written."""
+"""Code that loads and stores the array elements of a warp's lanes: addresses, loads, stores, gathers and scatters."""
 
 from __future__ import annotations
 
@@ -20,15 +20,16 @@ def wide(context: CodegenContext, index: Value) -> Value:
 
 
 def own(context: CodegenContext, array: ArrayLocation) -> ArrayLocation:
-    """The array as the current warp sees it: local memory is [element][lane] for each warp."""
+    """The array of the current warp: local memory is laid out [warp][element][lane]."""
     if array.type.space != "local":
         return array
-    size = int(array.length) * array.type.element.size * LANES
+    assert array.elements is not None
+    size = array.elements * array.type.element.size * LANES
     return replace(array, base=context.builder.element(f"[{size} x i8]", array.base, context.warp, "own", "i32"))
 
 
 def one_for_all(array: ArrayLocation, index: Value) -> bool:
-    """Whether all lanes mean the same element."""
+    """Whether all lanes access one element."""
     return index.uniform and array.type.space != "local"
 
 
@@ -57,30 +58,28 @@ def _pointers(context: CodegenContext, array: ArrayLocation, index: Value, part:
 
 
 def _in_a_row(array: ArrayLocation, index: Value) -> bool:
-    """Whether the lanes' elements lie one after the other."""
+    """Whether the lanes access consecutive elements."""
     if array.type.space == "local":
         return index.uniform and array.parts == 1
     return index.step == 1
 
 
 def _row(context: CodegenContext, array: ArrayLocation, index: Value) -> str:
-    """The address of lane 0's element, the others following."""
+    """The address of lane 0's element, after which the other lanes' lie."""
     builder = context.builder
-    first = extended(builder, Value(index.type, index.ref, "0", index.constant), I64).ref
-    if array.type.space == "local":
-        first = builder.let(f"mul i64 {first}, {LANES}", "row") if first.startswith("%") else str(int(first) * LANES)
-    elif array.parts > 1:
-        first = (
-            builder.let(f"mul i64 {first}, {array.parts}", "row")
-            if first.startswith("%")
-            else str(int(first) * array.parts)
-        )
-    return builder.element(memory_type(array.scalar), array.base, first)
+    first = extended(builder, Value(index.type, index.ref, "0", index.constant), I64)
+    scale = LANES if array.type.space == "local" else array.parts
+    ref = first.ref
+    if scale > 1 and first.constant is not None:
+        ref = str(int(first.constant) * scale)
+    elif scale > 1:
+        ref = builder.let(f"mul i64 {ref}, {scale}", "row")
+    return builder.element(memory_type(array.scalar), array.base, ref)
 
 
 # ------------------------------------------------------------------ reading
 def _read(context: CodegenContext, array: ArrayLocation, ref: str, uniform: bool = False) -> Value:
-    """What was loaded, as a value: a bool is a byte in memory."""
+    """What was loaded, as a value. A bool is a byte in memory."""
     if array.scalar is BOOL:
         shape = Shape(I32, uniform)
         type = "i8" if uniform else many("i8")
@@ -90,7 +89,7 @@ def _read(context: CodegenContext, array: ArrayLocation, ref: str, uniform: bool
 
 
 def load_one(context: CodegenContext, array: ArrayLocation, index: Value) -> list[Value]:
-    """One element for the whole warp."""
+    """Load one element for the whole warp."""
     builder, element = context.builder, memory_type(array.scalar)
     at = extended(builder, index, I64).ref
     if array.parts > 1:
@@ -120,7 +119,7 @@ def load_lanes(context: CodegenContext, array: ArrayLocation, index: Value, mask
 
 
 def _every(context: CodegenContext, array: ArrayLocation, wide: str, part: int) -> Value:
-    """One part of each vector in a row of them."""
+    """One part of each of 32 consecutive vectors."""
     element, count = memory_type(array.scalar), LANES * array.parts
     order = vector("i32", (lane * array.parts + part for lane in IOTA))
     ref = context.builder.let(
@@ -130,7 +129,7 @@ def _every(context: CodegenContext, array: ArrayLocation, wide: str, part: int) 
 
 
 def gather(context: CodegenContext, array: ArrayLocation, index: Value, mask: str) -> list[Value]:
-    """Any elements; 0 for the lanes not in the mask."""
+    """Load any elements; 0 for the lanes that are not in the mask."""
     builder, element = context.builder, memory_type(array.scalar)
     active = (many("i1"), chosen(builder, mask))
     found = []
@@ -154,7 +153,7 @@ def gather(context: CodegenContext, array: ArrayLocation, index: Value, mask: st
 
 # ------------------------------------------------------------------ writing
 def _stored(context: CodegenContext, value: Value, uniform: bool = False) -> str:
-    """A value as it lies in memory."""
+    """A value as it is stored in memory."""
     ref = value.ref if uniform else lanes(context.builder, value)
     if value.type is BOOL:
         type = "i1" if uniform else many("i1")
@@ -163,7 +162,7 @@ def _stored(context: CodegenContext, value: Value, uniform: bool = False) -> str
 
 
 def store_one(context: CodegenContext, array: ArrayLocation, index: Value, given: Sequence[Value]) -> None:
-    """All active lanes write one element: the last one's value stays."""
+    """All active lanes write one element; the last lane's value stays."""
     builder, element = context.builder, memory_type(array.scalar)
     at = extended(builder, index, I64).ref
     if array.parts > 1:
@@ -197,7 +196,7 @@ def store_lanes(
 
 
 def scatter(context: CodegenContext, array: ArrayLocation, index: Value, given: Sequence[Value], mask: str) -> None:
-    """Any elements, in ascending order of lanes."""
+    """Store any elements, in ascending order of lanes."""
     builder, element = context.builder, memory_type(array.scalar)
     function = f"llvm.masked.scatter.{suffix(many(element))}.v32p0"
     for part, value in enumerate(given):

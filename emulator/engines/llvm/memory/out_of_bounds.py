@@ -1,4 +1,4 @@
-"""Accesses of which some lanes are outside the array: functions of the module, one for each way to access."""
+"""Accesses of which some lanes are out of bounds: functions of the module, one for each kind of access and type."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ..faults import LANES_FUNCTION
 from . import atomics, elements
 
 
-def outside(
+def access_out_of_bounds(
     context: CodegenContext,
     kind: AccessKind,
     array: ArrayLocation,
@@ -25,16 +25,24 @@ def outside(
     given: Sequence[Value],
     word: str,
 ) -> list[Value]:
-    """Call the function: note the fault, correct the counts, and let the lanes that are inside go on.
+    """Call the function: it records the fault, corrects the counters, and does the access of the lanes inside the array.
 
-    given: what they store or combine. The values they load: vectors, or none where all lanes mean one element.
+    given: what they store or combine. The result is what they load: vectors, or nothing where all lanes access one
+    element.
     """
     builder, type = context.builder, index.type
     one = elements.one_for_all(array, index) and not word
     width = scalar_type(type)
     name = "_".join(
         str(part)
-        for part in ("outside", kind, array.type.element, type, *(["one"] if one else []), *([word] if word else []))
+        for part in (
+            "out_of_bounds",
+            kind,
+            array.type.element,
+            type,
+            *(["one"] if one else []),
+            *([word] if word else []),
+        )
     )
     counters, constant_cost = "0", (0, 0)
     if transactions.counted:
@@ -75,10 +83,10 @@ def _function(
     builder = FunctionBuilder()
     inner = replace(context, builder=builder, warp="%warp", block="%block", mask="%right")
     width = scalar_type(index.type)
-    own = replace(array, base="%base", length="%length")
+    own = replace(array, base="%base", elements=None)
     every = Value(index.type, "%index", None)
     parameters = [
-        "ptr %base", "i64 %length", f"{many(width)} %index", "i32 %active", "ptr %record", "i64 %block", "i32 %barriers",
+        "ptr %base", "i64 %base.length", f"{many(width)} %index", "i32 %active", "ptr %record", "i64 %block", "i32 %barriers",
         "i32 %warp", "ptr %counters", "i64 %promised0", "i64 %promised1",
     ]  # fmt: skip
     builder.reserve(*(p.rsplit("%", 1)[1] for p in parameters), "right", "given0", "given1", "given2", "given3")
@@ -97,11 +105,13 @@ def _function(
 
 
 def _report(builder: FunctionBuilder, inner: CodegenContext, width: str) -> None:
-    """Note the lanes outside; of the first fault the index and the length. `%kept`: the other lanes."""
+    """Record the lanes out of bounds; of the first fault the index and the length. `%kept`: the other lanes."""
     most = (
-        "%length"
+        "%base.length"
         if width == "i64"
-        else builder.let(f"trunc i64 {builder.intrinsic('llvm.umin', 'i64', '%length', str(1 << 31))} to i32", "most")
+        else builder.let(
+            f"trunc i64 {builder.intrinsic('llvm.umin', 'i64', '%base.length', str(1 << 31))} to i32", "most"
+        )
     )
     wrong = builder.let(f"and i32 {atomics.beyond(builder, '%index', width, most)}, %active", "wrong")
     builder.reserve("kept")
@@ -116,18 +126,18 @@ def _report(builder: FunctionBuilder, inner: CodegenContext, width: str) -> None
     at = builder.let(f"extractelement {many(width)} %index, i32 {lane}", "at")
     at = at if width == "i64" else builder.let(f"zext i32 {at} to i64", "at")
     builder.store("i64", at, builder.element("i64", "%record", position(BOUNDS, "index")))
-    builder.store("i64", "%length", builder.element("i64", "%record", position(BOUNDS, "length")))
+    builder.store("i64", "%base.length", builder.element("i64", "%record", position(BOUNDS, "length")))
     builder.jump(on)
     builder.place(on)
 
 
 def _of_any_index(inner: CodegenContext, transactions: TransactionCounter, index: Value) -> TransactionCounter:
-    """The meter of any index."""
+    """A counter of the same accesses that assumes nothing of the index."""
     return TransactionCounter(inner, transactions.kind, transactions.site, transactions.size, index)
 
 
 def _correct_counters(inner: CodegenContext, transactions: TransactionCounter) -> None:
-    """Add what the access costs, less what each execution adds anyway; %counters: requests and the two columns."""
+    """Add what the access costs, less what each execution adds as a constant. %counters: requests, then the two columns."""
     builder = inner.builder
     missed = builder.let(f"sext i1 {builder.let('icmp eq i32 %right, 0', 'nobody')} to i64", "missed")
     builder.add_to("%counters", missed)
@@ -148,7 +158,7 @@ def _access_inside(
     word: str,
     result: str,
 ) -> str:
-    """The lanes inside access the array; how the function returns what they find."""
+    """The access of the lanes inside the array; the instruction that returns what they find."""
     builder = inner.builder
     if word:
         return f"ret {result} {atomics.perform(inner, word, array, index, given, '%right').ref}"

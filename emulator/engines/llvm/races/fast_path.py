@@ -16,7 +16,6 @@ from ....llvm.builder import FunctionBuilder, many, splat
 from ....llvm.values import broadcast, chosen
 from ....sanitizer.races import shadow
 from ....sanitizer.tracking import TrackedArray
-from ....sanitizer.tracking import lockstep as warp_synchronous
 from ..context import CodegenContext
 from ..counters.rules import helper_text
 
@@ -56,13 +55,13 @@ def call_fast_path(
 ) -> str:
     """Call one of the functions with the arguments in `PARAMETERS`. An i1: whether the slow path must run."""
     builder, shared = context.builder, context.plan.types[tracked.name].space == "shared"
-    in_step = warp_synchronous(context.options.device.compute_capability)
+    warp_synchronous = context.options.device.warp_synchronous
     name = f"fast_path_{'write' if writes else 'read'}_{elements.value}{'_shared' if shared else ''}"
     parameters = [*COMMON, *PARAMETERS[elements]]
 
     def body(inner: FunctionBuilder) -> str:
         inner.reserve(*(label for _, label in parameters))
-        path = _FastPath(inner, elements, shared, in_step)
+        path = _FastPath(inner, elements, shared, warp_synchronous)
         if elements is Elements.ONE:
             return path.read_one()
         return path.write() if writes else path.read()
@@ -71,7 +70,7 @@ def call_fast_path(
     context.helper(name, lambda: helper_text(context, "i1", name, text, body))
     base = f"%.tracked{tracked.number}"
     fixed = [
-        "%.shadow.state", "%.shadow.full", "%.shadow.moment", "%.shadow.log", base, f"{base}.size", context.warp, str(access),
+        "%.shadow.state", "%.shadow.full", "%.shadow.timestamp", "%.shadow.log", base, f"{base}.size", context.warp, str(access),
     ]  # fmt: skip
     arguments = [(type, value) for (type, _), value in zip(parameters, [*fixed, *given], strict=True)]
     return builder.call("i1", name, *arguments, hint="slow")
@@ -229,7 +228,7 @@ class _FastPath:
         new = self.state(shadow.LENGTH, "length")
         self._return_if(self.let(f"icmp eq i32 {new}, {self.state(shadow.CAPACITY, 'capacity')}"), "true")
         row = builder.element("[4 x i32]", "%log", new, "row", "i32")
-        access_id = self.let("trunc i64 %access_id to i32", "act")
+        access_id = self.let("trunc i64 %access_id to i32", "access_id")
         given = (
             self.state(shadow.BLOCK, "block"),
             self.state(shadow.BARRIERS, "barriers"),

@@ -12,7 +12,7 @@ from ....ir import nodes as ir
 from ....ir.walk import effect, statements
 from ....native import Native
 from ....sanitizer.races import detect, happens_before
-from ....sanitizer.races.shadow import History
+from ....sanitizer.races.shadow import RaceState
 from ....sanitizer.tracking import Plan
 
 FUNCTIONS: dict[str, Native] = {
@@ -27,17 +27,17 @@ FUNCTIONS: dict[str, Native] = {
 
 def arrays_of(function: str) -> list[str]:
     """The arrays of the race state that a function takes; they come first among its arguments."""
-    return [name for name in FUNCTIONS[function].names if name in History._fields]
+    return [name for name in FUNCTIONS[function].names if name in RaceState._fields]
 
 
-def table(race_state: History, plan: Plan) -> npt.NDArray[np.int64]:
+def table(race_state: RaceState, plan: Plan) -> npt.NDArray[np.int64]:
     """The table of a race state, which must outlive it. Functions that the kernel does not call have the address 0."""
     called = {"begin_block"}
     for stmt in statements(plan.kernel.body):
         done = effect(stmt) or stmt
         if isinstance(done, ir.Barrier | ir.Fence | ir.WarpBarrier):
             called.add({ir.Barrier: "barrier", ir.Fence: "fence", ir.WarpBarrier: "join"}[type(done)])
-    if any(tracked.racy for tracked in plan.tracked.values()):
+    if any(tracked.for_races for tracked in plan.tracked.values()):
         called.add("access")
     addresses = [FUNCTIONS[name].address() if name in called else 0 for name in FUNCTIONS]
     return np.array([*addresses, *(array.ctypes.data for array in race_state)], np.int64)

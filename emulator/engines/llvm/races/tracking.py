@@ -29,7 +29,7 @@ from ..segments import STATEMENTS, Node
 from .fast_path import Elements, call_fast_path
 from .runtime import FUNCTIONS, arrays_of
 
-ARRAYS = shadow.History._fields
+ARRAYS = shadow.RaceState._fields
 V, W = many("i32"), many("i64")
 
 
@@ -45,7 +45,7 @@ def load_table(context: CodegenContext) -> None:
             at = builder.element("i64", "%.shadow.places", 4 * tracked.number + column)
             builder.do(f"%.tracked{tracked.number}.{what} = load i64, ptr {at}")
         start = f"%.tracked{tracked.number}.start"
-        builder.do(f"%.tracked{tracked.number} = getelementptr i32, ptr %.shadow.stamps, i64 {start}")
+        builder.do(f"%.tracked{tracked.number} = getelementptr i32, ptr %.shadow.epochs, i64 {start}")
 
 
 def _look_up(builder: FunctionBuilder, names: Sequence[str], first: int) -> None:
@@ -77,7 +77,7 @@ def notify(context: CodegenContext, function: str, *arguments: tuple[str, str]) 
 
 
 def resume(context: CodegenContext) -> None:
-    """`happens_before.begin_turn` for the current warp, without a call."""
+    """`happens_before.resume_warp` for the current warp, without a call."""
     builder = context.builder
 
     def number(which: int) -> str:
@@ -130,7 +130,7 @@ class TrackedAccess:
         self.tracked: TrackedArray = tracked
         self.array, self.index = array, index
         self.given = given if access.effect == shadow.STORES else ()
-        self.reads = access.effect == shadow.LOADS or (access.effect == shadow.ACTS and array.type.space == "shared")
+        self.reads = access.effect == shadow.LOADS or (access.effect == shadow.ATOMICS and array.type.space == "shared")
 
     def inside(self) -> None:
         """Check an access of which all active lanes are inside the array."""
@@ -142,9 +142,9 @@ class TrackedAccess:
     def partly_inside(self, inside: str) -> None:
         """Check an access of which only the lanes of a mask are inside the array."""
         outer, self.context.mask = self.context.mask, inside
-        if self.tracked.raw and self.reads:
+        if self.tracked.for_unwritten and self.reads:
             self._check_uninitialised(self._gathered())
-        if self.tracked.racy:
+        if self.tracked.for_races:
             self._call_slow_path(inside)
         elif self.access.effect != shadow.LOADS:
             self._write_all()
@@ -156,10 +156,10 @@ class TrackedAccess:
         at = extended(builder, self.index, I64).ref
         cell = builder.element("i32", self._plane(), at, "cell")
         wrote = builder.load("i32", cell, "wrote")
-        if self.tracked.raw and self.reads:
+        if self.tracked.for_unwritten and self.reads:
             early = builder.let(f"icmp ult i32 {wrote}, {self._threshold()}", "early")
             self._report_uninitialised(builder.let(f"select i1 {early}, i32 {self.context.active()}, i32 0", "raw"))
-        if self.tracked.racy:
+        if self.tracked.for_races:
             slow = "true"
             if self.access.effect == shadow.LOADS and not self.tracked.atomic:
                 slow = call_fast_path(self.context, Elements.ONE, False, self.tracked, [at])
@@ -170,15 +170,15 @@ class TrackedAccess:
     # -------------------------------------------------------------- one element a lane
     def _lanes(self) -> None:
         builder, writes = self.builder, self.access.effect != shadow.LOADS
-        if self.tracked.atomic and self.tracked.racy:
-            if self.tracked.raw and self.reads:
+        if self.tracked.atomic and self.tracked.for_races:
+            if self.tracked.for_unwritten and self.reads:
                 self._check_uninitialised(self._gathered())
             self._call_slow_path(self.context.active())
             return
         row = self._row()
         wrote = self._loaded(row) if row else self._gathered()
-        if not self.tracked.racy:
-            if self.tracked.raw and self.reads:
+        if not self.tracked.for_races:
+            if self.tracked.for_unwritten and self.reads:
                 self._check_uninitialised(wrote)
             if writes:
                 self._write_all(row)
@@ -196,10 +196,10 @@ class TrackedAccess:
         owned = builder.let(f"and {many('i1')} {mine}, {late}", "owned")
         owned = builder.let(f"bitcast {many('i1')} {owned} to i32", "owned")
         rest = builder.let(f"and i32 {builder.let(f'xor i32 {owned}, -1', 'rest')}, {self.context.active()}", "rest")
-        other, done = builder.label("foreign"), builder.label("followed")
+        other, done = builder.label("foreign"), builder.label("tracked")
         builder.branch(builder.let(f"icmp eq i32 {rest}, 0", "own"), done, other)
         builder.place(other)
-        if self.tracked.raw and self.reads:
+        if self.tracked.for_unwritten and self.reads:
             self._check_uninitialised(wrote)
         given = [row or self._positions(), wrote, threads, rest]
         which = Elements.ROW if row else Elements.ANY
