@@ -1,4 +1,4 @@
-"""The kernels that ship with the testbed, by family."""
+"""The kernels that ship with the testbed: a registry of families, each a folder of kernels with its host code."""
 
 from __future__ import annotations
 

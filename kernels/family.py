@@ -1,4 +1,4 @@
-"""What the kernels of one algorithm are to the rest of the house: a family, its variants, how answers are compared."""
+"""A family of kernels as the rest of the project sees it: its variants, how it is solved, and how answers are compared."""
 
 from __future__ import annotations
 
@@ -6,15 +6,18 @@ from abc import abstractmethod
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from importlib import import_module
 from pathlib import Path
-from typing import Any, Generic, NamedTuple, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Protocol, TypeAlias, TypeVar
 
-import numpy as np
-import numpy.typing as npt
-from simtbed import Kernel, Result, SimtbedError
+from simtbed import Kernel, SimtbedError
+
+if TYPE_CHECKING:  # rows are light: neither NumPy nor what launches is needed to list them
+    import numpy.typing as npt
+    from simtbed import Result
 
 Problem = TypeVar("Problem")
-Answer = npt.NDArray[Any]
+Answer: TypeAlias = "npt.NDArray[Any]"
 
 
 class Launcher(Protocol):
@@ -37,6 +40,8 @@ class Launcher(Protocol):
 
     def empty(self, shape: int | tuple[int, ...], dtype: npt.DTypeLike) -> Answer:
         """A host array for arguments of launches, in the memory that the engine copies fastest."""
+        import numpy as np
+
         return np.empty(shape, dtype)
 
 
@@ -75,14 +80,43 @@ class InputError(SimtbedError):
     """A file that is not what its format says: one line, `file:line: what was found, what was expected`."""
 
 
+def load(reference: str) -> Any:
+    """What a reference "module:name" stands for; the module is imported if it was not yet."""
+    module, _, name = reference.partition(":")
+    return getattr(import_module(module), name)
+
+
+def deferred(reference: str) -> Callable[..., Any]:
+    """A function that is imported when it is first called, from a reference "module:name"."""
+
+    def call(*arguments: Any) -> Any:
+        return load(reference)(*arguments)
+
+    return call
+
+
 @dataclass(frozen=True)
 class Variant:
-    """One way to compute a family's answer. `description` is a line of text, `paper` says where it comes from."""
+    """One way to compute a family's answer.
+
+    location: "module:name" of the kernel that does most of the work. description: a line of text. paper: its source.
+    """
 
     name: str
-    kernel: Kernel
+    location: str
     description: str
     paper: str
+
+    @property
+    def kernel(self) -> Kernel:
+        """The kernel, imported when it is first asked for."""
+        kernel: Kernel = load(self.location)
+        return kernel
+
+
+def by_name(variants: Iterable[Variant]) -> dict[str, Variant]:
+    """The variants of a family, by name, in their order."""
+    return {variant.name: variant for variant in variants}
 
 
 @dataclass(frozen=True)
@@ -110,27 +144,16 @@ def joined(parts: Sequence[Agreement]) -> Agreement:
     return replace(parts[0], compared=compared, differing=differing, worst=max(p.worst for p in parts))
 
 
-def agreement(answer: Answer, expected: Answer, tolerance: float, unit: str) -> Agreement:
-    """Compare two arrays of numbers, element by element; equal infinities agree, a NaN agrees with nothing.
-
-    Raises ValueError where the shapes differ: that is no disagreement but a mistake.
-    """
-    if answer.shape != expected.shape:
-        raise ValueError(f"an answer of shape {answer.shape} cannot be compared with one of {expected.shape}")
-    with np.errstate(invalid="ignore"):
-        apart = np.where(answer == expected, 0.0, np.abs(answer - expected))
-    apart = np.where(np.isnan(apart), np.inf, apart)
-    worst = float(apart.max()) if apart.size else 0.0
-    return Agreement(apart.size, int((apart > tolerance).sum()), worst, tolerance, unit)
-
-
 @dataclass(frozen=True)
 class Family(Generic[Problem]):
     """An algorithm: its problems, the variants that solve them, and the oracle that knows the answer.
 
+    A family is a light row: its host code (kernels/FAMILY/host), its kernels and its oracle are imported when first used.
+
     example: the problem shipped with the package. read: a problem from a file, InputError where it is malformed.
     solve: (problem, variant's name, launcher) to the answer. oracle: the answer by other means.
-    compare: (answer, expected). preparing: kernels that make what all variants need first; a variant's profile leaves them out.
+    compare: (answer, expected). preparing: the kernels that prepare what all variants need; a variant's profile leaves
+    them out.
     """
 
     name: str
@@ -142,4 +165,4 @@ class Family(Generic[Problem]):
     solve: Callable[[Problem, str, Launcher], Answer]
     oracle: Callable[[Problem], Answer]
     compare: Callable[[Answer, Answer], Agreement]
-    preparing: frozenset[Kernel] = frozenset()
+    preparing: Callable[[], frozenset[Kernel]] = frozenset

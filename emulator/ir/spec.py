@@ -1,4 +1,4 @@
-"""The rules of the IR, checked after the frontend and after every pass."""
+"""The verifier of the IR. It runs after the front end and after every pass."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Calls replaced by the bodies they name; every span remembers the calls it was reached through."""
+"""Inlining of device functions. The span of an inlined statement lists the calls it was reached through."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from ..ir import nodes as ir
-from ..ir.walk import bodies, rewrite, statements
+from ..ir.walk import map_bodies, rewrite, statements
 
 
 def inline(program: ir.Program) -> ir.Program:
@@ -26,7 +26,7 @@ class _Inliner:
             if isinstance(stmt, ir.Let) and isinstance(stmt.value, ir.Call):
                 result += self.call(stmt, stmt.value)
             else:
-                result.append(_with_bodies(stmt, [self.body(b) for b in bodies(stmt)]))
+                result.append(map_bodies(stmt, self.body))
         return tuple(result)
 
     def call(self, let: ir.Let, call: ir.Call) -> list[ir.Stmt]:
@@ -74,16 +74,5 @@ def _returning(body: ir.Body, target: ir.Reg | ir.Item | None) -> ir.Body:
         if isinstance(stmt, ir.Return):
             result += [*_result(stmt, target), ir.Return(None, stmt.span)]
         else:
-            result.append(_with_bodies(stmt, [_returning(b, target) for b in bodies(stmt)]))
+            result.append(map_bodies(stmt, lambda inner: _returning(inner, target)))
     return tuple(result)
-
-
-def _with_bodies(stmt: ir.Stmt, new: list[ir.Body]) -> ir.Stmt:
-    match stmt:
-        case ir.If():
-            return replace(stmt, then=new[0], orelse=new[1])
-        case ir.While():
-            return replace(stmt, setup=new[0], body=new[1])
-        case ir.For() | ir.Frame():
-            return replace(stmt, body=new[0])
-    return stmt

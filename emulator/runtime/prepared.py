@@ -1,4 +1,4 @@
-"""From the frontend's program to the one the emulators run."""
+"""The passes in order: from the front end's program to the one that emulators run, with facts that they need of it."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from ..sanitizer.instrument import instrument
 
 @dataclass(frozen=True)
 class Prepared:
-    """A program without calls and unrolled loops, and what its engines ask of it.
+    """A program without calls and unrolled loops, and its properties.
 
-    Statements with sites beyond `sites` belong to checks and are not counted.
+    Statements with sites beyond `sites` were added by checkers and are not counted.
     """
 
     program: ir.Program
@@ -39,19 +39,21 @@ class Prepared:
 
     @cached_property
     def ordered(self) -> bool:
-        """Whether its warps must take their turns."""
+        """Whether its warps must run in a fixed order."""
         return order_matters(self.program.kernel)
 
     @cached_property
     def shared(self) -> int:
-        """Bytes of its shared arrays, each aligned to 16 bytes as the compiler lays them out; an array of a device
-        function is there once for each call."""
+        """Bytes of its shared arrays, each aligned to 16 bytes as the compiler lays them out.
+
+        An array of a device function exists once for each call.
+        """
         body = self.program.kernel.body
         arrays = (s.type for s in statements(body) if isinstance(s, ir.Alloc) and s.type.space == "shared")
         return sum(-(-type.element.size * (type.length or 0) // 16) * 16 for type in arrays)
 
     def counts(self, stmt: ir.Stmt) -> bool:
-        """Whether the statement is the user's."""
+        """Whether the statement is the user's, so that its executions are counted."""
         return stmt.site < len(self.sites)
 
 
@@ -59,7 +61,7 @@ _PREPARED: weakref.WeakKeyDictionary[ir.Program, dict[frozenset[str], Prepared]]
 
 
 def prepare(program: ir.Program, checks: frozenset[str] = frozenset()) -> Prepared:
-    """Inline, unroll, number, add checks; the verifier runs after every pass. DeviceArray while the program lives."""
+    """Inline, unroll, number and instrument a program; the verifier runs after the passes. Cached while the program lives."""
     known = _PREPARED.setdefault(program, {})
     if checks not in known:
         known[checks] = _prepare(program, checks)

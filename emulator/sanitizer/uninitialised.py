@@ -1,38 +1,87 @@
-"""Words that are read before anything was written to them: shared, local and register memory, and global arrays that
-the launch was given as `Out`.
+"""The checker of uninitialised reads: of shared and local memory, of registers, and of arrays given as `empty`.
 
-A kernel writes whole elements, vectors included, so an element is either written or not; the shadow is the WRITTEN
-plane of its array's `history`. Shared and local memory begin anew with every block. An atomic operation on an `Out`
-may start from its zeros; on shared memory it reads what nobody wrote.
+A kernel writes whole elements, vectors included, so an element is either written or not. Shadow memory has an epoch in
+the WRITTEN plane of each element. Shared and local memory begin without contents in every block. An atomic operation on
+an array given as `empty` may start from its zeros; on shared memory it reads an element that was never written.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+
 from ..errors import Diagnostic
 from ..ir import nodes as ir
-from ..ir.walk import effect, statements
-from ..language.types import Array
+from ..ir.walk import effect, registers, statements
+from ..language.types import BOOL, Array
 from ..span import Span
+from . import checker
 from .bounds import user_name
 
 KIND = "uninitialised"
 
 
+def tracks(type: Array, written: bool, empty: bool) -> bool:
+    """Whether an array begins without contents."""
+    return type.space in ("shared", "local") or empty
+
+
+class Instrumentation(checker.Instrumentation):
+    """A flag beside each register of an array, set when the register is assigned and checked when it is read."""
+
+    def __init__(self, kernel: ir.Function) -> None:
+        super().__init__(kernel)
+        self.lengths = {
+            s.array: s.type.length or 0
+            for s in statements(kernel.body)
+            if isinstance(s, ir.Alloc) and s.type.space == "register"
+        }
+
+    def before(self, stmt: ir.Stmt) -> Iterator[ir.Stmt]:
+        first: dict[str, ir.Reg] = {}
+        for register in registers(stmt):
+            if self._is_element(register):
+                first.setdefault(register.name, register)
+        for register in first.values():
+            yield ir.Check("uninitialised", _flag(register), register, (), register.span)
+
+    def after(self, stmt: ir.Stmt) -> Iterator[ir.Stmt]:
+        match stmt:
+            case ir.Let(target=ir.Reg() as target) if self._is_element(target):
+                yield _set_flag(target, True)
+            case ir.Alloc(type=Array(space="register")):
+                for number in range(self.lengths.get(stmt.array, 0)):
+                    yield _set_flag(ir.Reg(f"{stmt.array}[{number}]", BOOL, stmt.span), False)
+
+    def _is_element(self, register: ir.Reg) -> bool:
+        return "[" in register.name and register.name.partition("[")[0] in self.lengths
+
+
+def _flag(register: ir.Reg) -> ir.Reg:
+    """Whether the register was assigned."""
+    return ir.Reg(f"{register.name}@set", BOOL, register.span)
+
+
+def _set_flag(register: ir.Reg, value: bool) -> ir.Let:
+    return ir.Let(_flag(register), ir.Const(value, BOOL, register.span), register.span)
+
+
 def read(kernel: ir.Function, span: Span, array: str, type: Array, index: int, where: str) -> Diagnostic:
     """The diagnostic of a read of memory."""
     element = f"{user_name(array)}[{index}]"
-    return _told(kernel, span, array, type, f"{type.space} read of {element}, which nobody has written", where)
+    return _diagnostic(kernel, span, array, type, f"{type.space} read of {element}, which nobody has written", where)
 
 
-def read_register(kernel: ir.Function, register: ir.Reg, where: str) -> Diagnostic:
+def unassigned_register(check: ir.Check, kernel: ir.Function, values: Sequence[object], where: str) -> Diagnostic:
     """The diagnostic of a read of an element of a register array."""
+    register = check.of
+    assert isinstance(register, ir.Reg)
     array = register.name.partition("[")[0]
     type = next(s.type for s in statements(kernel.body) if isinstance(s, ir.Alloc) and s.array == array)
     name = user_name(array) + "[" + register.name.partition("[")[2]
-    return _told(kernel, register.span, array, type, f"read of register {name}, which was not assigned", where)
+    return _diagnostic(kernel, register.span, array, type, f"read of register {name}, which was not assigned", where)
 
 
-def _told(kernel: ir.Function, span: Span, array: str, type: Array, message: str, where: str) -> Diagnostic:
+def _diagnostic(kernel: ir.Function, span: Span, array: str, type: Array, message: str, where: str) -> Diagnostic:
     name = user_name(array)
     allocated = next((s.span for s in statements(kernel.body) if isinstance(s, ir.Alloc) and s.array == array), None)
     if allocated is None:
@@ -40,7 +89,7 @@ def _told(kernel: ir.Function, span: Span, array: str, type: Array, message: str
     writers = dict.fromkeys(s.span.line for s in statements(kernel.body) if array in _writes(s))
     lines = ", ".join(str(line) for line in sorted(writers))
     by = f"line{'s' if len(writers) > 1 else ''} {lines} should have written it, and did not" if writers else ""
-    verb = "given as Out" if type.space == "global" else "allocated"
+    verb = "given as empty" if type.space == "global" else "allocated"
     notes = (where, f"{name}: {type}, {verb} at {allocated.place}", by or f"nothing in the kernel writes {name}")
     return Diagnostic(KIND, message, span, notes)
 

@@ -19,64 +19,54 @@ Reference: GATK's SmithWatermanJavaAligner.
 
 from __future__ import annotations
 
-from pathlib import Path
+from typing import TYPE_CHECKING
 
-import numpy as np
+from ..family import Answer, Family, Variant, by_name, deferred
 
-from ..family import Agreement, Answer, Family, Variant
-from . import intratask, packed, pairalign
-from .host import files, pipeline
-from .host.problem import ANSWER, NEW, Parameters, Problem, Strategy
+if TYPE_CHECKING:
+    from .host.problem import Problem
 
 REN = "Ren, Ahmed, Bertels, Al-Ars 2019, BMC Genomics 20:184, doi:10.1186/s12864-019-5468-9"
 BLAZEWICZ = "Blazewicz, Frohmberg, Kierzynska, Pesch, Wojciechowski 2011, BMC Bioinformatics 12:181"
 OURS = "of this project"
 
 
-def _compare(answer: Answer, expected: Answer) -> Agreement:
-    """Pairs that differ in anything; the largest difference of scores."""
-    if answer.shape != expected.shape:
-        raise ValueError(f"an answer of {len(answer)} pairs cannot be compared with one of {len(expected)}")
-    apart = np.abs(answer["score"].astype(np.int64) - expected["score"])
-    return Agreement(len(answer), int((answer != expected).sum()), float(apart.max(initial=0)), 0.0, "of score")
-
-
-def _example() -> Problem:
-    return files.read(Path(__file__).with_name("example.tsv"))
-
-
 def _oracle(problem: Problem) -> Answer:
-    from simtbed.oracles import alignment as oracle  # late: most commands do without it, and it brings Numba
+    import numpy as np
+    from simtbed.oracles.alignment import align
 
-    return np.array(oracle.align(problem.pairs(), problem.parameters, problem.strategy.name), ANSWER)
+    from .host.problem import ANSWER
 
-
-def _intratask(name: str) -> Variant:
-    blocks = (
-        "a block a pair, a thread a column" if name.startswith("wide") else "a block a pair, in passes of 128 columns"
-    )
-    layout = "anti-diagonals" if "diagonal-major" in name else "rows"
-    moves = "runs of matches" if name.endswith("runs") else "single matches"
-    return Variant(name, intratask.intratask, f"{blocks}; moves stored by {layout}, with {moves}", REN)
+    return np.array(align(problem.pairs(), problem.parameters, problem.strategy.name), ANSWER)
 
 
-FAMILY = Family(
+def _variant(name: str, kernel: str, description: str, paper: str) -> Variant:
+    return Variant(name, f"{__name__}.{kernel}:{kernel}", description, paper)
+
+
+_BLOCKS = {"wide": "a block a pair, a thread a column", "passes": "a block a pair, in passes of 128 columns"}
+_LAYOUTS = {"diagonal-major": "anti-diagonals", "row-major": "rows"}
+_MOVES = {"runs": "runs of matches", "steps": "single matches"}
+
+FAMILY: Family[Problem] = Family(
     name="alignment",
     title="Semi-global alignment with traceback",
     papers=(REN, BLAZEWICZ),
-    variants={
-        variant.name: variant
-        for variant in (
-            *(_intratask(name) for name in pipeline.STAGES if name.startswith(("wide", "passes"))),
-            Variant("pairalign", pairalign.pairalign, "one thread a pair, four Boolean matrices of moves", BLAZEWICZ),
-            Variant("packed", packed.packed, "P lanes a pair, K rows a lane in registers, four bits a move", OURS),
+    variants=by_name(
+        (
+            *(
+                _variant(f"{blocks}-{layout}-{moves}", "intratask", f"{a}; moves stored by {b}, with {c}", REN)
+                for blocks, a in _BLOCKS.items()
+                for layout, b in _LAYOUTS.items()
+                for moves, c in _MOVES.items()
+            ),
+            _variant("pairalign", "pairalign", "one thread a pair, four Boolean matrices of moves", BLAZEWICZ),
+            _variant("packed", "packed", "P lanes a pair, K rows a lane in registers, four bits a move", OURS),
         )
-    },
-    example=_example,
-    read=files.read,
-    solve=pipeline.solve,
+    ),
+    example=deferred(f"{__name__}.host.files:example"),
+    read=deferred(f"{__name__}.host.files:read"),
+    solve=deferred(f"{__name__}.host.pipeline:solve"),
     oracle=_oracle,
-    compare=_compare,
+    compare=deferred(f"{__name__}.host.compare:compare"),
 )
-
-__all__ = ["FAMILY", "NEW", "Parameters", "Problem", "Strategy"]

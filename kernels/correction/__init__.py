@@ -17,91 +17,70 @@ Reference: CUDA-EC 1.0.2, kernel fix_errors1 (Shi, Schmidt, Liu, Mueller-Wittig 
 
 from __future__ import annotations
 
-import numpy as np
+from typing import TYPE_CHECKING
 
-from ..family import Agreement, Answer, Family, Variant
-from . import packed, spectrum, thread_per_read, warp_per_read
-from .host import files, pipeline
-from .host.generate import genome, simulate
-from .host.problem import Parameters, Problem, strings
+from ..family import Answer, Family, Variant, by_name, deferred
+
+if TYPE_CHECKING:
+    from simtbed import Kernel
+
+    from .host.problem import Problem
 
 MANGAL = "Mangal, Jain 2014, Error correction in high-throughput short-read data on GPU"
 SHI = "Shi, Schmidt, Liu, Mueller-Wittig 2010, Journal of Computational Biology 17(4), CUDA-EC"
 OURS = "ours"
 
 
-def _example() -> Problem:
-    """700 bases, 15 times over, one base in a hundred wrong."""
-    return Problem(simulate(1, genome(1, 700), 250, (30, 50), 0.01, unknown=0.001).reads)
-
-
 def _oracle(problem: Problem) -> Answer:
-    from simtbed.oracles import correction as oracle  # late: most commands do without it, and it brings Numba
+    from simtbed.oracles.correction import corrected
+
+    from .host.problem import strings
 
     p = problem.parameters
     layout = {"exact": None, "bloom": "standard", "split-first": "split-first"}[p.filter]
-    found = oracle.corrected(problem.reads.strings(), p.k, p.min_multiplicity, p.min_votes, p.max_trim, p.trim, layout)
+    found = corrected(problem.reads.strings(), p.k, p.min_multiplicity, p.min_votes, p.max_trim, p.trim, layout)
     return strings(f"{read.flag} {read.sequence}" for read in found)
 
 
-def _compare(answer: Answer, expected: Answer) -> Agreement:
-    """Read by read; two reads are as far apart as the letters in which they differ, missing ones included."""
-    if answer.shape != expected.shape:
-        raise ValueError(f"{len(answer)} reads cannot be compared with {len(expected)}")
-    different = np.flatnonzero(answer != expected)
-    worst = max((_letters(answer[r], expected[r]) for r in different), default=0)
-    return Agreement(len(answer), len(different), float(worst), 0.0, "letters")
+def _preparing() -> frozenset[Kernel]:
+    from .spectrum import KERNELS
+
+    return KERNELS
 
 
-def _letters(a: str, b: str) -> int:
-    return sum(x != y for x, y in zip(a, b, strict=False)) + abs(len(a) - len(b))
+def _variant(name: str, kernel: str, description: str, paper: str) -> Variant:
+    return Variant(name, f"{__name__}.{kernel}", description, paper)
 
 
-FAMILY = Family(
+_BY_THREAD, _BY_WARP = "thread_per_read:thread_per_read", "warp_per_read:warp_per_read"
+
+FAMILY: Family[Problem] = Family(
     name="correction",
     title="Spectrum-based error correction of reads",
     papers=(MANGAL, SHI),
-    variants={
-        variant.name: variant
-        for variant in (
-            Variant(
-                "thread-per-read",
-                thread_per_read.thread_per_read,
-                "one thread a read, votes in local memory",
-                SHI,
-            ),
-            Variant(
-                "one-lane-per-warp",
-                thread_per_read.thread_per_read,
-                "the same, by the first lane of each warp alone",
-                MANGAL,
-            ),
-            Variant(
+    variants=by_name(
+        (
+            _variant("thread-per-read", _BY_THREAD, "one thread a read, votes in local memory", SHI),
+            _variant("one-lane-per-warp", _BY_THREAD, "the same, by the first lane of each warp alone", MANGAL),
+            _variant(
                 "warp-per-read",
-                warp_per_read.warp_per_read,
+                _BY_WARP,
                 "one warp a read, a lane a place of the k-mer, read and votes in shared memory",
                 MANGAL,
             ),
-            Variant(
-                "warp-per-read-shuffle",
-                warp_per_read.warp_per_read,
-                "the same, the largest vote by shuffles",
-                MANGAL,
-            ),
-            Variant(
+            _variant("warp-per-read-shuffle", _BY_WARP, "the same, the largest vote by shuffles", MANGAL),
+            _variant(
                 "packed",
-                packed.mend,
+                "packed:mend",
                 "threads mend single errors, full warps the rest; packed k-mers, a blocked filter",
                 OURS,
             ),
         )
-    },
-    example=_example,
-    read=files.read,
-    solve=pipeline.solve,
+    ),
+    example=deferred(f"{__name__}.host.generate:example"),
+    read=deferred(f"{__name__}.host.files:read"),
+    solve=deferred(f"{__name__}.host.pipeline:solve"),
     oracle=_oracle,
-    compare=_compare,
-    preparing=spectrum.KERNELS,
+    compare=deferred(f"{__name__}.host.compare:compare"),
+    preparing=_preparing,
 )
-
-__all__ = ["FAMILY", "Parameters", "Problem"]

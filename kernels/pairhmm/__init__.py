@@ -19,78 +19,56 @@ computed again in double, with C = 2^1020.
 
 from __future__ import annotations
 
-from pathlib import Path
+from typing import TYPE_CHECKING
 
-from ..family import Agreement, Answer, Family, Variant, agreement
-from . import intertask_naive, intertask_tiled, intratask_block, intratask_warp, wavefront, wavefront_rescaled
-from .host import files, pipeline
-from .host.problem import Problem
+from ..family import Answer, Family, Variant, by_name, deferred
 
-TOLERANCE = 1e-5
-"""Of a log10 likelihood; what GATK asks of its own implementations."""
+if TYPE_CHECKING:
+    from .host.problem import Problem
 
 REN = "Ren, Bertels, Al-Ars 2018, Evolutionary Bioinformatics 14, doi:10.1177/1176934318760543"
 SCHMIDT = "Schmidt, Kallenborn, Wichmann, Chacon, Hundt 2024, gpuPairHMM, github.com/asbschmidt/gpuPairHMM"
 
 
-def _compare(answer: Answer, expected: Answer) -> Agreement:
-    return agreement(answer, expected, TOLERANCE, "log10")
-
-
-def _example() -> Problem:
-    return files.read(Path(__file__).with_name("example.in"))
-
-
 def _oracle(problem: Problem) -> Answer:
-    from simtbed.oracles import pairhmm as oracle  # late: most commands do without it, and it brings Numba
+    from simtbed.oracles.pairhmm import log10_likelihoods
 
-    return oracle.log10_likelihoods(problem.records())
+    return log10_likelihoods(problem.records())
 
 
-FAMILY = Family(
+def _variant(name: str, kernel: str, description: str, paper: str) -> Variant:
+    return Variant(name, f"{__name__}.{kernel}:{kernel}", description, paper)
+
+
+FAMILY: Family[Problem] = Family(
     name="pairhmm",
     title="Pair-HMM forward algorithm",
     papers=(REN, SCHMIDT),
-    variants={
-        variant.name: variant
-        for variant in (
-            Variant(
-                "intertask-naive",
-                intertask_naive.intertask_naive,
-                "one thread a pair, rows interleaved in global memory",
-                REN,
-            ),
+    variants=by_name(
+        (
+            _variant("intertask-naive", "intertask_naive", "one thread a pair, rows interleaved in global memory", REN),
             *(
-                Variant(
-                    f"intertask-tile{k}", intertask_tiled.intertask_tiled, f"one thread a pair, {k} rows a turn", REN
-                )
-                for k in pipeline.TILES
+                _variant(f"intertask-tile{k}", "intertask_tiled", f"one thread a pair, {k} rows an iteration", REN)
+                for k in (2, 4, 6, 8)
             ),
-            Variant(
-                "intratask-naive",
-                intratask_block.intratask_block,
-                "one block a pair, anti-diagonals, rows in shared memory",
-                REN,
+            _variant(
+                "intratask-naive", "intratask_block", "one block a pair, anti-diagonals, rows in shared memory", REN
             ),
-            Variant("intratask-tile2", intratask_block.intratask_block, "the same, two columns a barrier", REN),
-            Variant("intratask-warp", intratask_warp.intratask_warp, "one warp a pair and block, shuffles", REN),
-            Variant(
-                "intratask-warps", intratask_warp.intratask_warp, "eight warps a block, each with its own pair", REN
-            ),
-            Variant("wavefront", wavefront.wavefront, "P lanes a pair, K rows a lane in registers, shuffles", SCHMIDT),
-            Variant(
+            _variant("intratask-tile2", "intratask_block", "the same, two columns a barrier", REN),
+            _variant("intratask-warp", "intratask_warp", "one warp a pair and block, shuffles", REN),
+            _variant("intratask-warps", "intratask_warp", "eight warps a block, each with its own pair", REN),
+            _variant("wavefront", "wavefront", "P lanes a pair, K rows a lane in registers, shuffles", SCHMIDT),
+            _variant(
                 "wavefront-rescaled",
-                wavefront_rescaled.wavefront_rescaled,
+                "wavefront_rescaled",
                 "the same with five instructions a cell, haplotypes streamed past a read",
                 "ours",
             ),
         )
-    },
-    example=_example,
-    read=files.read,
-    solve=pipeline.solve,
+    ),
+    example=deferred(f"{__name__}.host.files:example"),
+    read=deferred(f"{__name__}.host.files:read"),
+    solve=deferred(f"{__name__}.host.pipeline:solve"),
     oracle=_oracle,
-    compare=_compare,
+    compare=deferred(f"{__name__}.host.compare:compare"),
 )
-
-__all__ = ["FAMILY", "Problem"]

@@ -13,24 +13,19 @@ number of individuals leaves the range of doubles: those above e^-80 of a site's
 
 from __future__ import annotations
 
-from ..family import Answer, Family, Variant
-from . import iterative, reduction, reduction_shared, tiled
-from .host import files, pipeline
-from .host.agree import agree
-from .host.generate import generate
-from .host.problem import Problem
+from typing import TYPE_CHECKING
+
+from ..family import Answer, Family, Variant, by_name, deferred
+
+if TYPE_CHECKING:
+    from .host.problem import Problem
 
 LU = "Lu, Zhao, Luo, Wang 2012, Accelerating Minor Allele Frequency Computation with Graphics Processors, BigMine"
 OWN = "ours"
 
 
-def _example() -> Problem:
-    """A hundred sites, neither a multiple of a block nor a power of two individuals."""
-    return generate(20, sites=100, individuals=45)
-
-
 def _oracle(problem: Problem) -> Answer:
-    from simtbed.oracles import sfs as oracle  # late: most commands do without it, and it brings Numba
+    from simtbed.oracles import sfs as oracle
 
     if problem.mode == "saf":
         return oracle.saf(problem.likelihoods)
@@ -40,30 +35,31 @@ def _oracle(problem: Problem) -> Answer:
     return oracle.product(problem.likelihoods) + scale
 
 
+def _variant(name: str, kernel: str, description: str, paper: str = LU) -> Variant:
+    return Variant(name, f"{__name__}.{kernel}:{kernel}", description, paper)
+
+
 _SHARED, _SKIP = "b and c block by block in shared memory", "as reduction-shared; zeros of the sparser vector skipped"
 
-FAMILY = Family(
+FAMILY: Family[Problem] = Family(
     name="sfs",
     title="Site frequency spectra",
     papers=(LU,),
-    variants={
-        variant.name: variant
-        for variant in (
-            Variant("iterative", iterative.iterative, "one thread a site, individual after individual", LU),
-            Variant("reduction", reduction.reduction, "pairwise merges in global memory, a warp each", LU),
-            Variant("reduction-block", reduction.reduction, "the same, a block and its barrier each", LU),
-            Variant("reduction-shared", reduction_shared.reduction_shared, f"{_SHARED}, a warp a merge", LU),
-            Variant("reduction-shared-block", reduction_shared.reduction_shared, f"{_SHARED}, a block a merge", LU),
-            Variant("reduction-shared-skip", reduction_shared.reduction_shared, f"{_SKIP}, a warp a merge", LU),
-            Variant("reduction-shared-skip-block", reduction_shared.reduction_shared, f"{_SKIP}, a block a merge", LU),
-            Variant("tiled", tiled.tiled, "tiles of 17 x 17 in registers, whole sites in a block", OWN),
+    variants=by_name(
+        (
+            _variant("iterative", "iterative", "one thread a site, individual after individual"),
+            _variant("reduction", "reduction", "pairwise merges in global memory, a warp each"),
+            _variant("reduction-block", "reduction", "the same, a block and its barrier each"),
+            _variant("reduction-shared", "reduction_shared", f"{_SHARED}, a warp a merge"),
+            _variant("reduction-shared-block", "reduction_shared", f"{_SHARED}, a block a merge"),
+            _variant("reduction-shared-skip", "reduction_shared", f"{_SKIP}, a warp a merge"),
+            _variant("reduction-shared-skip-block", "reduction_shared", f"{_SKIP}, a block a merge"),
+            _variant("tiled", "tiled", "tiles of 17 x 17 in registers, whole sites in a block", OWN),
         )
-    },
-    example=_example,
-    read=files.read,
-    solve=pipeline.solve,
+    ),
+    example=deferred(f"{__name__}.host.generate:example"),
+    read=deferred(f"{__name__}.host.files:read"),
+    solve=deferred(f"{__name__}.host.pipeline:solve"),
     oracle=_oracle,
-    compare=agree,
+    compare=deferred(f"{__name__}.host.compare:compare"),
 )
-
-__all__ = ["FAMILY", "Problem"]

@@ -15,8 +15,9 @@ from typing import Any
 from simtbed import Counters, Kernel, Result, SimtbedError, launch
 from simtbed.engines.cuda.engine import describe
 from simtbed.kernels import Launcher
-from simtbed.kernels.alignment import FAMILY, Problem
+from simtbed.kernels.alignment import FAMILY
 from simtbed.kernels.alignment.host.generate import generate
+from simtbed.kernels.alignment.host.problem import Problem
 from simtbed.runtime.registry import EngineName
 
 from .. import tables

@@ -9,10 +9,10 @@ from typing import Any
 
 from simtbed import SimtbedError
 from simtbed.engines.cuda.engine import describe
-from simtbed.kernels.correction import FAMILY, Parameters
+from simtbed.kernels.correction import FAMILY
 from simtbed.kernels.correction.host import pipeline
 from simtbed.kernels.correction.host.generate import genome, simulate
-from simtbed.kernels.correction.host.problem import FilterName, Reads
+from simtbed.kernels.correction.host.problem import FilterName, Parameters, Reads
 from simtbed.runtime.registry import EngineName
 
 from .. import tables

@@ -20,9 +20,10 @@ from simtbed import Counters, Kernel, Result
 from simtbed.engines.cuda.engine import CudaEngine, describe
 from simtbed.kernels import Launcher
 from simtbed.kernels.files import write
-from simtbed.kernels.pairhmm import FAMILY, Problem
+from simtbed.kernels.pairhmm import FAMILY
 from simtbed.kernels.pairhmm.host.files import blocks, lines, records
 from simtbed.kernels.pairhmm.host.generate import equal_lengths, repeated
+from simtbed.kernels.pairhmm.host.problem import Problem
 from simtbed.runtime.engine import Request
 from simtbed.runtime.registry import EngineName
 from simtbed.runtime.request import prepare_request

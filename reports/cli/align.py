@@ -10,9 +10,10 @@ from typing import Annotated, Literal
 
 import numpy as np
 from simtbed import SimtbedError, map_over_gpus
-from simtbed.kernels.alignment import FAMILY, Parameters, Problem
-from simtbed.kernels.alignment import Strategy as OverhangStrategy
+from simtbed.kernels.alignment import FAMILY
 from simtbed.kernels.alignment.host.files import lines, read, read_fasta
+from simtbed.kernels.alignment.host.problem import Parameters, Problem
+from simtbed.kernels.alignment.host.problem import Strategy as OverhangStrategy
 from simtbed.kernels.files import write
 from simtbed.runtime.registry import EngineName
 
@@ -59,8 +60,8 @@ def align(
 ) -> int:
     """Semi-global alignment with traceback, from file to file.
 
-    The answer is CIGAR, offset and score of every pair. What --check and --counters report goes to stdout
-    if the answer goes to a file, and to stderr otherwise.
+    The answer is CIGAR, offset and score of every pair. What --check and --counters report goes to stdout if the
+    answer goes to a file, and to stderr otherwise.
     """
     if (source is None) != example:
         raise SimtbedError("align takes a file, or --example")

@@ -12,8 +12,9 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from simtbed import SimtbedError
-from simtbed.kernels.correction import FAMILY, Parameters
-from simtbed.kernels.correction.host.stream import Summary, Targets, correct_file
+from simtbed.kernels.correction import FAMILY
+from simtbed.kernels.correction.host.pipeline_files import Summary, Targets, correct_file
+from simtbed.kernels.correction.host.problem import Parameters
 from simtbed.runtime.registry import EngineName
 
 from .. import tables

@@ -13,11 +13,11 @@ from typing import Annotated, Any
 from simtbed import SimtbedError
 from simtbed.kernels import Family
 from simtbed.kernels.files import replacing, write
-from simtbed.kernels.sfs.host import files, output
-from simtbed.kernels.sfs.host.files import Options, Polarise, Tally
+from simtbed.kernels.sfs.host import files, files_npz, files_spectrum
+from simtbed.kernels.sfs.host.files import Format, Options, Polarise
 from simtbed.kernels.sfs.host.frequency import by_em
-from simtbed.kernels.sfs.host.output import Format, Rows
-from simtbed.kernels.sfs.host.problem import Mode, Problem
+from simtbed.kernels.sfs.host.problem import Mode, Problem, Rows
+from simtbed.kernels.sfs.host.sites import SiteCounts
 from simtbed.kernels.sfs.host.spectrum import Spectrum
 from simtbed.runtime.registry import EngineName
 
@@ -81,8 +81,8 @@ def sfs(
 ) -> int:
     """Site frequency spectra of N individuals, from file to file.
 
-    The answer is 2N + 1 values a site. What was read, skipped and left out is reported on stdout if
-    the answer goes to a file, and on stderr otherwise.
+    The answer is 2N + 1 values a site. What was read, skipped and left out is reported on stdout if the answer
+    goes to a file, and on stderr otherwise.
     """
     if (source is None) != example:
         raise SimtbedError("sfs takes a file, or --example")
@@ -125,7 +125,7 @@ def solve_sites(source: Path | None, target: Path | None, wanted: Wanted, json: 
     """From file to file. The report goes to stdout when the answer goes to a file, to stderr otherwise."""
     family = find_family("sfs")
     wanted.check(family, target)
-    tally: Tally = Counter()
+    tally: SiteCounts = Counter()
     runner = Runner(wanted.engine)
     name = "the example" if source is None else str(source)
     with Spectrum(wanted.mode) as total:
@@ -152,7 +152,7 @@ def _order(counted: tuple[str, int]) -> tuple[bool, bool, str]:
     return what != "sites", not what.startswith("of these"), what
 
 
-def _problems(source: Path | None, wanted: Wanted, tally: Tally) -> Iterator[Problem]:
+def _problems(source: Path | None, wanted: Wanted, tally: SiteCounts) -> Iterator[Problem]:
     options = Options(wanted.mode, wanted.polarise, wanted.variable, wanted.epsilon)
     if source is not None:
         return files.problems(source, options, tally)
@@ -172,16 +172,16 @@ def _answers(problems: Iterable[Problem], family: Family[Any], wanted: Wanted, r
 
 def _write(rows: Rows, target: Path | None, form: Format) -> None:
     if target is None:
-        sys.stdout.writelines(output.tsv(rows))
+        sys.stdout.writelines(files.tsv(rows))
         return
     if form == "tsv":
-        write(target, output.tsv(rows))
+        write(target, files.tsv(rows))
         return
     with replacing(target) as unfinished, unfinished.open("wb") as packed:
-        output.npz(rows, packed)
+        files_npz.write(rows, packed)
 
 
 def _write_spectrum(path: Path, total: Spectrum, title: str) -> None:
     found = total.result()
-    write(path, output.spectrum_lines(found))
-    write(path.with_suffix(".svg"), [output.picture(found, title)])
+    write(path, files_spectrum.lines(found))
+    write(path.with_suffix(".svg"), [files_spectrum.picture(found, title)])

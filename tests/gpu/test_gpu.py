@@ -12,10 +12,10 @@ from simtbed.engines.numpy.engine import NumpyEngine
 from simtbed.kernels import FAMILIES
 from simtbed.reports.hardware.answers import ROUNDING, AnswerLauncher, answers_of, operation_answers
 from simtbed.reports.hardware.cases import OperationCase
+from simtbed.testing.conformance import FEATURES, Feature
+from simtbed.testing.conformance.device_arrays import sequence
 
 from tests.hardware.cases import feature_case, operations
-from tests.language.all_features import FEATURES, Feature
-from tests.language.kept import sequence
 
 
 def obstacle() -> str:

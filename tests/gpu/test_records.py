@@ -15,9 +15,9 @@ from simtbed.reports.hardware.answers import ROUNDING, answers_of, operation_ans
 from simtbed.reports.hardware.cases import Case, OperationCase, solve_data_set
 from simtbed.runtime.engine import Engine
 from simtbed.runtime.registry import EngineName
+from simtbed.testing.conformance import FEATURES, Feature
 
 from tests.hardware.cases import CASES, feature_case, operations
-from tests.language.all_features import FEATURES, Feature
 
 LOADED = {path.stem: record.load(path) for path in sorted(record.FOLDER.glob("*.json"))}
 AGAIN = f"record it again on the GPU: simtbed record {' '.join(f'--cases {name}' for name in CASES)} --data FOLDER"

@@ -15,10 +15,9 @@ from simtbed import Result, empty
 from simtbed.kernels import Launcher
 from simtbed.reports.bench.kernels import block_sum, transpose
 from simtbed.reports.hardware.cases import VARIANTS, Case, OperationCase, variants
-
-from tests.language.all_features import FEATURES, Feature
-from tests.ops.edges import defined
-from tests.ops.programs import group_id, groups, request
+from simtbed.testing.conformance import FEATURES, Feature
+from simtbed.testing.conformance.edge_values import defined
+from simtbed.testing.conformance.operations import group_id, groups, request
 
 SIDE = 256
 CASES = (VARIANTS, "tests.hardware.cases:cases", "tests.hardware.cases:operations")

@@ -13,9 +13,9 @@ from simtbed.reports.hardware.estimate import Estimate, Executed, estimate_execu
 from simtbed.reports.hardware.launched import RecordingLauncher
 from simtbed.reports.hardware.pipes import PIPES, pipes_of
 from simtbed.reports.hardware.record import load, path_of
+from simtbed.testing.conformance import FEATURES
 
 from tests.hardware.listing import placed
-from tests.language.all_features import FEATURES
 
 
 def ran(

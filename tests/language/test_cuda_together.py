@@ -100,7 +100,7 @@ def pool(notes: Notes, monkeypatch: pytest.MonkeyPatch) -> Iterator[Pool]:
     vars(tools).update(DeviceMemoryPool=lambda: pool, PageLockedMemoryPool=PageLocked)
     monkeypatch.setitem(sys.modules, "pycuda.tools", tools)
     yield pool
-    streams._lasting_of.cache_clear()
+    streams._resources_of.cache_clear()
     assert notes.lost == 0
 
 

@@ -8,25 +8,25 @@ import time
 import tracemalloc
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 import simtbed as st
 from simtbed import Global, LaunchError, disk_cache, f32, i32, i64
 from simtbed.engines.llvm import engine, module
-from simtbed.engines.llvm.compiled import Options
 from simtbed.engines.llvm.engine import LlvmEngine
+from simtbed.engines.llvm.layout import Options
 from simtbed.engines.numpy.engine import NumpyEngine
+from simtbed.ir.ops import TABLE
 from simtbed.llvm import compiler
 from simtbed.llvm.compiler import Target
 from simtbed.machine.device import H200
 from simtbed.runtime.engine import Request
 from simtbed.runtime.request import prepare_request
-
-from tests.language.all_features import FEATURES, Feature
-from tests.language.test_jit import assert_same
-from tests.ops.programs import Group, group_id, groups
-from tests.ops.programs import request as op_request
+from simtbed.testing.conformance import FEATURES, Feature, assert_same
+from simtbed.testing.conformance.operations import Group, group_id, groups
+from simtbed.testing.conformance.operations import request as op_request
 
 CHANGED = ("f32-1", "f32-2", "f32-3", "f64-3", "i32-2")
 """Operations for which a lesser processor has other instructions."""
@@ -238,5 +238,24 @@ def test_an_interrupt_ends_all_threads() -> None:
         return True
 
     with pytest.raises(KeyboardInterrupt):
-        engine._share(10**9, workers, go)
+        engine._distribute(10**9, workers, go)
     assert len(turns) < 1000
+
+
+@st.kernel
+def logarithms(x: Global[f32], out: Global[f32]) -> None:
+    out[st.thread.x] = st.log(x[st.thread.x])
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+def test_an_interrupt_inside_an_operation_is_not_lost(threads: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(x: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+        raise KeyboardInterrupt
+
+    args = {"x": np.ones(32, np.float32), "out": st.empty(32, "f32")}
+    with monkeypatch.context() as patched:
+        patched.setitem(TABLE, "log", replace(TABLE["log"], meaning=interrupted))
+        monkeypatch.setenv("SIMTBED_THREADS", str(threads))
+        with pytest.raises(KeyboardInterrupt):
+            st.launch(logarithms, grid=9, block=32, args=args)
+    assert st.launch(logarithms, grid=1, block=32, args=args).out.tolist() == [0.0] * 32

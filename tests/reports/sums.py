@@ -64,7 +64,9 @@ SUMS: Family[Numbers] = Family(
     name="sums",
     title="Sums of blocks",
     papers=("none",),
-    variants={name: Variant(name, tree, f"reaches {reach} lanes", "none") for name, reach in REACHES.items()},
+    variants={
+        name: Variant(name, f"{__name__}:tree", f"reaches {reach} lanes", "none") for name, reach in REACHES.items()
+    },
     example=example,
     read=read,
     solve=solve,

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from simtbed.kernels.correction import FAMILY
-from simtbed.kernels.correction.host import files, stream
+from simtbed.kernels.correction.host import files, pipeline_files
 from simtbed.oracles import correction as oracle
 
 from tests.reports.conftest import Simtbed
@@ -235,7 +235,7 @@ def test_results_appear_together(
     simtbed: Simtbed, reads: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What fails after the first chunk was written leaves no file."""
-    monkeypatch.setattr(stream, "correct", lambda *_: 1 / 0)
+    monkeypatch.setattr(pipeline_files, "correct", lambda *_: 1 / 0)
     with pytest.raises(ZeroDivisionError):
         simtbed("correct", str(reads), "-o", str(tmp_path / "out.fq"))
     assert {path.name for path in tmp_path.iterdir()} == {"reads.fq", "truth.fa"}

@@ -9,9 +9,10 @@ from typing import Any
 
 import pytest
 from simtbed.kernels import FAMILIES, Launcher
-from simtbed.kernels.pairhmm import FAMILY, Problem
+from simtbed.kernels.pairhmm import FAMILY
 from simtbed.kernels.pairhmm.host import files, pipeline
 from simtbed.kernels.pairhmm.host.generate import generate
+from simtbed.kernels.pairhmm.host.problem import Problem
 
 from tests.reports.conftest import Simtbed
 

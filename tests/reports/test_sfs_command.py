@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from simtbed.kernels.sfs import FAMILY
-from simtbed.kernels.sfs.host import files
+from simtbed.kernels.sfs.host import sites
 from simtbed.kernels.sfs.host.generate import likelihoods
 from simtbed.kernels.sfs.host.problem import Problem
 
@@ -87,7 +87,7 @@ def test_batches_change_nothing(simtbed: Simtbed, given: Path, tmp_path: Path, m
     spectrum = tmp_path / "spectrum.tsv"
     whole = simtbed("sfs", str(given), "--spectrum", str(spectrum)).out
     counts = spectrum.read_text()
-    monkeypatch.setattr(files, "SITES_AT_ONCE", 5)
+    monkeypatch.setattr(sites, "SITES_AT_ONCE", 5)
     assert simtbed("sfs", str(given), "--spectrum", str(spectrum)).out == whole
     assert spectrum.read_text() == counts
     simtbed("sfs", str(given), "-o", str(tmp_path / "a.npz"), "--format", "npz")
@@ -127,7 +127,7 @@ def test_the_example(simtbed: Simtbed) -> None:
 
 def test_bad_input_leaves_no_output(simtbed: Simtbed, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Also where the mistake comes after batches that were already written."""
-    monkeypatch.setattr(files, "SITES_AT_ONCE", 3)
+    monkeypatch.setattr(sites, "SITES_AT_ONCE", 3)
     values = likelihoods(1, 8, 3)
     values[7, 1, 2] = np.nan
     source, target = tmp_path / "given.npz", tmp_path / "answer.tsv"

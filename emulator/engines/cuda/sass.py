@@ -1,4 +1,4 @@
-"""What a cubin holds: its SASS, instruction by instruction, each with its place in the user's source."""
+"""The SASS of a cubin: its instructions, each with its place in the user's source."""
 
 from __future__ import annotations
 

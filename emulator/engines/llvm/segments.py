@@ -1,4 +1,4 @@
-"""The pieces of a kernel that each warp runs to their end, and the registers they read and write."""
+"""The segments of a kernel that one warp runs at a time, and the registers that they read and write."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ STATEMENTS = (
 
 
 def assigning(stmt: ir.For) -> ir.Let:
-    """The loop variable as something written."""
+    """The initialisation of the loop variable as a statement."""
     return ir.Let(stmt.var, stmt.start, stmt.span)
 
 
 def segments(stmts: Sequence[ir.Stmt]) -> Iterator[list[Node]]:
-    """What is printed for each warp at a time, in the same pieces as `Block` prints it."""
+    """What is generated for one warp at a time, in the segments in which `BlockEmitter` generates it."""
     run: list[Node] = []
     for stmt in stmts:
         if not holds_barrier(stmt):

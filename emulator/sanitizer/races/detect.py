@@ -1,4 +1,8 @@
-"""One access of a warp held against the history: which earlier accesses it races with, and what of it is noted."""
+"""The race rule: two threads access one element, at least one of them writes, and nothing orders the two accesses.
+
+Atomic operations do not race with each other. A write of the value that is there already is benign: it is reported as
+a remark, and is a fault only if asked for. The rule is applied to one access of a warp at a time.
+"""
 
 from __future__ import annotations
 
@@ -7,10 +11,10 @@ from ...language.hints import Global, i32, i64, u32
 from ...native import native
 from .happens_before import has, moment_of
 from .shadow import (
+    ACCESS_OF,
     ACQUIRED,
-    ACT_OF,
-    ACTED,
-    ACTS,
+    ATOMIC,
+    ATOMICS,
     BARRIERS,
     BITS,
     BLOCK,
@@ -19,7 +23,6 @@ from .shadow import (
     FOREIGN,
     HANDED,
     LENGTH,
-    LOCKSTEP,
     MERGED,
     MOST_PAIRS,
     NOW,
@@ -32,10 +35,11 @@ from .shadow import (
     STORES,
     THREAD,
     WARP,
+    WARP_SYNCHRONOUS,
 )
 
 ORDERED, OF_WARP, OF_BLOCK, OF_GRID = range(4)
-"""How far apart two threads are that nothing orders."""
+"""The smallest group that holds two threads whose accesses nothing orders."""
 (USED, FIRST, SECOND, ARRAY, BENIGN, RELATION, COUNT, INDEX, BLOCK_1, THREAD_1, BLOCK_2, PHASE_2, THREAD_2, AT_ONCE) = (
     range(PAIR)
 )
@@ -44,23 +48,23 @@ ORDERED, OF_WARP, OF_BLOCK, OF_GRID = range(4)
 
 # ------------------------------------------------------------------ order
 @st.device
-def _distance(state: Global[i64], full: Global[u32], shared: bool, stamp: i64, thread: i64) -> i32:
+def _distance(state: Global[i64], full: Global[u32], shared: bool, epoch: i64, thread: i64) -> i32:
     """How far the thread of an earlier access is from the current thread, but for what only clocks and fences know."""
-    if stamp < state[FOREIGN]:
-        return ORDERED if stamp == 0 or shared else OF_GRID  # of shared memory: of a block that is over
-    other = stamp & THREAD
-    if stamp < state[PHASE] or other == thread:
+    if epoch < state[FOREIGN]:
+        return ORDERED if epoch == 0 or shared else OF_GRID  # of shared memory: of a block that is over
+    other = epoch & THREAD
+    if epoch < state[PHASE] or other == thread:
         return ORDERED
     if other >> 5 != thread >> 5:
         return OF_BLOCK
-    return ORDERED if state[LOCKSTEP] != 0 or stamp < i64(full[thread >> 5]) else OF_WARP
+    return ORDERED if state[WARP_SYNCHRONOUS] != 0 or epoch < i64(full[thread >> 5]) else OF_WARP
 
 
 @st.device
-def _owns(state: Global[i64], stamp: i64, thread: i64) -> bool:
+def _owns(state: Global[i64], epoch: i64, thread: i64) -> bool:
     """Whether the thread itself did this, and has met nobody since: then nobody can have accessed the element
     without being found, and who clashes with this access clashes with that one."""
-    return stamp >= state[NOW] and stamp & THREAD == thread
+    return epoch >= state[NOW] and epoch & THREAD == thread
 
 
 @st.device
@@ -79,12 +83,12 @@ def _covered(state: Global[i64], shared: bool, read: i64, other: i64, thread: i6
 
 
 @st.device
-def _met(state: Global[i64], clock: Global[i32], stamp: i64, thread: i64) -> bool:
+def _met(state: Global[i64], clock: Global[i32], epoch: i64, thread: i64) -> bool:
     """Whether a `syncwarp` of some lanes orders two lanes of a warp."""
-    other = stamp & THREAD
-    if stamp < state[FOREIGN] or other >> 5 != thread >> 5:
+    other = epoch & THREAD
+    if epoch < state[FOREIGN] or other >> 5 != thread >> 5:
         return False
-    return (stamp >> BITS) < i64(clock[32 * thread + (other & 31)])
+    return (epoch >> BITS) < i64(clock[32 * thread + (other & 31)])
 
 
 @st.device
@@ -93,16 +97,16 @@ def _released(
     log: Global[i32],
     releases: Global[i64],
     acquired: Global[i64],
-    stamp: i64,
+    epoch: i64,
     thread: i64,
 ) -> bool:
     """Whether its thread handed the access over by a fence and an atomic operation, and the current thread took it."""
-    if state[MERGED] != 0 and stamp < state[FOREIGN]:
+    if state[MERGED] != 0 and epoch < state[FOREIGN]:
         return True  # its block is forgotten
-    when = stamp >> BITS
+    when = epoch >> BITS
     block = i64(log[4 * when + BLOCK_OF])
     phase = i64(log[4 * when + PHASE_OF])
-    other = stamp & THREAD
+    other = epoch & THREAD
     low = i64(0)
     high = state[RELEASES]
     while low < high:  # the first release after it
@@ -114,7 +118,7 @@ def _released(
     while low < state[RELEASES] and releases[9 * low + 2] == block:
         row = 9 * low
         by_itself = releases[row + 4] == other and when < releases[row + 5]
-        by_warp = releases[row + 4] >> 5 == other >> 5 and stamp < releases[row + 8]
+        by_warp = releases[row + 4] >> 5 == other >> 5 and epoch < releases[row + 8]
         far = releases[row + 6] == 2 or block == state[BLOCK]
         if (phase < releases[row + 3] or by_itself or by_warp) and far:
             for number in range(state[ACQUIRED]):
@@ -171,8 +175,8 @@ def _hand_over(
 def access(
     state: Global[i64],
     log: Global[i32],
-    moment: Global[i32],
-    stamps: Global[u32],
+    timestamp: Global[i32],
+    epochs: Global[u32],
     places: Global[i64],
     joined: Global[u32],
     full: Global[u32],
@@ -183,7 +187,7 @@ def access(
     pairs: Global[i64],
     scratch: Global[i32],
     array: i64,
-    act: i64,
+    access_id: i64,
     mask: u32,
     lanes: Global[i64],
     parts: i64,
@@ -192,8 +196,8 @@ def access(
 
     lanes: int64[1 + 2 parts, 32]: the elements, the bits a store writes, part by part, and those it finds.
     """
-    kind = act & 3
-    base = moment_of(state, log, moment, stamps, joined, full, clock, scratch, act) << BITS | state[WARP] << 5
+    kind = access_id & 3
+    base = moment_of(state, log, timestamp, epochs, joined, full, clock, scratch, access_id) << BITS | state[WARP] << 5
     start = places[4 * array]
     size = places[4 * array + 1]
     shared = places[4 * array + 2] != 0
@@ -205,61 +209,61 @@ def access(
         thread = base & THREAD | lane
         element = lanes[lane]
         at = start + element
-        wrote = i64(stamps[at])
-        read = i64(stamps[at + READ * size])
-        other = i64(stamps[at + OTHER * size])
-        acted = i64(stamps[at + ACTED * size]) if atomic else i64(0)
-        if kind != ACTS and _owns(state, wrote, thread) and _kind(log, wrote) == STORES:
+        wrote = i64(epochs[at])
+        read = i64(epochs[at + READ * size])
+        other = i64(epochs[at + OTHER * size])
+        last_atomic = i64(epochs[at + ATOMIC * size]) if atomic else i64(0)
+        if kind != ATOMICS and _owns(state, wrote, thread) and _kind(log, wrote) == STORES:
             continue
         for which in range(4):
-            stamp = wrote if which == 0 else read if which == 1 else other if which == 2 else acted
-            apart = _distance(state, full, shared, stamp, thread)
+            epoch = wrote if which == 0 else read if which == 1 else other if which == 2 else last_atomic
+            apart = _distance(state, full, shared, epoch, thread)
             if apart == ORDERED:
                 continue
-            first = _kind(log, stamp)
+            first = _kind(log, epoch)
             if first != STORES and kind != STORES and first == kind:
                 continue  # two loads, or two atomic operations
-            ordered = _met(state, clock, stamp, thread)
+            ordered = _met(state, clock, epoch, thread)
             if state[FENCED] != 0 and not ordered:
-                ordered = _released(state, log, releases, acquired, stamp, thread)
+                ordered = _released(state, log, releases, acquired, epoch, thread)
             if not ordered:
                 same = (
-                    stamp == wrote
+                    epoch == wrote
                     and kind == STORES
                     and first == STORES
                     and _equal(lanes, parts, 1 + parts, lane, lane)
                 )
-                _report(state, log, pairs, array, act, stamp, thread, element, same, apart, False)
+                _report(state, log, pairs, array, access_id, epoch, thread, element, same, apart, False)
                 break
-        if kind == ACTS:
+        if kind == ATOMICS:
             if state[FENCED] != 0:
                 _hand_over(state, full, fences, releases, acquired, array, element, thread)
             if wrote == 0 or (shared and wrote < state[FOREIGN]):
-                stamps[at] = u32(base | lane)
+                epochs[at] = u32(base | lane)
         if kind == STORES:
             noted |= u32(1) << u32(lane)
             continue
-        last = acted if kind == ACTS else read
+        last = last_atomic if kind == ATOMICS else read
         second = other if _kind(log, other) == kind else i64(0)
         if not _covered(state, shared, last, second, thread):
             noted |= u32(1) << u32(lane)
             far = _distance(state, full, shared, last, thread)
             if far != ORDERED and _distance(state, full, shared, second, thread) <= far:
-                stamps[at + OTHER * size] = u32(last)
+                epochs[at + OTHER * size] = u32(last)
     if kind == STORES:
         for lane in range(i64(32)):
             if has(noted, lane):
-                stamps[start + lanes[lane]] = u32(base | lane)
-        _at_once(state, log, stamps, pairs, array, act, start, base, noted, lanes, parts)
+                epochs[start + lanes[lane]] = u32(base | lane)
+        _at_once(state, log, epochs, pairs, array, access_id, start, base, noted, lanes, parts)
     else:
-        main = (i64(ACTED) if kind == ACTS else i64(READ)) * size
-        _note_readers(state, full, stamps, shared, start + main, start + OTHER * size, base, noted, lanes)
+        main = (i64(ATOMIC) if kind == ATOMICS else i64(READ)) * size
+        _note_readers(state, full, epochs, shared, start + main, start + OTHER * size, base, noted, lanes)
 
 
 @st.device
-def _kind(log: Global[i32], stamp: i64) -> i64:
-    """What was done at a stamp's moment."""
-    return i64(log[4 * (stamp >> BITS) + ACT_OF]) & 3
+def _kind(log: Global[i32], epoch: i64) -> i64:
+    """What was done at an epoch's timestamp."""
+    return i64(log[4 * (epoch >> BITS) + ACCESS_OF]) & 3
 
 
 @st.device
@@ -275,7 +279,7 @@ def _equal(lanes: Global[i64], parts: i64, second: i64, lane: i64, other: i64) -
 def _note_readers(
     state: Global[i64],
     full: Global[u32],
-    stamps: Global[u32],
+    epochs: Global[u32],
     shared: bool,
     last: i64,
     second: i64,
@@ -287,25 +291,25 @@ def _note_readers(
     farther. last, second: where these planes begin."""
     for lane in range(i64(32)):
         if has(mask, lane):
-            stamps[last + lanes[lane]] = u32(base | lane)
+            epochs[last + lanes[lane]] = u32(base | lane)
     for lane in range(i64(32)):
         if not has(mask, lane):
             continue
-        stamp = base | lane
-        known = i64(stamps[second + lanes[lane]])
-        latest = i64(stamps[last + lanes[lane]])
-        if latest != stamp and _distance(state, full, shared, known, stamp & THREAD) <= OF_WARP:
-            stamps[second + lanes[lane]] = u32(stamp)
+        epoch = base | lane
+        known = i64(epochs[second + lanes[lane]])
+        latest = i64(epochs[last + lanes[lane]])
+        if latest != epoch and _distance(state, full, shared, known, epoch & THREAD) <= OF_WARP:
+            epochs[second + lanes[lane]] = u32(epoch)
 
 
 @st.device
 def _at_once(
     state: Global[i64],
     log: Global[i32],
-    stamps: Global[u32],
+    epochs: Global[u32],
     pairs: Global[i64],
     array: i64,
-    act: i64,
+    access_id: i64,
     start: i64,
     base: i64,
     mask: u32,
@@ -315,10 +319,12 @@ def _at_once(
     """Lanes of a store that mean one element race with the one that came last."""
     for lane in range(i64(32)):
         if has(mask, lane):
-            stamp = i64(stamps[start + lanes[lane]])
-            if stamp != base | lane:
-                same = _equal(lanes, parts, i64(1), lane, stamp & 31)
-                _report(state, log, pairs, array, act, stamp, (base | lane) & THREAD, lanes[lane], same, OF_WARP, True)
+            epoch = i64(epochs[start + lanes[lane]])
+            if epoch != base | lane:
+                same = _equal(lanes, parts, i64(1), lane, epoch & 31)
+                _report(
+                    state, log, pairs, array, access_id, epoch, (base | lane) & THREAD, lanes[lane], same, OF_WARP, True
+                )
 
 
 @st.device
@@ -327,8 +333,8 @@ def _report(
     log: Global[i32],
     pairs: Global[i64],
     array: i64,
-    act: i64,
-    stamp: i64,
+    access_id: i64,
+    epoch: i64,
     thread: i64,
     element: i64,
     same: bool,
@@ -337,13 +343,13 @@ def _report(
 ) -> None:
     """Count a finding under its pair of sites; keep the first of those farthest apart, who need the strongest order.
     `same`: both write the same."""
-    when = stamp >> BITS
-    first = i64(log[4 * when + ACT_OF])
+    when = epoch >> BITS
+    first = i64(log[4 * when + ACCESS_OF])
     for number in range(i64(MOST_PAIRS)):
         row = PAIR * number
         used = pairs[row + USED] != 0
-        forth = pairs[row + FIRST] == first and pairs[row + SECOND] == act
-        back = pairs[row + FIRST] == act and pairs[row + SECOND] == first
+        forth = pairs[row + FIRST] == first and pairs[row + SECOND] == access_id
+        back = pairs[row + FIRST] == access_id and pairs[row + SECOND] == first
         alike = pairs[row + ARRAY] == array and pairs[row + BENIGN] == i64(same)
         if used and not ((forth or back) and alike):
             continue
@@ -351,14 +357,14 @@ def _report(
         if not used or i64(apart) > pairs[row + RELATION]:
             pairs[row + USED] = 1
             pairs[row + FIRST] = first
-            pairs[row + SECOND] = act
+            pairs[row + SECOND] = access_id
             pairs[row + ARRAY] = array
             pairs[row + BENIGN] = i64(same)
             pairs[row + RELATION] = i64(apart)
             pairs[row + INDEX] = element
             pairs[row + AT_ONCE] = i64(at_once)
             pairs[row + BLOCK_1] = i64(log[4 * when + BLOCK_OF])
-            pairs[row + THREAD_1] = stamp & THREAD
+            pairs[row + THREAD_1] = epoch & THREAD
             pairs[row + BLOCK_2] = state[BLOCK]
             pairs[row + PHASE_2] = state[BARRIERS]
             pairs[row + THREAD_2] = thread

@@ -1,4 +1,4 @@
-"""What happens to the history of a launch (`stamps` says what it is): blocks, turns of warps, barriers, fences, moments."""
+"""The happens-before order of the race detector: how blocks, barriers, fences and resumed warps change the race state."""
 
 from __future__ import annotations
 
@@ -8,13 +8,14 @@ from ... import language as st
 from ...language.hints import Global, i32, i64, u32
 from ...native import Native, fixed, native
 from .shadow import (
+    ACCESS_OF,
     ACQUIRED,
-    ACT_OF,
     BARRIERS,
     BITS,
     BLOCK,
     BLOCK_OF,
     CAPACITY,
+    EPOCHS,
     FOREIGN,
     FRESH,
     LENGTH,
@@ -24,23 +25,22 @@ from .shadow import (
     PHASE,
     PHASE_OF,
     SITES,
-    STAMPS,
     WARP,
     WARP_OF,
     WARPS,
-    History,
+    RaceState,
 )
 
 
 class Applied:
-    """Native functions applied to one history: it gives them the arrays that they name."""
+    """Calls native functions on one race state, with the arrays that they name."""
 
-    def __init__(self, past: History) -> None:
-        self.past = past
-        self._arrays = dict(zip(History._fields, fixed(*past), strict=True))
+    def __init__(self, race_state: RaceState) -> None:
+        self.arrays = race_state
+        self._by_name = dict(zip(RaceState._fields, fixed(*race_state), strict=True))
 
     def __call__(self, function: Native, *rest: Any) -> Any:
-        return function(*(self._arrays[name] for name in function.names if name in self._arrays), *rest)
+        return function(*(self._by_name[name] for name in function.names if name in self._by_name), *rest)
 
 
 @st.device
@@ -75,7 +75,7 @@ def barrier(state: Global[i64]) -> None:
 
 
 @native
-def begin_turn(state: Global[i64], joined: Global[u32], warp: i64) -> None:
+def resume_warp(state: Global[i64], joined: Global[u32], warp: i64) -> None:
     """A warp goes on."""
     if state[WARP] != warp:
         state[WARP] = warp
@@ -99,7 +99,7 @@ def fence(state: Global[i64], joined: Global[u32], fences: Global[i64], mask: u3
 
 @st.device
 def _meet(state: Global[i64], joined: Global[u32]) -> i64:
-    """The current warp's next accesses are of a new stretch; the moment at which it begins."""
+    """The current warp's next accesses are of a new stretch; the timestamp at which it begins."""
     now = state[LENGTH]
     state[FRESH] = now
     state[NOW] = now * ONE
@@ -144,57 +144,57 @@ def join(
                 clock[own + other] = i32(now)
 
 
-# ------------------------------------------------------------------ moments
+# ------------------------------------------------------------------ timestamps
 @st.device
 def moment_of(
     state: Global[i64],
     log: Global[i32],
-    moment: Global[i32],
-    stamps: Global[u32],
+    timestamp: Global[i32],
+    epochs: Global[u32],
     joined: Global[u32],
     full: Global[u32],
     clock: Global[i32],
     scratch: Global[i32],
-    act: i64,
+    access_id: i64,
 ) -> i64:
-    """The number of the act as the current warp executes it now."""
-    site = act // 4
-    known = i64(moment[site])
+    """The number of the access_id as the current warp executes it now."""
+    site = access_id // 4
+    known = i64(timestamp[site])
     if known >= state[FRESH]:
         return known
     if state[LENGTH] == state[CAPACITY]:
-        _shorten(state, log, moment, stamps, joined, full, clock, scratch)
+        _shorten(state, log, timestamp, epochs, joined, full, clock, scratch)
     now = state[LENGTH]
     log[4 * now + BLOCK_OF] = i32(state[BLOCK])
     log[4 * now + PHASE_OF] = i32(state[BARRIERS])
     log[4 * now + WARP_OF] = i32(state[WARP])
-    log[4 * now + ACT_OF] = i32(act)
-    moment[site] = i32(now)
+    log[4 * now + ACCESS_OF] = i32(access_id)
+    timestamp[site] = i32(now)
     state[LENGTH] = now + 1
     return now
 
 
 @native
 def unwritten(
-    state: Global[i64], stamps: Global[u32], places: Global[i64], array: i64, mask: u32, index: Global[i64]
+    state: Global[i64], epochs: Global[u32], places: Global[i64], array: i64, mask: u32, index: Global[i64]
 ) -> u32:
     """The lanes of a mask whose element nobody wrote."""
     least = state[FOREIGN] if places[4 * array + 2] != 0 else i64(ONE)
     found = u32(0)
     for lane in range(i64(32)):
-        if has(mask, lane) and i64(stamps[places[4 * array] + index[lane]]) < least:
+        if has(mask, lane) and i64(epochs[places[4 * array] + index[lane]]) < least:
             found |= u32(1) << u32(lane)
     return found
 
 
 @native
 def note_written(
-    state: Global[i64], stamps: Global[u32], places: Global[i64], array: i64, mask: u32, index: Global[i64]
+    state: Global[i64], epochs: Global[u32], places: Global[i64], array: i64, mask: u32, index: Global[i64]
 ) -> None:
     """Lanes write elements; by whom is not noted where races are not looked for."""
     for lane in range(i64(32)):
         if has(mask, lane):
-            stamps[places[4 * array] + index[lane]] = u32(state[FOREIGN])
+            epochs[places[4 * array] + index[lane]] = u32(state[FOREIGN])
 
 
 # ------------------------------------------------------------------ a shorter log
@@ -202,7 +202,7 @@ def note_written(
 def _group(log: Global[i32], full: Global[u32], sites: i64, foreign: i64, phase: i64, m: i64) -> i64:
     """The rows that row m is merged with have its number; 0: it stays a row of its own."""
     warp = i64(log[4 * m + WARP_OF])
-    site = i64(log[4 * m + ACT_OF]) // 4
+    site = i64(log[4 * m + ACCESS_OF]) // 4
     if m < foreign:
         return 1 + site
     if m < phase:
@@ -216,8 +216,8 @@ def _group(log: Global[i32], full: Global[u32], sites: i64, foreign: i64, phase:
 def _shorten(
     state: Global[i64],
     log: Global[i32],
-    moment: Global[i32],
-    stamps: Global[u32],
+    timestamp: Global[i32],
+    epochs: Global[u32],
     joined: Global[u32],
     full: Global[u32],
     clock: Global[i32],
@@ -266,18 +266,18 @@ def _shorten(
         log[at] = scratch[rows + at]
     own = kept + count - 1
     scratch[length] = i32(own)
-    for at in range(state[STAMPS]):
-        stamp = stamps[at]
-        if stamp != 0:
-            stamps[at] = (u32(scratch[stamp >> BITS]) << BITS) + stamp % ONE
-    _move(state, moment, joined, full, clock, scratch, count, own)
+    for at in range(state[EPOCHS]):
+        epoch = epochs[at]
+        if epoch != 0:
+            epochs[at] = (u32(scratch[epoch >> BITS]) << BITS) + epoch % ONE
+    _move(state, timestamp, joined, full, clock, scratch, count, own)
     state[MERGED] = 1
 
 
 @st.device
 def _move(
     state: Global[i64],
-    moment: Global[i32],
+    timestamp: Global[i32],
     joined: Global[u32],
     full: Global[u32],
     clock: Global[i32],
@@ -301,7 +301,7 @@ def _move(
         if clock[at] != 0:
             clock[at] = scratch[upward + i64(clock[at])]
     for site in range(state[SITES]):
-        moment[site] = 0
+        timestamp[site] = 0
     state[LENGTH] = length
     state[FRESH] = length
     state[NOW] = max(state[PHASE], i64(joined[state[WARP]]))

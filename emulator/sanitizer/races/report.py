@@ -1,7 +1,7 @@
 """Races: two threads access one element of memory, one of them writes, and nothing orders the two.
 
 Atomic operations do not race with each other. A write of the value that is there already is benign: it is told, and
-is no fault unless it is asked for. What orders accesses says `stamps`; `detect` finds them, here is what is said.
+is no fault unless it is asked for. What orders accesses says `epochs`; `detect` finds them, here is what is said.
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ from .detect import (
     THREAD_2,
     USED,
 )
-from .shadow import ACTS, LOADS, MERGED, PAIR, STORES, History
+from .shadow import ATOMICS, LOADS, MERGED, PAIR, STORES, RaceState
 
 
 # ------------------------------------------------------------------ what is said about them
 def findings(
-    h: History,
+    h: RaceState,
     names: Sequence[str],
     arrays: Sequence[Array],
     sites: Mapping[int, Span],
@@ -137,16 +137,16 @@ class _Finding:
             if any(low < line < high for line in self.barriers):
                 between = f"after line {high} too, before another turn comes to line {low}"
         how = _ORDERS[int(self.row[RELATION])].format(between)
-        if ACTS in self.kinds:
-            plain = second if self.kinds[0] == ACTS else first
+        if ATOMICS in self.kinds:
+            plain = second if self.kinds[0] == ATOMICS else first
             return f"line {plain.line} is not atomic: make it so, or order it: {how}"
         return f"to order them: {how}"
 
 
 KIND = "race"
-_VERBS = {LOADS: "read", STORES: "write", ACTS: "act on"}
-_THIRD = {LOADS: "reads", STORES: "writes", ACTS: "acts atomically on"}
-_DONE = {LOADS: "read", STORES: "written", ACTS: "changed by an atomic operation"}
+_VERBS = {LOADS: "read", STORES: "write", ATOMICS: "act on"}
+_THIRD = {LOADS: "reads", STORES: "writes", ATOMICS: "acts atomically on"}
+_DONE = {LOADS: "read", STORES: "written", ATOMICS: "changed by an atomic operation"}
 _ORDERS = {
     OF_WARP: "st.syncwarp() {} (from compute capability 7.0 on the lanes of a warp are not in step)",
     OF_BLOCK: "st.sync() {}",

@@ -17,7 +17,13 @@ from ...files import contents, shown
 from .problem import Problem, Strategy
 
 Format = Literal["tsv", "sam"]
+EXAMPLE = Path(__file__).parents[1] / "example.tsv"
 PRINTABLE = bytes(range(33, 127))
+
+
+def example() -> Problem:
+    """The problem that ships with the package."""
+    return read(EXAMPLE)
 
 
 def read(path: Path) -> Problem:

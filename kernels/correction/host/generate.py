@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from .problem import Bytes, Offsets, Reads
+from .problem import Bytes, Offsets, Problem, Reads
 
 LETTERS = np.frombuffer(b"ACGT", np.uint8)
 COMPLEMENT = np.zeros(256, np.uint8)
@@ -25,6 +25,11 @@ class Simulated:
     quality: Bytes
 
 
+def example() -> Problem:
+    """700 bases, 15 times over, one base in a hundred wrong."""
+    return Problem(simulate(1, genome(1, 700), 250, (30, 50), 0.01, unknown=0.001).reads)
+
+
 def genome(seed: int, length: int) -> Bytes:
     """Random bases."""
     return np.random.default_rng(seed).choice(LETTERS, length)
@@ -37,7 +42,7 @@ def simulate(
 
     error_rate: substitutions a base. Errors cluster, as Illumina's do: towards the end of a read (a last base is wrong
     five times as often as a first one), and in some reads (their rates are spread log-normally, sigma 1). Qualities
-    tell each base's rate. unknown: rate of N. Equal arguments give equal reads.
+    state each base's rate. unknown: rate of N. Equal arguments give equal reads.
     """
     draw = np.random.default_rng(seed)
     lengths = draw.integers(length[0], np.minimum(length[1], len(reference)) + 1, reads)

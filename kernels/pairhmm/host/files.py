@@ -17,11 +17,12 @@ import numpy.typing as npt
 
 from ...family import InputError
 from ...files import contents, reading, shown
+from .files_scan import HIGHEST, MORE, NUMBER, PHRED, SCORE, WRONG, line_ends, scan
+from .files_scan import text as scores_as_text
 from .problem import Bytes, Problem
-from .scan import HIGHEST, MORE, NUMBER, PHRED, SCORE, WRONG, line_ends, scan
-from .scan import text as scores_as_text
 
 Format = Literal["gpupairhmm", "tsv"]
+EXAMPLE = Path(__file__).parents[1] / "example.in"
 COLUMNS = ("bases", "base qualities", "insertion qualities", "deletion qualities", "gap continuation")
 BASES = b"ACGTNacgtn"
 BLOCK = 1 << 24
@@ -30,6 +31,11 @@ VALUES_AT_ONCE = 1 << 18
 
 
 # ------------------------------------------------------------------ reading
+def example() -> Problem:
+    """The problem that ships with the package."""
+    return read(EXAMPLE)
+
+
 def read(path: Path) -> Problem:
     """The problem in a file, plain or gzip; an empty file is an empty problem. Lower case counts as upper case.
 

@@ -18,8 +18,8 @@ from ..intertask_tiled import intertask_tiled
 from ..wavefront import wavefront
 from ..wavefront_rescaled import wavefront_rescaled
 from .layout import Real, anti_diagonals, interleaved, sub_warps
+from .layout_rescaled import Empty, Streams
 from .problem import Offsets, Problem
-from .streams import Empty, Streams
 
 Floats = npt.NDArray[np.float64]
 

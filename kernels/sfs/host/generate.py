@@ -7,6 +7,11 @@ import numpy as np
 from .problem import Floats, Mode, Problem
 
 
+def example() -> Problem:
+    """A hundred sites, neither a multiple of a block nor a power of two individuals."""
+    return generate(20, sites=100, individuals=45)
+
+
 def likelihoods(seed: int, sites: int, individuals: int, depth: float = 3.0, error: float = 0.01) -> Floats:
     """(sites, individuals, 3): P(reads | genotype) as a caller reports it, the largest 1, in whole Phred scores.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -69,3 +70,7 @@ class Problem:
             self.likelihoods[chosen], self.chromosomes[chosen], self.positions[chosen], self.mode,
             self.frequency[chosen], self.variable, self.scale[chosen],
         )  # fmt: skip
+
+
+Rows = Iterable[tuple[Problem, Floats]]
+"""Problems and their answers, some sites at a time; at least one, perhaps without sites."""

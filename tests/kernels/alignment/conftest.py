@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from hypothesis import strategies as st
-from simtbed.kernels.alignment import Parameters, Problem, Strategy
+from simtbed.kernels.alignment.host.problem import Parameters, Problem, Strategy
 
 PUBLISHED = {
     "NEW": Parameters(200, -150, -260, -11),

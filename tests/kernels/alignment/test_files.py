@@ -8,9 +8,10 @@ from pathlib import Path
 
 import pytest
 from simtbed.kernels import InputError
-from simtbed.kernels.alignment import FAMILY, Problem, Strategy
+from simtbed.kernels.alignment import FAMILY
 from simtbed.kernels.alignment.host import files
 from simtbed.kernels.alignment.host.generate import generate
+from simtbed.kernels.alignment.host.problem import Problem, Strategy
 
 
 def pairs(problem: Problem) -> list[tuple[bytes, bytes]]:

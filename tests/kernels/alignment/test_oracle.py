@@ -11,8 +11,9 @@ import parasail
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from simtbed.kernels.alignment import FAMILY, NEW, Parameters, Problem, Strategy
+from simtbed.kernels.alignment import FAMILY
 from simtbed.kernels.alignment.host import files
+from simtbed.kernels.alignment.host.problem import NEW, Parameters, Problem, Strategy
 from simtbed.oracles import alignment as oracle
 
 from tests.kernels.alignment.conftest import PUBLISHED, expected, scores, sequences

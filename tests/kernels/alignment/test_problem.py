@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as some
-from simtbed.kernels.alignment import Problem
+from simtbed.kernels.alignment.host.problem import Problem
 
 lengths = some.lists(some.tuples(some.integers(1, 9), some.integers(1, 9)), max_size=20)
 

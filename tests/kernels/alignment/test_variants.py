@@ -12,9 +12,10 @@ import pytest
 from hypothesis import given
 from simtbed import Counters, Result, SimtbedError, launch
 from simtbed.kernels import FunctionLauncher, Launcher
-from simtbed.kernels.alignment import FAMILY, Parameters, Problem, Strategy
+from simtbed.kernels.alignment import FAMILY
 from simtbed.kernels.alignment.host import files, pipeline
 from simtbed.kernels.alignment.host.generate import generate
+from simtbed.kernels.alignment.host.problem import Parameters, Problem, Strategy
 from simtbed.kernels.alignment.packed import packed
 
 from tests.kernels.alignment.conftest import PUBLISHED, expected, problems
@@ -34,6 +35,7 @@ def counted(problem: Problem, variant: str, engine: str = "jit") -> dict[str, Co
     @FunctionLauncher
     def noted(kernel: Any, **how: Any) -> Result:
         result = launch(kernel, engine=engine, **how)  # type: ignore[arg-type]
+        assert result.counters is not None
         before = found.get(kernel.__name__)
         found[kernel.__name__] = before + result.counters if before else result.counters
         return result

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from simtbed.kernels.correction.host.accuracy import Accuracy
+from simtbed.kernels.correction.host.compare import Accuracy
 from simtbed.kernels.correction.host.generate import genome, simulate
 from simtbed.kernels.correction.host.problem import Corrected, Reads
 

@@ -9,12 +9,11 @@ import numpy as np
 import pytest
 from simtbed import SimtbedError, launch
 from simtbed.kernels import FunctionLauncher, Launcher
-from simtbed.kernels.correction import Parameters
 from simtbed.kernels.correction.filters import EMPTY
 from simtbed.kernels.correction.host import pipeline
 from simtbed.kernels.correction.host.generate import genome, simulate
 from simtbed.kernels.correction.host.pipeline import Counter, Filter
-from simtbed.kernels.correction.host.problem import Reads
+from simtbed.kernels.correction.host.problem import Parameters, Reads
 from simtbed.oracles import correction as oracle
 from simtbed.runtime.registry import EngineName
 

@@ -14,11 +14,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from simtbed import Counters, Result, SimtbedError, launch
 from simtbed.kernels import FunctionLauncher, Launcher
-from simtbed.kernels.correction import FAMILY, Parameters, Problem
+from simtbed.kernels.correction import FAMILY
 from simtbed.kernels.correction.host import files, pipeline
 from simtbed.kernels.correction.host.generate import genome, simulate
 from simtbed.kernels.correction.host.pipeline import Switches
-from simtbed.kernels.correction.host.problem import FilterName, Reads
+from simtbed.kernels.correction.host.problem import FilterName, Parameters, Problem, Reads
 
 from tests.kernels.correction.conftest import PUBLISHED, answers
 
@@ -210,6 +210,7 @@ def counted(problem: Problem, variant: str) -> dict[str, Counters]:
     @FunctionLauncher
     def run(kernel: object, **how: object) -> Result:
         result = launch(kernel, **how)  # type: ignore[arg-type]
+        assert result.counters is not None
         found[kernel.__name__] = result.counters  # type: ignore[attr-defined]
         return result
 

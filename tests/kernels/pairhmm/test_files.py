@@ -13,9 +13,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from simtbed.kernels import InputError
-from simtbed.kernels.pairhmm import Problem
 from simtbed.kernels.pairhmm.host import files
 from simtbed.kernels.pairhmm.host.generate import generate
+from simtbed.kernels.pairhmm.host.problem import Problem
 
 GOOD = b"2 1\nACG III JJJ KKK +++\nNT IJ JK KL ++\nACGTA\n1 2\nG ! ~ 5 +\nT\nN\n"
 

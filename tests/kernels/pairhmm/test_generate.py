@@ -6,9 +6,9 @@ from pathlib import Path
 
 import numpy as np
 from simtbed.kernels import pairhmm
-from simtbed.kernels.pairhmm import Problem
 from simtbed.kernels.pairhmm.host import files
 from simtbed.kernels.pairhmm.host.generate import equal_lengths, generate, repeated
+from simtbed.kernels.pairhmm.host.problem import Problem
 
 
 def test_a_seed_decides() -> None:

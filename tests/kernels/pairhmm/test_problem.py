@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
-from simtbed.kernels.pairhmm import Problem
+from simtbed.kernels.pairhmm.host.problem import Problem
 
 READ = (b"A", [40], [40], [40], [10])
 

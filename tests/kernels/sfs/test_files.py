@@ -12,11 +12,12 @@ import cyvcf2
 import numpy as np
 import pytest
 from simtbed.kernels import InputError
-from simtbed.kernels.sfs import Problem
-from simtbed.kernels.sfs.host import files
-from simtbed.kernels.sfs.host.files import Options, Tally, joined, problems
+from simtbed.kernels.sfs.host import sites
+from simtbed.kernels.sfs.host.files import Options, joined, problems
 from simtbed.kernels.sfs.host.frequency import by_em, by_reads
 from simtbed.kernels.sfs.host.generate import likelihoods
+from simtbed.kernels.sfs.host.problem import Problem
+from simtbed.kernels.sfs.host.sites import SiteCounts
 
 HEADER = """##fileformat=VCFv4.2
 ##contig=<ID=1>
@@ -38,8 +39,8 @@ def vcf(folder: Path, *records: str, header: str = HEADER) -> Path:
     return path
 
 
-def taken(path: Path, options: Options | None = None) -> tuple[Problem, Tally]:
-    tally: Tally = Counter()
+def taken(path: Path, options: Options | None = None) -> tuple[Problem, SiteCounts]:
+    tally: SiteCounts = Counter()
     return joined(list(problems(path, options or Options(polarise="alt"), tally))), Counter(
         {k: v for k, v in tally.items() if v}
     )
@@ -226,7 +227,7 @@ def test_wrong_npz(tmp_path: Path, arrays: dict[str, Any], said: str) -> None:
 
 
 def test_sites_come_in_batches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(files, "SITES_AT_ONCE", 3)
+    monkeypatch.setattr(sites, "SITES_AT_ONCE", 3)
     np.savez(tmp_path / "given.npz", P=likelihoods(1, 8, 3))
     lines = [f"c_{at} 0 1 " + " ".join(map(str, site.ravel())) for at, site in enumerate(likelihoods(1, 8, 3))]
     inputs = [

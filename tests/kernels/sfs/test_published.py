@@ -11,16 +11,16 @@ import numpy as np
 import pytest
 from simtbed import launch
 from simtbed.kernels import FunctionLauncher, Launcher
-from simtbed.kernels.sfs import FAMILY, Problem
-from simtbed.kernels.sfs.host.agree import FAINT, TOLERANCE
+from simtbed.kernels.sfs import FAMILY
+from simtbed.kernels.sfs.host.compare import NEGLIGIBLE, TOLERANCE
 from simtbed.kernels.sfs.host.files import Options, joined, problems
-from simtbed.kernels.sfs.host.problem import Floats
+from simtbed.kernels.sfs.host.problem import Floats, Problem
 
 VARIANTS = sorted(FAMILY.variants)
 
 
 def assert_like(found: Floats, expected: Floats) -> None:
-    above = expected > FAINT
+    above = expected > NEGLIGIBLE
     assert above.sum() > len(expected)
     assert np.abs(found - expected)[above].max() <= TOLERANCE
 

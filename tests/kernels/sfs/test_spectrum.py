@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from simtbed.kernels import Launcher
 from simtbed.kernels.sfs import FAMILY
-from simtbed.kernels.sfs.host import output, spectrum
+from simtbed.kernels.sfs.host import files_spectrum, spectrum
 from simtbed.kernels.sfs.host.generate import generate, likelihoods
 from simtbed.kernels.sfs.host.problem import Floats, Mode
 from simtbed.kernels.sfs.host.spectrum import Spectrum
@@ -72,7 +72,7 @@ def test_sites_that_are_impossible_or_not_there(mode: Mode) -> None:
 
 def test_the_picture_has_a_bar_for_each_count_that_varies() -> None:
     counts = np.array([1000.0, 40.0, 20.0, 10.0, 3.0])
-    drawing = ElementTree.fromstring(output.picture(counts, "a < b & c"))
+    drawing = ElementTree.fromstring(files_spectrum.picture(counts, "a < b & c"))
     bars = drawing.findall("{*}g/{*}rect")
     heights = [float(bar.attrib["height"]) for bar in bars]
     assert heights == pytest.approx([heights[0] * share for share in (1, 0.5, 0.25)], abs=0.02)
@@ -82,4 +82,4 @@ def test_the_picture_has_a_bar_for_each_count_that_varies() -> None:
 
 def test_a_picture_of_nothing() -> None:
     for counts in (np.zeros(3), np.zeros(7)):
-        ElementTree.fromstring(output.picture(counts, ""))
+        ElementTree.fromstring(files_spectrum.picture(counts, ""))

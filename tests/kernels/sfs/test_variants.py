@@ -11,12 +11,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from simtbed import DeviceArray, Result, launch
 from simtbed.kernels import FunctionLauncher, Launcher
-from simtbed.kernels.sfs import FAMILY, Problem
+from simtbed.kernels.sfs import FAMILY
 from simtbed.kernels.sfs import tiled as tiling
 from simtbed.kernels.sfs.host import pipeline
 from simtbed.kernels.sfs.host.generate import generate
 from simtbed.kernels.sfs.host.pipeline import THREADS, Merging
-from simtbed.kernels.sfs.host.problem import Floats, Mode
+from simtbed.kernels.sfs.host.problem import Floats, Mode, Problem
 from simtbed.kernels.sfs.reduction_shared import shared_bytes
 from simtbed.kernels.sfs.wide import WARP
 

@@ -1,6 +1,6 @@
-"""The functions of `observe.history` and `observe.detect` for compiled kernels to call, by address.
+"""The functions of `sanitizer.races` that compiled kernels call, by address.
 
-A kernel gets one table of int64: the addresses of these functions, then those of the arrays of the history.
+A kernel gets one table of int64: the addresses of these functions, then those of the arrays of the race state.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from ....ir import nodes as ir
 from ....ir.walk import effect, statements
 from ....native import Native
 from ....sanitizer.races import detect, happens_before
-from ....sanitizer.races.shadow import History
+from ....sanitizer.races.shadow import RaceState
 from ....sanitizer.tracking import Plan
 
 FUNCTIONS: dict[str, Native] = {
@@ -26,18 +26,18 @@ FUNCTIONS: dict[str, Native] = {
 
 
 def arrays_of(function: str) -> list[str]:
-    """The arrays of a history that one of the functions takes; they come first."""
-    return [name for name in FUNCTIONS[function].names if name in History._fields]
+    """The arrays of the race state that a function takes; they come first among its arguments."""
+    return [name for name in FUNCTIONS[function].names if name in RaceState._fields]
 
 
-def table(past: History, plan: Plan) -> npt.NDArray[np.int64]:
-    """The table of a history, which must outlive it; without the functions that the kernel does not call."""
+def table(race_state: RaceState, plan: Plan) -> npt.NDArray[np.int64]:
+    """The table of a race state, which must outlive it. Functions that the kernel does not call have the address 0."""
     called = {"begin_block"}
     for stmt in statements(plan.kernel.body):
         done = effect(stmt) or stmt
         if isinstance(done, ir.Barrier | ir.Fence | ir.WarpBarrier):
             called.add({ir.Barrier: "barrier", ir.Fence: "fence", ir.WarpBarrier: "join"}[type(done)])
-    if any(followed.racy for followed in plan.followed.values()):
+    if any(tracked.for_races for tracked in plan.tracked.values()):
         called.add("access")
     addresses = [FUNCTIONS[name].address() if name in called else 0 for name in FUNCTIONS]
-    return np.array([*addresses, *(array.ctypes.data for array in past)], np.int64)
+    return np.array([*addresses, *(array.ctypes.data for array in race_state)], np.int64)

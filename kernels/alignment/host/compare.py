@@ -1,0 +1,18 @@
+"""When two answers of alignment agree: CIGAR, offset and score of every pair are equal."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ...family import Agreement, Answer
+
+
+def compare(answer: Answer, expected: Answer) -> Agreement:
+    """Count the pairs that differ in anything; the distance is the largest difference of scores.
+
+    Raises ValueError where the numbers of pairs differ.
+    """
+    if answer.shape != expected.shape:
+        raise ValueError(f"an answer of {len(answer)} pairs cannot be compared with one of {len(expected)}")
+    apart = np.abs(answer["score"].astype(np.int64) - expected["score"])
+    return Agreement(len(answer), int((answer != expected).sum()), float(apart.max(initial=0)), 0.0, "of score")

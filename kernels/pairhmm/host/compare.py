@@ -1,0 +1,24 @@
+"""When two answers of the pair-HMM agree: pair by pair, in log10."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ...family import Agreement, Answer
+
+TOLERANCE = 1e-5
+"""Of a log10 likelihood; what GATK asks of its own implementations."""
+
+
+def compare(answer: Answer, expected: Answer) -> Agreement:
+    """Compare log10 likelihoods, pair by pair; equal infinities agree, a NaN agrees with nothing.
+
+    Raises ValueError where the shapes differ: that is no disagreement but a mistake.
+    """
+    if answer.shape != expected.shape:
+        raise ValueError(f"an answer of shape {answer.shape} cannot be compared with one of {expected.shape}")
+    with np.errstate(invalid="ignore"):
+        apart = np.where(answer == expected, 0.0, np.abs(answer - expected))
+    apart = np.where(np.isnan(apart), np.inf, apart)
+    worst = float(apart.max()) if apart.size else 0.0
+    return Agreement(apart.size, int((apart > TOLERANCE).sum()), worst, TOLERANCE, "log10")

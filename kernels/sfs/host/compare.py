@@ -1,0 +1,41 @@
+"""When two answers of site frequency spectra agree: coefficient by coefficient, in logarithms, unless negligible."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ...family import Agreement, Answer
+
+TOLERANCE = 1e-5
+NEGLIGIBLE = -80.0
+"""Natural logarithms this far below a site's largest are not compared: e^-80, where ANGSD's floats end, too."""
+
+
+def compare(answer: Answer, expected: Answer) -> Agreement:
+    """Compare sites x coefficients. Logarithms as they are, distributions (rows that sum to 1, as gama's) by theirs.
+
+    An entry is looked at where the expected one is above e^-80 of its site's largest, or the answer is and should not
+    be. Raises ValueError where the shapes differ.
+    """
+    if answer.shape != expected.shape:
+        raise ValueError(f"an answer of shape {answer.shape} cannot be compared with one of {expected.shape}")
+    if not answer.size:
+        return Agreement(0, 0, 0.0, TOLERANCE, "log")
+    with np.errstate(divide="ignore", invalid="ignore"):
+        if _distributions(expected):
+            answer, expected = np.log(answer), np.log(expected)
+        floor = expected.max(axis=1, keepdims=True) + NEGLIGIBLE
+        compared = ~((expected < floor) & (answer < floor)) & ~((expected == answer) & np.isneginf(expected))
+        apart = np.where(answer == expected, 0.0, np.abs(answer - expected))[compared]
+    apart = np.where(np.isnan(apart), np.inf, apart)
+    worst = float(apart.max()) if apart.size else 0.0
+    return Agreement(apart.size, int((apart > TOLERANCE).sum()), worst, TOLERANCE, "log")
+
+
+def _distributions(rows: Answer) -> bool:
+    """Whether the rows are probabilities; an impossible site's are all 0."""
+    if (rows < 0).any():
+        return False
+    total = rows.sum(axis=1)
+    one = np.abs(total - 1) < 1e-6
+    return bool(one.any() and (one | (total == 0)).all())

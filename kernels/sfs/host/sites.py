@@ -1,0 +1,87 @@
+"""Sites as the readers of all formats give them: checked likelihoods, a batch at a time."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+
+from ...family import InputError
+from .problem import Counts, Floats
+
+BYTES_AT_ONCE = 1 << 25
+"""Most bytes of a batch's likelihoods."""
+SITES_AT_ONCE = 1 << 14
+"""Most sites of a batch."""
+
+SiteCounts = Counter[str]
+"""Sites by what became of them, in words for people; "sites" counts those that are in the answer."""
+
+
+@dataclass(frozen=True)
+class Sites:
+    """A batch of sites of a file. likelihoods: (sites, N, 3) of first/first, first/second, second/second allele.
+
+    scale: a logarithm a site, of what was divided out of them. reads: of the second allele and of both, (sites, N)
+    each, where the file counts them; 0 of both: it does not for this individual.
+    """
+
+    likelihoods: Floats
+    chromosomes: list[str]
+    positions: Counts
+    scale: Floats
+    reads: tuple[Counts, Counts] | None = None
+
+
+@dataclass
+class SiteBatch:
+    """Collects sites, one after the other, until they make a batch.
+
+    where: the place of each site in the file, for messages. The other fields are those of `Sites`, site by site.
+    """
+
+    individuals: int
+    likelihoods: list[Floats] = field(default_factory=list)
+    chromosomes: list[str] = field(default_factory=list)
+    positions: list[int] = field(default_factory=list)
+    where: list[str] = field(default_factory=list)
+    scale: list[float] = field(default_factory=list)
+    reads: list[tuple[Counts, Counts]] = field(default_factory=list)
+
+    def add(self, likelihoods: Floats, chromosome: str, position: int, where: str, scale: float = 0.0) -> None:
+        self.likelihoods.append(likelihoods)
+        self.chromosomes.append(chromosome)
+        self.positions.append(position)
+        self.where.append(where)
+        self.scale.append(scale)
+
+    @property
+    def full(self) -> bool:
+        return len(self.likelihoods) >= batch_size(self.individuals)
+
+    def sites(self, path: Path, what: str = "likelihood") -> Sites:
+        """The sites collected so far. Raises InputError where a number is not `what`."""
+        likelihoods = np.array(self.likelihoods, np.float64).reshape(-1, self.individuals, 3)
+        check_likelihoods(path, likelihoods, self.where, what)
+        reads = (np.array([a for a, _ in self.reads]), np.array([n for _, n in self.reads])) if self.reads else None
+        return Sites(likelihoods, self.chromosomes, np.array(self.positions, np.int64), np.array(self.scale), reads)
+
+
+def batch_size(individuals: int) -> int:
+    """Sites of a batch."""
+    return max(1, min(SITES_AT_ONCE, BYTES_AT_ONCE // (24 * individuals)))
+
+
+def check_likelihoods(path: Path, likelihoods: Floats, where: list[str], what: str = "likelihood") -> None:
+    """Raise InputError where a number is no likelihood; `where` has the place of each site in the file."""
+    wrong = ~(np.isfinite(likelihoods) & (likelihoods >= 0)).all(axis=2) | ~(likelihoods > 0).any(axis=2)
+    if not wrong.any():
+        return
+    site, individual = (int(at) for at in np.argwhere(wrong)[0])
+    shown = " ".join(f"{value:g}" for value in likelihoods[site, individual])
+    raise InputError(
+        f"{path}: {where[site]}, individual {individual + 1}: '{shown}' are no {what}s, expected three finite numbers, "
+        "none negative and not all zero"
+    )
