@@ -6,8 +6,6 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from simtbed import Counters
-from simtbed.profiler.events import MEANING
 from tabulate import tabulate
 
 
@@ -21,21 +19,3 @@ def table(headers: Sequence[str], rows: Iterable[Sequence[Any]], left: int = 1) 
 def as_json(content: Mapping[str, Any]) -> str:
     """The content as JSON text."""
     return json.dumps(content, indent=1)
-
-
-def totals(counters: Counters) -> str:
-    """Every counter that is not zero, with what it counts."""
-    rows = [(name, f"{n:,}", MEANING[name]) for name, n in counters.totals().items() if n]
-    return tabulate(
-        rows, headers=["counter", "total", "what it counts"], disable_numparse=True, colalign=("left", "right", "left")
-    )
-
-
-def derived(counters: Counters) -> str:
-    """The ratios made from the counters."""
-    return table(["derived", "value"], [(name, ratio(name, value)) for name, value in counters.derived().items()])
-
-
-def ratio(name: str, value: float) -> str:
-    """An efficiency in per cent, any other ratio as a number."""
-    return f"{100 * value:.1f} %" if name.endswith("efficiency") else f"{value:.2f}"

@@ -82,7 +82,7 @@ def test_the_version_is_written_once() -> None:
 
 def test_an_import_brings_nothing_that_compiles_or_draws() -> None:
     """These take longer to import than all of simtbed; what needs them imports them."""
-    heavy = ("numba", "llvmlite", "typer", "rich", "dnaio", "hypothesis")
+    heavy = ("numba", "llvmlite", "click", "rich", "dnaio", "hypothesis")
     code = f"import sys, simtbed; print(*[name for name in {heavy} if name in sys.modules])"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split() == []
 

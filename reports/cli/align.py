@@ -60,8 +60,8 @@ def align(
 ) -> int:
     """Semi-global alignment with traceback, from file to file.
 
-    The answer is CIGAR, offset and score of every pair. What --check and --counters report goes to stdout
-    if the answer goes to a file, and to stderr otherwise.
+    The answer is CIGAR, offset and score of every pair. What --check and --counters report goes to stdout if the
+    answer goes to a file, and to stderr otherwise.
     """
     if (source is None) != example:
         raise SimtbedError("align takes a file, or --example")

@@ -12,6 +12,7 @@ from simtbed.kernels import Agreement
 
 from .. import tables
 from ..launchers import Runner
+from ..profile import counter_tables
 
 
 def require_folder(path: Path | None) -> None:
@@ -51,4 +52,4 @@ def print_report(runner: Runner, agreement: Agreement | None, json: bool, to: Te
             file=to,
         )
     if runner.counters is not None:
-        print(f"\n{tables.totals(runner.counters)}\n\n{tables.derived(runner.counters)}", file=to)
+        print(f"\n{counter_tables.totals(runner.counters)}\n\n{counter_tables.derived(runner.counters)}", file=to)

@@ -10,6 +10,7 @@ from simtbed import SimtbedError
 
 from .. import tables
 from ..launchers import Runner
+from ..profile import counter_tables
 from ..profile.annotate import annotated, hottest, short
 from ..profile.memory_traffic import Traffic, memory_traffic
 from ..selection import find_device, find_problem, find_variant
@@ -30,8 +31,8 @@ def profile(
 ) -> int:
     """What a variant would cost on a device.
 
-    Totals, efficiencies, and its source line by line. Instructions are the IR's; with --sass they are
-    the compiled kernels', estimated from what the emulator counts.
+    Totals, efficiencies, and its source line by line. Instructions are the IR's; with --sass they are the
+    compiled kernels', estimated from what the emulator counts.
     """
     if sass:
         return _profile_sass(variant, source, device, json)
@@ -64,8 +65,8 @@ def profile(
         return 0
     launches = f"{runner.launches:,} launch{'' if runner.launches == 1 else 'es'}"
     print(f"{variant} on {name}, {runner.device.name}, {launches}\n")
-    print(tables.totals(counters) + "\n")
-    print(tables.derived(counters) + "\n")
+    print(counter_tables.totals(counters) + "\n")
+    print(counter_tables.derived(counters) + "\n")
     print("\n".join(str(line) for line in hottest(counters)) + "\n")
     if moved:
         print(_traffic(moved) + "\n")

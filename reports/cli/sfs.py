@@ -81,8 +81,8 @@ def sfs(
 ) -> int:
     """Site frequency spectra of N individuals, from file to file.
 
-    The answer is 2N + 1 values a site. What was read, skipped and left out is reported on stdout if
-    the answer goes to a file, and on stderr otherwise.
+    The answer is 2N + 1 values a site. What was read, skipped and left out is reported on stdout if the answer
+    goes to a file, and on stderr otherwise.
     """
     if (source is None) != example:
         raise SimtbedError("sfs takes a file, or --example")

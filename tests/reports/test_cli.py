@@ -44,10 +44,11 @@ def test_the_engines_are_those_of_launch() -> None:
     assert [engine.value for engine in Engine] == list(ENGINES)
 
 
-def test_help_imports_nothing_heavy() -> None:
+@pytest.mark.parametrize("command", ["--help", "list"])
+def test_help_and_list_import_nothing_heavy(command: str) -> None:
     heavy = {"numba", "numpy", "llvmlite", "rich"}
     program = (
-        f"import sys; from simtbed.reports.cli.app import run; run(['--help']); print(*{heavy!r} & set(sys.modules))"
+        f"import sys; from simtbed.reports.cli.app import run; run([{command!r}]); print(*{heavy!r} & set(sys.modules))"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert done.stdout.splitlines()[-1] == ""
