@@ -10,7 +10,7 @@ from importlib import import_module as _import_module
 from typing import TYPE_CHECKING
 from typing import Any as _Any
 
-from .errors import CompileError, Diagnostic, HostCallError, LaunchError, OutOfMemory, SimtbedError
+from .errors import CompileError, Diagnostic, HostCallError, LaunchError, OutOfMemory, SimtbedError, UnavailableError
 from .language import hints, intrinsics
 from .language.functions import DeviceFunction, Kernel, device, kernel
 from .language.hints import *  # noqa: F403
@@ -40,6 +40,7 @@ __all__ = [
     "OutOfMemory",
     "Result",
     "SimtbedError",
+    "UnavailableError",
     "current_gpu",
     "device",
     "devices",

@@ -57,6 +57,10 @@ class LaunchError(SimtbedError):
     """A launch whose arguments do not fit the kernel, the device or the engine."""
 
 
+class UnavailableError(LaunchError):
+    """What was asked for cannot run on this machine: there is no GPU, or a tool that it needs is missing."""
+
+
 class OutOfMemory(LaunchError):
     """A launch whose arrays do not fit the device's free memory: less at once may fit."""
 

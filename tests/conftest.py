@@ -1,12 +1,17 @@
-"""What every test may use: golden texts, and how Hypothesis runs."""
+"""What every test may use: golden texts, how Hypothesis runs, and how kernels are compiled."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import weakref
+from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
 from hypothesis import settings
+from simtbed.engines.llvm import engine
+from simtbed.llvm.compiler import Passes, compiled
+from simtbed.runtime.registry import engine_called
 
 GOLDEN = Path(__file__).parent / "golden"
 
@@ -35,3 +40,20 @@ def golden(request: pytest.FixtureRequest) -> Callable[[str, str], None]:
         assert text == path.read_text(encoding="utf-8"), f"tests/golden/{name} differs; --update-golden accepts it"
 
     return check
+
+
+UNOPTIMISED = {"counters", "hardware", "kernels", "reports"}
+"""Folders whose tests specialise hundreds of kernels, run each for milliseconds, and judge its answers and counters,
+which no optimisation changes. The other folders hold the code that ships: tests/gpu the same kernels to the bit."""
+
+
+@pytest.fixture(scope="module", autouse=True)
+def unoptimised(request: pytest.FixtureRequest) -> Iterator[None]:
+    """In those folders the jit engine compiles without optimisation, in a fifth of the time."""
+    if UNOPTIMISED.isdisjoint(request.path.relative_to(Path(__file__).parent).parts):
+        yield
+        return
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(engine, "compiled", partial(compiled, passes=Passes(0, vectorise=False)))
+        patched.setattr(engine_called("jit"), "_kernels", weakref.WeakKeyDictionary())  # no other module finds it there
+        yield

@@ -1,15 +1,19 @@
-"""What is shipped: every package, its types and data, and nothing under a name of its own."""
+"""What a stranger gets: every package, its types and data, documented names, one version, and an import that is light."""
 
 from __future__ import annotations
 
+import inspect
 import shutil
 import subprocess
 import sys
 import tomllib
 import zipfile
+from collections.abc import Iterator
+from importlib.metadata import version
 from pathlib import Path
 
 import pytest
+import simtbed
 
 ROOT = Path(__file__).parents[1]
 FOLDERS = ("emulator", "kernels", "oracles", "reports")
@@ -49,7 +53,7 @@ def test_every_package_is_listed() -> None:
 
 
 def test_nothing_is_installed_beside_simtbed(wheel: set[str]) -> None:
-    assert {name.split("/")[0] for name in wheel} == {"simtbed", "simtbed-0.1.0.dist-info"}
+    assert {name.split("/")[0] for name in wheel} == {"simtbed", f"simtbed-{simtbed.__version__}.dist-info"}
 
 
 def test_every_module_type_marker_and_data_file_is_shipped(wheel: set[str]) -> None:
@@ -67,6 +71,42 @@ def test_every_module_type_marker_and_data_file_is_shipped(wheel: set[str]) -> N
 
 def test_the_pairhmm_example_is_shipped(wheel: set[str]) -> None:
     assert any(name.startswith("simtbed/kernels/pairhmm/") and name.endswith(".in") for name in wheel)
+
+
+# ------------------------------------------------------------------ what `import simtbed` gives
+def test_the_version_is_written_once() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    assert project["dynamic"] == ["version"] and "version" not in project
+    assert version("simtbed") == simtbed.__version__
+
+
+def test_an_import_brings_nothing_that_compiles_or_draws() -> None:
+    """These take longer to import than all of simtbed; what needs them imports them."""
+    heavy = ("numba", "llvmlite", "typer", "rich", "dnaio", "hypothesis")
+    code = f"import sys, simtbed; print(*[name for name in {heavy} if name in sys.modules])"
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split() == []
+
+
+def _documented() -> Iterator[tuple[str, object]]:
+    """Every public name, and the public methods and properties of public classes."""
+    for name in simtbed.__all__:
+        value = getattr(simtbed, name)
+        yield name, value
+        if inspect.isclass(value) and value.__module__.startswith("simtbed"):
+            for own, member in vars(value).items():
+                if not own.startswith("_") and (
+                    callable(member) or isinstance(member, property | classmethod | staticmethod)
+                ):
+                    yield f"{name}.{own}", member
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), list(_documented()), ids=lambda given: given if isinstance(given, str) else ""
+)
+def test_every_public_name_is_documented(name: str, value: object) -> None:
+    """By its own docstring; a value, such as a type of the language, by that of its class."""
+    described = inspect.getdoc(value if callable(value) or inspect.ismodule(value) else type(value))
+    assert described and not described.startswith(f"{name}("), "only what `dataclass` writes"
 
 
 @pytest.mark.parametrize("file", ["README.md", ".ci/run", ".github/workflows/ci.yml"])

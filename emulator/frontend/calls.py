@@ -1,4 +1,4 @@
-"""Calls in a kernel: intrinsics by their form, casts, Python's min, max, abs, len, print, device functions."""
+"""Calls in a kernel: intrinsics by their form, casts, device functions, and Python's min, max, abs, len and print."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import ast
 import builtins
 import inspect
 from collections.abc import Callable, Hashable
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 from ..ir import nodes as ir
 from ..ir.ops import TABLE
@@ -17,25 +17,24 @@ from ..language.types import BOOL, F32, F64, I32, I64, SCALARS, U32, U64, VECTOR
 from ..language.types import Value as ValueType
 from ..span import Span
 from . import typing
-from .values import Host, Literal, Memory, Refused, Tuple, Value, describe
-
-if TYPE_CHECKING:
-    from .expressions import Expressions
-    from .reader import ProgramReader
+from .protocols import FunctionReader, ProgramReader
+from .values import ArrayValue, Host, Literal, SourceError, Tuple, Value, describe
 
 Args = dict[str, Any]
-Binder = Callable[["Expressions", Intrinsic, Args, Span], Value]
+Binder = Callable[[FunctionReader, Intrinsic, Args, Span], Value]
 """Reads a call of an intrinsic: its arguments by parameter name."""
 NOTHING = Host(None)
 
 
-def call(reader: Expressions, node: ast.Call, target: Any) -> Value:
+def call(reader: FunctionReader, node: ast.Call, target: Any) -> Value:
     """The value of a call, its effects emitted."""
     span = reader.span(node)
     if isinstance(target, DeviceFunction):
         return reader.program.call(reader, node, target)
     if isinstance(target, Kernel):
-        raise Refused(span, f"{target.__name__} is a kernel: only launch can run it", "mark it @st.device to call it")
+        raise SourceError(
+            span, f"{target.__name__} is a kernel: only launch can run it", "mark it @st.device to call it"
+        )
     type = value_type(reader.program, target, span)
     if isinstance(type, Scalar):
         return typing.cast(_only(reader, node), type, span)
@@ -46,18 +45,18 @@ def call(reader: Expressions, node: ast.Call, target: Any) -> Value:
     word = intrinsic_of(target)
     if word is None:
         name = getattr(target, "__name__", None) or repr(target)
-        raise Refused(span, f"{name} is not in the kernel language", *_instead(target))
+        raise SourceError(span, f"{name} is not in the kernel language", *_instead(target))
     binder = _BINDERS[word.form.__class__]
     return binder(reader, word, _bind(reader, node, word), span)
 
 
 def intrinsic_of(target: Any) -> Intrinsic | None:
-    """The row of the word that a Python object is."""
+    """The row of the intrinsic that a Python object is."""
     return INTRINSICS.get(target) if isinstance(target, Hashable) else None
 
 
 def value_type(program: ProgramReader, target: Any, span: Span) -> ValueType | None:
-    """The type a word such as `f32`, `float4`, `bool` or `Real` names."""
+    """The type that an object such as `f32`, `float4`, `bool` or `Real` names."""
     if target is bool:
         return BOOL
     if isinstance(target, hints.ScalarType):  # type: ignore[attr-defined]
@@ -77,40 +76,40 @@ def _instead(target: Any) -> tuple[str, ...]:
     return ()
 
 
-def _bind(reader: Expressions, node: ast.Call, word: Intrinsic) -> Args:
+def _bind(reader: FunctionReader, node: ast.Call, word: Intrinsic) -> Args:
     """Argument nodes by parameter name; defaults as literals."""
     span = reader.span(node)
     for argument in (*node.args, *(k.value for k in node.keywords)):
         if isinstance(argument, ast.Starred):
-            raise Refused(span, "`*` is not in the kernel language")
+            raise SourceError(span, "`*` is not in the kernel language")
     if any(k.arg is None for k in node.keywords):
-        raise Refused(span, "`**` is not in the kernel language")
+        raise SourceError(span, "`**` is not in the kernel language")
     try:
         bound = word.signature.bind(*node.args, **{str(k.arg): k.value for k in node.keywords})
     except TypeError as error:
-        raise Refused(span, f"{word.name}: {error}") from None
+        raise SourceError(span, f"{word.name}: {error}") from None
     bound.apply_defaults()
     return dict(bound.arguments)
 
 
-def _only(reader: Expressions, node: ast.Call) -> Value:
+def _only(reader: FunctionReader, node: ast.Call) -> Value:
     if len(node.args) != 1 or node.keywords:
-        raise Refused(reader.span(node), "a cast takes one value")
+        raise SourceError(reader.span(node), "a cast takes one value")
     return reader.value(node.args[0])
 
 
-def _pack(reader: Expressions, node: ast.Call, type: Vector) -> Value:
+def _pack(reader: FunctionReader, node: ast.Call, type: Vector) -> Value:
     if len(node.args) != type.lanes or node.keywords:
-        raise Refused(reader.span(node), f"{type} takes {type.lanes} values")
+        raise SourceError(reader.span(node), f"{type} takes {type.lanes} values")
     args = tuple(reader.convert(a, type.element, f"a part of {type}") for a in node.args)
     return ir.Pack(args, type, reader.span(node))
 
 
 # ------------------------------------------------------------------ Python's own
-def _extreme(name: str, python: Callable[..., Any]) -> Callable[[Expressions, ast.Call, Span], Value]:
-    def word(reader: Expressions, node: ast.Call, span: Span) -> Value:
+def _extreme(name: str, python: Callable[..., Any]) -> Callable[[FunctionReader, ast.Call, Span], Value]:
+    def word(reader: FunctionReader, node: ast.Call, span: Span) -> Value:
         if len(node.args) < 2 or node.keywords:
-            raise Refused(span, f"{name} takes two or more numbers")
+            raise SourceError(span, f"{name} takes two or more numbers")
         values = [(reader.value(a), reader.span(a)) for a in node.args]
         literals = [v for v, _ in values if isinstance(v, Literal)]
         if len(literals) == len(values):
@@ -124,26 +123,26 @@ def _extreme(name: str, python: Callable[..., Any]) -> Callable[[Expressions, as
     return word
 
 
-def _abs(reader: Expressions, node: ast.Call, span: Span) -> Value:
+def _abs(reader: FunctionReader, node: ast.Call, span: Span) -> Value:
     value = _only(reader, node)
     if isinstance(value, Literal):
         return typing.fold(abs, [value], span)
     return typing.operation("abs", typing.unified([(value, span)], "abs"), span, "abs")
 
 
-def _len(reader: Expressions, node: ast.Call, span: Span) -> Value:
+def _len(reader: FunctionReader, node: ast.Call, span: Span) -> Value:
     value = _only(reader, node)
     if isinstance(value, Tuple):
         return Literal(len(value.items))
-    if not isinstance(value, Memory):
-        raise Refused(span, f"len takes an array, this is {describe(value)}")
+    if not isinstance(value, ArrayValue):
+        raise SourceError(span, f"len takes an array, this is {describe(value)}")
     length = value.type.length
     return ir.Extent(value.name, I32, span) if length is None else Literal(length)
 
 
-def _print(reader: Expressions, node: ast.Call, span: Span) -> Value:
+def _print(reader: FunctionReader, node: ast.Call, span: Span) -> Value:
     if node.keywords:
-        raise Refused(span, "print takes no keywords in a kernel")
+        raise SourceError(span, "print takes no keywords in a kernel")
     parts: list[str | ir.Expr] = []
     for argument in node.args:
         value = reader.value(argument)
@@ -153,40 +152,40 @@ def _print(reader: Expressions, node: ast.Call, span: Span) -> Value:
             else typing.expression(value, reader.span(argument))
         )
     if any(not isinstance(p, str) and isinstance(p.type, Vector) for p in parts):
-        raise Refused(span, "print takes text and numbers", "print a vector's parts: v.x, v.y ...")
+        raise SourceError(span, "print takes text and numbers", "print a vector's parts: v.x, v.y ...")
     reader.emit(ir.Print(tuple(parts), span))
     return NOTHING
 
 
-def _range(reader: Expressions, node: ast.Call, span: Span) -> Value:
-    raise Refused(span, "range stands only in `for ... in range(...)`")
+def _range(reader: FunctionReader, node: ast.Call, span: Span) -> Value:
+    raise SourceError(span, "range stands only in `for ... in range(...)`")
 
 
-_BUILTINS: dict[Any, Callable[[Expressions, ast.Call, Span], Value]] = {
+_BUILTINS: dict[Any, Callable[[FunctionReader, ast.Call, Span], Value]] = {
     builtins.min: _extreme("min", min), builtins.max: _extreme("max", max), builtins.abs: _abs,
     builtins.len: _len, builtins.print: _print, builtins.range: _range,
 }  # fmt: skip
 
 
 # ------------------------------------------------------------------ memory
-def _not_declaring(reader: Expressions, word: Intrinsic, args: Args, span: Span) -> Value:
+def _not_declaring(reader: FunctionReader, word: Intrinsic, args: Args, span: Span) -> Value:
     name = word.name
-    raise Refused(span, f"st.{name} stands alone on the right of an assignment", f"write: name = st.{name}(...)")
+    raise SourceError(span, f"st.{name} stands alone on the right of an assignment", f"write: name = st.{name}(...)")
 
 
-def declared(reader: Expressions, name: str, node: ast.Call, target: Any) -> Memory | None:
-    """What `name = st.shared(...)` and its kin declare; None for any other call."""
+def declared(reader: FunctionReader, name: str, node: ast.Call, target: Any) -> ArrayValue | None:
+    """The array that `name = st.shared(...)` and similar calls declare; None for any other call."""
     word = intrinsic_of(target)
     if word is None or not isinstance(word.form, forms.Allocation | forms.View):
         return None
     args, span = _bind(reader, node, word), reader.span(node)
     if isinstance(word.form, forms.View):
-        memory = reader.memory(args["array"])
+        array = reader.array(args["array"])
         stride = reader.value(args["stride"])
         if isinstance(stride, ir.EXPRESSIONS) and not isinstance(stride, ir.Reg):
             stride = reader.let(stride, f"{name}_stride", span)
         assert isinstance(stride, Literal | ir.Expr)
-        return Memory(memory.name, memory.type, (stride, Literal(1)))
+        return ArrayValue(array.name, array.type, (stride, Literal(1)))
     element = reader.type_of(args["element"])
     values: tuple[Any, ...] = ()
     shape: tuple[int, ...] | None = None
@@ -201,28 +200,28 @@ def declared(reader: Expressions, name: str, node: ast.Call, target: Any) -> Mem
         case _:
             shape = tuple(_extent(reader, n) for n in args["shape"])
             if not shape:
-                raise Refused(span, f"st.{word.name} needs its size", f"write st.{word.name}({element}, 64)")
+                raise SourceError(span, f"st.{word.name} needs its size", f"write st.{word.name}({element}, 64)")
     return reader.declare(name, Array(element, shape, word.form.space), values, span)
 
 
-def _extent(reader: Expressions, node: ast.expr) -> int:
+def _extent(reader: FunctionReader, node: ast.expr) -> int:
     extent = reader.known(node, "an array's size")
     if extent < 1:
-        raise Refused(reader.span(node), f"an array needs at least one element, not {extent}")
+        raise SourceError(reader.span(node), f"an array needs at least one element, not {extent}")
     return extent
 
 
-def _table(reader: Expressions, node: ast.expr, element: ValueType) -> tuple[Any, ...]:
+def _table(reader: FunctionReader, node: ast.expr, element: ValueType) -> tuple[Any, ...]:
     value, span = reader.value(node), reader.span(node)
     if not isinstance(value, Tuple) or not value.items or not isinstance(element, Scalar):
-        raise Refused(span, "a constant table is a tuple of numbers of a scalar type")
+        raise SourceError(span, "a constant table is a tuple of numbers of a scalar type")
     if not all(isinstance(item, Literal) for item in value.items):
-        raise Refused(span, "a constant table's values must be known at compile time")
+        raise SourceError(span, "a constant table's values must be known at compile time")
     return tuple(typing.cast(item, element, span).value for item in value.items)  # type: ignore[union-attr]
 
 
 # ------------------------------------------------------------------ block and warp
-def _block_barrier(reader: Expressions, word: Intrinsic, args: Args, span: Span) -> Value:
+def _block_barrier(reader: FunctionReader, word: Intrinsic, args: Args, span: Span) -> Value:
     form = cast(forms.BlockBarrier, word.form)
     value = reader.condition(args["predicate"]) if args else ir.Const(True, BOOL, span)
     barrier = ir.Barrier(form.mode, value, SCALARS[form.result], span)
@@ -232,28 +231,28 @@ def _block_barrier(reader: Expressions, word: Intrinsic, args: Args, span: Span)
     return reader.let(barrier, "barrier", span)
 
 
-def _fence(reader: Expressions, word: Intrinsic, args: Args, span: Span) -> Value:
+def _fence(reader: FunctionReader, word: Intrinsic, args: Args, span: Span) -> Value:
     reader.emit(ir.Fence(cast(forms.Fence, word.form).scope, span))
     return NOTHING
 
 
-def _mask(reader: Expressions, args: Args, span: Span) -> ir.Expr:
+def _mask(reader: FunctionReader, args: Args, span: Span) -> ir.Expr:
     given = args["mask"]
     if isinstance(given, ast.expr):
         return reader.convert(given, U32, "a lane mask")
     return ir.Const(given, U32, span)
 
 
-def _warp_barrier(reader: Expressions, word: Intrinsic, args: Args, span: Span) -> Value:
+def _warp_barrier(reader: FunctionReader, word: Intrinsic, args: Args, span: Span) -> Value:
     reader.emit(ir.WarpBarrier(_mask(reader, args, span), span))
     return NOTHING
 
 
-def _shuffle(reader: Expressions, word: Intrinsic, args: Args, span: Span) -> Value:
+def _shuffle(reader: FunctionReader, word: Intrinsic, args: Args, span: Span) -> Value:
     form = cast(forms.Shuffle, word.form)
     value = reader.expr(args["value"])
     if isinstance(value.type, Vector) or value.type is BOOL:
-        raise Refused(
+        raise SourceError(
             span,
             f"a shuffle moves a number, this is {value.type}",
             "shuffle i32(flag), or a vector's parts one by one",
@@ -263,13 +262,13 @@ def _shuffle(reader: Expressions, word: Intrinsic, args: Args, span: Span) -> Va
     if isinstance(width, ast.expr):
         width = reader.known(args["width"], "a shuffle's width")
     if width not in (2, 4, 8, 16, 32):
-        raise Refused(span, f"a shuffle's width is 2, 4, 8, 16 or 32, not {width}")
+        raise SourceError(span, f"a shuffle's width is 2, 4, 8, 16 or 32, not {width}")
     return reader.let(
         ir.Shuffle(form.mode, value, where, width, _mask(reader, args, span), value.type, span), "shuffled", span
     )
 
 
-def _vote(reader: Expressions, word: Intrinsic, args: Args, span: Span) -> Value:
+def _vote(reader: FunctionReader, word: Intrinsic, args: Args, span: Span) -> Value:
     form = cast(forms.Vote, word.form)
     mode = form.mode
     if mode == "active":
@@ -279,52 +278,54 @@ def _vote(reader: Expressions, word: Intrinsic, args: Args, span: Span) -> Value
         value = reader.condition(args["predicate"]) if mode != "match" else reader.expr(args["value"])
         mask = _mask(reader, args, span)
     if mode == "match" and value.type not in (I32, U32, I64, U64, F32, F64):
-        raise Refused(span, f"match_any compares 32- and 64-bit numbers, this is {value.type}", "cast it: i32(...)")
+        raise SourceError(span, f"match_any compares 32- and 64-bit numbers, this is {value.type}", "cast it: i32(...)")
     return reader.let(ir.Vote(mode, value, mask, SCALARS[form.result], span), mode, span)
 
 
-def _target(reader: Expressions, args: Args, span: Span) -> tuple[Memory, ir.Expr, Scalar]:
-    memory = reader.memory(args["array"])
-    if memory.type.space not in ("global", "shared"):
-        raise Refused(span, f"atomics work on global and shared memory, {memory.name} is {memory.type.space}")
-    type = memory.type.element
+def _target(reader: FunctionReader, args: Args, span: Span) -> tuple[ArrayValue, ir.Expr, Scalar]:
+    array = reader.array(args["array"])
+    if array.type.space not in ("global", "shared"):
+        raise SourceError(span, f"atomics work on global and shared memory, {array.name} is {array.type.space}")
+    type = array.type.element
     if type not in (I32, U32, I64, U64, F32, F64):
-        raise Refused(span, f"atomics work on 32- and 64-bit numbers, {memory.name} holds {type}")
+        raise SourceError(span, f"atomics work on 32- and 64-bit numbers, {array.name} holds {type}")
     assert isinstance(type, Scalar)
     index = args["index"]
-    return memory, reader.index(memory, index), type
+    return array, reader.index(array, index), type
 
 
-def _atomic(reader: Expressions, word: Intrinsic, args: Args, span: Span) -> Value:
+def _atomic(reader: FunctionReader, word: Intrinsic, args: Args, span: Span) -> Value:
     op = cast(forms.AtomicUpdate, word.form).op
-    memory, index, type = _target(reader, args, span)
+    array, index, type = _target(reader, args, span)
     if type.is_float and op not in ("add", "exchange"):
-        raise Refused(span, f"CUDA has no atomic {op} on {type}", "use st.compare_swap on its bits, or an integer type")
-    value = reader.convert(args["value"], type, f"{memory.name}'s element")
-    return reader.let(ir.Atomic(op, memory.name, index, value, type, span), f"{memory.name}_old", span)
+        raise SourceError(
+            span, f"CUDA has no atomic {op} on {type}", "use st.compare_swap on its bits, or an integer type"
+        )
+    value = reader.convert(args["value"], type, f"{array.name}'s element")
+    return reader.let(ir.Atomic(op, array.name, index, value, type, span), f"{array.name}_old", span)
 
 
-def _compare_and_swap(reader: Expressions, word: Intrinsic, args: Args, span: Span) -> Value:
-    memory, index, type = _target(reader, args, span)
+def _compare_and_swap(reader: FunctionReader, word: Intrinsic, args: Args, span: Span) -> Value:
+    array, index, type = _target(reader, args, span)
     if type.is_float:
-        raise Refused(
+        raise SourceError(
             span,
-            f"compare_swap works on integers, {memory.name} holds {type}",
+            f"compare_swap works on integers, {array.name} holds {type}",
             "keep the bits in an integer array: st.bitcast",
         )
-    expected = reader.convert(args["expected"], type, f"{memory.name}'s element")
-    value = reader.convert(args["value"], type, f"{memory.name}'s element")
-    return reader.let(ir.CompareSwap(memory.name, index, expected, value, type, span), f"{memory.name}_old", span)
+    expected = reader.convert(args["expected"], type, f"{array.name}'s element")
+    value = reader.convert(args["value"], type, f"{array.name}'s element")
+    return reader.let(ir.CompareSwap(array.name, index, expected, value, type, span), f"{array.name}_old", span)
 
 
 # ------------------------------------------------------------------ arithmetic
-def _operation(reader: Expressions, word: Intrinsic, args: Args, span: Span) -> Value:
+def _operation(reader: FunctionReader, word: Intrinsic, args: Args, span: Span) -> Value:
     values = [(reader.value(given), reader.span(given)) for given in args.values()]
     unified = typing.unified(values, f"st.{word.name}")
     return typing.operation(cast(forms.Operation, word.form).op, unified, span, f"st.{word.name}")
 
 
-def _bitcast(reader: Expressions, word: Intrinsic, args: Args, span: Span) -> Value:
+def _bitcast(reader: FunctionReader, word: Intrinsic, args: Args, span: Span) -> Value:
     target, value = reader.type_of(args["to"]), reader.expr(args["x"])
     if target == value.type:
         return value
@@ -344,15 +345,15 @@ def _bitcast(reader: Expressions, word: Intrinsic, args: Args, span: Span) -> Va
 
 
 def _no_bitcast(value: ir.Expr, target: ValueType, span: Span) -> Value:
-    raise Refused(
+    raise SourceError(
         span,
         f"{value.type} and {target} have no common bits",
         "bitcast joins f32 with i32 and u32, f64 with i64 and u64",
     )
 
 
-def _unrolled_range(reader: Expressions, word: Intrinsic, args: Args, span: Span) -> Value:
-    raise Refused(span, "st.unroll stands only in `for ... in st.unroll(range(...))`")
+def _unrolled_range(reader: FunctionReader, word: Intrinsic, args: Args, span: Span) -> Value:
+    raise SourceError(span, "st.unroll stands only in `for ... in st.unroll(range(...))`")
 
 
 _BINDERS: dict[type, Binder] = {

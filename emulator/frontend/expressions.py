@@ -1,4 +1,4 @@
-"""Python expressions to IR expressions; effects met on the way become Lets before the statement."""
+"""Reading of Python expressions as IR expressions. Their effects become Lets before the statement."""
 
 from __future__ import annotations
 
@@ -7,20 +7,19 @@ import operator
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ..ir import nodes as ir
+from ..ir.names import temporary
 from ..ir.walk import expressions
 from ..language import intrinsics
 from ..language.types import BOOL, I32, SCALARS, Array, Scalar, Vector
 from ..language.types import Value as ValueType
 from ..span import Span
 from . import calls, typing
-from .source import MISSING, Text
-from .values import Host, Literal, Memory, Poisoned, Refused, Tuple, Value, describe, of_python
-
-if TYPE_CHECKING:
-    from .reader import ProgramReader
+from .protocols import ProgramReader
+from .source import MISSING, FunctionSource
+from .values import AlreadyReported, ArrayValue, Host, Literal, SourceError, Tuple, Value, describe, of_python
 
 BINARY: dict[type, tuple[str, str, Callable[..., Any]]] = {
     ast.Add: ("add", "+", operator.add), ast.Sub: ("sub", "-", operator.sub), ast.Mult: ("mul", "*", operator.mul),
@@ -42,23 +41,23 @@ PARTS = "xyzw"
 class Expressions:
     """Reads the expressions of one function."""
 
-    def __init__(self, program: ProgramReader, text: Text) -> None:
+    def __init__(self, program: ProgramReader, source: FunctionSource) -> None:
         self.program = program
-        self.text = text
+        self.source = source
         self.names: dict[str, Value] = {}  # parameters, arrays and compile-time names
         self.types: dict[str, ValueType] = {}  # registers
         self.assigned: set[str] = set()  # registers that every path has assigned
         self.fixed: set[str] = set()  # loop variables of unrolled loops
         self.loop_variables: set[str] = set()  # of the others
-        self.looped: set[str] = set()  # names that are or were loop variables: they live in their loops only
-        self.once = assigned_once(text.tree)
-        self.poisoned: set[str] = set()
+        self.looped: set[str] = set()  # names that are or were loop variables, which exist in their loops only
+        self.once = assigned_once(source.tree)
+        self.unresolved: set[str] = set()
         self.body: list[ir.Stmt] = []
         self._temporaries = 0
 
     # -------------------------------------------------------------- emitting
     def span(self, node: ast.AST) -> Span:
-        return self.text.span(node)
+        return self.source.span(node)
 
     def emit(self, stmt: ir.Stmt) -> None:
         self.body.append(stmt)
@@ -74,7 +73,7 @@ class Expressions:
 
     def temporary(self, stem: str, type: ValueType, span: Span) -> ir.Reg:
         self._temporaries += 1
-        return ir.Reg(f"{stem}@{self._temporaries}", type, span)
+        return ir.Reg(temporary(stem, self._temporaries), type, span)
 
     def let(self, value: ir.Expr | ir.Effect, stem: str, span: Span) -> ir.Reg:
         """Keep a value in a generated register."""
@@ -88,7 +87,7 @@ class Expressions:
         """The value of an expression, typed or known at compile time."""
         method = getattr(self, f"_{type(node).__name__}", None)
         if method is None:
-            raise Refused(self.span(node), f"{_english(node)} is not in the kernel language")
+            raise SourceError(self.span(node), f"{construct_name(node)} is not in the kernel language")
         return method(node)  # type: ignore[no-any-return]
 
     def expr(self, node: ast.expr, type: ValueType | None = None) -> ir.Expr:
@@ -105,7 +104,7 @@ class Expressions:
         """A bool; numbers are not taken for one."""
         result = typing.expression(value, span, BOOL if isinstance(value, Literal) else None)
         if result.type != BOOL:
-            raise Refused(span, f"a condition is bool, this is {result.type}", "write a comparison, such as x != 0")
+            raise SourceError(span, f"a condition is bool, this is {result.type}", "write a comparison, such as x != 0")
         return result
 
     def known(self, node: ast.expr, what: str) -> int:
@@ -113,63 +112,63 @@ class Expressions:
         value = self.value(node)
         if not isinstance(value, Literal):
             problem = f"{what} must be known at compile time, this is {describe(value)}"
-            raise Refused(self.span(node), problem, "make it a Const parameter")
+            raise SourceError(self.span(node), problem, "make it a Const parameter")
         if isinstance(value.value, bool) or not isinstance(value.value, int):
             advice = "divide with //" if isinstance(value.value, float) else ""
-            raise Refused(self.span(node), f"{what} is a whole number, this is {describe(value)}", advice)
+            raise SourceError(self.span(node), f"{what} is a whole number, this is {describe(value)}", advice)
         return value.value
 
-    def index(self, memory: Memory, node: ast.expr) -> ir.Expr:
-        """The flat index of `memory[node]`."""
+    def index(self, array: ArrayValue, node: ast.expr) -> ir.Expr:
+        """The flat index of `array[node]`."""
         nodes = node.elts if isinstance(node, ast.Tuple) else [node]
-        if len(nodes) != len(memory.strides):
-            wanted = len(memory.strides)
+        if len(nodes) != len(array.strides):
+            wanted = len(array.strides)
             advice = "st.matrix(array, stride) gives an array a second index" if wanted == 1 else ""
-            raise Refused(
+            raise SourceError(
                 self.span(node),
-                f"{memory.name} takes {wanted} ind{'ex' if wanted == 1 else 'ices'}, {len(nodes)} given",
+                f"{array.name} takes {wanted} ind{'ex' if wanted == 1 else 'ices'}, {len(nodes)} given",
                 *filter(None, [advice]),
             )
         total: Value = Literal(0)
-        for at, (item, stride) in enumerate(zip(nodes, memory.strides, strict=True)):
+        for at, (item, stride) in enumerate(zip(nodes, array.strides, strict=True)):
             span = self.span(item)
             part = self.value(item)
             if isinstance(part, ir.EXPRESSIONS) and part.type in SCALARS.values():
                 assert isinstance(part.type, Scalar)
                 if not part.type.is_integer:
-                    raise Refused(span, f"an index is an integer, this is {part.type}", "write i32(...)")
+                    raise SourceError(span, f"an index is an integer, this is {part.type}", "write i32(...)")
                 if part.type.size < 4:
                     part = typing.cast(part, I32, span)
-            self._check_known_index(memory, part, span)
+            self._check_known_index(array, part, span)
             if at:
-                self._stays_in_row(memory, at, part, span)
+                self._stays_in_row(array, at, part, span)
             total = self._add(total, self._multiply(part, stride, span), span)
         result = typing.expression(total, self.span(node), I32)
         if not (isinstance(result.type, Scalar) and result.type.is_integer):
-            raise Refused(self.span(node), f"an index is an integer, this is {result.type}")
-        if memory.type.space == "register" and not self.is_fixed(result):
-            raise Refused(
+            raise SourceError(self.span(node), f"an index is an integer, this is {result.type}")
+        if array.type.space == "register" and not self.is_fixed(result):
+            raise SourceError(
                 self.span(node),
-                f"{memory.name} is in registers: its index must be constant once loops are unrolled",
+                f"{array.name} is in registers: its index must be constant once loops are unrolled",
                 "use st.unroll(range(...)) for the loop, or st.local(...) for the array",
             )
         return result
 
-    def _check_known_index(self, memory: Memory, part: Value, span: Span) -> None:
+    def _check_known_index(self, array: ArrayValue, part: Value, span: Span) -> None:
         value = part.value if isinstance(part, Literal | ir.Const) else None
         if isinstance(value, float):
-            raise Refused(span, f"an index is an integer, this is {value!r}")
+            raise SourceError(span, f"an index is an integer, this is {value!r}")
         if value is not None and value < 0:
-            raise Refused(span, f"index {value}: arrays do not wrap around in a kernel")
-        length = memory.type.length
-        if value is not None and length is not None and len(memory.strides) == 1 and value >= length:
-            raise Refused(span, f"index {value}, but {memory.name} has {length} elements")
+            raise SourceError(span, f"index {value}: arrays do not wrap around in a kernel")
+        length = array.type.length
+        if value is not None and length is not None and len(array.strides) == 1 and value >= length:
+            raise SourceError(span, f"index {value}, but {array.name} has {length} elements")
 
-    def _stays_in_row(self, memory: Memory, at: int, part: Value, span: Span) -> None:
+    def _stays_in_row(self, array: ArrayValue, at: int, part: Value, span: Span) -> None:
         """A check that an index other than the first is within its own extent."""
-        extent: Value = memory.strides[at - 1]
+        extent: Value = array.strides[at - 1]
         if isinstance(extent, Literal):
-            inner = memory.strides[at]
+            inner = array.strides[at]
             assert isinstance(inner, Literal)
             extent = Literal(extent.value // inner.value)
         index = typing.expression(part, span, I32)
@@ -201,19 +200,19 @@ class Expressions:
             return Literal(node.value)
         if isinstance(node.value, str):
             return Host(node.value)
-        raise Refused(self.span(node), f"{node.value!r} is not in the kernel language")
+        raise SourceError(self.span(node), f"{node.value!r} is not in the kernel language")
 
     def _Tuple(self, node: ast.Tuple) -> Value:
         return Tuple(tuple(self.value(e) for e in node.elts))
 
     def _Name(self, node: ast.Name) -> Value:
         name = node.id
-        if name in self.poisoned:
-            raise Poisoned
+        if name in self.unresolved:
+            raise AlreadyReported
         value = self.names.get(name)
         variable = name in self.types or (name in self.once and isinstance(value, Literal | Tuple))
         if variable and name not in self.assigned and name not in self.fixed:
-            raise Refused(
+            raise SourceError(
                 self.span(node),
                 f"{name} may be unassigned here",
                 "assign it on every path, for example before the loop or branch",
@@ -224,9 +223,9 @@ class Expressions:
             if isinstance(value, ir.Reg):  # a scalar parameter
                 return ir.Reg(value.name, value.type, self.span(node))
             return value
-        found = self.program.external(self.text, name)
+        found = self.program.external(self.source, name)
         if found is MISSING:
-            raise Refused(self.span(node), f"{name} is not defined")
+            raise SourceError(self.span(node), f"{name} is not defined")
         return of_python(found)
 
     def _Attribute(self, node: ast.Attribute) -> Value:
@@ -238,16 +237,16 @@ class Expressions:
             if isinstance(target, ModuleType):
                 found = self.program.attribute(target, node.attr)
                 if found is MISSING:
-                    raise Refused(span, f"{target.__name__} has no {node.attr}")
+                    raise SourceError(span, f"{target.__name__} has no {node.attr}")
                 return self.special(found, span)
         if isinstance(owner, ir.EXPRESSIONS) and isinstance(owner.type, Vector):
             at = PARTS.find(node.attr)
             if not (len(node.attr) == 1 and 0 <= at < owner.type.lanes):
-                raise Refused(
+                raise SourceError(
                     span, f"{owner.type} has the parts {', '.join(PARTS[: owner.type.lanes])}, not {node.attr}"
                 )
             return self.part(owner, ir.Const(at, I32, span), span)
-        raise Refused(span, f"{describe(owner)} has no {node.attr} in a kernel")
+        raise SourceError(span, f"{describe(owner)} has no {node.attr} in a kernel")
 
     def special(self, found: Any, span: Span) -> Value:
         """`st.lane` and `st.warp` are values, everything else stands for itself."""
@@ -263,7 +262,7 @@ class Expressions:
 
     def _Subscript(self, node: ast.Subscript) -> Value:
         owner, span = self.value(node.value), self.span(node)
-        if isinstance(owner, Memory):
+        if isinstance(owner, ArrayValue):
             index = self.index(owner, node.slice)
             if owner.type.space == "register":
                 return ir.Item(owner.name, index, owner.type.element, span)
@@ -271,25 +270,25 @@ class Expressions:
         if isinstance(owner, Tuple):
             at = self.known(node.slice, "a tuple's index")
             if not -len(owner.items) <= at < len(owner.items):
-                raise Refused(span, f"index {at}, but the tuple has {len(owner.items)} items")
+                raise SourceError(span, f"index {at}, but the tuple has {len(owner.items)} items")
             return owner.items[at]  # type: ignore[no-any-return]
         if isinstance(owner, ir.EXPRESSIONS) and isinstance(owner.type, Vector):
             index = self.convert(node.slice, I32, "an index")
             if not self.is_fixed(index):
-                raise Refused(self.span(node.slice), "a vector's index must be constant once loops are unrolled")
+                raise SourceError(self.span(node.slice), "a vector's index must be constant once loops are unrolled")
             if isinstance(index, ir.Const) and not 0 <= index.value < owner.type.lanes:
-                raise Refused(self.span(node.slice), f"{owner.type} has {owner.type.lanes} parts")
+                raise SourceError(self.span(node.slice), f"{owner.type} has {owner.type.lanes} parts")
             if not isinstance(owner, ir.Reg):
                 owner = self.let(owner, "vector", span)
             return self.part(owner, index, span)
-        raise Refused(span, f"{describe(owner)} cannot be indexed")
+        raise SourceError(span, f"{describe(owner)} cannot be indexed")
 
     # -------------------------------------------------------------- operators
     def _BinOp(self, node: ast.BinOp) -> Value:
         kind = type(node.op)
         if kind not in BINARY:
             advice = ("write x * x, or st.exp(y * st.log(x))",) if kind is ast.Pow else ()
-            raise Refused(self.span(node), f"{_english(node.op)} is not in the kernel language", *advice)
+            raise SourceError(self.span(node), f"{construct_name(node.op)} is not in the kernel language", *advice)
         a, b = self.value(node.left), self.value(node.right)
         return self.arithmetic(kind, a, b, self.span(node), self.span(node.left), self.span(node.right))
 
@@ -307,7 +306,7 @@ class Expressions:
         name, symbol, python = UNARY[type(node.op)]
         if isinstance(value, Literal):
             if name == "not" and not isinstance(value.value, bool):
-                raise Refused(span, "`not` takes a bool", "write a comparison, such as x != 0")
+                raise SourceError(span, "`not` takes a bool", "write a comparison, such as x != 0")
             return typing.fold(python, [value], span)
         return typing.operation(name, typing.unified([(value, span)], symbol), span, symbol)
 
@@ -316,13 +315,15 @@ class Expressions:
         left, result = self.value(node.left), None
         for at, (kind, right_node) in enumerate(zip(node.ops, node.comparators, strict=True)):
             if type(kind) not in COMPARE:
-                raise Refused(self.span(node), f"{_english(kind)} is not in the kernel language", "write == or !=")
+                raise SourceError(
+                    self.span(node), f"{construct_name(kind)} is not in the kernel language", "write == or !="
+                )
             name, symbol, python = COMPARE[type(kind)]
             with self.block() as effects:
                 right = self.value(right_node)
             if at > 0 and effects:
                 # Python evaluates this operand only where the comparison so far holds.
-                raise Refused(
+                raise SourceError(
                     spans[at + 1],
                     "a chained comparison reads memory after its first part",
                     "write two comparisons joined by `and`",
@@ -347,7 +348,7 @@ class Expressions:
         for value, other in ((a, b), (b, a)):
             if isinstance(value, Literal):
                 if not isinstance(value.value, bool):
-                    raise Refused(span, "`and` and `or` take bools", "write a comparison, such as x != 0")
+                    raise SourceError(span, "`and` and `or` take bools", "write a comparison, such as x != 0")
                 return other if value.value == (name == "both") else value
         return typing.operation(name, typing.unified([(a, span), (b, span)], "and/or"), span, "and/or")
 
@@ -359,7 +360,7 @@ class Expressions:
                 return result  # decided at compile time: the rest is never read
             with self.block() as effects:
                 right = self.value(operand)
-            if not effects and not (isinstance(right, ir.EXPRESSIONS) and typing.may_leave_domain(right)):
+            if not effects and not (isinstance(right, ir.EXPRESSIONS) and typing.must_be_guarded(right)):
                 result = self._join(name, result, right, span)
                 continue
             if isinstance(result, Literal):  # the neutral one
@@ -389,7 +390,7 @@ class Expressions:
         else:
             yes, no = (typing.converted(v, vector, s, "the other arm") for v, s in arms)
         pure = not then and not orelse and vector is None
-        if pure and not typing.may_leave_domain(yes) and not typing.may_leave_domain(no):
+        if pure and not typing.must_be_guarded(yes) and not typing.must_be_guarded(no):
             return typing.operation("select", [condition, yes, no], span, "if else")
         target = self.temporary("choice", yes.type, span)
         self.emit(
@@ -401,7 +402,7 @@ class Expressions:
     def _Call(self, node: ast.Call) -> Value:
         called = self.value(node.func)
         if not isinstance(called, Host):
-            raise Refused(self.span(node), f"{describe(called)} cannot be called")
+            raise SourceError(self.span(node), f"{describe(called)} cannot be called")
         return calls.call(self, node, called.object)
 
     def annotation(self, node: ast.expr) -> Any:
@@ -415,34 +416,34 @@ class Expressions:
         return value.object if isinstance(value, Host) else value
 
     def type_of(self, node: ast.expr) -> ValueType:
-        """The scalar or vector type a word names."""
+        """The scalar or vector type an expression names."""
         found = self.annotation(node)
         type = calls.value_type(self.program, found, self.span(node))
         if type is None:
-            raise Refused(
+            raise SourceError(
                 self.span(node),
                 f"a type is expected here, this is {describe(of_python(found))}",
                 "write i32, f32, float4 ...",
             )
         return type
 
-    def memory(self, node: ast.expr) -> Memory:
+    def array(self, node: ast.expr) -> ArrayValue:
         """The array an expression names, in one dimension."""
         value = self.value(node)
-        if not isinstance(value, Memory):
-            raise Refused(self.span(node), f"an array is expected here, this is {describe(value)}")
+        if not isinstance(value, ArrayValue):
+            raise SourceError(self.span(node), f"an array is expected here, this is {describe(value)}")
         return value
 
-    def declare(self, name: str, type: Array, values: tuple[Any, ...], span: Span) -> Memory:
+    def declare(self, name: str, type: Array, values: tuple[Any, ...], span: Span) -> ArrayValue:
         """Allocate an array under a name the function does not use yet."""
         if name in self.names or name in self.types:
-            raise Refused(span, f"{name} is already in use", "give each array a name of its own")
+            raise SourceError(span, f"{name} is already in use", "give each array a name of its own")
         self.emit(ir.Alloc(name, type, values, span))
         strides: list[ir.Expr | Literal] = [Literal(1)]
         for extent in reversed((type.shape or (1,))[1:]):
             assert isinstance(strides[0], Literal)
             strides.insert(0, Literal(strides[0].value * extent))
-        return Memory(name, type, tuple(strides))
+        return ArrayValue(name, type, tuple(strides))
 
 
 def assigned_once(function: ast.FunctionDef) -> frozenset[str]:
@@ -455,7 +456,7 @@ def assigned_once(function: ast.FunctionDef) -> frozenset[str]:
     return frozenset(n for n in plain if stores.count(n) == 1)
 
 
-def _english(node: ast.AST) -> str:
+def construct_name(node: ast.AST) -> str:
     """A construct's name for a message."""
     return _NAMES.get(type(node), f"`{type(node).__name__}`")
 

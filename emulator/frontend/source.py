@@ -1,4 +1,4 @@
-"""Where a kernel's text is: its syntax tree, the spans of its nodes, and what its names stand for."""
+"""The source of a function: its syntax tree, the spans of its nodes, and the objects its free names refer to."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from ..span import Span
 MISSING = object()
 
 
-class Text:
+class FunctionSource:
     """The source of one `@kernel` or `@device` function."""
 
     def __init__(self, function: SourceFunction) -> None:
@@ -50,12 +50,12 @@ class Text:
         return len(self.lines[line - 1].encode()[:offset].decode()) + 1
 
     def lookup(self, name: str) -> Any:
-        """What a free name stands for where the function was defined, or MISSING."""
+        """The object that a free name refers to where the function was defined, or MISSING."""
         return free_value(self.function, name)
 
 
 def free_value(function: Callable[..., Any], name: str) -> Any:
-    """What a free name of a function stands for, or MISSING."""
+    """The object that a free name of a function refers to, or MISSING."""
     code = function.__code__
     if function.__closure__ and name in code.co_freevars:
         cell = function.__closure__[code.co_freevars.index(name)]

@@ -1,4 +1,4 @@
-"""Python statements to IR statements; a refused statement is noted and reading goes on after it."""
+"""Reading of Python statements as IR statements. An error is reported, and reading goes on with the next statement."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from ..language.types import I32, I64, Scalar, Vector
 from ..language.types import Value as ValueType
 from ..span import Span
 from . import calls, typing
-from .expressions import BINARY, PARTS, Expressions, _english
-from .values import Host, Literal, Memory, Poisoned, Refused, Tuple, Value, describe
+from .expressions import BINARY, PARTS, Expressions, construct_name
+from .values import AlreadyReported, ArrayValue, Host, Literal, SourceError, Tuple, Value, describe
 
 
 class Statements(Expressions):
@@ -28,15 +28,15 @@ class Statements(Expressions):
         falls_through = True
         for node in nodes:
             if not falls_through:
-                self.program.refuse(self.span(node), "this cannot be reached")
+                self.program.report(self.span(node), "this cannot be reached")
                 break
             try:
                 falls_through = self.statement(node)
-            except Refused as error:
-                self.program.refuse(error.span, error.message, *error.notes)
-                self._poison(node)
-            except Poisoned:
-                self._poison(node)
+            except SourceError as error:
+                self.program.report(error.span, error.message, *error.notes)
+                self._mark_unresolved(node)
+            except AlreadyReported:
+                self._mark_unresolved(node)
         return falls_through
 
     def body_of(self, nodes: list[ast.stmt]) -> tuple[ir.Body, bool]:
@@ -46,16 +46,16 @@ class Statements(Expressions):
         self.fixed &= fixed  # names fixed inside may be unassigned outside
         return tuple(body), falls_through
 
-    def _poison(self, node: ast.stmt) -> None:
-        """Names a refused statement would have assigned: later uses stay silent."""
+    def _mark_unresolved(self, node: ast.stmt) -> None:
+        """Names that a statement with an error would have assigned: their later uses are not reported."""
         stored = {n.id for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
-        self.poisoned |= stored - self.assigned - set(self.names)
+        self.unresolved |= stored - self.assigned - set(self.names)
 
     def statement(self, node: ast.stmt) -> bool:
         method = getattr(self, f"_{type(node).__name__}", None)
         if method is None or not isinstance(node, ast.stmt):
-            raise Refused(
-                self.span(node), f"{_STATEMENTS.get(type(node), _english(node))} is not in the kernel language"
+            raise SourceError(
+                self.span(node), f"{_STATEMENTS.get(type(node), construct_name(node))} is not in the kernel language"
             )
         return method(node) is not False
 
@@ -72,19 +72,21 @@ class Statements(Expressions):
             return
         last = self.body[-1] if len(self.body) > before else None
         if not (isinstance(last, ir.Let) and last.target is value and isinstance(last.value, ir.EFFECTS)):
-            raise Refused(self.span(node), "this expression has no effect")
-        self.body[-1] = ir.Let(None, last.value, last.span)  # nobody reads the result
+            raise SourceError(self.span(node), "this expression has no effect")
+        self.body[-1] = ir.Let(None, last.value, last.span)  # the result is not read
 
     def _Assert(self, node: ast.Assert) -> None:
         message = ""
         if node.msg is not None:
             if not (isinstance(node.msg, ast.Constant) and isinstance(node.msg.value, str)):
-                raise Refused(self.span(node.msg), "an assertion's message is a text literal")
+                raise SourceError(self.span(node.msg), "an assertion's message is a text literal")
             message = node.msg.value
         condition = self.value(node.test)
         if isinstance(condition, Literal):
             if not condition.value:
-                raise Refused(self.span(node), f"assertion failed at compile time{': ' if message else ''}{message}")
+                raise SourceError(
+                    self.span(node), f"assertion failed at compile time{': ' if message else ''}{message}"
+                )
             return
         self.emit(ir.Assert(self.truth(condition, self.span(node.test)), message, self.span(node)))
 
@@ -92,13 +94,13 @@ class Statements(Expressions):
         span = self.span(node)
         if self.result is None:
             if node.value is not None:
-                raise Refused(
+                raise SourceError(
                     span, "this function returns nothing", "annotate its result, or store the value in an array"
                 )
             self.emit(ir.Return(None, span))
             return False
         if node.value is None:
-            raise Refused(span, f"this function returns {self.result}")
+            raise SourceError(span, f"this function returns {self.result}")
         self.emit(ir.Return(self.convert(node.value, self.result, "the result"), span))
         return False
 
@@ -111,7 +113,7 @@ class Statements(Expressions):
     def _leave(self, node: ast.stmt, stmt: ir.Stmt) -> bool:
         if self.loops < 0:
             word = "break" if isinstance(stmt, ir.Break) else "continue"
-            raise Refused(self.span(node), f"{word} in an unrolled loop", "use a plain range, or an if")
+            raise SourceError(self.span(node), f"{word} in an unrolled loop", "use a plain range, or an if")
         self.emit(stmt)
         return False
 
@@ -130,35 +132,35 @@ class Statements(Expressions):
         if not isinstance(value, ast.Call):
             return False
         called = self.value(value.func)
-        memory = calls.declared(self, target.id, value, called.object) if isinstance(called, Host) else None
-        if memory is None:
+        array = calls.declared(self, target.id, value, called.object) if isinstance(called, Host) else None
+        if array is None:
             return False
         if target.id in self.names or target.id in self.types:
-            raise Refused(self.span(target), f"{target.id} is already in use", "give each array a name of its own")
-        self.names[target.id] = memory
+            raise SourceError(self.span(target), f"{target.id} is already in use", "give each array a name of its own")
+        self.names[target.id] = array
         return True
 
     def _AnnAssign(self, node: ast.AnnAssign) -> None:
         if node.value is None:
-            raise Refused(self.span(node), "a variable is declared by its first value", "write: name: type = value")
+            raise SourceError(self.span(node), "a variable is declared by its first value", "write: name: type = value")
         if not isinstance(node.target, ast.Name):
-            raise Refused(self.span(node.target), "only a variable can be annotated")
+            raise SourceError(self.span(node.target), "only a variable can be annotated")
         type = self.type_of(node.annotation)
         self.assign(node.target, self.convert(node.value, type, node.target.id), self.span(node))
 
     def _AugAssign(self, node: ast.AugAssign) -> None:
         kind, span = type(node.op), self.span(node)
         if kind not in BINARY:
-            raise Refused(span, f"{_english(node.op)} is not in the kernel language")
+            raise SourceError(span, f"{construct_name(node.op)} is not in the kernel language")
         where, right_span = self.span(node.target), self.span(node.value)
         if isinstance(node.target, ast.Subscript):
-            memory = self.memory(node.target.value)
-            index = self.index(memory, node.target.slice)
-            if not isinstance(index, ir.Const | ir.Reg) and memory.type.space != "register":
-                index = self.let(index, f"{memory.name}_index", where)
-            old = self.element(memory, index, where)
+            array = self.array(node.target.value)
+            index = self.index(array, node.target.slice)
+            if not isinstance(index, ir.Const | ir.Reg) and array.type.space != "register":
+                index = self.let(index, f"{array.name}_index", where)
+            old = self.element(array, index, where)
             right = self.value(node.value)
-            self.store(memory, index, self.arithmetic(kind, old, right, span, where, right_span), span, where)
+            self.store(array, index, self.arithmetic(kind, old, right, span, where, right_span), span, where)
             return
         left = self.value(ast.copy_location(_loaded(node.target), node.target))
         self.assign(node.target, self.arithmetic(kind, left, self.value(node.value), span, where, right_span), span)
@@ -171,8 +173,8 @@ class Statements(Expressions):
                 self._assign_name(target, value, span)
             case ast.Subscript():
                 owner = self.value(target.value)
-                if not isinstance(owner, Memory):
-                    raise Refused(
+                if not isinstance(owner, ArrayValue):
+                    raise SourceError(
                         where, f"{describe(owner)} cannot be assigned by index", "write v.x = ... for a vector's part"
                     )
                 self.store(owner, self.index(owner, target.slice), value, span, where)
@@ -180,7 +182,7 @@ class Statements(Expressions):
                 self._assign_part(target, value, span)
             case ast.Tuple():
                 if not isinstance(value, Tuple) or len(value.items) != len(target.elts):
-                    raise Refused(span, f"{len(target.elts)} values are expected here, this is {describe(value)}")
+                    raise SourceError(span, f"{len(target.elts)} values are expected here, this is {describe(value)}")
                 # All right sides are read before any name changes.
                 items = [
                     self.let(v, "value", span) if isinstance(v, ir.EXPRESSIONS) and not isinstance(v, ir.Const) else v
@@ -189,34 +191,34 @@ class Statements(Expressions):
                 for name, item in zip(target.elts, items, strict=True):
                     self.assign(name, item, span)
             case _:
-                raise Refused(where, f"{_english(target)} cannot be assigned")
+                raise SourceError(where, f"{construct_name(target)} cannot be assigned")
 
-    def element(self, memory: Memory, index: ir.Expr, span: Span) -> ir.Expr:
-        if memory.type.space == "register":
-            return ir.Item(memory.name, index, memory.type.element, span)
-        return self.let(ir.Load(memory.name, index, memory.type.element, span), memory.name, span)
+    def element(self, array: ArrayValue, index: ir.Expr, span: Span) -> ir.Expr:
+        if array.type.space == "register":
+            return ir.Item(array.name, index, array.type.element, span)
+        return self.let(ir.Load(array.name, index, array.type.element, span), array.name, span)
 
-    def store(self, memory: Memory, index: ir.Expr, value: Value, span: Span, where: Span) -> None:
-        if memory.type.space == "constant":
-            raise Refused(where, f"{memory.name} is constant")
-        result = typing.converted(value, memory.type.element, span, f"{memory.name}'s element")
-        if memory.type.space == "register":
-            self.emit(ir.Let(ir.Item(memory.name, index, memory.type.element, where), result, span))
+    def store(self, array: ArrayValue, index: ir.Expr, value: Value, span: Span, where: Span) -> None:
+        if array.type.space == "constant":
+            raise SourceError(where, f"{array.name} is constant")
+        result = typing.converted(value, array.type.element, span, f"{array.name}'s element")
+        if array.type.space == "register":
+            self.emit(ir.Let(ir.Item(array.name, index, array.type.element, where), result, span))
         else:
-            self.emit(ir.Store(memory.name, index, result, where))
+            self.emit(ir.Store(array.name, index, result, where))
 
     def _assign_name(self, target: ast.Name, value: Value, span: Span) -> None:
         name = target.id
         if name in self.looped:
-            raise Refused(
+            raise SourceError(
                 self.span(target),
                 f"{name} is a loop variable: a loop does not see it change",
                 "copy it first, or use while",
             )
         if name in self.names and not (isinstance(self.names[name], ir.Reg | Literal | Tuple)):
-            raise Refused(self.span(target), f"{name} is already {describe(self.names[name])}", "use another name")
-        if isinstance(value, Memory | Host) or (isinstance(value, Tuple) and name not in self.once):
-            raise Refused(span, f"a variable holds a number or a vector, this is {describe(value)}")
+            raise SourceError(self.span(target), f"{name} is already {describe(self.names[name])}", "use another name")
+        if isinstance(value, ArrayValue | Host) or (isinstance(value, Tuple) and name not in self.once):
+            raise SourceError(span, f"a variable holds a number or a vector, this is {describe(value)}")
         if isinstance(value, Literal | Tuple) and name in self.once and name not in self.names:
             self.names[name] = value  # never changes: stays known at compile time
             self.assigned.add(name)
@@ -232,13 +234,13 @@ class Statements(Expressions):
             result = typing.expression(value, span, known)
             if result.type != known:
                 advice = f"write {known}(...) here, or start {name} as {result.type}(...)"
-                raise Refused(span, f"{name} is {known}, this is {result.type}", advice)
+                raise SourceError(span, f"{name} is {known}, this is {result.type}", advice)
         if name not in self.names:
             self.types[name] = result.type
             self.assigned.add(name)
             if name in self.once and result.type in (I32, I64) and self.is_fixed(result):
                 self.fixed.add(name)
-        self.poisoned.discard(name)
+        self.unresolved.discard(name)
         register, last = ir.Reg(name, result.type, self.span(target)), self.body[-1] if self.body else None
         if isinstance(last, ir.Let) and last.target is result:  # an effect straight into its variable
             self.body[-1] = ir.Let(register, last.value, span)
@@ -249,10 +251,12 @@ class Statements(Expressions):
         where = self.span(target)
         owner = self.value(target.value)
         if not (isinstance(owner, ir.Reg) and isinstance(owner.type, Vector) and isinstance(target.value, ast.Name)):
-            raise Refused(where, "only a variable's part can be assigned", "change a copy, then store the whole vector")
+            raise SourceError(
+                where, "only a variable's part can be assigned", "change a copy, then store the whole vector"
+            )
         vector, at = owner.type, PARTS.find(target.attr)
         if not (len(target.attr) == 1 and 0 <= at < vector.lanes):
-            raise Refused(where, f"{vector} has the parts {', '.join(PARTS[: vector.lanes])}, not {target.attr}")
+            raise SourceError(where, f"{vector} has the parts {', '.join(PARTS[: vector.lanes])}, not {target.attr}")
         new = typing.converted(value, vector.element, span, f"a part of {vector}")
         parts = tuple(new if i == at else self.part(owner, ir.Const(i, I32, where), where) for i in range(vector.lanes))
         self.emit(ir.Let(ir.Reg(owner.name, vector, where), ir.Pack(parts, vector, where), span))
@@ -262,7 +266,7 @@ class Statements(Expressions):
         condition = self.value(node.test)
         if isinstance(condition, Literal):
             if not isinstance(condition.value, bool):
-                raise Refused(self.span(node.test), "a condition is a bool", "write a comparison, such as x != 0")
+                raise SourceError(self.span(node.test), "a condition is a bool", "write a comparison, such as x != 0")
             return self.read(node.body if condition.value else node.orelse)
         test = self.truth(condition, self.span(node.test))
         before = set(self.assigned)
@@ -294,22 +298,24 @@ class Statements(Expressions):
     def _For(self, node: ast.For) -> None:
         self._no_else(node)
         if not isinstance(node.target, ast.Name):
-            raise Refused(self.span(node.target), "a loop has one variable")
+            raise SourceError(self.span(node.target), "a loop has one variable")
         call, unroll = self._range_of(node.iter)
         if call.keywords or not 1 <= len(call.args) <= 3:
-            raise Refused(self.span(call), "range takes one to three numbers")
+            raise SourceError(self.span(call), "range takes one to three numbers")
         bounds = [(self.value(a), self.span(a)) for a in call.args]
         step = self.known(call.args[2], "a loop's step") if len(bounds) == 3 else 1
         if step == 0:
-            raise Refused(self.span(call), "a loop's step is not 0")
+            raise SourceError(self.span(call), "a loop's step is not 0")
         if len(bounds) == 1:
             bounds.insert(0, (Literal(0), self.span(call)))
         start, stop = typing.unified(bounds[:2], "range")
         assert isinstance(start.type, Scalar)
         if not start.type.is_integer or start.type.size < 4:
-            raise Refused(self.span(call), f"a loop counts in 32 or 64 bits, this is {start.type}", "write i32(...)")
+            raise SourceError(
+                self.span(call), f"a loop counts in 32 or 64 bits, this is {start.type}", "write i32(...)"
+            )
         if unroll and not (self.is_fixed(start) and self.is_fixed(stop)):
-            raise Refused(
+            raise SourceError(
                 self.span(call), "an unrolled loop's bounds must be known at compile time", "make them Const parameters"
             )
         self._loop(node, start, stop, step, unroll)
@@ -319,7 +325,7 @@ class Statements(Expressions):
         if isinstance(node, ast.Call) and self._is(node.func, intrinsics.unroll) and len(node.args) == 1:
             node, unroll = node.args[0], True
         if not (isinstance(node, ast.Call) and self._is(node.func, builtins.range)):
-            raise Refused(
+            raise SourceError(
                 self.span(node), "a loop runs over range(...)", "write: for i in range(n), or st.unroll(range(K))"
             )
         return node, unroll
@@ -333,9 +339,9 @@ class Statements(Expressions):
         name, span = node.target.id, self.span(node.target)
         taken = name in self.types and name not in self.looped
         if name in self.names or name in self.loop_variables or name in self.fixed or taken:
-            raise Refused(span, f"{name} is already in use", "give the loop a variable of its own")
+            raise SourceError(span, f"{name} is already in use", "give the loop a variable of its own")
         if self.types.setdefault(name, start.type) != start.type:
-            raise Refused(span, f"{name} is {self.types[name]}, this loop counts in {start.type}")
+            raise SourceError(span, f"{name} is {self.types[name]}, this loop counts in {start.type}")
         changed = {
             n.id
             for part in node.body
@@ -361,7 +367,7 @@ class Statements(Expressions):
 
     def _no_else(self, node: ast.For | ast.While) -> None:
         if node.orelse:
-            raise Refused(self.span(node.orelse[0]), "a loop's else is not in the kernel language")
+            raise SourceError(self.span(node.orelse[0]), "a loop's else is not in the kernel language")
 
 
 def _loaded(target: ast.expr) -> ast.expr:

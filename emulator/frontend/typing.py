@@ -1,15 +1,16 @@
-"""The typing rules: literals adapt to what they meet, nothing promotes, every mistake says what to write."""
+"""The typing rules: literals take the type of the other operand, nothing promotes, each error says what to write."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
 from ..ir import nodes as ir
-from ..ir.ops import TABLE
-from ..language.types import BOOL, F32, F64, I32, Scalar, Vector
+from ..ir.ops import TABLE, may_leave_domain
+from ..ir.walk import expressions
+from ..language.types import BOOL, F32, I32, Scalar, Vector
 from ..language.types import Value as ValueType
 from ..span import Span
-from .values import Literal, Refused, Value, describe
+from .values import Literal, SourceError, Value, describe
 
 
 def constant(literal: Literal, type: Scalar, span: Span) -> ir.Const:
@@ -19,14 +20,16 @@ def constant(literal: Literal, type: Scalar, span: Span) -> ir.Const:
         if type is BOOL and isinstance(value, bool):
             return ir.Const(value, BOOL, span)
         advice = f"write {type}({value})" if isinstance(value, bool) else "write a comparison, such as x != 0"
-        raise Refused(span, f"{value!r} is not {_a(type)}", advice)
+        raise SourceError(span, f"{value!r} is not {_a(type)}", advice)
     if type.is_float:
         return ir.Const(float(value), type, span)
     if isinstance(value, float):
-        raise Refused(span, f"the literal {value!r} cannot become {_a(type)}", "cast the other operand to a float type")
+        raise SourceError(
+            span, f"the literal {value!r} cannot become {_a(type)}", "cast the other operand to a float type"
+        )
     low, high = type.range
     if not low <= value <= high:
-        raise Refused(span, f"{value} does not fit {type}, which holds {low} to {high}")
+        raise SourceError(span, f"{value} does not fit {type}, which holds {low} to {high}")
     return ir.Const(value, type, span)
 
 
@@ -34,18 +37,18 @@ def expression(value: Value, span: Span, type: ValueType | None = None) -> ir.Ex
     """The value as an expression; a literal becomes `type`, or its natural type where none is asked for."""
     if isinstance(value, Literal):
         if isinstance(type, Vector):
-            raise Refused(span, f"{describe(value)} is not {_a(type)}", f"write {type}(...)")
+            raise SourceError(span, f"{describe(value)} is not {_a(type)}", f"write {type}(...)")
         return constant(value, type or value.natural, span)
     if isinstance(value, ir.EXPRESSIONS):
         return value
-    raise Refused(span, f"a number is expected here, this is {describe(value)}")
+    raise SourceError(span, f"a number is expected here, this is {describe(value)}")
 
 
 def converted(value: Value, type: ValueType, span: Span, what: str) -> ir.Expr:
-    """The value where a `type` is wanted: literals adapt, anything else must have it already."""
+    """The value where a `type` is expected: literals take it, anything else must have it already."""
     result = expression(value, span, type)
     if result.type != type:
-        raise Refused(
+        raise SourceError(
             span, f"{what} is {type}, this is {result.type}", f"nothing is converted silently: write {type}(...)"
         )
     return result
@@ -56,9 +59,11 @@ def unified(values: list[tuple[Value, Span]], word: str) -> list[ir.Expr]:
     typed = [v for v, _ in values if not isinstance(v, Literal)]
     for value, span in values:
         if not isinstance(value, (Literal, *ir.EXPRESSIONS)):
-            raise Refused(span, f"{word} takes numbers, this is {describe(value)}")
+            raise SourceError(span, f"{word} takes numbers, this is {describe(value)}")
         if isinstance(value, ir.EXPRESSIONS) and isinstance(value.type, Vector):
-            raise Refused(span, f"{word} takes numbers, this is {_a(value.type)}", "work on its parts: v.x, v.y ...")
+            raise SourceError(
+                span, f"{word} takes numbers, this is {_a(value.type)}", "work on its parts: v.x, v.y ..."
+            )
     if not typed:
         floats = any(isinstance(v.value, float) for v, _ in values if isinstance(v, Literal))
         kind = values[0][0].natural if isinstance(values[0][0], Literal) else I32
@@ -67,7 +72,7 @@ def unified(values: list[tuple[Value, Span]], word: str) -> list[ir.Expr]:
     for value, span in values:
         if isinstance(value, ir.EXPRESSIONS) and value.type != wanted:
             message = f"{word} of {wanted} and {value.type}: nothing is converted silently"
-            raise Refused(span, message, f"cast one of them: {wanted}(...) or {value.type}(...)")
+            raise SourceError(span, message, f"cast one of them: {wanted}(...) or {value.type}(...)")
     return [expression(v, s, wanted) for v, s in values]  # type: ignore[arg-type]
 
 
@@ -75,7 +80,7 @@ def operation(name: str, args: list[ir.Expr], span: Span, word: str) -> ir.Op:
     """An Op node, if the table has a row for its operand type."""
     row, type = TABLE[name], args[-1].type
     if type not in row.types or not isinstance(type, Scalar):
-        raise Refused(
+        raise SourceError(
             span,
             f"{word} is not defined for {type}",
             _ADVICE.get((name, getattr(type, "kind", "")), _defined(row.types)),
@@ -95,23 +100,16 @@ def cast(value: Value, type: Scalar, span: Span) -> ir.Expr:
     if source.type == type:
         return source
     if isinstance(source.type, Vector):
-        raise Refused(span, f"{source.type} cannot become {_a(type)}", "cast its parts: v.x, v.y ...")
+        raise SourceError(span, f"{source.type} cannot become {_a(type)}", "cast its parts: v.x, v.y ...")
     return ir.Op(f"cast_{type.name}", (source,), type, span)
 
 
-def may_leave_domain(expr: ir.Expr) -> bool:
-    """Whether evaluating the expression where it is not wanted could be reported as a mistake."""
-    if isinstance(expr, ir.Op):
-        if expr.name in ("floordiv", "mod", "div", "rem"):
-            divisor = expr.args[1]
-            if not (isinstance(divisor, ir.Const) and divisor.value not in (0, -1)):
-                return True
-        elif expr.name in ("shl", "shr"):
-            if not isinstance(expr.args[1], ir.Const):
-                return True
-        elif expr.name.startswith("cast_") and expr.type.is_integer and expr.args[0].type in (F32, F64):
-            return True
-    return any(may_leave_domain(e) for e in _operands(expr))
+def must_be_guarded(expr: ir.Expr) -> bool:
+    """Whether the expression may leave a domain where its value is not needed, and so must be evaluated under its condition."""
+    return any(
+        isinstance(e, ir.Op) and may_leave_domain(e) and (domain := TABLE[e.name].domain) is not None and domain.guards
+        for e in (expr, *expressions(expr))
+    )
 
 
 def fold(function: Callable[..., object], values: list[Literal], span: Span) -> Literal:
@@ -119,22 +117,11 @@ def fold(function: Callable[..., object], values: list[Literal], span: Span) -> 
     try:
         result = function(*(v.value for v in values))
     except ArithmeticError as error:
-        raise Refused(span, f"this constant cannot be computed: {error}") from None
+        raise SourceError(span, f"this constant cannot be computed: {error}") from None
     except (TypeError, ValueError) as error:
-        raise Refused(span, f"this constant cannot be computed: {error}") from None
+        raise SourceError(span, f"this constant cannot be computed: {error}") from None
     assert isinstance(result, bool | int | float)
     return Literal(result)
-
-
-def _operands(expr: ir.Expr) -> tuple[ir.Expr, ...]:
-    match expr:
-        case ir.Op() | ir.Pack():
-            return expr.args
-        case ir.Part():
-            return (expr.value, expr.index)
-        case ir.Item():
-            return (expr.index,)
-    return ()
 
 
 def _a(type: ValueType) -> str:

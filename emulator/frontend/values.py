@@ -1,4 +1,4 @@
-"""What an expression can be while a kernel is read: a typed IR expression or something known already."""
+"""The value of a Python expression in a kernel: a typed IR expression, or something known at compile time."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ..span import Span
 
 @dataclass(frozen=True)
 class Literal:
-    """A compile-time number without a type yet: it takes the type of what it meets."""
+    """A compile-time number without a type yet: it takes the type of the other operand."""
 
     value: bool | int | float
 
@@ -32,7 +32,7 @@ class Tuple:
 
 
 @dataclass(frozen=True)
-class Memory:
+class ArrayValue:
     """An array, seen in one dimension or, with strides, in several."""
 
     name: str
@@ -42,24 +42,24 @@ class Memory:
 
 @dataclass(frozen=True)
 class Host:
-    """A Python object: a module, a word of the language, a type, a device function."""
+    """A Python object: a module, an intrinsic, a type, a device function."""
 
     object: Any
 
 
-Value = ir.Expr | Literal | Tuple | Memory | Host
+Value = ir.Expr | Literal | Tuple | ArrayValue | Host
 
 
-class Refused(Exception):
-    """A place that is not in the language; caught where the next statement begins."""
+class SourceError(Exception):
+    """An error in the user's source. Reading goes on with the next statement."""
 
     def __init__(self, span: Span, message: str, *notes: str) -> None:
         super().__init__(message)
         self.span, self.message, self.notes = span, message, notes
 
 
-class Poisoned(Exception):
-    """A place that depends on one already refused: nothing more is said about it."""
+class AlreadyReported(Exception):
+    """A place that depends on an error that was reported already, and so is not reported itself."""
 
 
 def of_python(value: Any) -> Value:
@@ -80,7 +80,7 @@ def describe(value: Value) -> str:
             return f"the literal {value.value!r}"
         case Tuple():
             return "a tuple"
-        case Memory():
+        case ArrayValue():
             return f"a {value.type.space} array"
         case Host():
             return getattr(value.object, "__name__", None) or repr(value.object)

@@ -1,4 +1,4 @@
-"""What tells two programs apart, whatever files and lines they came from."""
+"""The digest of a program, which does not depend on the files and lines it came from."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from typing import Any
 
 from . import nodes as ir
 
-_PLACES = ("span", "site")
+_IGNORED = ("span", "site")
 
 
 def fingerprint(program: ir.Program) -> str:
-    """A digest: equal for programs that do the same in the same words, but for their spans."""
+    """A digest that is equal for programs whose trees are equal apart from spans and sites."""
     return hashlib.sha256("\0".join(_parts(program)).encode()).hexdigest()
 
 
@@ -35,4 +35,4 @@ def _parts(value: Any) -> Iterator[str]:
 
 @cache
 def _names(kind: type) -> tuple[str, ...]:
-    return tuple(f.name for f in fields(kind) if f.name not in _PLACES)
+    return tuple(f.name for f in fields(kind) if f.name not in _IGNORED)

@@ -1,10 +1,11 @@
-"""Fused multiply-add on arrays, correctly rounded: NumPy has none, so Numba compiles LLVM's.
+"""Fused multiply-add on arrays, correctly rounded: NumPy has none, so LLVM's is compiled in a loop.
 
 Going through a wider type is not a substitute: f32 through f64 still rounds twice.
 """
 
 from __future__ import annotations
 
+import ctypes
 from functools import cache
 from typing import Any
 
@@ -13,34 +14,56 @@ import numpy.typing as npt
 
 Values = npt.NDArray[Any]
 
+_LOOP = """
+declare {type} @llvm.fma.f{bits}({type}, {type}, {type})
+define void @fma{bits}(ptr noalias %a, ptr noalias %b, ptr noalias %c, ptr noalias %to, i64 %n) {{
+entry:
+  %some = icmp sgt i64 %n, 0
+  br i1 %some, label %loop, label %done
+loop:
+  %i = phi i64 [ 0, %entry ], [ %next, %loop ]
+  %pa = getelementptr {type}, ptr %a, i64 %i
+  %pb = getelementptr {type}, ptr %b, i64 %i
+  %pc = getelementptr {type}, ptr %c, i64 %i
+  %va = load {type}, ptr %pa
+  %vb = load {type}, ptr %pb
+  %vc = load {type}, ptr %pc
+  %found = call {type} @llvm.fma.f{bits}({type} %va, {type} %vb, {type} %vc)
+  %pto = getelementptr {type}, ptr %to, i64 %i
+  store {type} %found, ptr %pto
+  %next = add nuw nsw i64 %i, 1
+  %more = icmp slt i64 %next, %n
+  br i1 %more, label %loop, label %done
+done:
+  ret void
+}}
+"""
+
 
 @cache
-def _compiled() -> Any:
+def _compiled(bits: int) -> tuple[Any, Any]:
+    """The loop for f32 or f64, and what its code lives by."""
     # Imported late: a program without fma should not pay for a compiler.
-    from llvmlite import ir
-    from numba import types, vectorize
-    from numba.extending import intrinsic
+    import llvmlite.binding as llvm
 
-    @intrinsic
-    def llvm_fma(typing: Any, a: Any, b: Any, c: Any) -> Any:
-        if a not in (types.float32, types.float64):
-            return None
-
-        def generate(context: Any, builder: ir.IRBuilder, signature: Any, args: Any) -> Any:
-            kind = context.get_value_type(signature.return_type)
-            name = f"llvm.fma.f{signature.return_type.bitwidth}"
-            function = builder.module.declare_intrinsic(name, fnty=ir.FunctionType(kind, [kind] * 3))
-            return builder.call(function, args)
-
-        return a(a, b, c), generate
-
-    @vectorize(["float32(float32, float32, float32)", "float64(float64, float64, float64)"])
-    def fma(a: Any, b: Any, c: Any) -> Any:
-        return llvm_fma(a, b, c)  # type: ignore[call-arg]
-
-    return fma
+    llvm.initialize_native_target()
+    llvm.initialize_native_asmprinter()
+    triple = llvm.Target.from_default_triple()
+    machine = triple.create_target_machine(
+        cpu=llvm.get_host_cpu_name(), features=llvm.get_host_cpu_features().flatten(), opt=2
+    )
+    engine = llvm.create_lljit_compiler(machine)
+    text = _LOOP.format(type="float" if bits == 32 else "double", bits=bits)
+    library = (
+        llvm.JITLibraryBuilder().add_ir(text).add_current_process().export_symbol(f"fma{bits}").link(engine, "fma")
+    )
+    function = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 4, ctypes.c_int64)(library[f"fma{bits}"])
+    return function, (engine, library)
 
 
 def fma(a: Values, b: Values, c: Values) -> Values:
     """a * b + c rounded once; arrays of one float type, broadcast together."""
-    return np.asarray(_compiled()(a, b, c))
+    given = [np.ascontiguousarray(x) for x in np.broadcast_arrays(a, b, c)]
+    found = np.empty(np.broadcast_shapes(np.shape(a), np.shape(b), np.shape(c)), given[0].dtype)
+    _compiled(8 * found.dtype.itemsize)[0](*(x.ctypes.data for x in (*given, found)), found.size)
+    return found

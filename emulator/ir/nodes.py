@@ -1,15 +1,15 @@
 """The grammar of the IR: a typed, structured tree. All nodes but types carry the span they came from.
 
-Expressions are pure. What touches memory or other lanes is an Effect, allowed only as the right side of a
-Let, so the order of effects is the order of statements. Masks are the engines' business: a statement runs
-for the lanes that reach it, a loop runs until no lane is left. A register is mutable and has one type.
-Generated registers have an `@` in their names, so they never meet the user's.
+Expressions are pure. An Effect accesses memory or other lanes. It may only be the right side of a Let, so the order
+of effects is the order of statements. Masks are not in the tree: a statement runs for the lanes that reach it, and a
+loop runs until no lane is left. A register is mutable and has one type. Names of generated registers contain `@`,
+which the user's cannot.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, TypeVar, dataclass_transform
+from typing import TypeVar, dataclass_transform
 
 from ..language.forms import AtomicOp, BarrierMode, FenceScope, ShuffleMode, VoteMode
 from ..language.types import Array, Scalar, Value
@@ -43,7 +43,7 @@ class Part:    value: Expr; index: Expr; type: Scalar; span: Span       # take i
 @node
 class Extent:  array: str; type: Scalar; span: Span                     # elements of an array
 @node
-class Defined: value: Op; type: Scalar; span: Span                      # whether operands lie in their row's domain
+class Defined: value: Op; type: Scalar; span: Span                      # whether operands lie in the domain of the op
 
 # ------------------------------------------------------------------ effects: the right side of a Let
 @node
@@ -93,7 +93,7 @@ class Assert:      cond: Expr; message: str; span: Span; site: int = -1
 @node
 class Print:       parts: tuple[str | Expr, ...]; span: Span; site: int = -1
 @node
-class Check:       about: Subject; cond: Expr; of: Expr; shown: tuple[Expr, ...]; span: Span; site: int = -1  # a checker's
+class Check:       about: str; cond: Expr; of: Expr; shown: tuple[Expr, ...]; span: Span; site: int = -1  # of the checker named `about`
 
 # ------------------------------------------------------------------ tops
 @node
@@ -112,12 +112,13 @@ Stmt = (
 )  # fmt: skip
 Body = tuple[Stmt, ...]
 
-Subject = Literal["bounds", "uninitialised", "arithmetic"]
-
 WARP = 32
-SPECIALS = (
-    *(f"{group}.{axis}" for group in ("thread", "block", "block_dim", "grid_dim") for axis in "xyz"),
-    "lane", "warp",
-)  # fmt: skip
+INDICES = {
+    f"{index}.{letter}": (index, axis)
+    for index in ("thread", "block", "block_dim", "grid_dim")
+    for axis, letter in enumerate("xyz")
+}
+"""The index and the axis (0, 1, 2) of each special name that has an axis."""
+SPECIALS = (*INDICES, "lane", "warp")
 EXPRESSIONS = (Const, Reg, Item, Special, Op, Pack, Part, Extent, Defined)
 EFFECTS = (Load, Atomic, CompareSwap, Shuffle, Vote, Barrier, Call)

@@ -1,8 +1,7 @@
-"""Every pure operation, one row each: its types, its meaning, how CUDA spells it, what it costs.
+"""The table of pure operations: one row each with types, NumPy meaning, CUDA and LLVM spelling, cost and domain.
 
-The NumPy meaning is total: it answers for every operand, also where CUDA leaves the result undefined (then
-`domain` says so, and no other engine is held to it). Casts are rows too: `cast` reads its target from the
-node's type. Adding an operation is adding a row; `tests/ops` takes it up by itself.
+The NumPy meaning has a result for all operands. Outside the row's domain CUDA leaves the result undefined, and the
+other engines are not compared with it. There is one row for each type that can be cast to. `tests/ops` tests every row.
 """
 
 from __future__ import annotations
@@ -32,6 +31,8 @@ from ..language.types import (
     Scalar,
 )
 from . import fused
+from . import nodes as ir
+from .domains import Domain, FitsInteger, NonZeroDivisor, NoOverflow, NotLowest, ShiftInRange
 
 Values = npt.NDArray[Any]
 Meaning = Callable[..., Values]
@@ -84,7 +85,8 @@ class Op:
     llvm: the instruction; "signed|unsigned|float" where it depends on the type. @name: LLVM's intrinsic of that
         name; :name: several instructions, which the printer of LLVM text knows under that name.
     cost: issue class; "arith" stands for alu, fp32 or fp64 by type.
-    domain: where CUDA defines the result; None means everywhere.
+    domain: the operands for which CUDA defines the result; None means all.
+    widens: kinds of integer types narrower than int for which C++, computing as int, may leave the type.
     """
 
     name: str
@@ -95,7 +97,8 @@ class Op:
     cost: Cost | Literal["arith", "mul"]
     operands: int = 2
     result: Literal["same"] | Scalar = "same"
-    domain: Meaning | None = None
+    domain: Domain | None = None
+    widens: tuple[Literal["int", "uint"], ...] = ()
     policy: Policy = BITS
 
     def spelling(self, type: Scalar) -> str:
@@ -132,36 +135,6 @@ def _op(
 ) -> None:
     assert name not in TABLE
     TABLE[name] = Op(name, types, meaning, cuda, llvm, cost, **rest)
-
-
-# ------------------------------------------------------------------ domains
-def _no_overflow(exact: Callable[..., Any]) -> Meaning:
-    """CUDA leaves the overflow of int and long long undefined; narrower types wrap on the way back."""
-
-    def domain(*args: Values) -> Values:
-        dtype = args[0].dtype
-        if dtype.kind != "i" or dtype.itemsize < 4:
-            return np.ones(np.broadcast(*args).shape, bool)
-        info = np.iinfo(dtype)
-        wide = exact(*(a.astype(object) for a in args))
-        return np.asarray((wide >= info.min) & (wide <= info.max)).astype(bool)
-
-    return domain
-
-
-_adds = _no_overflow(lambda a, b: a + b)
-
-
-def _divides(a: Values, b: Values) -> Values:
-    """The divisor is not 0, and the quotient of the smallest number by -1 is left out."""
-    if a.dtype.kind == "u":
-        return np.asarray(b != 0)
-    return np.asarray((b != 0) & ~((a == np.iinfo(a.dtype).min) & (b == -1)))
-
-
-def _shifts(a: Values, b: Values) -> Values:
-    """0 <= count < bits of the promoted operand, which CUDA makes at least 32."""
-    return np.asarray((b >= 0) & (b < 8 * max(4, a.dtype.itemsize)))
 
 
 # ------------------------------------------------------------------ meanings that NumPy does not have
@@ -236,15 +209,6 @@ def cast_meaning(target: Scalar) -> Meaning:
     return meaning
 
 
-def cast_domain(target: Scalar, x: Values) -> Values:
-    """Where a cast means the same in C++: float to integer only inside the integer's range."""
-    if x.dtype.kind != "f" or not target.is_integer:
-        return np.ones(x.shape, bool)
-    low, high = target.range
-    whole = np.trunc(x.astype(np.float64))
-    return np.asarray((whole >= low) & (whole < float(high + 1)))
-
-
 def cast_spelling(source: Scalar, target: Scalar) -> str:
     """CUDA text of a cast; float to integer names the rounding and so saturates by definition."""
     if target is BOOL:
@@ -269,6 +233,7 @@ def _by_float(single: str, double: str) -> dict[Scalar, str]:
 
 
 WORDS = (I32, U32, I64, U64)
+BOTH: tuple[Literal["int", "uint"], ...] = ("int", "uint")
 _words = {I32: "__popc({0})", U32: "__popc({0})", I64: "__popcll({0})", U64: "__popcll({0})"}
 _zeros = {I32: "__clz({0})", U32: "__clz({0})", I64: "__clzll({0})", U64: "__clzll({0})"}
 _extremes = {
@@ -281,21 +246,21 @@ _absolute = {I8: "abs({0})", I16: "abs({0})", I32: "abs({0})", I64: "llabs({0})"
 
 # fmt: off
 #   name         operand types       meaning               CUDA                       LLVM                              cost
-_op("add",       NUMBERS,            np.add,               "{0} + {1}",               "add|add|fadd",                   "arith", domain=_adds)
-_op("sub",       NUMBERS,            np.subtract,          "{0} - {1}",               "sub|sub|fsub",                   "arith", domain=_no_overflow(lambda a, b: a - b))
-_op("mul",       NUMBERS,            np.multiply,          "{0} * {1}",               "mul|mul|fmul",                   "mul",   domain=_no_overflow(lambda a, b: a * b))
-_op("neg",       NUMBERS,            np.negative,          "-{0}",                    ":negate",                        "arith", operands=1, domain=_no_overflow(lambda a: -a))
+_op("add",       NUMBERS,            np.add,               "{0} + {1}",               "add|add|fadd",                   "arith", domain=NoOverflow("add"), widens=BOTH)
+_op("sub",       NUMBERS,            np.subtract,          "{0} - {1}",               "sub|sub|fsub",                   "arith", domain=NoOverflow("sub"), widens=BOTH)
+_op("mul",       NUMBERS,            np.multiply,          "{0} * {1}",               "mul|mul|fmul",                   "mul",   domain=NoOverflow("mul"), widens=BOTH)
+_op("neg",       NUMBERS,            np.negative,          "-{0}",                    ":negate",                        "arith", operands=1, domain=NotLowest("-({0})"), widens=BOTH)
 _op("fdiv",      FLOATS,             np.true_divide,       "{0} / {1}",               "fdiv",                           "fdiv")
-_op("floordiv",  INTEGERS,           np.floor_divide,      _floor_div,                ":floor_divide",                  "idiv",  domain=_divides)
-_op("mod",       INTEGERS,           np.mod,               _floor_mod,                ":floor_modulo",                  "idiv",  domain=_divides)
-_op("div",       INTEGERS,           _truncated_div,       "{0} / {1}",               ":divide",                        "idiv",  domain=_divides)
-_op("rem",       INTEGERS,           _truncated_rem,       "{0} % {1}",               ":remainder",                     "idiv",  domain=_divides)
+_op("floordiv",  INTEGERS,           np.floor_divide,      _floor_div,                ":floor_divide",                  "idiv",  domain=NonZeroDivisor("{0} // {1}"), widens=("int",))
+_op("mod",       INTEGERS,           np.mod,               _floor_mod,                ":floor_modulo",                  "idiv",  domain=NonZeroDivisor("{0} % {1}"))
+_op("div",       INTEGERS,           _truncated_div,       "{0} / {1}",               ":divide",                        "idiv",  domain=NonZeroDivisor("{0} / {1}"), widens=("int",))
+_op("rem",       INTEGERS,           _truncated_rem,       "{0} % {1}",               ":remainder",                     "idiv",  domain=NonZeroDivisor("{0} rem {1}"))
 _op("and",       (BOOL, *INTEGERS),  np.bitwise_and,       "{0} & {1}",               "and",                            "alu")
 _op("or",        (BOOL, *INTEGERS),  np.bitwise_or,        "{0} | {1}",               "or",                             "alu")
 _op("xor",       (BOOL, *INTEGERS),  np.bitwise_xor,       "{0} ^ {1}",               "xor",                            "alu")
-_op("invert",    INTEGERS,           np.bitwise_not,       "~{0}",                    ":invert",                        "alu",   operands=1)
-_op("shl",       INTEGERS,           _shift_left,          "{0} << {1}",              ":shift_left",                    "alu",   domain=_shifts)
-_op("shr",       INTEGERS,           _shift_right,         "{0} >> {1}",              ":shift_right",                   "alu",   domain=_shifts)
+_op("invert",    INTEGERS,           np.bitwise_not,       "~{0}",                    ":invert",                        "alu",   operands=1, widens=("uint",))
+_op("shl",       INTEGERS,           _shift_left,          "{0} << {1}",              ":shift_left",                    "alu",   domain=ShiftInRange(), widens=BOTH)
+_op("shr",       INTEGERS,           _shift_right,         "{0} >> {1}",              ":shift_right",                   "alu",   domain=ShiftInRange())
 _op("lt",        NUMBERS,            np.less,              "{0} < {1}",               "icmp slt|icmp ult|fcmp olt",     "arith", result=BOOL)
 _op("le",        NUMBERS,            np.less_equal,        "{0} <= {1}",              "icmp sle|icmp ule|fcmp ole",     "arith", result=BOOL)
 _op("gt",        NUMBERS,            np.greater,           "{0} > {1}",               "icmp sgt|icmp ugt|fcmp ogt",     "arith", result=BOOL)
@@ -308,9 +273,9 @@ _op("either",    (BOOL,),            np.logical_or,        "{0} || {1}",        
 _op("select",    (BOOL, *NUMBERS),   np.where,             "{0} ? {1} : {2}",         ":select",                        "alu",   operands=3)
 _op("min",       NUMBERS,            np.fmin,              _extremes["min"],          "@smin|@umin|:least",             "arith", policy=VALUE)
 _op("max",       NUMBERS,            np.fmax,              _extremes["max"],          "@smax|@umax|:greatest",          "arith", policy=VALUE)
-_op("viaddmax",  (I32,),             lambda a, b, c: np.maximum(a + b, c), "__viaddmax_s32({0}, {1}, {2})", ":greatest_of_sum",  "alu", operands=3, domain=lambda a, b, c: _adds(a, b))
+_op("viaddmax",  (I32,),             lambda a, b, c: np.maximum(a + b, c), "__viaddmax_s32({0}, {1}, {2})", ":greatest_of_sum",  "alu", operands=3, domain=NoOverflow("add"))
 _op("vimax3",    (I32,),             lambda a, b, c: np.maximum(np.maximum(a, b), c), "__vimax3_s32({0}, {1}, {2})", ":greatest_of_three", "alu", operands=3)
-_op("abs",       SIGNED + FLOATS,    np.abs,               _absolute,                 ":absolute||@fabs",               "arith", operands=1, domain=_no_overflow(abs))
+_op("abs",       SIGNED + FLOATS,    np.abs,               _absolute,                 ":absolute||@fabs",               "arith", operands=1, domain=NotLowest("abs({0})"), widens=("int",))
 _op("fma",       FLOATS,             fused.fma,            _by_float("fmaf({0}, {1}, {2})", "fma({0}, {1}, {2})"), "@fma",                           "arith", operands=3)
 _op("sqrt",      FLOATS,             np.sqrt,              _by_float("sqrtf({0})", "sqrt({0})"),   "@sqrt",                          "fdiv", operands=1)
 _op("rsqrt",     FLOATS,             _through_f64(lambda x: 1 / np.sqrt(x)), _by_float("rsqrtf({0})", "rsqrt({0})"), ":reciprocal_root",               "sfu", operands=1, policy=ulp(2))
@@ -337,7 +302,16 @@ for _target in (BOOL, *NUMBERS):
         "convert",
         operands=1,
         result=_target,
-        domain=lambda x, target=_target: cast_domain(target, x),
+        domain=FitsInteger(_target) if _target.is_integer else None,
     )
 
-__all__ = ["BITS", "COSTS", "CUDA_NAMES", "TABLE", "VALUE", "Cost", "Op", "Policy", "Values", "ulp"]
+
+def may_leave_domain(op: ir.Op) -> bool:
+    """Whether operands can lie outside the domain of the operation's row; constant ones may keep inside."""
+    domain, type, last = TABLE[op.name].domain, op.args[0].type, op.args[-1]
+    if domain is None or not isinstance(type, Scalar):
+        return False
+    return domain.may_leave(type, last.value if isinstance(last, ir.Const) else None)
+
+
+__all__ = ["BITS", "COSTS", "CUDA_NAMES", "TABLE", "VALUE", "Cost", "Op", "Policy", "Values", "may_leave_domain", "ulp"]

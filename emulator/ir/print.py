@@ -1,4 +1,4 @@
-"""The IR as text, for people and for goldens."""
+"""The IR as text."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Moving over the tree: children, all statements, and rewriting from the leaves up."""
+"""Traversal of the tree: children, bodies, all statements, and rebuilding from the leaves up."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ R = TypeVar("R")
 
 
 def once_a_node(property: Callable[[Any], R]) -> Callable[[Any], R]:
-    """Remember a property of nodes for as long as they live."""
+    """Cache a property of nodes for as long as they live."""
     known: weakref.WeakKeyDictionary[Any, R] = weakref.WeakKeyDictionary()
 
     @wraps(property)
@@ -53,16 +53,23 @@ def children(node: Any) -> Iterator[ir.Expr]:
             yield from (v for v in value if isinstance(v, ir.EXPRESSIONS))
 
 
+_BODIES: dict[type, tuple[str, ...]] = {
+    ir.If: ("then", "orelse"),
+    ir.While: ("setup", "body"),
+    ir.For: ("body",),
+    ir.Frame: ("body",),
+}
+
+
 def bodies(stmt: ir.Stmt) -> tuple[ir.Body, ...]:
     """The statement lists directly under a statement, in the order they run."""
-    match stmt:
-        case ir.If():
-            return (stmt.then, stmt.orelse)
-        case ir.While():
-            return (stmt.setup, stmt.body)
-        case ir.For() | ir.Frame():
-            return (stmt.body,)
-    return ()
+    return tuple(getattr(stmt, name) for name in _BODIES.get(type(stmt), ()))
+
+
+def map_bodies(stmt: N, change: Callable[[ir.Body], ir.Body]) -> N:
+    """The statement with each statement list directly under it changed, in the order they run."""
+    names = _BODIES.get(type(stmt), ())
+    return replace(stmt, **{name: change(getattr(stmt, name)) for name in names}) if names else stmt  # type: ignore[type-var]
 
 
 def statements(body: ir.Body) -> Iterator[ir.Stmt]:
@@ -95,8 +102,18 @@ def rewrite(node: N, change: Callable[[Any], Any]) -> N:
 
     Bodies are rewritten too. Nodes that nothing changed are kept, not copied.
     """
+    return _rewrite(node, change, _fields(type(node)))
+
+
+def rewrite_operands(stmt: N, change: Callable[[Any], Any]) -> N:
+    """`rewrite` of a statement without its bodies."""
+    bodies = _BODIES.get(type(stmt), ())
+    return _rewrite(stmt, change, tuple(name for name in _fields(type(stmt)) if name not in bodies))
+
+
+def _rewrite(node: N, change: Callable[[Any], Any], names: tuple[str, ...]) -> N:
     updates = {}
-    for name in _fields(type(node)):
+    for name in names:
         value = getattr(node, name)
         if isinstance(value, tuple):
             new: Any = tuple(rewrite(v, change) if _is_node(v) else v for v in value)

@@ -1,4 +1,4 @@
-"""The forms of the language's words: what a call of each means, as data that the front end reads."""
+"""The forms of intrinsics: what a call means, as data that the front end reads."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class Fence:
 
 @dataclass(frozen=True)
 class Shuffle:
-    """A value of another lane; `lane` names the parameter that says which."""
+    """A value of another lane; `lane` is the name of the parameter that selects it."""
 
     mode: ShuffleMode
     lane: str
@@ -56,7 +56,7 @@ class Shuffle:
 
 @dataclass(frozen=True)
 class Vote:
-    """What the named lanes answer together, as a value of type `result`."""
+    """A value of type `result` computed from the operands of the named lanes."""
 
     mode: VoteMode
     result: str
@@ -76,7 +76,7 @@ class CompareAndSwap:
 
 @dataclass(frozen=True)
 class Operation:
-    """A row of the op table, applied to the arguments in the order of the word's parameters."""
+    """A row of the op table, applied to the arguments in the order of the parameters."""
 
     op: str
 

@@ -1,4 +1,4 @@
-"""Functions of the kernel language: read as source by the front end, never run by Python."""
+"""Kernels and device functions: the front end reads their source, and Python never runs them."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ class SourceFunction:
 
 
 class Kernel(SourceFunction):
-    """What `@kernel` makes: an entry point for `launch`."""
+    """The result of `@kernel`: an entry point for `launch`."""
 
 
 class DeviceFunction(SourceFunction):
-    """What `@device` makes: a function that kernels and device functions may call."""
+    """The result of `@device`: a function that kernels and device functions may call."""
 
 
 def kernel(function: Callable[..., None]) -> Kernel:

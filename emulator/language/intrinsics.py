@@ -1,7 +1,7 @@
-"""The words a kernel may use, one row each: its typed signature, its documentation, and its form.
+"""The intrinsics of the kernel language, one row each: typed signature, documentation and form.
 
-The form says how the front end reads a call (`frontend.calls` has one reader for each form). A word of a known form is
-one row here and nothing elsewhere. Every word raises HostCallError when Python itself calls it.
+The form says how the front end reads a call; `frontend/calls.py` has one reader for each form. An intrinsic of a known
+form is one row here and nothing elsewhere. Every intrinsic raises HostCallError when Python itself calls it.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ WARP_SIZE = 32
 
 @dataclass(frozen=True)
 class Intrinsic:
-    """One word of the language."""
+    """One intrinsic."""
 
     stub: Callable[..., Any]
     form: Form
@@ -62,7 +62,7 @@ INTRINSICS: dict[Any, Intrinsic] = {}
 
 
 def intrinsic(form: Form) -> Callable[[F], F]:
-    """Enter a word of the language in the table."""
+    """Enter an intrinsic in the table."""
 
     def enter(stub: F) -> F:
         INTRINSICS[stub] = Intrinsic(stub, form)

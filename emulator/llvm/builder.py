@@ -49,6 +49,11 @@ def literal(value: bool | int | float, type: Scalar) -> str:
     return f"0x{struct.unpack('<Q', struct.pack('<d', exact))[0]:016X}"
 
 
+def is_constant(operand: str) -> bool:
+    """Whether an operand is a constant, and not a value that an instruction or a parameter gave."""
+    return not operand.startswith("%")
+
+
 def splat(element: str, value: object) -> str:
     """A constant that every lane holds."""
     return f"splat ({element} {value})"
@@ -67,7 +72,7 @@ def quoted(name: str) -> str:
     )
 
 
-class Page:
+class FunctionBuilder:
     """The text of one function: its instructions in order, its stack slots, and what it calls."""
 
     def __init__(self) -> None:

@@ -100,9 +100,9 @@ def compiled(
     name = hashlib.sha256("\0".join(parts).encode()).hexdigest() + ".o"
     kept = None if key is None else disk_cache.load(name)
     if kept is None:
-        beside, text = make()
+        metadata, text = make()
         with _LOCK:
-            kept = len(beside).to_bytes(8, "little") + beside + object_code(text, target, passes)
+            kept = len(metadata).to_bytes(8, "little") + metadata + object_code(text, target, passes)
         if key is not None:
             disk_cache.save(name, kept)
     start = 8 + int.from_bytes(kept[:8], "little")

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from ..ir import nodes as ir
 from ..ir.ops import TABLE
 from ..language.types import BOOL, F32, F64, I32, Scalar
-from .builder import LANES, Page, literal, many, scalar_type, splat
+from .builder import LANES, FunctionBuilder, is_constant, literal, many, scalar_type, splat
 from .values import Value, lanes, number
 
 Asked = Callable[[ir.Op, Value], Value]
@@ -35,17 +35,17 @@ class Shape:
         """Another type, as wide."""
         return Shape(type, self.uniform)
 
-    def refs(self, page: Page, *args: Value) -> list[str]:
-        return [a.ref if self.uniform else lanes(page, a) for a in args]
+    def refs(self, builder: FunctionBuilder, *args: Value) -> list[str]:
+        return [a.ref if self.uniform else lanes(builder, a) for a in args]
 
     def value(self, type: Scalar, ref: str) -> Value:
         return Value(type, ref, "0" if self.uniform else None)
 
 
-def operation(page: Page, op: ir.Op, args: list[Value], asked: Asked) -> Value:
+def operation(builder: FunctionBuilder, op: ir.Op, args: list[Value], asked: Asked) -> Value:
     """The value of an operation."""
     row = TABLE[op.name]
-    stepped = _affine(page, op, args) if any(a.affine for a in args) else None
+    stepped = _affine(builder, op, args) if any(a.affine for a in args) else None
     if stepped is not None:
         return stepped
     kind = args[-1].type
@@ -54,53 +54,55 @@ def operation(page: Page, op: ir.Op, args: list[Value], asked: Asked) -> Value:
     if word == ":meaning":
         return asked(op, args[0])
     if word.startswith(":"):
-        return shape.value(op.type, _COMPOSED[word[1:]](page, shape, op, args))
-    refs = shape.refs(page, *args)
+        return shape.value(op.type, _COMPOSED[word[1:]](builder, shape, op, args))
+    refs = shape.refs(builder, *args)
     if word.startswith("@"):
-        ref = page.intrinsic(f"llvm.{word[1:]}", shape.type, *refs, hint=op.name)
+        ref = builder.intrinsic(f"llvm.{word[1:]}", shape.type, *refs, hint=op.name)
     elif word == "bitcast":
-        ref = page.let(f"bitcast {shape.type} {refs[0]} to {shape.of(op.type).type}", "bits")
+        ref = builder.let(f"bitcast {shape.type} {refs[0]} to {shape.of(op.type).type}", "bits")
     else:
-        ref = page.let(f"{word} {shape.type} {', '.join(refs)}", op.name)
+        ref = builder.let(f"{word} {shape.type} {', '.join(refs)}", op.name)
     return shape.value(op.type, ref)
 
 
 # ------------------------------------------------------------------ affine values
-def _affine(page: Page, op: ir.Op, args: list[Value]) -> Value | None:
+def _affine(builder: FunctionBuilder, op: ir.Op, args: list[Value]) -> Value | None:
     """The result as a number and a step, where `passes.uniform` says that it is one."""
     if not op.type.is_integer or any(a.stride is None for a in args):
         return None
     first, type = args[0], op.type
     match op.name:
         case "add" | "sub":
-            base = arithmetic(page, op.name, type, first.ref, args[1].ref)
-            return Value(type, base, arithmetic(page, op.name, type, str(first.stride), str(args[1].stride)))
+            base = arithmetic(builder, op.name, type, first.ref, args[1].ref)
+            return Value(type, base, arithmetic(builder, op.name, type, str(first.stride), str(args[1].stride)))
         case "neg":
             return Value(
                 type,
-                arithmetic(page, "sub", type, "0", first.ref),
-                arithmetic(page, "sub", type, "0", str(first.stride)),
+                arithmetic(builder, "sub", type, "0", first.ref),
+                arithmetic(builder, "sub", type, "0", str(first.stride)),
             )
         case "mul" if first.uniform or args[1].uniform:
             each, factor = (args[1], first.ref) if first.uniform else (first, args[1].ref)
-            stride = arithmetic(page, "mul", type, str(each.stride), factor)
-            return Value(type, arithmetic(page, "mul", type, each.ref, factor), stride)
+            stride = arithmetic(builder, "mul", type, str(each.stride), factor)
+            return Value(type, arithmetic(builder, "mul", type, each.ref, factor), stride)
         case "shl" if args[1].constant is not None and 0 <= args[1].constant < type.bits:
             factor = str(1 << int(args[1].constant))
-            stride = arithmetic(page, "mul", type, str(first.stride), factor)
-            return Value(type, arithmetic(page, "mul", type, first.ref, factor), stride)
+            stride = arithmetic(builder, "mul", type, str(first.stride), factor)
+            return Value(type, arithmetic(builder, "mul", type, first.ref, factor), stride)
         case "select" if first.uniform and args[1].stride == args[2].stride and args[1].step is not None:
             refs = f"{scalar_type(type)} {args[1].ref}, {scalar_type(type)} {args[2].ref}"
-            return Value(type, page.let(f"select i1 {first.ref}, {refs}", "either"), args[1].stride)
+            return Value(type, builder.let(f"select i1 {first.ref}, {refs}", "either"), args[1].stride)
     if op.name.startswith("cast_") and first.type.is_integer and type.size <= first.type.size:
-        return Value(type, _narrow(page, first.type, type, first.ref), _narrow(page, first.type, type, first.stride))
+        return Value(
+            type, _narrow(builder, first.type, type, first.ref), _narrow(builder, first.type, type, first.stride)
+        )
     return None
 
 
-def arithmetic(page: Page, word: str, type: Scalar, a: str | None, b: str | None) -> str:
+def arithmetic(builder: FunctionBuilder, word: str, type: Scalar, a: str | None, b: str | None) -> str:
     """add, sub or mul of integers, computed here where both are known."""
     assert a is not None and b is not None
-    if not a.startswith("%") and not b.startswith("%"):
+    if is_constant(a) and is_constant(b):
         x, y = int(a), int(b)
         return str(_wrap({"add": x + y, "sub": x - y, "mul": x * y}[word], type.bits))
     if (word in ("add", "sub") and b == "0") or (word == "mul" and b == "1"):
@@ -109,7 +111,7 @@ def arithmetic(page: Page, word: str, type: Scalar, a: str | None, b: str | None
         return b
     if word == "mul" and "0" in (a, b):
         return "0"
-    return page.let(f"{word} {scalar_type(type)} {a}, {b}", word)
+    return builder.let(f"{word} {scalar_type(type)} {a}, {b}", word)
 
 
 def _wrap(value: int, bits: int) -> int:
@@ -117,84 +119,84 @@ def _wrap(value: int, bits: int) -> int:
     return value - (1 << bits) if value >> (bits - 1) else value
 
 
-def _narrow(page: Page, source: Scalar, target: Scalar, ref: str | None) -> str:
+def _narrow(builder: FunctionBuilder, source: Scalar, target: Scalar, ref: str | None) -> str:
     assert ref is not None
-    if not ref.startswith("%"):
+    if is_constant(ref):
         return str(_wrap(int(ref), target.bits))
     if source.bits == target.bits:
         return ref
-    return page.let(f"trunc {scalar_type(source)} {ref} to {scalar_type(target)}", "narrow")
+    return builder.let(f"trunc {scalar_type(source)} {ref} to {scalar_type(target)}", "narrow")
 
 
 # ------------------------------------------------------------------ several instructions
-def _negate(page: Page, shape: Shape, op: ir.Op, args: list[Value]) -> str:
-    (x,) = shape.refs(page, *args)
+def _negate(builder: FunctionBuilder, shape: Shape, op: ir.Op, args: list[Value]) -> str:
+    (x,) = shape.refs(builder, *args)
     if shape.scalar.is_float:
-        return page.let(f"fneg {shape.type} {x}", "neg")
-    return page.let(f"sub {shape.type} {shape.constant(0)}, {x}", "neg")
+        return builder.let(f"fneg {shape.type} {x}", "neg")
+    return builder.let(f"sub {shape.type} {shape.constant(0)}, {x}", "neg")
 
 
-def _invert(page: Page, shape: Shape, op: ir.Op, args: list[Value]) -> str:
-    (x,) = shape.refs(page, *args)
+def _invert(builder: FunctionBuilder, shape: Shape, op: ir.Op, args: list[Value]) -> str:
+    (x,) = shape.refs(builder, *args)
     ones = shape.constant(True if shape.scalar is BOOL else -1)
-    return page.let(f"xor {shape.type} {x}, {ones}", "inverted")
+    return builder.let(f"xor {shape.type} {x}, {ones}", "inverted")
 
 
-def _absolute(page: Page, shape: Shape, op: ir.Op, args: list[Value]) -> str:
-    (x,) = shape.refs(page, *args)
-    return page.call(shape.type, f"llvm.abs.{_suffix(shape)}", (shape.type, x), ("i1", "false"), hint="abs")
+def _absolute(builder: FunctionBuilder, shape: Shape, op: ir.Op, args: list[Value]) -> str:
+    (x,) = shape.refs(builder, *args)
+    return builder.call(shape.type, f"llvm.abs.{_suffix(shape)}", (shape.type, x), ("i1", "false"), hint="abs")
 
 
-def _select(page: Page, shape: Shape, op: ir.Op, args: list[Value]) -> str:
-    a, b = shape.refs(page, *args[1:])
-    condition = f"i1 {args[0].ref}" if args[0].uniform else f"{many('i1')} {lanes(page, args[0])}"
-    return page.let(f"select {condition}, {shape.type} {a}, {shape.type} {b}", "either")
+def _select(builder: FunctionBuilder, shape: Shape, op: ir.Op, args: list[Value]) -> str:
+    a, b = shape.refs(builder, *args[1:])
+    condition = f"i1 {args[0].ref}" if args[0].uniform else f"{many('i1')} {lanes(builder, args[0])}"
+    return builder.let(f"select {condition}, {shape.type} {a}, {shape.type} {b}", "either")
 
 
-def _extreme(comparison: str) -> Callable[[Page, Shape, ir.Op, list[Value]], str]:
-    def compute(page: Page, shape: Shape, op: ir.Op, args: list[Value]) -> str:
-        a, b = shape.refs(page, *args)  # where one is a NaN the other one; of equal zeros the second
-        first = page.let(f"fcmp {comparison} {shape.type} {a}, {b}", "first")
-        found = page.let(f"select {shape.bool} {first}, {shape.type} {a}, {shape.type} {b}", op.name)
-        number_b = page.let(f"fcmp ord {shape.type} {b}, {b}", "number")
-        return page.let(f"select {shape.bool} {number_b}, {shape.type} {found}, {shape.type} {a}", op.name)
+def _extreme(comparison: str) -> Callable[[FunctionBuilder, Shape, ir.Op, list[Value]], str]:
+    def compute(builder: FunctionBuilder, shape: Shape, op: ir.Op, args: list[Value]) -> str:
+        a, b = shape.refs(builder, *args)  # where one is a NaN the other one; of equal zeros the second
+        first = builder.let(f"fcmp {comparison} {shape.type} {a}, {b}", "first")
+        found = builder.let(f"select {shape.bool} {first}, {shape.type} {a}, {shape.type} {b}", op.name)
+        number_b = builder.let(f"fcmp ord {shape.type} {b}, {b}", "number")
+        return builder.let(f"select {shape.bool} {number_b}, {shape.type} {found}, {shape.type} {a}", op.name)
 
     return compute
 
 
-def _greatest_of_sum(page: Page, shape: Shape, op: ir.Op, args: list[Value]) -> str:
-    a, b, c = shape.refs(page, *args)
-    return page.intrinsic("llvm.smax", shape.type, page.let(f"add {shape.type} {a}, {b}", "sum"), c, hint=op.name)
+def _greatest_of_sum(builder: FunctionBuilder, shape: Shape, op: ir.Op, args: list[Value]) -> str:
+    a, b, c = shape.refs(builder, *args)
+    return builder.intrinsic("llvm.smax", shape.type, builder.let(f"add {shape.type} {a}, {b}", "sum"), c, hint=op.name)
 
 
-def _greatest_of_three(page: Page, shape: Shape, op: ir.Op, args: list[Value]) -> str:
-    a, b, c = shape.refs(page, *args)
-    return page.intrinsic("llvm.smax", shape.type, page.intrinsic("llvm.smax", shape.type, a, b), c, hint=op.name)
+def _greatest_of_three(builder: FunctionBuilder, shape: Shape, op: ir.Op, args: list[Value]) -> str:
+    a, b, c = shape.refs(builder, *args)
+    return builder.intrinsic("llvm.smax", shape.type, builder.intrinsic("llvm.smax", shape.type, a, b), c, hint=op.name)
 
 
-def _reciprocal_root(page: Page, shape: Shape, op: ir.Op, args: list[Value]) -> str:
+def _reciprocal_root(builder: FunctionBuilder, shape: Shape, op: ir.Op, args: list[Value]) -> str:
     wide = shape.of(F64)
-    (x,) = shape.refs(page, *args)
+    (x,) = shape.refs(builder, *args)
     if shape.scalar is F32:
-        x = page.let(f"fpext {shape.type} {x} to {wide.type}", "wide")
-    root = page.intrinsic("llvm.sqrt", wide.type, x, hint="root")
-    result = page.let(f"fdiv {wide.type} {wide.constant(1.0)}, {root}", "rsqrt")
-    return page.let(f"fptrunc {wide.type} {result} to {shape.type}", "rsqrt") if shape.scalar is F32 else result
+        x = builder.let(f"fpext {shape.type} {x} to {wide.type}", "wide")
+    root = builder.intrinsic("llvm.sqrt", wide.type, x, hint="root")
+    result = builder.let(f"fdiv {wide.type} {wide.constant(1.0)}, {root}", "rsqrt")
+    return builder.let(f"fptrunc {wide.type} {result} to {shape.type}", "rsqrt") if shape.scalar is F32 else result
 
 
-def _population(page: Page, shape: Shape, op: ir.Op, args: list[Value]) -> str:
-    (x,) = shape.refs(page, *args)
-    return _to_i32(page, shape, page.intrinsic("llvm.ctpop", shape.type, x, hint="popcount"))
+def _population(builder: FunctionBuilder, shape: Shape, op: ir.Op, args: list[Value]) -> str:
+    (x,) = shape.refs(builder, *args)
+    return _to_i32(builder, shape, builder.intrinsic("llvm.ctpop", shape.type, x, hint="popcount"))
 
 
-def _leading_zeros(page: Page, shape: Shape, op: ir.Op, args: list[Value]) -> str:
-    (x,) = shape.refs(page, *args)
-    zeros = page.call(shape.type, f"llvm.ctlz.{_suffix(shape)}", (shape.type, x), ("i1", "false"), hint="clz")
-    return _to_i32(page, shape, zeros)
+def _leading_zeros(builder: FunctionBuilder, shape: Shape, op: ir.Op, args: list[Value]) -> str:
+    (x,) = shape.refs(builder, *args)
+    zeros = builder.call(shape.type, f"llvm.ctlz.{_suffix(shape)}", (shape.type, x), ("i1", "false"), hint="clz")
+    return _to_i32(builder, shape, zeros)
 
 
-def _to_i32(page: Page, shape: Shape, ref: str) -> str:
-    return ref if shape.scalar.size == 4 else page.let(f"trunc {shape.type} {ref} to {shape.of(I32).type}", "narrow")
+def _to_i32(builder: FunctionBuilder, shape: Shape, ref: str) -> str:
+    return ref if shape.scalar.size == 4 else builder.let(f"trunc {shape.type} {ref} to {shape.of(I32).type}", "narrow")
 
 
 def _suffix(shape: Shape) -> str:
@@ -202,85 +204,85 @@ def _suffix(shape: Shape) -> str:
 
 
 # ------------------------------------------------------------------ shifts
-def _shift_left(page: Page, shape: Shape, op: ir.Op, args: list[Value]) -> str:
-    return _zero_beyond(page, shape, "shl", args)
+def _shift_left(builder: FunctionBuilder, shape: Shape, op: ir.Op, args: list[Value]) -> str:
+    return _zero_beyond(builder, shape, "shl", args)
 
 
-def _shift_right(page: Page, shape: Shape, op: ir.Op, args: list[Value]) -> str:
+def _shift_right(builder: FunctionBuilder, shape: Shape, op: ir.Op, args: list[Value]) -> str:
     if shape.scalar.kind == "uint":
-        return _zero_beyond(page, shape, "lshr", args)
-    a, b = shape.refs(page, *args)
+        return _zero_beyond(builder, shape, "lshr", args)
+    a, b = shape.refs(builder, *args)
     if args[1].constant is None or not 0 <= args[1].constant < shape.scalar.bits:
         # A count that is too large, or negative and so huge, leaves the sign.
-        b = page.intrinsic("llvm.umin", shape.type, b, shape.constant(shape.scalar.bits - 1), hint="count")
-    return page.let(f"ashr {shape.type} {a}, {b}", "shr")
+        b = builder.intrinsic("llvm.umin", shape.type, b, shape.constant(shape.scalar.bits - 1), hint="count")
+    return builder.let(f"ashr {shape.type} {a}, {b}", "shr")
 
 
-def _zero_beyond(page: Page, shape: Shape, word: str, args: list[Value]) -> str:
-    a, b = shape.refs(page, *args)
+def _zero_beyond(builder: FunctionBuilder, shape: Shape, word: str, args: list[Value]) -> str:
+    a, b = shape.refs(builder, *args)
     if args[1].constant is not None and 0 <= args[1].constant < shape.scalar.bits:
-        return page.let(f"{word} {shape.type} {a}, {b}", word)
-    inside = page.let(f"icmp ult {shape.type} {b}, {shape.constant(shape.scalar.bits)}", "inside")
-    count = page.let(f"select {shape.bool} {inside}, {shape.type} {b}, {shape.type} {shape.constant(0)}", "count")
-    moved = page.let(f"{word} {shape.type} {a}, {count}", word)
-    return page.let(f"select {shape.bool} {inside}, {shape.type} {moved}, {shape.type} {shape.constant(0)}", word)
+        return builder.let(f"{word} {shape.type} {a}, {b}", word)
+    inside = builder.let(f"icmp ult {shape.type} {b}, {shape.constant(shape.scalar.bits)}", "inside")
+    count = builder.let(f"select {shape.bool} {inside}, {shape.type} {b}, {shape.type} {shape.constant(0)}", "count")
+    moved = builder.let(f"{word} {shape.type} {a}, {count}", word)
+    return builder.let(f"select {shape.bool} {inside}, {shape.type} {moved}, {shape.type} {shape.constant(0)}", word)
 
 
 # ------------------------------------------------------------------ division
-def _quotient(page: Page, shape: Shape, args: list[Value]) -> tuple[str, str, str, str]:
+def _quotient(builder: FunctionBuilder, shape: Shape, args: list[Value]) -> tuple[str, str, str, str]:
     """(a, divisor, a / divisor truncated, where the given divisor is not 0). The divisor is made 1 where it is 0 and
     where the quotient of the smallest number by -1 would not fit, so the quotient is `a` there."""
-    a, b = shape.refs(page, *args)
+    a, b = shape.refs(builder, *args)
     signed = shape.scalar.kind == "int"
     word = "sdiv" if signed else "udiv"
     if args[1].constant not in (None, 0, -1):
-        return a, b, page.let(f"{word} {shape.type} {a}, {b}", "quotient"), ""
-    valid = page.let(f"icmp ne {shape.type} {b}, {shape.constant(0)}", "valid")
+        return a, b, builder.let(f"{word} {shape.type} {a}, {b}", "quotient"), ""
+    valid = builder.let(f"icmp ne {shape.type} {b}, {shape.constant(0)}", "valid")
     safe = valid
     if signed:
-        minus = page.let(f"icmp ne {shape.type} {b}, {shape.constant(-1)}", "minus")
-        lowest = page.let(f"icmp ne {shape.type} {a}, {shape.constant(shape.scalar.range[0])}", "lowest")
-        fits = page.let(f"or {shape.bool} {minus}, {lowest}", "fits")
-        safe = page.let(f"and {shape.bool} {valid}, {fits}", "safe")
-    divisor = page.let(f"select {shape.bool} {safe}, {shape.type} {b}, {shape.type} {shape.constant(1)}", "divisor")
+        minus = builder.let(f"icmp ne {shape.type} {b}, {shape.constant(-1)}", "minus")
+        lowest = builder.let(f"icmp ne {shape.type} {a}, {shape.constant(shape.scalar.range[0])}", "lowest")
+        fits = builder.let(f"or {shape.bool} {minus}, {lowest}", "fits")
+        safe = builder.let(f"and {shape.bool} {valid}, {fits}", "safe")
+    divisor = builder.let(f"select {shape.bool} {safe}, {shape.type} {b}, {shape.type} {shape.constant(1)}", "divisor")
     if shape.uniform or shape.scalar.size == 8:
-        return a, divisor, page.let(f"{word} {shape.type} {a}, {divisor}", "quotient"), valid
+        return a, divisor, builder.let(f"{word} {shape.type} {a}, {divisor}", "quotient"), valid
     # f64 holds 32-bit numbers exactly, and their quotients closely enough to truncate right; processors divide
     # floats by the vector, integers one by one.
     wide, to, back = shape.of(F64).type, *(("sitofp", "fptosi") if signed else ("uitofp", "fptoui"))
-    x = page.let(f"{to} {shape.type} {a} to {wide}", "wide")
-    y = page.let(f"{to} {shape.type} {divisor} to {wide}", "wide")
-    exact = page.let(f"fdiv {wide} {x}, {y}", "ratio")
-    return a, divisor, page.let(f"{back} {wide} {exact} to {shape.type}", "quotient"), valid
+    x = builder.let(f"{to} {shape.type} {a} to {wide}", "wide")
+    y = builder.let(f"{to} {shape.type} {divisor} to {wide}", "wide")
+    exact = builder.let(f"fdiv {wide} {x}, {y}", "ratio")
+    return a, divisor, builder.let(f"{back} {wide} {exact} to {shape.type}", "quotient"), valid
 
 
-def _or_zero(page: Page, shape: Shape, valid: str, ref: str) -> str:
+def _or_zero(builder: FunctionBuilder, shape: Shape, valid: str, ref: str) -> str:
     if not valid:
         return ref
-    return page.let(f"select {shape.bool} {valid}, {shape.type} {ref}, {shape.type} {shape.constant(0)}", "defined")
+    return builder.let(f"select {shape.bool} {valid}, {shape.type} {ref}, {shape.type} {shape.constant(0)}", "defined")
 
 
-def _remainder_of(page: Page, shape: Shape, a: str, divisor: str, quotient: str) -> str:
-    product = page.let(f"mul {shape.type} {quotient}, {divisor}", "product")
-    return page.let(f"sub {shape.type} {a}, {product}", "remainder")
+def _remainder_of(builder: FunctionBuilder, shape: Shape, a: str, divisor: str, quotient: str) -> str:
+    product = builder.let(f"mul {shape.type} {quotient}, {divisor}", "product")
+    return builder.let(f"sub {shape.type} {a}, {product}", "remainder")
 
 
-def _divide(page: Page, shape: Shape, op: ir.Op, args: list[Value]) -> str:
-    _, _, quotient, valid = _quotient(page, shape, args)
-    return _or_zero(page, shape, valid, quotient)
+def _divide(builder: FunctionBuilder, shape: Shape, op: ir.Op, args: list[Value]) -> str:
+    _, _, quotient, valid = _quotient(builder, shape, args)
+    return _or_zero(builder, shape, valid, quotient)
 
 
-def _remainder(page: Page, shape: Shape, op: ir.Op, args: list[Value]) -> str:
-    a, divisor, quotient, valid = _quotient(page, shape, args)
-    return _or_zero(page, shape, valid, _remainder_of(page, shape, a, divisor, quotient))
+def _remainder(builder: FunctionBuilder, shape: Shape, op: ir.Op, args: list[Value]) -> str:
+    a, divisor, quotient, valid = _quotient(builder, shape, args)
+    return _or_zero(builder, shape, valid, _remainder_of(builder, shape, a, divisor, quotient))
 
 
-def _below(page: Page, shape: Shape, remainder: str, divisor: str) -> str:
+def _below(builder: FunctionBuilder, shape: Shape, remainder: str, divisor: str) -> str:
     """Where flooring gives one less than truncating: there is a remainder, and its sign is not the divisor's."""
-    some = page.let(f"icmp ne {shape.type} {remainder}, {shape.constant(0)}", "some")
-    signs = page.let(f"xor {shape.type} {remainder}, {divisor}", "signs")
-    differ = page.let(f"icmp slt {shape.type} {signs}, {shape.constant(0)}", "differ")
-    return page.let(f"and {shape.bool} {some}, {differ}", "below")
+    some = builder.let(f"icmp ne {shape.type} {remainder}, {shape.constant(0)}", "some")
+    signs = builder.let(f"xor {shape.type} {remainder}, {divisor}", "signs")
+    differ = builder.let(f"icmp slt {shape.type} {signs}, {shape.constant(0)}", "differ")
+    return builder.let(f"and {shape.bool} {some}, {differ}", "below")
 
 
 def _power_of_two(args: list[Value]) -> int | None:
@@ -290,89 +292,89 @@ def _power_of_two(args: list[Value]) -> int | None:
     return int(divisor or 0).bit_length() - 1 if whole else None
 
 
-def _floor_divide(page: Page, shape: Shape, op: ir.Op, args: list[Value]) -> str:
+def _floor_divide(builder: FunctionBuilder, shape: Shape, op: ir.Op, args: list[Value]) -> str:
     exponent = _power_of_two(args)
     if exponent is not None:
-        (a,) = shape.refs(page, args[0])
+        (a,) = shape.refs(builder, args[0])
         word = "ashr" if shape.scalar.kind == "int" else "lshr"
-        return page.let(f"{word} {shape.type} {a}, {shape.constant(exponent)}", "quotient")
-    a, divisor, quotient, valid = _quotient(page, shape, args)
+        return builder.let(f"{word} {shape.type} {a}, {shape.constant(exponent)}", "quotient")
+    a, divisor, quotient, valid = _quotient(builder, shape, args)
     if shape.scalar.kind == "int":
-        below = _below(page, shape, _remainder_of(page, shape, a, divisor, quotient), divisor)
-        less = page.let(f"sext {shape.bool} {below} to {shape.type}", "less")
-        quotient = page.let(f"add {shape.type} {quotient}, {less}", "quotient")
-    return _or_zero(page, shape, valid, quotient)
+        below = _below(builder, shape, _remainder_of(builder, shape, a, divisor, quotient), divisor)
+        less = builder.let(f"sext {shape.bool} {below} to {shape.type}", "less")
+        quotient = builder.let(f"add {shape.type} {quotient}, {less}", "quotient")
+    return _or_zero(builder, shape, valid, quotient)
 
 
-def _floor_modulo(page: Page, shape: Shape, op: ir.Op, args: list[Value]) -> str:
+def _floor_modulo(builder: FunctionBuilder, shape: Shape, op: ir.Op, args: list[Value]) -> str:
     exponent = _power_of_two(args)
     if exponent is not None:
-        (a,) = shape.refs(page, args[0])
-        return page.let(f"and {shape.type} {a}, {shape.constant((1 << exponent) - 1)}", "remainder")
-    a, divisor, quotient, valid = _quotient(page, shape, args)
-    remainder = _remainder_of(page, shape, a, divisor, quotient)
+        (a,) = shape.refs(builder, args[0])
+        return builder.let(f"and {shape.type} {a}, {shape.constant((1 << exponent) - 1)}", "remainder")
+    a, divisor, quotient, valid = _quotient(builder, shape, args)
+    remainder = _remainder_of(builder, shape, a, divisor, quotient)
     if shape.scalar.kind == "int":
-        below = _below(page, shape, remainder, divisor)
+        below = _below(builder, shape, remainder, divisor)
         zero = shape.constant(0)
-        more = page.let(f"select {shape.bool} {below}, {shape.type} {divisor}, {shape.type} {zero}", "more")
-        remainder = page.let(f"add {shape.type} {remainder}, {more}", "remainder")
-    return _or_zero(page, shape, valid, remainder)
+        more = builder.let(f"select {shape.bool} {below}, {shape.type} {divisor}, {shape.type} {zero}", "more")
+        remainder = builder.let(f"add {shape.type} {remainder}, {more}", "remainder")
+    return _or_zero(builder, shape, valid, remainder)
 
 
 # ------------------------------------------------------------------ casts
-def _cast(page: Page, shape: Shape, op: ir.Op, args: list[Value]) -> str:
-    (x,) = shape.refs(page, *args)
-    return convert(page, shape, op.type, x)
+def _cast(builder: FunctionBuilder, shape: Shape, op: ir.Op, args: list[Value]) -> str:
+    (x,) = shape.refs(builder, *args)
+    return convert(builder, shape, op.type, x)
 
 
-def convert(page: Page, shape: Shape, target: Scalar, x: str) -> str:
+def convert(builder: FunctionBuilder, shape: Shape, target: Scalar, x: str) -> str:
     """A value of `shape` as another type."""
     source, to = shape.scalar, shape.of(target).type
     if target is BOOL:
         word = "fcmp une" if source.is_float else "icmp ne"
-        return page.let(f"{word} {shape.type} {x}, {shape.constant(0)}", "truth")
+        return builder.let(f"{word} {shape.type} {x}, {shape.constant(0)}", "truth")
     if source.is_float and target.is_integer:
-        return _whole(page, shape, target, x)
+        return _whole(builder, shape, target, x)
     if source.is_float:
-        return page.let(f"{'fpext' if target is F64 else 'fptrunc'} {shape.type} {x} to {to}", "real")
+        return builder.let(f"{'fpext' if target is F64 else 'fptrunc'} {shape.type} {x} to {to}", "real")
     if target.is_float:
-        return page.let(f"{'sitofp' if source.kind == 'int' else 'uitofp'} {shape.type} {x} to {to}", "real")
+        return builder.let(f"{'sitofp' if source.kind == 'int' else 'uitofp'} {shape.type} {x} to {to}", "real")
     if target.bits == source.bits:
         return x
     word = "trunc" if target.bits < source.bits else "sext" if source.kind == "int" else "zext"
-    return page.let(f"{word} {shape.type} {x} to {to}", "whole")
+    return builder.let(f"{word} {shape.type} {x} to {to}", "whole")
 
 
-def _whole(page: Page, shape: Shape, target: Scalar, x: str) -> str:
+def _whole(builder: FunctionBuilder, shape: Shape, target: Scalar, x: str) -> str:
     """A float truncated to an integer, saturated at 32 bits or more and then wrapped, as CUDA converts."""
     bits = max(32, target.bits)
     element = f"i{bits}"
     middle = element if shape.uniform else many(element)
     ends = (f"v{LANES}{element}", f"v{LANES}{_float(shape)}") if not shape.uniform else (element, _float(shape))
     word = "fptosi" if target.kind == "int" else "fptoui"
-    whole = page.call(middle, f"llvm.{word}.sat.{ends[0]}.{ends[1]}", (shape.type, x), hint="whole")
+    whole = builder.call(middle, f"llvm.{word}.sat.{ends[0]}.{ends[1]}", (shape.type, x), hint="whole")
     if shape.scalar.size == 8 or bits == 64:  # PTX: a NaN gives the top bit, not 0
         top = -(1 << (bits - 1))
-        nan = page.let(f"fcmp uno {shape.type} {x}, {x}", "nan")
+        nan = builder.let(f"fcmp uno {shape.type} {x}, {x}", "nan")
         highest = top if shape.uniform else splat(element, top)
-        whole = page.let(f"select {shape.bool} {nan}, {middle} {highest}, {middle} {whole}", "whole")
-    return whole if target.bits == bits else page.let(f"trunc {middle} {whole} to {shape.of(target).type}", "whole")
+        whole = builder.let(f"select {shape.bool} {nan}, {middle} {highest}, {middle} {whole}", "whole")
+    return whole if target.bits == bits else builder.let(f"trunc {middle} {whole} to {shape.of(target).type}", "whole")
 
 
 def _float(shape: Shape) -> str:
     return "f32" if shape.scalar is F32 else "f64"
 
 
-def extended(page: Page, value: Value, target: Scalar) -> Value:
+def extended(builder: FunctionBuilder, value: Value, target: Scalar) -> Value:
     """An integer value in an integer type at least as wide; an affine one becomes a vector."""
     if value.constant is not None:
         return number(int(value.constant), target)
     shape = Shape(value.type, value.uniform)
-    (x,) = shape.refs(page, value)
-    return shape.value(target, convert(page, shape, target, x))
+    (x,) = shape.refs(builder, value)
+    return shape.value(target, convert(builder, shape, target, x))
 
 
-_COMPOSED: dict[str, Callable[[Page, Shape, ir.Op, list[Value]], str]] = {
+_COMPOSED: dict[str, Callable[[FunctionBuilder, Shape, ir.Op, list[Value]], str]] = {
     "negate": _negate, "invert": _invert, "absolute": _absolute, "select": _select,
     "least": _extreme("olt"), "greatest": _extreme("ogt"), "reciprocal_root": _reciprocal_root,
     "greatest_of_sum": _greatest_of_sum, "greatest_of_three": _greatest_of_three,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ..language.types import BOOL, Scalar
-from .builder import FULL, IOTA, Page, literal, many, scalar_type, splat, vector
+from .builder import FULL, IOTA, FunctionBuilder, is_constant, literal, many, scalar_type, splat, vector
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ class Value:
     @property
     def step(self) -> int | None:
         """The stride, where it is known."""
-        return int(self.stride) if self.stride is not None and not self.stride.startswith("%") else None
+        return int(self.stride) if self.stride is not None and is_constant(self.stride) else None
 
 
 Values = Value | tuple[Value, ...]
@@ -46,28 +46,30 @@ def number(value: bool | int | float, type: Scalar) -> Value:
     return Value(type, literal(value, type), constant=value)
 
 
-def broadcast(page: Page, element: str, ref: str) -> str:
+def broadcast(builder: FunctionBuilder, element: str, ref: str) -> str:
     """A vector that holds one value in every lane."""
-    if not ref.startswith("%"):
+    if is_constant(ref):
         return splat(element, ref)
-    one = page.let(f"insertelement {many(element)} poison, {element} {ref}, i64 0", "one")
-    return page.let(f"shufflevector {many(element)} {one}, {many(element)} poison, <32 x i32> zeroinitializer", "all")
+    one = builder.let(f"insertelement {many(element)} poison, {element} {ref}, i64 0", "one")
+    return builder.let(
+        f"shufflevector {many(element)} {one}, {many(element)} poison, <32 x i32> zeroinitializer", "all"
+    )
 
 
-def lanes(page: Page, value: Value) -> str:
+def lanes(builder: FunctionBuilder, value: Value) -> str:
     """The value as a vector."""
     element = scalar_type(value.type)
     if value.stride is None:
         return value.ref
-    base = broadcast(page, element, value.ref)
+    base = broadcast(builder, element, value.ref)
     if value.uniform:
         return base
     if value.step is not None:
         steps = vector(element, (_wrapped(value.step * lane, value.type.bits) for lane in IOTA))
     else:
-        each = broadcast(page, element, value.stride)
-        steps = page.let(f"mul {many(element)} {each}, {vector(element, IOTA)}", "steps")
-    return page.let(f"add {many(element)} {base}, {steps}", "lanes")
+        each = broadcast(builder, element, value.stride)
+        steps = builder.let(f"mul {many(element)} {each}, {vector(element, IOTA)}", "steps")
+    return builder.let(f"add {many(element)} {base}, {steps}", "lanes")
 
 
 def _wrapped(value: int, bits: int) -> int:
@@ -75,23 +77,23 @@ def _wrapped(value: int, bits: int) -> int:
     return value - (1 << bits) if value >> (bits - 1) else value
 
 
-def one_lane(page: Page, value: Value, lane: str) -> str:
+def one_lane(builder: FunctionBuilder, value: Value, lane: str) -> str:
     """The value of one lane, an i32."""
     if value.uniform:
         return value.ref
-    return page.let(f"extractelement {many(scalar_type(value.type))} {lanes(page, value)}, i32 {lane}", "of.lane")
+    return builder.let(f"extractelement {many(scalar_type(value.type))} {lanes(builder, value)}, i32 {lane}", "of.lane")
 
 
-def bits(page: Page, value: Value) -> str:
+def bits(builder: FunctionBuilder, value: Value) -> str:
     """An i32 of the lanes for which a bool holds."""
     assert value.type is BOOL
     if value.uniform:
-        return page.let(f"sext i1 {value.ref} to i32", "holds")
-    return page.let(f"bitcast <32 x i1> {value.ref} to i32", "holds")
+        return builder.let(f"sext i1 {value.ref} to i32", "holds")
+    return builder.let(f"bitcast <32 x i1> {value.ref} to i32", "holds")
 
 
-def chosen(page: Page, mask: str | None) -> str:
+def chosen(builder: FunctionBuilder, mask: str | None) -> str:
     """A mask as <32 x i1>."""
     if mask is None or mask == str(FULL):
         return splat("i1", "true")
-    return page.let(f"bitcast i32 {mask} to <32 x i1>", "active")
+    return builder.let(f"bitcast i32 {mask} to <32 x i1>", "active")

@@ -1,4 +1,3 @@
-# mypy: disallow-untyped-decorators=False
 """How the accesses of a warp to shared memory become wavefronts and bank conflicts.
 
 The rules are measured: on an H200 they give what Nsight Compute counts
@@ -13,12 +12,14 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
-from .coalescing import ascend, consecutive, log2, occurred
+from .. import language as st
+from ..language.hints import Global, Local, i64
+from ..native import native
+from .coalescing import Active, Index, Totals, ascend, consecutive, flat, log2, occurred
 from .device import Device
 
 LOAD, STORE, ATOMIC = 0, 1, 2
@@ -38,35 +39,75 @@ def load_kind(device: Device) -> int:
     return LOAD if device.shared_load_merges else STORE
 
 
-@njit(cache=True)
-def _merges(index: Any, active: Any, warp: int, distance: int) -> bool:
+@st.device
+def _merges(index: Global[i64], active: Global[bool], warp: i64, distance: i64) -> bool:
     """Whether each active lane reads the element of the lane at that xor distance, or that one is inactive."""
-    same = True
-    for lane in range(32):
-        other = lane ^ distance
-        same &= (index[warp, lane] == index[warp, other]) | (not active[warp, lane]) | (not active[warp, other])
-    return same
+    differ = False
+    for lane in range(i64(32)):
+        here = 32 * warp + lane
+        there = 32 * warp + (lane ^ distance)
+        differ |= (index[here] != index[there]) & active[here] & active[there]
+    return not differ
 
 
-@njit(cache=True)
-def _worst_bank(units: Any, used: int, groups: int, every_lane: bool, load: Any) -> int:
+@st.device
+def _worst_bank(units: Local[i64], used: i64, groups: i64, every_lane: bool, load: Global[i64]) -> i64:
     """The most that one group of banks must deliver: different units, or one unit for `every_lane`."""
-    load[:groups] = 0
-    worst = 0
+    for group in range(groups):
+        load[group] = 0
+    worst = i64(0)
     ascending = ascend(units, used)
     for i in range(used):
         if every_lane or not occurred(units, i, ascending):
-            group = units[i] & (groups - 1)
-            load[group] += 1
-            worst = max(worst, load[group])
+            own = units[i] & (groups - 1)
+            load[own] += 1
+            worst = max(worst, load[own])
     return worst
 
 
-@njit(cache=True)
-def count(kind: int, index: Any, active: Any, size: int, banks: int, width: int, out: Any) -> None:
+@native
+def _count(
+    kind: i64,
+    index: Global[i64],
+    active: Global[bool],
+    warps: i64,
+    phases: i64,
+    to_unit: i64,
+    groups: i64,
+    load: Global[i64],
+    out: Global[i64],
+) -> None:
+    """load: int64[groups], for what each group of banks delivers."""
+    units = st.local(i64, 32)
+    for warp in range(warps):
+        if kind != ATOMIC and consecutive(index, active, warp):
+            out[0] += 1
+            out[1] += phases
+            continue
+        turns = phases
+        halves = kind == LOAD and phases > 1
+        if halves and (_merges(index, active, warp, i64(1)) or _merges(index, active, warp, i64(2))):
+            turns = phases // 2
+        width = 32 // turns
+        requests = i64(0)
+        for turn in range(turns):
+            used = i64(0)
+            for lane in range(turn * width, (turn + 1) * width):
+                if active[32 * warp + lane]:
+                    units[used] = index[32 * warp + lane] >> to_unit
+                    used += 1
+            if used != 0:
+                cost = _worst_bank(units, used, groups, kind == ATOMIC, load)
+                requests = 1
+                out[1] += cost
+                out[2] += cost - 1
+        out[0] += requests
+
+
+def count(kind: int, index: Index, active: Active, size: int, banks: int, width: int, out: Totals) -> None:
     """Add the requests, wavefronts and bank conflicts of shared accesses to `out`.
 
-    kind: LOAD (see `load_kind`), STORE or ATOMIC (with a result). index: int32 or int64[warps, 32], elements from
+    kind: LOAD (see `load_kind`), STORE or ATOMIC (with a result). index: integers[warps, 32], elements from
     the start of shared memory. active: bool[warps, 32]; other lanes are ignored. size, width: bytes. out: int64[3].
 
     The warp is taken in phases of as many lanes as all banks together can serve; each costs as many wavefronts
@@ -77,30 +118,8 @@ def count(kind: int, index: Any, active: Any, size: int, banks: int, width: int,
     phases = max(1, 32 * size // (banks * width))
     unit = max(size, width)  # what lies in one group of banks: a word, or an element of several
     groups = banks * width // unit
-    to_unit = log2(unit // size)
-    units, load = np.empty(32, np.int64), np.empty(groups, np.int64)
-    for warp in range(index.shape[0]):
-        if kind != ATOMIC and consecutive(index, active, warp):
-            out[0] += 1
-            out[1] += phases
-            continue
-        turns = phases
-        if kind == LOAD and phases > 1 and (_merges(index, active, warp, 1) or _merges(index, active, warp, 2)):
-            turns = phases // 2
-        width_of_turn = 32 // turns
-        requests = 0
-        for turn in range(turns):
-            used = 0
-            for lane in range(turn * width_of_turn, (turn + 1) * width_of_turn):
-                if active[warp, lane]:
-                    units[used] = np.int64(index[warp, lane]) >> to_unit
-                    used += 1
-            if used:
-                cost = _worst_bank(units, used, groups, kind == ATOMIC, load)
-                requests = 1
-                out[1] += cost
-                out[2] += cost - 1
-        out[0] += requests
+    load = np.empty(groups, np.int64)
+    _count(kind, *flat(index, active), phases, log2(unit // size), groups, load, out)
 
 
 def of_warp(kind: int, lanes: Sequence[int], size: int, banks: int = 32, width: int = 4) -> Wavefronts:

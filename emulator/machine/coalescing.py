@@ -1,4 +1,3 @@
-# mypy: disallow-untyped-decorators=False
 """How the accesses of a warp to global memory become requests, sectors and lines.
 
 The rules are measured: on an H200 they give what Nsight Compute counts
@@ -14,9 +13,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
 
-Index = npt.NDArray[np.int32] | npt.NDArray[np.int64]
+from .. import language as st
+from ..language.hints import Global, Local, i64
+from ..native import native
+
+Index = npt.NDArray[Any]
 Active = npt.NDArray[np.bool_]
 Totals = npt.NDArray[np.int64]
 Counter = Callable[[Index, Active, int, int, int, Totals], None]
@@ -30,102 +32,123 @@ class Traffic(NamedTuple):
     lines: int
 
 
-@njit(cache=True)
 def log2(power: int) -> int:
     """The exponent of a power of two."""
-    exponent = 0
-    while (1 << exponent) < power:
-        exponent += 1
-    return exponent
+    return power.bit_length() - 1
 
 
-@njit(cache=True)
-def consecutive(index: Any, active: Any, warp: int) -> bool:
+def flat(index: Index, active: Active) -> tuple[npt.NDArray[np.int64], Active, int]:
+    """Elements and active lanes of several warps as native functions take them, and how many warps there are."""
+    return np.ascontiguousarray(index, np.int64).reshape(-1), np.ascontiguousarray(active).reshape(-1), len(index)
+
+
+@st.device
+def consecutive(index: Global[i64], active: Global[bool], warp: i64) -> bool:
     """Whether all lanes of the warp are active and each index is its predecessor's plus one."""
-    first = index[warp, 0]
-    wrong = 0
-    for lane in range(index.shape[1]):  # no way out of the loop, so that it runs on vector units
-        wrong |= (index[warp, lane] - first - lane) | (np.int64(active[warp, lane]) ^ 1)
+    first = index[32 * warp]
+    wrong = i64(0)
+    for lane in range(i64(32)):  # no way out of the loop, so that it runs on vector units
+        wrong |= (index[32 * warp + lane] - first - lane) | i64(not active[32 * warp + lane])
     return wrong == 0
 
 
-@njit(cache=True)
-def ascend(values: Any, count: int) -> bool:
+@st.device
+def ascend(values: Local[i64], count: i64) -> bool:
     """Whether none of the first `count` of `values` is below its predecessor."""
-    falls = 0
+    falls = i64(0)
     for i in range(1, count):
-        falls += values[i] < values[i - 1]
+        falls += i64(values[i] < values[i - 1])
     return falls == 0
 
 
-@njit(cache=True)
-def occurred(values: Any, i: int, ascending: bool) -> bool:
+@st.device
+def occurred(values: Local[i64], i: i64, ascending: bool) -> bool:
     """Whether values[i] is among those before it; `ascending`: what `ascend` says of them."""
     if ascending:
         return i > 0 and values[i] == values[i - 1]
-    matches = 0
+    matches = i64(0)
     for j in range(i):
-        matches += values[j] == values[i]
+        matches += i64(values[j] == values[i])
     return matches > 0
 
 
-@njit(cache=True)
-def distinct(values: Any, count: int) -> int:
+@st.device
+def distinct(values: Local[i64], count: i64) -> i64:
     """How many different numbers the first `count` of `values` hold."""
     ascending = ascend(values, count)
-    found = 0
+    found = i64(0)
     for i in range(count):
-        found += not occurred(values, i, ascending)
+        found += i64(not occurred(values, i, ascending))
     return found
 
 
-@njit(cache=True)
-def count(index: Any, active: Any, size: int, sector: int, line: int, out: Any) -> None:
-    """Add the requests, sectors and lines of loads or stores to `out`.
-
-    index: int32 or int64[warps, 32], the elements accessed. active: bool[warps, 32]; other lanes are ignored.
-    size, sector, line: bytes. out: int64[3].
-    A warp with an active lane makes one request; it moves each sector and line touched once.
-    """
-    to_sector, to_line = log2(sector // size), log2(line // sector)
-    sectors, lines = np.empty(32, np.int64), np.empty(32, np.int64)
-    for warp in range(index.shape[0]):
+@native
+def _count(
+    index: Global[i64], active: Global[bool], warps: i64, to_sector: i64, to_line: i64, out: Global[i64]
+) -> None:
+    sectors = st.local(i64, 32)
+    lines = st.local(i64, 32)
+    for warp in range(warps):
         if consecutive(index, active, warp):
-            first, last = np.int64(index[warp, 0]) >> to_sector, np.int64(index[warp, 31]) >> to_sector
+            first = index[32 * warp] >> to_sector
+            last = index[32 * warp + 31] >> to_sector
             out[0] += 1
             out[1] += last - first + 1
             out[2] += (last >> to_line) - (first >> to_line) + 1
             continue
-        used = 0
-        for lane in range(32):
-            if active[warp, lane]:
-                sectors[used] = np.int64(index[warp, lane]) >> to_sector
+        used = i64(0)
+        for lane in range(i64(32)):
+            if active[32 * warp + lane]:
+                sectors[used] = index[32 * warp + lane] >> to_sector
                 lines[used] = sectors[used] >> to_line
                 used += 1
-        if used:
+        if used != 0:
             out[0] += 1
             out[1] += distinct(sectors, used)
             out[2] += distinct(lines, used)
 
 
-@njit(cache=True)
-def _count_in_packets(index: Any, active: Any, size: int, sector: int, line: int, exact: bool, out: Any) -> None:
+def count(index: Index, active: Active, size: int, sector: int, line: int, out: Totals) -> None:
+    """Add the requests, sectors and lines of loads or stores to `out`.
+
+    index: integers[warps, 32], the elements accessed. active: bool[warps, 32]; other lanes are ignored.
+    size, sector, line: bytes. out: int64[3].
+    A warp with an active lane makes one request; it moves each sector and line touched once.
+    """
+    _count(*flat(index, active), log2(sector // size), log2(line // sector), out)
+
+
+@native
+def _count_in_packets(
+    index: Global[i64],
+    active: Global[bool],
+    warps: i64,
+    size: i64,
+    to_sector: i64,
+    to_line: i64,
+    exact: bool,
+    out: Global[i64],
+) -> None:
     """Lanes of a sector share a packet, unless that would put a lane before another that may have its address.
 
     Lane by lane: a packet is open for each sector met. A lane joins the first packet of its sector that is newer
     than every packet with a lane of its key; where there is none, it opens one. Each packet moves its sector.
     """
-    to_sector, to_line = log2(sector // size), log2(line // sector)
-    keys, sectors, packets, lines = np.empty((4, 32), np.int64)
-    for warp in range(index.shape[0]):
-        used, opened = 0, 0
-        for lane in range(32):
-            if active[warp, lane]:
-                element = np.int64(index[warp, lane])
+    keys = st.local(i64, 32)
+    sectors = st.local(i64, 32)
+    packets = st.local(i64, 32)
+    lines = st.local(i64, 32)
+    for warp in range(warps):
+        used = i64(0)
+        opened = i64(0)
+        for lane in range(i64(32)):
+            if active[32 * warp + lane]:
+                element = index[32 * warp + lane]
                 keys[used] = element if exact else reduction_key(element * size >> 2)
                 sectors[used] = element >> to_sector
                 lines[used] = sectors[used] >> to_line
-                newest, packet = -1, opened
+                newest = i64(-1)
+                packet = opened
                 for earlier in range(used):
                     if keys[earlier] == keys[used]:
                         newest = max(newest, packets[earlier])
@@ -135,7 +158,7 @@ def _count_in_packets(index: Any, active: Any, size: int, sector: int, line: int
                 opened = max(opened, packet + 1)
                 packets[used] = packet
                 used += 1
-        if used:
+        if used != 0:
             out[0] += 1
             out[1] += opened
             out[2] += distinct(lines, used)
@@ -146,41 +169,34 @@ REDUCTION_FOLDS = (0x2F6F, 0x55DA)
 are measured for lines within 4 MiB of each other; further apart, addresses are no longer the ones that lanes use."""
 
 
-@njit(cache=True)
-def _parity(bits: Any) -> Any:
-    for shift in (32, 16, 8, 4, 2, 1):
-        bits ^= bits >> shift
-    return bits & 1
-
-
-@njit(cache=True)
-def reduction_key(word: Any) -> Any:
+@native
+def reduction_key(word: i64) -> i64:
     """Seven bits by which a reduction tells 4-byte words apart: the place in the line, and two parities of the line.
 
     Of 890 reductions measured on an H200 (tests/machine/h200_reductions.csv and the rows in
     tests/machine/h200_access_patterns.csv) this gives all but 4, each of which counts one sector more.
     """
     line = word >> 5
-    return (word & 31) | _parity(line & REDUCTION_FOLDS[0]) << 5 | _parity(line & REDUCTION_FOLDS[1]) << 6
+    low = i64(st.popcount(line & REDUCTION_FOLDS[0]) & 1)
+    high = i64(st.popcount(line & REDUCTION_FOLDS[1]) & 1)
+    return (word & 31) | low << 5 | high << 6
 
 
-@njit(cache=True)
-def count_atomic(index: Any, active: Any, size: int, sector: int, line: int, out: Any) -> None:
+def count_atomic(index: Index, active: Active, size: int, sector: int, line: int, out: Totals) -> None:
     """Add the requests, sectors and lines of atomics that return a value; arguments as for `count`.
 
     Lanes at one address go one after another, so a sector counts as often as its most wanted address.
     """
-    _count_in_packets(index, active, size, sector, line, True, out)
+    _count_in_packets(*flat(index, active), size, log2(sector // size), log2(line // sector), True, out)
 
 
-@njit(cache=True)
-def count_reduction(index: Any, active: Any, size: int, sector: int, line: int, out: Any) -> None:
+def count_reduction(index: Index, active: Active, size: int, sector: int, line: int, out: Totals) -> None:
     """Add the requests, sectors and lines of atomics whose result is unused; arguments as for `count`.
 
     As `count_atomic`, save that addresses are compared by `reduction_key`: a lane that seems to have the address of
     another sector's lane must not go before it, which may take a packet more.
     """
-    _count_in_packets(index, active, size, sector, line, False, out)
+    _count_in_packets(*flat(index, active), size, log2(sector // size), log2(line // sector), False, out)
 
 
 def of_warp(counter: Counter, lanes: Sequence[int], size: int, sector: int = 32, line: int = 128) -> Traffic:

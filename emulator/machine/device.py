@@ -95,7 +95,7 @@ class Device:
             raise LaunchError(f"device {self.name}: line: expected at least the sector's bytes, got {self.line}")
 
     @property
-    def lockstep(self) -> bool:
+    def warp_synchronous(self) -> bool:
         """Whether the lanes of a warp run in step unasked: below compute capability 7.0."""
         return self.compute_capability < (7, 0)
 

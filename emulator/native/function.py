@@ -103,8 +103,8 @@ class Native(DeviceFunction):
             given = tuple(v for n, v in enumerate(given) if n not in self._const_places)
         else:
             consts = ()
-        if len(given) + len(consts) != len(self._names):
-            raise LaunchError(f"{self.__name__} takes {len(self._names)} arguments: {', '.join(self._names)}")
+        if len(given) + len(consts) != len(self.names):
+            raise LaunchError(f"{self.__name__} takes {len(self.names)} arguments: {', '.join(self.names)}")
         code = self._code(consts)
         plan = code.plan
         values: list[Any] = []
@@ -151,11 +151,12 @@ class Native(DeviceFunction):
     def _const_places(self) -> frozenset[int]:
         """Which parameters are Const."""
         annotations = self.function.__annotations__
-        found = [annotations.get(name) for name in self._names]
+        found = [annotations.get(name) for name in self.names]
         return frozenset(n for n, a in enumerate(found) if a is Const or str(a).rpartition(".")[2] == "Const")
 
     @cached_property
-    def _names(self) -> Sequence[str]:
+    def names(self) -> Sequence[str]:
+        """Of its parameters."""
         code = self.function.__code__
         return code.co_varnames[: code.co_argcount]
 
@@ -165,7 +166,7 @@ class Native(DeviceFunction):
         return self._codes[consts]
 
     def _compiled(self, consts: tuple[Any, ...]) -> _Code:
-        named = dict(zip((self._names[n] for n in sorted(self._const_places)), consts, strict=True))
+        named = dict(zip((self.names[n] for n in sorted(self._const_places)), consts, strict=True))
 
         def make() -> tuple[bytes, str]:
             function = prepared(self, named)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from ..ir import nodes as ir
 from ..ir.walk import statements
 from ..language.types import BOOL, F32, F64, I64, Array, Scalar
-from ..llvm.builder import Page, literal, memory_type, quoted, scalar_type
+from ..llvm.builder import FunctionBuilder, literal, memory_type, quoted, scalar_type
 from ..llvm.operations import extended, operation
 from ..llvm.values import Value, number
 from .specialised import written
@@ -20,17 +20,17 @@ def module(function: ir.Function) -> str:
     """The text of a module with the function."""
     printer = _Printer(function)
     printer.function()
-    page = printer.page
+    builder = printer.builder
     result = "void" if function.result is None else memory_type(_scalar(function.result))
     return "\n".join(
         [
             f"; {function.name}",
             *printer.tables,
             f"define {result} @{ENTRY}({', '.join(printer.parameters())}) nounwind {{\n.entry:",
-            *page.slots,
-            *page.lines,
+            *builder.slots,
+            *builder.lines,
             "}",
-            *sorted(page.declared),
+            *sorted(builder.declared),
             "",
         ]
     )
@@ -47,7 +47,7 @@ class _Way:
 class _Printer:
     def __init__(self, function: ir.Function) -> None:
         self.kernel = function
-        self.page = Page()
+        self.builder = FunctionBuilder()
         self.tables: list[str] = []  # constants of the module
         self.arrays: dict[str, tuple[str, Scalar]] = {}
         self.cells: dict[str, tuple[str, Scalar]] = {}  # of registers, which LLVM takes apart
@@ -66,8 +66,8 @@ class _Printer:
         return found
 
     def function(self) -> None:
-        page = self.page
-        page.reserve(*(f".given{n}" for n in range(len(self.kernel.params))))
+        builder = self.builder
+        builder.reserve(*(f".given{n}" for n in range(len(self.kernel.params))))
         for number_, param in enumerate(self.kernel.params):
             given = f"%.given{number_}"
             if isinstance(param.type, Array):
@@ -79,7 +79,7 @@ class _Printer:
             if isinstance(stmt, ir.Alloc) and stmt.type.space != "register":
                 self._allocate(stmt)
         if self.body(self.kernel.body):
-            page.do("ret void" if self.kernel.result is None else "unreachable")
+            builder.do("ret void" if self.kernel.result is None else "unreachable")
 
     def _allocate(self, stmt: ir.Alloc) -> None:
         element, length = _scalar(stmt.type.element), stmt.type.length
@@ -91,7 +91,7 @@ class _Printer:
             values = ", ".join(f"{memory_type(element)} {_in_memory(v, element)}" for v in stmt.values)
             self.tables.append(f"{name} = internal constant {kind} [{values}], align 64")
         else:
-            name = self.page.slot(kind, stmt.array)
+            name = self.builder.slot(kind, stmt.array)
         self.arrays[stmt.array] = name, element
 
     # -------------------------------------------------------------- statements
@@ -100,7 +100,7 @@ class _Printer:
         return all(self.statement(stmt) for stmt in body)
 
     def statement(self, stmt: ir.Stmt) -> bool:
-        page = self.page
+        builder = self.builder
         match stmt:
             case ir.Let(target=target, value=ir.Load() as load):
                 found = self.load(load)
@@ -110,21 +110,21 @@ class _Printer:
                 self.assign(target, self.value(value))  # type: ignore[arg-type]
             case ir.Store():
                 pointer, element = self.element(stmt.array, stmt.index)
-                page.store(memory_type(element), self._stored(self.value(stmt.value)), pointer, element.size)
+                builder.store(memory_type(element), self._stored(self.value(stmt.value)), pointer, element.size)
             case ir.If():
                 return self.branch(stmt)
             case ir.While() | ir.For():
                 self.loop(stmt)
             case ir.Frame():
-                self.frames.append(_Way(page.label("returned")))
+                self.frames.append(_Way(builder.label("returned")))
                 if self.body(stmt.body):
-                    page.jump(self.frames[-1].out)
-                page.place(self.frames.pop().out)
+                    builder.jump(self.frames[-1].out)
+                builder.place(self.frames.pop().out)
             case ir.Break():
-                page.jump(self.loops[-1].out)
+                builder.jump(self.loops[-1].out)
                 return False
             case ir.Continue():
-                page.jump(self.loops[-1].again)
+                builder.jump(self.loops[-1].again)
                 return False
             case ir.Return():
                 self.leave(stmt)
@@ -137,35 +137,35 @@ class _Printer:
 
     def leave(self, stmt: ir.Return) -> None:
         if self.frames:
-            self.page.jump(self.frames[-1].out)
+            self.builder.jump(self.frames[-1].out)
         elif stmt.value is None:
-            self.page.do("ret void")
+            self.builder.do("ret void")
         else:
-            self.page.do(f"ret {memory_type(_scalar(stmt.value.type))} {self._stored(self.value(stmt.value))}")
+            self.builder.do(f"ret {memory_type(_scalar(stmt.value.type))} {self._stored(self.value(stmt.value))}")
 
     def branch(self, stmt: ir.If) -> bool:
-        page = self.page
-        then, orelse, on = page.label("then"), page.label("else"), page.label("on")
-        page.branch(self.value(stmt.cond).ref, then, orelse)
+        builder = self.builder
+        then, orelse, on = builder.label("then"), builder.label("else"), builder.label("on")
+        builder.branch(self.value(stmt.cond).ref, then, orelse)
         goes_on = False
         for label, body in ((then, stmt.then), (orelse, stmt.orelse)):
-            page.place(label)
+            builder.place(label)
             if self.body(body):
-                page.jump(on)
+                builder.jump(on)
                 goes_on = True
         if goes_on:
-            page.place(on)
+            builder.place(on)
         return goes_on
 
     def loop(self, stmt: ir.While | ir.For) -> None:
-        page = self.page
-        head, turn, again, out = (page.label(word) for word in ("loop", "turn", "again", "out"))
+        builder = self.builder
+        head, turn, again, out = (builder.label(word) for word in ("loop", "turn", "again", "out"))
         stop = None
         if isinstance(stmt, ir.For):
             self.assign(stmt.var, self.value(stmt.start))
             stop = self.value(stmt.stop)
-        page.jump(head)
-        page.place(head)
+        builder.jump(head)
+        builder.place(head)
         if isinstance(stmt, ir.While):
             self.body(stmt.setup)
             goes = self.value(stmt.cond)
@@ -173,43 +173,43 @@ class _Printer:
             assert stop is not None
             order = ir.Op("lt" if stmt.step > 0 else "gt", (stmt.var, stmt.stop), BOOL, stmt.span)
             goes = self.operation(order, [self.value(stmt.var), stop])
-        page.branch(goes.ref, turn, out)
-        page.place(turn)
+        builder.branch(goes.ref, turn, out)
+        builder.place(turn)
         self.loops.append(_Way(out, again))
         if self.body(stmt.body):
-            page.jump(again)
+            builder.jump(again)
         self.loops.pop()
-        page.place(again)
+        builder.place(again)
         if isinstance(stmt, ir.For):
             step = number(stmt.step, _scalar(stmt.var.type))
             moved = ir.Op("add", (stmt.var, stmt.var), _scalar(stmt.var.type), stmt.span)
             self.assign(stmt.var, self.operation(moved, [self.value(stmt.var), step]))
-        page.jump(head)
-        page.place(out)
+        builder.jump(head)
+        builder.place(out)
 
     # -------------------------------------------------------------- registers and memory
     def assign(self, target: ir.Reg, value: Value) -> None:
         type = _scalar(target.type)
         if target.name not in self.cells:
-            self.cells[target.name] = self.page.slot(scalar_type(type), target.name), type
-        self.page.store(scalar_type(type), value.ref, self.cells[target.name][0])
+            self.cells[target.name] = self.builder.slot(scalar_type(type), target.name), type
+        self.builder.store(scalar_type(type), value.ref, self.cells[target.name][0])
 
     def element(self, array: str, index: ir.Expr) -> tuple[str, Scalar]:
         """The address of an element, and its type."""
         base, type = self.arrays[array]
-        at = extended(self.page, self.value(index), I64).ref
-        return self.page.element(memory_type(type), base, at), type
+        at = extended(self.builder, self.value(index), I64).ref
+        return self.builder.element(memory_type(type), base, at), type
 
     def load(self, load: ir.Load) -> Value:
         pointer, type = self.element(load.array, load.index)
-        return self._loaded(type, self.page.load(memory_type(type), pointer, load.array, type.size))
+        return self._loaded(type, self.builder.load(memory_type(type), pointer, load.array, type.size))
 
     def _loaded(self, type: Scalar, ref: str) -> Value:
         """What memory holds, as a value: a bool is a byte there."""
-        return Value(type, self.page.let(f"icmp ne i8 {ref}, 0", "truth") if type is BOOL else ref)
+        return Value(type, self.builder.let(f"icmp ne i8 {ref}, 0", "truth") if type is BOOL else ref)
 
     def _stored(self, value: Value) -> str:
-        return self.page.let(f"zext i1 {value.ref} to i8", "byte") if value.type is BOOL else value.ref
+        return self.builder.let(f"zext i1 {value.ref} to i8", "byte") if value.type is BOOL else value.ref
 
     # -------------------------------------------------------------- expressions
     def value(self, expr: ir.Expr) -> Value:
@@ -217,22 +217,22 @@ class _Printer:
             case ir.Const():
                 return number(expr.value, expr.type)
             case ir.Reg():
-                cell, type = self.cells[expr.name]
-                return Value(type, self.page.load(scalar_type(type), cell, expr.name))
+                cell, kind = self.cells[expr.name]
+                return Value(kind, self.builder.load(scalar_type(kind), cell, expr.name))
             case ir.Op():
                 return self.operation(expr, [self.value(a) for a in expr.args])
         raise TypeError(f"{type(expr).__name__} in a native function")
 
     def operation(self, op: ir.Op, args: list[Value]) -> Value:
-        return operation(self.page, op, args, self._by_library)
+        return operation(self.builder, op, args, self._by_library)
 
     def _by_library(self, op: ir.Op, argument: Value) -> Value:
         """exp and its kin are those of the C library, in double precision; f32 is rounded once."""
-        page, x = self.page, argument.ref
+        builder, x = self.builder, argument.ref
         if op.type is F32:
-            x = page.let(f"fpext float {x} to double", "wide")
-        x = page.intrinsic(f"llvm.{op.name}", scalar_type(F64), x, hint=op.name)
-        return Value(op.type, page.let(f"fptrunc double {x} to float", op.name) if op.type is F32 else x)
+            x = builder.let(f"fpext float {x} to double", "wide")
+        x = builder.intrinsic(f"llvm.{op.name}", scalar_type(F64), x, hint=op.name)
+        return Value(op.type, builder.let(f"fptrunc double {x} to float", op.name) if op.type is F32 else x)
 
 
 def _scalar(found: object) -> Scalar:

@@ -1,4 +1,4 @@
-"""Where barriers stand, what a kernel changes, and whether the order of its warps can be seen in that."""
+"""Block barriers in a statement, arrays a kernel changes, and whether its results depend on the order of warps."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from ..language.types import Scalar
 
 @once_a_node
 def holds_barrier(stmt: ir.Stmt) -> bool:
-    """Whether a block barrier stands in the statement, at any depth."""
+    """Whether the statement holds a block barrier, at any depth."""
     if isinstance(stmt, ir.Let):
         return isinstance(stmt.value, ir.Barrier)
     return any(holds_barrier(s) for b in bodies(stmt) for s in b)
@@ -27,8 +27,11 @@ def changed_arrays(kernel: ir.Function) -> tuple[str, ...]:
 
 
 def order_matters(kernel: ir.Function) -> bool:
-    """Whether warps must take their turns for the results to be defined: somebody sees what an atomic
-    operation found, floats are added, or different atomic operations meet in one array."""
+    """Whether warps must run in a fixed order for the results to be reproducible.
+
+    They must where the kernel prints, uses the old value of an atomic operation, adds floats atomically, or applies
+    different atomic operations to one array.
+    """
     kinds: dict[str, str] = {}
     for stmt in statements(kernel.body):
         if isinstance(stmt, ir.Print):

@@ -1,11 +1,11 @@
-"""What the lanes of a warp know together: which values are equal or affine in the lane, and who leaves with whom.
+"""Divergence analysis: uniform and affine values, loops whose lanes leave apart, assignments that need no merge.
 
-A value's stride is the difference from one lane to the next: 0 (uniform), another number (affine), "dynamic"
-(affine, known only when the kernel runs) or "varying". It speaks of the active lanes.
+The stride of a value is its difference between neighbouring active lanes: 0 (uniform), another number (affine),
+"dynamic" (affine with a stride known only at run time) or "varying".
 
-Divergence is told by places. A place is the path of divergent regions around a statement: lanes that stand at
-one place act together until they leave it. An assignment at the innermost place that holds every mention of its
-register reaches all lanes that may read it, so it needs no merge, and a uniform value stays uniform.
+A region is the path of divergent branches and loops around a statement. All lanes in one region execute its statements
+together. An assignment in the innermost region that contains every mention of its register reaches all lanes that may
+read the register. It needs no merge, and a uniform value stays uniform.
 """
 
 from __future__ import annotations
@@ -18,33 +18,37 @@ import numpy as np
 import numpy.typing as npt
 
 from ..ir import nodes as ir
+from ..ir.exits import ScopeKind, exited
+from ..ir.names import elements
 from ..ir.walk import registers, statements
 from ..language.types import Array, Scalar
 
 Stride = int | Literal["dynamic", "varying"]
-Place = tuple[tuple[str, int], ...]
+Region = tuple[tuple[str, int], ...]
 Dim3 = tuple[int, int, int]
 
+THREAD_AXES = {name: axis for name, (index, axis) in ir.INDICES.items() if index == "thread"}
+
 _WIDEST = 1 << 30
-"""Strides beyond it are not followed."""
+"""Larger strides are taken for dynamic ones."""
 
 
 @dataclass(frozen=True)
-class Shapes:
-    """What the analysis found.
+class Divergence:
+    """The result of the analysis.
 
     registers: the stride of every scalar register; a vector's is 0 or "varying".
     multiples: of integer registers, a power of two that divides lane 0's value.
     complete: sites of assignments that reach every lane that may read the register.
-    together: sites of break, continue and return that all lanes of the turn or the frame take at once.
-    split: sites of loops whose lanes leave at different turns.
+    uniform_exits: sites of break, continue and return that all lanes of the iteration or the frame take at once.
+    divergent_loops: sites of loops whose lanes leave in different iterations.
     """
 
     registers: dict[str, Stride]
     multiples: dict[str, int]
     complete: frozenset[int]
-    together: frozenset[int]
-    split: frozenset[int]
+    uniform_exits: frozenset[int]
+    divergent_loops: frozenset[int]
     block: Dim3
 
     def of(self, expr: ir.Expr) -> Stride:
@@ -52,7 +56,7 @@ class Shapes:
         return stride(expr, self.registers, self.block) or 0
 
     def multiple(self, expr: ir.Expr) -> int:
-        """A power of two, at most MOST, that divides what lane 0 has; of an affine expression."""
+        """A power of two, at most MOST, that divides the value of lane 0; of an affine expression."""
         return multiple(expr, self.multiples, self.block)
 
 
@@ -97,10 +101,9 @@ def stride(expr: ir.Expr, known: dict[str, Stride], block: Dim3) -> Stride | Non
 def _special(name: str, block: Dim3) -> Stride:
     if name == "lane":
         return 1
-    group, _, axis = name.partition(".")
-    if group != "thread":
+    if name not in THREAD_AXES:
         return 0
-    steps = np.diff(thread_index(block, "xyz".index(axis)), axis=1)
+    steps = np.diff(thread_index(block, THREAD_AXES[name]), axis=1)
     return int(steps.flat[0]) if (steps == steps.flat[0]).all() else "varying"
 
 
@@ -140,7 +143,7 @@ def _operation(op: ir.Op, args: list[Stride]) -> Stride:
 
 
 MOST = 1024
-"""Larger powers of two are not followed."""
+"""The largest power of two that is looked for."""
 
 
 def multiple(expr: ir.Expr, known: dict[str, int], block: Dim3) -> int:
@@ -152,8 +155,8 @@ def multiple(expr: ir.Expr, known: dict[str, int], block: Dim3) -> int:
             return known.get(expr.name, MOST)
         case ir.Special(name="lane"):
             return MOST
-        case ir.Special(name="thread.x" | "thread.y" | "thread.z"):
-            first = thread_index(block, "xyz".index(expr.name[-1]))[:, 0]
+        case ir.Special() if expr.name in THREAD_AXES:
+            first = thread_index(block, THREAD_AXES[expr.name])[:, 0]
             return min(_power(int(n)) for n in first)
         case ir.Op(type=Scalar() as type) if type.is_integer:
             return _multiple_of(expr, [multiple(a, known, block) for a in expr.args])
@@ -194,7 +197,7 @@ def _bounded(step: int) -> Stride:
 
 
 def join(first: Stride | None, second: Stride | None) -> Stride | None:
-    """The stride of a register that is given both; None: nothing is known yet."""
+    """The stride of a register that is assigned both; None: nothing is known yet."""
     if first is None or second is None or first == second:
         return first if second is None else second
     return "varying" if "varying" in (first, second) else "dynamic"
@@ -202,25 +205,25 @@ def join(first: Stride | None, second: Stride | None) -> Stride | None:
 
 @dataclass(eq=False)
 class _Scope:
-    """What can be left."""
+    """A loop, frame or kernel, and the region of its body."""
 
-    kind: Literal["loop", "frame", "kernel"]
-    inside: Place
+    kind: ScopeKind
+    inside: Region
 
 
 Leaving = tuple[_Scope, type[ir.Stmt]]
-"""A scope that some lanes leave without the others, and by what."""
+"""A scope that some of the lanes leave, and the kind of statement that does it."""
 
 
 @dataclass
 class _Assignment:
     name: str
     value: Stride | None
-    place: Place
+    region: Region
     site: int
 
 
-def shapes(kernel: ir.Function, private: frozenset[str], block: Dim3) -> Shapes:
+def analyse_divergence(kernel: ir.Function, private: frozenset[str], block: Dim3) -> Divergence:
     """Analyse an inlined, unrolled, numbered kernel for blocks of this shape."""
     return _Analysis(kernel, private, block).run()
 
@@ -231,45 +234,45 @@ class _Analysis:
     private: frozenset[str]
     block: Dim3
     registers: dict[str, Stride] = field(default_factory=dict)
-    split: set[int] = field(default_factory=set)
+    divergent_loops: set[int] = field(default_factory=set)
     arrays: dict[str, Array] = field(default_factory=dict)
     reads: dict[int, tuple[str, ...]] = field(default_factory=dict)
     multiples: dict[str, int] = field(default_factory=dict)
 
-    def run(self) -> Shapes:
+    def run(self) -> Divergence:
         self.arrays = {p.name: p.type for p in self.kernel.params if isinstance(p.type, Array)}
         self.arrays |= {s.array: s.type for s in statements(self.kernel.body) if isinstance(s, ir.Alloc)}
         self.registers = {p.name: 0 for p in self.kernel.params if not isinstance(p.type, Array)}
         self.multiples = dict.fromkeys(self.registers, 1)
-        while True:  # strides only grow and loops only split, so this ends
-            before = dict(self.registers), dict(self.multiples), len(self.split)
-            self.homes: dict[str, Place] = {}
+        while True:  # strides only become less uniform and loops only more divergent, so this ends
+            before = dict(self.registers), dict(self.multiples), len(self.divergent_loops)
+            self.regions: dict[str, Region] = {}
             self.assignments: list[_Assignment] = []
-            self.together: set[int] = set()
+            self.uniform_exits: set[int] = set()
             self.body(self.kernel.body, (), [_Scope("kernel", ())])
-            complete = self.settle()
-            if before == (self.registers, self.multiples, len(self.split)):
-                found = (frozenset(complete), frozenset(self.together), frozenset(self.split))
-                return Shapes(self.registers, self.multiples, *found, self.block)
+            complete = self.finish_strides()
+            if before == (self.registers, self.multiples, len(self.divergent_loops)):
+                found = (frozenset(complete), frozenset(self.uniform_exits), frozenset(self.divergent_loops))
+                return Divergence(self.registers, self.multiples, *found, self.block)
 
-    def settle(self) -> set[int]:
-        """Strides from the assignments of one walk; the sites of those that are complete."""
+    def finish_strides(self) -> set[int]:
+        """Strides from the assignments of one traversal; the sites of those that are complete."""
         complete = set()
-        for given in self.assignments:
-            whole = given.name in self.private or self.homes[given.name] == given.place
+        for assignment in self.assignments:
+            whole = assignment.name in self.private or self.regions[assignment.name] == assignment.region
             if whole:
-                complete.add(given.site)
-            self.give(given.name, given.value if whole or given.value is None else "varying")
+                complete.add(assignment.site)
+            self.join_stride(assignment.name, assignment.value if whole or assignment.value is None else "varying")
         return complete
 
-    def give(self, name: str, value: Stride | None) -> None:
-        """Note that a register is assigned a value of this stride."""
+    def join_stride(self, name: str, value: Stride | None) -> None:
+        """Join the stride of a register with that of a value assigned to it."""
         joined = join(self.registers.get(name), value)
         if joined is not None:
             self.registers[name] = joined
 
-    def divides(self, name: str, power: int) -> None:
-        """Note that a register is assigned a multiple of a power of two."""
+    def join_multiple(self, name: str, power: int) -> None:
+        """Join the known divisor of a register with that of a value assigned to it."""
         self.multiples[name] = min(power, self.multiples.get(name, MOST))
 
     def multiple(self, expr: ir.Expr) -> int:
@@ -284,66 +287,65 @@ class _Analysis:
             self.reads[stmt.site] = tuple(dict.fromkeys(r.name for r in registers(stmt)))
         return self.reads[stmt.site]
 
-    def mention(self, names: Iterable[str], place: Place) -> None:
+    def mention(self, names: Iterable[str], region: Region) -> None:
         for name in names:
-            home = self.homes.setdefault(name, place)
-            if home == place:
+            common = self.regions.setdefault(name, region)
+            if common == region:
                 continue
-            same = (a == b for a, b in zip(home, place, strict=False))
-            self.homes[name] = home[: next((i for i, s in enumerate(same) if not s), min(len(home), len(place)))]
+            same = (a == b for a, b in zip(common, region, strict=False))
+            self.regions[name] = common[: next((i for i, s in enumerate(same) if not s), min(len(common), len(region)))]
 
     # -------------------------------------------------------------- statements
-    def body(self, stmts: ir.Body, place: Place, scopes: list[_Scope]) -> list[Leaving]:
-        """Walk statements from a place on; the scopes that some of their lanes leave without the others."""
+    def body(self, stmts: ir.Body, region: Region, scopes: list[_Scope]) -> list[Leaving]:
+        """Visit statements of a region; the scopes that some of their lanes leave without the others."""
         escaped: list[Leaving] = []
         for stmt in stmts:
-            left = self.statement(stmt, place, scopes)
+            left = self.statement(stmt, region, scopes)
             escaped += left
             if any(scope.kind != "kernel" for scope, _ in left):
-                place = (*place, ("after", stmt.site))
+                region = (*region, ("after", stmt.site))
         return escaped
 
-    def statement(self, stmt: ir.Stmt, place: Place, scopes: list[_Scope]) -> list[Leaving]:
+    def statement(self, stmt: ir.Stmt, region: Region, scopes: list[_Scope]) -> list[Leaving]:
         if not isinstance(stmt, ir.While):
-            self.mention(self.read(stmt), place)
+            self.mention(self.read(stmt), region)
         match stmt:
             case ir.Let(target=ir.Reg() as target):
-                self.mention([target.name], place)
+                self.mention([target.name], region)
                 value = self.right_side(stmt)
-                self.give(target.name, value)
-                self.divides(target.name, 1 if isinstance(stmt.value, ir.EFFECTS) else self.multiple(stmt.value))
-                self.assignments.append(_Assignment(target.name, value, place, stmt.site))
+                self.join_stride(target.name, value)
+                self.join_multiple(target.name, 1 if isinstance(stmt.value, ir.EFFECTS) else self.multiple(stmt.value))
+                self.assignments.append(_Assignment(target.name, value, region, stmt.site))
             case ir.Alloc(type=Array(space="register")):
-                # Its registers start as zeros and may be read unassigned: they are at home in the whole kernel.
-                names = [f"{stmt.array}[{i}]" for i in range(stmt.type.length or 0)]
+                # Its registers start as zeros and may be read unassigned: their region is the whole kernel.
+                names = elements(stmt.array, stmt.type.length)
                 self.mention(names, ())
                 self.registers = dict.fromkeys(names, 0) | self.registers
             case ir.If():
-                return self.branch(stmt, place, scopes)
+                return self.branch(stmt, region, scopes)
             case ir.While() | ir.For():
-                return self.loop(stmt, place, scopes)
+                return self.loop(stmt, region, scopes)
             case ir.Frame():
-                frame = _Scope("frame", place)
-                left = self.body(stmt.body, place, [*scopes, frame])
+                frame = _Scope("frame", region)
+                left = self.body(stmt.body, region, [*scopes, frame])
                 return [(scope, by) for scope, by in left if scope is not frame]
             case ir.Break() | ir.Continue() | ir.Return():
-                kinds = ("frame", "kernel") if isinstance(stmt, ir.Return) else ("loop",)
-                scope = next(s for s in reversed(scopes) if s.kind in kinds)
-                if scope.inside != place:
+                scope = exited(stmt, scopes)
+                if scope.inside != region:
                     return [(scope, type(stmt))]
-                self.together.add(stmt.site)
+                self.uniform_exits.add(stmt.site)
         return []
 
-    def branch(self, stmt: ir.If, place: Place, scopes: list[_Scope]) -> list[Leaving]:
+    def branch(self, stmt: ir.If, region: Region, scopes: list[_Scope]) -> list[Leaving]:
         divergent = self.of(stmt.cond) not in (0, None)
         escaped: list[Leaving] = []
         for arm, body in enumerate((stmt.then, stmt.orelse)):
-            inside = (*place, (f"arm {arm}", stmt.site)) if divergent else place
+            inside = (*region, (f"arm {arm}", stmt.site)) if divergent else region
             escaped += self.body(body, inside, scopes)
         return escaped
 
-    def loop(self, stmt: ir.While | ir.For, place: Place, scopes: list[_Scope]) -> list[Leaving]:
-        inside = (*place, ("loop", stmt.site)) if stmt.site in self.split else place
+    def loop(self, stmt: ir.While | ir.For, region: Region, scopes: list[_Scope]) -> list[Leaving]:
+        inside = (*region, ("loop", stmt.site)) if stmt.site in self.divergent_loops else region
         scope = _Scope("loop", inside)
         if isinstance(stmt, ir.While):
             self.body(stmt.setup, inside, scopes)
@@ -351,12 +353,12 @@ class _Analysis:
             uneven = self.of(stmt.cond) not in (0, None)
         else:
             start = self.of(stmt.start)
-            self.give(stmt.var.name, start)
-            self.divides(stmt.var.name, min(self.multiple(stmt.start), _power(stmt.step)))
+            self.join_stride(stmt.var.name, start)
+            self.join_multiple(stmt.var.name, min(self.multiple(stmt.start), _power(stmt.step)))
             uneven = any(self.of(bound) not in (0, None) for bound in (stmt.start, stmt.stop))
         left = self.body(stmt.body, inside, [*scopes, scope])
         if uneven or any(s.kind != "kernel" and by is not ir.Continue for s, by in left):
-            self.split.add(stmt.site)
+            self.divergent_loops.add(stmt.site)
         return [(s, by) for s, by in left if s is not scope]
 
     def right_side(self, let: ir.Let) -> Stride | None:

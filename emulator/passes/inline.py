@@ -1,4 +1,4 @@
-"""Calls replaced by the bodies they name; every span remembers the calls it was reached through."""
+"""Inlining of device functions. The span of an inlined statement lists the calls it was reached through."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ from dataclasses import replace
 from typing import Any
 
 from ..ir import nodes as ir
-from ..ir.walk import bodies, rewrite, statements
+from ..ir.names import in_call
+from ..ir.walk import map_bodies, rewrite, statements
 
 
 def inline(program: ir.Program) -> ir.Program:
@@ -26,23 +27,26 @@ class _Inliner:
             if isinstance(stmt, ir.Let) and isinstance(stmt.value, ir.Call):
                 result += self.call(stmt, stmt.value)
             else:
-                result.append(_with_bodies(stmt, [self.body(b) for b in bodies(stmt)]))
+                result.append(map_bodies(stmt, self.body))
         return tuple(result)
 
     def call(self, let: ir.Let, call: ir.Call) -> list[ir.Stmt]:
         callee = self.functions[call.function]
         self.calls += 1
-        suffix = f"@{callee.name}{self.calls}"
+        number = self.calls
         arrays = {p.name: a.name for p, a in zip(callee.params, call.args, strict=True) if isinstance(a, ir.ArrayRef)}
         own = {s.array for s in statements(callee.body) if isinstance(s, ir.Alloc)}
 
+        def inlined(name: str) -> str:
+            return in_call(name, callee.name, number)
+
         def array(name: str) -> str:
-            return arrays.get(name, name + suffix if name in own else name)
+            return arrays.get(name, inlined(name) if name in own else name)
 
         def change(node: Any) -> Any:
             updates: dict[str, Any] = {"span": node.span.inside(call.span)}
             if isinstance(node, ir.Reg):
-                updates["name"] = node.name + suffix
+                updates["name"] = inlined(node.name)
             elif hasattr(node, "array"):
                 updates["array"] = array(node.array)
             elif isinstance(node, ir.ArrayRef):
@@ -53,7 +57,7 @@ class _Inliner:
         result: list[ir.Stmt] = []
         for param, arg in zip(callee.params, call.args, strict=True):
             if not isinstance(arg, ir.ArrayRef):
-                result.append(ir.Let(ir.Reg(param.name + suffix, arg.type, arg.span), arg, arg.span))
+                result.append(ir.Let(ir.Reg(inlined(param.name), arg.type, arg.span), arg, arg.span))
         returns = [s for s in statements(body) if isinstance(s, ir.Return)]
         if returns and not (len(returns) == 1 and returns[0] is body[-1]):
             framed = self.body(_returning(body, let.target))
@@ -74,16 +78,5 @@ def _returning(body: ir.Body, target: ir.Reg | ir.Item | None) -> ir.Body:
         if isinstance(stmt, ir.Return):
             result += [*_result(stmt, target), ir.Return(None, stmt.span)]
         else:
-            result.append(_with_bodies(stmt, [_returning(b, target) for b in bodies(stmt)]))
+            result.append(map_bodies(stmt, lambda inner: _returning(inner, target)))
     return tuple(result)
-
-
-def _with_bodies(stmt: ir.Stmt, new: list[ir.Body]) -> ir.Stmt:
-    match stmt:
-        case ir.If():
-            return replace(stmt, then=new[0], orelse=new[1])
-        case ir.While():
-            return replace(stmt, setup=new[0], body=new[1])
-        case ir.For() | ir.Frame():
-            return replace(stmt, body=new[0])
-    return stmt

@@ -1,14 +1,14 @@
-"""Every statement numbered, with what one execution of it costs: the rows of the counter table."""
+"""Sites: each statement's number, kind and instruction costs. They are the rows of the counter table."""
 
 from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, replace
-from typing import Any
 
 from ..ir import nodes as ir
+from ..ir.access import AccessKind, Operation
 from ..ir.ops import TABLE
-from ..ir.walk import bodies, expressions, statements
+from ..ir.walk import expressions, map_bodies, statements
 from ..language.types import Array, Scalar
 from ..span import Span
 
@@ -17,15 +17,26 @@ from ..span import Span
 class Site:
     """One statement of the final program.
 
-    kind: "global_load", "shared_store", "branch", "barrier", "shuffle", "compute" ... (observe.events lists them)
-    size: bytes each lane moves, in memory or by a shuffle. costs: instructions of one execution by issue class, from the IR: the
-    compiler may need more or fewer.
+    action: an access to memory, or one of "branch", "control", "barrier", "syncwarp", "fence", "shuffle", "vote" and
+    "compute". size: bytes that each lane moves, in memory or by a shuffle. costs: instructions of one execution by
+    issue class. Costs are those of the IR: a compiler may need more or fewer.
     """
 
-    kind: str
+    action: AccessKind | str
     span: Span
     size: int
     costs: dict[str, int]
+
+    @property
+    def kind(self) -> str:
+        """The action as text, as `profiler.events` names it."""
+        return str(self.action)
+
+    @property
+    def access(self) -> AccessKind:
+        """The access of a statement that is one."""
+        assert isinstance(self.action, AccessKind)
+        return self.action
 
 
 def number(program: ir.Program) -> tuple[ir.Program, tuple[Site, ...]]:
@@ -39,19 +50,10 @@ def number(program: ir.Program) -> tuple[ir.Program, tuple[Site, ...]]:
 
     def statement(stmt: ir.Stmt) -> ir.Stmt:
         if isinstance(stmt, ir.Check):
-            return stmt  # its site comes after those that are counted
+            return stmt  # numbered after the sites that are counted
         at = len(sites)
         sites.append(_site(stmt, arrays))
-        updates: dict[str, Any] = {"site": at}
-        inner = [body(b) for b in bodies(stmt)]
-        match stmt:
-            case ir.If():
-                updates |= {"then": inner[0], "orelse": inner[1]}
-            case ir.While():
-                updates |= {"setup": inner[0], "body": inner[1]}
-            case ir.For() | ir.Frame():
-                updates |= {"body": inner[0]}
-        return replace(stmt, **updates)
+        return replace(map_bodies(stmt, body), site=at)
 
     kernel = replace(program.kernel, body=body(program.kernel.body))
     return ir.Program(kernel, ()), tuple(sites)
@@ -62,43 +64,40 @@ def _site(stmt: ir.Stmt, arrays: dict[str, Array]) -> Site:
     for expr in expressions(stmt):
         if isinstance(expr, ir.Op) and isinstance(expr.args[-1].type, Scalar):
             costs[TABLE[expr.name].cost_class(expr.args[-1].type)] += 1
-    kind, size, span = "compute", 0, stmt.span
+    action: AccessKind | str = "compute"
+    size, span = 0, stmt.span
     match stmt:
         case ir.Let(value=ir.Load() as load):
             array = arrays[load.array]
-            kind, size = f"{array.space}_load", array.element.size
+            action, size = AccessKind(array.space, Operation.LOAD), array.element.size
         case ir.Let(value=ir.Atomic() | ir.CompareSwap() as atomic):
             array = arrays[atomic.array]
-            silent = (
-                stmt.target is None
-                and array.space == "global"
-                and isinstance(atomic, ir.Atomic)
-                and atomic.op != "exchange"
-            )
-            kind, size = f"{array.space}_{'reduction' if silent else 'atomic'}", array.element.size
+            silent = stmt.target is None and isinstance(atomic, ir.Atomic) and atomic.op != "exchange"
+            operation = Operation.REDUCTION if silent and array.space == "global" else Operation.ATOMIC
+            action, size = AccessKind(array.space, operation), array.element.size
         case ir.Let(value=ir.Shuffle() as shuffle):
-            kind, size = "shuffle", shuffle.type.size
+            action, size = "shuffle", shuffle.type.size
         case ir.Let(value=ir.Vote() | ir.Barrier() as effect):
-            kind = type(effect).__name__.lower()
+            action = type(effect).__name__.lower()
         case ir.Store():
             array = arrays[stmt.array]
-            kind, size = f"{array.space}_store", array.element.size
+            action, size = AccessKind(array.space, Operation.STORE), array.element.size
         case ir.If() | ir.While() | ir.For():
-            kind = "branch"
+            action = "branch"
             if isinstance(stmt, ir.For):
-                costs = Counter({"alu": 2})  # the test and the step of each turn; the bounds are kept
+                costs = Counter({"alu": 2})  # the test and the step of each iteration; the bounds are computed once
         case ir.Break() | ir.Continue() | ir.Return():
-            kind = "control"
+            action = "control"
         case ir.WarpBarrier():
-            kind = "syncwarp"
+            action = "syncwarp"
         case ir.Fence():
-            kind = "fence"
+            action = "fence"
     if isinstance(stmt, ir.Let) and isinstance(stmt.value, ir.EFFECTS):
         span = stmt.value.span
-    own = _CLASSES.get(kind.rpartition("_")[2] if "_" in kind else kind)
+    own = _CLASSES.get(action.operation if isinstance(action, AccessKind) else action)
     if own:
-        costs[own] += max(size // 4, 1) if kind == "shuffle" else 1  # a shuffle moves 4 bytes
-    return Site(kind, span, size, dict(costs))
+        costs[own] += max(size // 4, 1) if action == "shuffle" else 1  # a shuffle moves 4 bytes
+    return Site(action, span, size, dict(costs))
 
 
 _CLASSES = {

@@ -1,4 +1,4 @@
-"""Unrolled loops written out, constants folded, register arrays turned into registers."""
+"""Unrolling of loops, folding of constants, and replacement of register arrays by registers."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ import numpy as np
 
 from ..errors import CompileError, Diagnostic
 from ..ir import nodes as ir
+from ..ir.names import element
 from ..ir.ops import TABLE
-from ..ir.walk import rewrite, statements
+from ..ir.walk import map_bodies, rewrite_operands, statements
 from ..language.types import BOOL, Array, Scalar, Vector
 
 Constants = dict[str, ir.Const]
@@ -32,7 +33,7 @@ def unroll(program: ir.Program) -> ir.Program:
     unroller = _Unroller(arrays, frozenset(name for name, times in assigned.items() if times == 1))
     body = unroller.body(kernel.body, {})
     if unroller.diagnostics:
-        raise CompileError(unroller.diagnostics)
+        raise CompileError(sorted(unroller.diagnostics, key=lambda d: (d.span.file, d.span.line, d.span.column)))
     return ir.Program(replace(kernel, body=body), ())
 
 
@@ -46,34 +47,24 @@ class _Unroller:
         return tuple(new for stmt in body for new in self.statement(stmt, known))
 
     def statement(self, stmt: ir.Stmt, known: Constants) -> ir.Body:
-        match stmt:
-            case ir.For(unroll=True):
-                start, stop = self.fold(stmt.start, known), self.fold(stmt.stop, known)
-                assert isinstance(start, ir.Const) and isinstance(stop, ir.Const)
-                assert isinstance(stmt.var.type, Scalar)
-                turns = range(int(start.value), int(stop.value), stmt.step)
-                values = [ir.Const(i, stmt.var.type, stmt.var.span) for i in turns]
-                return tuple(s for v in values for s in self.body(stmt.body, {**known, stmt.var.name: v}))
-            case ir.If():
-                cond = self.fold(stmt.cond, known)
-                if isinstance(cond, ir.Const):
-                    return self.body(stmt.then if cond.value else stmt.orelse, known)
-                return (
-                    replace(stmt, cond=cond, then=self.body(stmt.then, known), orelse=self.body(stmt.orelse, known)),
-                )
-            case ir.While():
-                setup, cond = self.body(stmt.setup, known), self.fold(stmt.cond, known)
-                return (replace(stmt, setup=setup, cond=cond, body=self.body(stmt.body, known)),)
-            case ir.For():
-                start, stop = self.fold(stmt.start, known), self.fold(stmt.stop, known)
-                return (replace(stmt, start=start, stop=stop, body=self.body(stmt.body, known)),)
-            case ir.Frame():
-                return (replace(stmt, body=self.body(stmt.body, known)),)
+        if isinstance(stmt, ir.For) and stmt.unroll:
+            return self.iterations(stmt, known)
         stmt = self.fold(stmt, known)
         match stmt:
+            case ir.If(cond=ir.Const() as cond):
+                return self.body(stmt.then if cond.value else stmt.orelse, known)
             case ir.Let(target=ir.Reg(name=name), value=ir.Const() as value) if name in self.once:
                 known[name] = value  # for the rest of this body
-        return (stmt,)
+        return (map_bodies(stmt, lambda inner: self.body(inner, known)),)
+
+    def iterations(self, loop: ir.For, known: Constants) -> ir.Body:
+        """The body once for each value of the loop variable."""
+        start, stop = self.fold(loop.start, known), self.fold(loop.stop, known)
+        assert isinstance(start, ir.Const) and isinstance(stop, ir.Const)
+        assert isinstance(loop.var.type, Scalar)
+        numbers = range(int(start.value), int(stop.value), loop.step)
+        values = [ir.Const(i, loop.var.type, loop.var.span) for i in numbers]
+        return tuple(s for v in values for s in self.body(loop.body, {**known, loop.var.name: v}))
 
     def fold(self, node: Any, known: Constants) -> Any:
         """The node with known registers replaced and constant operations computed."""
@@ -90,21 +81,21 @@ class _Unroller:
                     assert isinstance(part.value.type, Vector)
                     lanes = part.value.type.lanes
                     if not 0 <= index.value < lanes:
-                        self.refuse(part, f"index {index.value}, but {part.value.type} has {lanes} parts")
+                        self.report(part, f"index {index.value}, but {part.value.type} has {lanes} parts")
                     elif isinstance(part.value, ir.Pack):
                         return part.value.args[int(index.value)]
             return part
 
-        return rewrite(node, change)
+        return rewrite_operands(node, change)
 
     def register(self, item: ir.Item, index: ir.Const) -> ir.Expr:
         length = self.arrays[item.array].length
         assert length is not None
         if not 0 <= index.value < length:
-            self.refuse(item, f"index {index.value}, but {item.array} has {length} registers")
-        return ir.Reg(f"{item.array}[{index.value}]", item.type, item.span)
+            self.report(item, f"index {index.value}, but {item.array} has {length} registers")
+        return ir.Reg(element(item.array, int(index.value)), item.type, item.span)
 
-    def refuse(self, node: Any, message: str) -> None:
+    def report(self, node: Any, message: str) -> None:
         found = Diagnostic("compile", message, node.span)
         if found not in self.diagnostics:
             self.diagnostics.append(found)

@@ -1,4 +1,4 @@
-"""The counts of a launch, asked by name, by source text, by line; and the efficiencies derived from them."""
+"""The counters of a launch, by name, source text and line, and the efficiencies derived from them."""
 
 from __future__ import annotations
 

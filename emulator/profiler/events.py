@@ -1,7 +1,7 @@
-"""What is counted: the columns of the count table, and the named counters made from them.
+"""The columns of the counter table, and the named counters computed from them.
 
-Counts are int64[site, column], summed over all blocks. A site is one statement of the final program; the
-definitions are the hardware's (Nsight Compute's names in brackets).
+Counts are int64[site, column], summed over all blocks. A site is one statement of the final program. The
+definitions are the hardware's.
 """
 
 from __future__ import annotations

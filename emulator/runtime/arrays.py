@@ -67,10 +67,12 @@ class DeviceArray:
 
     @property
     def dtype(self) -> np.dtype[Any]:
+        """The type of an element, of vectors that of one part."""
         return self._host.dtype
 
     @property
     def shape(self) -> tuple[int, ...]:
+        """(length,), or (length, lanes) for vectors."""
         return self._host.shape
 
     @property

@@ -23,7 +23,7 @@ from .specialisation import Specialisation
 
 if TYPE_CHECKING:
     from ..ir import nodes as ir
-    from ..passes.prepared import Prepared
+    from .prepared import Prepared
 
 Dim3 = tuple[int, int, int]
 
@@ -64,7 +64,7 @@ class Request:
     @cached_property
     def prepared(self) -> Prepared:
         """The program without calls and unrolled loops, with the checks asked for."""
-        from ..passes.prepared import prepare  # late, as in `specialisation`
+        from .prepared import prepare  # late, as in `specialisation`
 
         return prepare(self.program, self.checks)
 

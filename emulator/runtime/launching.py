@@ -130,7 +130,7 @@ def _judged(request: Request, outcome: Outcome) -> tuple[list[Diagnostic], list[
         return [], []
     from ..sanitizer import suppressions  # late: it needs the program
 
-    return suppressions.judge(outcome.faults, request.prepared.program.kernel, request.checks)
+    return suppressions.sort_findings(outcome.faults, request.prepared.program.kernel, request.checks)
 
 
 def _outcome(engine: Engine, request: Request) -> Outcome:

@@ -14,7 +14,6 @@ from ..language.functions import Kernel
 from ..language.types import FLOATS, SCALARS, Array, Scalar, Vector, from_dtype
 from ..machine import device as devices
 from ..machine.device import Device
-from ..sanitizer import checkers
 from .arrays import Buffer, DeviceArray, NewArray, named, split
 from .engine import Dim3, Request
 from .specialisation import signature_of, specialisation_of
@@ -68,7 +67,7 @@ def prepare_request(
         device_arrays=device_arrays,
         all_zero=frozenset(new) | all_zero,
         unwritten=frozenset(name for name, given in new.items() if not given.readable),
-        checks=checkers.parse(check),
+        checks=_checks(check),
         schedule=schedule,
     )
     needed = shared + summary.shared
@@ -77,6 +76,15 @@ def prepare_request(
             f"{kernel.__name__} needs {needed} bytes of shared memory a block, {device.name} has {device.shared_per_block_optin}"
         )
     return request
+
+
+def _checks(given: str | Iterable[str]) -> frozenset[str]:
+    """The checks asked for by name."""
+    if not given:
+        return frozenset()
+    from ..sanitizer import checkers  # late: a launch that is not checked does without
+
+    return checkers.parse(given)
 
 
 # ------------------------------------------------------------------ arguments

@@ -25,7 +25,8 @@ class Result:
     faults: what the emulator found wrong. remarks: what it found and does not hold against the kernel: writes of the
     same value, findings that a comment allows, and comments that allow nothing. printed: lines of the kernel's own `print`.
     milliseconds, resources: of the kernel on the GPU; None on an emulator.
-    counts: None where nothing was counted, else int64[site, column] as `profiler.events` names the columns, for the sites of the request's program.
+    counts: None where nothing was counted, else int64[site, column] for the sites of the request's program;
+    `profiler.events` names the columns.
     """
 
     buffers: Mapping[str, Buffer]

@@ -44,7 +44,7 @@ class Summary:
 
     @staticmethod
     def of(program: ir.Program) -> Summary:
-        from ..passes.prepared import prepare
+        from .prepared import prepare
 
         prepared, kernel = prepare(program), program.kernel
         parameters = {param.name: param.type for param in kernel.params}

@@ -1,4 +1,4 @@
-"""Barriers and warp operations that not everybody reaches: what is said about them."""
+"""Diagnostics of control flow: divergent barriers, inactive lanes in warp operations, endless loops, assertions."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ def divergent(span: Span, where: str, arrived: int, waiting: int, missing: str) 
 
 
 def returned(span: Span, where: str, arrived: int, gone: int, first: str) -> Diagnostic:
-    """A block barrier that threads cannot reach any more."""
+    """A block barrier after threads of the block have returned."""
     message = f"{gone} of {arrived + gone} threads returned before this barrier of their block"
     notes = (where, f"returned: {first}", "CUDA counts on every thread: put the work under a condition, not the return")
     return Diagnostic("barrier", message, span, notes)
 
 
 def inactive_lanes(span: Span, what: str, where: str, mask: int, missing: int) -> Diagnostic:
-    """A warp operation whose mask names lanes that run but are not here."""
+    """A warp operation whose mask names lanes that have not returned but are not active."""
     message = f"{what} names lanes that are not active here: {lanes(missing)}"
     notes = (
         where,
@@ -48,7 +48,7 @@ def reads_inactive(span: Span, where: str, source: int) -> Diagnostic:
 
 def endless(span: Span, where: str, limit: int) -> Diagnostic:
     """A loop that was cut off."""
-    message = f"this loop took {limit:,} turns without ending"
+    message = f"this loop ran {limit:,} iterations without ending"
     advice = "it may wait for a thread that cannot go on (another block, a lane masked off); or raise step_limit"
     return Diagnostic("step limit", message, span, (where, advice))
 

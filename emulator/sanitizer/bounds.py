@@ -1,4 +1,4 @@
-"""Accesses outside an array: what is said about them."""
+"""The bounds checker: diagnostics of accesses outside an array, and of indices that leave their row of a matrix."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ from collections.abc import Sequence
 
 from ..errors import Diagnostic
 from ..ir import nodes as ir
+from ..ir.access import Operation
+from ..ir.names import Name
 from ..ir.walk import expressions
 from ..language.types import Array
 from ..span import Span
@@ -13,11 +15,14 @@ from ..span import Span
 
 def user_name(name: str) -> str:
     """A register or array as the user wrote it."""
-    return name.partition("@")[0]
+    return Name.of(name).user
 
 
-def outside(
-    kind: str,
+_DONE = {Operation.LOAD: "read", Operation.STORE: "write", Operation.ATOMIC: "atomic", Operation.REDUCTION: "atomic"}
+
+
+def out_of_bounds(
+    operation: Operation,
     span: Span,
     array: str,
     type: Array,
@@ -27,11 +32,10 @@ def outside(
     values: dict[str, object],
     allocated: Span,
 ) -> Diagnostic:
-    """The diagnostic of one access. `kind` is "shared load" and so on; `values` are the registers of the index."""
+    """The diagnostic of one access. `values` are the registers of the index."""
     name = user_name(array)
     elements = f"{length} element{'' if length == 1 else 's'}"
-    read = {"load": "read", "store": "write", "atomic": "atomic", "reduction": "atomic"}[kind.rpartition("_")[2]]
-    message = f"{type.space} {read} out of bounds: {name}[{index}], but {name} has {elements}"
+    message = f"{type.space} {_DONE[operation]} out of bounds: {name}[{index}], but {name} has {elements}"
     notes = [where]
     if values:
         notes.append(", ".join(f"{n} = {v}" for n, v in values.items()))
@@ -43,11 +47,11 @@ def outside(
 def index_registers(index: ir.Expr) -> list[str]:
     """Registers an index is made of, named by the user, in order of appearance."""
     names = [e.name for e in (index, *expressions(index)) if isinstance(e, ir.Reg)]
-    return list(dict.fromkeys(n for n in names if not n.partition("@")[2].isdigit()))
+    return list(dict.fromkeys(n for n in names if not Name.of(n).temporary))
 
 
-def beside(span: Span, values: Sequence[object], where: str) -> Diagnostic:
+def row_overrun(check: ir.Check, kernel: ir.Function, values: Sequence[object], where: str) -> Diagnostic:
     """The diagnostic of one index of several that leaves its own extent; `values` are the index and the extent."""
     index, extent = values
     message = f"index {index} leaves its row of {extent}: the access is to another row of the array"
-    return Diagnostic("bounds", message, span, (where, "each index of a matrix has a range of its own"))
+    return Diagnostic("bounds", message, check.span, (where, "each index of a matrix has a range of its own"))

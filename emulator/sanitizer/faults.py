@@ -1,4 +1,4 @@
-"""The findings of one launch: one a site and kind, the first in execution order, with a count."""
+"""The findings of one launch: for each site and kind the first in execution order, with a count."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class _Entry:
 
 
 class Faults:
-    """Collects findings. Engines report them in whatever order they meet them."""
+    """Collects findings, which engines may report in any order."""
 
     def __init__(self) -> None:
         self._entries: dict[tuple[str, int], _Entry] = {}
@@ -49,6 +49,6 @@ class Faults:
 
 
 def _once(build: Callable[[], Diagnostic]) -> Callable[[], Diagnostic]:
-    """Describe now: what the fault speaks of may change later."""
+    """Build the diagnostic now: the values it shows may change later."""
     described = build()
     return lambda: described

@@ -1,4 +1,4 @@
-"""How a fault names threads: block, thread, warp, lane."""
+"""The text that names a thread in a diagnostic: block, thread, warp, lane."""
 
 from __future__ import annotations
 

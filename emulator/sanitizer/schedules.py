@@ -1,5 +1,8 @@
-"""Other orders than the ascending one: of blocks, and of warps between two barriers. A program without races and
-without a choice that depends on who comes first gives the same results in all of them."""
+"""Schedules: random orders of blocks, and of warps between two barriers, in place of the ascending order.
+
+A program gives the same results under all schedules if it has no race and if no choice depends on which thread comes
+first.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +22,7 @@ from .places import Dim3, coordinates
 ROWS = 64
 """Different orders of warps; phase p of block b has number (p + b) mod ROWS."""
 RELATIVE = {np.dtype(np.float32): 1e-5, np.dtype(np.float64): 1e-12}
-"""How far sums of floats may be apart that atomic operations made: their order is nobody's."""
+"""Relative difference allowed in sums of floats made by atomic operations, whose order is undefined."""
 
 
 @dataclass(frozen=True)
@@ -35,7 +38,7 @@ class Schedule:
         random = np.random.default_rng(seed)
         blocks = random.permutation(grid[0] * grid[1] * grid[2])
         if (np.diff(blocks) > 0).all():
-            blocks = blocks[::-1]  # drawn in ascending order, which is the other run's
+            blocks = blocks[::-1]  # ascending, which is the order of the first run
         warps = -(-block[0] * block[1] * block[2] // 32)
         orders = np.zeros((ROWS, 32), np.int64)
         orders[:, :warps] = [random.permutation(warps) for _ in range(ROWS)]

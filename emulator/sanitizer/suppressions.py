@@ -1,7 +1,7 @@
-"""`# simtbed: allow race - reason`: findings that the kernel's author knows of and answers for.
+"""Suppression of findings by comments in the kernel: `# simtbed: allow race - reason`.
 
-The comment stands on the line of one of the two accesses, or by itself on the line before. What it silences is still
-listed, with the reason, and so is a comment that silences nothing.
+The comment stands on the line of one of the two accesses, or by itself on the line before. A suppressed finding is
+listed as a remark with the reason. So is a comment that suppresses nothing.
 """
 
 from __future__ import annotations
@@ -16,17 +16,15 @@ from ..errors import Diagnostic
 from ..ir import nodes as ir
 from ..ir.walk import statements
 from ..span import Span
-from .checkers import BENIGN
+from .checkers import SUPPRESSIBLE, is_remark
 
 _COMMENT = re.compile(r"#\s*simtbed:\s*allow\b\s*(?P<kind>[\w ]*?)\s*(?:-\s*(?P<reason>\S.*))?$")
-_ASKED = {"race": "races", "uninitialised": "uninitialised", "arithmetic": "arithmetic"}
-"""What may be allowed, and the check that looks for it."""
 ALLOWED, UNUSED = "allowed", "unused suppression"
 
 
 @dataclass(frozen=True)
 class _Comment:
-    """`line`: the one it speaks of."""
+    """line: of the source line it refers to."""
 
     kind: str
     reason: str
@@ -37,11 +35,13 @@ class _Comment:
 _COMMENTS: weakref.WeakKeyDictionary[ir.Function, dict[tuple[str, int], _Comment]] = weakref.WeakKeyDictionary()
 
 
-def judge(
+def sort_findings(
     found: Sequence[Diagnostic], kernel: ir.Function, checks: frozenset[str]
 ) -> tuple[list[Diagnostic], list[Diagnostic]]:
-    """The faults among the findings in a kernel as engines run it, and remarks: what is benign, what is allowed, and
-    what was allowed for nothing."""
+    """The findings of a launch as faults and remarks.
+
+    Remarks are benign findings, allowed ones, and comments that allow nothing. `kernel` is the prepared one.
+    """
     if not found and not checks:
         return [], []
     if kernel not in _COMMENTS:
@@ -54,11 +54,11 @@ def judge(
             used.add(comment)
             silenced = replace(one, kind=ALLOWED, message=f"allowed, as {comment.reason}: {one.message}")
             remarks.append(silenced)
-        elif one.kind == "benign race" and BENIGN not in checks:
+        elif is_remark(one.kind, checks):
             remarks.append(one)
         else:
             faults.append(one)
-    remarks += [_unused(c) for c in comments.values() if c not in used and _ASKED.get(c.kind, "races") in checks]
+    remarks += [_unused(c) for c in comments.values() if c not in used and _looked_for(c, checks)]
     return faults, remarks
 
 
@@ -69,11 +69,17 @@ def _lines(found: Diagnostic) -> Iterator[tuple[str, int]]:
 
 
 def _covers(comment: _Comment, found: Diagnostic) -> bool:
-    return bool(comment.reason) and found.kind in (comment.kind, f"benign {comment.kind}")
+    checker = SUPPRESSIBLE.get(comment.kind)
+    return bool(comment.reason) and checker is not None and found.kind in checker.kinds
+
+
+def _looked_for(comment: _Comment, checks: frozenset[str]) -> bool:
+    """Whether the checker of a comment was asked for; of a comment with an unknown kind, the race detector."""
+    return SUPPRESSIBLE.get(comment.kind, SUPPRESSIBLE["race"]).name in checks
 
 
 def _comments(kernel: ir.Function) -> Iterator[_Comment]:
-    """Those on the lines that the kernel is made of, calls included."""
+    """The comments on the lines of a kernel and of the device functions it calls."""
     lines = {(s.span.file, n) for s in statements(kernel.body) for n in range(s.span.line, s.span.end_line + 1)}
     for file, line in sorted(lines):
         for at in (line, line - 1):
@@ -85,8 +91,8 @@ def _comments(kernel: ir.Function) -> Iterator[_Comment]:
 
 
 def _unused(comment: _Comment) -> Diagnostic:
-    if comment.kind not in _ASKED:
-        message = f"nothing is called {comment.kind!r} here; what may be allowed is {', '.join(_ASKED)}"
+    if comment.kind not in SUPPRESSIBLE:
+        message = f"nothing is called {comment.kind!r} here; what may be allowed is {', '.join(SUPPRESSIBLE)}"
     elif not comment.reason:
         message = f"a reason is missing: # simtbed: allow {comment.kind} - why it does no harm"
     else:

@@ -1,38 +1,90 @@
-"""Elements that are read before anything was written to them: of shared, local and register memory, and of global
-arrays that the launch was given as `empty`.
+"""The checker of uninitialised reads: of shared and local memory, of registers, and of arrays given as `empty`.
 
-A kernel writes whole elements, vectors included, so an element is either written or not; the shadow is the WRITTEN
-plane of its array's `history`. Shared and local memory begin anew with every block. An atomic operation reads what it
-changes: an array that a kernel counts in is given as `zeros`.
+A kernel writes whole elements, vectors included, so an element is either written or not. Shadow memory has an epoch in
+the WRITTEN plane of each element. Shared and local memory begin without contents in every block. An atomic operation
+reads the element that it changes: an array that a kernel counts in is given as `zeros`.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+
 from ..errors import Diagnostic
 from ..ir import nodes as ir
-from ..ir.walk import effect, statements
-from ..language.types import Array
+from ..ir.names import Name, assigned_flag, elements
+from ..ir.walk import effect, registers, statements
+from ..language.types import BOOL, Array
 from ..span import Span
+from . import checker
 from .bounds import user_name
 
 KIND = "uninitialised"
 
 
+def tracks(type: Array, written: bool, empty: bool) -> bool:
+    """Whether an array begins without contents."""
+    return type.space in ("shared", "local") or empty
+
+
+class Instrumentation(checker.Instrumentation):
+    """A flag beside each register of an array, set when the register is assigned and checked when it is read."""
+
+    def __init__(self, kernel: ir.Function) -> None:
+        super().__init__(kernel)
+        self.lengths = {
+            s.array: s.type.length or 0
+            for s in statements(kernel.body)
+            if isinstance(s, ir.Alloc) and s.type.space == "register"
+        }
+
+    def before(self, stmt: ir.Stmt) -> Iterator[ir.Stmt]:
+        first: dict[str, ir.Reg] = {}
+        for register in registers(stmt):
+            if self._is_element(register):
+                first.setdefault(register.name, register)
+        for register in first.values():
+            yield ir.Check("uninitialised", _flag(register), register, (), register.span)
+
+    def after(self, stmt: ir.Stmt) -> Iterator[ir.Stmt]:
+        match stmt:
+            case ir.Let(target=ir.Reg() as target) if self._is_element(target):
+                yield _set_flag(target, True)
+            case ir.Alloc(type=Array(space="register")):
+                for name in elements(stmt.array, self.lengths.get(stmt.array)):
+                    yield _set_flag(ir.Reg(name, BOOL, stmt.span), False)
+
+    def _is_element(self, register: ir.Reg) -> bool:
+        name = Name.of(register.name)
+        return name.element is not None and name.array in self.lengths
+
+
+def _flag(register: ir.Reg) -> ir.Reg:
+    """Whether the register was assigned."""
+    return ir.Reg(assigned_flag(register.name), BOOL, register.span)
+
+
+def _set_flag(register: ir.Reg, value: bool) -> ir.Let:
+    return ir.Let(_flag(register), ir.Const(value, BOOL, register.span), register.span)
+
+
 def read(kernel: ir.Function, span: Span, array: str, type: Array, index: int, where: str) -> Diagnostic:
     """The diagnostic of a read of memory."""
     element = f"{user_name(array)}[{index}]"
-    return _told(kernel, span, array, type, f"{type.space} read of {element}, which nobody has written", where)
+    return _diagnostic(kernel, span, array, type, f"{type.space} read of {element}, which nobody has written", where)
 
 
-def read_register(kernel: ir.Function, register: ir.Reg, where: str) -> Diagnostic:
+def unassigned_register(check: ir.Check, kernel: ir.Function, values: Sequence[object], where: str) -> Diagnostic:
     """The diagnostic of a read of an element of a register array."""
-    array = register.name.partition("[")[0]
+    register = check.of
+    assert isinstance(register, ir.Reg)
+    name = Name.of(register.name)
+    array = name.array
     type = next(s.type for s in statements(kernel.body) if isinstance(s, ir.Alloc) and s.array == array)
-    name = user_name(array) + "[" + register.name.partition("[")[2]
-    return _told(kernel, register.span, array, type, f"read of register {name}, which was not assigned", where)
+    message = f"read of register {name.user}[{name.element}], which was not assigned"
+    return _diagnostic(kernel, register.span, array, type, message, where)
 
 
-def _told(kernel: ir.Function, span: Span, array: str, type: Array, message: str, where: str) -> Diagnostic:
+def _diagnostic(kernel: ir.Function, span: Span, array: str, type: Array, message: str, where: str) -> Diagnostic:
     name = user_name(array)
     allocated = next((s.span for s in statements(kernel.body) if isinstance(s, ir.Alloc) and s.array == array), None)
     if allocated is None:
@@ -51,5 +103,6 @@ def _writes(stmt: ir.Stmt) -> tuple[str, ...]:
     if isinstance(stmt, ir.Store) or isinstance(found, ir.Atomic | ir.CompareSwap):
         return ((stmt if isinstance(stmt, ir.Store) else found).array,)  # type: ignore[union-attr]
     if isinstance(stmt, ir.Let) and isinstance(stmt.target, ir.Reg):
-        return (stmt.target.name.partition("[")[0],) if "[" in stmt.target.name else ()
+        name = Name.of(stmt.target.name)
+        return () if name.element is None else (name.array,)
     return ()

@@ -21,7 +21,8 @@ from simtbed.kernels.alignment.host.problem import Problem
 from simtbed.runtime.registry import EngineName
 
 from .. import tables
-from ..running import Runner, obstacle, progress
+from ..launchers import Runner, require_engine
+from ..terminal import progress
 
 LENGTHS = (64, 128, 192, 256, 320, 384, 448, 512, 576)
 """Of both sequences: the paper's."""
@@ -44,8 +45,7 @@ def bench(engine: EngineName, repeat: int, json: bool) -> int:
     """With cuda, measure: the median of `repeat` runs. Else count on that engine."""
     if repeat < 1:
         raise SimtbedError(f"--repeat is a positive number of rounds, not {repeat}")
-    if reason := obstacle(engine):
-        raise SimtbedError(f"the {engine} engine cannot run here: {reason}")
+    require_engine(engine)
     if engine == "cuda":
         content: Row = {**describe(), "measured": measured(repeat, LENGTHS)}
         print(tables.as_json(content) if json else _speed(content, repeat))

@@ -16,8 +16,9 @@ from simtbed.kernels.correction.host.problem import FilterName, Parameters, Read
 from simtbed.runtime.registry import EngineName
 
 from .. import tables
+from ..launchers import Runner, require_engine
 from ..papers import mangal2014
-from ..running import Runner, obstacle, progress
+from ..terminal import progress
 
 GENOME, READS = 1_125_000, 2_000_000
 """As many solid k-mers as the paper's filter of 18 MB has room for, at 64 bits each."""
@@ -34,8 +35,7 @@ def bench(engine: EngineName, repeat: int, json: bool) -> int:
         return 0
     if repeat < 1:
         raise SimtbedError(f"--repeat is a positive number of rounds, not {repeat}")
-    if reason := obstacle("cuda"):
-        raise SimtbedError(f"the cuda engine cannot run here: {reason}")
+    require_engine("cuda")
     measured = measure(simulate(SEED, genome(SEED, GENOME), READS, (LENGTH, LENGTH), ERROR_RATE).reads, repeat, Runner)
     if json:
         print(tables.as_json({"device": describe()["device"], **measured}))

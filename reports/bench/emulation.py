@@ -17,12 +17,12 @@ from typing import Any
 from simtbed import SimtbedError
 from simtbed.engines.llvm.engine import LlvmEngine
 from simtbed.llvm.compiler import host
-from simtbed.passes.prepared import prepare
 from simtbed.profiler.events import WARPS
 from simtbed.runtime.engine import Request
+from simtbed.runtime.prepared import prepare
 
 from .. import tables
-from ..running import progress
+from ..terminal import progress
 from . import oclgrind
 from .kernels import CONTINUATION, FULL, SMALL, Size, Work, works
 

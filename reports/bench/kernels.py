@@ -17,7 +17,8 @@ from simtbed.kernels.pairhmm.host.problem import Problem
 from simtbed.runtime.engine import Request
 from simtbed.runtime.request import prepare_request
 
-from ..running import find_family, first_launch
+from ..requests import first_request
+from ..selection import find_family
 
 Floats = npt.NDArray[np.float32]
 BLOCK = 256
@@ -129,7 +130,7 @@ def works(size: Size) -> list[Work]:
     family, problem = find_family("pairhmm"), pairs(size)
     found = [
         Work(
-            name, "cells", problem.cells, partial(first_launch, family, name, problem), partial(family.oracle, problem)
+            name, "cells", problem.cells, partial(first_request, family, name, problem), partial(family.oracle, problem)
         )
         for name in family.variants
     ]

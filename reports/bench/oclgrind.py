@@ -12,8 +12,8 @@ import numpy as np
 import numpy.typing as npt
 from simtbed import SimtbedError
 from simtbed.engines.llvm.engine import LlvmEngine
-from simtbed.passes.prepared import prepare
 from simtbed.runtime.engine import Request
+from simtbed.runtime.prepared import prepare
 
 from .kernels import BLOCK, Work
 

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, Literal, get_args
 
 import numpy as np
-from simtbed import Counters, Kernel, Result, SimtbedError
+from simtbed import Counters, Kernel, Result
 from simtbed.engines.cuda.engine import CudaEngine, describe
 from simtbed.kernels import Launcher
 from simtbed.kernels.files import write
@@ -29,9 +29,10 @@ from simtbed.runtime.registry import EngineName
 from simtbed.runtime.request import prepare_request
 
 from .. import tables
-from ..cli.commands import pairhmm
+from ..cli.pairhmm import solve_file
+from ..launchers import Runner, new_runner, require_engine
 from ..papers import ren2018
-from ..running import ConcurrentRunner, Runner, obstacle, progress
+from ..terminal import progress
 
 PEER = {
     32: 1.54, 48: 1.98, 64: 2.12, 96: 2.24, 112: 2.36, 128: 2.35, 192: 2.41, 224: 2.55, 256: 2.48, 448: 2.66, 512: 2.57,
@@ -70,9 +71,7 @@ def bench(
     sections: Sequence[Section] = (),
 ) -> int:
     """Measure or count. pairs: of each of Ren's sets. sections: all, unless some are named."""
-    reason = obstacle(engine)
-    if reason:
-        raise SimtbedError(f"the {engine} engine cannot run here: {reason}")
+    require_engine(engine)
     wanted: Sequence[Section] = sections or get_args(Section)
     once = FAMILY.read(source) if source else FAMILY.example()
     content: Row = {}
@@ -203,7 +202,7 @@ def _file(once: Problem, copies: int, engine: EngineName, repeat: int) -> Row:
         row["batch"] = _median(lambda: list(run_concurrently(prepared.requests)), repeat)
         row["batch, TCUPS"] = problem.cells / row["batch"] / 1e9
         del prepared
-    runner = ConcurrentRunner(engine) if engine == "cuda" else Runner(engine)
+    runner = new_runner(engine)
     row["solved"] = _median(lambda: FAMILY.solve(problem, RESCALED, runner), repeat)
     scores = FAMILY.solve(problem, RESCALED, runner)
     with tempfile.TemporaryDirectory() as folder:
@@ -214,7 +213,7 @@ def _file(once: Problem, copies: int, engine: EngineName, repeat: int) -> Row:
         row["written"] = _median(lambda: write(answer, lines(problem, scores)), repeat)
         row["MB out"] = answer.stat().st_size / 1e6
         row["file to file"] = _median(
-            lambda: pairhmm(given, answer, RESCALED, engine, "gpupairhmm", False, False, False), repeat
+            lambda: solve_file(given, answer, RESCALED, engine, "gpupairhmm", False, False, False), repeat
         )
     return row
 

@@ -18,8 +18,9 @@ from simtbed.kernels.sfs.host.problem import Floats, Problem
 from simtbed.runtime.registry import EngineName
 
 from .. import tables
+from ..launchers import Runner, require_engine
 from ..papers import lu2012
-from ..running import Runner, obstacle, progress
+from ..terminal import progress
 from .emulation import Figure
 
 Row = dict[str, Any]
@@ -39,8 +40,7 @@ def bench(engine: EngineName, repeat: int, json: bool) -> int:
     """With cuda, measure the kernels of whole problems, normalisation included. Else count: the tables of the paper."""
     if repeat < 1:
         raise SimtbedError(f"--repeat is a positive number of rounds, not {repeat}")
-    if reason := obstacle(engine):
-        raise SimtbedError(f"the {engine} engine cannot run here: {reason}")
+    require_engine(engine)
     if engine != "cuda":
         print(lu2012.as_json(engine) if json else lu2012.as_text(engine))
         return 0

@@ -1,162 +1,34 @@
-"""What the memory rules say of a file of warp accesses, and whether measured figures agree."""
+"""`simtbed access`: what single warp accesses cost."""
 
 from __future__ import annotations
 
-import csv
-import json
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
+from typing import Annotated
 
-from simtbed.errors import SimtbedError
-from simtbed.machine import banks, coalescing
-from simtbed.machine.device import Device
-from tabulate import tabulate
+import typer
 
-ATOMICS = ("add", "min", "max", "and", "or", "xor", "exchange")
-GLOBAL: dict[str, coalescing.Counter] = {
-    "global_load": coalescing.count,
-    "global_store": coalescing.count,
-    **{f"global_atomic_{name}": coalescing.count_atomic for name in ATOMICS},
-    "global_compare_swap": coalescing.count_atomic,
-    **{f"global_reduce_{name}": coalescing.count_reduction for name in ATOMICS[:-1]},
-}
-SHARED: dict[str, int] = {
-    "shared_load": banks.LOAD,
-    "shared_store": banks.STORE,
-    **{f"shared_atomic_{name}": banks.ATOMIC for name in ATOMICS},
-    "shared_compare_swap": banks.ATOMIC,
-}
-COLUMNS = ("op", "bytes", "lanes")
-GLOBAL_FIGURES = ("requests", "sectors")
-SHARED_FIGURES = ("wavefronts", "bank_conflicts")
-FIGURES = (*GLOBAL_FIGURES, *SHARED_FIGURES)
-LARGEST_INDEX = 1 << 48
+from ..profile.accesses import report
+from ..selection import find_device
+from .options import Device, Json, new_app
+
+app = new_app()
 
 
-class AccessError(SimtbedError):
-    """A file of accesses that cannot be read: file, line and what was expected."""
+@app.command()
+def access(
+    source: Annotated[
+        Path, typer.Argument(metavar="FILE", help="CSV: op, bytes, lanes; with --compare the figures too.")
+    ],
+    device: Device = "H200",
+    compare: Annotated[
+        bool, typer.Option("--compare", help="Show the rows that differ from the file's figures.")
+    ] = False,
+    json: Json = False,
+) -> int:
+    """What single warp accesses cost.
 
-
-@dataclass(frozen=True)
-class Access:
-    """One row of the file: an access of one warp.
-
-    lanes: the element that each of the 32 lanes uses, -1 where the lane is inactive.
-    measured: the figures in the file, where they were asked for.
+    Requests, sectors, wavefronts and bank conflicts of each row of the file; 1 where a compared row differs.
     """
-
-    line: int
-    op: str
-    bytes: int
-    lanes: tuple[int, ...]
-    measured: dict[str, int]
-
-
-def figures_of(op: str) -> tuple[str, ...]:
-    """Names of what is counted for an operation."""
-    return GLOBAL_FIGURES if op in GLOBAL else SHARED_FIGURES
-
-
-def read(path: str | Path, measured: bool = False) -> list[Access]:
-    """The accesses of a CSV file with columns op, bytes, lanes, and with `measured` the figures too.
-
-    Raises AccessError, one line, at the first row that is not right.
-    """
-    try:
-        with open(path, newline="", encoding="utf-8-sig") as stream:
-            return list(_rows(path, stream, measured))
-    except OSError as error:
-        raise AccessError(f"{path}: {error.strerror or error}") from None
-    except (UnicodeDecodeError, csv.Error) as error:
-        raise AccessError(f"{path}: expected a CSV text: {error}") from None
-
-
-def _rows(path: str | Path, stream: Iterator[str], measured: bool) -> Iterator[Access]:
-    reader = csv.DictReader(stream, restkey="", restval="")
-    wanted = (*COLUMNS, *(FIGURES if measured else ()))
-    missing = [name for name in wanted if name not in (reader.fieldnames or ())]
-    if missing:
-        raise AccessError(f"{path}:1: no column {', '.join(missing)}; expected the columns {', '.join(wanted)}")
-    for fields in reader:
-        place = f"{path}:{reader.line_num}"
-        if "" in fields:
-            raise AccessError(f"{place}: expected {len(reader.fieldnames or ())} columns, got more")
-        op, size = fields["op"], _bytes(place, fields["op"], fields["bytes"])
-        lanes = _lanes(place, fields["lanes"])
-        found = {name: _number(place, name, fields[name]) for name in figures_of(op)} if measured else {}
-        yield Access(reader.line_num, op, size, lanes, found)
-
-
-def _bytes(place: str, op: str, text: str) -> int:
-    if op not in GLOBAL and op not in SHARED:
-        raise AccessError(f"{place}: op {op!r}: expected one of {', '.join([*GLOBAL, *SHARED])}")
-    sizes = ("1", "2", "4", "8", "16") if op.endswith(("load", "store")) else ("4", "8")
-    if text.strip() not in sizes:
-        raise AccessError(f"{place}: bytes {text!r}: expected {', '.join(sizes[:-1])} or {sizes[-1]} for {op}")
-    return int(text)
-
-
-def _lanes(place: str, text: str) -> tuple[int, ...]:
-    words = text.split()
-    if len(words) != 32:
-        raise AccessError(f"{place}: lanes: expected 32 whole numbers, got {len(words)}")
-    return tuple(_number(place, f"lane {lane}", word, least=-1) for lane, word in enumerate(words))
-
-
-def _number(place: str, name: str, text: str, least: int = 0) -> int:
-    digits = text.strip().removeprefix("-" if least < 0 else "")
-    if digits.isascii() and digits.isdigit() and len(digits) < 16 and least <= int(text) < LARGEST_INDEX:
-        return int(text)
-    raise AccessError(f"{place}: {name} {text!r}: expected a whole number of at least {least}")
-
-
-def computed(access: Access, device: Device) -> dict[str, int]:
-    """The figures that the device's rules give for one access."""
-    if access.op in GLOBAL:
-        sector = device.load_sector if access.op == "global_load" else device.sector
-        traffic = coalescing.of_warp(GLOBAL[access.op], access.lanes, access.bytes, sector, device.line)
-        return {"requests": traffic.requests, "sectors": traffic.sectors}
-    kind = banks.load_kind(device) if access.op == "shared_load" else SHARED[access.op]
-    cost = banks.of_warp(kind, access.lanes, access.bytes, device.banks, device.bank_width)
-    return {"wavefronts": cost.wavefronts, "bank_conflicts": cost.conflicts}
-
-
-def report(path: str | Path, device: Device, *, as_json: bool = False, compare: bool = False) -> tuple[str, int]:
-    """What `simtbed access` prints, and its exit code: 1 where a compared row differs.
-
-    With `compare` only the rows that differ are shown, then `mismatches N of M` (in JSON, as two keys).
-    Raises AccessError where the file is not right.
-    """
-    rows = read(path, measured=compare)
-    answers = [(row, computed(row, device)) for row in rows]
-    if compare:
-        answers = [(row, figures) for row, figures in answers if figures != row.measured]
-    if as_json:
-        entries = [_entry(row, figures, compare) for row, figures in answers]
-        content: dict[str, object] = {"device": device.name, "rows": entries}
-        if compare:
-            content |= {"mismatches": len(answers), "of": len(rows)}
-        text = json.dumps(content, indent=1)
-    else:
-        text = _table(answers, compare)
-        if compare:
-            text = f"{text}\n" * bool(answers) + f"mismatches {len(answers)} of {len(rows)}"
-    return text, int(compare and bool(answers))
-
-
-def _entry(row: Access, figures: dict[str, int], compare: bool) -> dict[str, object]:
-    entry: dict[str, object] = {"line": row.line, "op": row.op, "bytes": row.bytes, **figures}
-    return entry | {"measured": row.measured} if compare else entry
-
-
-def _table(answers: Sequence[tuple[Access, dict[str, int]]], compare: bool) -> str:
-    """One line an access; compared figures read `computed (measured)`."""
-
-    def cell(row: Access, figures: dict[str, int], name: str) -> str:
-        if name not in figures:
-            return ""
-        return f"{figures[name]} ({row.measured[name]})" if compare else str(figures[name])
-
-    lines = [[row.line, row.op, row.bytes, *(cell(row, figures, n) for n in FIGURES)] for row, figures in answers]
-    return tabulate(lines, headers=["line", "op", "bytes", *FIGURES], disable_numparse=True)
+    text, code = report(source, find_device(device), as_json=json, compare=compare)
+    print(text)
+    return code

@@ -1,22 +1,76 @@
-"""What `simtbed align` does: pairs from a table or two FASTA files, CIGARs to a file."""
+"""`simtbed align`: pairs from a table or two FASTA files, CIGARs to a file."""
 
 from __future__ import annotations
 
 import sys
 from dataclasses import dataclass, replace
+from enum import StrEnum
 from pathlib import Path
-from typing import Literal
+from typing import Annotated, Literal
 
 import numpy as np
+import typer
 from simtbed import SimtbedError, map_over_gpus
 from simtbed.kernels.alignment import FAMILY
 from simtbed.kernels.alignment.host.files import lines, read, read_fasta
-from simtbed.kernels.alignment.host.problem import Parameters, Problem, Strategy
+from simtbed.kernels.alignment.host.problem import Parameters, Problem
+from simtbed.kernels.alignment.host.problem import Strategy as OverhangStrategy
 from simtbed.kernels.files import write
 from simtbed.runtime.registry import EngineName
 
-from ..running import Runner, ask_for_gpus, progress
-from .commands import report
+from ..launchers import Runner, require_gpus
+from ..terminal import progress
+from .options import Checking, Counting, Engine, Example, Gpus, Json, Output, RunOn, Variant, new_app
+from .output import print_report, report_stream, require_folder, require_report_options
+
+app = new_app()
+
+
+class Strategy(StrEnum):
+    """What becomes of an alternate's ends, by GATK's names."""
+
+    SOFTCLIP = "SOFTCLIP"
+    INDEL = "INDEL"
+    LEADING_INDEL = "LEADING_INDEL"
+    IGNORE = "IGNORE"
+
+
+class AlignmentFormat(StrEnum):
+    """How alignments are written."""
+
+    tsv = "tsv"
+    sam = "sam"
+
+
+@app.command()
+def align(
+    source: Annotated[
+        Path | None, typer.Argument(metavar="IN", help="Rows of reference, tab, alternate; or FASTA.")
+    ] = None,
+    alternates: Annotated[Path | None, typer.Argument(metavar="[ALT]", help="FASTA, if IN is.")] = None,
+    target: Output = None,
+    parameters: Annotated[
+        str, typer.Option(metavar="M,X,O,E", help="Match, mismatch, opening, extending a gap.")
+    ] = "200,-150,-260,-11",
+    strategy: Annotated[Strategy, typer.Option(help="What becomes of the alternate's ends.")] = Strategy.SOFTCLIP,
+    variant: Variant = "packed",
+    engine: RunOn = Engine.jit,
+    form: Annotated[AlignmentFormat, typer.Option("--format", help="How the answer is written.")] = AlignmentFormat.tsv,
+    counting: Counting = False,
+    check: Checking = False,
+    example: Example = False,
+    gpus: Gpus = 1,
+    json: Json = False,
+) -> int:
+    """Semi-global alignment with traceback, from file to file.
+
+    The answer is CIGAR, offset and score of every pair. What --check and --counters report goes to stdout if the
+    answer goes to a file, and to stderr otherwise.
+    """
+    if (source is None) != example:
+        raise SimtbedError("align takes a file, or --example")
+    how = How(variant, engine.value, parameters, strategy.value, form.value, counting, check, json, gpus)
+    return align_file(source, alternates, target, how)
 
 
 @dataclass(frozen=True)
@@ -34,21 +88,15 @@ class How:
     gpus: int = 1
 
 
-def align(source: Path | None, alternates: Path | None, target: Path | None, example: bool, how: How) -> int:
+def align_file(source: Path | None, alternates: Path | None, target: Path | None, how: How) -> int:
     """Align every pair; 1 where the oracle was asked and disagrees. Raises SimtbedError."""
-    if (source is None) != example:
-        raise SimtbedError("align takes a file, or --example")
     if how.variant not in FAMILY.variants:
         raise SimtbedError(f"alignment has no variant {how.variant!r}; it has {', '.join(FAMILY.variants)}")
-    if how.counting and how.engine == "cuda":
-        raise SimtbedError("--counters needs an emulator, jit or numpy: the cuda engine does not count")
-    if how.json and not (how.check or how.counting):
-        raise SimtbedError("--json is about reports: ask for --check or --counters too")
-    if target is not None and not target.parent.is_dir():
-        raise SimtbedError(f"{target}: there is no folder {target.parent}")  # before the work, not after it
-    ask_for_gpus(how.gpus, how.engine)
+    require_report_options(how.engine, how.counting, how.check, how.json)
+    require_folder(target)
+    require_gpus(how.gpus, how.engine)
     problem, name = _problem(source, alternates)
-    problem = replace(problem, parameters=_parameters(how.parameters), strategy=Strategy[how.strategy])
+    problem = replace(problem, parameters=_parameters(how.parameters), strategy=OverhangStrategy[how.strategy])
     runner = Runner(how.engine, counting=how.counting)
     with progress(f"{how.variant} on {name}"):
         shares = map_over_gpus(problem.shares(how.gpus), lambda part: FAMILY.solve(part, how.variant, runner), how.gpus)
@@ -65,7 +113,7 @@ def align(source: Path | None, alternates: Path | None, target: Path | None, exa
         with progress(f"the oracle on {name}"):
             agreement = FAMILY.compare(answer, FAMILY.oracle(problem))
     if how.check or how.counting:
-        report(runner, agreement, how.json, sys.stderr if target is None else sys.stdout)
+        print_report(runner, agreement, how.json, report_stream(target))
     return int(agreement is not None and not agreement.agrees)
 
 

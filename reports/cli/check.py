@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
-from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
-from simtbed import Device, Diagnostic, Kernel, Result, launch
+import typer
+from simtbed import Device as DeviceRow
+from simtbed import Diagnostic, Kernel, Result, launch
 from simtbed.errors import render
 from simtbed.kernels import Launcher
 from simtbed.runtime.registry import EngineName
@@ -15,9 +16,62 @@ from simtbed.sanitizer import checkers
 from simtbed.sanitizer.suppressions import UNUSED
 
 from .. import tables
-from ..annotate import short
-from ..running import find_variants, progress
-from .commands import find_device, find_problem
+from ..profile.annotate import short
+from ..selection import find_device, find_problem, find_variants
+from ..terminal import progress
+from .options import Device, Engine, Input, Json, OnlyFamily, new_app
+
+app = new_app()
+
+
+@app.command()
+def check(
+    variant: Annotated[str | None, typer.Argument(metavar="VARIANT", help="See `simtbed list`; all if none.")] = None,
+    family: OnlyFamily = None,
+    what: Annotated[
+        str,
+        typer.Option(
+            "--check", metavar="NAMES", help="all, or some of bounds,uninitialised,races,barriers,arithmetic."
+        ),
+    ] = "all",
+    engine: Annotated[Engine, typer.Option(help="jit or numpy.")] = Engine.jit,
+    device: Device = "H200",
+    schedules: Annotated[
+        int, typer.Option(metavar="N", min=0, help="Run each launch in N more orders of warps and blocks too.")
+    ] = 0,
+    source: Input = None,
+    json: Json = False,
+) -> int:
+    """Variants over a whole input under the checkers.
+
+    These look for races, unwritten words, barriers, indices, arithmetic.
+    """
+    wanted = checkers.parse(what)
+    rows, bad = [], False
+    for one, variants in find_variants(family, variant, source):
+        problem, name = find_problem(one, source)
+        for each in variants:
+            checker = Checker(engine.value, find_device(device), wanted, tuple(range(1, schedules + 1)))
+            with progress(f"{each} on {name}"):
+                one.solve(problem, each, checker)
+            faults, remarks = checker.findings()
+            bad |= bool(faults)
+            rows.append((each, name, checker.launches, faults, remarks))
+    if json:
+        entries = [
+            {"variant": v, "input": n, "launches": k, "faults": [_row(d) for d in f], "remarks": [_row(d) for d in r]}
+            for v, n, k, f, r in rows
+        ]
+        print(tables.as_json({"checks": sorted(wanted), "silent": not bad, "variants": entries}))
+        return int(bad)
+    cells = [[v, n, k, len(f), len(r)] for v, n, k, f, r in rows]
+    print(tables.table(["variant", "input", "launches", "findings", "remarks"], cells, left=2))
+    for variant_name, _, _, faults, remarks in rows:
+        for title, found in (("found", faults), ("remarks", remarks)):
+            if found:
+                print(f"\n{variant_name}, {title}:")
+                print("\n".join(f"{render(d)}\n      {d.count:,} time{'' if d.count == 1 else 's'}" for d in found))
+    return int(bad)
 
 
 @dataclass
@@ -28,7 +82,7 @@ class Checker(Launcher):
     """
 
     engine: EngineName
-    device: Device
+    device: DeviceRow
     check: frozenset[str]
     schedules: tuple[int, ...]
     launches: int = 0
@@ -61,39 +115,6 @@ def _gather(known: dict[Any, Diagnostic], new: Iterable[Diagnostic]) -> None:
         place = (one.kind, one.span, one.related)
         before = known.get(place)
         known[place] = replace(before, count=before.count + one.count) if before else one
-
-
-def check(
-    variant: str | None, family: str | None, what: str, engine: EngineName, device: str, seeds: int, source: Path | None,
-    json: bool,
-) -> int:  # fmt: skip
-    """Every chosen variant over its whole input. 1 if anything was found; remarks are no findings."""
-    wanted = checkers.parse(what)
-    rows, bad = [], False
-    for one, variants in find_variants(family, variant, source):
-        problem, name = find_problem(one, source)
-        for each in variants:
-            checker = Checker(engine, find_device(device), wanted, tuple(range(1, seeds + 1)))
-            with progress(f"{each} on {name}"):
-                one.solve(problem, each, checker)
-            faults, remarks = checker.findings()
-            bad |= bool(faults)
-            rows.append((each, name, checker.launches, faults, remarks))
-    if json:
-        found = [
-            {"variant": v, "input": n, "launches": k, "faults": [_row(d) for d in f], "remarks": [_row(d) for d in r]}
-            for v, n, k, f, r in rows
-        ]
-        print(tables.as_json({"checks": sorted(wanted), "silent": not bad, "variants": found}))
-        return int(bad)
-    cells = [[v, n, k, len(f), len(r)] for v, n, k, f, r in rows]
-    print(tables.table(["variant", "input", "launches", "findings", "remarks"], cells, left=2))
-    for variant_name, _, _, faults, remarks in rows:
-        for title, told in (("found", faults), ("remarks", remarks)):
-            if told:
-                print(f"\n{variant_name}, {title}:")
-                print("\n".join(f"{render(d)}\n      {d.count:,} time{'' if d.count == 1 else 's'}" for d in told))
-    return int(bad)
 
 
 def _row(found: Diagnostic) -> dict[str, Any]:

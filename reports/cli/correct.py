@@ -1,44 +1,114 @@
-"""What `simtbed correct` and `simtbed simulate` do. Each returns the exit code."""
+"""`simtbed correct`: reads from a file, corrected reads to a file."""
 
 from __future__ import annotations
 
 import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import asdict
+from enum import StrEnum
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
-import numpy as np
+import typer
 from simtbed import SimtbedError
 from simtbed.kernels.correction import FAMILY
-from simtbed.kernels.correction.host import files
-from simtbed.kernels.correction.host.generate import genome as random_genome
-from simtbed.kernels.correction.host.generate import simulate as simulated
 from simtbed.kernels.correction.host.pipeline_files import Summary, Targets, correct_file
-from simtbed.kernels.correction.host.problem import Bytes, Parameters
+from simtbed.kernels.correction.host.problem import Parameters
 from simtbed.runtime.registry import EngineName
 
 from .. import tables
-from ..running import Runner, progress
+from ..launchers import Runner
+from ..terminal import progress
+from .options import Engine, Example, Json, Output, RunOn, Variant, new_app
+from .output import report_stream, require_folder
+
+app = new_app()
 
 
+class Filter(StrEnum):
+    """What tells `simtbed correct` whether a k-mer is solid."""
+
+    exact = "exact"
+    bloom = "bloom"
+    split_first = "split-first"
+
+
+@app.command()
 def correct(
-    source: Path, targets: Targets, parameters: Parameters, variant: str, engine: EngineName, truth: Path | None, json: bool
-) -> int:  # fmt: skip
-    """Correct from file to file; the report goes to stdout when the reads go to a file, to stderr otherwise."""
+    source: Annotated[Path | None, typer.Argument(metavar="IN", help="FASTQ or FASTA; plain or gzip.")] = None,
+    output: Output = None,
+    k: Annotated[int, typer.Option("--k", help="Bases of a k-mer, 12 to 31.")] = 20,
+    min_multiplicity: Annotated[int, typer.Option(help="How often a solid k-mer is seen, both strands counted.")] = 6,
+    min_votes: Annotated[int, typer.Option(help="A change needs more votes than this.")] = 2,
+    max_trim: Annotated[int, typer.Option(help="Bases that trimming may take from either end.")] = 20,
+    no_trim: Annotated[bool, typer.Option("--no-trim", help="Discard what would be trimmed.")] = False,
+    variant: Variant = "packed",
+    filter: Annotated[Filter, typer.Option(help="What tells whether a k-mer is solid.")] = Filter.exact,
+    discarded: Annotated[
+        Path | None, typer.Option("--discarded", metavar="FILE", help="For discarded reads, as they were.")
+    ] = None,
+    log: Annotated[
+        Path | None, typer.Option("--log", metavar="TSV", help="Flag, sequence, edits of every read.")
+    ] = None,
+    truth: Annotated[
+        Path | None, typer.Option("--truth", metavar="FILE", help="The same reads without errors: report accuracy.")
+    ] = None,
+    engine: RunOn = Engine.jit,
+    example: Example = False,
+    json: Json = False,
+) -> int:
+    """Correct sequencing errors in reads, from file to file.
+
+    IN is read twice. What was done is reported on stdout if the reads go to a file, and on stderr otherwise.
+    """
+    if (source is None) != example:
+        raise SimtbedError("correct takes a file, or --example")
+    if example and truth:
+        raise SimtbedError("--truth belongs to a file of reads: the example has none")
+    parameters = Parameters(k, min_multiplicity, min_votes, max_trim, not no_trim, filter.value)
+    targets = Targets(output, discarded, log)
+    if source is not None:
+        return correct_reads(source, str(source), targets, parameters, variant, engine.value, truth, json)
+    with _example_file() as made:
+        return correct_reads(made, "the example", targets, parameters, variant, engine.value, truth, json)
+
+
+@contextmanager
+def _example_file() -> Iterator[Path]:
+    """The shipped example as a FASTA file, for as long as it is used."""
+    with tempfile.TemporaryDirectory(prefix="simtbed-") as folder:
+        path = Path(folder, "example.fa")
+        sequences = FAMILY.example().reads.strings()
+        path.write_text("".join(f">read{r}\n{sequence}\n" for r, sequence in enumerate(sequences, 1)))
+        yield path
+
+
+def correct_reads(
+    source: Path,
+    name: str,
+    targets: Targets,
+    parameters: Parameters,
+    variant: str,
+    engine: EngineName,
+    truth: Path | None,
+    json: bool,
+) -> int:
+    """Correct from file to file; name: what the reads are called."""
     if variant not in FAMILY.variants:
         raise SimtbedError(f"correction has no variant {variant!r}; it has {', '.join(FAMILY.variants)}")
     given = [path for path in (targets.output, targets.discarded, targets.log) if path]
     if len({path.resolve() for path in given}) < len(given):
         raise SimtbedError("--output, --discarded and --log are different files")
     for path in given:
-        _in_a_folder(path)
+        require_folder(path)
     runner = Runner(engine)
-    with progress(f"{variant} on {source}"):
+    with progress(f"{variant} on {name}"):
         summary = correct_file(source, targets, parameters, variant, runner, truth)
     for warning in summary.warnings:
         print(f"simtbed: warning: {warning}", file=sys.stderr)
-    to = sys.stdout if targets.output else sys.stderr
-    print(tables.as_json(_content(summary, runner)) if json else _report(summary), file=to)
+    print(tables.as_json(_content(summary, runner)) if json else _report(summary), file=report_stream(targets.output))
     return 0
 
 
@@ -67,51 +137,3 @@ def _report(summary: Summary) -> str:
         ["reads without error that were discarded", a.discarded_right],
     ]  # fmt: skip
     return f"{text}\n\n{tables.table(['against the truth', ''], rows)}"
-
-
-# ------------------------------------------------------------------ simulate
-def simulate(
-    output: Path, truth: Path | None, reference: Path | None, genome: int, coverage: float, length: str,
-    error_rate: float, seed: int,
-) -> int:  # fmt: skip
-    """Reads with errors as FASTQ, the same without as FASTA."""
-    span = _range(length)
-    if genome < 1 or coverage <= 0 or not 0 <= error_rate <= 0.25:
-        raise SimtbedError("--genome and --coverage are positive numbers, --error-rate is 0 to 0.25")
-    for path in filter(None, (output, truth)):
-        _in_a_folder(path)
-    bases = _reference(reference) if reference else random_genome(seed, genome)
-    if len(bases) < span[0]:
-        raise SimtbedError(f"a reference of {len(bases)} bases has no reads of {span[0]}")
-    number = max(round(coverage * len(bases) / (sum(span) / 2)), 1)
-    made = simulated(seed, bases, number, span, error_rate)
-    qualities = made.quality.tobytes().decode("ascii").split("\n")
-    with files.whole_file(output) as file:
-        for r, (sequence, quality) in enumerate(zip(made.reads.strings(), qualities, strict=False), 1):
-            file.write(f"@read{r}\n{sequence}\n+\n{quality}\n".encode())
-    if truth:
-        with files.whole_file(truth) as file:
-            for r, sequence in enumerate(made.truth.strings(), 1):
-                file.write(f">read{r}\n{sequence}\n".encode())
-    print(f"{number:,} reads of {len(bases):,} bases, {int((made.reads.text != made.truth.text).sum()):,} errors")
-    return 0
-
-
-def _range(text: str) -> tuple[int, int]:
-    """ "36" or "30-50"."""
-    first, _, last = text.partition("-")
-    if not (first.isdigit() and (last or first).isdigit()) or not 1 <= int(first) <= int(last or first):
-        raise SimtbedError(f"--length is a number or a range such as 30-50, not {text!r}")
-    return int(first), int(last or first)
-
-
-def _reference(path: Path) -> Bytes:
-    """The sequences of a file, one after the other; letters that are no base are left out."""
-    sequences = [record.sequence.upper() for record in files.ReadFile.find(path).records()]
-    bases = np.frombuffer("".join(sequences).encode("ascii"), np.uint8)
-    return bases[np.isin(bases, np.frombuffer(b"ACGT", np.uint8))]
-
-
-def _in_a_folder(path: Path) -> None:
-    if not path.parent.is_dir():
-        raise SimtbedError(f"{path}: there is no folder {path.parent}")  # before the work, not after it

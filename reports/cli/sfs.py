@@ -1,4 +1,4 @@
-"""`simtbed sfs`: genotype likelihoods from a file, spectra to a file, sites passing through some at a time."""
+"""`simtbed sfs`: genotype likelihoods from a file, spectra to a file, a batch of sites at a time."""
 
 from __future__ import annotations
 
@@ -6,9 +6,11 @@ import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
+from enum import StrEnum
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
+import typer
 from simtbed import SimtbedError
 from simtbed.kernels import Family
 from simtbed.kernels.files import replacing, write
@@ -21,7 +23,77 @@ from simtbed.kernels.sfs.host.spectrum import Spectrum
 from simtbed.runtime.registry import EngineName
 
 from .. import tables
-from ..running import Runner, find_family, progress
+from ..launchers import Runner
+from ..selection import find_family
+from ..terminal import progress
+from .options import Engine, Json, Output, RunOn, Variant, new_app
+from .output import report_stream, require_folder
+
+app = new_app()
+
+
+class ModeName(StrEnum):
+    """What is made of genotype likelihoods."""
+
+    product = "product"
+    saf = "saf"
+    gama = "gama"
+
+
+class SpectraFormat(StrEnum):
+    """How site frequency spectra are written."""
+
+    tsv = "tsv"
+    npz = "npz"
+
+
+class Allele(StrEnum):
+    """Which allele is counted."""
+
+    minor = "minor"
+    alt = "alt"
+
+
+@app.command()
+def sfs(
+    source: Annotated[
+        Path | None,
+        typer.Argument(metavar="IN", help="VCF, BCF, Beagle likelihoods, or npz with P: sites x individuals x 3."),
+    ] = None,
+    target: Output = None,
+    mode: Annotated[
+        ModeName,
+        typer.Option(help="product: log of the plain product; saf: ANGSD's -doSaf; gama: the posterior of GAMA."),
+    ] = ModeName.saf,
+    form: Annotated[SpectraFormat, typer.Option("--format", help="How the answer is written.")] = SpectraFormat.tsv,
+    polarise: Annotated[
+        Allele | None,
+        typer.Option(help="Count the rarer allele, or the second. [VCF, BCF: minor; Beagle, npz: alt, as they say]"),
+    ] = None,
+    variable: Annotated[
+        float, typer.Option("--p-variable", metavar="P", help="gama: prior that a site varies.")
+    ] = 0.015,
+    epsilon: Annotated[float, typer.Option(metavar="E", help="gama: sequencing error rate.")] = 0.005,
+    variant: Variant = "tiled",
+    engine: RunOn = Engine.jit,
+    spectrum: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="The spectrum over sites as TSV, and its picture beside it: FILE.svg."),
+    ] = None,
+    example: Annotated[bool, typer.Option("--example", help="Run on a generated example instead of IN.")] = False,
+    json: Json = False,
+) -> int:
+    """Site frequency spectra of N individuals, from file to file.
+
+    The answer is 2N + 1 values a site. What was read, skipped and left out is reported on stdout if the answer
+    goes to a file, and on stderr otherwise.
+    """
+    if (source is None) != example:
+        raise SimtbedError("sfs takes a file, or --example")
+    wanted = Wanted(
+        mode.value, polarise.value if polarise else None, variable, epsilon, variant, engine.value, form.value, spectrum
+    )
+    return solve_sites(source, target, wanted, json)
 
 
 @dataclass(frozen=True)
@@ -48,13 +120,12 @@ class Wanted:
         if target is None and self.form == "npz":
             raise SimtbedError("--format npz needs a file: -o OUT")
         for path in (target, self.spectrum):
-            if path is not None and not path.parent.is_dir():
-                raise SimtbedError(f"{path}: there is no folder {path.parent}")
+            require_folder(path)
         if self.spectrum is not None and self.spectrum.suffix == ".svg":
             raise SimtbedError(f"{self.spectrum}: --spectrum names the table; the picture gets its name with .svg")
 
 
-def sfs(source: Path | None, target: Path | None, wanted: Wanted, json: bool) -> int:
+def solve_sites(source: Path | None, target: Path | None, wanted: Wanted, json: bool) -> int:
     """From file to file. The report goes to stdout when the answer goes to a file, to stderr otherwise."""
     family = find_family("sfs")
     wanted.check(family, target)
@@ -71,7 +142,7 @@ def sfs(source: Path | None, target: Path | None, wanted: Wanted, json: bool) ->
     if not tally["sites"]:
         print(f"simtbed: warning: {name} has no sites to work on; the answer is empty", file=sys.stderr)
     counts = {what: count for what, count in tally.items() if count or what == "sites"}
-    report = sys.stderr if target is None else sys.stdout
+    report = report_stream(target)
     if json:
         print(tables.as_json({"launches": runner.launches, "counts": counts}), file=report)
     else:

@@ -19,9 +19,9 @@ from simtbed.engines.cuda.sass import Instruction
 from simtbed.ir import nodes as ir
 from simtbed.ir.walk import statements
 from simtbed.kernels import FAMILIES, Launcher
-from simtbed.passes.prepared import prepare
 from simtbed.profiler.events import DIVERGENT, LANES, WARPS, Counts
 from simtbed.runtime.engine import Request
+from simtbed.runtime.prepared import prepare
 from simtbed.runtime.registry import EngineName
 from simtbed.span import Span
 

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from simtbed import LaunchError
+from simtbed import LaunchError, UnavailableError
 
 MISSING = "Nsight Compute (ncu) is not found: put it on PATH or set CUDA_HOME"
 
@@ -27,12 +27,12 @@ class Profile:
 
 
 def find_ncu() -> Path:
-    """The profiler on PATH or below CUDA_HOME or CUDA_PATH. Raises LaunchError."""
+    """The profiler on PATH or below CUDA_HOME or CUDA_PATH. Raises UnavailableError."""
     homes = [os.environ[name] for name in ("CUDA_HOME", "CUDA_PATH") if os.environ.get(name)]
     for folder in (os.environ.get("PATH", ""), *(os.path.join(home, "bin") for home in homes)):
         if found := shutil.which("ncu", path=folder):
             return Path(found)
-    raise LaunchError(MISSING)
+    raise UnavailableError(MISSING)
 
 
 def version(ncu: Path) -> str:
@@ -102,7 +102,7 @@ def _run(command: list[str]) -> str:
     try:
         done = subprocess.run(command, capture_output=True, text=True, errors="replace", check=False)
     except OSError as error:
-        raise LaunchError(f"{command[0]} cannot be run: {error.strerror}") from None
+        raise UnavailableError(f"{command[0]} cannot be run: {error.strerror}") from None
     if done.returncode or "==ERROR==" in done.stdout:
         said = [line for line in (done.stderr + done.stdout).splitlines() if line.strip()]
         errors = [line for line in said if "==ERROR==" in line] or said[-3:]

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from simtbed import LaunchError
+from simtbed import LaunchError, UnavailableError
 
 MISSING = 'SciPy is not installed: pip install "simtbed[sass]"'
 
@@ -42,7 +42,7 @@ class LinearProgram:
             from scipy.optimize import linprog
             from scipy.sparse import csr_array
         except ModuleNotFoundError:
-            raise LaunchError(MISSING) from None
+            raise UnavailableError(MISSING) from None
         rows, columns, factors = (np.array(each) for each in zip(*self._entries, strict=True))
         matrix = csr_array((factors, (rows, columns)), shape=(len(self._values), len(self._costs)))
         found: Any = linprog(self._costs, A_eq=matrix, b_eq=self._values, bounds=self._bounds, method="highs")

@@ -23,7 +23,7 @@ from simtbed.machine.occupancy import occupancy
 from simtbed.runtime.registry import EngineName
 
 from .. import tables
-from ..running import Runner
+from ..launchers import Runner
 
 DEVICE = devices.C2070
 INDIVIDUALS, SITES = 128, 32

@@ -1,4 +1,4 @@
-"""What is asked for, what is let pass, other orders, and the log of moments when it is full."""
+"""What is asked for, what is let pass, other orders, and the log of timestamps when it is full."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def run(kernel: Kernel, engine: EngineName, check: Any = "all", grid: int = 1, *
 
 # ------------------------------------------------------------------ names
 def test_checks_by_name() -> None:
-    assert checkers.parse("all") == set(checkers.CHECKS)
+    assert checkers.parse("all") == set(checkers.BY_NAME)
     assert checkers.parse(["races, arithmetic", "bounds"]) == {"races", "arithmetic", "bounds"}
     assert checkers.parse(()) == set()
     with pytest.raises(LaunchError, match="no check is called 'race'"):
@@ -41,7 +41,7 @@ def test_checks_by_name() -> None:
     ("wrong_row_of_a_tile", "bounds"), ("early_return_before_the_barrier", "barriers")])  # fmt: skip
 def test_each_check_alone_finds_its_own(engine: EngineName, name: str, check: str) -> None:
     pair = PAIRS[name]
-    for asked in checkers.CHECKS:
+    for asked in checkers.BY_NAME:
         result = run(pair.kernel, engine, check=asked, **pair.args, FIXED=False)
         assert {f.kind for f in result.faults} == ({pair.fault} if asked == check else set())
 
@@ -159,7 +159,7 @@ def test_what_does_not_depend_on_the_order_is_silent(engine: EngineName) -> None
         assert result.faults == [] and (result.out == 2).all()
 
 
-# ------------------------------------------------------------------ the log of moments
+# ------------------------------------------------------------------ the log of timestamps
 @st.kernel
 def long_way(x: Global[f32], out: Global[f32], turns: i32) -> None:
     tile = st.shared(f32, 64)
@@ -180,7 +180,7 @@ def test_a_full_log_is_shortened_and_nothing_is_missed(engine: EngineName, monke
     """The races between blocks are found through rows that were merged; the blocks' names are lost, no more."""
     args = {"x": X, "out": st.empty(256, "f32"), "turns": 40}
     whole = run(long_way, engine, check="races", grid=4, **args).faults
-    monkeypatch.setattr(tracking, "MOMENTS", 64)
+    monkeypatch.setattr(tracking, "LOG_ROWS", 64)
     short = run(long_way, engine, check="races", grid=4, **args).faults
     assert [(f.span, f.related, f.count) for f in whole] == [(f.span, f.related, f.count) for f in short]
     assert len(whole) > 0 and any("an earlier block" in note for note in short[0].notes)
@@ -188,13 +188,13 @@ def test_a_full_log_is_shortened_and_nothing_is_missed(engine: EngineName, monke
 
 @engines
 def test_a_short_log_accuses_nobody(engine: EngineName, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tracking, "MOMENTS", 128)
+    monkeypatch.setattr(tracking, "LOG_ROWS", 128)
     for name in ("stale_tile_in_the_next_turn", "last_warp_of_a_reduction", "scan_of_a_warp", "double_buffer_slip"):
         assert PAIRS[name].launch(True, engine).faults == []
 
 
 def test_a_shadow_takes_at_most_16_bytes_a_word() -> None:
-    """Three or four stamps of four bytes an element, and elements that are checked have four bytes or more; of bytes
+    """Three or four epochs of four bytes an element, and elements that are checked have four bytes or more; of bytes
     and shorts the same, an element each."""
     for planes in (3, 4):
         where = shadow.layout({"a": 100_000}, {"a": planes})

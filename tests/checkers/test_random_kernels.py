@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from simtbed import Diagnostic, devices, launch
 from simtbed.runtime.registry import EngineName
+from simtbed.testing.source_text import kernel_from_source
 
 from tests.checkers.random_kernels import Program, arguments, draw
-from tests.language.test_generated import load_generated
 
 SEEDS = 20
 ENGINES: tuple[EngineName, ...] = ("numpy", "jit")
@@ -18,7 +18,7 @@ ENGINES: tuple[EngineName, ...] = ("numpy", "jit")
 
 def _races(program: Program, folder: Path, device: str) -> list[Diagnostic]:
     """What both engines report."""
-    kernel = load_generated(program.source, folder)
+    kernel = kernel_from_source(program.source, folder)
     found = [
         launch(
             kernel, grid=program.grid, block=program.block, args=arguments(program), check="races", faults="return",

@@ -9,7 +9,7 @@ import pytest
 import simtbed as st
 from simtbed import CompileError, Const, Global, HostCallError, Kernel, LaunchError, Real, f32, float4, i32, launch, u8
 from simtbed.frontend.reader import specialise
-from simtbed.passes.prepared import prepare
+from simtbed.runtime.prepared import prepare
 
 from tests.frontend import refused
 

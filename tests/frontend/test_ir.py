@@ -14,10 +14,9 @@ from simtbed.ir import nodes as ir
 from simtbed.ir.print import show
 from simtbed.ir.spec import verify
 from simtbed.language.types import BOOL, F32, I32, U32, Array
-from simtbed.passes.prepared import prepare
+from simtbed.runtime.prepared import prepare
 from simtbed.span import NOWHERE
-
-from tests.language.all_features import FEATURES
+from simtbed.testing.conformance import FEATURES
 
 
 @st.device

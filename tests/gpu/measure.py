@@ -21,12 +21,11 @@ from simtbed.ir import nodes as ir
 from simtbed.ir.ops import TABLE, Policy
 from simtbed.ir.walk import expressions, statements
 from simtbed.kernels import FAMILIES, Launcher
-from simtbed.passes.prepared import prepare
 from simtbed.runtime.engine import Engine
-
-from tests.language.feature import Feature
-from tests.ops.edges import Values, defined
-from tests.ops.programs import Group, request
+from simtbed.runtime.prepared import prepare
+from simtbed.testing.conformance.edge_values import Values, defined
+from simtbed.testing.conformance.feature import Feature
+from simtbed.testing.conformance.operations import Group, request
 
 Entry = dict[str, Any]
 

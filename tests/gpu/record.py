@@ -23,11 +23,11 @@ from simtbed.engines.cuda.nvcc import build, find_nvcc, version
 from simtbed.engines.cuda.printer import Source, cuda_source
 from simtbed.engines.numpy.engine import NumpyEngine
 from simtbed.kernels import FAMILIES
+from simtbed.testing.conformance import FEATURES
+from simtbed.testing.conformance.operations import group_id, groups
+from simtbed.testing.conformance.operations import request as ops_request
 
 from tests.gpu.measure import ROUNDING, Entry, Recorder, of_feature, of_ops, of_variant
-from tests.language.all_features import FEATURES
-from tests.ops.programs import group_id, groups
-from tests.ops.programs import request as ops_request
 
 RECORDS = Path(__file__).parent / "records"
 DATA = {

@@ -10,11 +10,11 @@ from simtbed.engines.cuda.driver import pycuda_driver
 from simtbed.engines.cuda.engine import CudaEngine, describe
 from simtbed.engines.numpy.engine import NumpyEngine
 from simtbed.kernels import FAMILIES
+from simtbed.testing.conformance import FEATURES, Feature
+from simtbed.testing.conformance.device_arrays import sequence
+from simtbed.testing.conformance.operations import Group, group_id, groups
 
 from tests.gpu.measure import ROUNDING, Recorder, of_feature, of_ops
-from tests.language.all_features import FEATURES, Feature
-from tests.language.kept import sequence
-from tests.ops.programs import Group, group_id, groups
 
 
 def obstacle() -> str:

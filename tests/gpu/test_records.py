@@ -12,10 +12,10 @@ from simtbed.engines.llvm.engine import LlvmEngine
 from simtbed.engines.numpy.engine import NumpyEngine
 from simtbed.kernels import FAMILIES
 from simtbed.runtime.engine import Engine
+from simtbed.testing.conformance import FEATURES, Feature
+from simtbed.testing.conformance.operations import Group, group_id, groups
 
 from tests.gpu.measure import ROUNDING, of_feature, of_ops, of_variant
-from tests.language.all_features import FEATURES, Feature
-from tests.ops.programs import Group, group_id, groups
 
 RECORDS = sorted((Path(__file__).parent / "records").glob("*.json"))
 LOADED: dict[str, dict[str, Any]] = {path.stem: json.loads(path.read_text()) for path in RECORDS}

@@ -14,8 +14,7 @@ from simtbed import Result, empty
 from simtbed.kernels import Launcher
 from simtbed.reports.bench.kernels import block_sum, transpose
 from simtbed.reports.hardware.cases import Case, variants
-
-from tests.language.all_features import FEATURES, Feature
+from simtbed.testing.conformance import FEATURES, Feature
 
 SIDE = 256
 

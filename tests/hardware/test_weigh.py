@@ -12,9 +12,9 @@ from simtbed.reports.hardware.cases import VARIANTS, RecordingLauncher, find
 from simtbed.reports.hardware.pipes import PIPES, pipes_of
 from simtbed.reports.hardware.record import load, path_of
 from simtbed.reports.hardware.weigh import Executed, Weighed, weigh
+from simtbed.testing.conformance import FEATURES
 
 from tests.hardware.listing import placed
-from tests.language.all_features import FEATURES
 
 
 def ran(

@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as hst
 from simtbed import Const, Global, Shared, f32, i32, u8, u32
 from simtbed.engines.cuda.nvcc import OPTIONS
-from simtbed.engines.cuda.operators import Text, literal, spelled
+from simtbed.engines.cuda.operators import Fragment, literal, spelled
 from simtbed.engines.cuda.printer import Source, cuda_source
 from simtbed.ir import nodes as ir
 from simtbed.ir.ops import TABLE
@@ -24,8 +24,7 @@ from simtbed.ir.spec import verify
 from simtbed.language.types import BOOL, F32, F64, I8, I32, I64, SCALARS, U16, U32, U64, Array, Scalar
 from simtbed.runtime.request import prepare_request
 from simtbed.span import NOWHERE
-
-from tests.language.all_features import FEATURES, Feature
+from simtbed.testing.conformance import FEATURES, Feature
 
 Golden = Callable[[str, str], None]
 needs_nvcc = pytest.mark.skipif(shutil.which("nvcc") is None, reason="nvcc is not on PATH")
@@ -276,8 +275,8 @@ def symbols(tree: Tree) -> Tree:
     return ({**SYMBOLS, "neg": "-", "invert": "~"}[tree[0]], *(symbols(a) for a in tree[1:]))
 
 
-def text_of(expr: ir.Expr) -> Text:
-    return Text(expr.name) if isinstance(expr, ir.Reg) else spelled(expr, [text_of(a) for a in expr.args])  # type: ignore[union-attr,arg-type]
+def text_of(expr: ir.Expr) -> Fragment:
+    return Fragment(expr.name) if isinstance(expr, ir.Reg) else spelled(expr, [text_of(a) for a in expr.args])  # type: ignore[union-attr,arg-type]
 
 
 trees = hst.recursive(

@@ -100,7 +100,7 @@ def pool(notes: Notes, monkeypatch: pytest.MonkeyPatch) -> Iterator[Pool]:
     vars(tools).update(DeviceMemoryPool=lambda: pool, PageLockedMemoryPool=PageLocked)
     monkeypatch.setitem(sys.modules, "pycuda.tools", tools)
     yield pool
-    streams._lasting_of.cache_clear()
+    streams._resources_of.cache_clear()
     assert notes.lost == 0
 
 
@@ -149,7 +149,7 @@ def test_a_failed_launch_names_the_kernel(notes: Notes, pool: Pool) -> None:
 
 
 def test_kept_arrays_are_refused(pool: Pool) -> None:
-    with pytest.raises(LaunchError, match="no DeviceArray arrays"):
+    with pytest.raises(LaunchError, match="take no DeviceArrays"):
         list(launch_concurrent(_launches(1, DeviceArray(np.zeros(1, np.float32))), engine="cuda"))
 
 

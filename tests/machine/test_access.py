@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from simtbed.machine import coalescing
 from simtbed.machine.device import C2070, H200, K40
-from simtbed.reports.cli.access import Access, AccessError, computed, read, report
+from simtbed.reports.profile.accesses import Access, AccessError, computed, read, report
 
 MEASURED = Path(__file__).with_name("h200_access_patterns.csv")
 REDUCTIONS = Path(__file__).with_name("h200_reductions.csv")

@@ -41,7 +41,7 @@ def test_an_unknown_name_is_told_the_known_ones() -> None:
 
 
 def test_only_old_warps_run_in_lockstep() -> None:
-    assert [name for name, device in DEVICES.items() if device.lockstep] == ["C2070", "M2090", "K20m", "K40"]
+    assert [name for name, device in DEVICES.items() if device.warp_synchronous] == ["C2070", "M2090", "K20m", "K40"]
 
 
 @pytest.mark.parametrize("device", DEVICES.values(), ids=list(DEVICES))

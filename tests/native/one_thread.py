@@ -15,7 +15,7 @@ from simtbed.machine.device import H200
 from simtbed.native import Native, native_program
 from simtbed.runtime.engine import Request
 from simtbed.runtime.specialisation import Specialisation
-from simtbed.sanitizer.checkers import CHECKS
+from simtbed.sanitizer.checkers import BY_NAME
 
 RESULT = "result@"
 ENGINES = {"numpy": NumpyEngine, "jit": LlvmEngine}
@@ -57,7 +57,7 @@ def emulated(function: Native, *given: Any, engine: str = "jit") -> tuple[Any, l
     if last.name == RESULT:
         arguments[RESULT] = np.zeros(1, last.type.element.dtype)  # type: ignore[union-attr]
     request = Request(
-        Specialisation.of_program(made), (1, 1, 1), (1, 1, 1), arguments, 0, H200, False, 1 << 40, checks=frozenset(CHECKS),
+        Specialisation.of_program(made), (1, 1, 1), (1, 1, 1), arguments, 0, H200, False, 1 << 40, checks=frozenset(BY_NAME),
         all_zero=frozenset({RESULT} & arguments.keys()),
     )  # fmt: skip
     outcome = ENGINES[engine]().run(request)

@@ -11,8 +11,7 @@ from simtbed.llvm.compiler import compiled
 from simtbed.native.function import PASSES
 from simtbed.native.text import ENTRY, module
 from simtbed.span import NOWHERE
-
-from tests.ops.programs import Group, group_id, groups, request
+from simtbed.testing.conformance.operations import Group, group_id, groups, request
 
 
 def _for_one_thread(kernel: ir.Function, count: int) -> ir.Function:

@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from simtbed.engines.numpy.engine import NumpyEngine
-
-from tests.ops.programs import Group, group_id, groups, request
+from simtbed.testing.conformance.operations import Group, group_id, groups, request
 
 
 @pytest.mark.parametrize("group", list(groups()), ids=group_id)

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from simtbed.ir.ops import COSTS, Op, Policy, ulp
 from simtbed.language.types import Scalar
+from simtbed.testing.conformance.edge_values import CASES, IDS, defined, operands
 
-from tests.ops.edges import CASES, IDS, defined, operands
 from tests.ops.exact import evaluate
 
 

@@ -20,9 +20,9 @@ class Ran:
     out: str
     err: str
 
-    def refused(self) -> str:
-        """The one line of a refusal; nothing else was printed."""
-        assert (self.code, self.out) == (2, "")
+    def refused(self, code: int = 2) -> str:
+        """The one line of a refusal; nothing else was printed. code: 3 where it could not run here."""
+        assert (self.code, self.out) == (code, "")
         assert self.err.startswith("simtbed: ") and self.err.count("\n") == 1
         return self.err
 

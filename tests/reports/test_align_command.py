@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from simtbed.kernels.alignment import FAMILY
+from simtbed.reports import launchers
 from simtbed.reports.bench import align
 
 from tests.reports.conftest import Simtbed
@@ -112,13 +113,13 @@ def test_bench_align_counts_what_the_paper_measured(simtbed: Simtbed, monkeypatc
     assert [row["looks a pair, steps"] for row in content["stage_2"]] == [64, 192]
     assert [row["looks a pair, runs"] for row in content["stage_2"]] == [1, 1]
     assert "Stage 2 on the emulator, 25 pairs" in simtbed("bench", "align").out
-    monkeypatch.setattr(align, "obstacle", lambda engine: "no cuda here")
-    assert "the cuda engine cannot run here: no cuda here" in simtbed("bench", "align", "--engine", "cuda").refused()
+    monkeypatch.setattr(launchers, "why_unavailable", lambda engine: "no cuda here")
+    assert "the cuda engine cannot run here: no cuda here" in simtbed("bench", "align", "--engine", "cuda").refused(3)
 
 
 def test_several_gpus_share_the_pairs(simtbed: Simtbed, monkeypatch: pytest.MonkeyPatch) -> None:
     """With the jit engine in the GPUs' place: the same answer in the same order."""
     assert "--gpus 2 needs --engine cuda" in simtbed("align", "--example", "--gpus", "2").refused()
-    monkeypatch.setattr("simtbed.reports.cli.align.ask_for_gpus", lambda gpus, engine: None)
+    monkeypatch.setattr("simtbed.reports.cli.align.require_gpus", lambda gpus, engine: None)
     alone, shared = (simtbed("align", "--example", "--gpus", str(gpus)) for gpus in (1, 3))
     assert (shared.code, shared.out) == (0, alone.out)

@@ -19,7 +19,7 @@ from simtbed.profiler.counters import Counters
 from simtbed.reports.bench import emulation as benchmark
 from simtbed.reports.bench import oclgrind
 from simtbed.reports.bench.kernels import BLOCK, SMALL, Size, Work, matrix, pairs, works
-from simtbed.reports.running import Runner
+from simtbed.reports.launchers import Runner
 
 from tests.reports.conftest import Simtbed
 

@@ -10,8 +10,9 @@ import pytest
 from simtbed import Kernel, Result, devices
 from simtbed.kernels.sfs.host.generate import likelihoods
 from simtbed.oracles import sfs as oracle
+from simtbed.reports import launchers
 from simtbed.reports.bench import sfs
-from simtbed.reports.running import Runner
+from simtbed.reports.launchers import Runner
 
 from tests.reports.conftest import Simtbed
 
@@ -32,7 +33,7 @@ class Timed(Runner):
 @pytest.fixture
 def card(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sfs, "Runner", Timed)
-    monkeypatch.setattr(sfs, "obstacle", lambda engine: None)
+    monkeypatch.setattr(launchers, "why_unavailable", lambda engine: None)
     monkeypatch.setattr(sfs, "BYTES", 24 * 16 * 40)
     monkeypatch.setattr(sfs, "SIZES", (4, 16))
     monkeypatch.setattr(sfs, "OTHERS_AT", 16)

@@ -10,13 +10,14 @@ from pathlib import Path
 import pytest
 from simtbed.kernels import FAMILIES
 from simtbed.machine.device import DEVICES
-from simtbed.reports.cli import commands
-from simtbed.reports.cli.app import Engine
-from simtbed.reports.running import ENGINES
+from simtbed.reports import launchers
+from simtbed.reports.cli import app, verify
+from simtbed.reports.cli.options import Engine
+from simtbed.reports.launchers import ENGINES
 
 from tests.reports.conftest import Simtbed
 
-COMMANDS = ("list", "pairhmm", "profile", "verify", "cuda", "access")
+COMMANDS = tuple(app.COMMANDS)
 
 
 # ------------------------------------------------------------------ the frame
@@ -34,14 +35,22 @@ def test_every_command_has_help(simtbed: Simtbed, command: str) -> None:
     assert ran.out.startswith(f"Usage: simtbed {command}")
 
 
+@pytest.mark.parametrize("command", COMMANDS)
+def test_the_list_of_commands_says_what_their_own_help_says(simtbed: Simtbed, command: str) -> None:
+    assert app.COMMANDS[command] in simtbed(command, "--help").out
+
+
 def test_the_engines_are_those_of_launch() -> None:
     assert [engine.value for engine in Engine] == list(ENGINES)
 
 
-def test_help_does_not_wait_for_numba() -> None:
-    program = "import sys; from simtbed.reports.cli.app import run; run(['--help']); print('numba' in sys.modules)"
+def test_help_imports_nothing_heavy() -> None:
+    heavy = {"numba", "numpy", "llvmlite", "rich"}
+    program = (
+        f"import sys; from simtbed.reports.cli.app import run; run(['--help']); print(*{heavy!r} & set(sys.modules))"
+    )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
-    assert done.stdout.splitlines()[-1] == "False"
+    assert done.stdout.splitlines()[-1] == ""
 
 
 @pytest.mark.parametrize(
@@ -98,7 +107,8 @@ def test_list_as_json(simtbed: Simtbed) -> None:
 
 # ------------------------------------------------------------------ verify
 def _no_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(commands, "obstacle", lambda engine: "no device" if engine == "cuda" else None)
+    for module in (launchers, verify):
+        monkeypatch.setattr(module, "why_unavailable", lambda engine: "no device" if engine == "cuda" else None)
 
 
 def test_verify_tells_right_from_wrong_from_faulty(simtbed: Simtbed, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -145,7 +155,7 @@ def test_verify_takes_a_file(simtbed: Simtbed, tmp_path: Path) -> None:
 
 def test_an_engine_asked_for_must_run(simtbed: Simtbed, monkeypatch: pytest.MonkeyPatch) -> None:
     _no_gpu(monkeypatch)
-    assert "the cuda engine cannot run here: no device" in simtbed("verify", "--engine", "cuda").refused()
+    assert "the cuda engine cannot run here: no device" in simtbed("verify", "--engine", "cuda").refused(3)
 
 
 # ------------------------------------------------------------------ access

@@ -70,6 +70,20 @@ def test_reads_come_out_in_order_with_their_qualities(simtbed: Simtbed, reads: P
         assert (whole if answer.flag == "D" else whole[answer.start : answer.end]) == answer.sequence
 
 
+def test_the_example(simtbed: Simtbed, tmp_path: Path) -> None:
+    """The reads of the family's example, as a FASTA file of them would be corrected."""
+    source = tmp_path / "example.fa"
+    sequences = FAMILY.example().reads.strings()
+    source.write_text("".join(f">read{r}\n{bases}\n" for r, bases in enumerate(sequences, 1)))
+    ran, same = simtbed("correct", "--example"), simtbed("correct", str(source))
+    assert (ran.code, ran.out, ran.err) == (same.code, same.out, same.err) == (0, same.out, same.err)
+    kept = [answer.sequence for answer in oracle.corrected(sequences) if answer.flag != "D"]
+    assert ran.out.splitlines()[1::2] == kept
+    assert "correct takes a file, or --example" in simtbed("correct").refused()
+    assert "correct takes a file, or --example" in simtbed("correct", str(source), "--example").refused()
+    assert "--truth belongs to a file" in simtbed("correct", "--example", "--truth", str(source)).refused()
+
+
 def test_every_variant_writes_the_same_file(simtbed: Simtbed, reads: Path) -> None:
     whole = simtbed("correct", str(reads)).out
     for variant in FAMILY.variants:

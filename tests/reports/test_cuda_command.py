@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
-from simtbed import LaunchError
+from simtbed import LaunchError, UnavailableError
 from simtbed.engines.cuda import nvcc
 
 from tests.reports.conftest import Simtbed
@@ -50,7 +50,7 @@ def test_an_architecture_nvcc_does_not_know(simtbed: Simtbed) -> None:
 
 def test_without_nvcc_one_line_says_what_to_install(simtbed: Simtbed, monkeypatch: pytest.MonkeyPatch) -> None:
     def missing() -> None:
-        raise LaunchError(nvcc.MISSING)
+        raise UnavailableError(nvcc.MISSING)
 
     monkeypatch.setattr(nvcc, "find_nvcc", missing)
-    assert "pip install" in simtbed("cuda", "tree", "--compile").refused()
+    assert "pip install" in simtbed("cuda", "tree", "--compile").refused(3)

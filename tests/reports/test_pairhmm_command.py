@@ -131,6 +131,6 @@ def test_several_gpus_share_the_file(simtbed: Simtbed, tmp_path: Path, monkeypat
     files_of_example = "".join(files.records(FAMILY.example())) * 3
     source.write_text(files_of_example)
     monkeypatch.setattr(files, "BLOCK", len(files_of_example) // 7)
-    monkeypatch.setattr("simtbed.reports.cli.commands.ask_for_gpus", lambda gpus, engine: None)
+    monkeypatch.setattr("simtbed.reports.cli.pairhmm.require_gpus", lambda gpus, engine: None)
     alone, shared = (simtbed("pairhmm", str(source), "--gpus", str(gpus)) for gpus in (1, 3))
     assert (shared.code, shared.out) == (0, alone.out)

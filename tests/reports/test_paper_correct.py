@@ -8,10 +8,11 @@ from typing import Any
 import pytest
 from simtbed import Kernel, Result, devices
 from simtbed.kernels.correction import FAMILY
+from simtbed.reports import launchers
 from simtbed.reports.bench import correct
+from simtbed.reports.launchers import Runner
 from simtbed.reports.papers import mangal2014
 from simtbed.reports.papers.mangal2014 import OFF, SHARED, STEPS, Probes, Workload
-from simtbed.reports.running import Runner
 
 from tests.reports.conftest import Simtbed
 
@@ -133,6 +134,6 @@ def test_a_measurement_is_a_table(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_measuring_needs_a_gpu(simtbed: Simtbed, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(correct, "obstacle", lambda engine: f"no {engine} here")
-    assert "the cuda engine cannot run here: no cuda here" in simtbed("bench", "correct", "--engine", "cuda").refused()
+    monkeypatch.setattr(launchers, "why_unavailable", lambda engine: f"no {engine} here")
+    assert "the cuda engine cannot run here: no cuda here" in simtbed("bench", "correct", "--engine", "cuda").refused(3)
     assert "--repeat is a positive" in simtbed("bench", "correct", "--engine", "cuda", "--repeat", "0").refused()

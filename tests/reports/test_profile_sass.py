@@ -24,12 +24,12 @@ def test_instructions_are_those_that_the_hardware_executed(simtbed: Simtbed) -> 
         assert share == pytest.approx(measured.pipes[pipe] / measured.figures["warp_instructions"], abs=0.02)
     table = simtbed("profile", "intertask-naive", "--sass")
     assert table.code == 0
-    assert "weighed by the emulator's counts" in table.out and "(of the IR)" in table.out
+    assert "estimated from the emulator's counts" in table.out and "(of the IR)" in table.out
 
 
 def test_without_the_tools_one_line_says_what_to_install(simtbed: Simtbed, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(nvcc, "find_tool", lambda name: None)
-    assert 'pip install "simtbed[nvcc]"' in simtbed("profile", "intertask-naive", "--sass").refused()
+    assert 'pip install "simtbed[nvcc]"' in simtbed("profile", "intertask-naive", "--sass").refused(3)
 
 
 def test_without_them_costs_are_said_to_be_those_of_the_ir(simtbed: Simtbed) -> None:

@@ -1,4 +1,4 @@
-"""What functions hand on: shared memory of callees, now the kernel's; arrays they write; lengths they read.
+"""Facts that cross calls in CUDA: shared arrays of callees, arrays that callees write, lengths that callees read.
 
 A device function's shared array exists once for each call in the language, but once for all calls in CUDA. So
 the kernel declares one for each way of calling and passes it down.
@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ...ir import nodes as ir
-from ...ir.walk import effect, expressions, statements
+from ...ir.walk import effect, expressions, map_bodies, statements
 from ...language.types import Array
 
 
@@ -59,15 +59,9 @@ class _Lifter:
                 case ir.Alloc(type=Array(space="shared")):
                     self.shared.append(stmt)
                     continue
-                case ir.If():
-                    stmt = replace(stmt, then=self.body(stmt.then), orelse=self.body(stmt.orelse))
-                case ir.While():
-                    stmt = replace(stmt, setup=self.body(stmt.setup), body=self.body(stmt.body))
-                case ir.For():
-                    stmt = replace(stmt, body=self.body(stmt.body))
                 case ir.Let(value=ir.Call() as call):
                     stmt = replace(stmt, value=self.call(call))
-            result.append(stmt)
+            result.append(map_bodies(stmt, self.body))
         return tuple(result)
 
     def call(self, call: ir.Call) -> ir.Call:

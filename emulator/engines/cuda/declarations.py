@@ -1,5 +1,5 @@
-"""Where C++ declares a variable: at its first assignment where that covers its uses, else before the uses, as far in
-as they allow."""
+"""Placement of C++ declarations: at the first assignment where its scope contains all uses, else in the innermost block
+that does."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ...errors import LaunchError, OutOfMemory
+from ...errors import LaunchError, OutOfMemory, UnavailableError
 from ...ir import nodes as ir
 from ...runtime.arrays import Buffer
 from ...runtime.engine import Dim3, Request
@@ -21,7 +21,7 @@ from .nvcc import Built, build
 from .printer import Source, cuda_source
 
 NO_PYCUDA = 'PyCUDA is not installed: pip install "simtbed[cuda]"'
-UNASKED_SHARED = 48 * 1024
+DEFAULT_SHARED = 48 * 1024
 """Bytes of shared memory that a kernel may have without asking for more."""
 
 
@@ -59,29 +59,31 @@ def pycuda_driver() -> Any:
     try:
         import pycuda.driver
     except ModuleNotFoundError:
-        raise LaunchError(NO_PYCUDA) from None
+        raise UnavailableError(NO_PYCUDA) from None
     except ImportError as error:
-        raise LaunchError(f"PyCUDA does not load, an NVIDIA driver must be installed: {error}") from None
+        raise UnavailableError(f"PyCUDA does not load, an NVIDIA driver must be installed: {error}") from None
     return pycuda.driver
 
 
 def primary_context() -> Context:
-    """Of the device that launches go to."""
+    """The primary context of the device that launches go to."""
     return context_of(current_gpu())
 
 
 @cache
 def context_of(number: int) -> Context:
-    """Of a device by its number."""
+    """The primary context of a device, by its number."""
     driver = pycuda_driver()
     try:
         driver.init()
         if number >= driver.Device.count():
-            raise LaunchError(f"there is no CUDA device {number}: the driver counts {driver.Device.count()}, from 0")
+            raise UnavailableError(
+                f"there is no CUDA device {number}: the driver counts {driver.Device.count()}, from 0"
+            )
         device = driver.Device(number)
         context = Context(device, device.retain_primary_context())
     except driver.Error as error:
-        raise LaunchError(f"no CUDA device can be used: {error}") from None
+        raise UnavailableError(f"no CUDA device can be used: {error}") from None
     atexit.register(_forget, context)
     return context
 
@@ -153,7 +155,7 @@ class _RemoteArray:
 
 
 def _free(context: Context, allocation: Any) -> None:
-    """In its context, which PyCUDA would not make current in another thread than the one that made it."""
+    """Free in the allocation's context: PyCUDA makes it current only in the thread that allocated."""
     with suppress(pycuda_driver().Error), context.current():  # a kernel that failed took the context with it
         allocation.free()
 
@@ -224,13 +226,13 @@ class DeviceLaunch:
         return self.request.dynamic_shared + self.loaded.source.carved_bytes
 
     def allow_shared(self) -> None:
-        """More shared memory than usual must be asked for."""
-        if self.request.dynamic_shared + self.loaded.built.resources.shared_bytes > UNASKED_SHARED:
+        """Ask for more shared memory than a kernel may use without asking."""
+        if self.request.dynamic_shared + self.loaded.built.resources.shared_bytes > DEFAULT_SHARED:
             attribute = self.driver.function_attribute.MAX_DYNAMIC_SHARED_SIZE_BYTES
             self.loaded.function.set_attribute(attribute, self.dynamic_shared)
 
     def arguments(self) -> list[np.number[Any]]:
-        """What the kernel takes, in order: addresses (0 for an array without elements), scalars, lengths."""
+        """The kernel's arguments in order: addresses (0 for an array without elements), scalars, lengths."""
         given: list[np.number[Any]] = []
         for name in self.loaded.source.arguments:
             value = self.request.arguments[name]

@@ -10,8 +10,10 @@ from .streams import run_concurrently
 
 
 class CudaEngine:
-    """Runs programs on a CUDA device: the first (CUDA_VISIBLE_DEVICES chooses), or that of `on_gpu`. Nothing is counted or
-    checked there."""
+    """Runs programs on a CUDA device: the first (CUDA_VISIBLE_DEVICES chooses), or that of `on_gpu`.
+
+    Nothing is counted or checked.
+    """
 
     name = "cuda"
 

@@ -9,7 +9,7 @@ from typing import Any
 from ...ir import nodes as ir
 from ...language.types import F64, I32, I64, Scalar
 from ...runtime.engine import Dim3
-from .operators import ANY, INFIX, PRIMARY, UNARY, Text, cast, hexadecimal, literal, spelled
+from .operators import ANY, INFIX, PRIMARY, UNARY, Fragment, cast, hexadecimal, literal, spelled
 
 ATOMICS = {"add": "Add", "min": "Min", "max": "Max", "and": "And", "or": "Or", "xor": "Xor", "exchange": "Exch"}
 OPPOSITE = {"eq": "ne", "ne": "eq"}  # of floats too: a NaN is not equal
@@ -38,42 +38,42 @@ class Expressions:
         """The text of an expression or effect, in parentheses if it binds looser than `level`."""
         return self.text(node).within(level, symbol)
 
-    def text(self, node: Any) -> Text:
-        printer: Callable[[Any], Text] = getattr(self, f"_{type(node).__name__}")
+    def text(self, node: Any) -> Fragment:
+        printer: Callable[[Any], Fragment] = getattr(self, f"_{type(node).__name__}")
         return printer(node)
 
     # -------------------------------------------------------------- expressions
-    def _Const(self, node: ir.Const) -> Text:
+    def _Const(self, node: ir.Const) -> Fragment:
         return literal(node)
 
-    def _Reg(self, node: ir.Reg) -> Text:
-        return Text(self.names[node.name])
+    def _Reg(self, node: ir.Reg) -> Fragment:
+        return Fragment(self.names[node.name])
 
-    def _ArrayRef(self, node: ir.ArrayRef) -> Text:
-        return Text(self.names[node.name])
+    def _ArrayRef(self, node: ir.ArrayRef) -> Fragment:
+        return Fragment(self.names[node.name])
 
-    def _Item(self, node: ir.Item) -> Text:
+    def _Item(self, node: ir.Item) -> Fragment:
         return self.element(node.array, node.index)
 
-    def _Special(self, node: ir.Special) -> Text:
+    def _Special(self, node: ir.Special) -> Fragment:
         if node.name in self.indices:
-            return Text(self.indices[node.name])
+            return Fragment(self.indices[node.name])
         if node.name in ("lane", "warp"):
             return self.in_warp(node.name)
         group, axis = node.name.split(".")
         variable = {"thread": "threadIdx", "block": "blockIdx", "block_dim": "blockDim", "grid_dim": "gridDim"}[group]
-        return Text(f"int({variable}.{axis})")
+        return Fragment(f"int({variable}.{axis})")
 
-    def in_warp(self, name: str) -> Text:
+    def in_warp(self, name: str) -> Fragment:
         """Lane or warp, from the linear index of the thread in its block."""
-        linear = Text("int(threadIdx.x)")
+        linear = Fragment("int(threadIdx.x)")
         if self.block[1:] != (1, 1):
             rows = "int(threadIdx.y) + int(blockDim.y) * int(threadIdx.z)"
-            linear = Text(f"int(threadIdx.x) + int(blockDim.x) * ({rows})", INFIX["+"], "+")
+            linear = Fragment(f"int(threadIdx.x) + int(blockDim.x) * ({rows})", INFIX["+"], "+")
         symbol, right = ("&", ir.WARP - 1) if name == "lane" else (">>", 5)
-        return Text(f"{linear.within(INFIX[symbol], symbol)} {symbol} {right}", INFIX[symbol], symbol)
+        return Fragment(f"{linear.within(INFIX[symbol], symbol)} {symbol} {right}", INFIX[symbol], symbol)
 
-    def _Op(self, node: ir.Op) -> Text:
+    def _Op(self, node: ir.Op) -> Fragment:
         if node.name == "not" and isinstance(inner := node.args[0], ir.Op):
             if inner.name == "not":
                 return self.text(inner.args[0])
@@ -81,81 +81,83 @@ class Expressions:
                 return self.text(replace(inner, name=OPPOSITE[inner.name]))
         return spelled(node, [self.text(a) for a in node.args])
 
-    def _Pack(self, node: ir.Pack) -> Text:
-        return Text(f"make_{node.type}({', '.join(self(a) for a in node.args)})")
+    def _Pack(self, node: ir.Pack) -> Fragment:
+        return Fragment(f"make_{node.type}({', '.join(self(a) for a in node.args)})")
 
-    def _Part(self, node: ir.Part) -> Text:
+    def _Part(self, node: ir.Part) -> Fragment:
         value = self(node.value, PRIMARY)
         if isinstance(node.index, ir.Const):
-            return Text(f"{value}.{'xyzw'[int(node.index.value)]}")
+            return Fragment(f"{value}.{'xyzw'[int(node.index.value)]}")
         assert isinstance(node.value, ir.Reg | ir.Item), "a part chosen in an unrolled loop is one of a variable"
-        return Text(f"(&{value}.x)[{self(node.index)}]")
+        return Fragment(f"(&{value}.x)[{self(node.index)}]")
 
-    def _Extent(self, node: ir.Extent) -> Text:
+    def _Extent(self, node: ir.Extent) -> Fragment:
         length = self.arrays[node.array]
         if length is None:
-            return Text(self.lengths[node.array])
+            return Fragment(self.lengths[node.array])
         return literal(ir.Const(length, I32, node.span))
 
     # -------------------------------------------------------------- memory
-    def element(self, array: str, index: Any) -> Text:
-        return Text(f"{self.names[array]}[{self(index)}]")
+    def element(self, array: str, index: Any) -> Fragment:
+        return Fragment(f"{self.names[array]}[{self(index)}]")
 
-    def _Load(self, node: ir.Load) -> Text:
+    def _Load(self, node: ir.Load) -> Fragment:
         return self.element(node.array, node.index)
 
-    def _Atomic(self, node: ir.Atomic) -> Text:
+    def _Atomic(self, node: ir.Atomic) -> Fragment:
         return self.atomic(f"atomic{ATOMICS[node.op]}", node, [node.value], node.op in ("min", "max"))
 
-    def _CompareSwap(self, node: ir.CompareSwap) -> Text:
+    def _CompareSwap(self, node: ir.CompareSwap) -> Fragment:
         return self.atomic("atomicCAS", node, [node.expected, node.value], False)
 
-    def atomic(self, function: str, node: ir.Atomic | ir.CompareSwap, values: list[ir.Expr], signed_64: bool) -> Text:
+    def atomic(
+        self, function: str, node: ir.Atomic | ir.CompareSwap, values: list[ir.Expr], signed_64: bool
+    ) -> Fragment:
         """CUDA has the 64-bit forms for unsigned numbers; other bits go through those."""
         place = f"&{self.element(node.array, node.index).text}"
         if node.type is F64 and function == "atomicExch":
             bits = f"{function}(({UNSIGNED_64}*){place}, __double_as_longlong({self(values[0])}))"
-            return Text(f"__longlong_as_double({bits})")
+            return Fragment(f"__longlong_as_double({bits})")
         if node.type is I64 and not signed_64:
             texts = [f"({UNSIGNED_64}){self(v, UNARY)}" for v in values]
-            return cast(I64, Text(f"{function}(({UNSIGNED_64}*){place}, {', '.join(texts)})"))
-        return Text(f"{function}({place}, {', '.join(self(v) for v in values)})")
+            return cast(I64, Fragment(f"{function}(({UNSIGNED_64}*){place}, {', '.join(texts)})"))
+        return Fragment(f"{function}({place}, {', '.join(self(v) for v in values)})")
 
     # -------------------------------------------------------------- warp and block
     def mask(self, mask: ir.Expr) -> str:
         return hexadecimal(mask).text if isinstance(mask, ir.Const) else self(mask)
 
-    def _Shuffle(self, node: ir.Shuffle) -> Text:
+    def _Shuffle(self, node: ir.Shuffle) -> Fragment:
         function = "__shfl_sync" if node.mode == "idx" else f"__shfl_{node.mode}_sync"
         width = "" if node.width == ir.WARP else f", {node.width}"
-        result = Text(f"{function}({self.mask(node.mask)}, {self(node.value)}, {self(node.lane)}{width})")
+        result = Fragment(f"{function}({self.mask(node.mask)}, {self(node.value)}, {self(node.lane)}{width})")
         return cast(node.type, result) if node.type.size < 4 else result
 
-    def _Vote(self, node: ir.Vote) -> Text:
+    def _Vote(self, node: ir.Vote) -> Fragment:
         if node.mode == "active":
-            return Text("__activemask()")
+            return Fragment("__activemask()")
         function = {"ballot": "__ballot_sync", "match": "__match_any_sync"}.get(node.mode, f"__{node.mode}_sync")
-        result = Text(f"{function}({self.mask(node.mask)}, {self(node.value)})")
+        result = Fragment(f"{function}({self.mask(node.mask)}, {self(node.value)})")
         return _nonzero(result) if node.mode in ("any", "all") else result
 
-    def _Barrier(self, node: ir.Barrier) -> Text:
+    def _Barrier(self, node: ir.Barrier) -> Fragment:
         if node.mode == "sync":
-            return Text("__syncthreads()")
-        result = Text(f"__syncthreads_{node.mode}({self(node.value)})")
+            return Fragment("__syncthreads()")
+        result = Fragment(f"__syncthreads_{node.mode}({self(node.value)})")
         return result if node.mode == "count" else _nonzero(result)
 
-    def _Call(self, node: ir.Call) -> Text:
+    def _Call(self, node: ir.Call) -> Fragment:
         name, measured = self.functions[node.function]
         given = [self(a) for a in node.args]
         for position in measured:
             array = node.args[position]
             assert isinstance(array, ir.ArrayRef)
             given.append(self.lengths[array.name])
-        return Text(f"{name}({', '.join(given)})")
+        return Fragment(f"{name}({', '.join(given)})")
 
 
-def _nonzero(value: Text) -> Text:
-    return Text(f"{value.text} != 0", INFIX["!="], "!=")
+def _nonzero(value: Fragment) -> Fragment:
+    return Fragment(f"{value.text} != 0", INFIX["!="], "!=")
 
 
 def format_of(type: Scalar) -> str:

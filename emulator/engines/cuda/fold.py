@@ -1,9 +1,9 @@
-"""The tree as a person would write it: generated temporaries put back where their values are read.
+"""Folding of generated temporaries back into the expressions that read them, so that the C++ reads as if written by hand.
 
-The frontend names every effect by a temporary, so that the order of effects is plain. A temporary that is read
-once, soon after, says nothing to a reader. Folding never repeats, drops or reorders an access, and never moves one
-under a condition. After it, expressions may hold effects, and these shapes are new: `Update` (`a[i] += v`),
-`both`, `either` and `select` whose later arms have effects, loops whose test stands in their body.
+The front end names every effect by a temporary, which fixes the order of effects. A temporary that is read once and
+soon after is folded. Folding never repeats, drops or reorders an access, and never moves one under a condition.
+Afterwards expressions may contain effects, and there are new forms: `Update` (`a[i] += v`); `both`, `either` and
+`select` with effects in their later arms; loops with the test in their body.
 """
 
 from __future__ import annotations
@@ -15,15 +15,15 @@ from itertools import pairwise
 from typing import Any
 
 from ...ir import nodes as ir
-from ...ir.walk import rewrite, statements
+from ...ir.walk import map_bodies, rewrite, statements
 from ...language.types import BOOL
-from ...passes.instrument import unchecked
+from ...sanitizer.instrument import unchecked
 from ...span import Span
 from .operators import infix
 
 NODES = (*ir.EXPRESSIONS, *ir.EFFECTS)
 LAZY = ("both", "either", "select")
-"""Operations that evaluate their first operand always and the others perhaps."""
+"""Operations that always evaluate their first operand, and the others only if needed."""
 READ_ONCE: dict[type, tuple[str, ...]] = {
     ir.Let: ("target", "value"), ir.Store: ("index", "value"), ir.If: ("cond",), ir.For: ("start",),
     ir.Return: ("value",), ir.Assert: ("cond",), ir.Print: ("parts",), ir.WarpBarrier: ("mask",),
@@ -61,20 +61,20 @@ def parts(node: Any) -> Iterator[Any]:
 
 
 def nodes(node: Any) -> Iterator[Any]:
-    """All of them, at any depth."""
+    """Expressions, effects and array references under a node, at any depth (bodies left out)."""
     for part in parts(node):
         yield part
         yield from nodes(part)
 
 
 def reads(stmt: Any) -> Iterator[Any]:
-    """What a statement reads: all but the register it assigns."""
+    """All nodes of a statement but the register it assigns."""
     target = stmt.target if isinstance(stmt, ir.Let) and isinstance(stmt.target, ir.Reg) else getattr(stmt, "var", None)
     return (n for n in nodes(stmt) if n is not target)
 
 
 def same(a: Any, b: Any) -> bool:
-    """Whether two nodes say the same, wherever they stand."""
+    """Whether two nodes are equal apart from their spans."""
     if isinstance(a, tuple):
         return isinstance(b, tuple) and len(a) == len(b) and all(map(same, a, b))
     if not isinstance(a, NODES):
@@ -124,7 +124,7 @@ class _Folder:
         """The statement with folded bodies."""
         match stmt:
             case ir.If():
-                return [replace(stmt, then=self.body(stmt.then), orelse=self.body(stmt.orelse))]
+                return [map_bodies(stmt, self.body)]
             case ir.For():
                 return self.counted(stmt)
             case ir.While():
@@ -132,7 +132,7 @@ class _Folder:
         return [stmt]
 
     def counted(self, loop: ir.For) -> list[ir.Stmt]:
-        """C++ tests `stop` before every turn; what the body may change is computed before the loop."""
+        """C++ evaluates `stop` before every iteration, so one that the body may change is computed before the loop."""
         body = self.body(loop.body)
         changed = set().union(*(assigned(s) for s in body)) | {loop.var.name}
         if not touched(loop.stop) & changed:

@@ -54,8 +54,8 @@ MACROS = re.compile(r"[A-Z]+_(MAX|MIN|WIDTH)|(M|FP|ADJ|STA|MOD)_[A-Z0-9_]+")
 class Names:
     """The identifiers of one scope; names of an enclosing scope stay taken."""
 
-    def __init__(self, outside: Names | None = None) -> None:
-        self._taken: set[str] = set(outside._taken) if outside else set(RESERVED)
+    def __init__(self, enclosing: Names | None = None) -> None:
+        self._taken: set[str] = set(enclosing._taken) if enclosing else set(RESERVED)
 
     def new(self, name: str) -> str:
         """An identifier for a Python name; for a generated one (with `@`) its stem, numbered."""

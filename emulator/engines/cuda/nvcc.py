@@ -1,4 +1,4 @@
-"""From CUDA C++ text to a cubin: where nvcc is, how it is called, what it reports, and the cache of what it made."""
+"""Compilation of CUDA C++ to a cubin: finding and calling nvcc, its resource report, and the cache of cubins."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from functools import cache
 from pathlib import Path
 
 from ... import disk_cache
-from ...errors import LaunchError
+from ...errors import LaunchError, UnavailableError
 from ...runtime.engine import Resources
 
 OPTIONS = (
@@ -32,7 +32,7 @@ MISSING = 'the CUDA compiler nvcc is not found: put it on PATH, set CUDA_HOME, o
 
 @dataclass(frozen=True)
 class Built:
-    """A compiled kernel and what the compiler said of it."""
+    """A compiled kernel and the compiler's report on it."""
 
     cubin: bytes
     resources: Resources
@@ -59,10 +59,10 @@ def build(text: str, kernel: str, arch: str) -> Built:
 
 # ------------------------------------------------------------------ nvcc
 def find_nvcc() -> Path:
-    """The compiler, or LaunchError with what to do."""
+    """The compiler, or UnavailableError with what to do."""
     found = find_tool("nvcc")
     if found is None:
-        raise LaunchError(MISSING)
+        raise UnavailableError(MISSING)
     return found
 
 
@@ -102,17 +102,19 @@ def run(command: list[str], folder: str | None) -> subprocess.CompletedProcess[s
     try:
         return subprocess.run(command, cwd=folder, capture_output=True, text=True, errors="replace", check=False)
     except OSError as error:
-        raise LaunchError(f"{command[0]} cannot be run: {error.strerror}") from None
+        raise UnavailableError(f"{command[0]} cannot be run: {error.strerror}") from None
 
 
 def said(done: subprocess.CompletedProcess[str]) -> str:
     return (done.stderr + done.stdout).strip() or f"exit code {done.returncode}"
 
 
-# ------------------------------------------------------------------ what the compiler says of its result
+# ------------------------------------------------------------------ resources
 def resources(report: str, kernel: str, cubin: bytes) -> Resources:
-    """Registers, memory and spills of one kernel: the output of `nvcc --resource-usage`, and for the kernel's tables
-    in constant memory, of which newer compilers say nothing, the cubin."""
+    """Registers, memory and spills of one kernel, from the output of `nvcc --resource-usage`.
+
+    The size of constant tables is read from the cubin, as newer compilers do not report it.
+    """
     _, _, mine = report.partition(f"Compiling entry function '{kernel}'")
     mine = mine.partition("Compiling entry function")[0]
 

@@ -1,6 +1,6 @@
-"""How C++ spells each operation: precedence read off the op table's templates, literals, casts that C++ needs.
+"""Operations and literals as C++ text: precedence from the op table's templates, and the casts that C++ needs.
 
-C++ computes types narrower than int as int, so a result that can leave its type is cast back to it.
+C++ computes types narrower than int as int, so a result that may not fit its type is cast back to it.
 """
 
 from __future__ import annotations
@@ -24,12 +24,7 @@ INFIX = {
 }  # fmt: skip
 COMPARISONS = ("==", "!=", "<", "<=", ">", ">=")
 UNCLEAR = ("<<", ">>", "&", "^", "|", "||")
-"""Operators whose place among the others few people know: another operator under them gets parentheses."""
-LEAVES_ITS_TYPE = {
-    "int": ("add", "sub", "mul", "neg", "shl", "div", "floordiv", "abs"),
-    "uint": ("add", "sub", "mul", "neg", "shl", "invert"),
-}
-"""Operations whose result, computed as int, may not fit a narrower type of that kind."""
+"""Operators whose precedence few people know: another operator under them gets parentheses."""
 
 FLOOR = {
     "floor_div": """\
@@ -48,8 +43,8 @@ static __device__ __forceinline__ {T} floor_mod({T} a, {T} b) {{
 """Python's `//` and `%`; narrower types are promoted to int."""
 
 
-class Text(NamedTuple):
-    """C++ text of an expression: how tightly its outermost operator binds, and which infix operator that is."""
+class Fragment(NamedTuple):
+    """C++ text of an expression, with the precedence of its outermost operator and the infix operator that it is."""
 
     text: str
     level: int = PRIMARY
@@ -64,7 +59,7 @@ class Text(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Shape:
+class Precedence:
     """A template's outermost operator, and how tightly each operand must bind under it."""
 
     level: int
@@ -73,19 +68,19 @@ class Shape:
 
 
 @cache
-def shape(template: str) -> Shape:
+def shape(template: str) -> Precedence:
     """The precedence of a template of the op table."""
     if infix := re.fullmatch(r"\{0\} (\S+) (\{1\}|0)", template):
         symbol = infix[1]
         level = INFIX[symbol]
         operand_levels = (level + (symbol in COMPARISONS), level + 1)
-        return Shape(level, operand_levels if infix[2] == "{1}" else operand_levels[:1], symbol)
+        return Precedence(level, operand_levels if infix[2] == "{1}" else operand_levels[:1], symbol)
     if "?" in template:
-        return Shape(TERNARY, (TERNARY + 1,) * 3)
+        return Precedence(TERNARY, (TERNARY + 1,) * 3)
     operands = len(set(re.findall(r"\{\d\}", template)))
     if re.fullmatch(r"[-~!]\{0\}|\([a-z ]+\)\{0\}", template):
-        return Shape(UNARY, (UNARY,))
-    return Shape(UNARY if template.startswith("(") else PRIMARY, (ANY,) * operands)
+        return Precedence(UNARY, (UNARY,))
+    return Precedence(UNARY if template.startswith("(") else PRIMARY, (ANY,) * operands)
 
 
 def power_of_two(expr: ir.Expr) -> int | None:
@@ -117,7 +112,7 @@ def _wide_product(op: ir.Op) -> bool:
     return op.name == "mul" and op.type is U16
 
 
-def spelled(op: ir.Op, operands: list[Text]) -> Text:
+def spelled(op: ir.Op, operands: list[Fragment]) -> Fragment:
     """The operation in C++, its operands given."""
     kind = op.args[-1].type
     assert isinstance(kind, Scalar)
@@ -126,18 +121,20 @@ def spelled(op: ir.Op, operands: list[Text]) -> Text:
         symbol, right = short
         level = INFIX[symbol]
         second = operands[1] if right is op.args[1] else literal(right)  # type: ignore[arg-type]
-        result = Text(f"{operands[0].within(level, symbol)} {symbol} {second.within(level + 1, symbol)}", level, symbol)
+        result = Fragment(
+            f"{operands[0].within(level, symbol)} {symbol} {second.within(level + 1, symbol)}", level, symbol
+        )
     elif _wide_product(op):
         texts = [o.within(INFIX["*"] + 1, "*") for o in operands]
-        result = Text(f"1u * {' * '.join(texts)}", INFIX["*"], "*")
+        result = Fragment(f"1u * {' * '.join(texts)}", INFIX["*"], "*")
     else:
         template = TABLE[op.name].spelling(kind)
         form = shape(template)
         texts = [o.within(level, form.symbol) for o, level in zip(operands, form.operands, strict=True)]
         if form.level == UNARY and template[0] == texts[0][0] == "-":
             texts[0] = f"({texts[0]})"  # --x is something else
-        result = Text(template.format(*texts), form.level, form.symbol)
-    if op.type.size < 4 and op.name in LEAVES_ITS_TYPE.get(op.type.kind, ()) and result.symbol != ">>":
+        result = Fragment(template.format(*texts), form.level, form.symbol)
+    if op.type.size < 4 and op.type.kind in TABLE[op.name].widens and result.symbol != ">>":
         return cast(op.type, result)
     return result
 
@@ -149,8 +146,8 @@ def helpers(op: ir.Op) -> tuple[str, str] | None:
     return ("floor_div" if op.name == "floordiv" else "floor_mod"), ("long long" if op.type is I64 else "int")
 
 
-def cast(type: Scalar, value: Text) -> Text:
-    return Text(f"({type_name(type)}){value.within(UNARY)}", UNARY)
+def cast(type: Scalar, value: Fragment) -> Fragment:
+    return Fragment(f"({type_name(type)}){value.within(UNARY)}", UNARY)
 
 
 def type_name(type: Value) -> str:
@@ -159,38 +156,38 @@ def type_name(type: Value) -> str:
 
 
 # ------------------------------------------------------------------ literals
-def literal(const: ir.Const) -> Text:
+def literal(const: ir.Const) -> Fragment:
     """A constant that reads back as the same value of the same type (narrower types as int)."""
     if const.type is BOOL:
-        return Text("true" if const.value else "false")
+        return Fragment("true" if const.value else "false")
     if const.type.is_float:
         return _float(float(const.value), const.type)
     return _integer(int(const.value), const.type)
 
 
-def _integer(value: int, type: Scalar) -> Text:
+def _integer(value: int, type: Scalar) -> Fragment:
     suffix = {U32: "u", I64: "LL", U64: "ULL"}.get(type, "")
     if type.size >= 4 and type.kind == "int" and value == type.range[0]:
-        return Text(f"-{-value - 1}{suffix} - 1", INFIX["-"], "-")  # its magnitude is no number of the type
-    return Text(f"{value}{suffix}", UNARY if value < 0 else PRIMARY)
+        return Fragment(f"-{-value - 1}{suffix} - 1", INFIX["-"], "-")  # its magnitude is no number of the type
+    return Fragment(f"{value}{suffix}", UNARY if value < 0 else PRIMARY)
 
 
-def _float(value: float, type: Scalar) -> Text:
+def _float(value: float, type: Scalar) -> Fragment:
     with np.errstate(over="ignore"):
         number = type.dtype.type(value)
     if math.isnan(number):
-        return Text("__int_as_float(0x7fffffff)" if type is F32 else "__longlong_as_double(0x7fffffffffffffffLL)")
+        return Fragment("__int_as_float(0x7fffffff)" if type is F32 else "__longlong_as_double(0x7fffffffffffffffLL)")
     sign, level = ("-", UNARY) if np.signbit(number) else ("", PRIMARY)
     if math.isinf(number):
         bits = "__int_as_float(0x7f800000)" if type is F32 else "__longlong_as_double(0x7ff0000000000000LL)"
-        return Text(sign + bits, level)
+        return Fragment(sign + bits, level)
     if number == 0 or 1e-4 <= abs(number) < 1e16:
         digits = np.format_float_positional(number, trim="0")
     else:
         digits = np.format_float_scientific(number, trim="-")
-    return Text(digits + ("" if type is F64 else "f"), level)
+    return Fragment(digits + ("" if type is F64 else "f"), level)
 
 
-def hexadecimal(const: ir.Const) -> Text:
+def hexadecimal(const: ir.Const) -> Fragment:
     """A lane mask."""
-    return Text(f"0x{int(const.value):08x}")
+    return Fragment(f"0x{int(const.value):08x}")

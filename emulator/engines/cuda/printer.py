@@ -1,4 +1,4 @@
-"""A program as CUDA C++ that a person wants to read, each line with its place in the user's source."""
+"""Printing of a program as readable CUDA C++, each line with its place in the user's source."""
 
 from __future__ import annotations
 
@@ -57,11 +57,11 @@ class Source:
 
     @property
     def text(self) -> str:
-        """What is shown, and hashed where texts are compared: it does not depend on where the user's source lies."""
+        """The text without `#line`, which does not depend on the path of the user's source."""
         return "".join(f"{line.text}\n" for line in self.lines)
 
     def with_lines(self) -> str:
-        """The same with `#line` wherever the place changes, so that nvcc and profilers speak of the user's source."""
+        """The text with `#line` wherever the place changes, so that nvcc and profilers refer to the user's source."""
         text, expected = [], None
         for line in self.lines:
             place = (line.span.file, line.span.line) if line.span is not None and line.span.line > 0 else None
@@ -153,12 +153,12 @@ class _Function:
         written: set[str],
         lengths: tuple[str, ...],
         known: dict[str, tuple[str, tuple[int, ...]]],
-        outside: Names,
+        enclosing: Names,
         block: Dim3,
     ) -> None:
         self.function, self.shared, self.written, self.block = function, shared, written, block
         self.kernel = function.name == list(known)[-1]
-        self.scope = Names(outside)
+        self.scope = Names(enclosing)
         self.types: dict[str, Any] = calls.names(function) | {a.array: a.type for a in shared}
         own = [n for n in self.types if n not in constants]
         # The user's names first: a generated one must not take them.
@@ -216,7 +216,7 @@ class _Function:
         return Line(f"{INDENT}__shared__ {type} {name}[{alloc.type.length}];", alloc.span)
 
     def carved_arrays(self) -> Iterator[Line]:
-        """All shared arrays out of one block of dynamic memory, the one of unknown length last."""
+        """All shared arrays as parts of one dynamic allocation, the one of unknown length last."""
         memory, offset = self.scope.new("shared_memory"), 0
         yield Line(f"{INDENT}extern __shared__ __align__({SHARED_UNIT}) unsigned char {memory}[];", self.shared[0].span)
         for alloc in sorted(self.shared, key=lambda a: a.type.length is None):

@@ -1,4 +1,4 @@
-"""What a cubin holds: its SASS, instruction by instruction, each with its place in the user's source."""
+"""The SASS of a cubin: its instructions, each with its place in the user's source."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 
-from ...errors import LaunchError
+from ...errors import LaunchError, UnavailableError
 from . import nvcc
 
 MISSING = 'the disassembler nvdisasm is not found: put it on PATH, set CUDA_HOME, or pip install "simtbed[sass]"'
@@ -57,7 +57,7 @@ def find_nvdisasm() -> Path:
     """The disassembler, where the compiler is looked for. Raises LaunchError."""
     found = nvcc.find_tool("nvdisasm")
     if found is None:
-        raise LaunchError(MISSING)
+        raise UnavailableError(MISSING)
     return found
 
 

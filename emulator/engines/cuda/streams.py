@@ -1,4 +1,4 @@
-"""Launches side by side on a GPU: copies and kernels on streams, arrays that launches share copied once."""
+"""Concurrent launches on a GPU: copies and kernels on streams. Arrays that launches only read are copied once."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from ...runtime.engine import Outcome, Request
 from .driver import Context, DeviceLaunch, built, is_loaded, load, primary_context, pycuda_driver
 
 STREAMS = 8
-"""Kernels that may run at the same time: more than enough to fill the end of one with the beginning of others."""
+"""Kernels that may run at the same time: enough to overlap the end of one with the beginning of others."""
 
 
 @dataclass
-class _Lasting:
-    """Streams, and memory of both sides that is asked for over and over. Page-locked: the GPU copies it by itself."""
+class _Resources:
+    """A context's streams and pools of memory: the GPU's, and page-locked memory of the host, which the GPU copies itself."""
 
     copying: Any
     computing: list[Any]
@@ -38,28 +38,28 @@ class _Lasting:
 
 
 @cache
-def _lasting_of(context: Context) -> _Lasting:
-    """Made once for a context, when it is current."""
+def _resources_of(context: Context) -> _Resources:
+    """The resources of a context, which must be current. They are made once."""
     from pycuda.tools import DeviceMemoryPool, PageLockedMemoryPool
 
     stream = pycuda_driver().Stream
-    made = _Lasting(stream(), [stream() for _ in range(STREAMS)], DeviceMemoryPool(), PageLockedMemoryPool())
+    made = _Resources(stream(), [stream() for _ in range(STREAMS)], DeviceMemoryPool(), PageLockedMemoryPool())
     context.before_the_end.append(made.clear)
     return made
 
 
-def _lasting() -> _Lasting:
-    return _lasting_of(primary_context())
+def _resources() -> _Resources:
+    return _resources_of(primary_context())
 
 
 def page_locked(array: Buffer) -> Buffer:
-    """A copy that launches take from where it is; others they copy once more."""
+    """A page-locked copy, which launches transfer without copying it again."""
     with primary_context().current():
         return _copy(array)
 
 
 def empty(shape: int | tuple[int, ...], type: Any) -> Buffer:
-    """As np.empty; launches take what is put there from where it is."""
+    """As np.empty, in page-locked memory, which launches transfer without copying it again."""
     with primary_context().current():
         return _empty(np.broadcast_to(np.empty((), type), shape))
 
@@ -74,14 +74,15 @@ def _empty(form: Buffer) -> Buffer:
     """A page-locked array of that shape and type."""
     if not form.nbytes:
         return np.empty_like(form)
-    made: Buffer = _lasting().page_locked.allocate(form.shape, form.dtype)
+    made: Buffer = _resources().page_locked.allocate(form.shape, form.dtype)
     return made
 
 
 def run_concurrently(requests: Iterable[Request]) -> Iterator[Outcome]:
-    """Run launches that do not depend on each other; the order in which they run is not defined, that of the outcomes is
-    theirs. A launch begins when it is taken from `requests`, and all are taken before the first outcome is given; later
-    ones may still run then. What they write is page-locked memory of the GPU's driver, so let go of it soon.
+    """Run launches that do not depend on each other. Their order is undefined; outcomes come in the order of requests.
+
+    A launch starts when it is taken from `requests`. All are taken before the first outcome is given; later ones may
+    still run then. Results are in page-locked memory, which is scarce, so they should be released soon.
 
     Raises LaunchError as `CudaEngine.run` does, and for DeviceArrays; OutOfMemory where not all fit at once.
     """
@@ -93,7 +94,7 @@ def run_concurrently(requests: Iterable[Request]) -> Iterator[Outcome]:
             if request.device_arrays:
                 raise LaunchError("launches side by side take no DeviceArrays: which one comes first is not defined")
             with context.current():
-                work.start(request, work.lasting.computing[number % STREAMS])
+                work.start(request, work.resources.computing[number % STREAMS])
         while work.launches:
             with context.current():
                 outcome = work.launches.popleft().outcome()
@@ -104,8 +105,7 @@ def run_concurrently(requests: Iterable[Request]) -> Iterator[Outcome]:
 
 
 def _compiled(requests: Iterator[Request]) -> Iterator[Request]:
-    """The same; where one has a kernel that was never compiled, all that come after it are taken at once and compiled
-    together."""
+    """The requests with their kernels compiled. After the first kernel that was not, all are taken and compiled together."""
     for request in requests:
         if not is_loaded(request):
             rest = [request, *requests]
@@ -116,7 +116,7 @@ def _compiled(requests: Iterator[Request]) -> Iterator[Request]:
 
 
 def compile_all(requests: Sequence[Request]) -> None:
-    """Compile what was never compiled, several kernels at a time; loading then finds them in the store."""
+    """Compile kernels that were never compiled, several at a time; loading then finds them in the cache."""
     arch = primary_context().arch
     fresh = {(request.program, request.block): request for request in requests if not is_loaded(request)}
     if len(fresh) > 1:
@@ -133,17 +133,17 @@ class _StartedLaunch:
     done: Any
 
     def outcome(self) -> Outcome:
-        """What it did, once it is over."""
+        """The outcome, once the launch has ended."""
         with self.launch.errors():
             self.done.synchronize()
         return Outcome(self.results, resources=self.launch.loaded.built.resources)
 
 
 class _ConcurrentLaunches:
-    """What is under way. Arrays are known by their identity: the launches hold them."""
+    """The launches that have started. Arrays are known by their identity, as the launches hold them."""
 
     def __init__(self) -> None:
-        self.driver, self.lasting = pycuda_driver(), _lasting()
+        self.driver, self.resources = pycuda_driver(), _resources()
         self.begun: list[DeviceLaunch] = []
         self.launches: deque[_StartedLaunch] = deque()
         self.shared: dict[int, tuple[Any, Any]] = {}  # address and event of each array that is only read
@@ -166,7 +166,7 @@ class _ConcurrentLaunches:
             self.launches.append(_StartedLaunch(launch, results, done))
 
     def _copied(self, launch: DeviceLaunch, name: str, value: Buffer, stream: Any) -> Any:
-        """The address of an argument, there before anything else that `stream` does next."""
+        """The address of an argument, copied before what `stream` does next."""
         if name in launch.loaded.source.written:
             address = self._allocate(value.nbytes)
             if name in launch.request.all_zero:
@@ -176,8 +176,8 @@ class _ConcurrentLaunches:
             return address
         if id(value) not in self.shared:
             address, event = self._allocate(value.nbytes), self._event()
-            self.driver.memcpy_htod_async(address, self._page_locked(value), self.lasting.copying)
-            event.record(self.lasting.copying)
+            self.driver.memcpy_htod_async(address, self._page_locked(value), self.resources.copying)
+            event.record(self.resources.copying)
             self.shared[id(value)] = address, event
         address, event = self.shared[id(value)]
         stream.wait_for_event(event)
@@ -187,7 +187,7 @@ class _ConcurrentLaunches:
         return self.driver.Event(self.driver.event_flags.DISABLE_TIMING)
 
     def _allocate(self, size: int) -> Any:
-        self.held.append(self.lasting.device.allocate(size))
+        self.held.append(self.resources.device.allocate(size))
         return self.held[-1]
 
     def _page_locked(self, value: Buffer) -> Buffer:
@@ -207,8 +207,10 @@ class _ConcurrentLaunches:
         return found
 
     def end(self) -> None:
-        """Free what was used, once nothing uses it any more. Memory goes back to its pool in the context alone: PyCUDA ends
-        the process where the last reference dies elsewhere."""
+        """Wait for all launches and free their memory.
+
+        The context must be current: PyCUDA ends the process where pool memory is freed in another one.
+        """
         with suppress(self.driver.Error):  # a kernel that failed took the context with it
             self.driver.Context.synchronize()
         for launch in self.begun:  # an error, or who has a result, may hold the launch itself a little longer

@@ -1,6 +1,6 @@
-"""A block: what stands between barriers runs warp by warp, what holds a barrier is walked by all warps together.
+"""Code of a block: statements between barriers run warp by warp; all warps together take statements that hold one.
 
-At this level a mask is one i32 for each of up to 32 warps, kept in memory and handled as one vector.
+At this level a mask is an i32 for each of up to 32 warps, all of them one vector in memory.
 """
 
 from __future__ import annotations
@@ -19,126 +19,86 @@ from ...runtime.engine import Request
 from ...sanitizer import barriers
 from ...sanitizer.places import where
 from ...sanitizer.schedules import ROWS
-from .context import Build
-from .control import Statements
+from .context import CodegenContext
+from .control import StatementEmitter
 from .fault_records import Number
+from .faults import record_missing
 from .masks import Scope, Scopes
 from .races import tracking
 from .segments import STATEMENTS, Node, assigning, mentioned, segments, written
+from .whole_warps import runs_whole_warps
 
 V = many("i32")
 
 
 @dataclass
-class Walked:
-    """A scope of the whole block: for each of its slots, the array that holds it for all warps."""
+class BlockScope:
+    """A scope that all warps of the block enter together. arrays: for each mask slot of the scope, the array that holds
+    the masks of all warps."""
 
     scope: Scope
     arrays: dict[str, str]
 
 
-class Block:
-    """Prints the blocks of a kernel."""
+class BlockEmitter:
+    """Generates the code of the blocks of a kernel."""
 
-    def __init__(self, build: Build) -> None:
-        self.build, self.page = build, build.page
-        self.scopes = Scopes(build)
-        self.statements = Statements(build, self.scopes)
-        self.active = self.page.slot(V, "active.lanes")
-        self.alive = self.page.slot(V, "alive.lanes")
-        kernel = Scope("kernel", "%.alive", walked=True)
-        self.walked = [Walked(kernel, {"%.alive": self.alive})]
+    def __init__(self, context: CodegenContext) -> None:
+        self.context, self.builder = context, context.builder
+        self.scopes = Scopes(context)
+        self.statements = StatementEmitter(context, self.scopes)
+        self.active = self.builder.slot(V, "active.lanes")
+        self.alive = self.builder.slot(V, "alive.lanes")
+        kernel = Scope("kernel", "%.alive", of_block=True)
+        self.block_scopes = [BlockScope(kernel, {"%.alive": self.alive})]
         self.scopes.stack.append(kernel)
-        self.whole = self._whole_warps()
+        self.whole = runs_whole_warps(self.context)
 
-    def _whole_warps(self) -> bool:
-        """Whether, between barriers, each warp is there as a whole or not at all."""
-        x, y, z = self.build.options.block
-        return x * y * z % LANES == 0 and not self.build.options.careful and not self._ragged(self.build.kernel.body)
-
-    def _ragged(self, stmts: ir.Body) -> bool:
-        """Whether walked statements may tear warps apart."""
-        for stmt in stmts:
-            if not holds_barrier(stmt):
-                if self._tears(stmt, False, False):
-                    return True
-                continue
-            match stmt:
-                case ir.If():
-                    torn = self.build.shapes.of(stmt.cond) != 0 or self._ragged(stmt.then) or self._ragged(stmt.orelse)
-                case ir.While():
-                    torn = stmt.site in self.build.shapes.split or self._ragged(stmt.setup) or self._ragged(stmt.body)
-                case ir.For():
-                    torn = stmt.site in self.build.shapes.split or self._ragged(stmt.body)
-                case ir.Frame():
-                    torn = self._ragged(stmt.body)
-                case _:
-                    torn = False
-            if torn:
-                return True
-        return False
-
-    def _tears(self, stmt: ir.Stmt, in_loop: bool, in_frame: bool) -> bool:
-        """Whether some lanes of a warp leave a walked scope without the others."""
-        match stmt:
-            case ir.Break() | ir.Continue():
-                return not in_loop and stmt.site not in self.build.shapes.together
-            case ir.Return():
-                return not in_frame and stmt.site not in self.build.shapes.together
-            case ir.While():
-                return any(self._tears(s, True, in_frame) for s in (*stmt.setup, *stmt.body))
-            case ir.For():
-                return any(self._tears(s, True, in_frame) for s in stmt.body)
-            case ir.Frame():
-                return any(self._tears(s, True, True) for s in stmt.body)
-            case ir.If():
-                return any(self._tears(s, in_loop, in_frame) for s in (*stmt.then, *stmt.orelse))
-        return False
-
-    # -------------------------------------------------------------- the whole
+    # -------------------------------------------------------------- the whole block
     def run(self) -> None:
-        """Print one block."""
-        threads = self.build.options.block[0] * self.build.options.block[1] * self.build.options.block[2]
+        """Generate the code of one block."""
+        threads = self.context.options.block[0] * self.context.options.block[1] * self.context.options.block[2]
         masks = [FULL if threads >= 32 * (w + 1) else (1 << max(0, threads - 32 * w)) - 1 for w in range(LANES)]
-        self.everyone = vector("i32", (m if w < self.build.warps else 0 for w, m in enumerate(masks)))
+        self.everyone = vector("i32", (m if w < self.context.warps else 0 for w, m in enumerate(masks)))
         for array in (self.active, self.alive):
-            self.page.store(V, self.everyone, array)
-        self.page.store("i32", "0", "%.phase")
-        self.keep()
-        self.walk(self.build.kernel.body)
+            self.builder.store(V, self.everyone, array)
+        self.builder.store("i32", "0", "%.phase")
+        self.spill_registers()
+        self.body(self.context.kernel.body)
 
-    def keep(self) -> None:
-        """Registers that more than one phase mentions live in the workspace between them."""
+    def spill_registers(self) -> None:
+        """Reserve the workspace for the registers that more than one phase uses; clear it."""
         seen: dict[str, int] = {}
-        for segment in segments(self.build.kernel.body):
+        for segment in segments(self.context.kernel.body):
             for name in mentioned(segment):
-                if name in self.build.registers.cells:
+                if name in self.context.registers.cells:
                     seen[name] = seen.get(name, 0) + 1
         several = [name for name, count in seen.items() if count > 1]
-        cells = self.build.registers
-        cells.keep(several, self.build.warps)
+        cells = self.context.registers
+        cells.reserve(several, self.context.warps)
         if several:
             arguments = (("ptr", "%.workspace"), ("i8", "0"), ("i64", str(cells.workspace)), ("i1", "false"))
-            self.page.call("void", "llvm.memset.p0.i64", *arguments)
-        given = [p.name for p in self.build.kernel.params if p.name in several]
+            self.builder.call("void", "llvm.memset.p0.i64", *arguments)
+        given = [p.name for p in self.context.kernel.params if p.name in several]
         if given:
-            self.each_warp((), lambda: cells.save(given, self.build.warp), given)
+            self.each_warp((), lambda: cells.spill(given, self.context.warp), given)
 
-    def walk(self, stmts: Sequence[ir.Stmt]) -> None:
-        """Print a statement list: phases, and what stands between them."""
+    def body(self, stmts: Sequence[ir.Stmt]) -> None:
+        """Generate a statement list: phases, and the statements that hold barriers."""
         at = 0
         while at < len(stmts):
             stmt = stmts[at]
             if holds_barrier(stmt):
                 self.statements.comment(stmt)
-                self.together(stmt)
+                self.block_wide(stmt)
                 at += 1
                 continue
             end = next((i for i in range(at, len(stmts)) if holds_barrier(stmts[i])), len(stmts))
             self.phase(stmts[at:end])
             at = end
 
-    def together(self, stmt: ir.Stmt) -> None:
+    def block_wide(self, stmt: ir.Stmt) -> None:
+        """A statement that all warps take together."""
         match stmt:
             case ir.If():
                 self.branch(stmt)
@@ -149,337 +109,339 @@ class Block:
             case ir.Let(value=ir.Barrier() as barrier):
                 self.barrier(stmt, barrier)
 
-    # -------------------------------------------------------------- warps in turn
+    # -------------------------------------------------------------- one warp after another
     def phase(self, stmts: Sequence[ir.Stmt]) -> None:
-        """Each warp runs the statements to their end."""
+        """Statements without a barrier: each warp runs them to the end before the next one starts."""
 
         def run() -> None:
             self.statements.body(stmts)
 
-        leaves = self.scopes.scatters(stmts)
+        leaves = self.scopes.leaves_divergently(stmts)
         self.each_warp(stmts, run, (), leaves)
 
     def each_warp(
         self, nodes: Sequence[Node], run: Callable[[], None], fresh: Iterable[str] = (), leaves: bool = False
     ) -> None:
-        """Run something for every warp that has active lanes. `fresh`: registers to begin with their first values.
+        """Generate a loop over the warps with active lanes. nodes: what `run` generates code of.
 
-        leaves: lanes may leave scopes of the block meanwhile.
+        fresh: registers that get their initial values. leaves: lanes may leave block-wide scopes meanwhile.
         """
-        page, build = self.page, self.build
-        single = build.warps == 1
-        head, turn, following, done = (page.label(h) for h in ("warps", "warp", "warp.next", "warps.done"))
-        counter = page.slot("i32", "warp.number")
-        page.store("i32", "0", counter)
+        builder, context = self.builder, self.context
+        single = context.warps == 1
+        head, begin, following, done = (builder.label(h) for h in ("warps", "warp", "warp.next", "warps.done"))
+        counter = builder.slot("i32", "warp.number")
+        builder.store("i32", "0", counter)
         if single:
-            build.warp = "0"
+            context.warp = "0"
         else:
-            page.jump(head)
-            page.place(head)
-            build.warp = number = page.load("i32", counter, "warp")
-            page.branch(page.let(f"icmp ult i32 {number}, {build.warps}", "more"), turn, done)
-            page.place(turn)
-            if build.options.scheduled:
-                build.warp = self._scheduled(number)
-        mask = page.load("i32", page.element("i32", self.active, build.warp, width="i32"), "active")
-        busy = page.label("busy")
-        page.branch(page.let(f"icmp eq i32 {mask}, 0", "idle"), following, busy)
-        page.place(busy)
-        if not single and tracking.concerns(build, nodes):
-            tracking.turn(build)
-        known = [n for n in mentioned(nodes) if n in build.registers.cells]
-        self._enter(known, fresh)
-        self._run(mask, run, nodes)
+            builder.jump(head)
+            builder.place(head)
+            context.warp = number = builder.load("i32", counter, "warp")
+            builder.branch(builder.let(f"icmp ult i32 {number}, {context.warps}", "more"), begin, done)
+            builder.place(begin)
+            if context.options.scheduled:
+                context.warp = self._scheduled(number)
+        mask = builder.load("i32", builder.element("i32", self.active, context.warp, width="i32"), "active")
+        busy = builder.label("busy")
+        builder.branch(builder.let(f"icmp eq i32 {mask}, 0", "idle"), following, busy)
+        builder.place(busy)
+        if not single and tracking.has_tracked_effects(context, nodes):
+            tracking.resume(context)
+        known = [n for n in mentioned(nodes) if n in context.registers.cells]
+        self._load_state(known, fresh)
+        self._masked(mask, run, nodes)
         if leaves:
-            here = page.load("i32", self.scopes.innermost(), "here")
-            left = page.let(f"and i32 {here}, {mask}", "left")
-            page.store("i32", left, page.element("i32", self.active, build.warp, width="i32"))
-            self._move(out=True)
+            here = builder.load("i32", self.scopes.innermost(), "here")
+            left = builder.let(f"and i32 {here}, {mask}", "left")
+            builder.store("i32", left, builder.element("i32", self.active, context.warp, width="i32"))
+            self._copy_masks(out=True)
         changed = written(nodes)
-        build.registers.save([n for n in known if n in changed], build.warp)
-        page.jump(following)
-        page.place(following)
+        context.registers.spill([n for n in known if n in changed], context.warp)
+        builder.jump(following)
+        builder.place(following)
         if single:
             return
-        page.store("i32", page.let(f"add i32 {number}, 1", "warp"), counter)
-        page.jump(head)
-        page.place(done)
+        builder.store("i32", builder.let(f"add i32 {number}, 1", "warp"), counter)
+        builder.jump(head)
+        builder.place(done)
 
     def _scheduled(self, number: str) -> str:
-        """The warp whose turn it is in the order given at launch."""
-        page = self.page
-        block = page.let(f"trunc i64 {self.build.block} to i32", "block")
-        row = page.let(f"and i32 {page.let(f'add i32 {block}, {self.build.phase()}')}, {ROWS - 1}", "row")
-        at = page.let(f"add i32 {page.let(f'mul i32 {row}, 32')}, {number}", "turn")
-        return page.let(f"trunc i64 {page.load('i64', page.element('i64', '%.order', at, width='i32'))} to i32", "warp")
+        """The warp at a place of the order given at launch."""
+        builder = self.builder
+        block = builder.let(f"trunc i64 {self.context.block} to i32", "block")
+        row = builder.let(f"and i32 {builder.let(f'add i32 {block}, {self.context.phase()}')}, {ROWS - 1}", "row")
+        at = builder.let(f"add i32 {builder.let(f'mul i32 {row}, 32')}, {number}", "place")
+        return builder.let(
+            f"trunc i64 {builder.load('i64', builder.element('i64', '%.order', at, width='i32'))} to i32", "warp"
+        )
 
-    def _enter(self, known: Sequence[str], fresh: Iterable[str]) -> None:
-        build, cells = self.build, self.build.registers
-        self._move(out=False)
-        kept = [n for n in known if n in cells.kept]
-        new = [*fresh, *(n for n in known if n not in cells.kept)]
+    def _load_state(self, known: Sequence[str], fresh: Iterable[str]) -> None:
+        context, cells = self.context, self.context.registers
+        self._copy_masks(out=False)
+        spilled = [n for n in known if n in cells.spilled]
+        new = [*fresh, *(n for n in known if n not in cells.spilled)]
         cells.clear(new)
-        for param in build.kernel.params:
+        for param in context.kernel.params:
             if param.name in new and not isinstance(param.type, Array):
-                cells.assign(param.name, build.parameter(param), None)
-        cells.restore(kept, build.warp)
+                cells.assign(param.name, context.parameter(param), None)
+        cells.reload(spilled, context.warp)
 
-    def _move(self, out: bool) -> None:
-        """The masks of the block's scopes, from their arrays into the warp's slots, or back."""
-        page = self.page
-        for walked in self.walked:
-            for slot, array in walked.arrays.items():
-                at = page.element("i32", array, self.build.warp, width="i32")
+    def _copy_masks(self, out: bool) -> None:
+        """Copy the masks of block-wide scopes from their arrays into the warp's slots, or back."""
+        builder = self.builder
+        for block_scope in self.block_scopes:
+            for slot, array in block_scope.arrays.items():
+                at = builder.element("i32", array, self.context.warp, width="i32")
                 source, target = (slot, at) if out else (at, slot)
-                page.store("i32", page.load("i32", source, "mask"), target)
+                builder.store("i32", builder.load("i32", source, "mask"), target)
 
-    def _run(self, mask: str, run: Callable[[], None], nodes: Sequence[Node]) -> None:
-        build = self.build
+    def _masked(self, mask: str, run: Callable[[], None], nodes: Sequence[Node]) -> None:
+        context = self.context
         if self.whole:
-            build.mask = None
+            context.mask = None
             run()
             return
         stmts = [n for n in nodes if isinstance(n, STATEMENTS)]
-        build.mask = None
+        context.mask = None
         if not stmts:
-            build.mask = mask
+            context.mask = mask
             run()
-            build.mask = None
+            context.mask = None
             return
 
         def body() -> bool:
             run()
             return True
 
-        self.statements.versions(mask, stmts, body)
+        self.statements.specialise(mask, stmts, body)
 
     # -------------------------------------------------------------- branches
     def branch(self, stmt: ir.If) -> None:
-        page, build = self.page, self.build
-        taken, rest, before = (page.slot(V, hint) for hint in ("taken", "rest", "before"))
+        builder, context = self.builder, self.context
+        taken, rest, before = (builder.slot(V, hint) for hint in ("taken", "rest", "before"))
         for array in (taken, rest):
-            page.store(V, "zeroinitializer", array)
+            builder.store(V, "zeroinitializer", array)
 
         def test() -> None:
-            condition = build.expression(stmt.cond)
-            holds = page.let(f"and i32 {bits(page, condition)}, {build.active()}", "holds")
-            self.statements.line([stmt.site])
+            condition = context.expression(stmt.cond)
+            holds = builder.let(f"and i32 {bits(builder, condition)}, {context.active()}", "holds")
+            self.statements.count_execution([stmt.site])
             if not condition.uniform:
                 self.statements.count_divergence(stmt.site, holds)
-            page.store("i32", holds, page.element("i32", taken, build.warp, width="i32"))
-            others = page.let(f"xor i32 {holds}, {build.active()}", "others")
-            page.store("i32", others, page.element("i32", rest, build.warp, width="i32"))
+            builder.store("i32", holds, builder.element("i32", taken, context.warp, width="i32"))
+            others = builder.let(f"xor i32 {holds}, {context.active()}", "others")
+            builder.store("i32", others, builder.element("i32", rest, context.warp, width="i32"))
 
         self.each_warp([stmt.cond], test)
         self._copy(self.active, before)
         for masks, arm in ((taken, stmt.then), (rest, stmt.orelse)):
             if arm:
-                then, done = page.label("block.then"), page.label("block.endif")
-                page.branch(self._any(masks), then, done)
-                page.place(then)
+                then, done = builder.label("block.then"), builder.label("block.endif")
+                builder.branch(self._any(masks), then, done)
+                builder.place(then)
                 self._copy(masks, self.active)
-                self.walk(arm)
-                page.jump(done)
-                page.place(done)
-        self._settle(before, self.walked)
+                self.body(arm)
+                builder.jump(done)
+                builder.place(done)
+        self._restore_active(before, self.block_scopes)
 
     def _copy(self, source: str, target: str) -> None:
-        self.page.store(V, self.page.load(V, source, "masks"), target)
+        self.builder.store(V, self.builder.load(V, source, "masks"), target)
 
     def _any(self, array: str) -> str:
         """An i1: some warp has a lane in the masks."""
-        masks = self.page.load(V, array, "masks")
-        all_of = self.page.call("i32", "llvm.vector.reduce.or.v32i32", (V, masks), hint="some")
-        return self.page.let(f"icmp ne i32 {all_of}, 0", "any")
+        masks = self.builder.load(V, array, "masks")
+        all_of = self.builder.call("i32", "llvm.vector.reduce.or.v32i32", (V, masks), hint="some")
+        return self.builder.let(f"icmp ne i32 {all_of}, 0", "any")
 
-    def _settle(self, before: str, walked: Sequence[Walked]) -> None:
-        """After a structure: who was there before it, less who left what is around it."""
-        page = self.page
-        innermost = next(w for w in reversed(walked) if w.scope.here is not None)
-        assert innermost.scope.here is not None
-        here = page.load(V, innermost.arrays[innermost.scope.here], "here")
-        page.store(V, page.let(f"and {V} {here}, {page.load(V, before, 'before')}", "active"), self.active)
+    def _restore_active(self, before: str, block_scopes: Sequence[BlockScope]) -> None:
+        """After a statement: the lanes that were active before it and have not left a scope around it."""
+        builder = self.builder
+        innermost = next(w for w in reversed(block_scopes) if w.scope.present is not None)
+        assert innermost.scope.present is not None
+        here = builder.load(V, innermost.arrays[innermost.scope.present], "here")
+        builder.store(V, builder.let(f"and {V} {here}, {builder.load(V, before, 'before')}", "active"), self.active)
 
     # -------------------------------------------------------------- loops and frames
     def loop(self, stmt: ir.While | ir.For) -> None:
-        page = self.page
-        scope = Scope("loop", page.slot("i32", "in.turn"), page.slot("i32", "in.loop"), walked=True)
-        assert scope.here is not None and scope.stay is not None
-        walked = Walked(scope, {scope.here: page.slot(V, "in.turn"), scope.stay: page.slot(V, "in.loop")})
-        before, turns = page.slot(V, "before"), page.slot("i64", "turns")
+        builder = self.builder
+        scope = Scope("loop", builder.slot("i32", "in.iteration"), builder.slot("i32", "in.loop"), of_block=True)
+        assert scope.present is not None and scope.looping is not None
+        block_scope = BlockScope(
+            scope, {scope.present: builder.slot(V, "in.iteration"), scope.looping: builder.slot(V, "in.loop")}
+        )
+        before, iterations = builder.slot(V, "before"), builder.slot("i64", "iterations")
         self._copy(self.active, before)
-        page.store("i64", "0", turns)
+        builder.store("i64", "0", iterations)
         variable: list[Node] = [stmt.var] if isinstance(stmt, ir.For) else []
         if isinstance(stmt, ir.For):
             self.each_warp([assigning(stmt), stmt.start], lambda: self.statements.begin(stmt))
-        self._copy(self.active, walked.arrays[scope.stay])
-        self._copy(self.active, walked.arrays[scope.here])
+        self._copy(self.active, block_scope.arrays[scope.looping])
+        self._copy(self.active, block_scope.arrays[scope.present])
         self.scopes.stack.append(scope)
-        self.walked.append(walked)
-        head, turn, done = page.label("block.loop"), page.label("block.turn"), page.label("block.loop.done")
-        page.jump(head)
-        page.place(head)
+        self.block_scopes.append(block_scope)
+        head, begin, done = (builder.label(hint) for hint in ("block.loop", "block.iteration", "block.loop.done"))
+        builder.jump(head)
+        builder.place(head)
         if isinstance(stmt, ir.While):
-            self.walk(stmt.setup)
+            self.body(stmt.setup)
         self.each_warp([*variable, stmt.cond if isinstance(stmt, ir.While) else stmt.stop], lambda: self._test(stmt))
-        page.branch(self._any(self.active), turn, done)
-        page.place(turn)
-        for slot in (scope.here, scope.stay):
-            self._copy(self.active, walked.arrays[slot])
-        self._limit(stmt, turns, done)
-        self.walk(stmt.body)
-        self._copy(walked.arrays[scope.stay], self.active)
+        builder.branch(self._any(self.active), begin, done)
+        builder.place(begin)
+        for slot in (scope.present, scope.looping):
+            self._copy(self.active, block_scope.arrays[slot])
+        self._check_step_limit(stmt, iterations, done)
+        self.body(stmt.body)
+        self._copy(block_scope.arrays[scope.looping], self.active)
         if isinstance(stmt, ir.For):
             self.each_warp([assigning(stmt), stmt.var], lambda: self.statements.advance(stmt))
-        page.jump(head)
-        page.place(done)
+        builder.jump(head)
+        builder.place(done)
         self.scopes.stack.pop()
-        self.walked.pop()
-        self._settle(before, self.walked)
+        self.block_scopes.pop()
+        self._restore_active(before, self.block_scopes)
 
     def _test(self, stmt: ir.While | ir.For) -> None:
-        page, build = self.page, self.build
-        # The setup of a while is walked already.
-        condition = build.expression(stmt.cond) if isinstance(stmt, ir.While) else self.statements.test(stmt)
-        holds = page.let(f"and i32 {bits(page, condition)}, {build.active()}", "holds")
-        self.statements.line([stmt.site])
+        builder, context = self.builder, self.context
+        # The setup of a while has its code already.
+        condition = context.expression(stmt.cond) if isinstance(stmt, ir.While) else self.statements.test(stmt)
+        holds = builder.let(f"and i32 {bits(builder, condition)}, {context.active()}", "holds")
+        self.statements.count_execution([stmt.site])
         if not condition.uniform:
             self.statements.count_divergence(stmt.site, holds)
-        page.store("i32", holds, page.element("i32", self.active, build.warp, width="i32"))
+        builder.store("i32", holds, builder.element("i32", self.active, context.warp, width="i32"))
 
-    def _limit(self, stmt: ir.While | ir.For, turns: str, done: str) -> None:
-        page = self.page
-        taken = page.load("i64", turns, "turns")
-        cut, go = page.label("cut.off"), page.label("go")
-        page.branch(page.let(f"icmp ne i64 {taken}, %.limit", "more"), go, cut, rarely=True)
-        page.place(cut)
-        if self.build.options.careful:
+    def _check_step_limit(self, stmt: ir.While | ir.For, iterations: str, done: str) -> None:
+        builder = self.builder
+        taken = builder.load("i64", iterations, "iterations")
+        cut, go = builder.label("cut.off"), builder.label("go")
+        builder.branch(builder.let(f"icmp ne i64 {taken}, %.limit", "more"), go, cut, rarely=True)
+        builder.place(cut)
+        if self.context.options.step_limited:
 
             def end() -> None:
-                self.statements.cut_off(stmt)
+                self.statements.report_step_limit(stmt)
                 self.scopes.kill()
 
             self.each_warp([], end, (), leaves=True)
-            page.jump(done)
+            builder.jump(done)
         else:
-            page.do("ret i32 1")
-        page.place(go)
-        page.store("i64", page.let(f"add i64 {taken}, 1", "turns"), turns)
+            builder.do("ret i32 1")
+        builder.place(go)
+        builder.store("i64", builder.let(f"add i64 {taken}, 1", "iterations"), iterations)
 
     def frame(self, stmt: ir.Frame) -> None:
-        page = self.page
-        scope = Scope("frame", page.slot("i32", "in.call"), walked=True)
-        assert scope.here is not None
-        walked = Walked(scope, {scope.here: page.slot(V, "in.call")})
-        before = page.slot(V, "before")
+        builder = self.builder
+        scope = Scope("frame", builder.slot("i32", "in.call"), of_block=True)
+        assert scope.present is not None
+        block_scope = BlockScope(scope, {scope.present: builder.slot(V, "in.call")})
+        before = builder.slot(V, "before")
         self._copy(self.active, before)
-        self._copy(self.active, walked.arrays[scope.here])
+        self._copy(self.active, block_scope.arrays[scope.present])
         self.scopes.stack.append(scope)
-        self.walked.append(walked)
-        self.walk(stmt.body)
+        self.block_scopes.append(block_scope)
+        self.body(stmt.body)
         self.scopes.stack.pop()
-        self.walked.pop()
-        self._settle(before, self.walked)
+        self.block_scopes.pop()
+        self._restore_active(before, self.block_scopes)
 
     # -------------------------------------------------------------- barriers
     def barrier(self, stmt: ir.Let, node: ir.Barrier) -> None:
-        """The whole block is there, or it is a fault."""
-        self._meet(stmt, node)
-        if "barriers" in self.build.options.checks:
-            self._all_alive(stmt, node)
+        """A barrier, and the fault where some threads of the block do not reach it."""
+        self._check_all_arrive(stmt, node)
+        if "barriers" in self.context.options.checks:
+            self._check_none_returned(stmt, node)
         if node.mode != "sync":
-            self._combine(stmt, node)
+            self._reduce_predicates(stmt, node)
         self._count(stmt.site)
-        tracking.happens(self.build, "barrier")
-        phase = self.page.load("i32", "%.phase", "phase")
-        self.page.store("i32", self.page.let(f"add i32 {phase}, 1", "phase"), "%.phase")
+        tracking.notify(self.context, "barrier")
+        phase = self.builder.load("i32", "%.phase", "phase")
+        self.builder.store("i32", self.builder.let(f"add i32 {phase}, 1", "phase"), "%.phase")
 
-    def _meet(self, stmt: ir.Let, node: ir.Barrier) -> None:
-        def tell(place: str, request: Request, found: Sequence[Number]) -> Diagnostic:
+    def _check_all_arrive(self, stmt: ir.Let, node: ir.Barrier) -> None:
+        """Every thread that has not returned is there."""
+
+        def describe(place: str, request: Request, found: Sequence[Number]) -> Diagnostic:
             here, missing, absent, linear = (int(n) for n in found)
             away = where(linear, absent, request.grid, request.block, 0)
             return barriers.divergent(node.span, place, here, missing, away)
 
-        page = self.page
-        active, alive = page.load(V, self.active, "active"), page.load(V, self.alive, "alive")
-        away = page.let(f"and {V} {alive}, {page.let(f'xor {V} {active}, splat (i32 -1)', 'others')}", "away")
-        missing = page.call("i32", "llvm.vector.reduce.or.v32i32", (V, away), hint="missing")
-        apart, met = page.label("apart"), page.label("met")
-        page.branch(page.let(f"icmp eq i32 {missing}, 0", "all"), met, apart, rarely=True)
-        page.place(apart)
-        record = self.build.records.record("barrier", stmt.site, [I64, I64, I64, I64], tell)
-        pointer = page.element("i64", "%.faults", record.start, "record")
-        place = (("i64", self.build.block), ("i32", self.build.phase()))
-        page.call("void", "note_barrier", ("ptr", pointer), *place, ("ptr", self.active), ("ptr", self.alive))
-        page.jump(met)
-        page.place(met)
+        builder = self.builder
+        active, alive = builder.load(V, self.active, "active"), builder.load(V, self.alive, "alive")
+        away = builder.let(f"and {V} {alive}, {builder.let(f'xor {V} {active}, splat (i32 -1)', 'others')}", "away")
+        missing = builder.call("i32", "llvm.vector.reduce.or.v32i32", (V, away), hint="missing")
+        apart, met = builder.label("apart"), builder.label("met")
+        builder.branch(builder.let(f"icmp eq i32 {missing}, 0", "all"), met, apart, rarely=True)
+        builder.place(apart)
+        record = self.context.records.record("barrier", stmt.site, [I64, I64, I64, I64], describe)
+        record_missing(self.context, record, self.active, self.alive)
+        builder.jump(met)
+        builder.place(met)
 
-    def _all_alive(self, stmt: ir.Let, node: ir.Barrier) -> None:
-        """No thread has returned yet."""
+    def _check_none_returned(self, stmt: ir.Let, node: ir.Barrier) -> None:
+        """No thread of the block has returned."""
 
-        def tell(place: str, request: Request, found: Sequence[Number]) -> Diagnostic:
+        def describe(place: str, request: Request, found: Sequence[Number]) -> Diagnostic:
             here, gone, first, linear = (int(n) for n in found)
             away = where(linear, first, request.grid, request.block, 0)
             return barriers.returned(node.span, place, here, gone, away)
 
-        page = self.page
-        alive = page.load(V, self.alive, "alive")
-        gone = page.let(f"xor {V} {alive}, {self.everyone}", "gone")
-        some = page.call("i32", "llvm.vector.reduce.or.v32i32", (V, gone), hint="gone")
-        left, stayed = page.label("left"), page.label("stayed")
-        page.branch(page.let(f"icmp eq i32 {some}, 0", "all"), stayed, left, rarely=True)
-        page.place(left)
-        concerned = page.slot(V, "gone")
-        page.store(V, page.let(f"or {V} {gone}, {page.load(V, self.active, 'active')}", "either"), concerned)
-        record = self.build.records.record("returned", stmt.site, [I64, I64, I64, I64], tell)
-        pointer = page.element("i64", "%.faults", record.start, "record")
-        place = (("i64", self.build.block), ("i32", self.build.phase()))
-        page.call("void", "note_barrier", ("ptr", pointer), *place, ("ptr", self.active), ("ptr", concerned))
-        page.jump(stayed)
-        page.place(stayed)
+        builder = self.builder
+        alive = builder.load(V, self.alive, "alive")
+        gone = builder.let(f"xor {V} {alive}, {self.everyone}", "gone")
+        some = builder.call("i32", "llvm.vector.reduce.or.v32i32", (V, gone), hint="gone")
+        left, stayed = builder.label("left"), builder.label("stayed")
+        builder.branch(builder.let(f"icmp eq i32 {some}, 0", "all"), stayed, left, rarely=True)
+        builder.place(left)
+        concerned = builder.slot(V, "gone")
+        builder.store(V, builder.let(f"or {V} {gone}, {builder.load(V, self.active, 'active')}", "either"), concerned)
+        record = self.context.records.record("returned", stmt.site, [I64, I64, I64, I64], describe)
+        record_missing(self.context, record, self.active, concerned)
+        builder.jump(stayed)
+        builder.place(stayed)
 
-    def _combine(self, stmt: ir.Let, node: ir.Barrier) -> None:
-        """The predicates of all threads that are here, as each of them gets it."""
-        page, build = self.page, self.build
-        total, yes = page.slot("i32", "arrived"), page.slot("i32", "yes")
+    def _reduce_predicates(self, stmt: ir.Let, node: ir.Barrier) -> None:
+        """The result of a counting barrier: the predicates of all threads combined, the same for each of them."""
+        builder, context = self.builder, self.context
+        total, yes = builder.slot("i32", "arrived"), builder.slot("i32", "yes")
         for slot in (total, yes):
-            page.store("i32", "0", slot)
+            builder.store("i32", "0", slot)
 
-        def ask() -> None:
-            holds = page.let(f"and i32 {bits(page, build.expression(node.value))}, {build.active()}", "holds")
-            for slot, mask in ((total, build.active()), (yes, holds)):
-                count = page.call("i32", "llvm.ctpop.i32", ("i32", mask), hint="count")
-                page.store("i32", page.let(f"add i32 {page.load('i32', slot)}, {count}", "sum"), slot)
+        def evaluate() -> None:
+            holds = builder.let(f"and i32 {bits(builder, context.expression(node.value))}, {context.active()}", "holds")
+            for slot, mask in ((total, context.active()), (yes, holds)):
+                count = builder.call("i32", "llvm.ctpop.i32", ("i32", mask), hint="count")
+                builder.store("i32", builder.let(f"add i32 {builder.load('i32', slot)}, {count}", "sum"), slot)
 
-        self.each_warp([node.value], ask)
+        self.each_warp([node.value], evaluate)
         if not isinstance(stmt.target, ir.Reg):
             return
         target = stmt.target
-        count, arrived = page.load("i32", yes, "count"), page.load("i32", total, "arrived")
+        count, arrived = builder.load("i32", yes, "count"), builder.load("i32", total, "arrived")
         match node.mode:
             case "count":
                 result = Value(I32, count)
             case "and":
-                result = Value(BOOL, page.let(f"icmp eq i32 {count}, {arrived}", "everyone"))
+                result = Value(BOOL, builder.let(f"icmp eq i32 {count}, {arrived}", "everyone"))
             case _:
-                result = Value(BOOL, page.let(f"icmp ne i32 {count}, 0", "anyone"))
-        complete = stmt.site in build.shapes.complete
+                result = Value(BOOL, builder.let(f"icmp ne i32 {count}, 0", "anyone"))
+        complete = stmt.site in context.divergence.complete
         self.each_warp(
             [ir.Let(target, ir.Const(0, I32, stmt.span), stmt.span)],
-            lambda: build.registers.assign(target.name, result, None if complete else build.mask),
+            lambda: context.registers.assign(target.name, result, None if complete else context.mask),
         )
 
     def _count(self, site: int) -> None:
-        page, build = self.page, self.build
-        if not build.options.counters:
+        builder, context = self.builder, self.context
+        if not context.options.counters:
             return
-        masks = page.load(V, self.active, "active")
-        here = page.let(f"icmp ne {V} {masks}, zeroinitializer", "here")
-        warps = build.population(page.let(f"bitcast {many('i1')} {here} to i32", "here"), "warps")
+        masks = builder.load(V, self.active, "active")
+        here = builder.let(f"icmp ne {V} {masks}, zeroinitializer", "here")
+        warps = context.population(builder.let(f"bitcast {many('i1')} {here} to i32", "here"), "warps")
         if self.whole:
-            build.count(build.tally.full([site]), warps)
+            context.count(context.counter_slots.whole_warps([site]), warps)
             return
-        each = page.intrinsic("llvm.ctpop", V, masks, hint="lanes")
-        lanes = page.call("i32", "llvm.vector.reduce.add.v32i32", (V, each), hint="lanes")
-        for column, amount in ((events.WARPS, warps), (events.LANES, page.let(f"zext i32 {lanes} to i64", "lanes"))):
-            build.count(build.tally.counter(site, column), amount)
+        each = builder.intrinsic("llvm.ctpop", V, masks, hint="lanes")
+        lanes = builder.call("i32", "llvm.vector.reduce.add.v32i32", (V, each), hint="lanes")
+        for column, amount in ((events.WARPS, warps), (events.LANES, builder.let(f"zext i32 {lanes} to i64", "lanes"))):
+            context.count(context.counter_slots.counter(site, column), amount)

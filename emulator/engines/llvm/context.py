@@ -1,4 +1,4 @@
-"""The state of printing one kernel: its page, arrays, registers, counters, and where in the kernel we are."""
+"""The state of generating the code of one kernel: its builder, arrays, registers, counters and the current mask."""
 
 from __future__ import annotations
 
@@ -10,32 +10,38 @@ from ...ir import nodes as ir
 from ...ir.ops import TABLE
 from ...ir.walk import statements
 from ...language.types import I32, Array, Scalar, Vector
-from ...llvm.builder import FULL, LANES, Page, literal, many, memory_type, quoted, scalar_type, vector
+from ...llvm.builder import FULL, LANES, FunctionBuilder, literal, many, memory_type, quoted, scalar_type, vector
 from ...llvm.operations import operation
 from ...llvm.values import Value, Values, lanes, number
-from ...machine.device import Device
-from ...passes.divergence import Dim3, Shapes, thread_index
-from ...passes.prepared import Prepared
+from ...passes.divergence import Divergence, thread_index
+from ...runtime.prepared import Prepared
 from ...sanitizer.tracking import Plan
 from ...span import Span
-from .counters.slots import Tally
+from .counters.slots import CounterSlots
 from .domains import defined
-from .fault_records import Records
+from .fault_records import FaultRecords
+from .layout import Options
 from .registers import Registers
 
 
 @dataclass(frozen=True)
-class Memory:
-    """An array of the kernel, as compiled code sees it.
+class ArrayLocation:
+    """Where compiled code finds an array of the kernel.
 
-    base: its address (local: that of the current warp's copies). length: elements, an i64.
+    base: its address; of a local array that of the current warp's copies. elements: how many there are, None where only
+    the launch knows.
     """
 
     name: str
     type: Array
     base: str
-    length: str
+    elements: int | None
     allocated: Span
+
+    @property
+    def length(self) -> str:
+        """The elements, an i64."""
+        return f"{self.base}.length" if self.elements is None else str(self.elements)
 
     @property
     def scalar(self) -> Scalar:
@@ -49,13 +55,18 @@ class Memory:
 
 
 @dataclass
-class Outside:
-    """What compiled code asks Python to do, by number: NumPy's functions, and printing."""
+class HostCalls:
+    """The calls from compiled code to Python, by number: functions that LLVM has no code for, and printing."""
 
     requests: list[tuple[str, Any]] = field(default_factory=list)
 
-    def meaning(self, name: str, type: Scalar) -> int:
-        return self._number(("meaning", (name, type)))
+    def function(self, name: str, type: Scalar) -> int:
+        return self._number(("function", (name, type)))
+
+    def operations(self) -> dict[int, tuple[str, str]]:
+        """Which numbers stand for an operation on a type, by name."""
+        named = ((n, detail) for n, (what, detail) in enumerate(self.requests) if what == "function")
+        return {number: (op, type.name) for number, (op, type) in named}
 
     def printing(self, stmt: ir.Print) -> int:
         return self._number(("print", stmt))
@@ -66,47 +77,26 @@ class Outside:
         return self.requests.index(request)
 
 
-@dataclass(frozen=True)
-class Options:
-    """What the text depends on besides the program.
-
-    careful: loops that are cut off leave survivors, so no text may count on whole warps.
-    atomic: blocks run in several threads, so global atomics must be.
-    checks, unwritten: what is looked for, and the global arrays that begin without contents. scheduled: blocks and warps
-    are taken in an order given at launch.
-    """
-
-    block: Dim3
-    device: Device
-    dynamic_shared: int
-    counters: bool
-    careful: bool
-    atomic: bool
-    checks: tuple[str, ...] = ()
-    unwritten: tuple[str, ...] = ()
-    scheduled: bool = False
-
-
 @dataclass
-class Build:
-    """One kernel being printed.
+class CodegenContext:
+    """The code of one kernel being generated.
 
     mask: an i32 of the active lanes, None where all 32 are known to be active. warp: its number in the block.
-    executions: the slot that counts the current stretch of statements.
+    executions: the slot that counts the current run of statements.
     """
 
     prepared: Prepared
     options: Options
-    shapes: Shapes
-    page: Page
+    divergence: Divergence
+    builder: FunctionBuilder
     registers: Registers
     plan: Plan
-    arrays: dict[str, Memory] = field(default_factory=dict)
-    tally: Tally = field(default_factory=Tally)
-    records: Records = field(default_factory=Records)
-    outside: Outside = field(default_factory=Outside)
+    arrays: dict[str, ArrayLocation] = field(default_factory=dict)
+    counter_slots: CounterSlots = field(default_factory=CounterSlots)
+    records: FaultRecords = field(default_factory=FaultRecords)
+    host_calls: HostCalls = field(default_factory=HostCalls)
     tables: dict[str, str] = field(default_factory=dict)  # constants of the module
-    rules: dict[str, str] = field(default_factory=dict)  # functions made for this module
+    helpers: dict[str, str] = field(default_factory=dict)  # functions of the module
     buffers: dict[str, str] = field(default_factory=dict)  # stack slots that statements share
     mask: str | None = None
     warp: str = "0"
@@ -129,23 +119,23 @@ class Build:
         return str(FULL) if self.mask is None else self.mask
 
     def phase(self) -> str:
-        """Barriers passed by the block, an i32."""
-        return self.page.load("i32", "%.phase", "barriers")
+        """The barriers that the block has passed, an i32."""
+        return self.builder.load("i32", "%.phase", "barriers")
 
     def count(self, slot: int, amount: object = 1) -> None:
         """Add to a counter."""
         if self.options.counters:
-            self.page.add_to(self.page.element("i64", "%.counts", slot, "counter"), amount)
+            self.builder.add_to(self.builder.element("i64", "%.counts", slot, "counter"), amount)
 
-    def always(self, site: int, column: int, amount: int) -> None:
-        """Each execution of the current statements adds a constant."""
+    def count_constant(self, site: int, column: int, amount: int) -> None:
+        """Each execution of the current run of statements adds a constant."""
         if amount:
-            self.tally.means(self.executions, site, column, amount)
+            self.counter_slots.contribute(self.executions, site, column, amount)
 
     def population(self, mask: str, hint: str = "lanes") -> str:
         """Lanes of a mask, as an i64."""
-        page = self.page
-        return page.let(f"zext i32 {page.call('i32', 'llvm.ctpop.i32', ('i32', mask), hint=hint)} to i64", hint)
+        builder = self.builder
+        return builder.let(f"zext i32 {builder.call('i32', 'llvm.ctpop.i32', ('i32', mask), hint=hint)} to i64", hint)
 
     def table(self, name: str, text: str) -> str:
         """A constant of the module; its name."""
@@ -156,46 +146,48 @@ class Build:
         self.tables[name] = text
         return name
 
-    def rule(self, name: str, make: Callable[[], str]) -> str:
-        """A function of the module, made when first asked for."""
-        if name not in self.rules:
-            self.rules[name] = ""  # it may call others
-            self.rules[name] = make()
+    def helper(self, name: str, make: Callable[[], str]) -> str:
+        """The name of a function of the module, which is generated when first asked for."""
+        if name not in self.helpers:
+            self.helpers[name] = ""  # it may call others
+            self.helpers[name] = make()
         return name
 
     def scratch(self, name: str, type: str) -> str:
-        """A stack slot that nobody uses for long."""
+        """A stack slot that several statements share."""
         if name not in self.buffers:
-            self.buffers[name] = self.page.slot(type, name)
+            self.buffers[name] = self.builder.slot(type, name)
         return self.buffers[name]
 
-    def ask(self, request: int, mask: str, data: str) -> None:
-        """Call Python: what, for which lanes, with which data."""
-        self.page.do(f"call void %.ask(i32 {request}, i64 {self.block}, i32 {self.warp}, i32 {mask}, ptr {data})")
+    def call_host(self, request: int, mask: str, data: str) -> None:
+        """Call Python: the number of a host call, for some lanes, with their data."""
+        self.builder.do(
+            f"call void %.host_call(i32 {request}, i64 {self.block}, i32 {self.warp}, i32 {mask}, ptr {data})"
+        )
 
     # -------------------------------------------------------------- arrays
-    def lay_out(self, params: Sequence[ir.Param]) -> None:
-        """Find a place for every array."""
+    def place_arrays(self, params: Sequence[ir.Param]) -> None:
+        """Decide where every array lies."""
         for param in params:
             if isinstance(param.type, Array):
                 base = f"%{quoted(param.name)}"
-                self.arrays[param.name] = Memory(param.name, param.type, base, f"{base}.length", param.span)
+                self.arrays[param.name] = ArrayLocation(param.name, param.type, base, None, param.span)
         for stmt in statements(self.kernel.body):
             if isinstance(stmt, ir.Alloc) and stmt.type.space != "register":
                 self.arrays[stmt.array] = self._allocate(stmt)
 
-    def _allocate(self, stmt: ir.Alloc) -> Memory:
+    def _allocate(self, stmt: ir.Alloc) -> ArrayLocation:
         type, name = stmt.type, quoted(stmt.array)
         length = type.length if type.length is not None else self.options.dynamic_shared // type.element.size
         base = self._constant(stmt) if type.space == "constant" else f"%{name}"
-        found = Memory(stmt.array, type, base, str(length), stmt.span)
+        found = ArrayLocation(stmt.array, type, base, length, stmt.span)
         if stmt.array in self.arrays:
             return self.arrays[stmt.array]
         if type.space == "shared":
-            self.page.do(f"{base} = getelementptr i8, ptr %.shared, i64 {self.shared_bytes}")
+            self.builder.do(f"{base} = getelementptr i8, ptr %.shared, i64 {self.shared_bytes}")
             self.shared_bytes += -(-length * type.element.size // 128) * 128
         elif type.space == "local":
-            self.page.do(f"{base} = getelementptr i8, ptr %.local, i64 {self.local_bytes}")
+            self.builder.do(f"{base} = getelementptr i8, ptr %.local, i64 {self.local_bytes}")
             self.local_bytes += -(-length * type.element.size * LANES * self.warps // 128) * 128
         return found
 
@@ -213,38 +205,39 @@ class Build:
             return Value(I32, "0", "1")
         if name == "warp":
             return Value(I32, self.warp)
-        group, _, axis = name.partition(".")
-        match group:
-            case "block_dim":
-                return number(self.options.block["xyz".index(axis)], I32)
-            case "thread":
-                return self._thread("xyz".index(axis))
+        match ir.INDICES[name]:
+            case "block_dim", axis:
+                return number(self.options.block[axis], I32)
+            case "thread", axis:
+                return self._thread(axis)
         return Value(I32, f"%{name}")  # of the block and the grid: computed where a block begins
 
     def _thread(self, axis: int) -> Value:
-        index, page = thread_index(self.options.block, axis), self.page
-        stride = self.shapes.of(ir.Special(f"thread.{'xyz'[axis]}", I32, self.kernel.span))
+        index, builder = thread_index(self.options.block, axis), self.builder
+        stride = self.divergence.of(ir.Special(f"thread.{'xyz'[axis]}", I32, self.kernel.span))
         if stride == "varying":
             rows = ", ".join(f"<32 x i32> {vector('i32', row)}" for row in index)
             table = self.table(
                 f"thread.{'xyz'[axis]}", f"internal constant [{len(index)} x <32 x i32>] [{rows}], align 64"
             )
-            return Value(I32, page.load("<32 x i32>", page.element("<32 x i32>", table, self.warp, width="i32")), None)
+            return Value(
+                I32, builder.load("<32 x i32>", builder.element("<32 x i32>", table, self.warp, width="i32")), None
+            )
         first = index[:, 0].tolist()
         if all(n == first[0] for n in first):
             return Value(I32, str(first[0]), str(stride), first[0] if stride == 0 else None)
         if first == [32 * w for w in range(len(first))]:
-            return Value(I32, page.let(f"shl i32 {self.warp}, 5", "first"), str(stride))
+            return Value(I32, builder.let(f"shl i32 {self.warp}, 5", "first"), str(stride))
         cells = ", ".join(f"i32 {n}" for n in first)
         table = self.table(f"thread.{'xyz'[axis]}", f"internal constant [{len(first)} x i32] [{cells}], align 64")
-        return Value(I32, page.load("i32", page.element("i32", table, self.warp, width="i32")), str(stride))
+        return Value(I32, builder.load("i32", builder.element("i32", table, self.warp, width="i32")), str(stride))
 
     def extent(self, array: str) -> Value:
         """Elements of an array, as the i32 that the language gives."""
-        length = self.arrays[array].length
-        if not length.startswith("%"):
-            return number(int(length), I32)
-        return Value(I32, self.page.let(f"trunc i64 {length} to i32", "extent"))
+        location = self.arrays[array]
+        if location.elements is not None:
+            return number(location.elements, I32)
+        return Value(I32, self.builder.let(f"trunc i64 {location.length} to i32", "extent"))
 
     def expression(self, expr: ir.Expr) -> Value:
         """A scalar expression."""
@@ -263,24 +256,24 @@ class Build:
                 assert expr.name in TABLE
                 return self.operation(expr, [self.expression(a) for a in expr.args])
             case ir.Defined(value=op):
-                return defined(self, op, [self.expression(a) for a in op.args])
+                return defined(self.builder, op, [self.expression(a) for a in op.args])
             case ir.Part():
                 assert isinstance(expr.index, ir.Const)
                 return self.values(expr.value)[int(expr.index.value)]
         raise TypeError(f"{type(expr).__name__} is left after unrolling")
 
     def operation(self, op: ir.Op, args: list[Value]) -> Value:
-        return operation(self.page, op, args, self._meaning)
+        return operation(self.builder, op, args, self._on_host)
 
-    def _meaning(self, op: ir.Op, argument: Value) -> Value:
-        """Ask the op table itself, so that the bits are NumPy's."""
-        page, element = self.page, scalar_type(op.type)
-        buffer = page.slot(many(element), f"{op.name}.lanes")
-        page.store(many(element), lanes(page, argument), buffer)
-        self.ask(self.outside.meaning(op.name, op.type), "-1", buffer)
+    def _on_host(self, op: ir.Op, argument: Value) -> Value:
+        """An operation that Python computes by the op table, so that the bits are NumPy's."""
+        builder, element = self.builder, scalar_type(op.type)
+        buffer = builder.slot(many(element), f"{op.name}.lanes")
+        builder.store(many(element), lanes(builder, argument), buffer)
+        self.call_host(self.host_calls.function(op.name, op.type), "-1", buffer)
         if argument.uniform:
-            return Value(op.type, page.load(element, buffer, op.name))
-        return Value(op.type, page.load(many(element), buffer, op.name), None)
+            return Value(op.type, builder.load(element, buffer, op.name))
+        return Value(op.type, builder.load(many(element), buffer, op.name), None)
 
     def values(self, expr: ir.Expr) -> tuple[Value, ...]:
         """The parts of an expression: one of a scalar."""
@@ -299,6 +292,6 @@ class Build:
         return Value(register.type, f"%{quoted(register.name)}")
 
     def parameter(self, param: ir.Param) -> Value:
-        """What the launch gave."""
+        """The argument of the launch."""
         assert isinstance(param.type, Scalar)
         return Value(param.type, f"%{quoted(param.name)}")

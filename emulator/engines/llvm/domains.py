@@ -1,58 +1,74 @@
-"""The domains of the op table's rows as LLVM instructions: where CUDA defines a result.
+"""Domains of operations as LLVM instructions, one lowering for each kind of domain.
 
-The table says it in NumPy; `tests/ops` holds one to the other on the edges of every type.
+`ir/domains.py` defines the kinds in NumPy. `tests/ops` compares the two on the edges of every type.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Sequence
+from typing import Any
 
 from ...ir import nodes as ir
-from ...language.types import BOOL, Scalar
-from ...llvm.builder import LANES
+from ...ir.domains import Domain, FitsInteger, NonZeroDivisor, NoOverflow, NotLowest, ShiftInRange, promoted_bits
+from ...ir.ops import TABLE
+from ...language.types import BOOL
+from ...llvm.builder import LANES, FunctionBuilder
 from ...llvm.operations import Shape
 from ...llvm.values import Value
 
-if TYPE_CHECKING:
-    from .context import Build
 
-
-def defined(build: Build, op: ir.Op, args: Sequence[Value]) -> Value:
+def defined(builder: FunctionBuilder, op: ir.Op, args: Sequence[Value]) -> Value:
     """Whether the operands lie in the operation's domain."""
-    page, kind = build.page, args[-1].type
-    shape = Shape(kind, all(a.uniform for a in args))
-    x, *rest = shape.refs(page, *args)
+    domain = TABLE[op.name].domain
+    assert domain is not None
+    shape = Shape(args[-1].type, all(a.uniform for a in args))
+    lower = _LOWERINGS[type(domain)]
+    return shape.value(BOOL, lower(builder, shape, domain, shape.refs(builder, *args)))
 
-    def both(a: str, b: str) -> str:
-        return page.let(f"and {shape.bool} {a}, {b}", "defined")
 
-    match op.name:
-        case "add" | "sub" | "mul" | "viaddmax":
-            word = "add" if op.name == "viaddmax" else op.name
-            width = shape.element if shape.uniform else f"v{LANES}{shape.element}"
-            pair = f"{{ {shape.type}, {shape.bool} }}"
-            function, given = f"llvm.s{word}.with.overflow.{width}", ((shape.type, x), (shape.type, rest[0]))
-            found = page.call(pair, function, *given, hint="exact")
-            over = page.let(f"extractvalue {pair} {found}, 1", "over")
-            result = page.let(f"xor {shape.bool} {over}, {shape.of(BOOL).constant(True)}", "defined")
-        case "neg" | "abs":
-            result = page.let(f"icmp ne {shape.type} {x}, {shape.constant(kind.range[0])}", "defined")
-        case "floordiv" | "mod" | "div" | "rem":
-            result = page.let(f"icmp ne {shape.type} {rest[0]}, {shape.constant(0)}", "defined")
-            if kind.kind == "int":
-                lowest = page.let(f"icmp ne {shape.type} {x}, {shape.constant(kind.range[0])}", "fits")
-                minus = page.let(f"icmp ne {shape.type} {rest[0]}, {shape.constant(-1)}", "fits")
-                result = both(result, page.let(f"or {shape.bool} {lowest}, {minus}", "fits"))
-        case "shl" | "shr":
-            bits = shape.constant(max(32, kind.bits))
-            result = page.let(f"icmp ult {shape.type} {rest[0]}, {bits}", "defined")
-        case _:
-            assert isinstance(op.type, Scalar)
-            low, high = op.type.range
-            # Truncated, it is at least `low` if it is above `low - 1`, where that is a number of this type.
-            exact = int(kind.dtype.type(low - 1)) == low - 1
-            test, least = ("ogt", low - 1) if exact else ("oge", low)
-            above = page.let(f"fcmp {test} {shape.type} {x}, {shape.constant(float(least))}", "defined")
-            result = both(above, page.let(f"fcmp olt {shape.type} {x}, {shape.constant(float(high + 1))}", "defined"))
-    return shape.value(BOOL, result)
+def _no_overflow(builder: FunctionBuilder, shape: Shape, domain: NoOverflow, args: Sequence[str]) -> str:
+    width = shape.element if shape.uniform else f"v{LANES}{shape.element}"
+    pair = f"{{ {shape.type}, {shape.bool} }}"
+    operands = [(shape.type, a) for a in args[:2]]
+    found = builder.call(pair, f"llvm.s{domain.operation}.with.overflow.{width}", *operands, hint="exact")
+    over = builder.let(f"extractvalue {pair} {found}, 1", "over")
+    return builder.let(f"xor {shape.bool} {over}, {shape.of(BOOL).constant(True)}", "defined")
+
+
+def _not_lowest(builder: FunctionBuilder, shape: Shape, domain: NotLowest, args: Sequence[str]) -> str:
+    return builder.let(f"icmp ne {shape.type} {args[0]}, {shape.constant(shape.scalar.range[0])}", "defined")
+
+
+def _non_zero_divisor(builder: FunctionBuilder, shape: Shape, domain: NonZeroDivisor, args: Sequence[str]) -> str:
+    dividend, divisor = args
+    result = builder.let(f"icmp ne {shape.type} {divisor}, {shape.constant(0)}", "defined")
+    if shape.scalar.kind == "uint":
+        return result
+    lowest = builder.let(f"icmp ne {shape.type} {dividend}, {shape.constant(shape.scalar.range[0])}", "fits")
+    minus = builder.let(f"icmp ne {shape.type} {divisor}, {shape.constant(-1)}", "fits")
+    fits = builder.let(f"or {shape.bool} {lowest}, {minus}", "fits")
+    return builder.let(f"and {shape.bool} {result}, {fits}", "defined")
+
+
+def _shift_in_range(builder: FunctionBuilder, shape: Shape, domain: ShiftInRange, args: Sequence[str]) -> str:
+    bits = shape.constant(promoted_bits(shape.scalar))
+    return builder.let(f"icmp ult {shape.type} {args[1]}, {bits}", "defined")
+
+
+def _fits_integer(builder: FunctionBuilder, shape: Shape, domain: FitsInteger, args: Sequence[str]) -> str:
+    low, high = domain.target.range
+    # Truncated, it is at least `low` if it is above `low - 1`, where that is a number of this type.
+    exact = int(shape.scalar.dtype.type(low - 1)) == low - 1
+    test, least = ("ogt", low - 1) if exact else ("oge", low)
+    above = builder.let(f"fcmp {test} {shape.type} {args[0]}, {shape.constant(float(least))}", "defined")
+    below = builder.let(f"fcmp olt {shape.type} {args[0]}, {shape.constant(float(high + 1))}", "defined")
+    return builder.let(f"and {shape.bool} {above}, {below}", "defined")
+
+
+_LOWERINGS: dict[type[Domain], Callable[[FunctionBuilder, Shape, Any, Sequence[str]], str]] = {
+    NoOverflow: _no_overflow,
+    NotLowest: _not_lowest,
+    NonZeroDivisor: _non_zero_divisor,
+    ShiftInRange: _shift_in_range,
+    FitsInteger: _fits_integer,
+}

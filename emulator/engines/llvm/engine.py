@@ -1,9 +1,9 @@
-"""The jit engine: kernels as LLVM code, one vector of 32 lanes a variable; blocks run in threads.
+"""The LLVM engine: kernels as machine code in which a variable of 32 lanes is one vector; blocks run in threads.
 
-A kernel is printed as text (`module`): blocks, their phases and what stands between them (`block`, `segments`),
-statements under masks (`control`, `scopes`), expressions (`build`, `operations`), registers (`registers`), memory
-(`memory`, `elements`, `outside`, `combine`), lanes that meet (`warp`), counting (`counting`, `traffic`, `rules`) and
-faults (`faults`), all on `text` and `values`. `compiler` turns it into machine code, which `store` keeps.
+`module` generates the code of a kernel: blocks and their phases (`blocks`, `segments`), statements under masks
+(`control`, `masks`), expressions (`context`, `operations`, `domains`), registers (`registers`), memory (`memory`),
+warp operations (`warp`), counters (`counters`), faults (`faults`, `fault_records`) and race detection (`races`).
+`compiler` turns it into machine code and keeps that in the disk cache.
 """
 
 from __future__ import annotations
@@ -13,68 +13,78 @@ import os
 import threading
 import time
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from ... import disk_cache
-from ...errors import LaunchError
-from ...ir import nodes as ir
-from ...ir.fingerprint import fingerprint
-from ...ir.ops import TABLE
-from ...language.types import Array, Scalar
+from ...errors import Diagnostic, LaunchError
+from ...language.types import SCALARS, Array, Scalar
 from ...llvm.compiler import Library, Target, compiled
-from ...passes.prepared import Prepared, prepare
 from ...runtime.arrays import Buffer
 from ...runtime.engine import Outcome, Request
-from ...sanitizer import checkers
-from ...sanitizer.faults import Faults
-from ...sanitizer.races.shadow import History
-from ...sanitizer.schedules import Schedule
-from ...sanitizer.tracking import Plan
-from .context import Options
+from ...runtime.specialisation import Specialisation, Summary
 from .counters.slots import decode
-from .module import ENTRY, Buffers, Module, kernel_module
+from .layout import ARGUMENTS, ENTRY, HOST_CALL, SIZES, Buffers, Options
+
+if TYPE_CHECKING:
+    from ...ir import nodes as ir
+    from ...runtime.prepared import Prepared
+    from ...sanitizer.races.shadow import RaceState
+    from ...sanitizer.tracking import Plan
+    from .module import Module
+
+# What generates code and what describes faults is imported where it is needed: most launches find their code on disk.
 
 _CTYPES: dict[str, Any] = {
     "bool": ctypes.c_uint8, "i8": ctypes.c_int8, "i16": ctypes.c_int16, "i32": ctypes.c_int32, "i64": ctypes.c_int64,
     "u8": ctypes.c_uint8, "u16": ctypes.c_uint16, "u32": ctypes.c_uint32, "u64": ctypes.c_uint64,
     "f32": ctypes.c_float, "f64": ctypes.c_double,
 }  # fmt: skip
-_ASK = ctypes.CFUNCTYPE(None, ctypes.c_int32, ctypes.c_int64, ctypes.c_int32, ctypes.c_uint32, ctypes.c_void_p)
 
 
 SHORTEST, LONGEST = 0.0002, 0.01
-"""Seconds that a thread's turn at some blocks should take: long against starting it, short for who waits."""
+"""Seconds that a range of blocks should take: long compared with starting it, short for somebody who waits."""
 
 
 @dataclass
-class _Program:
-    """A program as it stands ready to run. Its text is printed where no code is kept, and where its words are needed."""
+class _CompiledKernel:
+    """A kernel as machine code. Its module is generated only where the disk cache has no code for it, and where faults
+    or prints have to be described."""
 
-    prepared: Prepared
+    specialisation: Specialisation
     options: Options
     buffers: Buffers = field(init=False)
     library: Library = field(init=False)
 
     @staticmethod
-    def of(program: ir.Program, options: Options, target: Target | None) -> _Program:
-        made = _Program(prepare(program, frozenset(options.checks)), options)
-        key = (fingerprint(program), repr(options), disk_cache.edition())
-        beside, made.library = compiled(key, lambda: (made.module.buffers.encode(), made.module.text), ENTRY, target)
-        made.buffers = Buffers.decode(beside)
+    def of(specialisation: Specialisation, options: Options, target: Target | None) -> _CompiledKernel:
+        made = _CompiledKernel(specialisation, options)
+        key = (specialisation.key or _fingerprint(specialisation), repr(options), disk_cache.edition())
+        encoded, made.library = compiled(key, lambda: (made.module.buffers.encode(), made.module.text), ENTRY, target)
+        made.buffers = Buffers.decode(encoded)
         return made
 
     @cached_property
+    def prepared(self) -> Prepared:
+        from ...runtime.prepared import prepare
+
+        return prepare(self.specialisation.program, frozenset(self.options.checks))
+
+    @cached_property
     def plan(self) -> Plan:
+        from ...sanitizer.tracking import Plan
+
         return Plan.of(self.prepared.program.kernel, self.options.checks, self.options.unwritten)
 
     @cached_property
     def module(self) -> Module:
+        from .module import kernel_module
+
         return kernel_module(self.prepared, self.options)
 
 
@@ -89,27 +99,44 @@ class LlvmEngine:
 
     def __init__(self, threads: int | None = None, target: Target | None = None) -> None:
         self.threads, self.target = threads, target
-        self._programs: weakref.WeakKeyDictionary[ir.Program, dict[Options, _Program]] = weakref.WeakKeyDictionary()
+        self._kernels: weakref.WeakKeyDictionary[Specialisation, dict[Options, _CompiledKernel]] = (
+            weakref.WeakKeyDictionary()
+        )
 
     def run(self, request: Request) -> Outcome:
-        ordered = request.prepared.ordered or checkers.ordered(request.checks) or request.schedule is not None
+        ordered = request.specialisation.summary.ordered or _in_order(request.checks) or request.schedule is not None
         options = Options(
-            request.block, request.device, request.dynamic_shared, request.counters, careful=False, atomic=not ordered,
+            request.block, request.device, request.dynamic_shared, request.counters, step_limited=False, atomic=not ordered,
             checks=tuple(sorted(request.checks)), unwritten=tuple(sorted(request.unwritten)) if request.checks else (),
             scheduled=request.schedule is not None,
         )  # fmt: skip
         threads = 1 if ordered else self.threads or _threads()
-        outcome = _launch(request, self._program(request, options), threads)
+        outcome = _launch(request, self._kernel(request, options), threads)
         if outcome is None:
-            outcome = _launch(request, self._program(request, replace(options, careful=True)), threads)
+            outcome = _launch(request, self._kernel(request, replace(options, step_limited=True)), threads)
             assert outcome is not None
         return outcome
 
-    def _program(self, request: Request, options: Options) -> _Program:
-        known = self._programs.setdefault(request.program, {})
+    def _kernel(self, request: Request, options: Options) -> _CompiledKernel:
+        known = self._kernels.setdefault(request.specialisation, {})
         if options not in known:
-            known[options] = _Program.of(request.program, options, self.target)
+            known[options] = _CompiledKernel.of(request.specialisation, options, self.target)
         return known[options]
+
+
+def _fingerprint(specialisation: Specialisation) -> str:
+    from ...ir.fingerprint import fingerprint
+
+    return fingerprint(specialisation.program)
+
+
+def _in_order(checks: frozenset[str]) -> bool:
+    """Whether blocks must run one after another, because what one did is held against the next."""
+    if not checks:
+        return False
+    from ...sanitizer import checkers
+
+    return checkers.need_order(checks)
 
 
 def _threads() -> int:
@@ -121,74 +148,98 @@ def _threads() -> int:
 
 
 def _aligned(size: int) -> npt.NDArray[np.uint8]:
-    """Zeroed bytes at a cache line."""
+    """Zeroed bytes that start at a cache line."""
     raw = np.zeros(size + 128, np.uint8)
     start = -raw.ctypes.data % 64
     return raw[start : start + size + 64]
 
 
-@dataclass
+@dataclass(frozen=True)
 class _Worker:
-    """A thread's own buffers."""
+    """A thread's own buffers, by their names in SIZES."""
 
-    counts: npt.NDArray[np.int64]
-    faults: npt.NDArray[np.int64]
-    scratch: Sequence[npt.NDArray[np.uint8]]
+    buffers: Mapping[str, npt.NDArray[Any]]
 
     @staticmethod
-    def of(sizes: Buffers) -> _Worker:
-        counts = _aligned(8 * (sizes.counts + 1))[: 8 * (sizes.counts + 1)].view(np.int64)
-        faults = np.zeros(sizes.records + 1, np.int64)
-        return _Worker(counts, faults, [_aligned(size) for size in (sizes.shared, sizes.local, sizes.workspace)])
+    def of(needed: Buffers) -> _Worker:
+        sizes = {name: int(needed.sizes[name]) for name in SIZES.names or ()}
+        counts, faults = (8 * (sizes.pop(name) + 1) for name in ("counts", "faults"))
+        scratch = {name: _aligned(size) for name, size in sizes.items()}
+        return _Worker(
+            {"counts": _aligned(counts)[:counts].view(np.int64), "faults": np.zeros(faults // 8, np.int64), **scratch}
+        )
 
 
-def _launch(request: Request, program: _Program, threads: int) -> Outcome | None:
-    """Run all blocks; None where the text was not careful enough."""
-    kernel = program.prepared.program.kernel
-    changed = program.prepared.changed
-    buffers = {p.name: _buffer(request, p.name, p.name in changed) for p in kernel.params if isinstance(p.type, Array)}
-    types, given = _arguments(kernel, request, buffers)
-    tail = [ctypes.c_int64] * 2 + [ctypes.c_int32] * 3 + [ctypes.c_int64] + [ctypes.c_void_p] * 7 + [_ASK]
-    function = ctypes.CFUNCTYPE(ctypes.c_int32, *types, *tail)(program.library.address)
+def _launch(request: Request, program: _CompiledKernel, threads: int) -> Outcome | None:
+    """Run all blocks; None where the step limit ended a loop, so that `step_limited` code must run instead."""
+    summary = request.specialisation.summary
+    arrays = [name for name, type in summary.parameters.items() if isinstance(type, Array)]
+    buffers = {name: _buffer(request, name, name in summary.changed) for name in arrays}
+    types, given = _arguments(summary, request, buffers)
+    function = ctypes.CFUNCTYPE(ctypes.c_int32, *types, *(a.c for a in ARGUMENTS))(program.library.address)
     blocks = int(np.prod(request.grid))
     workers = [_Worker.of(program.buffers) for _ in range(max(1, min(threads, blocks)))]
-    past, table = _history(request, program.plan)
+    race_state, table = _race_state(request, program)
     order = _order(request)
     printed: list[str] = []
-    answer = _ASK(_answers(program, printed))
+    raised: list[BaseException] = []
+    common = {
+        **{f"grid_dim.{axis}": extent for axis, extent in zip("xyz", request.grid, strict=True)},
+        ".limit": request.step_limit,
+        ".shadow": table.ctypes.data,
+        ".order": order.ctypes.data,
+        ".host_call": HOST_CALL(_host_calls(program, printed, raised)),
+    }
 
-    def go(worker: _Worker, first: int, last: int) -> bool:
-        own: list[npt.NDArray[Any]] = [worker.counts, worker.faults, *worker.scratch]
-        pointers = [*(buffer.ctypes.data for buffer in own), table.ctypes.data, order.ctypes.data]
-        return not function(*given, first, last, *request.grid, request.step_limit, *pointers, answer)
+    def run(worker: _Worker, first: int, last: int) -> bool:
+        own = {f".{name}": buffer.ctypes.data for name, buffer in worker.buffers.items()}
+        values = {**common, **own, ".first": first, ".last": last}
+        whole = not function(*given, *(values[argument.name] for argument in ARGUMENTS))
+        if raised:
+            raise raised[0]
+        return whole
 
-    if not _share(blocks, workers, go):
+    if not _distribute(blocks, workers, run):
         return None
     counts = None
     if request.counters:
-        counted = np.sum([w.counts for w in workers], axis=0)
-        counts = decode(program.buffers.table, counted, len(program.prepared.sites))
-    noted = [w.faults for w in workers]
-    faults = program.module.records.collect(noted, request) if any(n.any() for n in noted) else Faults()
-    if past is not None:
-        program.plan.tell(past, faults, request.grid, request.block)
-    return Outcome({name: buffers[name] for name in changed}, counts, faults.diagnostics(), printed)
+        counted = np.sum([w.buffers["counts"] for w in workers], axis=0)
+        counts = decode(program.buffers.contributions, counted, program.buffers.sites)
+    faults = _faults(request, program, [w.buffers["faults"] for w in workers], race_state)
+    return Outcome({name: buffers[name] for name in summary.changed}, counts, faults, printed)
 
 
-def _history(request: Request, plan: Plan) -> tuple[History | None, npt.NDArray[np.int64]]:
-    """What the checks keep of a launch, where they keep anything, and the table compiled code finds it by."""
-    if not plan.followed:
+def _faults(
+    request: Request, program: _CompiledKernel, recorded: Sequence[npt.NDArray[Any]], race_state: RaceState | None
+) -> list[Diagnostic]:
+    """What compiled code recorded, and the races that the shadow memory of a checked launch holds."""
+    any_recorded = any(records.any() for records in recorded)
+    if race_state is None and not any_recorded:
+        return []
+    from ...sanitizer.faults import Faults
+
+    faults = program.module.records.collect(recorded, request) if any_recorded else Faults()
+    if race_state is not None:
+        program.plan.report(race_state, faults, request.grid, request.block)
+    return faults.diagnostics()
+
+
+def _race_state(request: Request, program: _CompiledKernel) -> tuple[RaceState | None, npt.NDArray[np.int64]]:
+    """The race state of a launch, if any array is tracked, and the table through which compiled code finds it."""
+    if not request.checks or not (plan := program.plan).tracked:
         return None, np.zeros(1, np.int64)
-    from .races.runtime import table  # late: it compiles
+    from .races.runtime import table
 
-    past = plan.launched(request.block, request.arguments, request.dynamic_shared, request.device)
-    return past, table(past)
+    race_state = plan.new_race_state(request.block, request.arguments, request.dynamic_shared, request.device)
+    return race_state, table(race_state, plan)
 
 
 def _order(request: Request) -> npt.NDArray[np.int64]:
-    """The orders of warps, and then that of blocks, where they are not the ascending ones."""
+    """The orders of warps, then that of blocks; used only with a schedule."""
     if request.schedule is None:
         return np.zeros(1, np.int64)
+    from ...sanitizer.schedules import Schedule
+
     schedule = Schedule.of(request.schedule, request.grid, request.block)
     return np.concatenate([schedule.warps.ravel(), schedule.blocks])
 
@@ -200,34 +251,43 @@ def _buffer(request: Request, name: str, changes: bool) -> Buffer:
     return np.zeros_like(given) if name in request.all_zero else given.copy()
 
 
-def _share(blocks: int, workers: Sequence[_Worker], go: Callable[[_Worker, int, int], bool]) -> bool:
-    """Have the workers go through all blocks, each in a thread; whether all their turns went well.
+def _distribute(blocks: int, workers: Sequence[_Worker], run: Callable[[_Worker, int, int], bool]) -> bool:
+    """Have the workers run all blocks, each in its own thread, range by range; whether all ranges succeeded.
 
-    A worker that is done takes the next turn, so blocks may differ in length; between turns Python sees to its
-    signals, so a long launch can be interrupted.
+    A worker that has finished a range claims the next one, so blocks may differ in length. Between ranges Python
+    handles signals, so a long launch can be interrupted.
     """
-    claim = threading.Lock()
+    lock = threading.Lock()
     left = range(blocks)
 
     def work(worker: _Worker) -> None:
         nonlocal left
         size = 1
         while True:
-            with claim:
-                turn, left = left[:size], left[size:]
-            if not turn:
+            with lock:
+                claimed, left = left[:size], left[size:]
+            if not claimed:
                 return
             start = time.perf_counter()
-            if not go(worker, turn.start, turn.stop):
-                failed.append(turn)
-                with claim:
+            if not run(worker, claimed.start, claimed.stop):
+                failed.append(claimed)
+                with lock:
                     left = range(0)
-            block = (time.perf_counter() - start) / len(turn)
+            block = (time.perf_counter() - start) / len(claimed)
             even = len(left) / (2 * len(workers))
             size = max(1, int(min(max(even, SHORTEST / block), LONGEST / block)))
 
+    def metadata(worker: _Worker) -> None:
+        nonlocal left
+        try:
+            work(worker)
+        except BaseException as error:  # it would end with its thread
+            left = range(0)
+            raised.append(error)
+
     failed: list[range] = []
-    others = [threading.Thread(target=work, args=(worker,)) for worker in workers[1:]]
+    raised: list[BaseException] = []
+    others = [threading.Thread(target=metadata, args=(worker,)) for worker in workers[1:]]
     for thread in others:
         thread.start()
     try:
@@ -238,55 +298,63 @@ def _share(blocks: int, workers: Sequence[_Worker], go: Callable[[_Worker, int, 
     finally:
         for thread in others:
             thread.join()
+    if raised:
+        raise raised[0]
     return not failed
 
 
-def _arguments(kernel: ir.Function, request: Request, buffers: dict[str, Buffer]) -> tuple[list[Any], list[Any]]:
+def _arguments(summary: Summary, request: Request, buffers: dict[str, Buffer]) -> tuple[list[Any], list[Any]]:
     """The C types and values of the kernel's parameters."""
     types: list[Any] = []
     values: list[Any] = []
-    for param in kernel.params:
-        if isinstance(param.type, Array):
+    for name, type in summary.parameters.items():
+        if isinstance(type, Array):
             types += [ctypes.c_void_p, ctypes.c_int64]
-            values += [buffers[param.name].ctypes.data, len(buffers[param.name])]
+            values += [buffers[name].ctypes.data, len(buffers[name])]
         else:
-            assert isinstance(param.type, Scalar)
-            number = request.arguments[param.name]
+            assert isinstance(type, Scalar)
+            number = request.arguments[name]
             assert isinstance(number, np.generic)
-            types.append(_CTYPES[param.type.name])
-            values.append(int(number) if param.type.kind == "bool" else number.item())
+            types.append(_CTYPES[type.name])
+            values.append(int(number) if type.kind == "bool" else number.item())
     return types, values
 
 
-# ------------------------------------------------------------------ what compiled code asks of Python
-def _answers(program: _Program, printed: list[str]) -> Callable[[int, int, int, int, int], None]:
+# ------------------------------------------------------------------ calls from compiled code
+def _host_calls(
+    program: _CompiledKernel, printed: list[str], raised: list[BaseException]
+) -> Callable[[int, int, int, int, int], None]:
     def answer(request: int, block: int, warp: int, mask: int, data: int) -> None:
-        what, detail = program.module.outside.requests[request]
-        if what == "meaning":
-            name, type = detail
-            _meaning(name, type, data)
-        else:
-            printed.extend(_lines(detail, mask, data))
+        # ctypes would lose an exception, an interrupt too, and the lanes would keep their operands.
+        try:
+            if request in program.buffers.operations:
+                _evaluate(*program.buffers.operations[request], data)
+            else:
+                printed.extend(_printed_lines(program.module.host_calls.requests[request][1], mask, data))
+        except BaseException as error:
+            raised.append(error)
 
     return answer
 
 
-def _at(data: int, dtype: np.dtype[Any]) -> npt.NDArray[Any]:
+def _lanes_at(data: int, dtype: np.dtype[Any]) -> npt.NDArray[Any]:
     """The 32 lanes that begin at an address."""
     raw = (ctypes.c_uint8 * (32 * dtype.itemsize)).from_address(data)
     return np.ctypeslib.as_array(raw).view(dtype)
 
 
-def _meaning(name: str, type: Scalar, data: int) -> None:
-    values = _at(data, type.dtype)
+def _evaluate(op: str, type: str, data: int) -> None:
+    from ...ir.ops import TABLE  # late: few kernels call Python
+
+    values = _lanes_at(data, SCALARS[type].dtype)
     with np.errstate(all="ignore"):
-        values[:] = TABLE[name].meaning(values)
+        values[:] = TABLE[op].meaning(values)
 
 
-def _lines(stmt: ir.Print, mask: int, data: int) -> list[str]:
-    """What a print says, one line a lane of the mask."""
+def _printed_lines(stmt: ir.Print, mask: int, data: int) -> list[str]:
+    """The output of a print statement, one line for each lane of the mask."""
     types = [p.type for p in stmt.parts if not isinstance(p, str)]
-    columns = iter([_at(data + 256 * n, t.dtype) for n, t in enumerate(types) if isinstance(t, Scalar)])
+    columns = iter([_lanes_at(data + 256 * n, t.dtype) for n, t in enumerate(types) if isinstance(t, Scalar)])
     parts: list[Any] = [p if isinstance(p, str) else next(columns) for p in stmt.parts]
     lanes = [lane for lane in range(32) if mask >> lane & 1]
     return [" ".join(p if isinstance(p, str) else str(p[lane]) for p in parts) for lane in lanes]

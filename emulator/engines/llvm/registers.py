@@ -1,5 +1,5 @@
-"""Where the registers of a warp live: in stack slots, which LLVM turns into its own registers, and between the
-phases of a block in the workspace."""
+"""Where the registers of a warp are: in stack slots, which LLVM turns into machine registers. Between the phases of a
+block they are spilled to the workspace."""
 
 from __future__ import annotations
 
@@ -7,11 +7,31 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from ...ir import nodes as ir
+from ...ir.names import elements
 from ...ir.walk import statements
 from ...language.types import BOOL, Array, Scalar, Vector
-from ...llvm.builder import Page, many, scalar_type
+from ...llvm.builder import FunctionBuilder, many, scalar_type
 from ...llvm.values import Value, Values, chosen, lanes
-from ...passes.divergence import Shapes, Stride
+from ...passes.divergence import Divergence, Stride
+
+
+@dataclass(frozen=True)
+class Slot:
+    """A stack slot: one scalar, or one for each lane."""
+
+    name: str
+    type: Scalar
+    vector: bool
+
+    @property
+    def llvm(self) -> str:
+        element = scalar_type(self.type)
+        return many(element) if self.vector else element
+
+    @property
+    def size(self) -> int:
+        """The bytes that it takes in the workspace, where bools are an i32."""
+        return 4 if self.type is BOOL else self.type.size * (32 if self.vector else 1)
 
 
 @dataclass(frozen=True)
@@ -20,35 +40,29 @@ class Cell:
 
     type: Scalar
     stride: Stride
-    slot: str
-    step: str | None
+    slot: Slot
+    step: Slot | None
 
-    @property
-    def llvm(self) -> str:
-        element = scalar_type(self.type)
-        return many(element) if self.stride == "varying" else element
-
-    def slots(self) -> Iterator[tuple[str, str]]:
-        """(slot, LLVM type) pairs."""
-        yield self.slot, self.llvm
+    def slots(self) -> Iterator[Slot]:
+        yield self.slot
         if self.step is not None:
-            yield self.step, scalar_type(self.type)
+            yield self.step
 
 
 @dataclass
 class Registers:
-    """The registers of a kernel by name; a vector's are its parts."""
+    """The registers of a kernel by name; a vector has a cell for each part."""
 
-    page: Page
+    builder: FunctionBuilder
     cells: dict[str, tuple[Cell, ...]] = field(default_factory=dict)
-    kept: dict[str, list[tuple[int, int]]] = field(default_factory=dict)  # (offset, bytes a warp), by slot
+    spilled: dict[str, list[int]] = field(default_factory=dict)  # offsets in the workspace, by slot
     workspace: int = 0  # bytes
 
     @staticmethod
-    def of(page: Page, kernel: ir.Function, shapes: Shapes) -> Registers:
-        found = Registers(page)
+    def of(builder: FunctionBuilder, kernel: ir.Function, divergence: Divergence) -> Registers:
+        found = Registers(builder)
         for name, type in _types(kernel).items():
-            stride = shapes.registers.get(name, 0)
+            stride = divergence.registers.get(name, 0)
             parts = (
                 [(name, type)]
                 if isinstance(type, Scalar)
@@ -58,9 +72,12 @@ class Registers:
         return found
 
     def _cell(self, name: str, type: Scalar, stride: Stride) -> Cell:
+        slot = self._slot(name, type, stride == "varying")
+        return Cell(type, stride, slot, self._slot(f"{name}.step", type, False) if stride == "dynamic" else None)
+
+    def _slot(self, name: str, type: Scalar, vector: bool) -> Slot:
         element = scalar_type(type)
-        slot = self.page.slot(many(element) if stride == "varying" else element, name)
-        return Cell(type, stride, slot, self.page.slot(element, f"{name}.step") if stride == "dynamic" else None)
+        return Slot(self.builder.slot(many(element) if vector else element, name), type, vector)
 
     # -------------------------------------------------------------- reading and writing
     def read(self, name: str) -> Values:
@@ -68,94 +85,80 @@ class Registers:
         return values if len(values) > 1 else values[0]
 
     def _value(self, cell: Cell, name: str) -> Value:
-        ref = self.page.load(cell.llvm, cell.slot, name)
+        ref = self.builder.load(cell.slot.llvm, cell.slot.name, name)
         if cell.step is not None:
-            return Value(cell.type, ref, self.page.load(scalar_type(cell.type), cell.step, "step"))
+            return Value(cell.type, ref, self.builder.load(cell.step.llvm, cell.step.name, "step"))
         return Value(cell.type, ref, None if cell.stride == "varying" else str(cell.stride))
 
     def assign(self, name: str, new: Values, mask: str | None) -> None:
-        """Give a register its value: in all lanes, or only in those of a mask."""
+        """Assign a register in all lanes, or only in those of a mask."""
         parts = new if isinstance(new, tuple) else (new,)
         for cell, value in zip(self.cells[name], parts, strict=True):
             self._store(cell, value, mask)
 
     def _store(self, cell: Cell, value: Value, mask: str | None) -> None:
-        page, element = self.page, scalar_type(cell.type)
+        builder, slot = self.builder, cell.slot
         if cell.stride == "varying":
-            ref = lanes(page, value)
+            ref = lanes(builder, value)
             if mask is not None:
-                old = page.load(cell.llvm, cell.slot, "old")
-                ref = page.let(f"select <32 x i1> {chosen(page, mask)}, {cell.llvm} {ref}, {cell.llvm} {old}", "merged")
-            page.store(cell.llvm, ref, cell.slot)
+                old = builder.load(slot.llvm, slot.name, "old")
+                chosen_lanes = chosen(builder, mask)
+                ref = builder.let(f"select <32 x i1> {chosen_lanes}, {slot.llvm} {ref}, {slot.llvm} {old}", "merged")
+            builder.store(slot.llvm, ref, slot.name)
             return
         assert value.stride is not None, "the analysis promised a step"
-        page.store(element, value.ref, cell.slot)
+        builder.store(slot.llvm, value.ref, slot.name)
         if cell.step is not None:
-            page.store(element, value.stride, cell.step)
+            builder.store(cell.step.llvm, value.stride, cell.step.name)
         else:
             assert value.stride == str(cell.stride), "the analysis promised this step"
 
-    # -------------------------------------------------------------- phases
+    # -------------------------------------------------------------- spilling
     def clear(self, names: Iterable[str]) -> None:
-        """Start from zeros: nothing is ever undefined, and register arrays begin so."""
+        """Set registers to zero: register arrays begin so, and no value is ever undefined."""
         for name in names:
             for cell in self.cells[name]:
-                for slot, type in cell.slots():
-                    self.page.store(type, "zeroinitializer", slot)
+                for slot in cell.slots():
+                    self.builder.store(slot.llvm, "zeroinitializer", slot.name)
 
-    def keep(self, names: Iterable[str], warps: int) -> None:
-        """Give registers a place in the workspace."""
+    def reserve(self, names: Iterable[str], warps: int) -> None:
+        """Reserve places in the workspace for registers."""
         for name in names:
-            self.kept[name] = []
+            self.spilled[name] = []
             for cell in self.cells[name]:
-                for _, type in cell.slots():
-                    size = 4 if cell.type is BOOL else cell.type.size
-                    size *= 32 if type.startswith("<") and cell.type is not BOOL else 1
-                    self.kept[name].append((self.workspace, size))
-                    self.workspace += -(-size * warps // 64) * 64
+                for slot in cell.slots():
+                    self.spilled[name].append(self.workspace)
+                    self.workspace += -(-slot.size * warps // 64) * 64
 
-    def restore(self, names: Iterable[str], warp: str) -> None:
-        """Take kept registers from the workspace."""
-        page = self.page
-        for name, cell, slot, type, pointer in self._kept(names, warp):
-            if cell.type is BOOL:
-                packed = page.load("i32", pointer, name)
-                page.store(type, page.let(_unpacked(type, packed), name), slot)
+    def reload(self, names: Iterable[str], warp: str) -> None:
+        """Load spilled registers from the workspace."""
+        builder = self.builder
+        for name, slot, pointer in self._places(names, warp):
+            if slot.type is BOOL:
+                packed = builder.load("i32", pointer, name)
+                word = "bitcast" if slot.vector else "trunc"
+                builder.store(slot.llvm, builder.let(f"{word} i32 {packed} to {slot.llvm}", name), slot.name)
             else:
-                page.store(type, page.load(type, pointer, name), slot)
+                builder.store(slot.llvm, builder.load(slot.llvm, pointer, name), slot.name)
 
-    def save(self, names: Iterable[str], warp: str) -> None:
-        """Put kept registers into the workspace."""
-        page = self.page
-        for name, cell, slot, type, pointer in self._kept(names, warp):
-            value = page.load(type, slot, name)
-            if cell.type is BOOL:
-                word = "bitcast" if type.startswith("<") else "sext"
-                page.store("i32", page.let(f"{word} {type} {value} to i32", name), pointer)
+    def spill(self, names: Iterable[str], warp: str) -> None:
+        """Store registers to the workspace, where they have places in it."""
+        builder = self.builder
+        for name, slot, pointer in self._places(names, warp):
+            value = builder.load(slot.llvm, slot.name, name)
+            if slot.type is BOOL:
+                word = "bitcast" if slot.vector else "sext"
+                builder.store("i32", builder.let(f"{word} {slot.llvm} {value} to i32", name), pointer)
             else:
-                page.store(type, value, pointer)
+                builder.store(slot.llvm, value, pointer)
 
-    def _kept(self, names: Iterable[str], warp: str) -> Iterator[tuple[str, Cell, str, str, str]]:
-        """(name, cell, slot, its type, its address in the workspace)."""
+    def _places(self, names: Iterable[str], warp: str) -> Iterator[tuple[str, Slot, str]]:
+        """(register, slot, the slot's address in the workspace)."""
         for name in names:
-            if name not in self.kept:
-                continue
-            places = iter(self.kept[name])
-            for cell in self.cells[name]:
-                for slot, type in cell.slots():
-                    offset, size = next(places)
-                    start = self.page.element("i8", "%.workspace", offset, f"{name}.kept")
-                    yield (
-                        name,
-                        cell,
-                        slot,
-                        type,
-                        self.page.element(f"[{size} x i8]", start, warp, f"{name}.kept", "i32"),
-                    )
-
-
-def _unpacked(type: str, packed: str) -> str:
-    return f"bitcast i32 {packed} to {type}" if type.startswith("<") else f"trunc i32 {packed} to i1"
+            slots = [slot for cell in self.cells[name] for slot in cell.slots()]
+            for slot, offset in zip(slots, self.spilled.get(name, ()), strict=False):
+                start = self.builder.element("i8", "%.workspace", offset, f"{name}.spilled")
+                yield name, slot, self.builder.element(f"[{slot.size} x i8]", start, warp, f"{name}.spilled", "i32")
 
 
 def _types(kernel: ir.Function) -> dict[str, Scalar | Vector]:
@@ -168,5 +171,5 @@ def _types(kernel: ir.Function) -> dict[str, Scalar | Vector]:
             case ir.For(var=var):
                 found[var.name] = var.type
             case ir.Alloc(type=Array(space="register", element=element)):
-                found |= {f"{stmt.array}[{i}]": element for i in range(stmt.type.length or 0)}
+                found |= dict.fromkeys(elements(stmt.array, stmt.type.length), element)
     return found

@@ -1,10 +1,11 @@
-"""The pieces of a kernel that each warp runs to their end, and the registers they read and write."""
+"""The segments of a kernel that one warp runs at a time, and the registers that they read and write."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
 from ...ir import nodes as ir
+from ...ir.names import elements
 from ...ir.walk import registers, statements
 from ...language.types import Array
 from ...passes.barriers import holds_barrier
@@ -18,12 +19,12 @@ STATEMENTS = (
 
 
 def assigning(stmt: ir.For) -> ir.Let:
-    """The loop variable as something written."""
+    """The initialisation of the loop variable as a statement."""
     return ir.Let(stmt.var, stmt.start, stmt.span)
 
 
 def segments(stmts: Sequence[ir.Stmt]) -> Iterator[list[Node]]:
-    """What is printed for each warp at a time, in the same pieces as `Block` prints it."""
+    """What is generated for one warp at a time, in the segments in which `BlockEmitter` generates it."""
     run: list[Node] = []
     for stmt in stmts:
         if not holds_barrier(stmt):
@@ -82,4 +83,4 @@ def _targets(stmt: ir.Stmt) -> Iterator[str]:
         case ir.For(var=var):
             yield var.name
         case ir.Alloc(type=Array(space="register")):
-            yield from (f"{stmt.array}[{i}]" for i in range(stmt.type.length or 0))
+            yield from elements(stmt.array, stmt.type.length)

@@ -1,7 +1,7 @@
-"""Statements as objects that run teams: straight lines, branches, loops, frames, barriers, phases.
+"""Statements as objects that run warp groups: lines of plain statements, branches, loops, frames, barriers, phases.
 
-`Line`s run one team at a time. Control statements take a list of teams, because a structure that holds a
-barrier is walked by all warps of a block together; everything else runs each team to its end in turn.
+A statement that holds a barrier is taken by all warps of a block together, so control statements run a list of groups.
+Between barriers each group runs to the end before the next one starts.
 """
 
 from __future__ import annotations
@@ -20,38 +20,38 @@ from ...sanitizer import barriers
 from ...sanitizer.places import where
 from ...sanitizer.races import happens_before
 from . import lanes
-from .warp_group import NONE, Mask, Team, Values
+from .warp_group import NO_LANES, Mask, Values, WarpGroup
 
-Condition = Callable[[Team], Values]
+Condition = Callable[[WarpGroup], Values]
 
 
 class Step(Protocol):
-    """Anything a body is made of."""
+    """One step of a body."""
 
-    def run(self, teams: Sequence[Team]) -> None: ...
+    def run(self, groups: Sequence[WarpGroup]) -> None: ...
 
 
 @dataclass
 class Line:
-    """Statements in a row that nobody enters or leaves in between; counted together."""
+    """Consecutive statements that no lane enters or leaves in between; their executions are counted together."""
 
     counts: Counts | None
     sites: list[int] = field(default_factory=list)
-    actions: list[Callable[[Team], None]] = field(default_factory=list)
+    actions: list[Callable[[WarpGroup], None]] = field(default_factory=list)
     warps: int = 0
     lanes: int = 0
 
-    def run(self, teams: Sequence[Team]) -> None:
-        for team in teams:
-            warps, lanes_active = team.population()
+    def run(self, groups: Sequence[WarpGroup]) -> None:
+        for group in groups:
+            warps, lanes_active = group.population()
             if lanes_active:
                 self.warps += warps
                 self.lanes += lanes_active
                 for action in self.actions:
-                    action(team)
+                    action(group)
 
     def flush(self) -> None:
-        """Hand the executions over to the sites."""
+        """Add the executions to the counts of the sites."""
         if self.counts is not None:
             self.counts[self.sites, events.WARPS] += self.warps
             self.counts[self.sites, events.LANES] += self.lanes
@@ -59,14 +59,14 @@ class Line:
 
 @dataclass
 class Phase:
-    """Steps without a barrier: each team runs to the end before the next one starts."""
+    """Steps without a barrier: each group runs to the end before the next one starts."""
 
     steps: list[Step]
 
-    def run(self, teams: Sequence[Team]) -> None:
-        for team in scheduled(teams):
-            if team.active is not NONE:
-                one = (team,) if len(teams) > 1 else teams
+    def run(self, groups: Sequence[WarpGroup]) -> None:
+        for group in scheduled(groups):
+            if group.active is not NO_LANES:
+                one = (group,) if len(groups) > 1 else groups
                 for step in self.steps:
                     step.run(one)
 
@@ -77,27 +77,27 @@ class Body:
 
     steps: list[Step]
 
-    def run(self, teams: Sequence[Team]) -> None:
+    def run(self, groups: Sequence[WarpGroup]) -> None:
         for step in self.steps:
-            step.run(teams)
+            step.run(groups)
 
 
-def split(team: Team, site: int, holds: Values, counts: Counts | None) -> tuple[Mask, Mask, bool]:
-    """(lanes for which a condition holds, the other active lanes, whether the first are any); counts the branch."""
-    active = team.active
-    if active is NONE:
-        return NONE, NONE, False
+def split(group: WarpGroup, site: int, holds: Values, counts: Counts | None) -> tuple[Mask, Mask, bool]:
+    """(lanes for which a condition holds, the other active lanes, whether the first mask is not empty); counts the branch."""
+    active = group.active
+    if active is NO_LANES:
+        return NO_LANES, NO_LANES, False
     if active.size == 1 and holds.size == 1:
-        warps, active_lanes = team.population()
+        warps, active_lanes = group.population()
         yes, divergent = bool(holds.flat[0]), 0
-        taken, rest = (active, NONE) if yes else (NONE, active)
+        taken, rest = (active, NO_LANES) if yes else (NO_LANES, active)
     else:
-        whole = (team.shape[0] * team.shape[1], 32)
+        whole = (group.shape[0] * group.shape[1], 32)
         taken, rest = np.empty(whole, np.bool_), np.empty(whole, np.bool_)
-        warps, active_lanes, n, divergent = lanes.branch(team.full(active), team.full(holds), taken, rest)
+        warps, active_lanes, n, divergent = lanes.branch(group.full(active), group.full(holds), taken, rest)
         yes = n > 0
-        taken = active if n == active_lanes else taken.reshape(team.shape) if yes else NONE
-        rest = active if n == 0 else NONE if n == active_lanes else rest.reshape(team.shape)
+        taken = active if n == active_lanes else taken.reshape(group.shape) if yes else NO_LANES
+        rest = active if n == 0 else NO_LANES if n == active_lanes else rest.reshape(group.shape)
     if counts is not None and active_lanes:
         row = counts[site]
         row[events.WARPS] += warps
@@ -116,195 +116,210 @@ class Branch:
     orelse: Body | None
     counts: Counts | None
 
-    def run(self, teams: Sequence[Team]) -> None:
-        before = [(team.active, team.left) for team in teams]
+    def run(self, groups: Sequence[WarpGroup]) -> None:
+        before = [(group.active, group.left) for group in groups]
         parts = [
-            split(team, self.site, self.condition(team), self.counts)
-            if team.active is not NONE
-            else (NONE, NONE, False)
-            for team in teams
+            split(group, self.site, self.condition(group), self.counts)
+            if group.active is not NO_LANES
+            else (NO_LANES, NO_LANES, False)
+            for group in groups
         ]
-        self._arm(self.then, teams, [taken for taken, _, _ in parts])
+        self._arm(self.then, groups, [taken for taken, _, _ in parts])
         if self.orelse is not None:
-            self._arm(self.orelse, teams, [rest for _, rest, _ in parts])
-        for team, (active, left) in zip(teams, before, strict=True):
-            team.active = active if team.left is left else settled(active & ~team.left)
+            self._arm(self.orelse, groups, [rest for _, rest, _ in parts])
+        for group, (active, left) in zip(groups, before, strict=True):
+            group.active = active if group.left is left else normalised(active & ~group.left)
 
-    def _arm(self, body: Body, teams: Sequence[Team], masks: list[Mask]) -> None:
-        for team, mask in zip(teams, masks, strict=True):
-            team.active = mask
-        if any(mask is not NONE for mask in masks):
-            body.run(teams)
+    def _arm(self, body: Body, groups: Sequence[WarpGroup], masks: list[Mask]) -> None:
+        for group, mask in zip(groups, masks, strict=True):
+            group.active = mask
+        if any(mask is not NO_LANES for mask in masks):
+            body.run(groups)
 
 
 @dataclass
-class _Turn:
-    """What a team keeps of the world outside a loop."""
+class _SavedMasks:
+    """The masks of a group before a loop or a frame."""
 
     entry: Mask
     left: Mask
-    gone: Mask
+    returned: Mask
     continued: Mask
 
 
 @dataclass
 class Loop:
-    """while, and for: `begin` sets the variable, `setup` and `condition` run before each turn, `advance` after."""
+    """while and for. `begin` initialises the variable of a for loop; `setup` and `condition` run before each iteration,
+    `advance` after it."""
 
     site: int
-    begin: Callable[[Team], None] | None
+    begin: Callable[[WarpGroup], None] | None
     setup: Body
     condition: Condition
     body: Body
-    advance: Callable[[Team], None] | None
+    advance: Callable[[WarpGroup], None] | None
     counts: Counts | None
     node: ir.While | ir.For
 
-    def run(self, teams: Sequence[Team]) -> None:
-        outside = [_Turn(team.active, team.left, team.gone, team.continued) for team in teams]
-        for team in teams:
-            team.left = NONE
-            if self.begin is not None and team.active is not NONE:
-                self.begin(team)
-        turns = 0
+    def run(self, groups: Sequence[WarpGroup]) -> None:
+        before = [_SavedMasks(group.active, group.left, group.returned, group.continued) for group in groups]
+        for group in groups:
+            group.left = NO_LANES
+            if self.begin is not None and group.active is not NO_LANES:
+                self.begin(group)
+        iterations = 0
         while True:
-            self.setup.run(teams)
+            self.setup.run(groups)
             running = False
-            for team in teams:
-                if team.active is not NONE:
-                    team.active, _, yes = split(team, self.site, self.condition(team), self.counts)
+            for group in groups:
+                if group.active is not NO_LANES:
+                    group.active, _, yes = split(group, self.site, self.condition(group), self.counts)
                     running |= yes
             if not running:
                 break
-            if turns == teams[0].request.step_limit:
-                self._cut_off(teams)
+            if iterations == groups[0].request.step_limit:
+                self._reach_step_limit(groups)
                 break
-            turns += 1
-            for team in teams:
-                team.continued = NONE
-            self.body.run(teams)
-            for team in teams:
-                if team.continued is not NONE:
-                    team.active = team.active | team.continued
-                team.left = NONE
-                if self.advance is not None and team.active is not NONE:
-                    self.advance(team)
-        for team, kept in zip(teams, outside, strict=True):
-            team.continued = kept.continued
-            if team.gone is kept.gone:
-                team.active, team.left = kept.entry, kept.left
+            iterations += 1
+            for group in groups:
+                group.continued = NO_LANES
+            self.body.run(groups)
+            for group in groups:
+                if group.continued is not NO_LANES:
+                    group.active = group.active | group.continued
+                group.left = NO_LANES
+                if self.advance is not None and group.active is not NO_LANES:
+                    self.advance(group)
+        for group, saved in zip(groups, before, strict=True):
+            group.continued = saved.continued
+            if group.returned is saved.returned:
+                group.active, group.left = saved.entry, saved.left
             else:
-                team.active, team.left = settled(kept.entry & ~team.gone), kept.left | team.gone
+                group.active, group.left = normalised(saved.entry & ~group.returned), saved.left | group.returned
 
     def _endless(self, limit: int) -> Callable[[int, int, str], Diagnostic]:
         return lambda row, lane, place: barriers.endless(self.node.span, place, limit)
 
-    def _cut_off(self, teams: Sequence[Team]) -> None:
-        """Lanes still in the loop leave the kernel, and the fault says so."""
-        for team in teams:
-            if team.active is NONE:
+    def _reach_step_limit(self, groups: Sequence[WarpGroup]) -> None:
+        """The lanes still in the loop are at fault and leave the kernel."""
+        for group in groups:
+            if group.active is NO_LANES:
                 continue
-            team.fault("step limit", self.site, team.full(team.active), self._endless(team.request.step_limit))
-            team.killed = team.killed | team.active
-            team.alive = team.alive & ~team.active
-            team.leave(frame=True)
+            group.fault("step limit", self.site, group.full(group.active), self._endless(group.request.step_limit))
+            group.killed = group.killed | group.active
+            group.alive = group.alive & ~group.active
+            group.leave(frame=True)
 
 
 @dataclass
 class Frame:
-    """An inlined call: a return leaves only it."""
+    """The body of an inlined call, which a return in it leaves."""
 
     body: Body
 
-    def run(self, teams: Sequence[Team]) -> None:
-        outside = [_Turn(team.active, team.left, team.gone, team.continued) for team in teams]
-        killed = [team.killed for team in teams]
-        for team in teams:
-            team.left = team.gone = NONE
-        self.body.run(teams)
-        for team, kept, dead in zip(teams, outside, killed, strict=True):
-            team.active, team.left, team.gone, team.continued = kept.entry, kept.left, kept.gone, kept.continued
-            if team.killed is not dead:
-                team.active = settled(kept.entry & ~team.killed)
-                team.left, team.gone = kept.left | team.killed, kept.gone | team.killed
+    def run(self, groups: Sequence[WarpGroup]) -> None:
+        before = [_SavedMasks(group.active, group.left, group.returned, group.continued) for group in groups]
+        killed = [group.killed for group in groups]
+        for group in groups:
+            group.left = group.returned = NO_LANES
+        self.body.run(groups)
+        for group, saved, dead in zip(groups, before, killed, strict=True):
+            group.active, group.left, group.returned, group.continued = (
+                saved.entry,
+                saved.left,
+                saved.returned,
+                saved.continued,
+            )
+            if group.killed is not dead:
+                group.active = normalised(saved.entry & ~group.killed)
+                group.left, group.returned = saved.left | group.killed, saved.returned | group.killed
 
 
 @dataclass
 class BlockBarrier:
-    """sync and its counting forms: the whole block is there, or it is a fault."""
+    """sync and its counting forms, and the fault where not all threads of a block arrive."""
 
     node: ir.Barrier
     site: int
     predicate: Condition
-    result: Callable[[Team, Values], None]
+    result: Callable[[WarpGroup, Values], None]
     counts: Counts | None
 
-    def run(self, teams: Sequence[Team]) -> None:
+    def run(self, groups: Sequence[WarpGroup]) -> None:
         arrived: Values | int = 1
-        if self.node.mode != "sync" or any(team.active is not team.alive for team in teams):
-            arrived = self._meet(teams)
-        if "barriers" in teams[0].request.checks:
-            self._all_alive(teams)
-        for team in teams:
-            warps, active_lanes = team.population()
+        if self.node.mode != "sync" or any(group.active is not group.alive for group in groups):
+            arrived = self._arrivals(groups)
+        if "barriers" in groups[0].request.checks:
+            self._check_none_returned(groups)
+        for group in groups:
+            warps, active_lanes = group.population()
             if self.counts is not None and active_lanes:
                 self.counts[self.site, events.WARPS] += warps
                 self.counts[self.site, events.LANES] += active_lanes
-            team.phase += arrived
-        past = teams[0].memory.history
-        if past is not None and np.any(arrived):
-            happens_before.barrier(past)
+            group.phase += arrived
+        race_state = groups[0].memory.race_state
+        if race_state is not None and np.any(arrived):
+            race_state(happens_before.barrier)
 
-    def _meet(self, teams: Sequence[Team]) -> Values:
-        """Compare who is here with who should be, and combine the predicates; which blocks are here at all."""
-        active = np.concatenate([np.broadcast_to(t.active, t.shape) for t in teams], axis=1)
-        alive = np.concatenate([np.broadcast_to(t.alive, t.shape) for t in teams], axis=1)
+    def _arrivals(self, groups: Sequence[WarpGroup]) -> Values:
+        """Which blocks have threads that arrive. Reports threads that do not, and assigns the combined predicates."""
+        active = np.concatenate([np.broadcast_to(t.active, t.shape) for t in groups], axis=1)
+        alive = np.concatenate([np.broadcast_to(t.alive, t.shape) for t in groups], axis=1)
         arrived = active.sum(axis=(1, 2))
         waiting = np.where(arrived > 0, (alive & ~active).sum(axis=(1, 2)), 0)
         for block in np.flatnonzero(waiting):
-            self._tell("barrier", barriers.divergent, teams, int(block), active[block], alive[block] & ~active[block])
+            self._report(
+                "barrier", barriers.divergent, groups, int(block), active[block], alive[block] & ~active[block]
+            )
         if self.node.mode != "sync":
             holds = np.concatenate(
-                [np.broadcast_to(self.predicate(t) if t.active is not NONE else NONE, t.shape) for t in teams], axis=1
+                [np.broadcast_to(self.predicate(t) if t.active is not NO_LANES else NO_LANES, t.shape) for t in groups],
+                axis=1,
             )
             count = (holds & active).sum(axis=(1, 2)).reshape(-1, 1, 1)
             total = arrived.reshape(-1, 1, 1)
             results = {"count": count.astype(np.int32), "and": count == total, "or": count > 0}
-            for team in teams:
-                self.result(team, results[self.node.mode])
+            for group in groups:
+                self.result(group, results[self.node.mode])
         return np.asarray(arrived > 0)
 
-    def _all_alive(self, teams: Sequence[Team]) -> None:
-        """No thread has returned yet."""
-        everyone = np.concatenate([np.broadcast_to(t.everyone, t.shape) for t in teams], axis=1)
-        alive = np.concatenate([np.broadcast_to(t.alive, t.shape) for t in teams], axis=1)
-        active = np.concatenate([np.broadcast_to(t.active, t.shape) for t in teams], axis=1)
-        gone = everyone & ~alive
-        for block in np.flatnonzero(gone.any(axis=(1, 2)) & active.any(axis=(1, 2))):
-            self._tell("returned", barriers.returned, teams, int(block), active[block], gone[block])
+    def _check_none_returned(self, groups: Sequence[WarpGroup]) -> None:
+        """Report threads of a block that have returned before it arrives."""
+        everyone = np.concatenate([np.broadcast_to(t.everyone, t.shape) for t in groups], axis=1)
+        alive = np.concatenate([np.broadcast_to(t.alive, t.shape) for t in groups], axis=1)
+        active = np.concatenate([np.broadcast_to(t.active, t.shape) for t in groups], axis=1)
+        returned = everyone & ~alive
+        for block in np.flatnonzero(returned.any(axis=(1, 2)) & active.any(axis=(1, 2))):
+            self._report("returned", barriers.returned, groups, int(block), active[block], returned[block])
 
-    def _tell(
-        self, kind: str, tell: Callable[..., Diagnostic], teams: Sequence[Team], block: int, active: Mask, others: Mask
+    def _report(
+        self,
+        kind: str,
+        describe: Callable[..., Diagnostic],
+        groups: Sequence[WarpGroup],
+        block: int,
+        active: Mask,
+        others: Mask,
     ) -> None:
-        team, request = teams[0], teams[0].request
-        linear = int(team.blocks[block])
-        threads = np.concatenate([t.warps for t in teams]).repeat(32) * 32 + np.tile(np.arange(32), active.shape[0])
+        group, request = groups[0], groups[0].request
+        linear = int(group.blocks[block])
+        threads = np.concatenate([t.warps for t in groups]).repeat(32) * 32 + np.tile(np.arange(32), active.shape[0])
         here, absent = (np.sort(threads[np.flatnonzero(mask)]) for mask in (active, others))
         place, away = (where(linear, int(t[0]), request.grid, request.block, 0) for t in (here, absent))
-        order = (linear, int(team.phase[block]), int(here[0]) // 32)
+        order = (linear, int(group.phase[block]), int(here[0]) // 32)
         count = len(absent)
-        team.faults.add(kind, self.site, order, count, lambda: tell(self.node.span, place, len(here), count, away))
+        group.faults.add(kind, self.site, order, count, lambda: describe(self.node.span, place, len(here), count, away))
 
 
-def scheduled(teams: Sequence[Team]) -> Sequence[Team]:
-    """The warps of a block in the order of their turns."""
-    first = teams[0]
-    if first.memory.schedule is None or len(teams) == 1:
-        return teams
-    order = first.memory.schedule.of_phase(int(first.blocks[0]), int(first.phase[0]), len(teams))
-    return [teams[warp] for warp in order]
+def scheduled(groups: Sequence[WarpGroup]) -> Sequence[WarpGroup]:
+    """The warps of a block in the order in which they run a phase."""
+    first = groups[0]
+    if first.memory.schedule is None or len(groups) == 1:
+        return groups
+    order = first.memory.schedule.of_phase(int(first.blocks[0]), int(first.phase[0]), len(groups))
+    return [groups[warp] for warp in order]
 
 
-def settled(mask: Mask) -> Mask:
-    """NONE where no lane is left, so that emptiness is a matter of identity."""
-    return mask if mask.any() else NONE
+def normalised(mask: Mask) -> Mask:
+    """The mask, or NO_LANES where it is empty."""
+    return mask if mask.any() else NO_LANES

@@ -1,4 +1,4 @@
-"""The numpy engine: whole batches of blocks in lockstep under masks. The readable definition of the language."""
+"""The numpy engine: whole batches of blocks in lockstep under masks. It is the readable definition of the language."""
 
 from __future__ import annotations
 
@@ -10,15 +10,16 @@ import numpy.typing as npt
 
 from ...errors import Diagnostic
 from ...ir import nodes as ir
+from ...ir.names import elements
 from ...ir.walk import statements
 from ...language.types import Array, Scalar, Vector
 from ...passes.barriers import holds_barrier
-from ...passes.prepared import Prepared
 from ...passes.sites import Site
 from ...profiler import events
 from ...profiler.events import Counts
 from ...runtime.arrays import Buffer
 from ...runtime.engine import Outcome, Request
+from ...runtime.prepared import Prepared
 from ...sanitizer import barriers, checkers, tracking
 from ...sanitizer.faults import Faults
 from ...sanitizer.races import happens_before
@@ -26,7 +27,7 @@ from ...sanitizer.schedules import Schedule
 from . import memory, warp
 from .control import BlockBarrier, Body, Branch, Frame, Line, Loop, Phase, Step
 from .expressions import scalar, value
-from .warp_group import NONE, Memory, Register, Team, Values
+from .warp_group import NO_LANES, ArrayStorage, Register, Values, WarpGroup
 
 LANES_AT_ONCE = 1 << 16
 """Threads in a batch of blocks: enough to hide NumPy's calls, few enough for the caches."""
@@ -42,7 +43,7 @@ class NumpyEngine:
         counts = np.zeros((len(prepared.sites), events.COLUMNS), np.int64) if request.counters else None
         run = _Run(request, prepared, counts)
         with np.errstate(all="ignore"):
-            run.everything()
+            run.run_blocks()
         return Outcome(run.written(), counts, run.faults.diagnostics(), run.printed)
 
 
@@ -62,7 +63,7 @@ class _Run:
         self.schedule = None if seed is None else Schedule.of(seed, request.grid, request.block)
         self.plan = tracking.Plan.of(self.kernel, request.checks, request.unwritten)
         given = (request.block, request.arguments, request.dynamic_shared, request.device)
-        self.history = self.plan.launched(*given) if self.plan.followed else None
+        self.race_state = happens_before.Applied(self.plan.new_race_state(*given)) if self.plan.tracked else None
         self.buffers = {name: self._buffer(name) for name, type in self.arrays.items() if type.space == "global"}
         self.compiler = _Compiler(prepared, self.arrays, counts, self.printed, self.plan)
         self.body = self.compiler.body(self.kernel.body)
@@ -74,42 +75,44 @@ class _Run:
     def written(self) -> dict[str, Buffer]:
         return {name: self.buffers[name] for name in self.changed}
 
-    def everything(self) -> None:
+    def run_blocks(self) -> None:
         """Run all blocks."""
-        for teams in self._batches():
-            if self.history is not None:
-                happens_before.begin_block(self.history, int(teams[0].blocks[0]))
-            self.body.run(teams)
+        for groups in self._batches():
+            if self.race_state is not None:
+                self.race_state(happens_before.begin_block, int(groups[0].blocks[0]))
+            self.body.run(groups)
         for line in self.compiler.lines:
             line.flush()
-        if self.history is not None:
-            self.plan.tell(self.history, self.faults, self.request.grid, self.request.block)
+        if self.race_state is not None:
+            self.plan.report(self.race_state.arrays, self.faults, self.request.grid, self.request.block)
 
-    def _batches(self) -> Iterator[list[Team]]:
+    def _batches(self) -> Iterator[list[WarpGroup]]:
         blocks = int(np.prod(self.request.grid))
         threads = int(np.prod(self.request.block))
         warps = np.arange(-(-threads // 32))
         request = self.request
-        ordered = self.prepared.ordered or checkers.ordered(request.checks) or self.schedule is not None
+        ordered = self.prepared.ordered or checkers.need_order(request.checks) or self.schedule is not None
         batch = 1 if ordered else max(1, LANES_AT_ONCE // (32 * len(warps)))
         for first in range(0, blocks, batch):
             chosen = np.arange(first, min(first + batch, blocks))
             if self.schedule is not None:
                 chosen = self.schedule.blocks[chosen]
-            storage = self._memory(len(chosen), 32 * len(warps))
+            storage = self._storage(len(chosen), 32 * len(warps))
             groups = [warps[w : w + 1] for w in range(len(warps))] if ordered else [warps]
-            yield [self._team(chosen, group, storage) for group in groups]
+            yield [self._warp_group(chosen, group, storage) for group in groups]
 
-    def _team(self, blocks: npt.NDArray[np.int64], warps: npt.NDArray[np.int64], storage: Memory) -> Team:
-        team = Team(self.request, blocks, warps, storage, self.faults)
+    def _warp_group(
+        self, blocks: npt.NDArray[np.int64], warps: npt.NDArray[np.int64], storage: ArrayStorage
+    ) -> WarpGroup:
+        group = WarpGroup(self.request, blocks, warps, storage, self.faults)
         for param in self.kernel.params:
             if not isinstance(param.type, Array):
-                team.registers[param.name] = np.asarray(self.request.arguments[param.name]).reshape(1, 1, 1)
-        return team
+                group.registers[param.name] = np.asarray(self.request.arguments[param.name]).reshape(1, 1, 1)
+        return group
 
-    def _memory(self, blocks: int, threads: int) -> Memory:
-        """Shared, local and constant storage for a batch; the global buffers."""
-        storage = Memory(history=self.history, schedule=self.schedule)
+    def _storage(self, blocks: int, threads: int) -> ArrayStorage:
+        """New shared, local and constant arrays for a batch, and the global buffers."""
+        storage = ArrayStorage(race_state=self.race_state, schedule=self.schedule)
         for param in self.kernel.params:
             if param.name in self.buffers:
                 storage.arrays[param.name] = self.buffers[param.name]
@@ -131,7 +134,7 @@ class _Run:
 
 
 class _Compiler:
-    """Statements to steps."""
+    """Turns statements into steps."""
 
     def __init__(
         self,
@@ -149,7 +152,7 @@ class _Compiler:
         self.frames = 0
 
     def body(self, stmts: ir.Body) -> Body:
-        """Straight lines between control statements; where barriers stand beside them, barrier-free runs become phases."""
+        """A statement list: plain statements become lines, and steps between barriers become phases."""
         steps: list[tuple[bool, Step]] = []
         line: Line | None = None
         for stmt in stmts:
@@ -182,7 +185,7 @@ class _Compiler:
 
     # -------------------------------------------------------------- control
     def control(self, stmt: ir.Stmt) -> Step | None:
-        """The step of a statement that moves masks or needs the block; None for a plain one."""
+        """The step of a statement that changes masks or needs the whole block; None for a plain statement."""
         match stmt:
             case ir.If():
                 orelse = self.body(stmt.orelse) if stmt.orelse else None
@@ -220,58 +223,56 @@ class _Compiler:
         step = np.array(stmt.step).astype(stmt.var.type.dtype)  # downwards, an unsigned step wraps
         up = stmt.step > 0
 
-        def begin(team: Team) -> None:
-            team.registers[name] = start(team)
+        def begin(group: WarpGroup) -> None:
+            group.registers[name] = start(group)
 
-        def holds(team: Team) -> Values:
-            turn: Any = team.registers[name]
-            return np.asarray(turn < stop(team) if up else turn > stop(team))
+        def holds(group: WarpGroup) -> Values:
+            current: Any = group.registers[name]
+            return np.asarray(current < stop(group) if up else current > stop(group))
 
-        def advance(team: Team) -> None:
-            turn: Any = team.registers[name]
-            team.registers[name] = turn + step
+        def advance(group: WarpGroup) -> None:
+            current: Any = group.registers[name]
+            group.registers[name] = current + step
 
         return Loop(stmt.site, begin, Body([]), holds, self.body(stmt.body), advance, self.counts, stmt)
 
     # -------------------------------------------------------------- plain statements
-    def assign(self, target: ir.Reg | ir.Item | None) -> Callable[[Team, Any], None]:
-        """Give a register a value in the active lanes."""
+    def assign(self, target: ir.Reg | ir.Item | None) -> Callable[[WarpGroup, Any], None]:
+        """A closure that assigns a register in the active lanes."""
         if target is None:
-            return lambda team, new: None
+            return lambda group, new: None
         assert isinstance(target, ir.Reg)
         name = target.name
         if name in self.private:
 
-            def overwrite(team: Team, new: Register) -> None:
-                team.registers[name] = new
+            def overwrite(group: WarpGroup, new: Register) -> None:
+                group.registers[name] = new
 
             return overwrite
 
-        def merge(team: Team, new: Register) -> None:
-            old = team.registers.get(name)
-            active = team.active
-            if old is None or (active.size == 1 and active is not NONE):
-                team.registers[name] = new
+        def merge(group: WarpGroup, new: Register) -> None:
+            old = group.registers.get(name)
+            active = group.active
+            if old is None or (active.size == 1 and active is not NO_LANES):
+                group.registers[name] = new
             elif isinstance(new, tuple):
-                team.registers[name] = tuple(np.where(active, n, o) for n, o in zip(new, old, strict=True))
+                group.registers[name] = tuple(np.where(active, n, o) for n, o in zip(new, old, strict=True))
             else:
-                team.registers[name] = np.where(active, new, old)
+                group.registers[name] = np.where(active, new, old)
 
         return merge
 
-    def action(self, stmt: ir.Stmt) -> Callable[[Team], None] | None:
+    def action(self, stmt: ir.Stmt) -> Callable[[WarpGroup], None] | None:
         """A closure that runs a plain statement; None where there is nothing to do."""
-        kind = self.sites[stmt.site].kind if self.prepared.counts(stmt) else ""
         match stmt:
             case ir.Let():
-                compute = self.right_side(stmt, kind)
+                compute = self.right_side(stmt)
                 if stmt.target is None:
                     return compute
                 assign = self.assign(stmt.target)
-                return lambda team: assign(team, compute(team))
+                return lambda group: assign(group, compute(group))
             case ir.Store():
-                followed = self.plan.followed.get(stmt.array)
-                return memory.store(stmt, kind, stmt.site, self.arrays[stmt.array], self.counts, followed)
+                return memory.store(self.access(stmt, stmt.site), stmt)
             case ir.Alloc(type=Array(space="register")):
                 return _clear(stmt)
             case ir.WarpBarrier():
@@ -286,19 +287,15 @@ class _Compiler:
                 return self.printing(stmt)
         return None  # allocations are made before the kernel starts
 
-    def right_side(self, stmt: ir.Let, kind: str) -> Callable[[Team], Any]:
+    def right_side(self, stmt: ir.Let) -> Callable[[WarpGroup], Any]:
         node, site = stmt.value, stmt.site
         match node:
             case ir.Load():
-                return memory.load(
-                    node, kind, site, self.arrays[node.array], self.counts, self.plan.followed.get(node.array)
-                )
+                return memory.load(self.access(node, site))
             case ir.Atomic():
-                used, followed = stmt.target is not None, self.plan.followed.get(node.array)
-                return memory.atomic(node, used, kind, site, self.arrays[node.array], self.counts, followed)
+                return memory.atomic(self.access(node, site), node, stmt.target is not None)
             case ir.CompareSwap():
-                followed = self.plan.followed.get(node.array)
-                return memory.compare_swap(node, kind, site, self.arrays[node.array], self.counts, followed)
+                return memory.compare_swap(self.access(node, site), node)
             case ir.Shuffle():
                 return warp.shuffle(node, site)
             case ir.Vote():
@@ -306,68 +303,72 @@ class _Compiler:
         assert not isinstance(node, ir.Call | ir.Barrier)
         return value(node)
 
-    def printing(self, stmt: ir.Print) -> Callable[[Team], None]:
+    def access(self, node: memory.AccessNode, site: int) -> memory.Access:
+        tracked = self.plan.tracked.get(node.array)
+        return memory.Access(node, self.sites[site].access, site, self.arrays[node.array], self.counts, tracked)
+
+    def printing(self, stmt: ir.Print) -> Callable[[WarpGroup], None]:
         parts = [p if isinstance(p, str) else scalar(p) for p in stmt.parts]
 
-        def run(team: Team) -> None:
-            columns = [p if isinstance(p, str) else team.full(p(team)) for p in parts]
-            for row, lane in np.argwhere(team.full(team.active)):
+        def run(group: WarpGroup) -> None:
+            columns = [p if isinstance(p, str) else group.full(p(group)) for p in parts]
+            for row, lane in np.argwhere(group.full(group.active)):
                 self.printed.append(" ".join(c if isinstance(c, str) else str(c[row, lane]) for c in columns))
 
         return run
 
 
-def _leaving(stmt: ir.Break | ir.Continue | ir.Return, kernel: bool) -> Callable[[Team], None]:
-    """Leave the turn or the frame; `kernel`: a return here ends the thread."""
+def _leaving(stmt: ir.Break | ir.Continue | ir.Return, kernel: bool) -> Callable[[WarpGroup], None]:
+    """Leave the iteration or the frame. kernel: whether a return here ends the thread."""
 
-    def run(team: Team) -> None:
+    def run(group: WarpGroup) -> None:
         if isinstance(stmt, ir.Continue):
-            team.continued = team.continued | team.active
+            group.continued = group.continued | group.active
         elif isinstance(stmt, ir.Return) and kernel:
-            team.alive = team.alive & ~team.active
-        team.leave(frame=isinstance(stmt, ir.Return))
+            group.alive = group.alive & ~group.active
+        group.leave(frame=isinstance(stmt, ir.Return))
 
     return run
 
 
-def _clear(stmt: ir.Alloc) -> Callable[[Team], None]:
-    """Register arrays start as zeros; CUDA leaves them undefined."""
+def _clear(stmt: ir.Alloc) -> Callable[[WarpGroup], None]:
+    """The registers of an array start as zeros; CUDA leaves them undefined."""
     element = stmt.type.element
     scalar_type = element.element if isinstance(element, Vector) else element
     zero = np.zeros((1, 1, 1), scalar_type.dtype)
     blank: Register = (zero,) * element.lanes if isinstance(element, Vector) else zero
-    names = [f"{stmt.array}[{i}]" for i in range(stmt.type.length or 0)]
+    names = elements(stmt.array, stmt.type.length)
 
-    def run(team: Team) -> None:
+    def run(group: WarpGroup) -> None:
         for name in names:
-            team.registers.setdefault(name, blank)
+            group.registers.setdefault(name, blank)
 
     return run
 
 
-def _check(stmt: ir.Check, kernel: ir.Function) -> Callable[[Team], None]:
+def _check(stmt: ir.Check, kernel: ir.Function) -> Callable[[WarpGroup], None]:
     holds, shown = scalar(stmt.cond), [scalar(e) for e in stmt.shown]
 
-    def run(team: Team) -> None:
-        failed = team.full(team.active) & ~team.full(holds(team))
+    def run(group: WarpGroup) -> None:
+        failed = group.full(group.active) & ~group.full(holds(group))
         if failed.any():
-            values = [team.full(v(team)) for v in shown]
+            values = [group.full(v(group)) for v in shown]
 
-            def tell(row: int, lane: int, place: str) -> Diagnostic:
-                return checkers.told(stmt, kernel, [v[row, lane].item() for v in values], place)
+            def describe(row: int, lane: int, place: str) -> Diagnostic:
+                return checkers.describe(stmt, kernel, [v[row, lane].item() for v in values], place)
 
-            team.fault(stmt.about, stmt.site, failed, tell)
+            group.fault(stmt.about, stmt.site, failed, describe)
 
     return run
 
 
-def _assertion(stmt: ir.Assert) -> Callable[[Team], None]:
+def _assertion(stmt: ir.Assert) -> Callable[[WarpGroup], None]:
     holds = scalar(stmt.cond)
 
-    def run(team: Team) -> None:
-        failed = team.full(team.active) & ~team.full(holds(team))
+    def run(group: WarpGroup) -> None:
+        failed = group.full(group.active) & ~group.full(holds(group))
         if failed.any():
-            team.fault(
+            group.fault(
                 "assertion", stmt.site, failed, lambda row, lane, place: barriers.failed(stmt.span, place, stmt.message)
             )
 

@@ -4,55 +4,87 @@ from __future__ import annotations
 
 from typing import Any
 
-import numba
 import numpy as np
 import numpy.typing as npt
 
+from ...language.hints import Global, i64
+from ...native import native
+
 Mask = npt.NDArray[np.bool_]
+Words = npt.NDArray[np.int64]
 
 
-@numba.njit(cache=True)
+def _flat(mask: Mask) -> Mask:
+    return np.ascontiguousarray(mask).reshape(-1)
+
+
+@native
+def _population(active: Global[bool], warps: i64, found: Global[i64]) -> None:
+    for w in range(warps):
+        n = i64(0)
+        for lane in range(32 * w, 32 * w + 32):
+            n += i64(active[lane])
+        found[0] += i64(n > 0)
+        found[1] += n
+
+
 def population(active: Mask) -> tuple[int, int]:
     """(warps with an active lane, active lanes) of bool[warps, 32]."""
-    warps = lanes = 0
-    for w in range(active.shape[0]):
-        n = 0
-        for lane in range(32):
-            n += active[w, lane]
-        warps += n > 0
-        lanes += n
-    return warps, lanes
+    found = np.zeros(2, np.int64)
+    _population(_flat(active), len(active), found)
+    return int(found[0]), int(found[1])
 
 
-@numba.njit(cache=True)
+@native
+def _branch(
+    active: Global[bool],
+    holds: Global[bool],
+    warps: i64,
+    taken: Global[bool],
+    rest: Global[bool],
+    found: Global[i64],
+) -> None:
+    for w in range(warps):
+        n = i64(0)
+        m = i64(0)
+        for lane in range(32 * w, 32 * w + 32):
+            here = active[lane]
+            yes = here & holds[lane]
+            taken[lane] = yes
+            rest[lane] = here ^ yes
+            n += i64(here)
+            m += i64(yes)
+        found[0] += i64(n > 0)
+        found[1] += n
+        found[2] += m
+        found[3] += i64(0 < m < n)
+
+
 def branch(active: Mask, holds: Mask, taken: Mask, rest: Mask) -> tuple[int, int, int, int]:
     """Split active lanes by a condition: (warps, lanes, lanes taken, warps whose lanes disagree)."""
-    warps = lanes = lanes_taken = divergent = 0
-    for w in range(active.shape[0]):
-        n = m = 0
-        for lane in range(32):
-            here = active[w, lane]
-            yes = here and holds[w, lane]
-            taken[w, lane] = yes
-            rest[w, lane] = here and not yes
-            n += here
-            m += yes
-        warps += n > 0
-        lanes += n
-        lanes_taken += m
-        divergent += 0 < m < n
+    found = np.zeros(4, np.int64)
+    _branch(_flat(active), _flat(holds), len(active), taken.reshape(-1), rest.reshape(-1), found)
+    warps, lanes, lanes_taken, divergent = found.tolist()
     return warps, lanes, lanes_taken, divergent
 
 
-@numba.njit(cache=True)
-def guard(index: npt.NDArray[Any], active: Mask, length: int, safe: npt.NDArray[Any], inside: Mask) -> int:
-    """Bounds: `inside` = active lanes whose index is in range, `safe` = their index, else 0. Returns how many are not."""
-    bad = 0
-    for w in range(index.shape[0]):
-        for lane in range(32):
-            i = index[w, lane]
-            ok = active[w, lane] and i >= 0 and i < length
-            inside[w, lane] = ok
-            safe[w, lane] = i if ok else 0
-            bad += active[w, lane] and not ok
+@native
+def _guard(
+    index: Global[i64], active: Global[bool], lanes: i64, length: i64, safe: Global[i64], inside: Global[bool]
+) -> i64:
+    bad = i64(0)
+    for lane in range(lanes):
+        i = index[lane]
+        ok = active[lane] & (i >= 0) & (i < length)
+        inside[lane] = ok
+        safe[lane] = i if ok else 0
+        bad += i64(active[lane] ^ ok)
     return bad
+
+
+def guard(index: npt.NDArray[Any], active: Mask, length: int) -> tuple[int, Words, Mask]:
+    """Bounds: how many active lanes' indices are out of range; the others' index, else 0; which lanes those are."""
+    safe, inside = np.empty(index.shape, np.int64), np.empty(index.shape, np.bool_)
+    whole = np.ascontiguousarray(index, np.int64).reshape(-1)
+    outside = _guard(whole, _flat(active), index.size, length, safe.reshape(-1), inside.reshape(-1))
+    return outside, safe, inside

@@ -1,4 +1,4 @@
-"""Loads, stores and atomics: bounds, counting, and what they do to memory."""
+"""Loads, stores and atomic operations: bounds checks, counters, race detection, and the access itself."""
 
 from __future__ import annotations
 
@@ -9,210 +9,207 @@ import numpy as np
 
 from ...errors import Diagnostic
 from ...ir import nodes as ir
+from ...ir.access import AccessKind, Operation
 from ...language.types import Array, Vector
 from ...machine import banks, coalescing
 from ...profiler import events
 from ...profiler.events import Counts
 from ...sanitizer import bounds, uninitialised
 from ...sanitizer.races import detect, happens_before, shadow
-from ...sanitizer.tracking import Followed, act
+from ...sanitizer.tracking import AccessId, TrackedArray
 from . import lanes
 from .expressions import scalar, value
 from .warp import mask_bits
-from .warp_group import Mask, Register, Team, Values
+from .warp_group import Mask, Register, Values, WarpGroup
 
-Effect = Callable[[Team], Any]
+Effect = Callable[[WarpGroup], Any]
+AccessNode = ir.Load | ir.Store | ir.Atomic | ir.CompareSwap
 
 _COMBINE: dict[str, Any] = {
     "add": np.add, "min": np.minimum, "max": np.maximum, "and": np.bitwise_and, "or": np.bitwise_or, "xor": np.bitwise_xor,
 }  # fmt: skip
-_GLOBAL: dict[str, Any] = {
-    "global_load": coalescing.count, "global_store": coalescing.count,
-    "global_atomic": coalescing.count_atomic, "global_reduction": coalescing.count_reduction,
+_GLOBAL: dict[Operation, Any] = {
+    Operation.LOAD: coalescing.count, Operation.STORE: coalescing.count,
+    Operation.ATOMIC: coalescing.count_atomic, Operation.REDUCTION: coalescing.count_reduction,
 }  # fmt: skip
 
 
 class Access:
-    """One access of one site: finds the element each lane means, checks and counts it."""
+    """One access of a site: finds the element of each lane, checks its bounds, counts the transactions."""
 
     def __init__(
         self,
-        node: ir.Load | ir.Store | ir.Atomic | ir.CompareSwap,
-        kind: str,
+        node: AccessNode,
+        kind: AccessKind,
         site: int,
         array: Array,
         counts: Counts | None,
-        followed: Followed | None,
+        tracked: TrackedArray | None,
     ) -> None:
-        self.followed, self.act = followed, act(site, kind)
+        self.tracked, self.id = tracked, AccessId.of(site, kind.operation)
         self.node, self.kind, self.site, self.array = node, kind, site, array
         self.row = None if counts is None else counts[site]
         self.index = scalar(node.index)
         self.size = array.element.size
         self.space = array.space
         self.name = node.array
-        self.outside = 0  # lanes of the last execution that missed the array
+        self.out_of_bounds = 0  # lanes, in the last execution
         self._out = np.zeros(3, np.int64)
 
-    def lanes(self, team: Team) -> tuple[Values, Mask]:
-        """(element index [warps, 32], 0 where out; lanes inside the array)."""
-        index, active = team.full(self.index(team)), team.full(team.active)
-        safe, inside = (
-            np.empty(index.shape, index.dtype if index.dtype.itemsize == 8 else np.int32),
-            np.empty(index.shape, np.bool_),
-        )
-        length = team.memory.lengths[self.name]
-        self.outside = lanes.guard(index, active, length, safe, inside)
-        if self.outside:
-            team.fault(
+    def lanes(self, group: WarpGroup) -> tuple[Values, Mask]:
+        """(element index [warps, 32], 0 where it is out of bounds; lanes inside the array)."""
+        index, active = group.full(self.index(group)), group.full(group.active)
+        length = group.memory.lengths[self.name]
+        self.out_of_bounds, safe, inside = lanes.guard(index, active, length)
+        if self.out_of_bounds:
+            group.fault(
                 "bounds",
                 self.site,
                 active & ~inside,
-                lambda row, lane, place: self._outside(team, index, length, row, lane, place),
+                lambda row, lane, place: self._describe_out_of_bounds(group, index, length, row, lane, place),
             )
         if self.row is not None:
-            self.count(team, safe, inside)
+            self.count(group, safe, inside)
         return safe, inside
 
-    def count(self, team: Team, index: Values, active: Mask) -> None:
-        """Add the hardware's events of this access to the site's row."""
-        row, device, out = self.row, team.request.device, self._out
+    def count(self, group: WarpGroup, index: Values, active: Mask) -> None:
+        """Add the transactions of this access to the counts of its site."""
+        row, device, out = self.row, group.request.device, self._out
         assert row is not None
         out[:] = 0
         if self.space == "global":
-            sector = device.load_sector if self.kind == "global_load" else device.sector
-            _GLOBAL[self.kind](index, active, self.size, sector, device.line, out)
+            sector = device.load_sector if self.kind.operation is Operation.LOAD else device.sector
+            _GLOBAL[self.kind.operation](index, active, self.size, sector, device.line, out)
             row[events.REQUESTS] += out[0]
             row[events.SECTORS] += out[1]
             row[events.LINES] += out[2]
         elif self.space == "shared":
-            kind = {"shared_load": banks.load_kind(device), "shared_store": banks.STORE, "shared_atomic": banks.ATOMIC}[
-                self.kind
-            ]
+            kind = {Operation.LOAD: banks.load_kind(device), Operation.STORE: banks.STORE}.get(
+                self.kind.operation, banks.ATOMIC
+            )
             banks.count(kind, index, active, self.size, device.banks, device.bank_width, out)
             row[events.REQUESTS] += out[0]
             row[events.WAVEFRONTS] += out[1]
             row[events.CONFLICTS] += out[2]
 
-    def flat(self, team: Team, index: Values) -> Values:
+    def positions(self, group: WarpGroup, index: Values) -> Values:
         """Positions in the array's storage."""
         if self.space == "shared":
-            offset = np.arange(team.shape[0], dtype=np.int64) * team.memory.lengths[self.name]
-            moved: Values = index.reshape(team.shape) + offset.reshape(-1, 1, 1)
+            offset = np.arange(group.shape[0], dtype=np.int64) * group.memory.lengths[self.name]
+            moved: Values = index.reshape(group.shape) + offset.reshape(-1, 1, 1)
             return moved.reshape(-1, 32)
         if self.space == "local":
-            threads = team.memory.arrays[self.name].shape[0] // team.memory.lengths[self.name]
-            block = np.arange(team.shape[0]).reshape(-1, 1, 1) * (threads // team.shape[0])
-            return np.asarray(index.astype(np.int64) * threads + team.full(block + team.thread))
+            threads = group.memory.arrays[self.name].shape[0] // group.memory.lengths[self.name]
+            block = np.arange(group.shape[0]).reshape(-1, 1, 1) * (threads // group.shape[0])
+            return np.asarray(index.astype(np.int64) * threads + group.full(block + group.thread))
         return index
 
-    def note(
-        self, team: Team, index: Values, inside: Mask, new: Values | None = None, old: Values | None = None
+    def track(
+        self, group: WarpGroup, index: Values, inside: Mask, new: Values | None = None, old: Values | None = None
     ) -> None:
-        """Hold the access against the array's history, and write it down there; stores say what they write over."""
-        if self.followed is None or not inside.any():
+        """Check an access to a tracked array and update shadow memory, before it is done. new, old: of a store, what it
+        writes and what it overwrites."""
+        if self.tracked is None or not inside.any():
             return
-        past, number = team.memory.history, self.followed.number
-        assert past is not None
+        race_state, number = group.memory.race_state, self.tracked.number
+        assert race_state is not None
         mask = int(mask_bits(inside)[0, 0])
-        at = (self.flat(team, index) if self.space == "local" else index).reshape(32).astype(np.int64)
-        happens_before.begin_turn(past, int(team.warps[0]))
-        if self.followed.raw and self.act & 3 != shadow.STORES:
-            raw = happens_before.unwritten(past, number, mask, at)
-            if raw:
-                self._unwritten(team, index, raw)
-        if self.followed.racy:
-            now = happens_before.moment(past, self.act)
-            detect.access(past, number, self.act, now, mask, at, _bits(new), _bits(old))
-        elif self.act & 3 != shadow.LOADS:
-            happens_before.note_written(past, number, mask, at)
+        at = (self.positions(group, index) if self.space == "local" else index).reshape(32).astype(np.int64)
+        race_state(happens_before.resume_warp, int(group.warps[0]))
+        if self.tracked.for_unwritten and self.id.effect != shadow.STORES:
+            unwritten = race_state(happens_before.unwritten, number, mask, at)
+            if unwritten:
+                self._report_uninitialised(group, index, unwritten)
+        if self.tracked.for_races:
+            given = [bits for values in (new, old) if values is not None for bits in _bits(values)]
+            race_state(detect.access, number, self.id.number, mask, np.concatenate([at, *given]), len(given) // 2)
+        elif self.id.effect != shadow.LOADS:
+            race_state(happens_before.note_written, number, mask, at)
 
-    def _unwritten(self, team: Team, index: Values, raw: int) -> None:
-        assert self.followed is not None
-        kernel, node = self.followed.kernel, self.node
+    def _report_uninitialised(self, group: WarpGroup, index: Values, mask: int) -> None:
+        assert self.tracked is not None
+        kernel, node = self.tracked.kernel, self.node
 
-        def tell(row: int, lane: int, place: str) -> Diagnostic:
+        def describe(row: int, lane: int, place: str) -> Diagnostic:
             return uninitialised.read(kernel, node.span, self.name, self.array, int(index[row, lane]), place)
 
-        lanes_at_fault = (np.uint32(raw) >> np.arange(32, dtype=np.uint32) & 1).astype(np.bool_).reshape(1, 32)
-        team.fault("uninitialised", self.site, lanes_at_fault, tell)
+        lanes_at_fault = (np.uint32(mask) >> np.arange(32, dtype=np.uint32) & 1).astype(np.bool_).reshape(1, 32)
+        group.fault("uninitialised", self.site, lanes_at_fault, describe)
 
-    def _outside(self, team: Team, index: Values, length: int, row: int, lane: int, place: str) -> Diagnostic:
+    def _describe_out_of_bounds(
+        self, group: WarpGroup, index: Values, length: int, row: int, lane: int, place: str
+    ) -> Diagnostic:
         names = bounds.index_registers(self.node.index)
-        values = {bounds.user_name(n): team.lane_value(n, row, lane) for n in names}
+        values = {bounds.user_name(n): group.lane_value(n, row, lane) for n in names}
         known = {n: v for n, v in values.items() if v is not None}
-        allocated = team.memory.allocated[self.name]
+        allocated = group.memory.allocated[self.name]
         where = int(index[row, lane])
-        return bounds.outside(self.kind, self.node.span, self.name, self.array, length, where, place, known, allocated)
+        return bounds.out_of_bounds(
+            self.kind.operation, self.node.span, self.name, self.array, length, where, place, known, allocated
+        )
 
 
-def _bits(values: Values | None) -> Values:
-    """int64[parts, 32] of the values of one warp, [32] or [32, parts]."""
-    if values is None:
-        return detect.NOTHING
+def _bits(values: Values) -> Values:
+    """The bits of one warp's values, [32] or [32, parts], as int64[parts, 32]."""
     whole = np.ascontiguousarray(values.reshape(32, -1).T)
     return whole.view(f"u{whole.dtype.itemsize}").astype(np.int64)
 
 
-def load(node: ir.Load, kind: str, site: int, array: Array, counts: Counts | None, followed: Followed | None) -> Effect:
-    """The value each lane loads; 0 outside the array."""
-    access = Access(node, kind, site, array, counts, followed)
+def load(access: Access) -> Effect:
+    """The value that each lane loads; 0 where it is out of bounds."""
+    array = access.array
     parts = array.element.lanes if isinstance(array.element, Vector) else 0
 
-    def run(team: Team) -> Register:
-        index, inside = access.lanes(team)
-        storage = team.memory.arrays[node.array]
+    def run(group: WarpGroup) -> Register:
+        index, inside = access.lanes(group)
+        storage = group.memory.arrays[access.name]
         if storage.shape[0] == 0:
-            blank = np.zeros(team.shape, storage.dtype)
+            blank = np.zeros(group.shape, storage.dtype)
             return (blank,) * parts if parts else blank
-        access.note(team, index, inside)
-        found = storage.take(access.flat(team, index), axis=0)
-        if access.outside:
+        access.track(group, index, inside)
+        found = storage.take(access.positions(group, index), axis=0)
+        if access.out_of_bounds:
             found[~inside] = 0
         if parts:
-            return tuple(np.ascontiguousarray(found[..., p]).reshape(team.shape) for p in range(parts))
-        return found.reshape(team.shape)
+            return tuple(np.ascontiguousarray(found[..., p]).reshape(group.shape) for p in range(parts))
+        return found.reshape(group.shape)
 
     return run
 
 
-def store(
-    node: ir.Store, kind: str, site: int, array: Array, counts: Counts | None, followed: Followed | None
-) -> Effect:
-    """Lanes write in ascending order; those outside the array write nothing."""
-    access, source = Access(node, kind, site, array, counts, followed), value(node.value)
+def store(access: Access, stmt: ir.Store) -> Effect:
+    """A store. Lanes write in ascending order; lanes out of bounds write nothing."""
+    source = value(stmt.value)
 
-    def run(team: Team) -> None:
-        given = source(team)
-        index, inside = access.lanes(team)
-        storage = team.memory.arrays[node.array]
-        at = access.flat(team, index)[inside]
-        if followed is not None and len(storage):
+    def run(group: WarpGroup) -> None:
+        given = source(group)
+        index, inside = access.lanes(group)
+        storage = group.memory.arrays[access.name]
+        at = access.positions(group, index)[inside]
+        if access.tracked is not None and len(storage):
             parts = given if isinstance(given, tuple) else (given,)
-            new = np.stack([team.full(part)[0].astype(storage.dtype) for part in parts], axis=-1)
-            access.note(team, index, inside, new, storage[access.flat(team, index)[0]])
+            new = np.stack([group.full(part)[0].astype(storage.dtype) for part in parts], axis=-1)
+            access.track(group, index, inside, new, storage[access.positions(group, index)[0]])
         if isinstance(given, tuple):
             for part, values in enumerate(given):
-                storage[at, part] = team.full(values)[inside]
+                storage[at, part] = group.full(values)[inside]
         else:
-            storage[at] = team.full(given)[inside]
+            storage[at] = group.full(given)[inside]
 
     return run
 
 
-def atomic(
-    node: ir.Atomic, used: bool, kind: str, site: int, array: Array, counts: Counts | None, followed: Followed | None
-) -> Effect:
-    """Lanes act one after the other in ascending order; the result is what each found."""
-    access, operand = Access(node, kind, site, array, counts, followed), scalar(node.value)
+def atomic(access: Access, node: ir.Atomic, used: bool) -> Effect:
+    """An atomic operation. Lanes take their turns in ascending order; the result is what each of them found."""
+    operand = scalar(node.value)
     combine = _COMBINE.get(node.op)
 
-    def run(team: Team) -> Values | None:
-        given = team.full(operand(team))
-        index, inside = access.lanes(team)
-        storage = team.memory.arrays[node.array]
-        positions = access.flat(team, index)
-        access.note(team, index, inside)
+    def run(group: WarpGroup) -> Values | None:
+        given = group.full(operand(group))
+        index, inside = access.lanes(group)
+        storage = group.memory.arrays[access.name]
+        positions = access.positions(group, index)
+        access.track(group, index, inside)
         if combine is not None and not used:
             combine.at(storage, positions[inside], given[inside])
             return None
@@ -221,30 +218,27 @@ def atomic(
             at = positions[row, lane]
             old[row, lane] = storage[at]
             storage[at] = given[row, lane] if combine is None else combine(storage[at], given[row, lane])
-        return old.reshape(team.shape)
+        return old.reshape(group.shape)
 
     return run
 
 
-def compare_swap(
-    node: ir.CompareSwap, kind: str, site: int, array: Array, counts: Counts | None, followed: Followed | None
-) -> Effect:
-    """As `atomic`: each lane stores its value where it finds the expected one, and gets what it found."""
-    access = Access(node, kind, site, array, counts, followed)
+def compare_swap(access: Access, node: ir.CompareSwap) -> Effect:
+    """A compare-and-swap: each lane stores its value where it finds the expected one; the result is what it found."""
     expected, operand = scalar(node.expected), scalar(node.value)
 
-    def run(team: Team) -> Values:
-        wanted, given = team.full(expected(team)), team.full(operand(team))
-        index, inside = access.lanes(team)
-        storage = team.memory.arrays[node.array]
-        positions = access.flat(team, index)
-        access.note(team, index, inside)
+    def run(group: WarpGroup) -> Values:
+        wanted, given = group.full(expected(group)), group.full(operand(group))
+        index, inside = access.lanes(group)
+        storage = group.memory.arrays[access.name]
+        positions = access.positions(group, index)
+        access.track(group, index, inside)
         old = np.zeros(index.shape, storage.dtype)
         for row, lane in np.argwhere(inside):
             at = positions[row, lane]
             old[row, lane] = storage[at]
             if storage[at] == wanted[row, lane]:
                 storage[at] = given[row, lane]
-        return old.reshape(team.shape)
+        return old.reshape(group.shape)
 
     return run

@@ -1,4 +1,4 @@
-"""Shuffles, votes and warp barriers: lanes exchange values, and must be there to do so."""
+"""Shuffles, votes and warp barriers, with their checks that the lanes named are active."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ...ir import nodes as ir
 from ...sanitizer import barriers
 from ...sanitizer.races import happens_before
 from .expressions import scalar
-from .warp_group import Mask, Team, Values
+from .warp_group import Mask, Values, WarpGroup
 
 BITS = np.uint32(1) << np.arange(32, dtype=np.uint32)
 
@@ -20,23 +20,23 @@ def mask_bits(active: Mask) -> Values:
     return np.asarray(np.where(active, BITS, np.uint32(0)).sum(axis=-1, keepdims=True, dtype=np.uint32))
 
 
-def participants(node: ir.Shuffle | ir.Vote | ir.WarpBarrier, what: str, site: int) -> Callable[[Team], Mask]:
-    """The lanes that take part, bool[warps, 32]: the active ones.
+def participants(node: ir.Shuffle | ir.Vote | ir.WarpBarrier, what: str, site: int) -> Callable[[WarpGroup], Mask]:
+    """A closure that gives the lanes that take part, bool[warps, 32]: the active ones.
 
-    Reports a mask that names lanes which run but are not here, and a lane that its own mask leaves out.
+    It reports masks that name lanes which have not returned and are not active, and lanes that their own mask omits.
     """
     mask_of = scalar(node.mask)
     full = isinstance(node.mask, ir.Const) and node.mask.value == 0xFFFFFFFF
 
-    def run(team: Team) -> Mask:
-        active = team.full(team.active)
-        if full and team.active is team.alive:
+    def run(group: WarpGroup) -> Mask:
+        active = group.full(group.active)
+        if full and group.active is group.alive:
             return active
-        masks, here = team.full(mask_of(team)), mask_bits(active)
-        missing = masks & ~here & mask_bits(team.full(team.alive))
+        masks, here = group.full(mask_of(group)), mask_bits(active)
+        missing = masks & ~here & mask_bits(group.full(group.alive))
         bad = active & (missing != 0)
         if bad.any():
-            team.fault(
+            group.fault(
                 "convergence",
                 site,
                 bad,
@@ -44,12 +44,12 @@ def participants(node: ir.Shuffle | ir.Vote | ir.WarpBarrier, what: str, site: i
                     node.span, what, place, int(masks[row, lane]), int(missing[row, lane])
                 ),
             )
-        outside = active & ((masks & BITS) == 0)
-        if outside.any():
-            team.fault(
+        omitted = active & ((masks & BITS) == 0)
+        if omitted.any():
+            group.fault(
                 "mask",
                 site,
-                outside,
+                omitted,
                 lambda row, lane, place: barriers.not_in_mask(node.span, what, place, int(masks[row, lane])),
             )
         return active
@@ -57,17 +57,17 @@ def participants(node: ir.Shuffle | ir.Vote | ir.WarpBarrier, what: str, site: i
     return run
 
 
-def shuffle(node: ir.Shuffle, site: int) -> Callable[[Team], Values]:
-    """Each lane's value from another lane of its group; its own where there is none."""
+def shuffle(node: ir.Shuffle, site: int) -> Callable[[WarpGroup], Values]:
+    """The value of another lane of each lane's group; its own where there is no such lane."""
     value_of, lane_of = scalar(node.value), scalar(node.lane)
     check = participants(node, "shuffle", site)
     lane = np.arange(32, dtype=np.int32)
     first = lane & ~(node.width - 1)
     last = first + node.width - 1
 
-    def run(team: Team) -> Values:
-        active = check(team)
-        given = lane_of(team) & np.int32(31)
+    def run(group: WarpGroup) -> Values:
+        active = check(group)
+        given = lane_of(group) & np.int32(31)
         match node.mode:
             case "idx":
                 source = first + (given & (node.width - 1))
@@ -77,47 +77,47 @@ def shuffle(node: ir.Shuffle, site: int) -> Callable[[Team], Values]:
                 source = np.where(lane + given > last, lane, lane + given)
             case "xor":
                 source = np.where((lane ^ given) > last, lane, lane ^ given)
-        values = np.broadcast_to(value_of(team), team.shape)
+        values = np.broadcast_to(value_of(group), group.shape)
         source = np.broadcast_to(source, (*source.shape[:2], 32))
         if source.shape == (1, 1, 32):
             moved = values[..., source.reshape(32)]
         else:
-            moved = np.take_along_axis(values, np.broadcast_to(source, team.shape).astype(np.int64), axis=-1)
-        if team.active.size == 1:
+            moved = np.take_along_axis(values, np.broadcast_to(source, group.shape).astype(np.int64), axis=-1)
+        if group.active.size == 1:
             return moved
-        sources = team.full(source)
+        sources = group.full(source)
         there = np.take_along_axis(active, sources.astype(np.int64), axis=-1)
         bad = active & ~there
         if bad.any():
-            team.fault(
+            group.fault(
                 "shuffle",
                 site,
                 bad,
                 lambda row, at, place: barriers.reads_inactive(node.span, place, int(sources[row, at])),
             )
-            return np.where(bad.reshape(team.shape), values, moved)
+            return np.where(bad.reshape(group.shape), values, moved)
         return moved
 
     return run
 
 
-def vote(node: ir.Vote, site: int) -> Callable[[Team], Values]:
-    """Predicates or values of the named active lanes, combined."""
+def vote(node: ir.Vote, site: int) -> Callable[[WarpGroup], Values]:
+    """The predicates or values of the active lanes that the mask names, combined."""
     value_of, mask_of = scalar(node.value), scalar(node.mask)
     check = participants(node, f"{node.mode} vote", site) if node.mode != "active" else None
 
-    def run(team: Team) -> Values:
-        active = check(team) if check else team.full(team.active)
+    def run(group: WarpGroup) -> Values:
+        active = check(group) if check else group.full(group.active)
         if node.mode == "active":
-            return mask_bits(active).reshape(*team.shape[:2], 1)
-        masks, values = team.full(mask_of(team)), team.full(value_of(team))
+            return mask_bits(active).reshape(*group.shape[:2], 1)
+        masks, values = group.full(mask_of(group)), group.full(value_of(group))
         named = masks & mask_bits(active)
         if node.mode == "match":
             values = values.view(f"u{values.dtype.itemsize}")  # CUDA compares the bits
             equal = np.zeros(values.shape, np.uint32)
             for lane in range(32):
                 equal |= np.where(values == values[:, lane : lane + 1], BITS[lane], np.uint32(0))
-            return (equal & named).reshape(team.shape)
+            return (equal & named).reshape(group.shape)
         holds = mask_bits(active & values) & named
         match node.mode:
             case "ballot":
@@ -126,35 +126,35 @@ def vote(node: ir.Vote, site: int) -> Callable[[Team], Values]:
                 result = holds != 0
             case "all":
                 result = holds == named
-        return result.reshape(team.shape)
+        return result.reshape(group.shape)
 
     return run
 
 
-def syncwarp(node: ir.WarpBarrier, site: int) -> Callable[[Team], None]:
-    """Lanes already run in step; the mask can be wrong, and accesses are ordered."""
+def syncwarp(node: ir.WarpBarrier, site: int) -> Callable[[WarpGroup], None]:
+    """A warp barrier. Lanes run in step, so it checks its mask and orders accesses in the race state."""
     check = participants(node, "syncwarp", site)
     mask_of = scalar(node.mask)
 
-    def run(team: Team) -> None:
-        active = check(team)
-        past = team.memory.history
-        if past is not None:
-            happens_before.begin_turn(past, int(team.warps[0]))
-            here, alive = (int(mask_bits(team.full(m))[0, 0]) for m in (active.reshape(team.shape), team.alive))
-            happens_before.join(past, here, alive, team.full(mask_of(team))[0].astype(np.int64))
+    def run(group: WarpGroup) -> None:
+        active = check(group)
+        race_state = group.memory.race_state
+        if race_state is not None:
+            race_state(happens_before.resume_warp, int(group.warps[0]))
+            here, alive = (int(mask_bits(group.full(m))[0, 0]) for m in (active.reshape(group.shape), group.alive))
+            race_state(happens_before.join, here, alive, group.full(mask_of(group))[0].astype(np.uint32))
 
     return run
 
 
-def fence(node: ir.Fence) -> Callable[[Team], None]:
-    """Accesses are in order already; only the history needs to know."""
+def fence(node: ir.Fence) -> Callable[[WarpGroup], None]:
+    """A fence. Accesses are in order already, so only the race state learns of it."""
     scope = {"block": 1, "device": 2}[node.scope]
 
-    def run(team: Team) -> None:
-        past = team.memory.history
-        if past is not None:
-            happens_before.begin_turn(past, int(team.warps[0]))
-            happens_before.fence(past, int(mask_bits(team.full(team.active))[0, 0]), scope)
+    def run(group: WarpGroup) -> None:
+        race_state = group.memory.race_state
+        if race_state is not None:
+            race_state(happens_before.resume_warp, int(group.warps[0]))
+            race_state(happens_before.fence, int(mask_bits(group.full(group.active))[0, 0]), scope)
 
     return run

@@ -1,4 +1,4 @@
-"""The state of warps that run together: registers, masks, memory."""
+"""The state of warps that run together: their registers, masks and memory."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ...errors import Diagnostic
 from ...runtime.engine import Request
 from ...sanitizer.faults import Faults
 from ...sanitizer.places import where
-from ...sanitizer.races.shadow import History
+from ...sanitizer.races.happens_before import Applied
 from ...sanitizer.schedules import Schedule
 from ...span import Span
 from . import lanes
@@ -21,32 +21,36 @@ from . import lanes
 Values = npt.NDArray[Any]
 Register = Values | tuple[Values, ...]
 Mask = npt.NDArray[np.bool_]
-"""Every value and mask broadcasts to [blocks, warps, 32]: what is uniform stays small."""
+"""Values and masks broadcast to [blocks, warps, 32]; uniform ones have size 1 along the axes on which they are equal."""
 
-NONE: Mask = np.zeros((1, 1, 1), np.bool_)
+NO_LANES: Mask = np.zeros((1, 1, 1), np.bool_)
+"""The one empty mask that a group is ever given as its own, so that emptiness is a matter of identity."""
 
 
 @dataclass
-class Memory:
-    """Arrays of a batch of blocks. Global and constant ones are flat; shared ones [blocks * length], local ones
-    [length * blocks * threads]; vectors have a last axis of their parts."""
+class ArrayStorage:
+    """The arrays of a batch of blocks, by name, and what belongs to all its warps.
+
+    Global and constant arrays are flat, shared ones [blocks * length], local ones [length * blocks * threads]. Arrays of
+    vectors have a last axis for the parts. allocated: where each array is declared.
+    """
 
     arrays: dict[str, Values] = field(default_factory=dict)
     lengths: dict[str, int] = field(default_factory=dict)
     allocated: dict[str, Span] = field(default_factory=dict)
-    history: History | None = None
+    race_state: Applied | None = None
     schedule: Schedule | None = None
 
 
-class Team:
-    """Warps in lockstep: those of a whole batch of blocks, or a single one of them."""
+class WarpGroup:
+    """Warps that run in lockstep: those of a whole batch of blocks, or a single one."""
 
     def __init__(
         self,
         request: Request,
         blocks: npt.NDArray[np.int64],
         warps: npt.NDArray[np.int64],
-        memory: Memory,
+        memory: ArrayStorage,
         faults: Faults,
     ) -> None:
         self.request, self.memory, self.faults = request, memory, faults
@@ -59,16 +63,16 @@ class Team:
         self.everyone: Mask = np.ones((1, 1, 1), np.bool_) if valid.all() else valid
         self.active: Mask = self.everyone
         self.alive: Mask = self.everyone  # has not returned from the kernel
-        self.left: Mask = NONE  # left the current turn of the innermost loop, or the frame
-        self.gone: Mask = NONE  # returned from the current frame
-        self.killed: Mask = NONE  # taken out by the step limit
-        self.continued: Mask = NONE  # goes on with the next turn
+        self.left: Mask = NO_LANES  # left the current iteration of the innermost loop, or the frame
+        self.returned: Mask = NO_LANES  # returned from the current frame
+        self.killed: Mask = NO_LANES  # taken out of the kernel by the step limit
+        self.continued: Mask = NO_LANES  # goes on with the next iteration
         self.phase = np.zeros(len(blocks), np.int64)  # barriers each block has passed
         self._populations: tuple[Mask, tuple[int, int]] | None = None
 
     # -------------------------------------------------------------- masks
     def full(self, values: Values) -> Values:
-        """[warps of the team, 32], contiguous."""
+        """[warps of the group, 32], contiguous."""
         if values.shape == self.shape:
             return np.ascontiguousarray(values).reshape(-1, 32)
         return np.broadcast_to(values, self.shape).reshape(-1, 32)
@@ -89,15 +93,15 @@ class Team:
         return cached[1]
 
     def leave(self, *, frame: bool) -> None:
-        """The active lanes leave the turn, and with `frame` the frame."""
+        """The active lanes leave the iteration; with `frame`, the frame too."""
         self.left = self.left | self.active
         if frame:
-            self.gone = self.gone | self.active
-        self.active = NONE
+            self.returned = self.returned | self.active
+        self.active = NO_LANES
 
     # -------------------------------------------------------------- faults
-    def fault(self, kind: str, site: int, bad: Mask, build: Callable[[int, int, str], Diagnostic]) -> None:
-        """Note a fault of the lanes in bool[warps, 32]; `build(warp row, lane, place)` describes the first."""
+    def fault(self, kind: str, site: int, bad: Mask, describe: Callable[[int, int, str], Diagnostic]) -> None:
+        """Add a fault of the lanes in bool[warps, 32]; `describe(row of the warp, lane, place)` gives the first one's finding."""
         row, lane = (int(v) for v in np.argwhere(bad)[0])
         block, warp = divmod(row, self.shape[1])
         linear = int(self.blocks[block])
@@ -105,7 +109,7 @@ class Team:
         others = int(bad[row].sum()) - 1
         place = where(linear, thread, self.request.grid, self.request.block, others)
         order = (linear, int(self.phase[block]), int(self.warps[warp]))
-        self.faults.add(kind, site, order, int(bad.sum()), lambda: build(row, lane, place))
+        self.faults.add(kind, site, order, int(bad.sum()), lambda: describe(row, lane, place))
 
     def lane_value(self, name: str, row: int, lane: int) -> object:
         """One lane's value of a scalar register, for a message."""

@@ -1,183 +1,309 @@
-"""What happens to the history of a launch (`stamps` says what it is): blocks, turns of warps, barriers, fences, moments."""
+"""The happens-before order of the race detector: how blocks, barriers, fences and resumed warps change the race state."""
 
 from __future__ import annotations
 
 from typing import Any
 
-import numba
-import numpy as np
+from ... import language as st
+from ...language.hints import Global, i32, i64, u32
+from ...native import Native, fixed, native
+from .shadow import (
+    ACCESS_OF,
+    ACQUIRED,
+    BARRIERS,
+    BITS,
+    BLOCK,
+    BLOCK_OF,
+    CAPACITY,
+    EPOCHS,
+    FOREIGN,
+    FRESH,
+    LENGTH,
+    MERGED,
+    NOW,
+    ONE,
+    PHASE,
+    PHASE_OF,
+    SITES,
+    WARP,
+    WARP_OF,
+    WARPS,
+    RaceState,
+)
 
-from .shadow import ACQUIRED, BARRIERS, BLOCK, FOREIGN, FRESH, LENGTH, MERGED, NOW, ONE, PHASE, WARP, History
+
+class Applied:
+    """Calls native functions on one race state, with the arrays that they name."""
+
+    def __init__(self, race_state: RaceState) -> None:
+        self.arrays = race_state
+        self._by_name = dict(zip(RaceState._fields, fixed(*race_state), strict=True))
+
+    def __call__(self, function: Native, *rest: Any) -> Any:
+        return function(*(self._by_name[name] for name in function.names if name in self._by_name), *rest)
+
+
+@st.device
+def has(mask: u32, lane: i64) -> bool:
+    """Whether a lane is in a mask."""
+    return (mask >> u32(lane) & 1) != 0
 
 
 # ------------------------------------------------------------------ what happens to a block
-@numba.njit(cache=True)
-def begin_block(h: History, block: int) -> None:
-    """A block starts: what came before is another block's."""
-    h.state[BLOCK], h.state[BARRIERS], h.state[WARP], h.state[ACQUIRED] = block, 0, 0, 0
-    h.state[FOREIGN] = h.state[PHASE] = h.state[NOW] = h.state[LENGTH] * ONE
-    h.state[FRESH] = h.state[LENGTH]
+@native
+def begin_block(state: Global[i64], block: i64) -> None:
+    """A block starts: all accesses so far are of other blocks."""
+    state[BLOCK] = block
+    state[BARRIERS] = 0
+    state[WARP] = 0
+    state[ACQUIRED] = 0
+    now = state[LENGTH]
+    state[FOREIGN] = now * ONE
+    state[PHASE] = now * ONE
+    state[NOW] = now * ONE
+    state[FRESH] = now
 
 
-@numba.njit(cache=True)
-def barrier(h: History) -> None:
+@native
+def barrier(state: Global[i64]) -> None:
     """The block passes a barrier: all its accesses so far are ordered before all later ones."""
-    h.state[BARRIERS] += 1
-    h.state[PHASE] = h.state[NOW] = h.state[LENGTH] * ONE
-    h.state[FRESH] = h.state[LENGTH]
+    now = state[LENGTH]
+    state[BARRIERS] += 1
+    state[PHASE] = now * ONE
+    state[NOW] = now * ONE
+    state[FRESH] = now
 
 
-@numba.njit(cache=True)
-def begin_turn(h: History, warp: int) -> None:
-    """A warp goes on."""
-    if h.state[WARP] != warp:
-        h.state[WARP] = warp
-        h.state[FRESH] = h.state[LENGTH]
-        h.state[NOW] = max(h.state[PHASE], h.joined[warp])
+@native
+def resume_warp(state: Global[i64], joined: Global[u32], warp: i64) -> None:
+    """A warp resumes."""
+    if state[WARP] != warp:
+        state[WARP] = warp
+        state[FRESH] = state[LENGTH]
+        state[NOW] = max(state[PHASE], i64(joined[warp]))
 
 
-@numba.njit(cache=True)
-def fence(h: History, mask: int, scope: int) -> None:
+@native
+def fence(state: Global[i64], joined: Global[u32], fences: Global[i64], mask: u32, scope: i32) -> None:
     """Lanes of the current warp pass a fence; scope: 1 block, 2 device."""
-    warp, now = h.state[WARP], h.state[LENGTH]
-    h.state[FRESH] = now
-    h.joined[warp] = h.state[NOW] = now * ONE
-    for lane in range(32):
-        if mask >> lane & 1:
-            row = h.fences[32 * warp + lane]
-            row[0], row[1], row[2], row[3] = now, h.state[BARRIERS], h.state[BLOCK], scope
+    warp = state[WARP]
+    now = _meet(state, joined)
+    for lane in range(i64(32)):
+        if has(mask, lane):
+            row = 4 * (32 * warp + lane)
+            fences[row] = now
+            fences[row + 1] = state[BARRIERS]
+            fences[row + 2] = state[BLOCK]
+            fences[row + 3] = i64(scope)
 
 
-@numba.njit(cache=True)
-def join(h: History, active: int, alive: int, masks: Any) -> None:
-    """Lanes of the current warp meet in a `syncwarp`: each with the active lanes of its mask."""
-    warp, now = h.state[WARP], h.state[LENGTH]
-    h.state[FRESH] = now
-    h.joined[warp] = h.state[NOW] = now * ONE
-    together = True
-    for lane in range(32):
-        if active >> lane & 1 and (masks[lane] & alive) != alive:
+@st.device
+def _meet(state: Global[i64], joined: Global[u32]) -> i64:
+    """Start new timestamps for the current warp, which has synchronised; gives back the first."""
+    now = state[LENGTH]
+    state[FRESH] = now
+    state[NOW] = now * ONE
+    joined[state[WARP]] = u32(now * ONE)
+    return now
+
+
+@native
+def join(
+    state: Global[i64],
+    joined: Global[u32],
+    full: Global[u32],
+    clock: Global[i32],
+    active: u32,
+    alive: u32,
+    masks: Global[u32],
+) -> None:
+    """Lanes of the current warp meet in a `syncwarp`, each with the active lanes of its mask. masks: u32[32]."""
+    warp = state[WARP]
+    now = _meet(state, joined)
+    together = active == alive
+    for lane in range(i64(32)):
+        if has(active, lane) and (masks[lane] & alive) != alive:
             together = False
-    if together and active == alive:
-        h.full[warp] = now * ONE
+    if together:
+        full[warp] = u32(now * ONE)
         return
-    before = h.clock[warp].copy()
-    for lane in range(32):
-        if not active >> lane & 1:
+    before = st.local(i32, 1024)
+    for at in range(i64(1024)):
+        before[at] = clock[1024 * warp + at]
+    for lane in range(i64(32)):
+        if not has(active, lane):
             continue
-        for other in range(32):
-            if masks[lane] & active & (1 << other):
-                for third in range(32):
-                    h.clock[warp, lane, third] = max(h.clock[warp, lane, third], before[other, third])
-        for other in range(32):
-            if masks[lane] & active & (1 << other):
-                h.clock[warp, lane, other] = now
+        others = masks[lane] & active
+        own = 1024 * warp + 32 * lane
+        for other in range(i64(32)):
+            if has(others, other):
+                for third in range(i64(32)):
+                    clock[own + third] = max(clock[own + third], before[32 * other + third])
+        for other in range(i64(32)):
+            if has(others, other):
+                clock[own + other] = i32(now)
 
 
-# ------------------------------------------------------------------ moments
-@numba.njit(cache=True)
-def moment(h: History, act: int) -> int:
-    """The number of the act as the current warp executes it now."""
-    site = act // 4
-    known = h.moment[site]
-    if known >= h.state[FRESH]:
-        return int(known)
-    if h.state[LENGTH] == len(h.log):
-        shorten(h)
-    now = h.state[LENGTH]
-    h.log[now, 0], h.log[now, 1] = h.state[BLOCK], h.state[BARRIERS]
-    h.log[now, 2], h.log[now, 3] = h.state[WARP], act
-    h.moment[site] = now
-    h.state[LENGTH] = now + 1
-    return int(now)
+# ------------------------------------------------------------------ timestamps
+@st.device
+def timestamp_of(
+    state: Global[i64],
+    log: Global[i32],
+    timestamp: Global[i32],
+    epochs: Global[u32],
+    joined: Global[u32],
+    full: Global[u32],
+    clock: Global[i32],
+    scratch: Global[i32],
+    access_id: i64,
+) -> i64:
+    """The timestamp of an access of the current warp."""
+    site = access_id // 4
+    known = i64(timestamp[site])
+    if known >= state[FRESH]:
+        return known
+    if state[LENGTH] == state[CAPACITY]:
+        _shorten(state, log, timestamp, epochs, joined, full, clock, scratch)
+    now = state[LENGTH]
+    log[4 * now + BLOCK_OF] = i32(state[BLOCK])
+    log[4 * now + PHASE_OF] = i32(state[BARRIERS])
+    log[4 * now + WARP_OF] = i32(state[WARP])
+    log[4 * now + ACCESS_OF] = i32(access_id)
+    timestamp[site] = i32(now)
+    state[LENGTH] = now + 1
+    return now
 
 
-@numba.njit(cache=True)
-def unwritten(h: History, array: int, mask: int, index: Any) -> int:
-    """The lanes of a mask whose element nobody wrote."""
-    least = h.state[FOREIGN] if h.places[array, 2] else ONE
-    found = 0
-    for lane in range(32):
-        if mask >> lane & 1 and h.stamps[h.places[array, 0] + index[lane]] < least:
-            found |= 1 << lane
+@native
+def unwritten(
+    state: Global[i64], epochs: Global[u32], places: Global[i64], array: i64, mask: u32, index: Global[i64]
+) -> u32:
+    """The lanes of a mask whose element was never written."""
+    least = state[FOREIGN] if places[4 * array + 2] != 0 else i64(ONE)
+    found = u32(0)
+    for lane in range(i64(32)):
+        if has(mask, lane) and i64(epochs[places[4 * array] + index[lane]]) < least:
+            found |= u32(1) << u32(lane)
     return found
 
 
-@numba.njit(cache=True)
-def note_written(h: History, array: int, mask: int, index: Any) -> None:
-    """Lanes write elements; by whom is not noted where races are not looked for."""
-    for lane in range(32):
-        if mask >> lane & 1:
-            h.stamps[h.places[array, 0] + index[lane]] = h.state[FOREIGN]
+@native
+def note_written(
+    state: Global[i64], epochs: Global[u32], places: Global[i64], array: i64, mask: u32, index: Global[i64]
+) -> None:
+    """Lanes write elements of an array in which races are not looked for: the writing thread is not recorded."""
+    for lane in range(i64(32)):
+        if has(mask, lane):
+            epochs[places[4 * array] + index[lane]] = u32(state[FOREIGN])
 
 
-@numba.njit(cache=True)
-def shorten(h: History) -> None:
-    """Merge rows that no verdict tells apart: those of one site in other blocks, those of one site before the last
-    barrier, and those of one site and warp that a whole `syncwarp` has passed. Names of blocks may be lost."""
-    length, sites = int(h.state[LENGTH]), len(h.moment)
-    phase, foreign = int(h.state[PHASE]) // ONE, int(h.state[FOREIGN]) // ONE
-    group = np.zeros(length, np.int64)  # 0: a row of its own, in the current phase
-    for m in range(1, length):
-        warp, site = h.log[m, 2], h.log[m, 3] // 4
-        if m < foreign:
-            group[m] = 1 + site
-        elif m < phase:
-            group[m] = 1 + sites + site
-        elif m < int(h.full[warp]) // ONE:
-            group[m] = 1 + 2 * sites + 32 * site + warp
+# ------------------------------------------------------------------ a shorter log
+@st.device
+def _group(log: Global[i32], full: Global[u32], sites: i64, foreign: i64, phase: i64, m: i64) -> i64:
+    """The group of rows that row m is merged with; 0: it is not merged."""
+    warp = i64(log[4 * m + WARP_OF])
+    site = i64(log[4 * m + ACCESS_OF]) // 4
+    if m < foreign:
+        return 1 + site
+    if m < phase:
+        return 1 + sites + site
+    if m < i64(full[warp]) // ONE:
+        return 1 + 2 * sites + 32 * site + warp
+    return i64(0)
+
+
+@st.device
+def _shorten(
+    state: Global[i64],
+    log: Global[i32],
+    timestamp: Global[i32],
+    epochs: Global[u32],
+    joined: Global[u32],
+    full: Global[u32],
+    clock: Global[i32],
+    scratch: Global[i32],
+) -> None:
+    """Merge rows of the log that order later accesses in the same way. The blocks of merged rows are lost.
+
+    These are rows of one site in other blocks, of one site before the last barrier, and of one site and warp before the
+    last `syncwarp` of all lanes.
+
+    scratch: the new number of each row, and one more; the same for `_move`; of each group its number, then its row.
+    """
+    length = state[LENGTH]
+    sites = state[SITES]
+    phase = state[PHASE] // ONE
+    foreign = state[FOREIGN] // ONE
     groups = 1 + 34 * sites
-    number = np.zeros(groups, np.int64)
+    number = 2 * (state[CAPACITY] + 1)
+    rows = number + groups
+    for g in range(groups):
+        scratch[number + g] = 0
     for m in range(1, length):
-        number[group[m]] = 1
-    number[0] = 0
-    count = 1
+        scratch[number + _group(log, full, sites, foreign, phase, m)] = 1
+    count = i64(1)
     for g in range(1, groups):
         if g == 1 + sites:
-            h.state[FOREIGN] = count * ONE
+            state[FOREIGN] = count * ONE
         elif g == 1 + 2 * sites:
-            h.state[PHASE] = count * ONE
-        if number[g]:
-            number[g] = count
+            state[PHASE] = count * ONE
+        if scratch[number + g] != 0:
+            scratch[number + g] = i32(count)
             count += 1
-    new = np.zeros(length + 1, np.int64)
-    rows = np.zeros((count, 4), np.int32)
-    before = h.log[:length].copy()
-    own = count
+    kept = i64(1)  # rows of their own first move to the front, then to where they belong
     for m in range(1, length):
-        if group[m]:
-            new[m] = number[group[m]]
-            rows[new[m]] = before[m]
+        group = _group(log, full, sites, foreign, phase, m)
+        if group != 0:
+            scratch[m] = scratch[number + group]
+            for column in range(i64(4)):
+                scratch[rows + 4 * i64(scratch[m]) + column] = log[4 * m + column]
         else:
-            new[m] = own
-            h.log[own] = before[m]
-            own += 1
-    new[length] = own
-    h.log[1:count] = rows[1:]
-    for at in range(len(h.stamps)):
-        stamp = h.stamps[at]
-        if stamp:
-            h.stamps[at] = new[stamp // ONE] * ONE + stamp % ONE
-    _move(h, new, count, own)
-    h.state[MERGED] = 1
+            scratch[m] = i32(kept + count - 1)
+            for column in range(i64(4)):
+                log[4 * kept + column] = log[4 * m + column]
+            kept += 1
+    for at in range(4 * kept - 1, i64(3), -1):
+        log[4 * (count - 1) + at] = log[at]
+    for at in range(i64(4), 4 * count):
+        log[at] = scratch[rows + at]
+    own = kept + count - 1
+    scratch[length] = i32(own)
+    for at in range(state[EPOCHS]):
+        epoch = epochs[at]
+        if epoch != 0:
+            epochs[at] = (u32(scratch[epoch >> BITS]) << BITS) + epoch % ONE
+    _move(state, timestamp, joined, full, clock, scratch, count, own)
+    state[MERGED] = 1
 
 
-@numba.njit(cache=True)
-def _move(h: History, new: Any, first: int, length: int) -> None:
-    """Thresholds within the current phase, whose rows of their own now begin with `first`."""
-    before = int(h.state[LENGTH])
-    upward = np.full(before + 1, length, np.int64)  # the first row of its own at or above each old one
+@st.device
+def _move(
+    state: Global[i64],
+    timestamp: Global[i32],
+    joined: Global[u32],
+    full: Global[u32],
+    clock: Global[i32],
+    scratch: Global[i32],
+    first: i64,
+    length: i64,
+) -> None:
+    """Update the timestamps kept elsewhere, now that the rows of the current phase begin with `first`."""
+    before = state[LENGTH]
+    upward = state[CAPACITY] + 1  # the first row of its own at or above each old one
+    scratch[upward + before] = i32(length)
     for m in range(before - 1, 0, -1):
-        upward[m] = new[m] if new[m] >= first else upward[m + 1]
-    for warp in range(len(h.full)):
-        h.full[warp] = upward[min(int(h.full[warp]) // ONE, before)] * ONE if h.full[warp] else 0
-        h.joined[warp] = upward[min(int(h.joined[warp]) // ONE, before)] * ONE if h.joined[warp] else 0
-    for warp in range(h.clock.shape[0]):
-        for lane in range(32):
-            for other in range(32):
-                known = h.clock[warp, lane, other]
-                h.clock[warp, lane, other] = upward[known] if known else 0
-    for site in range(len(h.moment)):
-        h.moment[site] = 0
-    h.state[LENGTH] = h.state[FRESH] = length
-    h.state[NOW] = max(h.state[PHASE], h.joined[h.state[WARP]])
+        known = i64(scratch[m]) >= first
+        scratch[upward + m] = scratch[m] if known else scratch[upward + m + 1]
+    for warp in range(i64(32)):
+        if full[warp] != 0:
+            full[warp] = u32(scratch[upward + min(i64(full[warp]) // ONE, before)]) * ONE
+        if joined[warp] != 0:
+            joined[warp] = u32(scratch[upward + min(i64(joined[warp]) // ONE, before)]) * ONE
+    for at in range(1024 * state[WARPS]):
+        if clock[at] != 0:
+            clock[at] = scratch[upward + i64(clock[at])]
+    for site in range(state[SITES]):
+        timestamp[site] = 0
+    state[LENGTH] = length
+    state[FRESH] = length
+    state[NOW] = max(state[PHASE], i64(joined[state[WARP]]))

@@ -1,24 +1,24 @@
-"""The history of memory, as data: who wrote and who read each word last, and what orders accesses.
+"""Shadow memory of the race detector, as data: the last accesses to each element, and what orders accesses.
 
-A *moment* is one site as one warp executes it between two synchronisations. Moments are numbered in order of
-execution, and the log has a row for each: block, phase (barriers the block has passed), warp, act. An *act* is a site
-and what it does: 4 site + LOADS, STORES or ACTS (atomically). A *stamp* is a thread at a moment, u32:
-moment << 10 | thread in the block; 0 is nobody. Each checked element has three stamps in planes of u32: who wrote it
-last, who read it last, and another reader; where the kernel acts atomically on the array, a fourth: who did so last.
-Operations that do not race with each other share OTHER: those that came last have it. (WRITTEN holds an atomic
-operation's stamp where nothing else wrote.)
+A *timestamp* is one site as one warp executes it between two synchronisations. Timestamps are numbered in order of
+execution. The log has a row for each: block, phase (barriers that the block has passed), warp, access id. An *access
+id* is a site and its operation: 4 site + LOADS, STORES or ATOMICS. An *epoch* is a thread at a timestamp, as u32:
+timestamp << 10 | thread in the block. Epoch 0 is no thread. Each tracked element has three epochs, in planes of u32:
+its last write (WRITTEN), its last read (READ) and the read by another thread (OTHER). Where the kernel has atomic
+operations on the array there is a fourth: the last of these (ATOMIC). Reads and atomic operations share OTHER; the
+kind of access that came last has it. WRITTEN holds the epoch of an atomic operation where nothing else wrote.
 
-Two readers are enough. `OTHER` is the reader farthest from `READ`: of another block if there is one, else of another
-warp, else of another lane. Whatever is not ordered after some reader is not ordered after one of these two: what is
-of READ's warp is told by OTHER, everything else by READ. So a word that two warps read since the last barrier needs
-no third reader, and neither does one that its thread wrote and that nobody could be ordered with since: whoever
-clashes with the read clashes with the write.
+Two readers are enough. OTHER is the reader farthest from READ: of another block if there is one, else of another warp,
+else of another lane. An access that is not ordered after some reader is not ordered after one of these two: an access
+of READ's warp races with OTHER, any other access with READ. So an element that two warps have read since the last
+barrier needs no third reader. Neither does one that its own thread has written since its last synchronisation: any
+access that races with the read races with the write.
 
-Ordered are: accesses of one thread; of one block, with a barrier between; of one warp, with a `syncwarp` of both
-lanes between (a vector clock a lane), or in lockstep at all; and by a release and an acquire: the first thread passes
-a fence and then acts atomically on a word on which the second thread, later, acts atomically. Blocks run one after
-another here, each phase warp by warp, so a stamp below FOREIGN is another block's, and one below PHASE is older than
-the block's last barrier.
+Two accesses are ordered if they are of one thread; of one block, with a barrier between; of one warp, with a `syncwarp`
+of both lanes between (a vector clock for each lane) or on a warp-synchronous device; or by a release and an acquire:
+the first thread passes a fence and then has an atomic operation on an element, on which the second thread later has
+one too. Blocks run one after another here, each phase warp by warp, so an epoch below FOREIGN is another block's, and
+one below PHASE is older than the block's last barrier.
 """
 
 from __future__ import annotations
@@ -29,43 +29,50 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-BITS = 10
-"""Of a stamp, the thread's."""
-MOST_MOMENTS = 1 << (32 - BITS)
-LOADS, STORES, ACTS = range(3)
-WRITTEN, READ, OTHER, ACTED = range(4)
-PADDING = 64
-"""Stamps before and after each plane, so that a row of 32 around any element may be loaded."""
+from ...language.types import Array
 
-LENGTH, FRESH, FOREIGN, PHASE, NOW, LOCKSTEP, BLOCK, BARRIERS, WARP, RELEASES, ACQUIRED, MERGED, CAPACITY, FENCED = (
-    range(14)
-)
-"""State. LENGTH: moments so far. FRESH: moments below it are not this stretch's. FOREIGN, PHASE: stamps, see above.
-NOW: the stamp from which on accesses belong to the current warp's current stretch.
-RELEASES: rows of `releases`; ACQUIRED: rows of `acquired`, the current block's. MERGED: whether old rows lost their blocks.
-CAPACITY: rows of the log. FENCED: whether the kernel has fences."""
-STATE = 14
+BITS = 10
+"""Bits of an epoch that hold the thread."""
+MOST_TIMESTAMPS = 1 << (32 - BITS)
+LOADS, STORES, ATOMICS = range(3)
+WRITTEN, READ, OTHER, ATOMIC = range(4)
+PADDING = 64
+"""Epochs before and after each plane, so that a row of 32 around any element may be loaded."""
+
+(
+    LENGTH, FRESH, FOREIGN, PHASE, NOW, WARP_SYNCHRONOUS, BLOCK, BARRIERS, WARP, RELEASES, ACQUIRED, MERGED, CAPACITY,
+    FENCED, SITES, WARPS, EPOCHS, HANDED,
+) = range(18)  # fmt: skip
+"""Indices of `state`. LENGTH: timestamps so far. FRESH: the first timestamp since the warp last synchronised or resumed.
+FOREIGN, PHASE: epochs, see above. NOW: the first epoch since the warp last synchronised. RELEASES: rows of `releases`.
+ACQUIRED: rows of `acquired`, which are the current block's. MERGED: whether rows of several blocks were merged.
+CAPACITY: rows of the log. FENCED: whether the kernel has fences. SITES, WARPS, EPOCHS: how many there are.
+HANDED: the most rows of `releases`, and of `acquired`."""
+STATE = 18
+BLOCK_OF, PHASE_OF, WARP_OF, ACCESS_OF = range(4)
+"""Columns of the log."""
 ONE = 1 << BITS
 THREAD = ONE - 1
 
 
-class History(NamedTuple):
-    """The arrays, as compiled functions take them.
+class RaceState(NamedTuple):
+    """The flat arrays of the race detector, as compiled functions take them.
 
-    state: int64[STATE]. log: int32[moments, 4]. moment: int32[site], the last moment of each. stamps: uint32, the
+    state: int64[STATE]. log: int32[rows, 4]. timestamp: int32[site], the last timestamp of each. epochs: uint32, the
     planes of all arrays. places: int64[array, 4]: where its WRITTEN plane begins, elements a plane, whether it is the
-    block's own, whether it has an ACTED plane.
-    joined, full: uint32[warp], the stamp from which on no `syncwarp`, or none of all lanes, has happened.
-    clock: int32[warp, lane, lane], moments of the second lane below it are ordered before the first lane's next.
-    fences: int64[thread, 4]: moment, phase and block of the last fence, and its scope (1 block, 2 device).
-    releases: int64[., 9]: array, element, block, phase, thread, moment of the fence, scope, moments so far, `full` of
-    the warp. acquired: int64[., 5]: array, element, thread, phase, releases so far. pairs: int64[., PAIR], findings (see `races`).
+    block's own, whether it has an ATOMIC plane.
+    joined, full: uint32[warp], the epoch from which on no `syncwarp`, or none of all lanes, has happened.
+    clock: int32[warp, lane, lane], timestamps of the second lane below it are ordered before the first lane's next.
+    fences: int64[thread, 4]: timestamp, phase and block of the last fence, and its scope (1 block, 2 device).
+    releases: int64[., 9]: array, element, block, phase, thread, timestamp of the fence, scope, timestamps so far, `full` of
+    the warp. acquired: int64[., 5]: array, element, thread, phase, releases so far. pairs: int64[., PAIR],
+    the findings (columns in `detect`). scratch: int32, for shortening the log.
     """
 
     state: Any
     log: Any
-    moment: Any
-    stamps: Any
+    timestamp: Any
+    epochs: Any
     places: Any
     joined: Any
     full: Any
@@ -74,13 +81,14 @@ class History(NamedTuple):
     releases: Any
     acquired: Any
     pairs: Any
+    scratch: Any
 
 
 @dataclass
 class Layout:
-    """Which arrays are watched, and where their planes lie.
+    """The tracked arrays, and the offsets of their planes.
 
-    numbers: of arrays, by name. starts: of the WRITTEN plane, in stamps. lengths: elements of a plane; a local
+    numbers: of arrays, by name. starts: of the WRITTEN plane, in epochs. lengths: elements of a plane; a local
     array's are those of all threads of a block, [element][thread].
     """
 
@@ -91,7 +99,7 @@ class Layout:
 
 
 def layout(lengths: dict[str, int], planes: dict[str, int]) -> Layout:
-    """A place for the planes of each array, given its elements and the number of planes."""
+    """The layout of the planes of arrays, given their elements and the number of planes of each."""
     found = Layout({}, [], [])
     for number, (name, length) in enumerate(lengths.items()):
         found.numbers[name] = number
@@ -99,6 +107,11 @@ def layout(lengths: dict[str, int], planes: dict[str, int]) -> Layout:
         found.lengths.append(length + PADDING)
         found.size += planes[name] * (length + PADDING) + PADDING
     return found
+
+
+def tracks(type: Array, written: bool, empty: bool) -> bool:
+    """Whether accesses to an array can race: those to shared memory, and to global arrays that the kernel writes."""
+    return type.space == "shared" or (type.space == "global" and written)
 
 
 PAIR = 14
@@ -112,19 +125,21 @@ def new(
     atomic: Sequence[bool],
     sites: int,
     warps: int,
-    lockstep: bool,
+    warp_synchronous: bool,
     fenced: bool,
-    moments: int,
-) -> History:
-    """A history in which nothing has happened. moments: rows of the log, which is made shorter when it is full."""
+    rows: int,
+) -> RaceState:
+    """The race state before any access. rows: of the log, which is shortened when it is full."""
     state = np.zeros(STATE, np.int64)
-    state[LENGTH] = state[FRESH] = 1  # moment 0 is nobody's
-    state[LOCKSTEP], state[CAPACITY], state[FENCED] = lockstep, moments, fenced
-    handed = MOST_RELEASES if fenced else 1
-    places = np.array([*zip(where.starts, where.lengths, own, atomic, strict=True)], np.int64).reshape(-1, 4)
-    return History(
-        state, np.empty((moments, 4), np.int32), np.zeros(sites, np.int32), np.zeros(where.size, np.uint32), places,
-        np.zeros(32, np.uint32), np.zeros(32, np.uint32), np.zeros((warps, 32, 32), np.int32),
-        np.zeros((32 * warps, 4), np.int64), np.zeros((handed, 9), np.int64), np.zeros((handed, 5), np.int64),
-        np.zeros((MOST_PAIRS, PAIR), np.int64),
+    state[LENGTH] = state[FRESH] = 1  # timestamp 0 is no access
+    state[WARP_SYNCHRONOUS], state[CAPACITY], state[FENCED] = warp_synchronous, rows, fenced
+    state[SITES], state[WARPS], state[EPOCHS] = sites, warps, where.size
+    state[HANDED] = MOST_RELEASES if fenced else 1
+    handed = int(state[HANDED])
+    places = np.array([*zip(where.starts, where.lengths, own, atomic, strict=True)], np.int64).reshape(-1)
+    return RaceState(
+        state, np.empty(4 * rows, np.int32), np.zeros(sites, np.int32), np.zeros(where.size, np.uint32), places,
+        np.zeros(32, np.uint32), np.zeros(32, np.uint32), np.zeros(1024 * warps, np.int32),
+        np.zeros(4 * 32 * warps, np.int64), np.zeros(9 * handed, np.int64), np.zeros(5 * handed, np.int64),
+        np.zeros(MOST_PAIRS * PAIR, np.int64), np.empty(2 * (rows + 1) + 5 * (1 + 34 * sites), np.int32),
     )  # fmt: skip

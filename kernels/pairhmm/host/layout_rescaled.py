@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import simtbed as st
-from numba import njit
+from simtbed import Global, f32, f64, i32, i64, u8, u32
+from simtbed.native import native
 
 from ..wavefront import BLANK
 from .layout import LETTERS, PROBABILITY, Arguments
@@ -21,6 +22,7 @@ MARGIN = 32
 READS_AT_ONCE = 64
 """Reads that are looked at together: most files have nothing in them that needs a closer look."""
 
+CODES = tuple(LETTERS)
 PROBABILITY32 = PROBABILITY.astype(np.float32)
 
 Empty = Callable[..., npt.NDArray[Any]]
@@ -48,9 +50,9 @@ class RescaledLayout:
         self.shift = -(-(length + 3) // 4)
         bases, qualities = empty(len(problem.bases), np.uint8), empty((len(problem.bases), 4), np.uint8)
         letters = empty(4 * self.shift, np.uint32)
-        _encode(problem.bases, bases)
+        _encode_all(problem.bases, len(bases), bases)
         _interleave(
-            problem.base_quality, problem.insertion, problem.deletion, problem.continuation,
+            problem.base_quality, problem.insertion, problem.deletion, problem.continuation, len(bases),
             qualities.reshape(-1).view(np.uint32),
         )  # fmt: skip
         _delay(problem.haplotypes, problem.haplotype_offsets, letters.view(np.uint8))
@@ -92,106 +94,173 @@ class RescaledLayout:
     ) -> None:
         """Put a launch's sums, times scale / n, where they belong among those of all pairs."""
         factors = scale / self.problem.haplotype_lengths
-        _spread(found, factors, reads, self.record, self.problem.first_pairs, self.problem.record_haplotypes, sums)
+        _spread(
+            found,
+            factors,
+            reads,
+            len(reads),
+            self.record,
+            self.problem.first_pairs,
+            self.problem.record_haplotypes,
+            sums,
+        )
 
 
-@njit(cache=True, nogil=True)
 def _classify(
     starts: Offsets, insertion: Bytes, deletion: Bytes, continuation: Bytes, clamped: Flags
 ) -> tuple[Flags, Flags]:
     count = len(starts) - 1
     unsupported, uniform = np.zeros(count, np.bool_), np.ones(count, np.bool_)
-    for begin in range(0, count, READS_AT_ONCE):
-        end = min(begin + READS_AT_ONCE, count)
-        rows = slice(starts[begin], starts[end])
-        if not _needs_classifying(insertion[rows], deletion[rows], continuation[rows], clamped):
-            continue
-        for read in range(begin, end):
-            least, most = 255, 0
-            for at in range(starts[read], starts[read + 1]):
-                least, most = min(least, insertion[at]), max(most, insertion[at])
-                unsupported[read] |= clamped[insertion[at], deletion[at]]
-                uniform[read] &= continuation[at] == continuation[starts[read]]
-            unsupported[read] |= most - least > INSERTION_SPAN
+    flat = np.ascontiguousarray(clamped).reshape(-1)
+    _classify_each(starts, count, insertion, deletion, continuation, flat, len(clamped), unsupported, uniform)
     return unsupported, uniform
 
 
-@njit(cache=True, nogil=True)
-def _needs_classifying(insertion: Bytes, deletion: Bytes, continuation: Bytes, clamped: Flags) -> bool:
+@native
+def _classify_each(
+    starts: Global[i64],
+    count: i64,
+    insertion: Global[u8],
+    deletion: Global[u8],
+    continuation: Global[u8],
+    clamped: Global[bool],
+    scores: i64,
+    unsupported: Global[bool],
+    uniform: Global[bool],
+) -> None:
+    """clamped: bool[scores, scores]."""
+    for begin in range(i64(0), count, READS_AT_ONCE):
+        end = min(begin + READS_AT_ONCE, count)
+        if not _needs_classifying(insertion, deletion, continuation, starts[begin], starts[end], clamped, scores):
+            continue
+        for read in range(begin, end):
+            least = u8(255)
+            most = u8(0)
+            no_room = False
+            same = True
+            for at in range(starts[read], starts[read + 1]):
+                least = min(least, insertion[at])
+                most = max(most, insertion[at])
+                no_room = no_room | clamped[i64(insertion[at]) * scores + i64(deletion[at])]
+                same = same & (continuation[at] == continuation[starts[read]])
+            unsupported[read] = no_room | (i64(most) - i64(least) > INSERTION_SPAN)
+            uniform[read] = same
+
+
+@st.device
+def _needs_classifying(
+    insertion: Global[u8],
+    deletion: Global[u8],
+    continuation: Global[u8],
+    first: i64,
+    last: i64,
+    clamped: Global[bool],
+    scores: i64,
+) -> bool:
     """Whether one of several reads may not be uniform, or unsupported. What is clamped is so with smaller scores too."""
-    least, most, least_deletion, differs = np.uint8(93), np.uint8(0), np.uint8(93), np.uint8(0)
-    for at in range(len(insertion)):
-        least, most = min(least, insertion[at]), max(most, insertion[at])
+    least = u8(93)
+    most = u8(0)
+    least_deletion = u8(93)
+    differs = u8(0)
+    for at in range(first, last):
+        least = min(least, insertion[at])
+        most = max(most, insertion[at])
         least_deletion = min(least_deletion, deletion[at])
-        differs |= continuation[at] ^ continuation[0]
-    return bool(differs != 0 or most > least + INSERTION_SPAN or clamped[least, least_deletion])
+        differs |= continuation[at] ^ continuation[first]
+    if differs != 0 or i64(most) > i64(least) + INSERTION_SPAN:
+        return True
+    return clamped[i64(least) * scores + i64(least_deletion)]
 
 
-@njit(cache=True, nogil=True)
-def _encode(letters: Bytes, to: Bytes) -> None:
+@st.device
+def _encode(letters: Global[u8], first: i64, length: i64, to: Global[u8], begin: i64) -> None:
     """Bases as numbers, found by comparing: that is done for many at a time."""
-    for at in range(len(letters)):
-        letter = letters[at]
-        code = np.uint8(BLANK)
-        for known in range(len(LETTERS)):
-            code = np.uint8(known) if letter == LETTERS[known] else code
-        to[at] = code
+    codes = st.constant(u8, CODES)
+    for at in range(length):
+        letter = letters[first + at]
+        code = u8(BLANK)
+        for known in st.unroll(range(len(CODES))):
+            code = u8(known) if letter == codes[known] else code
+        to[begin + at] = code
 
 
-@njit(cache=True, nogil=True)
-def _interleave(a: Bytes, b: Bytes, c: Bytes, d: Bytes, to: npt.NDArray[np.uint32]) -> None:
+@native
+def _encode_all(letters: Global[u8], length: i64, to: Global[u8]) -> None:
+    _encode(letters, i64(0), length, to, i64(0))
+
+
+@native
+def _interleave(a: Global[u8], b: Global[u8], c: Global[u8], d: Global[u8], count: i64, to: Global[u32]) -> None:
     """Four bytes a word, the first one lowest."""
-    for at in range(len(a)):
-        low = np.uint32(a[at]) | np.uint32(b[at]) << np.uint32(8)
-        to[at] = low | np.uint32(c[at]) << np.uint32(16) | np.uint32(d[at]) << np.uint32(24)
+    for at in range(count):
+        low = u32(a[at]) | u32(b[at]) << 8
+        to[at] = low | u32(c[at]) << 16 | u32(d[at]) << 24
 
 
-@njit(cache=True, nogil=True)
 def _delay(haplotypes: Bytes, starts: Offsets, to: Bytes) -> None:
     """The stream of letters four times, each delayed by one more."""
     length = len(to) // 4
+    end = MARGIN + int(starts[-1]) + len(starts) - 1
     to[:MARGIN] = BLANK
-    at = MARGIN
-    for haplotype in range(len(starts) - 1):
-        _encode(haplotypes[starts[haplotype] : starts[haplotype + 1]], to[at + starts[haplotype] :])
-        to[at + starts[haplotype + 1]] = BLANK
-        at += 1
-    to[at + starts[-1] : length] = BLANK
+    _stream(haplotypes, starts, len(starts) - 1, to)
+    to[end:length] = BLANK
     for delay in range(1, 4):
-        to[delay * length : delay * length + delay] = BLANK
-        _copy(to[: length - delay], to[delay * length + delay :])
+        later = to[delay * length : (delay + 1) * length]
+        later[:delay] = BLANK
+        later[delay:] = to[: length - delay]
 
 
-@njit(cache=True, nogil=True)
-def _copy(letters: Bytes, to: Bytes) -> None:
-    """Many at a time, which an assignment between two slices is not."""
-    for at in range(len(letters)):
-        to[at] = letters[at]
+@native
+def _stream(haplotypes: Global[u8], starts: Global[i64], count: i64, to: Global[u8]) -> None:
+    """The letters of each haplotype and a BLANK, from MARGIN on."""
+    for haplotype in range(count):
+        first = starts[haplotype]
+        length = starts[haplotype + 1] - first
+        begin = MARGIN + haplotype + first
+        _encode(haplotypes, first, length, to, begin)
+        to[begin + length] = u8(BLANK)
 
 
-@njit(cache=True, nogil=True)
 def _cuts(begins: Offsets, records: Offsets, at_once: int) -> tuple[Offsets, Offsets, Offsets]:
     """The first haplotype of each piece, and the number of all; the first piece of each record, and the number of all;
     letters of the longest haplotype of each record. All of a record's reads are paired with the same pieces."""
     cuts, pieces = np.empty(len(begins), np.int64), np.zeros(len(records), np.int64)
     longest = np.zeros(len(records), np.int64)
-    found = 0
-    for record in range(len(records) - 1):
-        start, total = begins[records[record]], begins[records[record + 1]] - begins[records[record]]
-        count, before = -(-total // at_once), -1
-        for haplotype in range(records[record], records[record + 1]):
-            piece = (begins[haplotype] - start) * count // total
-            if piece != before:
-                cuts[found] = haplotype
-                found += 1
-            before = piece
-            longest[record] = max(longest[record], begins[haplotype + 1] - begins[haplotype] - 1)
-        pieces[record + 1] = found
+    found = _find_cuts(begins, records, len(records) - 1, at_once, cuts, pieces, longest)
     cuts[found] = records[-1]
     return cuts[: found + 1], pieces, longest
 
 
-@njit(cache=True, nogil=True)
+@native
+def _find_cuts(
+    begins: Global[i64],
+    records: Global[i64],
+    count: i64,
+    at_once: i64,
+    cuts: Global[i64],
+    pieces: Global[i64],
+    longest: Global[i64],
+) -> i64:
+    """How many pieces there are. count: of records."""
+    found = i64(0)
+    for record in range(count):
+        start = begins[records[record]]
+        total = begins[records[record + 1]] - start
+        parts = -(-total // at_once)
+        before = i64(-1)
+        most = i64(0)
+        for haplotype in range(records[record], records[record + 1]):
+            piece = st.div((begins[haplotype] - start) * parts, total)
+            if piece != before:
+                cuts[found] = haplotype
+                found += 1
+            before = piece
+            most = max(most, begins[haplotype + 1] - begins[haplotype] - 1)
+        pieces[record + 1] = found
+        longest[record] = most
+    return found
+
+
 def _items(
     reads: Offsets,
     record: Offsets,
@@ -202,50 +271,98 @@ def _items(
     read_offsets: Offsets,
 ) -> tuple[Words, Words, Words, int]:
     """(items, ends, words) of `wavefront_rescaled`, and how many pairs they have."""
-    count, most = 0, 0
-    lengths = np.empty(len(cuts) - 1, np.int64)
-    for piece in range(len(lengths)):
-        lengths[piece] = begins[cuts[piece + 1]] - begins[cuts[piece]]
-        most = max(most, lengths[piece])
-    places = np.zeros(most + 2, np.int64)  # of the next item of each length, found by counting them
-    for read in reads:
-        for piece in range(pieces[record[read]], pieces[record[read] + 1]):
-            places[lengths[piece] + 1] += 1
-            count += 1
+    lengths = np.diff(begins[cuts])
+    places = np.zeros(
+        int(lengths.max(initial=0)) + 2, np.int64
+    )  # of the next item of each length, found by counting them
+    count = int(_count_items(reads, len(reads), record, pieces, lengths, places))
     places = np.cumsum(places)
     a_block = 32 // lanes
     blocks = -(-count // a_block)
     items, ends = np.empty((blocks * a_block, 4), np.int32), np.zeros(blocks * a_block, np.int32)
     words = np.empty(blocks, np.int32)
-    pair = 0
-    for read in reads:
-        base, end = read_offsets[read], read_offsets[read + 1]
-        for piece in range(pieces[record[read]], pieces[record[read] + 1]):
+    pairs = _place_items(
+        reads, len(reads), record, lanes, count, pieces, cuts, begins, read_offsets, lengths, places, items.reshape(-1),
+        ends, words,
+    )  # fmt: skip
+    items[count:] = items[count - 1]
+    return items, ends, words, int(pairs)
+
+
+@native
+def _count_items(
+    reads: Global[i64],
+    count: i64,
+    record: Global[i64],
+    pieces: Global[i64],
+    lengths: Global[i64],
+    places: Global[i64],
+) -> i64:
+    """How many items there are; places[n + 1]: how many of n letters."""
+    found = i64(0)
+    for number in range(count):
+        own = record[reads[number]]
+        for piece in range(pieces[own], pieces[own + 1]):
+            places[lengths[piece] + 1] += 1
+        found += pieces[own + 1] - pieces[own]
+    return found
+
+
+@native
+def _place_items(
+    reads: Global[i64],
+    count: i64,
+    record: Global[i64],
+    lanes: i64,
+    total: i64,
+    pieces: Global[i64],
+    cuts: Global[i64],
+    begins: Global[i64],
+    read_offsets: Global[i64],
+    lengths: Global[i64],
+    places: Global[i64],
+    items: Global[i32],
+    ends: Global[i32],
+    words: Global[i32],
+) -> i64:
+    """How many pairs all items have."""
+    a_block = 32 // lanes
+    pair = i64(0)
+    for number in range(count):
+        read = reads[number]
+        base = read_offsets[read]
+        length = read_offsets[read + 1] - base
+        own = record[read]
+        for piece in range(pieces[own], pieces[own + 1]):
             place = places[lengths[piece]]
             places[lengths[piece]] += 1
-            items[place, 0], items[place, 1] = base, end - base
-            items[place, 2], items[place, 3] = begins[cuts[piece]], pair
+            items[4 * place] = i32(base)
+            items[4 * place + 1] = i32(length)
+            items[4 * place + 2] = i32(begins[cuts[piece]])
+            items[4 * place + 3] = i32(pair)
             pair += cuts[piece + 1] - cuts[piece]
-            ends[place] = pair
-            if place % a_block == a_block - 1 or place == count - 1:  # the longest of its block
-                words[place // a_block] = -(-(lengths[piece] + lanes - 1) // 4)
-    items[count:] = items[count - 1]
-    return items, ends, words, pair
+            ends[place] = i32(pair)
+            if st.rem(place, a_block) == a_block - 1 or place == total - 1:  # the longest of its block
+                words[st.div(place, a_block)] = i32(-(-(lengths[piece] + lanes - 1) // 4))
+    return pair
 
 
-@njit(cache=True, nogil=True)
+@native
 def _spread(
-    found: npt.NDArray[np.float32],
-    factors: npt.NDArray[np.float64],
-    reads: Offsets,
-    record: Offsets,
-    first_pairs: Offsets,
-    record_haplotypes: Offsets,
-    sums: npt.NDArray[np.float64],
+    found: Global[f32],
+    factors: Global[f64],
+    reads: Global[i64],
+    count: i64,
+    record: Global[i64],
+    first_pairs: Global[i64],
+    record_haplotypes: Global[i64],
+    sums: Global[f64],
 ) -> None:
-    at = 0
-    for read in reads:
-        to, first = first_pairs[read], record_haplotypes[record[read]]
+    at = i64(0)
+    for number in range(count):
+        read = reads[number]
+        first = record_haplotypes[record[read]]
+        to = first_pairs[read] - first
         for haplotype in range(first, record_haplotypes[record[read] + 1]):
-            sums[to + haplotype - first] = found[at] * factors[haplotype]
+            sums[to + haplotype] = f64(found[at]) * factors[haplotype]
             at += 1

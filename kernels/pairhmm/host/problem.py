@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
+from simtbed import Global, i64
+from simtbed.native import native
 
 Bytes = npt.NDArray[np.uint8]
 Offsets = npt.NDArray[np.int64]
@@ -141,14 +142,18 @@ def offsets(lengths: Offsets) -> Offsets:
     return np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)])
 
 
-@njit(cache=True, nogil=True)
 def owners(starts: Offsets) -> Offsets:
     """starts[1] - starts[0] zeros, then as many ones as the next two are apart, and so on; starts[0] is 0."""
     made = np.empty(starts[-1], np.int64)
-    for owner in range(len(starts) - 1):
+    _owners(starts, len(starts) - 1, made)
+    return made
+
+
+@native
+def _owners(starts: Global[i64], count: i64, made: Global[i64]) -> None:
+    for owner in range(count):
         for at in range(starts[owner], starts[owner + 1]):
             made[at] = owner
-    return made
 
 
 def ranges(first: Offsets, lengths: Offsets) -> Offsets:

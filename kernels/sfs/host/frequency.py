@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+from simtbed import Global, f64, i64
+from simtbed.native import native
 
 from .problem import EPSILON, Counts, Floats
 
@@ -11,26 +12,33 @@ CLOSE = 1e-10
 TURNS = 1000
 
 
-@njit(cache=True)
-def _by_em(likelihoods: Floats) -> float:
-    f = 0.5
-    for _ in range(TURNS):
-        alleles, individuals = 0.0, 0
-        for i in range(len(likelihoods)):
-            g0, g1, g2 = likelihoods[i, 0], likelihoods[i, 1], likelihoods[i, 2]
-            if g0 == g1 and g1 == g2:
-                continue
-            one, two = g1 * 2 * f * (1 - f), g2 * f * f
-            whole = g0 * (1 - f) * (1 - f) + one + two
-            if whole > 0:
-                alleles += (one + 2 * two) / whole
-                individuals += 1
-        if individuals == 0:
-            return f
-        before, f = f, alleles / (2 * individuals)
-        if abs(f - before) < CLOSE:
-            break
-    return f
+@native
+def _by_em(likelihoods: Global[f64], individuals: i64, sites: i64, to: Global[f64]) -> None:
+    for site in range(sites):
+        f = f64(0.5)
+        for _turn in range(TURNS):
+            alleles = f64(0)
+            informed = i64(0)
+            for i in range(individuals):
+                at = 3 * (site * individuals + i)
+                g0 = likelihoods[at]
+                g1 = likelihoods[at + 1]
+                g2 = likelihoods[at + 2]
+                if g0 == g1 and g1 == g2:
+                    continue
+                one = g1 * 2 * f * (1 - f)
+                two = g2 * f * f
+                whole = g0 * (1 - f) * (1 - f) + one + two
+                if whole > 0:
+                    alleles += (one + 2 * two) / whole
+                    informed += 1
+            if informed == 0:
+                break
+            before = f
+            f = alleles / f64(2 * informed)
+            if abs(f - before) < CLOSE:
+                break
+        to[site] = f
 
 
 def by_em(likelihoods: Floats) -> Floats:
@@ -38,7 +46,10 @@ def by_em(likelihoods: Floats) -> Floats:
 
     Individuals without information are left out; 0.5 where nobody has any.
     """
-    return np.array([_by_em(site) for site in likelihoods], np.float64)
+    sites, individuals = likelihoods.shape[:2]
+    found = np.empty(sites, np.float64)
+    _by_em(np.ascontiguousarray(likelihoods, np.float64).reshape(-1), individuals, sites, found)
+    return found
 
 
 def by_reads(minor: Counts, reads: Counts, epsilon: float = EPSILON) -> Floats:

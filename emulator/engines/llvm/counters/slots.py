@@ -1,7 +1,7 @@
-"""Which number of the counter buffer adds how much to which site and column.
+"""The counter buffer of compiled code: what each slot adds to which site and column of the counts.
 
-Compiled code counts as little as it can: executions of a stretch of statements, and what memory accesses cost
-beyond a constant. The table here says what those numbers mean.
+Compiled code counts as little as it can: executions of runs of statements, and what memory accesses cost beyond a
+constant. The table here says what the slots mean.
 """
 
 from __future__ import annotations
@@ -15,62 +15,62 @@ import numpy.typing as npt
 from ....profiler import events
 from ....profiler.events import Counts
 
-Numbers = npt.NDArray[np.int64]
+CONTRIBUTION = np.dtype([(name, np.int64) for name in ("slot", "site", "column", "amount")])
+"""Each count in a slot adds an amount to a column of a site."""
 
 
 @dataclass
-class Tally:
-    """Slots of the counter buffer, int64 each."""
+class CounterSlots:
+    """The slots of the counter buffer, int64 each, and their contributions to the counts."""
 
     slots: dict[tuple[str, int, int], int] = field(default_factory=dict)
-    meaning: dict[tuple[int, int, int], int] = field(default_factory=dict)
+    contributions: dict[tuple[int, int, int], int] = field(default_factory=dict)
 
     def _slot(self, kind: str, site: int, column: int = -1) -> int:
         return self.slots.setdefault((kind, site, column), len(self.slots))
 
-    def full(self, sites: Iterable[int]) -> int:
-        """Executions of statements by whole warps."""
+    def whole_warps(self, sites: Iterable[int]) -> int:
+        """The slot for executions of statements by full warps."""
         sites = tuple(sites)
         slot = self._slot("full", sites[0])
         for site in sites:
-            self.means(slot, site, events.WARPS, 1)
-            self.means(slot, site, events.LANES, 32)
+            self.contribute(slot, site, events.WARPS, 1)
+            self.contribute(slot, site, events.LANES, 32)
         return slot
 
-    def partial(self, sites: Iterable[int]) -> tuple[int, int]:
-        """Executions of statements under a mask: by warps, and by lanes."""
+    def masked_warps(self, sites: Iterable[int]) -> tuple[int, int]:
+        """The slots for executions of statements under a mask: of warps, and of lanes."""
         sites = tuple(sites)
         warps, lanes = self._slot("warps", sites[0]), self._slot("lanes", sites[0])
         for site in sites:
-            self.means(warps, site, events.WARPS, 1)
-            self.means(lanes, site, events.LANES, 1)
+            self.contribute(warps, site, events.WARPS, 1)
+            self.contribute(lanes, site, events.LANES, 1)
         return warps, lanes
 
     def counter(self, site: int, column: int) -> int:
-        """A count of its own."""
+        """The slot for a column of a site alone."""
         return self.counters(site, [column])
 
     def counters(self, site: int, columns: Sequence[int]) -> int:
-        """Counts of its own, side by side; the first one."""
+        """Consecutive slots for columns of a site alone; the first one."""
         slots = []
         for column in columns:
             slots.append(self._slot("own", site, column))
-            self.means(slots[-1], site, column, 1)
+            self.contribute(slots[-1], site, column, 1)
         assert slots == list(range(slots[0], slots[0] + len(slots)))
         return slots[0]
 
-    def means(self, slot: int, site: int, column: int, amount: int) -> None:
+    def contribute(self, slot: int, site: int, column: int, amount: int) -> None:
         """Each count in the slot adds `amount` to the site's column."""
-        self.meaning[slot, site, column] = amount
+        self.contributions[slot, site, column] = amount
 
-    def table(self) -> Numbers:
-        """int64[n, 4]: slot, site, column, amount."""
-        return np.array([(*key, amount) for key, amount in self.meaning.items()], np.int64).reshape(-1, 4)
+    def table(self) -> npt.NDArray[np.void]:
+        """The contributions, CONTRIBUTION[n]."""
+        return np.array([(*key, amount) for key, amount in self.contributions.items()], CONTRIBUTION)
 
 
-def decode(table: Numbers, buffer: Numbers, sites: int) -> Counts:
-    """int64[site, column] from the buffer, by a `Tally`'s table."""
+def decode(table: npt.NDArray[np.void], buffer: npt.NDArray[np.int64], sites: int) -> Counts:
+    """int64[site, column] from the counter buffer, by the table of its `CounterSlots`."""
     counts = np.zeros((sites, events.COLUMNS), np.int64)
-    slot, site, column, amount = table.T
-    np.add.at(counts, (site, column), amount * buffer[slot])
+    np.add.at(counts, (table["site"], table["column"]), table["amount"] * buffer[table["slot"]])
     return counts

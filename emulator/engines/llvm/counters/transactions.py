@@ -1,20 +1,17 @@
-"""What memory accesses cost the hardware, counted as they happen: constants where the shape of the index decides,
-a few instructions for steps, and else the exact rules of `machine` as functions (`rules`)."""
+"""Counters of memory transactions: constants where the stride of the index decides the cost, a few instructions for
+affine indices, and otherwise the rules of `machine` as functions of the module (`rules`)."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from ....ir.access import AccessKind, Operation
 from ....language.types import I64
 from ....llvm.builder import IOTA, many, splat, vector
 from ....llvm.operations import extended
 from ....llvm.values import Value, broadcast, lanes
 from ....machine import banks
 from ....profiler import events
+from ..context import CodegenContext
 from . import rules
-
-if TYPE_CHECKING:
-    from ..context import Build
 
 GLOBAL = (events.SECTORS, events.LINES)
 SHARED = (events.WAVEFRONTS, events.CONFLICTS)
@@ -22,41 +19,48 @@ Cost = tuple[int, int]
 """Sectors and lines of global memory, or wavefronts and conflicts of shared memory."""
 
 
-class Meter:
+class TransactionCounter:
     """Counts the accesses of one site.
 
-    kind: "global_load" and so on. size: bytes of an element. index: as the access has it. multiple: a power of
+    size: bytes of an element. index: as the access has it. multiple: a power of
     two that divides lane 0's index.
     """
 
-    def __init__(self, build: Build, kind: str, site: int, size: int, index: Value, multiple: int = 1) -> None:
-        self.build, self.kind, self.site, self.size, self.index = build, kind, site, size, index
+    def __init__(
+        self, context: CodegenContext, kind: AccessKind, site: int, size: int, index: Value, multiple: int = 1
+    ) -> None:
+        self.context, self.kind, self.site, self.size, self.index = context, kind, site, size, index
         self.multiple = multiple
-        self.device = build.options.device
-        self.columns = GLOBAL if kind.startswith("global") else SHARED
+        self.device = context.options.device
+        self.columns = GLOBAL if kind.space == "global" else SHARED
         self.fixed = self._fixed() if self.counted else (0, 0)
 
     @property
     def counted(self) -> bool:
-        return self.build.options.counters and self.kind.partition("_")[0] in ("global", "shared")
+        return self.context.options.counters and self.kind.space in ("global", "shared")
+
+    @property
+    def _plain(self) -> bool:
+        """A load from global memory or a store to it."""
+        return self.kind.space == "global" and not self.kind.atomic
 
     @property
     def sector(self) -> int:
-        return self.device.load_sector if self.kind == "global_load" else self.device.sector
+        return self.device.load_sector if self.kind.operation is Operation.LOAD else self.device.sector
 
     # -------------------------------------------------------------- constants
     def _fixed(self) -> Cost | None:
-        """The cost of every access in this text, where the index decides it."""
-        return self._fixed_global() if self.kind.startswith("global") else self._fixed_shared()
+        """The cost of each access, where the stride of the index decides it."""
+        return self._fixed_global() if self.kind.space == "global" else self._fixed_shared()
 
     def _fixed_global(self) -> Cost | None:
-        plain = self.kind in ("global_load", "global_store")
+        plain = not self.kind.atomic
         if self.index.uniform and plain:
             return 1, 1
-        if self.index.uniform and self.build.mask is None:
+        if self.index.uniform and self.context.mask is None:
             return 32, 1  # one after the other
         step = self.index.step
-        if plain and self.build.mask is None and step and abs(step) * self.size >= self.device.line:
+        if plain and self.context.mask is None and step and abs(step) * self.size >= self.device.line:
             return 32, 32
         return None
 
@@ -69,7 +73,7 @@ class Meter:
             return None
         (cost,) = costs
         one_phase = 32 * self.size <= self.device.banks * self.device.bank_width
-        if self.build.mask is None or (one_phase and cost == (1, 0)):
+        if self.context.mask is None or (one_phase and cost == (1, 0)):
             return cost
         return None
 
@@ -83,127 +87,131 @@ class Meter:
 
     # -------------------------------------------------------------- accesses inside the array
     def inside(self) -> None:
-        """All active lanes access the array."""
+        """Count an access of which all active lanes are inside the array."""
         if not self.counted:
             return
         self.counters()
-        self.build.always(self.site, events.REQUESTS, 1)
+        self.context.count_constant(self.site, events.REQUESTS, 1)
         if self.fixed is not None:
             for column, amount in zip(self.columns, self.fixed, strict=True):
-                self.build.always(self.site, column, amount)
-        elif self.kind in ("global_load", "global_store") and self.build.mask is None and self.index.affine:
-            self._spread(events.SECTORS, rules.log2(self.sector // self.size))
-            self._spread(events.LINES, rules.log2(self.device.line // self.size))
-        elif self.kind.startswith("shared") and self._phases():
-            self._each_in_its_bank(self._phases())
+                self.context.count_constant(self.site, column, amount)
+        elif self._plain and self.context.mask is None and self.index.affine:
+            self._count_units(events.SECTORS, rules.log2(self.sector // self.size))
+            self._count_units(events.LINES, rules.log2(self.device.line // self.size))
+        elif self.kind.space == "shared" and self._phases():
+            self._count_banks(self._phases())
         else:
-            self._add(self.exact(self.build.active()))
+            self._add(self.exact(self.context.active()))
 
     def _phases(self) -> int:
-        """In how many phases lanes that follow each other are served, each by banks of its own; 0 where that is not so,
-        or where it hangs on which lanes are active."""
+        """The phases in which consecutive elements are served without conflicts; 0 where they have conflicts or the number
+        depends on which lanes are active."""
         served = self.device.banks * self.device.bank_width
         if 32 * self.size <= served:
             return int(self.device.banks >= 32)
-        return 32 * self.size // served if self.size >= self.device.bank_width and self.build.mask is None else 0
+        return 32 * self.size // served if self.size >= self.device.bank_width and self.context.mask is None else 0
 
-    def _each_in_its_bank(self, phases: int) -> None:
-        """Lanes whose banks follow each other, as they mostly do, cost a wavefront a phase; ask the rule only for
+    def _count_banks(self, phases: int) -> None:
+        """Lanes that access consecutive banks, as they mostly do, cost one wavefront for each phase. Call the rule only for
         others."""
-        build, page = self.build, self.build.page
+        context, builder = self.context, self.context.builder
         element = "i64" if self.index.type.size == 8 else "i32"
-        units = lanes(page, self.index)
+        units = lanes(builder, self.index)
         shift = rules.log2(max(self.size, self.device.bank_width) // self.size)
         if shift:
-            units = page.let(f"lshr {many(element)} {units}, {splat(element, shift)}", "units")
-        offset = page.let(f"sub {many(element)} {units}, {vector(element, IOTA)}", "offset")
+            units = builder.let(f"lshr {many(element)} {units}, {splat(element, shift)}", "units")
+        offset = builder.let(f"sub {many(element)} {units}, {vector(element, IOTA)}", "offset")
         groups = self.device.banks if phases == 1 else 32 // phases
-        offset = page.let(f"and {many(element)} {offset}, {splat(element, groups - 1)}", "offset")
-        first = page.let(f"extractelement {many(element)} {offset}, i64 0", "first")
-        differ = page.let(f"icmp ne {many(element)} {offset}, {broadcast(page, element, first)}", "differ")
-        odd = page.let(f"bitcast {many('i1')} {differ} to i32", "differ")
-        if build.mask is not None:
-            odd = page.let(f"and i32 {odd}, {build.active()}", "differ")
-        ask, on = page.label("banks"), page.label("on")
-        page.branch(page.let(f"icmp eq i32 {odd}, 0", "apart"), on, ask)
-        page.place(ask)
-        costs = self.exact(build.active())
-        build.count(
-            build.tally.counter(self.site, events.WAVEFRONTS),
-            page.let(f"add i64 {self._half(costs, 0)}, {-phases}", "more"),
+        offset = builder.let(f"and {many(element)} {offset}, {splat(element, groups - 1)}", "offset")
+        first = builder.let(f"extractelement {many(element)} {offset}, i64 0", "first")
+        differ = builder.let(f"icmp ne {many(element)} {offset}, {broadcast(builder, element, first)}", "differ")
+        odd = builder.let(f"bitcast {many('i1')} {differ} to i32", "differ")
+        if context.mask is not None:
+            odd = builder.let(f"and i32 {odd}, {context.active()}", "differ")
+        ask, on = builder.label("banks"), builder.label("on")
+        builder.branch(builder.let(f"icmp eq i32 {odd}, 0", "apart"), on, ask)
+        builder.place(ask)
+        costs = self.exact(context.active())
+        context.count(
+            context.counter_slots.counter(self.site, events.WAVEFRONTS),
+            builder.let(f"add i64 {self._half(costs, 0)}, {-phases}", "more"),
         )
-        build.count(build.tally.counter(self.site, events.CONFLICTS), self._half(costs, 1))
-        page.jump(on)
-        page.place(on)
-        build.always(self.site, events.WAVEFRONTS, phases)
+        context.count(context.counter_slots.counter(self.site, events.CONFLICTS), self._half(costs, 1))
+        builder.jump(on)
+        builder.place(on)
+        context.count_constant(self.site, events.WAVEFRONTS, phases)
 
-    def _spread(self, column: int, shift: int) -> None:
-        """Units of 2 ** shift elements that a whole warp touches at a step."""
-        build, page = self.build, self.build.page
+    def _count_units(self, column: int, shift: int) -> None:
+        """Count the units of 2 ** shift elements that a full warp touches with an affine index."""
+        context, builder = self.context, self.context.builder
         step = self.index.step
         if step is not None and abs(step) >> shift:
-            build.always(self.site, column, 32)
+            context.count_constant(self.site, column, 32)
             return
         if step is not None and self.multiple >> shift:
             start = 0 if step > 0 else 31 * step
-            build.always(self.site, column, (start + 31 * abs(step) >> shift) - (start >> shift) + 1)
+            context.count_constant(self.site, column, (start + 31 * abs(step) >> shift) - (start >> shift) + 1)
             return
-        first = extended(page, Value(self.index.type, self.index.ref), I64).ref
+        first = extended(builder, Value(self.index.type, self.index.ref), I64).ref
         if step is None:
-            stride = extended(page, Value(self.index.type, str(self.index.stride)), I64).ref
-            reach = page.let(f"mul i64 {stride}, 31", "reach")
-            low = page.intrinsic("llvm.smin", "i64", first, page.let(f"add i64 {first}, {reach}", "last"), hint="low")
-            reach = page.call("i64", "llvm.abs.i64", ("i64", reach), ("i1", "false"), hint="reach")
+            stride = extended(builder, Value(self.index.type, str(self.index.stride)), I64).ref
+            reach = builder.let(f"mul i64 {stride}, 31", "reach")
+            low = builder.intrinsic(
+                "llvm.smin", "i64", first, builder.let(f"add i64 {first}, {reach}", "last"), hint="low"
+            )
+            reach = builder.call("i64", "llvm.abs.i64", ("i64", reach), ("i1", "false"), hint="reach")
         else:
-            low = first if step > 0 else page.let(f"add i64 {first}, {31 * step}", "low")
+            low = first if step > 0 else builder.let(f"add i64 {first}, {31 * step}", "low")
             reach = str(31 * abs(step))
         # Written so that LLVM, which often knows the low bits of an index, can compute it.
-        into = page.let(f"and i64 {low}, {(1 << shift) - 1}", "into")
-        between = page.let(f"lshr i64 {page.let(f'add i64 {into}, {reach}', 'end')}, {shift}", "between")
+        into = builder.let(f"and i64 {low}, {(1 << shift) - 1}", "into")
+        between = builder.let(f"lshr i64 {builder.let(f'add i64 {into}, {reach}', 'end')}, {shift}", "between")
         if step is None:
-            far = page.let(f"icmp uge i64 {reach}, {31 << shift}", "far")
-            between = page.let(f"select i1 {far}, i64 31, i64 {between}", "between")
-        build.always(self.site, column, 1)
-        build.count(build.tally.counter(self.site, column), between)
+            far = builder.let(f"icmp uge i64 {reach}, {31 << shift}", "far")
+            between = builder.let(f"select i1 {far}, i64 31, i64 {between}", "between")
+        context.count_constant(self.site, column, 1)
+        context.count(context.counter_slots.counter(self.site, column), between)
 
     # -------------------------------------------------------------- exact rules
     def counters(self) -> int:
         """The first of three slots: requests, and the two columns."""
-        return self.build.tally.counters(self.site, [events.REQUESTS, *self.columns])
+        return self.context.counter_slots.counters(self.site, [events.REQUESTS, *self.columns])
 
-    def promised(self) -> Cost:
-        """What every execution adds without being asked."""
-        meaning, slot = self.build.tally.meaning, self.build.executions
+    def constant_cost(self) -> Cost:
+        """What each execution of the current run of statements adds to the two columns."""
+        meaning, slot = self.context.counter_slots.contributions, self.context.executions
         a, b = (meaning.get((slot, self.site, column), 0) for column in self.columns)
         return a, b
 
     def _add(self, costs: str) -> None:
         for half, column in enumerate(self.columns):
-            self.build.count(self.build.tally.counter(self.site, column), self._half(costs, half))
+            self.context.count(self.context.counter_slots.counter(self.site, column), self._half(costs, half))
 
     def _half(self, costs: str, half: int) -> str:
-        """One of the two numbers that a rule returns."""
-        page = self.build.page
-        return page.let(f"lshr i64 {costs}, 32" if half else f"and i64 {costs}, {0xFFFFFFFF}", "cost")
+        """One of the two halves of what a rule returns."""
+        builder = self.context.builder
+        return builder.let(f"lshr i64 {costs}, 32" if half else f"and i64 {costs}, {0xFFFFFFFF}", "cost")
 
     def exact(self, mask: str) -> str:
         """The cost by the rules of `machine`, an i64 of two halves."""
-        build, page = self.build, self.build.page
+        context, builder = self.context, self.context.builder
         wide = self.index.type.size == 8
         element = "i64" if wide else "i32"
-        index = lanes(page, self.index)
-        if self.kind in ("global_load", "global_store"):
+        index = lanes(builder, self.index)
+        if self._plain:
             shift = rules.log2(self.sector // self.size)
-            units = page.let(f"lshr {many(element)} {index}, splat ({element} {shift})", "sectors") if shift else index
+            units = (
+                builder.let(f"lshr {many(element)} {index}, splat ({element} {shift})", "sectors") if shift else index
+            )
             if wide:
-                units = page.let(f"trunc {many('i64')} {units} to {many('i32')}", "sectors")
-            name = rules.sectors(build, rules.log2(self.device.line // self.sector))
-            return page.call("i64", name, (many("i32"), units), ("i32", mask), hint="traffic")
+                units = builder.let(f"trunc {many('i64')} {units} to {many('i32')}", "sectors")
+            name = rules.sectors(context, rules.log2(self.device.line // self.sector))
+            return builder.call("i64", name, (many("i32"), units), ("i32", mask), hint="traffic")
         if wide:
-            index = page.let(f"trunc {many('i64')} {index} to {many('i32')}", "elements")
-        if self.kind.startswith("global"):
-            exact = self.kind == "global_atomic"
-            name = rules.packets(build, self.size, self.sector, self.device.line, exact)
+            index = builder.let(f"trunc {many('i64')} {index} to {many('i32')}", "elements")
+        if self.kind.space == "global":
+            exact = self.kind.operation is Operation.ATOMIC
+            name = rules.packets(context, self.size, self.sector, self.device.line, exact)
         else:
-            name = rules.wavefronts(build, self.kind, self.size)
-        return page.call("i64", name, (many("i32"), index), ("i32", mask), hint="traffic")
+            name = rules.wavefronts(context, self.kind, self.size)
+        return builder.call("i64", name, (many("i32"), index), ("i32", mask), hint="traffic")

@@ -1,38 +1,39 @@
-"""Functions of the module that go through lanes: atomics, one lane after the other; loads of bytes from words."""
+"""Functions of the module for atomic operations, lane by lane, and for gathering elements smaller than 4 bytes."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from ....language.types import I64, Scalar
-from ....llvm.builder import Page, many, scalar_type, splat
+from ....llvm.builder import FunctionBuilder, many, scalar_type, splat
 from ....llvm.operations import extended
 from ....llvm.values import Value, broadcast, chosen, lanes
-from ..counters.rules import function
-
-if TYPE_CHECKING:
-    from ..context import Build, Memory
+from ..context import ArrayLocation, CodegenContext
+from ..counters.rules import helper_text
 
 
-def beyond(page: Page, index: str, element: str, limit: str) -> str:
+def beyond(builder: FunctionBuilder, index: str, element: str, limit: str) -> str:
     """An i32 of the lanes whose index is not below the limit."""
-    outside = page.let(f"icmp uge {many(element)} {index}, {broadcast(page, element, limit)}", "beyond")
-    return page.let(f"bitcast {many('i1')} {outside} to i32", "beyond")
+    outside = builder.let(f"icmp uge {many(element)} {index}, {broadcast(builder, element, limit)}", "beyond")
+    return builder.let(f"bitcast {many('i1')} {outside} to i32", "beyond")
 
 
-def act(build: Build, word: str, memory: Memory, index: Value, operands: Sequence[Value], mask: str) -> Value:
+def perform(
+    context: CodegenContext, word: str, array: ArrayLocation, index: Value, operands: Sequence[Value], mask: str
+) -> Value:
     """An atomic operation of the lanes of a mask."""
-    page, element = build.page, scalar_type(memory.scalar)
-    name = _in_turn(build, word, memory.scalar, memory.type.space == "global" and build.options.atomic)
-    at = lanes(page, index if index.type is I64 else extended(page, index, I64))
-    given = [(many(element), lanes(page, v)) for v in operands]
-    found = page.call(many(element), name, ("ptr", memory.base), (many("i64"), at), *given, ("i32", mask), hint="found")
-    return Value(memory.scalar, found, None)
+    builder, element = context.builder, scalar_type(array.scalar)
+    name = _lane_by_lane(context, word, array.scalar, array.type.space == "global" and context.options.atomic)
+    at = lanes(builder, index if index.type is I64 else extended(builder, index, I64))
+    given = [(many(element), lanes(builder, v)) for v in operands]
+    found = builder.call(
+        many(element), name, ("ptr", array.base), (many("i64"), at), *given, ("i32", mask), hint="found"
+    )
+    return Value(array.scalar, found, None)
 
 
-def _in_turn(build: Build, word: str, type: Scalar, atomic: bool) -> str:
-    """`old = f(base, <32 x i64> index, operands, mask)`: each lane in the mask changes its element.
+def _lane_by_lane(context: CodegenContext, word: str, type: Scalar, atomic: bool) -> str:
+    """The function `old = f(base, <32 x i64> index, operands, mask)`: each lane of the mask changes its element.
 
     atomic: other threads may change it at the same time.
     """
@@ -41,85 +42,87 @@ def _in_turn(build: Build, word: str, type: Scalar, atomic: bool) -> str:
     operands = ("expected", "value") if word == "compare_swap" else ("value",)
     arguments = f"ptr %base, {many('i64')} %index, {', '.join(f'{many(element)} %{o}' for o in operands)}, i32 %mask"
 
-    def body(page: Page) -> str:
-        slots = {"index": page.slot(many("i64"), "index.lanes"), "old": page.slot(many(element), "old.lanes")}
-        page.store(many("i64"), "%index", slots["index"])
-        page.store(many(element), "zeroinitializer", slots["old"])
+    def body(builder: FunctionBuilder) -> str:
+        slots = {"index": builder.slot(many("i64"), "index.lanes"), "old": builder.slot(many(element), "old.lanes")}
+        builder.store(many("i64"), "%index", slots["index"])
+        builder.store(many(element), "zeroinitializer", slots["old"])
         for operand in operands:
-            slots[operand] = page.slot(many(element), f"{operand}.lanes")
-            page.store(many(element), f"%{operand}", slots[operand])
-        rest = page.slot("i32", "rest")
-        page.store("i32", "%mask", rest)
-        head, turn, done = page.label("head"), page.label("turn"), page.label("done")
-        page.jump(head)
-        page.place(head)
-        left = page.load("i32", rest, "left")
-        page.branch(page.let(f"icmp ne i32 {left}, 0", "more"), turn, done)
-        page.place(turn)
-        lane = page.call("i32", "llvm.cttz.i32", ("i32", left), ("i1", "true"), hint="lane")
-        at = page.load("i64", page.element("i64", slots["index"], lane, width="i32"), "at")
-        where = page.element(element, "%base", at)
-        own = [page.load(element, page.element(element, slots[o], lane, width="i32"), o) for o in operands]
-        old = _atomic(page, word, type, where, own) if atomic else _plain(page, word, type, where, own)
-        page.store(element, old, page.element(element, slots["old"], lane, width="i32"))
-        page.store("i32", page.let(f"and i32 {left}, {page.let(f'sub i32 {left}, 1', 'below')}", "left"), rest)
-        page.jump(head)
-        page.place(done)
-        return page.load(many(element), slots["old"], "found")
+            slots[operand] = builder.slot(many(element), f"{operand}.lanes")
+            builder.store(many(element), f"%{operand}", slots[operand])
+        rest = builder.slot("i32", "rest")
+        builder.store("i32", "%mask", rest)
+        head, iteration, done = builder.label("head"), builder.label("lane"), builder.label("done")
+        builder.jump(head)
+        builder.place(head)
+        left = builder.load("i32", rest, "left")
+        builder.branch(builder.let(f"icmp ne i32 {left}, 0", "more"), iteration, done)
+        builder.place(iteration)
+        lane = builder.call("i32", "llvm.cttz.i32", ("i32", left), ("i1", "true"), hint="lane")
+        at = builder.load("i64", builder.element("i64", slots["index"], lane, width="i32"), "at")
+        where = builder.element(element, "%base", at)
+        own = [builder.load(element, builder.element(element, slots[o], lane, width="i32"), o) for o in operands]
+        old = _atomic(builder, word, type, where, own) if atomic else _plain(builder, word, type, where, own)
+        builder.store(element, old, builder.element(element, slots["old"], lane, width="i32"))
+        builder.store("i32", builder.let(f"and i32 {left}, {builder.let(f'sub i32 {left}, 1', 'below')}", "left"), rest)
+        builder.jump(head)
+        builder.place(done)
+        return builder.load(many(element), slots["old"], "found")
 
-    return build.rule(name, lambda: function(build, many(element), name, arguments, body))
+    return context.helper(name, lambda: helper_text(context, many(element), name, arguments, body))
 
 
-def _plain(page: Page, word: str, type: Scalar, where: str, operands: list[str]) -> str:
+def _plain(builder: FunctionBuilder, word: str, type: Scalar, where: str, operands: list[str]) -> str:
     element = scalar_type(type)
-    old = page.load(element, where, "found", type.size)
+    old = builder.load(element, where, "found", type.size)
     match word:
         case "exchange":
             new = operands[0]
         case "compare_swap":
-            same = page.let(f"icmp eq {element} {old}, {operands[0]}", "same")
-            new = page.let(f"select i1 {same}, {element} {operands[1]}, {element} {old}", "new")
+            same = builder.let(f"icmp eq {element} {old}, {operands[0]}", "same")
+            new = builder.let(f"select i1 {same}, {element} {operands[1]}, {element} {old}", "new")
         case "min" | "max":
-            new = page.intrinsic(
+            new = builder.intrinsic(
                 f"llvm.{'s' if type.kind == 'int' else 'u'}{word}", element, old, operands[0], hint="new"
             )
         case _:
-            new = page.let(f"{'f' if type.is_float else ''}{word} {element} {old}, {operands[0]}", "new")
-    page.store(element, new, where, type.size)
+            new = builder.let(f"{'f' if type.is_float else ''}{word} {element} {old}, {operands[0]}", "new")
+    builder.store(element, new, where, type.size)
     return old
 
 
-def _atomic(page: Page, word: str, type: Scalar, where: str, operands: list[str]) -> str:
-    """Only what commutes runs in several threads, so the order among them does not show."""
+def _atomic(builder: FunctionBuilder, word: str, type: Scalar, where: str, operands: list[str]) -> str:
+    """The operation as one instruction. Only operations that commute run in several threads, so their order cannot be
+    observed."""
     assert not type.is_float and word not in ("exchange", "compare_swap")
     element = scalar_type(type)
     unsigned = "u" if word in ("min", "max") and type.kind == "uint" else ""
-    return page.let(
+    return builder.let(
         f"atomicrmw {unsigned}{word} ptr {where}, {element} {operands[0]} monotonic, align {type.size}", "found"
     )
 
 
-def gather_small(build: Build, size: int) -> str:
-    """`words = f(base, <32 x i64> index, mask)`: elements of 1 or 2 bytes, through the aligned words they lie in."""
+def gather_small(context: CodegenContext, size: int) -> str:
+    """The function `words = f(base, <32 x i64> index, mask)`: elements of 1 or 2 bytes, from the aligned words around
+    them."""
     name = f"gather_{size}"
     V, W = many("i32"), many("i64")
 
-    def body(page: Page) -> str:
-        base = page.let("ptrtoint ptr %base to i64", "base")
-        low = page.let(f"and i64 {base}, 3", "low")
-        start = page.element("i8", "%base", page.let(f"sub i64 0, {low}", "back"), "start")
-        at = page.let(f"shl {W} %index, {splat('i64', 1)}", "byte") if size == 2 else "%index"
-        one = page.let(f"insertelement {W} poison, i64 {low}, i64 0", "one")
-        all_low = page.let(f"shufflevector {W} {one}, {W} poison, {V} zeroinitializer", "all")
-        at = page.let(f"add {W} {at}, {all_low}", "byte")
-        word = page.let(f"ashr {W} {at}, {splat('i64', 2)}", "word")
-        pointers = page.let(f"getelementptr i32, ptr {start}, {W} {word}", "at")
-        active = chosen(page, "%mask")
+    def body(builder: FunctionBuilder) -> str:
+        base = builder.let("ptrtoint ptr %base to i64", "base")
+        low = builder.let(f"and i64 {base}, 3", "low")
+        start = builder.element("i8", "%base", builder.let(f"sub i64 0, {low}", "back"), "start")
+        at = builder.let(f"shl {W} %index, {splat('i64', 1)}", "byte") if size == 2 else "%index"
+        one = builder.let(f"insertelement {W} poison, i64 {low}, i64 0", "one")
+        all_low = builder.let(f"shufflevector {W} {one}, {W} poison, {V} zeroinitializer", "all")
+        at = builder.let(f"add {W} {at}, {all_low}", "byte")
+        word = builder.let(f"ashr {W} {at}, {splat('i64', 2)}", "word")
+        pointers = builder.let(f"getelementptr i32, ptr {start}, {W} {word}", "at")
+        active = chosen(builder, "%mask")
         arguments = ((many("ptr"), pointers), (many("i1"), active), (V, "zeroinitializer"))
-        found = page.call(V, "llvm.masked.gather.v32i32.v32p0", *arguments, hint="words")
-        within = page.let(f"and {W} {at}, {splat('i64', 3)}", "within")
-        within = page.let(f"shl {W} {within}, {splat('i64', 3)}", "bits")
-        shift = page.let(f"trunc {W} {within} to {V}", "shift")
-        return page.let(f"lshr {V} {found}, {shift}", "moved")
+        found = builder.call(V, "llvm.masked.gather.v32i32.v32p0", *arguments, hint="words")
+        within = builder.let(f"and {W} {at}, {splat('i64', 3)}", "within")
+        within = builder.let(f"shl {W} {within}, {splat('i64', 3)}", "bits")
+        shift = builder.let(f"trunc {W} {within} to {V}", "shift")
+        return builder.let(f"lshr {V} {found}, {shift}", "moved")
 
-    return build.rule(name, lambda: function(build, V, name, f"ptr %base, {W} %index, i32 %mask", body))
+    return context.helper(name, lambda: helper_text(context, V, name, f"ptr %base, {W} %index, i32 %mask", body))

@@ -1,4 +1,4 @@
-"""Elements of arrays for the lanes of a warp: where they lie, how they are read and written."""
+"""Code that loads and stores the array elements of a warp's lanes: addresses, loads, stores, gathers and scatters."""
 
 from __future__ import annotations
 
@@ -9,196 +9,197 @@ from ....language.types import BOOL, I32, I64
 from ....llvm.builder import FULL, IOTA, LANES, many, memory_type, scalar_type, splat, suffix, vector
 from ....llvm.operations import Shape, extended
 from ....llvm.values import Value, chosen, lanes
-from ..context import Build, Memory
+from ..context import ArrayLocation, CodegenContext
 from . import atomics
 
 
 # ------------------------------------------------------------------ where elements lie
-def wide(build: Build, index: Value) -> Value:
+def wide(context: CodegenContext, index: Value) -> Value:
     """The index as an i64."""
-    return index if index.type is I64 else extended(build.page, index, I64)
+    return index if index.type is I64 else extended(context.builder, index, I64)
 
 
-def own(build: Build, memory: Memory) -> Memory:
-    """The array as the current warp sees it: local memory is [element][lane] for each warp."""
-    if memory.type.space != "local":
-        return memory
-    size = int(memory.length) * memory.type.element.size * LANES
-    return replace(memory, base=build.page.element(f"[{size} x i8]", memory.base, build.warp, "own", "i32"))
+def own(context: CodegenContext, array: ArrayLocation) -> ArrayLocation:
+    """The array of the current warp: local memory is laid out [warp][element][lane]."""
+    if array.type.space != "local":
+        return array
+    assert array.elements is not None
+    size = array.elements * array.type.element.size * LANES
+    return replace(array, base=context.builder.element(f"[{size} x i8]", array.base, context.warp, "own", "i32"))
 
 
-def one_for_all(memory: Memory, index: Value) -> bool:
-    """Whether all lanes mean the same element."""
-    return index.uniform and memory.type.space != "local"
+def one_for_all(array: ArrayLocation, index: Value) -> bool:
+    """Whether all lanes access one element."""
+    return index.uniform and array.type.space != "local"
 
 
-def _positions(build: Build, memory: Memory, index: Value, part: int) -> str:
+def _positions(context: CodegenContext, array: ArrayLocation, index: Value, part: int) -> str:
     """<32 x i64>, in units of the scalar."""
-    page = build.page
-    at = lanes(page, wide(build, index))
-    if memory.type.space == "local":
-        at = page.let(f"mul {many('i64')} {at}, {splat('i64', LANES)}", "row")
-        at = page.let(f"add {many('i64')} {at}, {vector('i64', IOTA)}", "cell")
-    if memory.parts > 1:
-        at = page.let(f"mul {many('i64')} {at}, {splat('i64', memory.parts)}", "part")
-        at = page.let(f"add {many('i64')} {at}, {splat('i64', part)}", "part") if part else at
+    builder = context.builder
+    at = lanes(builder, wide(context, index))
+    if array.type.space == "local":
+        at = builder.let(f"mul {many('i64')} {at}, {splat('i64', LANES)}", "row")
+        at = builder.let(f"add {many('i64')} {at}, {vector('i64', IOTA)}", "cell")
+    if array.parts > 1:
+        at = builder.let(f"mul {many('i64')} {at}, {splat('i64', array.parts)}", "part")
+        at = builder.let(f"add {many('i64')} {at}, {splat('i64', part)}", "part") if part else at
     return at
 
 
-def _pointers(build: Build, memory: Memory, index: Value, part: int) -> str:
-    element = memory_type(memory.scalar)
-    if memory.type.space != "local" and memory.parts == 1:
+def _pointers(context: CodegenContext, array: ArrayLocation, index: Value, part: int) -> str:
+    element = memory_type(array.scalar)
+    if array.type.space != "local" and array.parts == 1:
         width = scalar_type(index.type)
-        return build.page.let(
-            f"getelementptr {element}, ptr {memory.base}, {many(width)} {lanes(build.page, index)}", "at"
+        return context.builder.let(
+            f"getelementptr {element}, ptr {array.base}, {many(width)} {lanes(context.builder, index)}", "at"
         )
-    at = _positions(build, memory, index, part)
-    return build.page.let(f"getelementptr {element}, ptr {memory.base}, {many('i64')} {at}", "at")
+    at = _positions(context, array, index, part)
+    return context.builder.let(f"getelementptr {element}, ptr {array.base}, {many('i64')} {at}", "at")
 
 
-def _in_a_row(memory: Memory, index: Value) -> bool:
-    """Whether the lanes' elements lie one after the other."""
-    if memory.type.space == "local":
-        return index.uniform and memory.parts == 1
+def _in_a_row(array: ArrayLocation, index: Value) -> bool:
+    """Whether the lanes access consecutive elements."""
+    if array.type.space == "local":
+        return index.uniform and array.parts == 1
     return index.step == 1
 
 
-def _row(build: Build, memory: Memory, index: Value) -> str:
-    """The address of lane 0's element, the others following."""
-    page = build.page
-    first = extended(page, Value(index.type, index.ref, "0", index.constant), I64).ref
-    if memory.type.space == "local":
-        first = page.let(f"mul i64 {first}, {LANES}", "row") if first.startswith("%") else str(int(first) * LANES)
-    elif memory.parts > 1:
-        first = (
-            page.let(f"mul i64 {first}, {memory.parts}", "row")
-            if first.startswith("%")
-            else str(int(first) * memory.parts)
-        )
-    return page.element(memory_type(memory.scalar), memory.base, first)
+def _row(context: CodegenContext, array: ArrayLocation, index: Value) -> str:
+    """The address of lane 0's element, after which the other lanes' lie."""
+    builder = context.builder
+    first = extended(builder, Value(index.type, index.ref, "0", index.constant), I64)
+    scale = LANES if array.type.space == "local" else array.parts
+    ref = first.ref
+    if scale > 1 and first.constant is not None:
+        ref = str(int(first.constant) * scale)
+    elif scale > 1:
+        ref = builder.let(f"mul i64 {ref}, {scale}", "row")
+    return builder.element(memory_type(array.scalar), array.base, ref)
 
 
 # ------------------------------------------------------------------ reading
-def _read(build: Build, memory: Memory, ref: str, uniform: bool = False) -> Value:
-    """What was loaded, as a value: a bool is a byte in memory."""
-    if memory.scalar is BOOL:
+def _read(context: CodegenContext, array: ArrayLocation, ref: str, uniform: bool = False) -> Value:
+    """What was loaded, as a value. A bool is a byte in memory."""
+    if array.scalar is BOOL:
         shape = Shape(I32, uniform)
         type = "i8" if uniform else many("i8")
-        ref = build.page.let(f"icmp ne {type} {ref}, {'0' if uniform else splat('i8', 0)}", "truth")
+        ref = context.builder.let(f"icmp ne {type} {ref}, {'0' if uniform else splat('i8', 0)}", "truth")
         return shape.value(BOOL, ref)
-    return Value(memory.scalar, ref, "0" if uniform else None)
+    return Value(array.scalar, ref, "0" if uniform else None)
 
 
-def load_one(build: Build, memory: Memory, index: Value) -> list[Value]:
-    """One element for the whole warp."""
-    page, element = build.page, memory_type(memory.scalar)
-    at = extended(page, index, I64).ref
-    if memory.parts > 1:
-        at = page.let(f"mul i64 {at}, {memory.parts}", "part")
+def load_one(context: CodegenContext, array: ArrayLocation, index: Value) -> list[Value]:
+    """Load one element for the whole warp."""
+    builder, element = context.builder, memory_type(array.scalar)
+    at = extended(builder, index, I64).ref
+    if array.parts > 1:
+        at = builder.let(f"mul i64 {at}, {array.parts}", "part")
     found = []
-    for part in range(memory.parts):
-        where = page.element(element, memory.base, page.let(f"add i64 {at}, {part}", "part") if part else at)
-        found.append(_read(build, memory, page.load(element, where, memory.name, memory.scalar.size), uniform=True))
+    for part in range(array.parts):
+        where = builder.element(element, array.base, builder.let(f"add i64 {at}, {part}", "part") if part else at)
+        found.append(_read(context, array, builder.load(element, where, array.name, array.scalar.size), uniform=True))
     return found
 
 
-def load_lanes(build: Build, memory: Memory, index: Value, mask: str | None) -> list[Value]:
-    page, element = build.page, memory_type(memory.scalar)
-    if not _in_a_row(memory, index) or (memory.parts > 1 and mask is not None):
-        return gather(build, memory, index, str(FULL) if mask is None else mask)
-    where = _row(build, memory, index)
-    if memory.parts > 1:
-        wide = page.load(f"<{LANES * memory.parts} x {element}>", where, memory.name, memory.scalar.size)
-        return [_every(build, memory, wide, part) for part in range(memory.parts)]
+def load_lanes(context: CodegenContext, array: ArrayLocation, index: Value, mask: str | None) -> list[Value]:
+    builder, element = context.builder, memory_type(array.scalar)
+    if not _in_a_row(array, index) or (array.parts > 1 and mask is not None):
+        return gather(context, array, index, str(FULL) if mask is None else mask)
+    where = _row(context, array, index)
+    if array.parts > 1:
+        wide = builder.load(f"<{LANES * array.parts} x {element}>", where, array.name, array.scalar.size)
+        return [_every(context, array, wide, part) for part in range(array.parts)]
     if mask is None:
-        return [_read(build, memory, page.load(many(element), where, memory.name, memory.scalar.size))]
-    active = (many("i1"), chosen(page, mask))
+        return [_read(context, array, builder.load(many(element), where, array.name, array.scalar.size))]
+    active = (many("i1"), chosen(builder, mask))
     function = f"llvm.masked.load.{suffix(many(element))}.p0"
     pointer = ("ptr", where)
-    ref = page.call(many(element), function, pointer, active, (many(element), "zeroinitializer"), hint="loaded")
-    return [_read(build, memory, ref)]
+    ref = builder.call(many(element), function, pointer, active, (many(element), "zeroinitializer"), hint="loaded")
+    return [_read(context, array, ref)]
 
 
-def _every(build: Build, memory: Memory, wide: str, part: int) -> Value:
-    """One part of each vector in a row of them."""
-    element, count = memory_type(memory.scalar), LANES * memory.parts
-    order = vector("i32", (lane * memory.parts + part for lane in IOTA))
-    ref = build.page.let(
+def _every(context: CodegenContext, array: ArrayLocation, wide: str, part: int) -> Value:
+    """One part of each of 32 consecutive vectors."""
+    element, count = memory_type(array.scalar), LANES * array.parts
+    order = vector("i32", (lane * array.parts + part for lane in IOTA))
+    ref = context.builder.let(
         f"shufflevector <{count} x {element}> {wide}, <{count} x {element}> poison, <32 x i32> {order}", "part"
     )
-    return _read(build, memory, ref)
+    return _read(context, array, ref)
 
 
-def gather(build: Build, memory: Memory, index: Value, mask: str) -> list[Value]:
-    """Any elements; 0 for the lanes not in the mask."""
-    page, element = build.page, memory_type(memory.scalar)
-    active = (many("i1"), chosen(page, mask))
+def gather(context: CodegenContext, array: ArrayLocation, index: Value, mask: str) -> list[Value]:
+    """Load any elements; 0 for the lanes that are not in the mask."""
+    builder, element = context.builder, memory_type(array.scalar)
+    active = (many("i1"), chosen(builder, mask))
     found = []
-    for part in range(memory.parts):
-        if memory.scalar.size < 4:
-            at = _positions(build, memory, index, part)
-            function = atomics.gather_small(build, memory.scalar.size)
-            words = page.call(
-                many("i32"), function, ("ptr", memory.base), (many("i64"), at), ("i32", mask), hint="words"
+    for part in range(array.parts):
+        if array.scalar.size < 4:
+            at = _positions(context, array, index, part)
+            function = atomics.gather_small(context, array.scalar.size)
+            words = builder.call(
+                many("i32"), function, ("ptr", array.base), (many("i64"), at), ("i32", mask), hint="words"
             )
-            ref = page.let(f"trunc {many('i32')} {words} to {many(element)}", "loaded")
+            ref = builder.let(f"trunc {many('i32')} {words} to {many(element)}", "loaded")
         else:
             function = f"llvm.masked.gather.{suffix(many(element))}.v32p0"
-            pointers = (many("ptr"), _pointers(build, memory, index, part))
-            ref = page.call(
+            pointers = (many("ptr"), _pointers(context, array, index, part))
+            ref = builder.call(
                 many(element), function, pointers, active, (many(element), "zeroinitializer"), hint="loaded"
             )
-        found.append(_read(build, memory, ref))
+        found.append(_read(context, array, ref))
     return found
 
 
 # ------------------------------------------------------------------ writing
-def _stored(build: Build, value: Value, uniform: bool = False) -> str:
-    """A value as it lies in memory."""
-    ref = value.ref if uniform else lanes(build.page, value)
+def _stored(context: CodegenContext, value: Value, uniform: bool = False) -> str:
+    """A value as it is stored in memory."""
+    ref = value.ref if uniform else lanes(context.builder, value)
     if value.type is BOOL:
         type = "i1" if uniform else many("i1")
-        return build.page.let(f"zext {type} {ref} to {'i8' if uniform else many('i8')}", "byte")
+        return context.builder.let(f"zext {type} {ref} to {'i8' if uniform else many('i8')}", "byte")
     return ref
 
 
-def store_one(build: Build, memory: Memory, index: Value, given: Sequence[Value]) -> None:
-    """All active lanes write one element: the last one's value stays."""
-    page, element = build.page, memory_type(memory.scalar)
-    at = extended(page, index, I64).ref
-    if memory.parts > 1:
-        at = page.let(f"mul i64 {at}, {memory.parts}", "part")
+def store_one(context: CodegenContext, array: ArrayLocation, index: Value, given: Sequence[Value]) -> None:
+    """All active lanes write one element; the last lane's value stays."""
+    builder, element = context.builder, memory_type(array.scalar)
+    at = extended(builder, index, I64).ref
+    if array.parts > 1:
+        at = builder.let(f"mul i64 {at}, {array.parts}", "part")
     for part, value in enumerate(given):
         if value.uniform:
-            ref = _stored(build, value, uniform=True)
+            ref = _stored(context, value, uniform=True)
         else:
             lane = "31"
-            if build.mask is not None:
-                zeros = page.call("i32", "llvm.ctlz.i32", ("i32", build.mask), ("i1", "true"), hint="zeros")
-                lane = page.let(f"sub i32 31, {zeros}", "lane")
-            ref = page.let(f"extractelement {many(element)} {_stored(build, value)}, i32 {lane}", "of.last")
-        where = page.element(element, memory.base, page.let(f"add i64 {at}, {part}", "part") if part else at)
-        page.store(element, ref, where, memory.scalar.size)
+            if context.mask is not None:
+                zeros = builder.call("i32", "llvm.ctlz.i32", ("i32", context.mask), ("i1", "true"), hint="zeros")
+                lane = builder.let(f"sub i32 31, {zeros}", "lane")
+            ref = builder.let(f"extractelement {many(element)} {_stored(context, value)}, i32 {lane}", "of.last")
+        where = builder.element(element, array.base, builder.let(f"add i64 {at}, {part}", "part") if part else at)
+        builder.store(element, ref, where, array.scalar.size)
 
 
-def store_lanes(build: Build, memory: Memory, index: Value, given: Sequence[Value], mask: str | None) -> None:
-    page, element = build.page, memory_type(memory.scalar)
-    if not _in_a_row(memory, index) or memory.parts > 1:
-        scatter(build, memory, index, given, str(FULL) if mask is None else mask)
+def store_lanes(
+    context: CodegenContext, array: ArrayLocation, index: Value, given: Sequence[Value], mask: str | None
+) -> None:
+    builder, element = context.builder, memory_type(array.scalar)
+    if not _in_a_row(array, index) or array.parts > 1:
+        scatter(context, array, index, given, str(FULL) if mask is None else mask)
         return
-    where, ref = _row(build, memory, index), _stored(build, given[0])
+    where, ref = _row(context, array, index), _stored(context, given[0])
     if mask is None:
-        page.store(many(element), ref, where, memory.scalar.size)
+        builder.store(many(element), ref, where, array.scalar.size)
     else:
         function = f"llvm.masked.store.{suffix(many(element))}.p0"
-        page.call("void", function, (many(element), ref), ("ptr", where), (many("i1"), chosen(page, mask)))
+        builder.call("void", function, (many(element), ref), ("ptr", where), (many("i1"), chosen(builder, mask)))
 
 
-def scatter(build: Build, memory: Memory, index: Value, given: Sequence[Value], mask: str) -> None:
-    """Any elements, in ascending order of lanes."""
-    page, element = build.page, memory_type(memory.scalar)
+def scatter(context: CodegenContext, array: ArrayLocation, index: Value, given: Sequence[Value], mask: str) -> None:
+    """Store any elements, in ascending order of lanes."""
+    builder, element = context.builder, memory_type(array.scalar)
     function = f"llvm.masked.scatter.{suffix(many(element))}.v32p0"
     for part, value in enumerate(given):
-        pointers = (many("ptr"), _pointers(build, memory, index, part))
-        stored = (many(element), _stored(build, value))
-        page.call("void", function, stored, pointers, (many("i1"), chosen(page, mask)))
+        pointers = (many("ptr"), _pointers(context, array, index, part))
+        stored = (many(element), _stored(context, value))
+        builder.call("void", function, stored, pointers, (many("i1"), chosen(builder, mask)))

@@ -1,156 +1,175 @@
-"""Accesses of which some lanes are outside the array: functions of the module, one for each way to access."""
+"""Accesses of which some lanes are out of bounds: functions of the module, one for each kind of access and type."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
-from ....llvm.builder import Page, many, scalar_type
+from ....ir.access import AccessKind, Operation
+from ....llvm.builder import FunctionBuilder, many, scalar_type
 from ....llvm.values import Value, lanes
-from ..counters.transactions import Meter
-from ..fault_records import HEADER
+from ..context import ArrayLocation, CodegenContext
+from ..counters.transactions import TransactionCounter
+from ..fault_records import BOUNDS, position
+from ..faults import LANES_FUNCTION
 from . import atomics, elements
 
-if TYPE_CHECKING:
-    from ..context import Build, Memory
 
-
-def outside(
-    build: Build,
-    kind: str,
-    memory: Memory,
+def access_out_of_bounds(
+    context: CodegenContext,
+    kind: AccessKind,
+    array: ArrayLocation,
     index: Value,
-    meter: Meter,
+    transactions: TransactionCounter,
     record: str,
     given: Sequence[Value],
     word: str,
 ) -> list[Value]:
-    """Call the function: note the fault, correct the counts, and let the lanes that are inside go on.
+    """Call the function: it records the fault, corrects the counters, and does the access of the lanes inside the array.
 
-    given: what they store or combine. The values they load: vectors, or none where all lanes mean one element.
+    given: what they store or combine. The result is what they load: vectors, or nothing where all lanes access one
+    element.
     """
-    page, type = build.page, index.type
-    one = elements.one_for_all(memory, index) and not word
+    builder, type = context.builder, index.type
+    one = elements.one_for_all(array, index) and not word
     width = scalar_type(type)
     name = "_".join(
         str(part)
-        for part in ("outside", kind, memory.type.element, type, *(["one"] if one else []), *([word] if word else []))
+        for part in (
+            "out_of_bounds",
+            kind,
+            array.type.element,
+            type,
+            *(["one"] if one else []),
+            *([word] if word else []),
+        )
     )
-    counters, promised = "0", (0, 0)
-    if meter.counted:
-        counters, promised = str(meter.counters()), meter.promised()
-    base = memory.base
-    length = memory.length
+    counters, constant_cost = "0", (0, 0)
+    if transactions.counted:
+        counters, constant_cost = str(transactions.counters()), transactions.constant_cost()
+    base = array.base
+    length = array.length
     arguments = [
-        ("ptr", base), ("i64", length), (many(width), lanes(page, index)), ("i32", build.active()), ("ptr", record),
-        ("i64", build.block), ("i32", build.phase()), ("i32", build.warp),
-        ("ptr", page.element("i64", "%.counts", counters, "counters")),
-        ("i64", str(promised[0])), ("i64", str(promised[1])),
+        ("ptr", base), ("i64", length), (many(width), lanes(builder, index)), ("i32", context.active()), ("ptr", record),
+        ("i64", context.block), ("i32", context.phase()), ("i32", context.warp),
+        ("ptr", builder.element("i64", "%.counts", counters, "counters")),
+        ("i64", str(constant_cost[0])), ("i64", str(constant_cost[1])),
     ]  # fmt: skip
-    stored = [] if one else [(many(scalar_type(v.type)), lanes(page, v)) for v in given]
-    results = memory.parts if not one and (word or kind.endswith("load")) else 0
-    element = many(scalar_type(memory.scalar))
+    stored = [] if one else [(many(scalar_type(v.type)), lanes(builder, v)) for v in given]
+    results = array.parts if not one and (word or kind.operation is Operation.LOAD) else 0
+    element = many(scalar_type(array.scalar))
     result = "void" if not results else element if results == 1 else f"{{ {', '.join([element] * results)} }}"
-    build.rule(name, lambda: _function(build, name, kind, memory, index, meter, given, word, one, result))
-    found = page.call(result, name, *arguments, *stored, hint="others")
+    context.helper(name, lambda: _function(context, name, kind, array, index, transactions, given, word, one, result))
+    found = builder.call(result, name, *arguments, *stored, hint="others")
     if results <= 1:
-        return [Value(memory.scalar, found, None)] * results
-    return [Value(memory.scalar, page.let(f"extractvalue {result} {found}, {n}", "part"), None) for n in range(results)]
+        return [Value(array.scalar, found, None)] * results
+    return [
+        Value(array.scalar, builder.let(f"extractvalue {result} {found}, {n}", "part"), None) for n in range(results)
+    ]
 
 
 def _function(
-    build: Build,
+    context: CodegenContext,
     name: str,
-    kind: str,
-    memory: Memory,
+    kind: AccessKind,
+    array: ArrayLocation,
     index: Value,
-    meter: Meter,
+    transactions: TransactionCounter,
     given: Sequence[Value],
     word: str,
     one: bool,
     result: str,
 ) -> str:
-    page = Page()
-    inner = replace(build, page=page, warp="%warp", block="%block", mask="%right")
+    builder = FunctionBuilder()
+    inner = replace(context, builder=builder, warp="%warp", block="%block", mask="%right")
     width = scalar_type(index.type)
-    own = replace(memory, base="%base", length="%length")
+    own = replace(array, base="%base", elements=None)
     every = Value(index.type, "%index", None)
     parameters = [
-        "ptr %base", "i64 %length", f"{many(width)} %index", "i32 %active", "ptr %record", "i64 %block", "i32 %barriers",
+        "ptr %base", "i64 %base.length", f"{many(width)} %index", "i32 %active", "ptr %record", "i64 %block", "i32 %barriers",
         "i32 %warp", "ptr %counters", "i64 %promised0", "i64 %promised1",
     ]  # fmt: skip
-    page.reserve(*(p.rsplit("%", 1)[1] for p in parameters), "right", "given0", "given1", "given2", "given3")
-    _report(page, inner, width)
-    page.do("%right = and i32 %active, %kept")
-    if meter.counted:
-        _correct(inner, _of_any(inner, meter, every))
+    builder.reserve(*(p.rsplit("%", 1)[1] for p in parameters), "right", "given0", "given1", "given2", "given3")
+    _report(builder, inner, width)
+    builder.do("%right = and i32 %active, %kept")
+    if transactions.counted:
+        _correct_counters(inner, _of_any_index(inner, transactions, every))
     returned = "ret void"
     values = [Value(v.type, f"%given{n}", None) for n, v in enumerate(given)]
     if not one:
         parameters += [f"{many(scalar_type(v.type))} {v.ref}" for v in values]
-        returned = _go_on(inner, kind, own, every, values, word, result)
-    build.page.declared |= page.declared
-    lines = "\n".join([*page.slots, *page.lines, f"  {returned}"])
+        returned = _access_inside(inner, kind, own, every, values, word, result)
+    context.builder.declared |= builder.declared
+    lines = "\n".join([*builder.slots, *builder.lines, f"  {returned}"])
     return f"define internal {result} @{name}({', '.join(parameters)}) #2 {{\n.entry:\n{lines}\n}}"
 
 
-def _report(page: Page, inner: Build, width: str) -> None:
-    """Note the lanes outside; of the first fault the index and the length. `%kept`: the other lanes."""
+def _report(builder: FunctionBuilder, inner: CodegenContext, width: str) -> None:
+    """Record the lanes out of bounds; of the first fault the index and the length. `%kept`: the other lanes."""
     most = (
-        "%length"
+        "%base.length"
         if width == "i64"
-        else page.let(f"trunc i64 {page.intrinsic('llvm.umin', 'i64', '%length', str(1 << 31))} to i32", "most")
+        else builder.let(
+            f"trunc i64 {builder.intrinsic('llvm.umin', 'i64', '%base.length', str(1 << 31))} to i32", "most"
+        )
     )
-    wrong = page.let(f"and i32 {atomics.beyond(page, '%index', width, most)}, %active", "wrong")
-    page.reserve("kept")
-    page.do(f"%kept = xor i32 {wrong}, -1")
+    wrong = builder.let(f"and i32 {atomics.beyond(builder, '%index', width, most)}, %active", "wrong")
+    builder.reserve("kept")
+    builder.do(f"%kept = xor i32 {wrong}, -1")
     place = (("i64", "%block"), ("i32", "%barriers"), ("i32", "%warp"))
-    first = page.call("i1", "note_fault", ("ptr", "%record"), *place, ("i32", wrong), hint="first")
-    keep, on = page.label("keep"), page.label("on")
-    page.branch(first, keep, on)
-    page.place(keep)
-    lane = page.call("i32", "llvm.cttz.i32", ("i32", wrong), ("i1", "false"), hint="lane")
-    lane = page.let(f"and i32 {lane}, 31", "lane")
-    at = page.let(f"extractelement {many(width)} %index, i32 {lane}", "at")
-    at = at if width == "i64" else page.let(f"zext i32 {at} to i64", "at")
-    page.store("i64", at, page.element("i64", "%record", HEADER))
-    page.store("i64", "%length", page.element("i64", "%record", HEADER + 1))
-    page.jump(on)
-    page.place(on)
+    first = builder.call("i1", LANES_FUNCTION, ("ptr", "%record"), *place, ("i32", wrong), hint="first")
+    keep, on = builder.label("keep"), builder.label("on")
+    builder.branch(first, keep, on)
+    builder.place(keep)
+    lane = builder.call("i32", "llvm.cttz.i32", ("i32", wrong), ("i1", "false"), hint="lane")
+    lane = builder.let(f"and i32 {lane}, 31", "lane")
+    at = builder.let(f"extractelement {many(width)} %index, i32 {lane}", "at")
+    at = at if width == "i64" else builder.let(f"zext i32 {at} to i64", "at")
+    builder.store("i64", at, builder.element("i64", "%record", position(BOUNDS, "index")))
+    builder.store("i64", "%base.length", builder.element("i64", "%record", position(BOUNDS, "length")))
+    builder.jump(on)
+    builder.place(on)
 
 
-def _of_any(inner: Build, meter: Meter, index: Value) -> Meter:
-    """The meter of any index."""
-    return Meter(inner, meter.kind, meter.site, meter.size, index)
+def _of_any_index(inner: CodegenContext, transactions: TransactionCounter, index: Value) -> TransactionCounter:
+    """A counter of the same accesses that assumes nothing of the index."""
+    return TransactionCounter(inner, transactions.kind, transactions.site, transactions.size, index)
 
 
-def _correct(inner: Build, meter: Meter) -> None:
-    """Add what the access costs, less what each execution adds anyway; %counters: requests and the two columns."""
-    page = inner.page
-    missed = page.let(f"sext i1 {page.let('icmp eq i32 %right, 0', 'nobody')} to i64", "missed")
-    page.add_to("%counters", missed)
-    costs = meter.exact("%right")
-    low, high = page.let(f"and i64 {costs}, 4294967295", "cost"), page.let(f"lshr i64 {costs}, 32", "cost")
-    for number, (cost, promised) in enumerate(((low, "%promised0"), (high, "%promised1"))):
-        page.add_to(page.element("i64", "%counters", number + 1), page.let(f"sub i64 {cost}, {promised}", "cost"))
+def _correct_counters(inner: CodegenContext, transactions: TransactionCounter) -> None:
+    """Add what the access costs, less what each execution adds as a constant. %counters: requests, then the two columns."""
+    builder = inner.builder
+    missed = builder.let(f"sext i1 {builder.let('icmp eq i32 %right, 0', 'nobody')} to i64", "missed")
+    builder.add_to("%counters", missed)
+    costs = transactions.exact("%right")
+    low, high = builder.let(f"and i64 {costs}, 4294967295", "cost"), builder.let(f"lshr i64 {costs}, 32", "cost")
+    for number, (cost, constant_cost) in enumerate(((low, "%promised0"), (high, "%promised1"))):
+        builder.add_to(
+            builder.element("i64", "%counters", number + 1), builder.let(f"sub i64 {cost}, {constant_cost}", "cost")
+        )
 
 
-def _go_on(
-    inner: Build, kind: str, memory: Memory, index: Value, given: Sequence[Value], word: str, result: str
+def _access_inside(
+    inner: CodegenContext,
+    kind: AccessKind,
+    array: ArrayLocation,
+    index: Value,
+    given: Sequence[Value],
+    word: str,
+    result: str,
 ) -> str:
-    """The lanes inside access the array; how the function returns what they find."""
-    page = inner.page
+    """The access of the lanes inside the array; the instruction that returns what they find."""
+    builder = inner.builder
     if word:
-        return f"ret {result} {atomics.act(inner, word, memory, index, given, '%right').ref}"
-    if kind.endswith("store"):
-        elements.scatter(inner, memory, index, given, "%right")
+        return f"ret {result} {atomics.perform(inner, word, array, index, given, '%right').ref}"
+    if kind.operation is Operation.STORE:
+        elements.scatter(inner, array, index, given, "%right")
         return "ret void"
-    found = elements.gather(inner, memory, index, "%right")
+    found = elements.gather(inner, array, index, "%right")
     if len(found) == 1:
         return f"ret {result} {found[0].ref}"
     packed = "poison"
     for number, value in enumerate(found):
         element = many(scalar_type(value.type))
-        packed = page.let(f"insertvalue {result} {packed}, {element} {value.ref}, {number}", "packed")
+        packed = builder.let(f"insertvalue {result} {packed}, {element} {value.ref}, {number}", "packed")
     return f"ret {result} {packed}"

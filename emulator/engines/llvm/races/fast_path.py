@@ -1,74 +1,98 @@
-"""The common cases of `observe.races.access` as functions of the module: nothing clashes, and the history is kept up.
+"""LLVM fast paths of the race detector: functions of the module for the accesses that cannot be findings.
 
-Each returns whether the definition must be asked, which then finds everything as it was. `row`: the lanes' elements
-follow each other; `each`: they are anywhere; `one`: all lanes read one element.
+Each returns true when the slow path (`sanitizer.races.detect.access`) must run; shadow memory is then unchanged.
+Otherwise it has updated shadow memory as the slow path would have. An epoch is a timestamp and a thread
+(`sanitizer.races.shadow` defines it).
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from enum import Enum
 from functools import cached_property
-from typing import TYPE_CHECKING
 
-from ....llvm.builder import Page, many, splat
+from ....llvm.builder import FunctionBuilder, many, splat
 from ....llvm.values import broadcast, chosen
-from ....sanitizer.races import shadow as past
-from ....sanitizer.tracking import Followed
-from ....sanitizer.tracking import lockstep as in_step
-from ..counters.rules import function
-
-if TYPE_CHECKING:
-    from ..context import Build
+from ....sanitizer.races import shadow
+from ....sanitizer.tracking import TrackedArray
+from ..context import CodegenContext
+from ..counters.rules import helper_text
 
 V, B = many("i32"), many("i1")
 COMMON = (
-    ("ptr", "state"), ("ptr", "full"), ("ptr", "moments"), ("ptr", "log"), ("ptr", "cells"),
-    ("i64", "size"), ("i32", "warp"), ("i64", "act"),
+    ("ptr", "state"), ("ptr", "full"), ("ptr", "timestamps"), ("ptr", "log"), ("ptr", "cells"),
+    ("i64", "size"), ("i32", "warp"), ("i64", "access_id"),
 )  # fmt: skip
-OF_WARP = past.THREAD & ~31
+OF_WARP = shadow.THREAD & ~31
+"""The bits of an epoch that are the warp's."""
 
 
-def recall(build: Build, word: str, follow: Followed, given: Sequence[tuple[str, str]], act: int = 0) -> str:
-    """Call one of the functions; whether to ask the definition, an i1."""
-    page, shared = build.page, build.plan.types[follow.name].space == "shared"
-    lockstep = in_step(build.options.device.compute_capability)
-    name = f"recall_{word}{'_shared' if shared else ''}"
-    own = [("at",)] if word == "one" else [("where",), ("wrote",), ("own",), ("rest",)]
-    parameters = [*COMMON, *((type, label) for (type, _), (label,) in zip(given, own, strict=True))]
+class Elements(Enum):
+    """Which elements the lanes of a warp access: consecutive ones, any, or all the same one."""
 
-    def body(inner: Page) -> str:
+    ROW = "row"
+    ANY = "each"
+    ONE = "one"
+
+
+PARAMETERS = {
+    Elements.ROW: (("i64", "where"), (V, "wrote"), (V, "own"), ("i32", "rest")),
+    Elements.ANY: ((many("i64"), "where"), (V, "wrote"), (V, "own"), ("i32", "rest")),
+    Elements.ONE: (("i64", "at"),),
+}
+"""The arguments after COMMON. where: the first element, or that of each lane. wrote: the epochs of the last writes.
+own: the lanes' threads. rest: an i32 of the lanes to handle."""
+
+
+def call_fast_path(
+    context: CodegenContext,
+    elements: Elements,
+    writes: bool,
+    tracked: TrackedArray,
+    given: Sequence[str],
+    access: int = 0,
+) -> str:
+    """Call one of the functions with the arguments in `PARAMETERS`. An i1: whether the slow path must run."""
+    builder, shared = context.builder, context.plan.types[tracked.name].space == "shared"
+    warp_synchronous = context.options.device.warp_synchronous
+    name = f"fast_path_{'write' if writes else 'read'}_{elements.value}{'_shared' if shared else ''}"
+    parameters = [*COMMON, *PARAMETERS[elements]]
+
+    def body(inner: FunctionBuilder) -> str:
         inner.reserve(*(label for _, label in parameters))
-        found = _Recall(inner, shared, lockstep)
-        return found.one() if word == "one" else found.answer(word)
+        path = _FastPath(inner, elements, shared, warp_synchronous)
+        if elements is Elements.ONE:
+            return path.read_one()
+        return path.write() if writes else path.read()
 
     text = ", ".join(f"{type} %{label}" for type, label in parameters)
-    build.rule(name, lambda: function(build, "i1", name, text, body))
-    base = f"%.followed{follow.number}"
+    context.helper(name, lambda: helper_text(context, "i1", name, text, body))
+    base = f"%.tracked{tracked.number}"
     fixed = [
-        "%.past.state", "%.past.full", "%.past.moment", "%.past.log", base, f"{base}.size", build.warp, str(act),
+        "%.shadow.state", "%.shadow.full", "%.shadow.timestamp", "%.shadow.log", base, f"{base}.size", context.warp, str(access),
     ]  # fmt: skip
-    arguments = [*((type, value) for (type, _), value in zip(COMMON, fixed, strict=True)), *given]
-    return page.call("i1", name, *arguments, hint="ask")
+    arguments = [(type, value) for (type, _), value in zip(parameters, [*fixed, *given], strict=True)]
+    return builder.call("i1", name, *arguments, hint="slow")
 
 
 @dataclass
-class _Recall:
-    """One function being printed."""
+class _FastPath:
+    """The body of one function. Conditions are <32 x i1>."""
 
-    page: Page
+    builder: FunctionBuilder
+    elements: Elements
     shared: bool
-    lockstep: bool
-    row: bool = False
+    warp_synchronous: bool
 
     def let(self, text: str, hint: str = "v") -> str:
-        return self.page.let(text, hint)
+        return self.builder.let(text, hint)
 
     def state(self, which: int, hint: str) -> str:
-        return self.page.load("i32", self.page.element("i64", "%state", which), hint)
+        return self.builder.load("i32", self.builder.element("i64", "%state", which), hint)
 
     def wide(self, ref: str) -> str:
-        return broadcast(self.page, "i32", ref)
+        return broadcast(self.builder, "i32", ref)
 
     def both(self, *parts: str) -> str:
         found = parts[0]
@@ -88,170 +112,186 @@ class _Recall:
     def bits(self, part: str) -> str:
         return self.let(f"bitcast {B} {part} to i32", "bits")
 
-    # -------------------------------------------------------------- what a stamp says, lane by lane
+    # -------------------------------------------------------------- epochs, one a lane
     @cached_property
     def phase(self) -> str:
-        return self.wide(self.state(past.PHASE, "phase"))
+        return self.wide(self.state(shadow.PHASE, "phase"))
 
     @cached_property
     def now(self) -> str:
-        return self.wide(self.state(past.NOW, "now"))
+        return self.wide(self.state(shadow.NOW, "now"))
 
     @cached_property
-    def full(self) -> str:
-        return self.wide(self.page.load("i32", self.page.element("i32", "%full", "%warp", width="i32"), "full"))
+    def synchronised(self) -> str:
+        return self.wide(self.builder.load("i32", self.builder.element("i32", "%full", "%warp", width="i32"), "full"))
 
     @cached_property
-    def before(self) -> str:
-        return self.wide(self.let(f"sub i32 {self.state(past.FOREIGN, 'foreign')}, 1", "foreign"))
+    def last_foreign(self) -> str:
+        return self.wide(self.let(f"sub i32 {self.state(shadow.FOREIGN, 'foreign')}, 1", "foreign"))
 
-    def at_least(self, stamp: str, least: str) -> str:
-        return self.let(f"icmp uge {V} {stamp}, {least}", "since")
+    def at_least(self, epoch: str, least: str) -> str:
+        return self.let(f"icmp uge {V} {epoch}, {least}", "since")
 
-    def foreign(self, stamp: str) -> str:
-        """Of another block; never of shared memory."""
+    def foreign(self, epoch: str) -> str:
+        """Whether the epoch is another block's. Shared memory has none of them."""
         if self.shared:
             return splat("i1", "false")
-        less = self.let(f"sub {V} {stamp}, {splat('i32', 1)}", "less")  # nobody's, 0, becomes the largest
-        return self.let(f"icmp ult {V} {less}, {self.before}", "foreign")
+        less = self.let(f"sub {V} {epoch}, {splat('i32', 1)}", "less")  # 0, which is nobody's, becomes the largest
+        return self.let(f"icmp ult {V} {less}, {self.last_foreign}", "foreign")
 
-    def same(self, stamp: str, other: str, bits: int) -> str:
-        differ = self.let(f"and {V} {self.let(f'xor {V} {stamp}, {other}')}, {splat('i32', bits)}", "differ")
+    def same(self, epoch: str, other: str, bits: int) -> str:
+        differ = self.let(f"and {V} {self.let(f'xor {V} {epoch}, {other}')}, {splat('i32', bits)}", "differ")
         return self.let(f"icmp eq {V} {differ}, zeroinitializer", "same")
 
-    def thread(self, stamp: str) -> str:
-        return self.same(stamp, "%own", past.THREAD)
+    def same_thread(self, epoch: str) -> str:
+        return self.same(epoch, "%own", shadow.THREAD)
 
-    def warp(self, stamp: str) -> str:
-        return self.same(stamp, "%own", OF_WARP)
+    def same_warp(self, epoch: str) -> str:
+        return self.same(epoch, "%own", OF_WARP)
 
-    def passed(self, stamp: str) -> str:
-        """Ordered, if it is of this warp."""
-        return splat("i1", "true") if self.lockstep else self.let(f"icmp ult {V} {stamp}, {self.full}", "passed")
+    def synchronised_since(self, epoch: str) -> str:
+        """Whether an access of this warp is ordered before this one."""
+        return (
+            splat("i1", "true")
+            if self.warp_synchronous
+            else self.let(f"icmp ult {V} {epoch}, {self.synchronised}", "passed")
+        )
 
-    def harmless(self, stamp: str) -> str:
-        late = self.at_least(stamp, self.phase)
-        ours = self.either(self.thread(stamp), self.both(self.warp(stamp), self.passed(stamp)))
-        early = self.both(self.no(late), self.no(self.foreign(stamp)))
+    def ordered(self, epoch: str) -> str:
+        """Whether an access of that epoch is ordered before this one."""
+        late = self.at_least(epoch, self.phase)
+        ours = self.either(self.same_thread(epoch), self.both(self.same_warp(epoch), self.synchronised_since(epoch)))
+        early = self.both(self.no(late), self.no(self.foreign(epoch)))
         return self.either(early, self.both(late, ours))
 
-    def distances(self, stamp: str) -> tuple[str, str, str]:
-        """Whether an unordered reader of another block, of another warp, of another lane."""
-        late, ours = self.at_least(stamp, self.phase), self.warp(stamp)
-        near = self.both(late, ours, self.no(self.thread(stamp)), self.no(self.passed(stamp)))
-        return self.foreign(stamp), self.both(late, self.no(ours)), near
+    def distances(self, epoch: str) -> tuple[str, str, str]:
+        """Whether the epoch is an unordered reader's: of another block, of another warp, of another lane."""
+        late, ours = self.at_least(epoch, self.phase), self.same_warp(epoch)
+        near = self.both(late, ours, self.no(self.same_thread(epoch)), self.no(self.synchronised_since(epoch)))
+        return self.foreign(epoch), self.both(late, self.no(ours)), near
 
     def covered(self, read: str, other: str) -> str:
-        recent, recently = (self.at_least(stamp, self.now) for stamp in (read, other))
-        here = self.both(recent, self.warp(read))
+        """Whether the two readers in shadow memory already stand for this thread."""
+        recent, recently = (self.at_least(epoch, self.now) for epoch in (read, other))
+        here = self.both(recent, self.same_warp(read))
         warps = self.both(self.at_least(other, self.phase), self.no(self.same(read, other, OF_WARP)))
-        lanes = self.both(here, recently, self.no(self.same(read, other, past.THREAD)), self.no(warps))
-        again = self.both(recent, self.thread(read))
+        lanes = self.both(here, recently, self.no(self.same(read, other, shadow.THREAD)), self.no(warps))
+        again = self.both(recent, self.same_thread(read))
         enough = self.either(again, warps, lanes, self.foreign(other))
         return self.both(self.at_least(read, self.phase), enough)
 
-    # -------------------------------------------------------------- stamps in memory
+    # -------------------------------------------------------------- shadow memory
     def pointer(self, plane: int) -> str:
-        """Where the lanes' stamps of a plane are: the first, or all."""
+        """Where the lanes' epochs of a plane are: the first of a row, or all."""
         base = "%cells"
         if plane:
-            base = self.page.element("i32", base, self.let(f"mul i64 %size, {plane}"), "plane")
-        if self.row:
-            return self.page.element("i32", base, "%where", "row")
+            base = self.builder.element("i32", base, self.let(f"mul i64 %size, {plane}"), "plane")
+        if self.elements is Elements.ROW:
+            return self.builder.element("i32", base, "%where", "row")
         return self.let(f"getelementptr i32, ptr {base}, {many('i64')} %where", "each")
 
     def load(self, pointer: str, mask: str = "%rest") -> str:
-        if self.row:
-            return self.page.load(V, pointer, "stamps", 4)
-        arguments = ((many("ptr"), pointer), (B, chosen(self.page, mask)), (V, "zeroinitializer"))
-        return self.page.call(V, "llvm.masked.gather.v32i32.v32p0", *arguments, hint="stamps")
+        if self.elements is Elements.ROW:
+            return self.builder.load(V, pointer, "epochs", 4)
+        arguments = ((many("ptr"), pointer), (B, chosen(self.builder, mask)), (V, "zeroinitializer"))
+        return self.builder.call(V, "llvm.masked.gather.v32i32.v32p0", *arguments, hint="epochs")
 
-    def store(self, pointer: str, stamps: str, mask: str) -> None:
-        to = ("ptr" if self.row else many("ptr"), pointer)
-        word = "llvm.masked.store.v32i32.p0" if self.row else "llvm.masked.scatter.v32i32.v32p0"
-        self.page.call("void", word, (V, stamps), to, (B, chosen(self.page, mask)))
+    def store(self, pointer: str, epochs: str, mask: str) -> None:
+        row = self.elements is Elements.ROW
+        to = ("ptr" if row else many("ptr"), pointer)
+        word = "llvm.masked.store.v32i32.p0" if row else "llvm.masked.scatter.v32i32.v32p0"
+        self.builder.call("void", word, (V, epochs), to, (B, chosen(self.builder, mask)))
 
     def require(self, holds: str) -> None:
-        """Go on if it holds for all lanes that matter; else ask."""
+        """Leave for the slow path unless the condition holds for all lanes of `rest`."""
         missing = self.let(f"and i32 {self.let(f'xor i32 {self.bits(holds)}, -1')}, %rest", "missing")
         self._return_if(self.let(f"icmp ne i32 {missing}, 0", "some"), "true")
 
     def _return_if(self, condition: str, value: str) -> None:
-        yes, no = self.page.label("leave"), self.page.label("go.on")
-        self.page.branch(condition, yes, no)
-        self.page.place(yes)
-        self.page.do(f"ret i1 {value}")
-        self.page.place(no)
+        yes, no = self.builder.label("leave"), self.builder.label("go.on")
+        self.builder.branch(condition, yes, no)
+        self.builder.place(yes)
+        self.builder.do(f"ret i1 {value}")
+        self.builder.place(no)
 
-    def me(self) -> str:
-        """The lanes' stamps now. Where the log of moments is full, asks."""
-        page = self.page
-        known = page.load("i32", page.element("i32", "%moments", self.let("lshr i64 %act, 2", "site")), "known")
-        stale, fresh = page.label("stale"), page.label("fresh")
-        first = page.block
-        page.branch(self.let(f"icmp ult i32 {known}, {self.state(past.FRESH, 'fresh')}", "old"), stale, fresh)
-        page.place(stale)
-        new = self.state(past.LENGTH, "length")
-        self._return_if(self.let(f"icmp eq i32 {new}, {self.state(past.CAPACITY, 'capacity')}"), "true")
-        row = page.element("[4 x i32]", "%log", new, "row", "i32")
-        act = self.let("trunc i64 %act to i32", "act")
+    def current(self) -> str:
+        """The lanes' epochs of this access, which gets a timestamp if it has none. Leaves for the slow path where the log
+        is full."""
+        builder = self.builder
+        known = builder.load(
+            "i32", builder.element("i32", "%timestamps", self.let("lshr i64 %access_id, 2", "site")), "known"
+        )
+        stale, fresh = builder.label("stale"), builder.label("fresh")
+        first = builder.block
+        builder.branch(self.let(f"icmp ult i32 {known}, {self.state(shadow.FRESH, 'fresh')}", "old"), stale, fresh)
+        builder.place(stale)
+        new = self.state(shadow.LENGTH, "length")
+        self._return_if(self.let(f"icmp eq i32 {new}, {self.state(shadow.CAPACITY, 'capacity')}"), "true")
+        row = builder.element("[4 x i32]", "%log", new, "row", "i32")
+        access_id = self.let("trunc i64 %access_id to i32", "access_id")
         given = (
-            self.state(past.BLOCK, "block"),
-            self.state(past.BARRIERS, "barriers"),
-            self.state(past.WARP, "warp"),
-            act,
+            self.state(shadow.BLOCK, "block"),
+            self.state(shadow.BARRIERS, "barriers"),
+            self.state(shadow.WARP, "warp"),
+            access_id,
         )
         for column, value in enumerate(given):
-            page.store("i32", value, page.element("i32", row, column))
-        page.store("i32", new, page.element("i32", "%moments", self.let("lshr i64 %act, 2", "site")))
-        page.store("i32", self.let(f"add i32 {new}, 1"), page.element("i64", "%state", past.LENGTH))
-        second = page.block
-        page.jump(fresh)
-        page.place(fresh)
-        moment = page.phi("i32", (known, first), (new, second), hint="moment")
-        return self.let(f"or {V} {self.wide(self.let(f'shl i32 {moment}, {past.BITS}'))}, %own", "me")
+            builder.store("i32", value, builder.element("i32", row, column))
+        builder.store("i32", new, builder.element("i32", "%timestamps", self.let("lshr i64 %access_id, 2", "site")))
+        builder.store("i32", self.let(f"add i32 {new}, 1"), builder.element("i64", "%state", shadow.LENGTH))
+        second = builder.block
+        builder.jump(fresh)
+        builder.place(fresh)
+        timestamp = builder.phi("i32", (known, first), (new, second), hint="timestamp")
+        return self.let(f"or {V} {self.wide(self.let(f'shl i32 {timestamp}, {shadow.BITS}'))}, %own", "current")
 
     def put(self, pointer: str, old: str, new: str, mask: str) -> None:
-        """Write stamps of different elements; where two lanes mean one, undo it and ask."""
+        """Write the epochs of different elements. Where two lanes access one element, undo it and leave for the slow
+        path."""
         self.store(pointer, new, mask)
-        if self.row:
+        if self.elements is Elements.ROW:
             return
         clash = self.bits(self.let(f"icmp ne {V} {self.load(pointer, mask)}, {new}", "clash"))
         clash = self.let(f"icmp ne i32 {self.let(f'and i32 {clash}, {mask}')}, 0", "several")
-        undo, on = self.page.label("undo"), self.page.label("distinct")
-        self.page.branch(clash, undo, on)
-        self.page.place(undo)
+        undo, on = self.builder.label("undo"), self.builder.label("distinct")
+        self.builder.branch(clash, undo, on)
+        self.builder.place(undo)
         self.store(pointer, old, mask)
-        self.page.do("ret i1 true")
-        self.page.place(on)
+        self.builder.do("ret i1 true")
+        self.builder.place(on)
 
     # -------------------------------------------------------------- the functions
-    def answer(self, word: str) -> str:
-        self.row = word.endswith("row")
-        self.require(self.harmless("%wrote"))
-        places = [self.pointer(plane) for plane in (past.WRITTEN, past.READ, past.OTHER)]
-        read, other = self.load(places[past.READ]), self.load(places[past.OTHER])
-        if word.startswith("write"):
-            self.require(self.harmless(read))
-            self.require(self.harmless(other))
-            self.put(places[past.WRITTEN], "%wrote", self.me(), "%rest")
-            return "false"
+    def write(self) -> str:
+        """The last write and both readers are ordered before this write."""
+        self.require(self.ordered("%wrote"))
+        written, read, other = (self.pointer(plane) for plane in (shadow.WRITTEN, shadow.READ, shadow.OTHER))
+        readers = self.load(read), self.load(other)
+        for reader in readers:
+            self.require(self.ordered(reader))
+        self.put(written, "%wrote", self.current(), "%rest")
+        return "false"
+
+    def read(self) -> str:
+        """The last write is ordered before this read, which becomes a reader where it is not covered."""
+        self.require(self.ordered("%wrote"))
+        places = self.pointer(shadow.READ), self.pointer(shadow.OTHER)
+        read, other = (self.load(place) for place in places)
         new = self.let(f"and i32 {self.bits(self.no(self.covered(read, other)))}, %rest", "new")
         self._return_if(self.let(f"icmp eq i32 {new}, 0", "known"), "false")
-        self.put(places[past.READ], read, self.me(), new)
+        self.put(places[0], read, self.current(), new)
         far, next_, near = self.distances(read)
         other_far, other_next, _ = self.distances(other)
         nearer = self.both(near, self.no(other_far), self.no(other_next))
         take = self.either(far, self.both(next_, self.no(other_far)), nearer)
-        self.store(places[past.OTHER], read, self.let(f"and i32 {self.bits(take)}, {new}", "moved"))
+        self.store(places[1], read, self.let(f"and i32 {self.bits(take)}, {new}", "moved"))
         return "false"
 
-    def one(self) -> str:
-        """All lanes read an element that was written before the last barrier and that two of them have read already."""
-        page = self.page
+    def read_one(self) -> str:
+        """All lanes read one element, which was written before the last barrier and has two readers that cover them."""
+        builder = self.builder
         sizes = ["%at", self.let("add i64 %at, %size"), self.let(f"add i64 %at, {self.let('mul i64 %size, 2')}")]
-        wrote, read, other = (page.load("i32", page.element("i32", "%cells", at), "stamp") for at in sizes)
-        phase, now, foreign = (self.state(n, "since") for n in (past.PHASE, past.NOW, past.FOREIGN))
+        wrote, read, other = (builder.load("i32", builder.element("i32", "%cells", at), "epoch") for at in sizes)
+        phase, now, foreign = (self.state(n, "since") for n in (shadow.PHASE, shadow.NOW, shadow.FOREIGN))
         ours = self.let("shl i32 %warp, 5")
 
         def test(*conditions: str) -> str:
@@ -260,8 +300,8 @@ class _Recall:
                 found = self.let(f"and i1 {found}, {self.let(condition)}")
             return found
 
-        def of_warp(stamp: str, word: str) -> str:
-            bits = self.let(f"and i32 {self.let(f'xor i32 {stamp}, {ours}')}, {OF_WARP}")
+        def of_warp(epoch: str, word: str) -> str:
+            bits = self.let(f"and i32 {self.let(f'xor i32 {epoch}, {ours}')}, {OF_WARP}")
             return f"icmp {word} i32 {bits}, 0"
 
         early = test(f"icmp ult i32 {wrote}, {phase}")
@@ -270,11 +310,11 @@ class _Recall:
             early = self.let(f"and i1 {early}, {test(f'icmp uge i32 {less}, {before}')}")
         here = test(f"icmp uge i32 {read}, {phase}")
         differ = self.let(f"xor i32 {read}, {other}")
-        warps, lanes = (self.let(f"and i32 {differ}, {bits}") for bits in (OF_WARP, past.THREAD))
+        warps, lanes = (self.let(f"and i32 {differ}, {bits}") for bits in (OF_WARP, shadow.THREAD))
         apart = test(f"icmp uge i32 {other}, {phase}", f"icmp ne i32 {warps}, 0")
         both_now = (f"icmp uge i32 {read}, {now}", f"icmp uge i32 {other}, {now}")
-        beside = test(*both_now, of_warp(read, "eq"), f"icmp eq i32 {warps}, 0", f"icmp ne i32 {lanes}, 0")
-        second = self.let(f"or i1 {apart}, {beside}")
+        partly_inside = test(*both_now, of_warp(read, "eq"), f"icmp eq i32 {warps}, 0", f"icmp ne i32 {lanes}, 0")
+        second = self.let(f"or i1 {apart}, {partly_inside}")
         if not self.shared:
             less = self.let(f"sub i32 {other}, 1")
             second = self.let(f"or i1 {second}, {test(f'icmp ult i32 {less}, {before}')}")

@@ -1,109 +1,43 @@
-"""The functions of `observe.history` and `observe.races` for compiled kernels to call, by address.
+"""The functions of `sanitizer.races` that compiled kernels call, by address.
 
-A kernel gets one table of int64: the addresses of these functions, then the address and the length of each array of
-the history.
+A kernel gets one table of int64: the addresses of these functions, then those of the arrays of the race state.
 """
 
 from __future__ import annotations
 
-from functools import cache
-from typing import Any
-
-import numba
 import numpy as np
 import numpy.typing as npt
-from numba import types
-from numba.core import cgutils
-from numba.extending import intrinsic
 
-from .... import disk_cache
+from ....ir import nodes as ir
+from ....ir.walk import effect, statements
+from ....native import Native
 from ....sanitizer.races import detect, happens_before
-from ....sanitizer.races.shadow import PAIR, STATE, History
-from .tracking import FUNCTIONS
+from ....sanitizer.races.shadow import RaceState
+from ....sanitizer.tracking import Plan
 
-_signed: Any = np.int64
-_carray: Any = numba.carray  # type: ignore[attr-defined]
-
-
-def _as_pointer(typing: Any, address: Any) -> Any:
-    """An address as a pointer."""
-
-    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        return builder.inttoptr(args[0], cgutils.voidptr_t)
-
-    return types.voidptr(address), generate
+FUNCTIONS: dict[str, Native] = {
+    "begin_block": happens_before.begin_block,
+    "barrier": happens_before.barrier,
+    "fence": happens_before.fence,
+    "join": happens_before.join,
+    "access": detect.access,
+}
+"""In the order of their addresses in the table."""
 
 
-_pointer: Any = intrinsic(_as_pointer)
+def arrays_of(function: str) -> list[str]:
+    """The arrays of the race state that a function takes; they come first among its arguments."""
+    return [name for name in FUNCTIONS[function].names if name in RaceState._fields]
 
 
-@numba.njit
-def _history(table: Any) -> History:
-    """The history that a table describes."""
-    at = len(FUNCTIONS)
-    warps = table[at + 15] // 1024
-    return History(
-        _carray(_pointer(table[at]), STATE, np.int64),
-        _carray(_pointer(table[at + 2]), (table[at + 3] // 4, 4), np.int32),
-        _carray(_pointer(table[at + 4]), table[at + 5], np.int32),
-        _carray(_pointer(table[at + 6]), table[at + 7], np.uint32),
-        _carray(_pointer(table[at + 8]), (table[at + 9] // 4, 4), np.int64),
-        _carray(_pointer(table[at + 10]), 32, np.uint32),
-        _carray(_pointer(table[at + 12]), 32, np.uint32),
-        _carray(_pointer(table[at + 14]), (warps, 32, 32), np.int32),
-        _carray(_pointer(table[at + 16]), (table[at + 17] // 4, 4), np.int64),
-        _carray(_pointer(table[at + 18]), (table[at + 19] // 9, 9), np.int64),
-        _carray(_pointer(table[at + 20]), (table[at + 21] // 5, 5), np.int64),
-        _carray(_pointer(table[at + 22]), (table[at + 23] // PAIR, PAIR), np.int64),
-    )
-
-
-_TABLE = types.CPointer(types.int64)
-
-
-@cache
-def _functions() -> dict[str, Any]:
-    """The functions by name. What they call is in other files, whose edition is part of the key they are kept under."""
-    edition = disk_cache.edition()
-
-    def begin_block(table: Any, block: Any) -> None:
-        _ = edition
-        happens_before.begin_block(_history(table), block)
-
-    def barrier(table: Any) -> None:
-        _ = edition
-        happens_before.barrier(_history(table))
-
-    def fence(table: Any, mask: Any, scope: Any) -> None:
-        _ = edition
-        happens_before.fence(_history(table), _signed(mask), scope)
-
-    def join(table: Any, active: Any, alive: Any, masks: Any) -> None:
-        _ = edition
-        own = _carray(masks, 32).astype(np.int64)
-        happens_before.join(_history(table), _signed(active), _signed(alive), own)
-
-    def access(table: Any, array: Any, act: Any, mask: Any, lanes: Any, parts: Any) -> None:
-        """lanes: int64[1 + 2 parts, 32]: the elements, the bits stored, the bits found."""
-        _ = edition
-        given, past = _carray(lanes, (1 + 2 * parts, 32)), _history(table)
-        now = happens_before.moment(past, act)
-        detect.access(past, array, act, now, _signed(mask), given[0], given[1 : 1 + parts], given[1 + parts :])
-
-    word, mask = types.int64, types.uint32
-    arguments: dict[Any, tuple[Any, ...]] = {
-        begin_block: (word,),
-        barrier: (),
-        fence: (mask, types.int32),
-        join: (mask, mask, types.CPointer(mask)),
-        access: (word, word, mask, types.CPointer(word), word),
-    }
-    compile = {f.__name__: numba.cfunc(types.void(_TABLE, *given), cache=True) for f, given in arguments.items()}
-    return {f.__name__: compile[f.__name__](f) for f in arguments}
-
-
-def table(past: History) -> npt.NDArray[np.int64]:
-    """The table of a history, which must outlive it."""
-    arrays = [(array.ctypes.data, array.size) for array in past]
-    functions = [_functions()[name].address for name in FUNCTIONS]
-    return np.array([*functions, *(number for pair in arrays for number in pair)], np.int64)
+def table(race_state: RaceState, plan: Plan) -> npt.NDArray[np.int64]:
+    """The table of a race state, which must outlive it. Functions that the kernel does not call have the address 0."""
+    called = {"begin_block"}
+    for stmt in statements(plan.kernel.body):
+        done = effect(stmt) or stmt
+        if isinstance(done, ir.Barrier | ir.Fence | ir.WarpBarrier):
+            called.add({ir.Barrier: "barrier", ir.Fence: "fence", ir.WarpBarrier: "join"}[type(done)])
+    if any(tracked.for_races for tracked in plan.tracked.values()):
+        called.add("access")
+    addresses = [FUNCTIONS[name].address() if name in called else 0 for name in FUNCTIONS]
+    return np.array([*addresses, *(array.ctypes.data for array in race_state)], np.int64)

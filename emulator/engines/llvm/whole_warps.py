@@ -1,0 +1,37 @@
+"""Whether each warp of a block is, between barriers, either there with all 32 lanes or not at all."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from ...ir import nodes as ir
+from ...ir.exits import exits
+from ...llvm.builder import LANES
+from ...passes.barriers import holds_barrier
+from .context import CodegenContext
+
+
+def runs_whole_warps(context: CodegenContext) -> bool:
+    """Whether no code of the kernel needs masks for warps that are only partly there."""
+    x, y, z = context.options.block
+    return x * y * z % LANES == 0 and not context.options.step_limited and not _splits(context, context.kernel.body)
+
+
+def _splits(context: CodegenContext, stmts: Iterable[ir.Stmt]) -> bool:
+    """Whether statements that all warps of the block take together may leave a warp with some of its lanes."""
+    return any(_splits_warp(context, stmt) for stmt in stmts)
+
+
+def _splits_warp(context: CodegenContext, stmt: ir.Stmt) -> bool:
+    if not holds_barrier(stmt):
+        return any(found.site not in context.divergence.uniform_exits for found in exits(stmt))
+    match stmt:
+        case ir.If():
+            return context.divergence.of(stmt.cond) != 0 or _splits(context, (*stmt.then, *stmt.orelse))
+        case ir.While():
+            return stmt.site in context.divergence.divergent_loops or _splits(context, (*stmt.setup, *stmt.body))
+        case ir.For():
+            return stmt.site in context.divergence.divergent_loops or _splits(context, stmt.body)
+        case ir.Frame():
+            return _splits(context, stmt.body)
+    return False

@@ -1,0 +1,78 @@
+"""The passes in order: from the front end's program to the one that emulators run, with facts that they need of it."""
+
+from __future__ import annotations
+
+import weakref
+from dataclasses import dataclass
+from functools import cached_property
+
+from ..ir import nodes as ir
+from ..ir.spec import verify
+from ..ir.walk import statements
+from ..passes.barriers import changed_arrays, order_matters
+from ..passes.inline import inline
+from ..passes.private_registers import private_registers
+from ..passes.sites import Site, number
+from ..passes.unroll import unroll
+from ..sanitizer.instrument import instrument
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A program without calls and unrolled loops, and its properties.
+
+    Statements with sites beyond `sites` were added by checkers and are not counted.
+    """
+
+    program: ir.Program
+    sites: tuple[Site, ...]
+
+    @cached_property
+    def private(self) -> frozenset[str]:
+        """Registers that need no merge."""
+        return private_registers(self.program.kernel)
+
+    @cached_property
+    def changed(self) -> tuple[str, ...]:
+        """Global arrays it may change."""
+        return changed_arrays(self.program.kernel)
+
+    @cached_property
+    def ordered(self) -> bool:
+        """Whether its warps must run in a fixed order."""
+        return order_matters(self.program.kernel)
+
+    @cached_property
+    def shared(self) -> int:
+        """Bytes of its shared arrays, each aligned to 16 bytes as the compiler lays them out.
+
+        An array of a device function exists once for each call.
+        """
+        body = self.program.kernel.body
+        arrays = (s.type for s in statements(body) if isinstance(s, ir.Alloc) and s.type.space == "shared")
+        return sum(-(-type.element.size * (type.length or 0) // 16) * 16 for type in arrays)
+
+    def counts(self, stmt: ir.Stmt) -> bool:
+        """Whether the statement is the user's, so that its executions are counted."""
+        return stmt.site < len(self.sites)
+
+
+_PREPARED: weakref.WeakKeyDictionary[ir.Program, dict[frozenset[str], Prepared]] = weakref.WeakKeyDictionary()
+
+
+def prepare(program: ir.Program, checks: frozenset[str] = frozenset()) -> Prepared:
+    """Inline, unroll, number and instrument a program; the verifier runs after the passes. Cached while the program lives."""
+    known = _PREPARED.setdefault(program, {})
+    if checks not in known:
+        known[checks] = _prepare(program, checks)
+    return known[checks]
+
+
+def _prepare(program: ir.Program, checks: frozenset[str]) -> Prepared:
+    for one_pass in (inline, unroll):
+        program = one_pass(program)
+        verify(program)
+    program, sites = number(program)
+    program = ir.Program(instrument(program.kernel, len(sites), checks), ())
+    verify(program)
+    return Prepared(program, sites)

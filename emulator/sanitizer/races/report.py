@@ -1,0 +1,150 @@
+"""Diagnostics of the races that `detect` found: one for each pair of source places, with advice how to order them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from ...errors import Diagnostic
+from ...language.types import Array
+from ...span import Span
+from ..bounds import user_name
+from ..places import Dim3, coordinates
+from .detect import (
+    ARRAY,
+    AT_ONCE,
+    BENIGN,
+    BLOCK_1,
+    BLOCK_2,
+    COUNT,
+    FIRST,
+    INDEX,
+    OF_BLOCK,
+    OF_GRID,
+    OF_WARP,
+    PHASE_2,
+    RELATION,
+    SECOND,
+    THREAD_1,
+    THREAD_2,
+    USED,
+)
+from .shadow import ATOMICS, LOADS, MERGED, PAIR, STORES, RaceState
+
+
+# ------------------------------------------------------------------ what is said about them
+def findings(
+    h: RaceState,
+    names: Sequence[str],
+    arrays: Sequence[Array],
+    sites: Mapping[int, Span],
+    barriers: Sequence[int],
+    grid: Dim3,
+    block: Dim3,
+) -> list[tuple[tuple[int, int, int], set[int], Diagnostic]]:
+    """(order, its sites, diagnostic) of every pair of sites that raced. names, arrays: by number of the array.
+    barriers: their lines."""
+    rows = sorted((row for row in h.pairs.reshape(-1, PAIR) if row[USED]), key=_order)
+    harmful = {_places(row, sites) for row in rows if not row[BENIGN]}
+    together: dict[Any, list[Any]] = {}  # copies of an unrolled line, and a line that reads and writes, are one
+    for row in rows:
+        if not row[BENIGN] or _places(row, sites) not in harmful:
+            together.setdefault(_places(row, sites), []).append(row)
+    found = []
+    for same in together.values():
+        row = max(same, key=lambda one: one[RELATION])  # the first of those farthest apart
+        number = int(row[ARRAY])
+        forgotten = bool(h.state[MERGED]) and row[RELATION] == OF_GRID
+        told = _Finding(row, user_name(names[number]), arrays[number], sites, barriers, grid, block, forgotten).told()
+        told = replace(told, count=sum(int(one[COUNT]) for one in same))
+        accessed = {int(one[n]) // 4 for one in same for n in (FIRST, SECOND)}
+        found.append((_order(row), accessed, told))
+    return found
+
+
+def _order(row: Any) -> tuple[int, int, int]:
+    return int(row[BLOCK_2]), int(row[PHASE_2]), int(row[THREAD_2]) // 32
+
+
+def _places(row: Any, sites: Mapping[int, Span]) -> tuple[int, frozenset[Span]]:
+    return int(row[ARRAY]), frozenset(sites[int(row[n]) // 4] for n in (FIRST, SECOND))
+
+
+@dataclass(frozen=True)
+class _Finding:
+    """One row of `pairs`, and what is needed to describe it."""
+
+    row: Any
+    name: str
+    type: Array
+    sites: Mapping[int, Span]
+    barriers: Sequence[int]
+    grid: Dim3
+    block: Dim3
+    forgotten: bool
+
+    def told(self) -> Diagnostic:
+        row, (first, second), kinds = self.row, self.spans, self.kinds
+        element = f"{self.name}[{int(row[INDEX])}]"
+        if row[AT_ONCE]:
+            what = f"{element} is written by several threads at once"
+        elif first == second and kinds[0] == kinds[1]:
+            what = f"two threads {_VERBS[kinds[0]]} {element} here"
+        elif first == second:
+            what = f"one thread {_THIRD[kinds[1]]} {element} here and another one {_THIRD[kinds[0]]} it"
+        else:
+            what = f"{element} is {_DONE[kinds[1]]} here, and {_DONE[kinds[0]]} by another thread at {first.place}"
+        notes = [self._thread(1), self._thread(0), self._advice()]
+        if row[BENIGN]:
+            notes.insert(2, "both write the same value: the result does not depend on who comes last")
+        benign = "benign " if row[BENIGN] else ""
+        message = f"{benign}race on {self.type.space} memory: {what}"
+        related = None if first == second else first
+        return Diagnostic(f"{benign}{KIND}", message, second, tuple(notes), int(row[COUNT]), related)
+
+    @property
+    def spans(self) -> tuple[Span, Span]:
+        return self.sites[int(self.row[FIRST]) // 4], self.sites[int(self.row[SECOND]) // 4]
+
+    @property
+    def kinds(self) -> tuple[int, int]:
+        return int(self.row[FIRST]) & 3, int(self.row[SECOND]) & 3
+
+    def _thread(self, which: int) -> str:
+        block, thread = (int(self.row[n]) for n in ((BLOCK_1, THREAD_1), (BLOCK_2, THREAD_2))[which])
+        where = f"block {coordinates(block, self.grid)}"
+        if which == 0 and self.forgotten:
+            where = "an earlier block"
+        position = f"warp {thread // 32} lane {thread % 32}"
+        return f"{_THIRD[self.kinds[which]]}: {where}, thread {coordinates(thread, self.block)} = {position}"
+
+    def _advice(self) -> str:
+        """How the two accesses could be ordered."""
+        first, second = self.spans
+        if self.row[AT_ONCE]:
+            return "give each thread an element of its own, let one thread write, or use an atomic operation"
+        if first == second and STORES in self.kinds:
+            return "use an atomic operation, or give each thread an element of its own"
+        between = "between the two, in statements of their own"
+        if first.line != second.line:
+            low, high = sorted((first.line, second.line))
+            between = f"between lines {low} and {high}"
+            if any(low < line < high for line in self.barriers):
+                between = f"after line {high} too, before the next iteration reaches line {low}"
+        how = _ORDERS[int(self.row[RELATION])].format(between)
+        if ATOMICS in self.kinds:
+            plain = second if self.kinds[0] == ATOMICS else first
+            return f"line {plain.line} is not atomic: make it so, or order it: {how}"
+        return f"to order them: {how}"
+
+
+KIND = "race"
+_VERBS = {LOADS: "read", STORES: "write", ATOMICS: "act on"}
+_THIRD = {LOADS: "reads", STORES: "writes", ATOMICS: "acts atomically on"}
+_DONE = {LOADS: "read", STORES: "written", ATOMICS: "changed by an atomic operation"}
+_ORDERS = {
+    OF_WARP: "st.syncwarp() {} (from compute capability 7.0 on the lanes of a warp are not in step)",
+    OF_BLOCK: "st.sync() {}",
+    OF_GRID: "end the launch between them (no barrier orders blocks), or hand over by st.fence() and an atomic flag",
+}

@@ -1,0 +1,42 @@
+"""Two kernels in sequence over arrays that stay with the engine."""
+
+from __future__ import annotations
+
+import numpy as np
+import simtbed as st
+from simtbed import DeviceArray, Global, i32, int2
+
+from ...runtime.engine import Engine
+from ...runtime.registry import EngineName
+from .outcomes import launcher
+
+FILL = np.arange(64, dtype=np.int32)
+
+
+@st.kernel
+def doubled(x: Global[i32], between: Global[i32], pairs: Global[int2]) -> None:
+    """between gains twice x; pairs gain (1, lane)."""
+    i = st.block.x * 32 + st.lane
+    between[i] += 2 * x[i]
+    pairs[i] = st.int2(pairs[i].x + 1, st.lane)
+
+
+@st.kernel
+def summed(between: Global[i32], pairs: Global[int2], out: Global[i32]) -> None:
+    i = st.block.x * 32 + st.lane
+    out[i] = between[i] + 100 * pairs[i].x
+
+
+def sequence(engine: EngineName | Engine) -> tuple[DeviceArray, DeviceArray, list[int]]:
+    """doubled twice, then summed: between and pairs, and what `summed` found in them. Raises AssertionError."""
+    run = launcher(engine)
+    x, between, pairs = DeviceArray(FILL), DeviceArray(np.full(64, 5, np.int32)), DeviceArray(st.empty(64, "int2"))
+    for _ in range(2):
+        result = run(doubled, grid=2, block=32, args={"x": x, "between": between, "pairs": pairs}, counters=False)
+        assert not result.buffers
+    args = {"between": between, "pairs": pairs, "out": st.empty(64, "i32")}
+    found = run(summed, grid=2, block=32, args=args, counters=False).buffers["out"]
+    assert np.array_equal(between.numpy(), 5 + 4 * FILL)
+    assert np.array_equal(pairs.numpy(), np.stack([np.full(64, 2), FILL % 32], axis=1))
+    assert np.array_equal(found, 205 + 4 * FILL)
+    return between, pairs, found.tolist()

@@ -1,0 +1,50 @@
+"""A feature kernel: how it is launched, and what its output must be."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from ...language.functions import Kernel
+from ...runtime.arrays import NewArray, empty
+
+
+@dataclass(frozen=True)
+class Feature:
+    """A kernel, how to launch it, and what `out` holds afterwards."""
+
+    kernel: Kernel
+    args: dict[str, Any]
+    expected: Any
+    grid: int | tuple[int, ...] = 1
+    block: int | tuple[int, ...] = 32
+    shared: int = 0
+
+    @property
+    def name(self) -> str:
+        return self.kernel.__name__
+
+    def launch(self, run: Callable[..., Any]) -> Any:
+        """Run it with `launch`, or something called like it."""
+        return run(self.kernel, grid=self.grid, block=self.block, args=self.args, shared=self.shared)
+
+
+FEATURES: list[Feature] = []
+
+
+def feature(
+    expected: Any, *, grid: Any = 1, block: Any = 32, shared: int = 0, **args: Any
+) -> Callable[[Kernel], Kernel]:
+    """Add the decorated kernel to FEATURES with the contents of `out` that it must leave, and its launch."""
+
+    def add(kernel: Kernel) -> Kernel:
+        FEATURES.append(Feature(kernel, args, expected, grid, block, shared))
+        return kernel
+
+    return add
+
+
+def out(length: int = 32, type: str = "i32") -> NewArray:
+    """The output array of most features."""
+    return empty(length, type)

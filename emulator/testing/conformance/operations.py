@@ -1,0 +1,74 @@
+"""Programs that run every row of the op table on edge operands: one for each operand type and number of operands."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from ...ir import nodes as ir
+from ...ir.ops import TABLE, Op
+from ...ir.spec import verify
+from ...language.types import BOOL, I32, NUMBERS, Array, Scalar
+from ...machine.device import H200
+from ...runtime.engine import Request
+from ...runtime.specialisation import Specialisation
+from ...span import NOWHERE
+from .edge_values import Values, operands
+
+Group = tuple[Scalar, tuple[Op, ...]]
+
+
+def groups() -> Iterator[Group]:
+    """Rows that share their operands: by type, number of operands, and whether the first one is a condition."""
+    for type in (BOOL, *NUMBERS):
+        rows = [row for row in TABLE.values() if type in row.types]
+        for key in sorted({_key(row) for row in rows}):
+            yield type, tuple(row for row in rows if _key(row) == key)
+
+
+def _key(row: Op) -> tuple[int, bool]:
+    return row.operands, row.name == "select"
+
+
+def group_id(group: Group) -> str:
+    type, rows = group
+    return f"{type}-{rows[0].operands}{'-select' if rows[0].name == 'select' else ''}"
+
+
+def request(group: Group) -> tuple[Request, tuple[Values, ...]]:
+    """The launch that computes out_ROW for all rows of a group, and its operands."""
+    type, rows = group
+    given = operands(rows[0], type)
+    types = [BOOL if rows[0].name == "select" and at == 0 else type for at in range(len(given))]
+    names = "abc"[: len(given)]
+    params = [ir.Param(name, Array(t, None, "global"), NOWHERE) for name, t in zip(names, types, strict=True)]
+    params += [ir.Param(f"out_{row.name}", Array(row.result_type(type), None, "global"), NOWHERE) for row in rows]
+
+    def special(name: str) -> ir.Expr:
+        return ir.Special(name, I32, NOWHERE)
+
+    def op(name: str, kind: Scalar, *args: ir.Expr) -> ir.Expr:
+        return ir.Op(name, args, kind, NOWHERE)
+
+    index = ir.Reg("i", I32, NOWHERE)
+    block = op("mul", I32, special("block.x"), special("block_dim.x"))
+    registers = [ir.Reg(name.upper(), t, NOWHERE) for name, t in zip(names, types, strict=True)]
+    body: list[ir.Stmt] = [
+        ir.Let(r, ir.Load(name, index, t, NOWHERE), NOWHERE) for r, name, t in zip(registers, names, types, strict=True)
+    ]
+    for row in rows:
+        result = op(row.name, row.result_type(type), *registers)
+        body.append(ir.Store(f"out_{row.name}", index, result, NOWHERE))
+    start = ir.Let(index, op("add", I32, block, special("thread.x")), NOWHERE)
+    guard = op("lt", BOOL, index, ir.Extent("a", I32, NOWHERE))
+    name = f"ops_{group_id(group).replace('-', '_')}"
+    kernel = ir.Function(name, tuple(params), (start, ir.If(guard, tuple(body), (), NOWHERE)), None, NOWHERE)
+    program = ir.Program(kernel, ())
+    verify(program)
+    count = len(given[0])
+    arguments = dict(zip(names, given, strict=True))
+    arguments |= {f"out_{row.name}": np.zeros(count, row.result_type(type).dtype) for row in rows}
+    grid = (-(-count // 128), 1, 1)
+    launched = Specialisation.of_program(program)
+    return Request(launched, grid, (128, 1, 1), arguments, 0, H200, False, 1000), given

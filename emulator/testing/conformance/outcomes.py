@@ -1,0 +1,57 @@
+"""Running a launch on any engine, and comparing what two engines did."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from ...ir.ops import BITS
+from ...language.functions import Kernel
+from ...runtime.engine import Engine, Outcome, Request
+from ...runtime.launching import launch
+from ...runtime.registry import EngineName, engine_called
+from ...runtime.request import prepare_request
+
+
+def engine_of(engine: EngineName | Engine) -> Engine:
+    """The engine itself, or the registered one of that name."""
+    return engine_called(engine) if isinstance(engine, str) else engine
+
+
+def launcher(engine: EngineName | Engine) -> Callable[..., Any]:
+    """`launch` on a registered engine, or what it does on another one; what it returns has `buffers`."""
+    return partial(launch, engine=engine) if isinstance(engine, str) else partial(_launch, engine)
+
+
+def _launch(engine: Engine, kernel: Kernel, **given: Any) -> Outcome:
+    """Arrays that stay with the engine take over what the kernel changed."""
+    request = prepare_request(kernel, **given)
+    outcome = engine.run(request)
+    for name in request.device_arrays.keys() & outcome.buffers.keys():
+        request.device_arrays[name].replace(outcome.buffers.pop(name))
+    return outcome
+
+
+def assert_same(found: Outcome, expected: Outcome, request: Request) -> None:
+    """Two outcomes of one launch have the same outputs (any NaN equals any NaN), counts, faults and printed lines."""
+    assert list(found.buffers) == list(expected.buffers)
+    for name, values in found.buffers.items():
+        differing = np.argwhere(~BITS.agree(values, expected.buffers[name]))
+        assert not len(differing), f"{name}{differing[0]}: {values[tuple(differing[0])]}"
+    assert_same_counts(found, expected, request)
+    assert [(f.kind, f.count, str(f)) for f in found.faults] == [(f.kind, f.count, str(f)) for f in expected.faults]
+    assert found.printed == expected.printed
+
+
+def assert_same_counts(found: Outcome, expected: Outcome, request: Request) -> None:
+    """The counts of each event at each site are the same; the message names the sites where they differ."""
+    assert found.counts is not None and expected.counts is not None
+    sites = request.prepared.sites
+    wrong = np.flatnonzero((found.counts != expected.counts).any(axis=1))
+    assert not len(wrong), "\n".join(
+        f"{sites[n].kind} {sites[n].span.place} {sites[n].span.text}: {found.counts[n]}, expected {expected.counts[n]}"
+        for n in wrong
+    )

@@ -1,0 +1,107 @@
+"""The cases of the conformance suite."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from ...ir import nodes as ir
+from ...ir.ops import BITS
+from ...ir.walk import rewrite
+from ...runtime.engine import Engine
+from ...runtime.registry import EngineName
+from ...runtime.request import prepare_request
+from ...runtime.specialisation import Specialisation
+from ...span import Span
+from . import device_arrays
+from .edge_values import defined
+from .feature import FEATURES, Feature
+from .operations import Group, group_id, groups, request
+from .outcomes import assert_same, engine_of
+
+
+@dataclass(frozen=True)
+class Case:
+    """One requirement. name: unique, fit for the id of a test. run: raises AssertionError where it is not met."""
+
+    name: str
+    run: Callable[[], None]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+def cases(engine: EngineName | Engine, *, emulates: bool = False) -> list[Case]:
+    """Every requirement on an engine, which is given by itself or by its registered name.
+
+    emulates: whether it also counts, reports faults, and answers where CUDA leaves a result undefined.
+    """
+    held = engine_of(engine)
+    found = [Case(f"feature {one.name}", partial(_feature, held, one, emulates)) for one in FEATURES]
+    found += [Case(f"operations {group_id(one)}", partial(_operations, held, one, emulates)) for one in groups()]
+    if emulates:
+        bounded = [group for group in groups() if any(row.domain for row in group[1])]
+        found += [Case(f"domains {group_id(one)}", partial(_domains, held, one)) for one in bounded]
+    found.append(Case("device arrays", partial(_device_arrays, engine)))
+    return found
+
+
+def _feature(engine: Engine, feature: Feature, emulates: bool) -> None:
+    """The kernel leaves its worked-out answer; an emulator does what the numpy engine does on the way."""
+    launch = feature.launch(prepare_request)
+    found = engine.run(launch)
+    assert np.asarray(feature.expected).ravel().tolist() == found.buffers["out"].ravel().tolist()
+    if emulates:
+        assert_same(found, engine_of("numpy").run(launch), launch)
+
+
+def _operations(engine: Engine, group: Group, emulates: bool) -> None:
+    """Every row gives the table's results on its edge operands: within its policy where its domain has them, and on an
+    emulator to the bit everywhere."""
+    launch, given = request(group)
+    outcome = engine.run(launch)
+    for row in group[1]:
+        with np.errstate(all="ignore"):
+            expected = row.meaning(*given)
+        found = outcome.buffers[f"out_{row.name}"]
+        if emulates:
+            assert BITS.agree(found, expected).all(), row.name
+        else:
+            keep = defined(row, given)
+            assert row.policy.agree(found[keep], expected[keep]).all(), row.name
+
+
+def _domains(engine: Engine, group: Group) -> None:
+    """The arithmetic check reports exactly the operands that the table puts outside a row's domain."""
+    launch, operands = request(group)
+    rows = {row.name: number for number, row in enumerate(group[1], 1)}
+
+    def numbered(node: Any) -> Any:
+        """The node of a row under test, at a line of its own."""
+        line = rows.get(node.name) if isinstance(node, ir.Op) and isinstance(node.args[0], ir.Reg) else None
+        if line is None or node.args[0].name == "i":
+            return node
+        return replace(node, span=Span("rows", line, 1, line, 2))
+
+    kernel = launch.program.kernel
+    program = ir.Program(replace(kernel, body=tuple(rewrite(stmt, numbered) for stmt in kernel.body)), ())
+    numbered_launch = replace(
+        launch, specialisation=Specialisation.of_program(program), checks=frozenset({"arithmetic"})
+    )
+    found = engine.run(numbered_launch).faults
+    assert {fault.kind for fault in found} <= {"arithmetic"}
+    counts = {fault.span.line: fault.count for fault in found}
+    for row in group[1]:
+        undefined = int((~defined(row, operands)).sum())
+        assert counts.get(rows[row.name], 0) == undefined, row.name
+
+
+def _device_arrays(engine: EngineName | Engine) -> None:
+    """A kernel finds what another one left in an array that stays; the host's own array is not changed."""
+    before = device_arrays.FILL.copy()
+    device_arrays.sequence(engine)
+    assert np.array_equal(before, device_arrays.FILL)

@@ -1,0 +1,374 @@
+"""A reference interpreter: the IR run one thread at a time, without masks or vectors, on the op table alone.
+
+It shares no code with an engine, so that an engine can be held to it. Every thread is a Python generator. A thread runs
+until it reaches a barrier or a warp operation, yields what it waits for, and is resumed with the answer. Threads wait
+together when they stand at the same position: the same statement in the same iteration of the same loops. Where threads
+of a warp wait at several positions, the earliest in program order is answered first. Programs with races have no
+defined result here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from ..ir import nodes as ir
+from ..ir.ops import TABLE
+from ..language.types import Array, Vector
+from ..runtime.engine import Request
+
+Number = npt.NDArray[Any]  # one element: what the op table computes with
+Value = Number | tuple[Number, ...]
+Buffer = npt.NDArray[Any]
+Position = tuple[int, ...]
+"""Where a thread stands: statement, iteration, statement, ... from the outside in; ordered as a warp would execute them."""
+Jump = Literal["break", "continue", "return"]
+POISON = 0xA5
+
+
+class Undefined(Exception):
+    """The program does what CUDA leaves undefined: the kernel is wrong."""
+
+
+@dataclass
+class Wait:
+    """What a thread waits at."""
+
+    position: Position
+    node: ir.Shuffle | ir.Vote | ir.Barrier | ir.WarpBarrier
+    value: Number
+    mask: int
+    lane: int
+
+
+Steps = Generator[Wait, Any, Jump | None]
+
+
+def run(request: Request) -> dict[str, Buffer]:
+    """Final contents of every global array, by parameter name. Raises Undefined."""
+    kernel = request.program.kernel
+    memory = {p.name: np.array(request.arguments[p.name]) for p in kernel.params if isinstance(p.type, Array)}
+    for z in range(request.grid[2]):
+        for y in range(request.grid[1]):
+            for x in range(request.grid[0]):
+                with np.errstate(all="ignore"):
+                    _Block(request, memory, (x, y, z)).run()
+    return memory
+
+
+class _Block:
+    def __init__(self, request: Request, memory: Mapping[str, Buffer], index: tuple[int, int, int]) -> None:
+        self.request, self.index = request, index
+        self.functions = {f.name: f for f in request.program.functions}
+        self.shared: dict[Any, Buffer] = {}
+        wide, high, deep = request.block
+        indices = [(x, y, z) for z in range(deep) for y in range(high) for x in range(wide)]
+        self.threads = [_Thread(self, linear, thread) for linear, thread in enumerate(indices)]
+        self.running: dict[int, Steps] = {}
+        for thread in self.threads:
+            frame = _Frame({}, dict(memory), ())
+            for param in request.program.kernel.params:
+                if not isinstance(param.type, Array):
+                    frame.registers[param.name] = np.array([request.arguments[param.name]])
+            self.running[thread.linear] = thread.body(request.program.kernel.body, frame, ())
+
+    def run(self) -> None:
+        waiting: dict[int, Wait] = {}
+        resumed: dict[int, Any] = dict.fromkeys(self.running)
+        while self.running:
+            for linear, answer in sorted(resumed.items()):
+                try:
+                    waiting[linear] = self.running[linear].send(answer)
+                except StopIteration:
+                    del self.running[linear]
+            resumed = self.answer_waits(waiting)
+            for linear in resumed:
+                del waiting[linear]
+
+    def answer_waits(self, waiting: dict[int, Wait]) -> dict[int, Any]:
+        """Who goes on, with which answer: a group in each warp that has one, or else the whole block."""
+        answers: dict[int, Any] = {}
+        for warp in sorted({linear // 32 for linear in waiting}):
+            lanes = {n: m for n, m in waiting.items() if n // 32 == warp and not isinstance(m.node, ir.Barrier)}
+            if lanes:
+                first = min(m.position for m in lanes.values())
+                group = {n % 32: m for n, m in lanes.items() if m.position == first}
+                living = sum(1 << n % 32 for n in waiting if n // 32 == warp)
+                answers |= {32 * warp + lane: answer for lane, answer in _exchange(group, living).items()}
+        if answers or not waiting:
+            return answers
+        if len({m.position for m in waiting.values()}) > 1:
+            raise Undefined("threads wait at different barriers")
+        return self.barrier(waiting)
+
+    def barrier(self, waiting: dict[int, Wait]) -> dict[int, Any]:
+        node = next(iter(waiting.values())).node
+        assert isinstance(node, ir.Barrier)
+        holds = [bool(m.value[0]) for m in waiting.values()]
+        combined = {"sync": True, "count": sum(holds), "and": all(holds), "or": any(holds)}[node.mode]
+        return dict.fromkeys(waiting, np.array([combined], node.type.dtype))
+
+
+def _exchange(group: dict[int, Wait], living: int) -> dict[int, Any]:
+    """One warp operation among the lanes that stand there."""
+    here = sum(1 << lane for lane in group)
+    for lane, wait in group.items():
+        active = isinstance(wait.node, ir.Vote) and wait.node.mode == "active"
+        if not active and (wait.mask & living & ~here or not wait.mask >> lane & 1):
+            raise Undefined(f"lane {lane} names {wait.mask:#x} of {living:#x}, but {here:#x} are here")
+    return {lane: _answer(lane, wait, group) for lane, wait in group.items()}
+
+
+def _answer(lane: int, wait: Wait, group: dict[int, Wait]) -> Number | None:
+    node = wait.node
+    if isinstance(node, ir.WarpBarrier):
+        return None
+    named = {n: m.value for n, m in group.items() if wait.mask >> n & 1}
+    if isinstance(node, ir.Shuffle):
+        source = _source(node, lane, wait.lane & 31)
+        if source not in group:
+            raise Undefined(f"lane {lane} reads lane {source}, which is not here")
+        return group[source].value
+    assert isinstance(node, ir.Vote)
+    match node.mode:
+        case "active":
+            result = sum(1 << n for n in group)
+        case "ballot":
+            result = sum(1 << n for n, value in named.items() if value[0])
+        case "any":
+            result = any(value[0] for value in named.values())
+        case "all":
+            result = all(value[0] for value in named.values())
+        case "match":
+            result = sum(1 << n for n, value in named.items() if value.tobytes() == wait.value.tobytes())
+    return np.array([result], node.type.dtype)
+
+
+def _source(node: ir.Shuffle, lane: int, given: int) -> int:
+    """The lane a shuffle reads."""
+    first = lane - lane % node.width
+    match node.mode:
+        case "idx":
+            return first + given % node.width
+        case "up":
+            return lane - given if lane - given >= first else lane
+        case "down":
+            return lane + given if lane + given < first + node.width else lane
+        case "xor":
+            return lane ^ given if lane ^ given < first + node.width else lane
+
+
+@dataclass
+class _Frame:
+    """One call of a function: its registers, what its array names mean, the calls that led to it."""
+
+    registers: dict[str, Value]
+    arrays: dict[str, Any]
+    calls: tuple[int, ...]
+    result: Value | None = None
+
+
+class _Thread:
+    def __init__(self, block: _Block, linear: int, index: tuple[int, int, int]) -> None:
+        self.block, self.linear = block, linear
+        self.own: dict[Any, Any] = {}
+        groups = {
+            "thread": index,
+            "block": block.index,
+            "block_dim": block.request.block,
+            "grid_dim": block.request.grid,
+        }
+        self.special = {
+            f"{g}.{axis}": n for g, extents in groups.items() for axis, n in zip("xyz", extents, strict=True)
+        }
+        self.special |= {"lane": linear % 32, "warp": linear // 32}
+
+    # -------------------------------------------------------------- statements
+    def body(self, body: ir.Body, frame: _Frame, position: Position) -> Steps:
+        for number, stmt in enumerate(body):
+            jump = yield from self.statement(stmt, frame, (*position, number))
+            if jump:
+                return jump
+        return None
+
+    def statement(self, stmt: ir.Stmt, frame: _Frame, position: Position) -> Steps:
+        match stmt:
+            case ir.Let():
+                value = yield from self.right_side(stmt, frame, position)
+                self.assign(stmt.target, value, frame)
+            case ir.Store():
+                array, index = self.element(stmt.array, stmt.index, frame)
+                array[index] = _flat(self.value(stmt.value, frame))
+            case ir.Alloc():
+                self.allocate(stmt, frame)
+            case ir.If():
+                taken = self.holds(stmt.cond, frame)
+                return (yield from self.body(stmt.then if taken else stmt.orelse, frame, (*position, 1 - taken)))
+            case ir.While():
+                return (yield from self.repeat(stmt, frame, position))
+            case ir.For():
+                return (yield from self.count(stmt, frame, position))
+            case ir.Frame():
+                yield from self.body(stmt.body, frame, position)  # a return leaves the frame and no more
+            case ir.Break():
+                return "break"
+            case ir.Continue():
+                return "continue"
+            case ir.Return():
+                frame.result = None if stmt.value is None else self.value(stmt.value, frame)
+                return "return"
+            case ir.WarpBarrier():
+                yield Wait(position, stmt, np.zeros(1), self.integer(stmt.mask, frame), 0)
+            case ir.Assert():
+                if not self.holds(stmt.cond, frame):
+                    raise Undefined(f"assertion failed: {stmt.message}")
+            case ir.Fence():
+                pass  # one thread at a time: memory is always in order
+            case _:
+                raise TypeError(f"{type(stmt).__name__} is unknown to the reference interpreter")
+        return None
+
+    def repeat(self, stmt: ir.While, frame: _Frame, position: Position) -> Steps:
+        for iteration in range(self.block.request.step_limit):
+            yield from self.body(stmt.setup, frame, (*position, iteration, 0))
+            if not self.holds(stmt.cond, frame):
+                return None
+            jump = yield from self.body(stmt.body, frame, (*position, iteration, 1))
+            if jump == "break":
+                return None
+            if jump == "return":
+                return jump
+        raise Undefined("the loop does not end")
+
+    def count(self, stmt: ir.For, frame: _Frame, position: Position) -> Steps:
+        start, stop = self.integer(stmt.start, frame), self.integer(stmt.stop, frame)
+        for iteration, number in enumerate(range(start, stop, stmt.step)):
+            assert not isinstance(stmt.var.type, Vector)
+            frame.registers[stmt.var.name] = np.array([number], stmt.var.type.dtype)
+            jump = yield from self.body(stmt.body, frame, (*position, iteration))
+            if jump == "break":
+                return None
+            if jump == "return":
+                return jump
+        return None
+
+    def right_side(self, stmt: ir.Let, frame: _Frame, position: Position) -> Generator[Wait, Any, Value | None]:
+        match stmt.value:
+            case ir.Load() as load:
+                array, index = self.element(load.array, load.index, frame)
+                found = array[index : index + 1].copy()
+                return tuple(found[:, n] for n in range(found.shape[1])) if isinstance(load.type, Vector) else found
+            case ir.Atomic() as atomic:
+                given = self.number(atomic.value, frame)
+                array, index = self.element(atomic.array, atomic.index, frame)
+                old = array[index : index + 1].copy()
+                array[index] = given[0] if atomic.op == "exchange" else TABLE[atomic.op].meaning(old, given)[0]
+                return old
+            case ir.CompareSwap() as swap:
+                expected, given = self.number(swap.expected, frame), self.number(swap.value, frame)
+                array, index = self.element(swap.array, swap.index, frame)
+                old = array[index : index + 1].copy()
+                if old[0] == expected[0]:
+                    array[index] = given[0]
+                return old
+            case ir.Shuffle() as shuffle:
+                value, lane = self.number(shuffle.value, frame), self.integer(shuffle.lane, frame)
+                answer = yield Wait(position, shuffle, value, self.integer(shuffle.mask, frame), lane)
+                return answer  # type: ignore[no-any-return]
+            case ir.Vote() as vote:
+                answer = yield Wait(position, vote, self.number(vote.value, frame), self.integer(vote.mask, frame), 0)
+                return answer  # type: ignore[no-any-return]
+            case ir.Barrier() as barrier:
+                answer = yield Wait(position, barrier, self.number(barrier.value, frame), 0, 0)
+                return answer  # type: ignore[no-any-return]
+            case ir.Call() as call:
+                return (yield from self.call(stmt, call, frame, position))
+            case pure:
+                return self.value(pure, frame)
+
+    def call(
+        self, stmt: ir.Let, call: ir.Call, frame: _Frame, position: Position
+    ) -> Generator[Wait, Any, Value | None]:
+        callee = self.block.functions[call.function]
+        inner = _Frame({}, {}, (*frame.calls, id(stmt)))
+        for param, arg in zip(callee.params, call.args, strict=True):
+            if isinstance(arg, ir.ArrayRef):
+                inner.arrays[param.name] = frame.arrays[arg.name]
+            else:
+                inner.registers[param.name] = self.value(arg, frame)
+        yield from self.body(callee.body, inner, position)
+        return inner.result
+
+    def assign(self, target: ir.Reg | ir.Item | None, value: Value | None, frame: _Frame) -> None:
+        if target is None:
+            return
+        assert value is not None
+        if isinstance(target, ir.Reg):
+            frame.registers[target.name] = value
+        else:
+            frame.arrays[target.array][self.integer(target.index, frame)] = value
+
+    # -------------------------------------------------------------- memory
+    def allocate(self, stmt: ir.Alloc, frame: _Frame) -> None:
+        """Shared memory is the block's, the rest the thread's; one array a declaration and chain of calls."""
+        where: dict[Any, Any] = self.block.shared if stmt.type.space == "shared" else self.own
+        key = (*frame.calls, stmt.array)
+        if key not in where:
+            where[key] = [None] * (stmt.type.length or 0) if stmt.type.space == "register" else self.storage(stmt)
+        frame.arrays[stmt.array] = where[key]
+
+    def storage(self, stmt: ir.Alloc) -> Buffer:
+        element, length = stmt.type.element, stmt.type.length
+        if length is None:
+            length = self.block.request.dynamic_shared // element.size
+        if isinstance(element, Vector):
+            return np.full((length, element.size), POISON, np.uint8).view(element.element.dtype)
+        if stmt.values:
+            return np.array(stmt.values, element.dtype)
+        return np.full(length * element.size, POISON, np.uint8).view(element.dtype)
+
+    def element(self, name: str, index: ir.Expr, frame: _Frame) -> tuple[Buffer, int]:
+        array, at = frame.arrays[name], self.integer(index, frame)
+        if not 0 <= at < len(array):
+            raise Undefined(f"{name}[{at}], but it has {len(array)} elements")
+        return array, at
+
+    # -------------------------------------------------------------- expressions
+    def holds(self, expr: ir.Expr, frame: _Frame) -> bool:
+        return bool(self.number(expr, frame)[0])
+
+    def integer(self, expr: ir.Expr, frame: _Frame) -> int:
+        return int(self.number(expr, frame)[0])
+
+    def number(self, expr: ir.Expr, frame: _Frame) -> Number:
+        value = self.value(expr, frame)
+        assert not isinstance(value, tuple)
+        return value
+
+    def value(self, expr: ir.Expr, frame: _Frame) -> Value:
+        match expr:
+            case ir.Const():
+                return np.array([expr.value], expr.type.dtype)
+            case ir.Reg():
+                return frame.registers[expr.name]
+            case ir.Item():
+                return frame.arrays[expr.array][self.integer(expr.index, frame)]  # type: ignore[no-any-return]
+            case ir.Special():
+                return np.array([self.special[expr.name]], expr.type.dtype)
+            case ir.Op():
+                return TABLE[expr.name].meaning(*(self.number(a, frame) for a in expr.args))
+            case ir.Pack():
+                return tuple(self.number(a, frame) for a in expr.args)
+            case ir.Part():
+                return self.value(expr.value, frame)[self.integer(expr.index, frame)]
+            case ir.Extent():
+                return np.array([len(frame.arrays[expr.array])], expr.type.dtype)
+        raise TypeError(f"{type(expr).__name__} is no expression")
+
+
+def _flat(value: Value) -> Any:
+    return [part[0] for part in value] if isinstance(value, tuple) else value[0]

@@ -1,0 +1,38 @@
+"""`simtbed list`: the kernel families, their variants, and the devices."""
+
+from __future__ import annotations
+
+from simtbed.kernels import FAMILIES
+from simtbed.machine.device import DEVICES
+
+from .. import tables
+from .options import Json, new_app
+
+app = new_app()
+
+
+@app.command()
+def list_all(json: Json = False) -> int:
+    """The kernel families, their variants, and the devices."""
+    variants = [
+        {"family": f.name, "variant": v.name, "description": v.description, "paper": v.paper}
+        for f in FAMILIES.values()
+        for v in f.variants.values()
+    ]
+    known = [
+        {
+            "device": d.name,
+            "compute capability": ".".join(map(str, d.compute_capability)),
+            "SMs": d.sms,
+            "clock MHz": d.clock,
+            "bandwidth GB/s": round(d.bandwidth),
+        }
+        for d in DEVICES.values()
+    ]
+    if json:
+        print(tables.as_json({"variants": variants, "devices": known}))
+        return 0
+    print(tables.table(list(variants[0]), [list(row.values()) for row in variants], left=4))
+    print()
+    print(tables.table(list(known[0]), [list(row.values()) for row in known]))
+    return 0

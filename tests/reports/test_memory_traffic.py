@@ -1,0 +1,44 @@
+"""What global memory moves, line by line, and what it would move with a row of its own for each lane."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import simtbed as st
+from simtbed import Global, Real
+from simtbed.reports.launchers import Runner
+from simtbed.reports.profile.memory_traffic import Traffic, memory_traffic
+
+
+@st.kernel
+def with_first(x: Global[Real], out: Global[Real]) -> None:
+    mine = x[st.lane]
+    first = x[0]
+    out[2 * st.lane] = mine + first
+
+
+def _found(*types: str) -> dict[tuple[int, str, int], Traffic]:
+    """By line (from the kernel's first), kind and size."""
+    runner = Runner("numpy", counting=True)
+    for type in types:
+        args: dict[str, Any] = {"x": np.zeros(32, type), "out": st.empty(64, f"f{8 * np.dtype(type).itemsize}")}
+        runner.launch(with_first, grid=1, block=32, args=args)
+    start = with_first.function.__code__.co_firstlineno + 2
+    return {(t.line - start, t.kind, t.size): t for t in memory_traffic(runner.counted)}
+
+
+def test_one_entry_a_line_and_size() -> None:
+    once, both = _found("f4"), _found("f4", "f4", "f8")
+    assert set(once) == {(0, "global_load", 4), (1, "global_load", 4), (2, "global_store", 4)}
+    assert set(both) == set(once) | {(line, kind, 8) for line, kind, _ in once}
+    assert (both[0, "global_load", 4].requests, both[0, "global_load", 4].sectors) == (2, 8)
+    assert (both[0, "global_load", 8].requests, both[0, "global_load", 8].sectors) == (1, 8)
+
+
+def test_rows_apart() -> None:
+    found = _found("f4")
+    whole, same, strided = found[0, "global_load", 4], found[1, "global_load", 4], found[2, "global_store", 4]
+    assert (whole.sectors, whole.used, whole.apart) == (4, 1.0, 32)
+    assert (strided.sectors, strided.used, strided.apart) == (8, 0.5, 32)
+    assert (same.sectors, same.used, same.apart) == (1, 4.0, None)  # one element for all lanes: no layout matters

@@ -1,0 +1,260 @@
+"""The documentation is true: its code runs and prints what it shows, its commands, links and names exist."""
+
+from __future__ import annotations
+
+import inspect
+import re
+import subprocess
+import sys
+from collections.abc import Iterable
+from functools import cache
+from html.parser import HTMLParser
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import pytest
+import simtbed as st
+import typer
+from simtbed.kernels import FAMILIES
+from simtbed.machine.device import DEVICES
+from simtbed.profiler.events import MEANING
+from simtbed.reports.cli.app import app
+from simtbed.sanitizer.checkers import BY_NAME
+from typer.core import TyperGroup
+
+from tests.pages import GPU, PAGES, ROOT, Block, Script, blocks, inline_code, name, output_of, part, prose
+
+FOLDERS = {"emulator", "kernels", "oracles", "reports", "tests", "docs", "examples", ".ci", ".github"}
+EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
+every_page = pytest.mark.parametrize("page", PAGES, ids=name)
+
+
+def read(page: Path) -> str:
+    return page.read_text(encoding="utf-8")
+
+
+def shown(page: Path, found: Iterable[tuple[Block, str]], request: pytest.FixtureRequest) -> None:
+    """The page shows in each block what was found; or, with --update-golden, it does from now on."""
+    wrong = [(block, text.rstrip("\n") + "\n") for block, text in found if block.text.rstrip() != text.rstrip()]
+    if request.config.getoption("--update-golden"):
+        lines = read(page).splitlines()
+        for block, text in reversed(wrong):
+            lines[block.first : block.first + block.text.count("\n")] = text.splitlines()
+        page.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    else:
+        for block, text in wrong:
+            assert text == block.text, f"{name(page)} shows something else; --update-golden accepts what is printed now"
+
+
+# ------------------------------------------------------------------ code
+@every_page
+def test_python_blocks_print_what_the_page_shows(
+    page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    script, out, found = Script(page, tmp_path), "", []
+    for block in blocks(read(page)):
+        if block.language == "python":
+            out = script.run(block)
+        elif block.mark == "output":
+            found.append((block, out))
+    shown(page, found, request)
+
+
+@every_page
+def test_outputs_of_scripts_and_commands_are_what_the_page_shows(page: Path, request: pytest.FixtureRequest) -> None:
+    found = []
+    for block in blocks(read(page)):
+        how, _, what = block.mark.partition(" of ")
+        if how in ("output", "part") and what:
+            whole = output_of(what)
+            found.append((block, whole if how == "output" else part(block.text, whole)))
+    shown(page, found, request)
+
+
+@every_page
+def test_quoted_files_hold_what_the_page_shows(page: Path) -> None:
+    quoted = [block for block in blocks(read(page)) if block.mark.startswith("file: ")]
+    assert [b.mark for b in quoted if b.text not in read(ROOT / b.mark.removeprefix("file: "))] == []
+
+
+@every_page
+def test_marks_are_known(page: Path) -> None:
+    known = re.compile(rf"|output|(output|part) of (\S+\.py|simtbed .*)|file: \S+|{GPU}")
+    assert [block.mark for block in blocks(read(page)) if not known.fullmatch(block.mark)] == []
+
+
+@pytest.mark.parametrize("example", EXAMPLES, ids=name)
+def test_examples_run(example: Path) -> None:
+    assert output_of(name(example))
+
+
+# ------------------------------------------------------------------ commands
+@cache
+def commands() -> dict[str, Any]:
+    """Every command by its words, subcommands included."""
+    found: dict[str, Any] = {}
+    waiting: list[tuple[str, Any]] = [("", typer.main.get_command(app))]
+    while waiting:
+        words, command = waiting.pop()
+        found[words] = command
+        if isinstance(command, TyperGroup):
+            inside = typer.Context(command)
+            for key in command.list_commands(inside):
+                waiting.append((f"{words} {key}".strip(), command.get_command(inside, key)))
+    return found
+
+
+def command_lines(page: Path) -> list[str]:
+    """What follows `simtbed` in shell blocks and in inline code."""
+    shell = [block.text for block in blocks(read(page)) if block.language in ("", "sh")]
+    lines = [part for text in shell for line in text.splitlines() for part in re.split(r"&&|\|\|?", line)]
+    return [
+        part.strip().removeprefix("simtbed").strip()
+        for part in (*lines, *inline_code(read(page)))
+        if re.match(r"\s*simtbed( |$)", part)
+    ]
+
+
+@every_page
+def test_commands_and_their_options_exist(page: Path) -> None:
+    wrong = []
+    for line in command_lines(page):
+        words = line.split()
+        called = max((c for c in commands() if words[: len(c.split())] == c.split()), key=len)
+        options = {option for param in commands()[called].params for option in (*param.opts, *param.secondary_opts)}
+        options |= {"--help"}
+        given = set(re.findall(r"(?<![\w\\-])--?[a-z][\w-]*", line))
+        missing_command = words and words[0].islower() and words[0].isalpha() and not called
+        if missing_command or not given <= options:
+            wrong.append(f"simtbed {line}: {sorted(given - options) or 'no such command'}")
+    assert wrong == []
+
+
+def test_every_command_is_documented() -> None:
+    text = read(ROOT / "docs/command-line.md")
+    leaves = [words for words, command in commands().items() if not isinstance(command, TyperGroup)]
+    assert [words for words in leaves if f"`simtbed {words}" not in text] == []
+
+
+# ------------------------------------------------------------------ links and names
+def anchors(page: Path) -> set[str]:
+    """The anchors of a page's headings, as GitHub and MkDocs make them."""
+    headings = re.findall(r"^#+ (.*)$", prose(read(page)), flags=re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).strip().replace(" ", "-") for heading in headings}
+
+
+@every_page
+def test_relative_links_resolve(page: Path) -> None:
+    broken = []
+    for target in re.findall(r"\]\(([^)\s]+)\)", prose(read(page))):
+        if "://" in target:
+            continue
+        path, _, anchor = target.partition("#")
+        file = (page.parent / path).resolve() if path else page
+        if not file.exists() or (anchor and anchor not in anchors(file)):
+            broken.append(target)
+    assert broken == []
+
+
+@every_page
+def test_paths_in_the_text_exist(page: Path) -> None:
+    named = [code for code in inline_code(read(page)) if re.fullmatch(r"[.\w][\w./-]*/[\w./-]*", code)]
+    inside = [code for code in named if code.split("/")[0] in FOLDERS]
+    assert [code for code in inside if not (ROOT / code).exists()] == []
+
+
+def resolves(dotted: str) -> bool:
+    """Whether simtbed.a.b.c is a module, or an attribute in one."""
+    parts = dotted.split(".")
+    for split in range(len(parts), 0, -1):
+        try:
+            found: Any = import_module(".".join(parts[:split]))
+        except ImportError:
+            continue
+        for attribute in parts[split:]:
+            if not hasattr(found, attribute) and attribute not in getattr(found, "__dataclass_fields__", {}):
+                return False
+            found = getattr(found, attribute, None)
+        return True
+    return False
+
+
+@every_page
+def test_names_in_the_text_exist(page: Path) -> None:
+    named = {
+        found.replace("st.", "simtbed.", 1) if found.startswith("st.") else found
+        for code in inline_code(read(page))
+        for found in re.findall(r"(?<![\w./])(?:st|simtbed)(?:\.[A-Za-z_]\w*)+", code)
+    }
+    assert sorted(found for found in named if not resolves(found)) == []
+
+
+@cache
+def names_of_the_code() -> set[str]:
+    """Modules, packages, classes, functions and assigned names of the four folders."""
+    defined = re.compile(r"^ *(?:(?:class|def) +(\w+)|\(?([A-Za-z_][\w, ]*)\)? *[:=](?!=))", re.MULTILINE)
+    found = set()
+    for folder in ("emulator", "kernels", "oracles", "reports"):
+        for path in (ROOT / folder).rglob("*.py"):
+            found |= {path.stem, path.parent.name}
+            for one, several in defined.findall(read(path)):
+                found |= {one, *(part.strip() for part in several.split(","))}
+    return found
+
+
+def test_words_of_the_glossary_are_names_of_the_code() -> None:
+    rows = re.findall(r"^\| .* \|$", read(ROOT / "docs/glossary.md"), flags=re.MULTILINE)
+    assert len(rows) > 50
+    named = {code for row in rows for code in inline_code(row.rsplit("|", 2)[1])}
+    plain = {code for code in named if code.isidentifier()}
+    assert sorted(plain - names_of_the_code()) == []
+
+
+# ------------------------------------------------------------------ completeness
+def test_every_variant_device_counter_and_check_is_documented() -> None:
+    kernels, counters, checkers = (read(ROOT / f"docs/{page}.md") for page in ("kernels", "counters", "checkers"))
+    variants = [variant for family in FAMILIES.values() for variant in family.variants]
+    assert [variant for variant in variants if f"`{variant}`" not in kernels] == []
+    assert [device for device in DEVICES if f"`{device}`" not in counters] == []
+    assert [check for check in BY_NAME if f"`{check}`" not in checkers] == []
+    kinds = {counter.split(".")[0] for counter in MEANING}
+    assert [kind for kind in sorted(kinds) if f"`{kind}`" not in counters] == []
+
+
+def test_every_public_function_and_class_has_a_docstring() -> None:
+    silent = []
+    for public in st.__all__:
+        found = getattr(st, public)
+        if inspect.isclass(found) or inspect.isfunction(found):
+            members = vars(found).items() if inspect.isclass(found) else ()
+            parts = [
+                (f"{public}.{k}", v) for k, v in members if k[0] != "_" and (callable(v) or isinstance(v, property))
+            ]
+            silent += [where for where, part in ((public, found), *parts) if not inspect.getdoc(part)]
+    assert silent == []
+
+
+class Ids(HTMLParser):
+    """The identifiers of a page's elements."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.found: set[str] = set()
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.found |= {value for key, value in attrs if key == "id" and value}
+
+
+def test_the_documentation_builds_strictly_and_its_reference_is_complete(tmp_path: Path) -> None:
+    pytest.importorskip("mkdocs", reason="mkdocs is not installed: pip install '.[docs]'")
+    pytest.importorskip("mkdocstrings_handlers.python", reason="mkdocstrings is not installed: pip install '.[docs]'")
+    build = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", str(tmp_path)]
+    done = subprocess.run(build, cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    pages = [tmp_path / page / "index.html" for page in ("api", "language")]
+    ids = {found for page in pages for found in Ids(read(page)).found}
+    homes = ("simtbed", "simtbed.language.intrinsics", "simtbed.language.hints")
+    assert [public for public in st.__all__ if not {f"{home}.{public}" for home in homes} & ids] == []
