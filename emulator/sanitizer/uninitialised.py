@@ -2,7 +2,7 @@
 
 A kernel writes whole elements, vectors included, so an element is either written or not. Shadow memory has an epoch in
 the WRITTEN plane of each element. Shared and local memory begin without contents in every block. An atomic operation
-reads what it changes: an array that a kernel counts in is given as `zeros`.
+reads the element that it changes: an array that a kernel counts in is given as `zeros`.
 """
 
 from __future__ import annotations

@@ -112,12 +112,12 @@ def _classify(
     count = len(starts) - 1
     unsupported, uniform = np.zeros(count, np.bool_), np.ones(count, np.bool_)
     flat = np.ascontiguousarray(clamped).reshape(-1)
-    _find_classes(starts, count, insertion, deletion, continuation, flat, len(clamped), unsupported, uniform)
+    _classify_each(starts, count, insertion, deletion, continuation, flat, len(clamped), unsupported, uniform)
     return unsupported, uniform
 
 
 @native
-def _find_classes(
+def _classify_each(
     starts: Global[i64],
     count: i64,
     insertion: Global[u8],
