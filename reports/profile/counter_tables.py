@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from simtbed import Counters
 from simtbed.profiler.events import MEANING
-from tabulate import tabulate
 
 from ..tables import table
 
 
 def totals(counters: Counters) -> str:
     """Every counter that is not zero, with what it counts."""
+    from tabulate import tabulate  # late, as in `tables`
+
     rows = [(name, f"{n:,}", MEANING[name]) for name, n in counters.totals().items() if n]
-    return tabulate(
-        rows, headers=["counter", "total", "what it counts"], disable_numparse=True, colalign=("left", "right", "left")
-    )
+    headers = ["counter", "total", "what it counts"]
+    return tabulate(rows, headers=headers, disable_numparse=True, colalign=("left", "right", "left"))
 
 
 def derived(counters: Counters) -> str:
