@@ -60,34 +60,29 @@ PACKAGES = {_module(path) for path in SOURCES if path.name == "__init__.py"}
 
 
 @cache
-def _imports(path: Path) -> tuple[tuple[int, tuple[str, ...], bool], ...]:
-    """Line and module of every import of ours, wherever in the file it stands, and whether it is done when the file is
-    imported; names that are modules are followed."""
+def _imports(path: Path) -> tuple[tuple[int, tuple[str, ...]], ...]:
+    """Line and module of every import of ours, wherever in the file it stands; names that are modules are followed."""
     module = _module(path)
     package = module if path.name == "__init__.py" else module[:-1]
-    tree = ast.parse(path.read_text(encoding="utf-8"))
-    late = {
-        id(node)
-        for outer in ast.walk(tree)
-        if isinstance(outer, ast.FunctionDef) or (isinstance(outer, ast.If) and "TYPE_CHECKING" in ast.dump(outer.test))
-        for node in ast.walk(outer)
-    }
     found = []
-    for node in ast.walk(tree):
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Import):
             names = [tuple(a.name.split(".")) for a in node.names if a.name.split(".")[0] == "simtbed"]
-            found += [(node.lineno, name, id(node) not in late) for name in names]
+            found += [(node.lineno, name) for name in names]
         elif isinstance(node, ast.ImportFrom):
             named = tuple(node.module.split(".")) if node.module else ()
             base = (*package[: len(package) - node.level + 1], *named) if node.level else named
             if base[:1] == ("simtbed",):
                 for alias in node.names:
                     inner = (*base, alias.name)
-                    found.append((node.lineno, inner if inner in MODULES else base, id(node) not in late))
+                    found.append((node.lineno, inner if inner in MODULES else base))
     return tuple(found)
 
 
-EDGES = [(path, line, target) for path in SOURCES for line, target, _ in _imports(path)]
+@cache
+def _edges() -> list[tuple[Path, int, tuple[str, ...]]]:
+    """Every import of ours: file, line, module. Read when a test asks, not when tests are collected."""
+    return [(path, line, target) for path in SOURCES for line, target in _imports(path)]
 
 
 def _show(edges: list[tuple[Path, int, tuple[str, ...]]]) -> list[str]:
@@ -99,12 +94,12 @@ def test_every_part_has_its_rule() -> None:
 
 
 def test_imports_name_modules_that_exist() -> None:
-    assert _show([edge for edge in EDGES if edge[2] not in MODULES]) == []
+    assert _show([edge for edge in _edges() if edge[2] not in MODULES]) == []
 
 
 def test_imports_run_one_way_between_parts() -> None:
     wrong = []
-    for path, line, target in EDGES:
+    for path, line, target in _edges():
         source, reached = _part(_module(path)), _part(target)
         if reached != source and reached not in ALLOWED[source]:
             wrong.append((path, line, target))
@@ -120,7 +115,7 @@ def test_imports_run_one_way_between_files() -> None:
     """No file waits for itself, through whatever files: what is imported late or for types alone counts too, but for
     what `import simtbed` brings."""
     graph = {
-        _module(path): {target for _, target, _ in _imports(path) if target != _module(path) and target != ("simtbed",)}
+        _module(path): {target for _, target in _imports(path) if target != _module(path) and target != ("simtbed",)}
         for path in SOURCES
     }
     circles = [tuple(".".join(module) for module in circle) for circle in _circles(graph)]
@@ -152,19 +147,19 @@ def test_no_name_is_both_a_module_and_something_else() -> None:
 
 
 def test_engines_do_not_import_each_other_or_the_frontend() -> None:
-    inside = [edge for edge in EDGES if _module(edge[0])[1:2] == ("engines",)]
+    inside = [edge for edge in _edges() if _module(edge[0])[1:2] == ("engines",)]
     wrong = [e for e in inside if e[2][1:2] == ("engines",) and e[2][2:3] != _module(e[0])[2:3]]
     assert _show(wrong) == []
 
 
 def test_only_a_family_names_its_oracle() -> None:
     """Variants do not know how they are checked."""
-    reaching = [edge for edge in EDGES if _part(_module(edge[0])) == "kernels" and _part(edge[2]) == "oracles"]
+    reaching = [edge for edge in _edges() if _part(_module(edge[0])) == "kernels" and _part(edge[2]) == "oracles"]
     assert _show([edge for edge in reaching if edge[0].name != "__init__.py"]) == []
 
 
 def test_oracles_import_nothing_of_ours_not_even_each_other() -> None:
-    assert _show([edge for edge in EDGES if _part(_module(edge[0])) == "oracles"]) == []
+    assert _show([edge for edge in _edges() if _part(_module(edge[0])) == "oracles"]) == []
 
 
 @pytest.mark.parametrize("folder", [*FOLDERS, "tests"])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import re
 import subprocess
 import sys
@@ -222,19 +221,6 @@ def test_every_variant_device_counter_and_check_is_documented() -> None:
     assert [kind for kind in sorted(kinds) if f"`{kind}`" not in counters] == []
 
 
-def test_every_public_function_and_class_has_a_docstring() -> None:
-    silent = []
-    for public in st.__all__:
-        found = getattr(st, public)
-        if inspect.isclass(found) or inspect.isfunction(found):
-            members = vars(found).items() if inspect.isclass(found) else ()
-            parts = [
-                (f"{public}.{k}", v) for k, v in members if k[0] != "_" and (callable(v) or isinstance(v, property))
-            ]
-            silent += [where for where, part in ((public, found), *parts) if not inspect.getdoc(part)]
-    assert silent == []
-
-
 class Ids(HTMLParser):
     """The identifiers of a page's elements."""
 
@@ -247,6 +233,7 @@ class Ids(HTMLParser):
         self.found |= {value for key, value in attrs if key == "id" and value}
 
 
+@pytest.mark.slow
 def test_the_documentation_builds_strictly_and_its_reference_is_complete(tmp_path: Path) -> None:
     pytest.importorskip("mkdocs", reason="mkdocs is not installed: pip install '.[docs]'")
     pytest.importorskip("mkdocstrings_handlers.python", reason="mkdocstrings is not installed: pip install '.[docs]'")

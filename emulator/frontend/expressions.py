@@ -10,6 +10,7 @@ from types import ModuleType
 from typing import Any
 
 from ..ir import nodes as ir
+from ..ir.names import temporary
 from ..ir.walk import expressions
 from ..language import intrinsics
 from ..language.types import BOOL, I32, SCALARS, Array, Scalar, Vector
@@ -72,7 +73,7 @@ class Expressions:
 
     def temporary(self, stem: str, type: ValueType, span: Span) -> ir.Reg:
         self._temporaries += 1
-        return ir.Reg(f"{stem}@{self._temporaries}", type, span)
+        return ir.Reg(temporary(stem, self._temporaries), type, span)
 
     def let(self, value: ir.Expr | ir.Effect, stem: str, span: Span) -> ir.Reg:
         """Keep a value in a generated register."""

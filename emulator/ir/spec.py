@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from ..errors import VerifyError
 from ..language.types import BOOL, I32, U32, Array, Scalar, Type, Value, Vector
 from . import nodes as ir
+from .names import elements
 from .ops import TABLE
 from .walk import bodies, children
 
@@ -82,7 +83,7 @@ class _Checker:
                 )
                 self.arrays[stmt.array] = stmt.type
                 if stmt.type.space == "register":
-                    names = (f"{stmt.array}[{i}]" for i in range(stmt.type.length or 0))
+                    names = elements(stmt.array, stmt.type.length)
                     self.registers |= dict.fromkeys(names, stmt.type.element)
             case ir.If() | ir.Assert() | ir.Check():
                 self.same(stmt.cond, BOOL, stmt)

@@ -19,6 +19,7 @@ import numpy.typing as npt
 
 from ..ir import nodes as ir
 from ..ir.exits import ScopeKind, exited
+from ..ir.names import elements
 from ..ir.walk import registers, statements
 from ..language.types import Array, Scalar
 
@@ -317,7 +318,7 @@ class _Analysis:
                 self.assignments.append(_Assignment(target.name, value, region, stmt.site))
             case ir.Alloc(type=Array(space="register")):
                 # Its registers start as zeros and may be read unassigned: their region is the whole kernel.
-                names = [f"{stmt.array}[{i}]" for i in range(stmt.type.length or 0)]
+                names = elements(stmt.array, stmt.type.length)
                 self.mention(names, ())
                 self.registers = dict.fromkeys(names, 0) | self.registers
             case ir.If():

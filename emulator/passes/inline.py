@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from ..ir import nodes as ir
+from ..ir.names import in_call
 from ..ir.walk import map_bodies, rewrite, statements
 
 
@@ -32,17 +33,20 @@ class _Inliner:
     def call(self, let: ir.Let, call: ir.Call) -> list[ir.Stmt]:
         callee = self.functions[call.function]
         self.calls += 1
-        suffix = f"@{callee.name}{self.calls}"
+        number = self.calls
         arrays = {p.name: a.name for p, a in zip(callee.params, call.args, strict=True) if isinstance(a, ir.ArrayRef)}
         own = {s.array for s in statements(callee.body) if isinstance(s, ir.Alloc)}
 
+        def inlined(name: str) -> str:
+            return in_call(name, callee.name, number)
+
         def array(name: str) -> str:
-            return arrays.get(name, name + suffix if name in own else name)
+            return arrays.get(name, inlined(name) if name in own else name)
 
         def change(node: Any) -> Any:
             updates: dict[str, Any] = {"span": node.span.inside(call.span)}
             if isinstance(node, ir.Reg):
-                updates["name"] = node.name + suffix
+                updates["name"] = inlined(node.name)
             elif hasattr(node, "array"):
                 updates["array"] = array(node.array)
             elif isinstance(node, ir.ArrayRef):
@@ -53,7 +57,7 @@ class _Inliner:
         result: list[ir.Stmt] = []
         for param, arg in zip(callee.params, call.args, strict=True):
             if not isinstance(arg, ir.ArrayRef):
-                result.append(ir.Let(ir.Reg(param.name + suffix, arg.type, arg.span), arg, arg.span))
+                result.append(ir.Let(ir.Reg(inlined(param.name), arg.type, arg.span), arg, arg.span))
         returns = [s for s in statements(body) if isinstance(s, ir.Return)]
         if returns and not (len(returns) == 1 and returns[0] is body[-1]):
             framed = self.body(_returning(body, let.target))

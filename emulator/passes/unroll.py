@@ -10,6 +10,7 @@ import numpy as np
 
 from ..errors import CompileError, Diagnostic
 from ..ir import nodes as ir
+from ..ir.names import element
 from ..ir.ops import TABLE
 from ..ir.walk import map_bodies, rewrite_operands, statements
 from ..language.types import BOOL, Array, Scalar, Vector
@@ -92,7 +93,7 @@ class _Unroller:
         assert length is not None
         if not 0 <= index.value < length:
             self.report(item, f"index {index.value}, but {item.array} has {length} registers")
-        return ir.Reg(f"{item.array}[{index.value}]", item.type, item.span)
+        return ir.Reg(element(item.array, int(index.value)), item.type, item.span)
 
     def report(self, node: Any, message: str) -> None:
         found = Diagnostic("compile", message, node.span)

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from ..errors import Diagnostic
 from ..ir import nodes as ir
 from ..ir.access import Operation
+from ..ir.names import Name
 from ..ir.walk import expressions
 from ..language.types import Array
 from ..span import Span
@@ -14,7 +15,7 @@ from ..span import Span
 
 def user_name(name: str) -> str:
     """A register or array as the user wrote it."""
-    return name.partition("@")[0]
+    return Name.of(name).user
 
 
 _DONE = {Operation.LOAD: "read", Operation.STORE: "write", Operation.ATOMIC: "atomic", Operation.REDUCTION: "atomic"}
@@ -46,7 +47,7 @@ def out_of_bounds(
 def index_registers(index: ir.Expr) -> list[str]:
     """Registers an index is made of, named by the user, in order of appearance."""
     names = [e.name for e in (index, *expressions(index)) if isinstance(e, ir.Reg)]
-    return list(dict.fromkeys(n for n in names if not n.partition("@")[2].isdigit()))
+    return list(dict.fromkeys(n for n in names if not Name.of(n).temporary))
 
 
 def row_overrun(check: ir.Check, kernel: ir.Function, values: Sequence[object], where: str) -> Diagnostic:

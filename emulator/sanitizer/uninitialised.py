@@ -1,8 +1,8 @@
 """The checker of uninitialised reads: of shared and local memory, of registers, and of arrays given as `empty`.
 
 A kernel writes whole elements, vectors included, so an element is either written or not. Shadow memory has an epoch in
-the WRITTEN plane of each element. Shared and local memory begin without contents in every block. An atomic operation on
-an array given as `empty` may start from its zeros; on shared memory it reads an element that was never written.
+the WRITTEN plane of each element. Shared and local memory begin without contents in every block. An atomic operation
+reads what it changes: an array that a kernel counts in is given as `zeros`.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 
 from ..errors import Diagnostic
 from ..ir import nodes as ir
+from ..ir.names import Name, assigned_flag, elements
 from ..ir.walk import effect, registers, statements
 from ..language.types import BOOL, Array
 from ..span import Span
@@ -49,16 +50,17 @@ class Instrumentation(checker.Instrumentation):
             case ir.Let(target=ir.Reg() as target) if self._is_element(target):
                 yield _set_flag(target, True)
             case ir.Alloc(type=Array(space="register")):
-                for number in range(self.lengths.get(stmt.array, 0)):
-                    yield _set_flag(ir.Reg(f"{stmt.array}[{number}]", BOOL, stmt.span), False)
+                for name in elements(stmt.array, self.lengths.get(stmt.array)):
+                    yield _set_flag(ir.Reg(name, BOOL, stmt.span), False)
 
     def _is_element(self, register: ir.Reg) -> bool:
-        return "[" in register.name and register.name.partition("[")[0] in self.lengths
+        name = Name.of(register.name)
+        return name.element is not None and name.array in self.lengths
 
 
 def _flag(register: ir.Reg) -> ir.Reg:
     """Whether the register was assigned."""
-    return ir.Reg(f"{register.name}@set", BOOL, register.span)
+    return ir.Reg(assigned_flag(register.name), BOOL, register.span)
 
 
 def _set_flag(register: ir.Reg, value: bool) -> ir.Let:
@@ -75,10 +77,11 @@ def unassigned_register(check: ir.Check, kernel: ir.Function, values: Sequence[o
     """The diagnostic of a read of an element of a register array."""
     register = check.of
     assert isinstance(register, ir.Reg)
-    array = register.name.partition("[")[0]
+    name = Name.of(register.name)
+    array = name.array
     type = next(s.type for s in statements(kernel.body) if isinstance(s, ir.Alloc) and s.array == array)
-    name = user_name(array) + "[" + register.name.partition("[")[2]
-    return _diagnostic(kernel, register.span, array, type, f"read of register {name}, which was not assigned", where)
+    message = f"read of register {name.user}[{name.element}], which was not assigned"
+    return _diagnostic(kernel, register.span, array, type, message, where)
 
 
 def _diagnostic(kernel: ir.Function, span: Span, array: str, type: Array, message: str, where: str) -> Diagnostic:
@@ -100,5 +103,6 @@ def _writes(stmt: ir.Stmt) -> tuple[str, ...]:
     if isinstance(stmt, ir.Store) or isinstance(found, ir.Atomic | ir.CompareSwap):
         return ((stmt if isinstance(stmt, ir.Store) else found).array,)  # type: ignore[union-attr]
     if isinstance(stmt, ir.Let) and isinstance(stmt.target, ir.Reg):
-        return (stmt.target.name.partition("[")[0],) if "[" in stmt.target.name else ()
+        name = Name.of(stmt.target.name)
+        return () if name.element is None else (name.array,)
     return ()

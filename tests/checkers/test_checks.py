@@ -35,6 +35,7 @@ def test_checks_by_name() -> None:
         checkers.parse("race")
 
 
+@pytest.mark.slow
 @engines
 @pytest.mark.parametrize(("name", "check"), [("scan_in_place", "races"), ("mean_of_nothing", "arithmetic"),
     ("local_table_partly_set", "uninitialised"), ("register_set_in_one_arm", "uninitialised"),
@@ -59,6 +60,7 @@ def test_the_text(name: str, golden: Callable[[str, str], None]) -> None:
     golden(f"check_{name}.txt", "\n".join(f"{f}\n      ({f.kind}, {f.count} times)" for f in faults) + "\n")
 
 
+@pytest.mark.slow
 def test_without_checks_nothing_is_kept() -> None:
     """Barriers of warps, fences and atomics in blocks of several warps, as they run by default."""
     for pair in PAIRS.values():
@@ -141,6 +143,7 @@ def test_over_several_launches_a_comment_is_used_or_not() -> None:
 
 
 # ------------------------------------------------------------------ other orders
+@pytest.mark.slow
 @engines
 def test_an_order_depends_on_its_seed_alone(engine: EngineName) -> None:
     pair = PAIRS["places_by_ticket"]

@@ -30,6 +30,7 @@ def _races(program: Program, folder: Path, device: str) -> list[Diagnostic]:
     return found[0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("device", ["H200", "K40"])
 def test_every_race_and_nothing_else(tmp_path: Path, device: str, record_property: pytest.FixtureRequest) -> None:
     """No racy kernel is passed, no other one is accused, and each pair of lines that is named does race."""

@@ -59,7 +59,8 @@ def program() -> str:
                 value = np.asarray(request.arguments[name])
                 if isinstance(type, Array):
                     words = np.frombuffer(value.tobytes() + bytes(-value.nbytes % 4), np.uint32)
-                    filled = not isinstance(pair.args[name], NewArray)
+                    new = pair.args[name]
+                    filled = not isinstance(new, NewArray) or new.readable
                     data = ", ".join(map(str, words)) if filled else "0"
                     body.append(f"static const unsigned {name}_data[] = {{{data}}};")
                     kind = type_name(type.element)

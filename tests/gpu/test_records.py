@@ -74,6 +74,8 @@ DATA_SETS = [
 LARGE = ("pairhmm/10s.in", "alignment/sit2_10s.tsv")
 """Left to the jit engine: the numpy engine, to which it is held elsewhere, takes ten seconds for many a variant."""
 RUNS = [(*case, engine) for case in DATA_SETS for engine in ("jit", "numpy") if engine == "jit" or case[3] not in LARGE]
+SMALL = ("pairhmm/tiny.in", "alignment/edge.tsv", "alignment/ren64.tsv")
+PARAMETERS = [pytest.param(*run, marks=[] if run[3] in SMALL else [pytest.mark.slow]) for run in RUNS]
 VARIANTS = [f"{family.name} {variant}" for family in FAMILIES.values() for variant in family.variants]
 
 
@@ -92,7 +94,7 @@ def test_nothing_waits_that_is_recorded_or_gone(device: str) -> None:
 
 
 @pytest.mark.skipif("SIMTBED_DATA" not in os.environ, reason="SIMTBED_DATA names no folder with the data sets")
-@pytest.mark.parametrize(("device", "family", "variant", "data", "engine"), RUNS)
+@pytest.mark.parametrize(("device", "family", "variant", "data", "engine"), PARAMETERS)
 def test_variant(device: str, family: str, variant: str, data: str, engine: EngineName) -> None:
     name = f"{family} {variant} {data}"
     known = LOADED[device].answers[name]

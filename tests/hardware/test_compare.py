@@ -30,16 +30,19 @@ def test_there_is_a_record() -> None:
     assert [path.stem for path in RECORDS] == ["h200"]
 
 
+@pytest.mark.slow
 def test_every_kernel_is_recorded_as_it_is_printed(found: Comparison) -> None:
     assert found.stale == (), f"record them again {AGAIN}"
 
 
+@pytest.mark.slow
 def test_the_emulator_counts_what_the_hardware_counts(found: Comparison) -> None:
     """Every figure as near as its goal asks, or the reason is known; and no reason outlives what it explains."""
     assert [(c.kernel, c.figure.name, c.emulated, c.measured) for c in found.unexplained] == []
     assert [(reason.kernels, reason.figures) for reason in found.idle] == []
 
 
+@pytest.mark.slow
 def test_what_waits_for_the_gpu_is_said_to(found: Comparison) -> None:
     """Every entry stands for kernels that there are, and what is measured is more."""
     for entry in comparing.unmeasured():
@@ -47,11 +50,13 @@ def test_what_waits_for_the_gpu_is_said_to(found: Comparison) -> None:
     assert len(found.unmeasured) < len({cell.kernel for cell in found.cells})
 
 
+@pytest.mark.slow
 def test_barriers_registers_and_occupancy_are_equal_everywhere(found: Comparison) -> None:
     names = ("barriers", "registers", "occupancy")
     assert [(c.kernel, c.figure.name) for c in found.cells if c.figure.name in names and not c.meets] == []
 
 
+@pytest.mark.slow
 def test_the_published_report_is_current(found: Comparison) -> None:
     path = record.path_of(found.record.device).with_suffix(".md")
     assert path.read_text(encoding="utf-8") == text.markdown(found) + "\n", (
@@ -72,6 +77,7 @@ def kept() -> record.Record:
     )
 
 
+@pytest.mark.slow
 def test_a_figure_that_differs_is_unexplained(kept: record.Record) -> None:
     one = kept.counters["pairhmm intertask-naive"][0]
     wrong = replace(one, figures=one.figures | {"global_load_sectors": one.figures["global_load_sectors"] + 1})
@@ -115,6 +121,7 @@ def test_goals() -> None:
 # ------------------------------------------------------------------ the command line
 
 
+@pytest.mark.slow
 def test_the_command_compares_on_any_machine(simtbed: Simtbed) -> None:
     plain = simtbed("hardware", "compare", "--cases", FEW)
     assert plain.code == 0
@@ -124,6 +131,7 @@ def test_the_command_compares_on_any_machine(simtbed: Simtbed) -> None:
     assert {c["kernel"] for c in content["cells"]} >= {"pairhmm intertask-naive", "pairhmm wavefront, kernel 1"}
 
 
+@pytest.mark.slow
 def test_another_record_may_be_named(simtbed: Simtbed, tmp_path: Path) -> None:
     path = tmp_path / "mine.json"
     record.save(record.load(record.path_of("H200")), path)

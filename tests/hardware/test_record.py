@@ -140,6 +140,7 @@ def gpu(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(nvcc, "version", lambda nvcc: KEPT.toolkit)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("gpu")
 def test_a_record_is_taken_case_by_case() -> None:
     taken, differences = record.take([FEW])
@@ -148,6 +149,7 @@ def test_a_record_is_taken_case_by_case() -> None:
     assert taken.counters == {case.name: KEPT.counters[case.name] for case in find([FEW])}
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("gpu")
 def test_some_cases_are_recorded_again() -> None:
     taken, _ = record.take([FEW], "*naive")
@@ -160,6 +162,7 @@ def test_some_cases_are_recorded_again() -> None:
         record.take([FEW], "none")
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("gpu")
 def test_rows_of_the_op_table_are_recorded() -> None:
     taken, differences = record.take(["tests.hardware.cases:operations"], "bool-*")
@@ -240,6 +243,7 @@ def test_launches_that_do_not_match_are_refused(monkeypatch: pytest.MonkeyPatch)
 
 
 # ------------------------------------------------------------------ files
+@pytest.mark.slow
 def test_a_record_survives_its_file(tmp_path: Path) -> None:
     assert any(ran.placed.calls for kernels in KEPT.counters.values() for one in kernels for ran in one.sass)
     record.save(KEPT, tmp_path / "again.json")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -48,3 +49,9 @@ def test_the_registry_imports_no_more_than_its_rows() -> None:
     rows = {f"simtbed.kernels.{name}" for name in (*FAMILIES, "family")}
     assert {name for name in loaded if name.startswith("simtbed.kernels.")} == rows
     assert not [name for name in loaded if name.startswith("simtbed.oracles")]
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_the_pipeline_computes_every_variant_of_the_row(family: str) -> None:
+    pipeline = import_module(f"simtbed.kernels.{family}.host.pipeline")
+    assert set(pipeline.VARIANTS) == set(FAMILIES[family].variants)

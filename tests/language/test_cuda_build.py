@@ -158,6 +158,7 @@ def test_a_cache_that_cannot_be_written_does_not_matter(
 
 
 # ------------------------------------------------------------------ with the compiler itself
+@pytest.mark.slow
 @needs_nvcc
 def test_nvcc_builds_a_kernel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SIMTBED_CACHE", str(tmp_path))

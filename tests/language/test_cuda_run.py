@@ -98,7 +98,7 @@ def _cleared(allocation: Allocation, byte: int, size: int) -> None:
 
 @pytest.fixture
 def notes(monkeypatch: pytest.MonkeyPatch) -> Iterator[Notes]:
-    notes, driver, package = Notes(), ModuleType("pycuda.driver"), ModuleType("pycuda")
+    notes, pycuda_driver, package = Notes(), ModuleType("pycuda.driver"), ModuleType("pycuda")
 
     class Device:
         def __init__(self, number: int) -> None:
@@ -116,15 +116,15 @@ def notes(monkeypatch: pytest.MonkeyPatch) -> Iterator[Notes]:
 
     module = type("Module", (), {"get_function": lambda self, name: notes})
     attribute = type("attribute", (), {"MAX_DYNAMIC_SHARED_SIZE_BYTES": "most dynamic"})
-    vars(driver).update(
+    vars(pycuda_driver).update(
         Error=Error, MemoryError=MemoryError, Event=Event, init=lambda: None, Device=Device,
         mem_alloc=lambda size: Allocation(notes, size), memcpy_htod=_in, memcpy_dtoh=_out,
         memset_d8=_cleared,
         module_from_buffer=lambda cubin: module(), function_attribute=attribute,
     )  # fmt: skip
-    vars(package)["driver"] = driver
+    vars(package)["driver"] = pycuda_driver
     monkeypatch.setitem(sys.modules, "pycuda", package)
-    monkeypatch.setitem(sys.modules, "pycuda.driver", driver)
+    monkeypatch.setitem(sys.modules, "pycuda.driver", pycuda_driver)
     monkeypatch.setattr(driver, "build", lambda text, kernel, arch: Built(b"", Resources(7, 128, 0, 0, 0, 0), arch))
     monkeypatch.setattr("atexit.register", lambda *call: None)
     driver.context_of.cache_clear()

@@ -211,6 +211,7 @@ def _const(value: int | float, type: Scalar = I32) -> ir.Const:
     return ir.Const(value, type, NOWHERE)
 
 
+@pytest.mark.slow
 @needs_nvcc
 def test_every_operation_compiles_on_every_type(tmp_path: Path) -> None:
     source = cuda_source(every_operation(), (1, 1, 1))

@@ -149,7 +149,7 @@ def test_a_failed_launch_names_the_kernel(notes: Notes, pool: Pool) -> None:
 
 
 def test_kept_arrays_are_refused(pool: Pool) -> None:
-    with pytest.raises(LaunchError, match="no DeviceArray arrays"):
+    with pytest.raises(LaunchError, match="take no DeviceArrays"):
         list(launch_concurrent(_launches(1, DeviceArray(np.zeros(1, np.float32))), engine="cuda"))
 
 

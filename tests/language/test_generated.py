@@ -34,13 +34,14 @@ def _same(found: Mapping[str, npt.NDArray[Any]], expected: dict[str, npt.NDArray
         )
 
 
+@pytest.mark.slow
 @given(kernels())
 def test_the_numpy_engine_agrees_with_one_thread_at_a_time(folder: Path, drawn: Generated) -> None:
     note(drawn.source)
     kernel, args = kernel_from_source(drawn.source, folder), drawn.arguments()
     request = prepare_request(kernel, grid=drawn.grid, block=drawn.block, args=args, step_limit=1000)
     expected = reference_interpreter.run(request)
-    result = launch(kernel, grid=drawn.grid, block=drawn.block, args=args, step_limit=1000)
+    result = launch(kernel, grid=drawn.grid, block=drawn.block, args=args, step_limit=1000, engine="numpy")
     assert {"out_i32", "out_f64", "out_bool"} <= set(result.buffers)
     _same(result.buffers, expected)
     _same(

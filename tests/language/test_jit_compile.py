@@ -123,6 +123,7 @@ def _run_in_child(_: int) -> bool:
     return run()
 
 
+@pytest.mark.slow
 def test_processes_share_the_cache(cache: Path) -> None:
     with multiprocessing.get_context("spawn").Pool(2) as pool:
         assert all(pool.map(_run_in_child, range(4)))
@@ -137,6 +138,7 @@ def test_features(feature: Feature, target: str) -> None:
     assert_same(LlvmEngine(target=LESSER[target]).run(request), NumpyEngine().run(request), request)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("group", [g for g in groups() if group_id(g) in CHANGED], ids=group_id)
 def test_operations(group: Group) -> None:
     """Without FMA and vector conversions in hardware the bits are the same."""
@@ -223,7 +225,7 @@ def test_threads_are_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_an_interrupt_ends_all_threads() -> None:
-    program = LlvmEngine()._kernel(request(), Options((32, 1, 1), H200, 0, True, careful=False, atomic=True))
+    program = LlvmEngine()._kernel(request(), Options((32, 1, 1), H200, 0, True, step_limited=False, atomic=True))
     workers = [engine._Worker.of(program.buffers) for _ in range(2)]
     interrupted = threading.Event()
     turns = []

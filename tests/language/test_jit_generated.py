@@ -19,6 +19,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("generated_jit")
 
 
+@pytest.mark.slow
 @given(kernels())
 def test_the_engines_agree(folder: Path, drawn: Generated) -> None:
     note(drawn.source)

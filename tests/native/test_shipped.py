@@ -55,7 +55,7 @@ def test_streams_are_laid_out_within_their_arrays() -> None:
     assert_native_agrees(layout_rescaled._stream, letters, starts, 3, np.zeros(120, np.uint8))
     clamped = RNG.random(94 * 94) < 0.01
     flags = [np.zeros(3, np.bool_) for _ in range(2)]
-    assert_native_agrees(layout_rescaled._find_traits, starts, 3, *columns[:3], clamped, 94, *flags)
+    assert_native_agrees(layout_rescaled._find_classes, starts, 3, *columns[:3], clamped, 94, *flags)
     begins, records = np.array([32, 40, 53, 75]), np.array([0, 2, 3])
     assert_native_agrees(layout_rescaled._find_cuts, begins, records, 2, 10, _words(4), _words(3), _words(3))
     cuts, pieces, _ = layout_rescaled._cuts(begins, records, 10)

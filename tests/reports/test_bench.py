@@ -52,6 +52,7 @@ def printed() -> dict[str, object]:
     return content
 
 
+@pytest.mark.slow
 def test_every_work_has_a_row(printed: dict[str, list[dict[str, object]]]) -> None:
     assert [row["work"] for row in printed["throughput"]] == NAMES
     assert [row["work"] for row in printed["starts"]] == NAMES
@@ -79,6 +80,7 @@ def test_a_wrong_answer_of_oclgrind_is_no_figure(tmp_path: Path) -> None:
         oclgrind.simulated(str(program), _work("block sum"), 1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("table", ["throughput", "peers"])
 def test_figures_are_positive_and_in_order(printed: dict[str, list[dict[str, object]]], table: str) -> None:
     figures = [value for row in printed[table] for value in row.values() if isinstance(value, dict)]
@@ -87,6 +89,7 @@ def test_figures_are_positive_and_in_order(printed: dict[str, list[dict[str, obj
         assert 0 < figure["least"] <= figure["median"] <= figure["most"]
 
 
+@pytest.mark.slow
 def test_the_second_start_finds_what_the_first_compiled(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "simtbed.reports.bench.start", "block sum", "4", "2", "32"]
     kept = []
@@ -99,6 +102,7 @@ def test_the_second_start_finds_what_the_first_compiled(tmp_path: Path) -> None:
     assert kept[0] and kept[0] == kept[1]
 
 
+@pytest.mark.slow
 def test_the_tables_hold_the_same_rows(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     _hurry(monkeypatch)
     assert benchmark.bench(1, False, False, TINY) == 0

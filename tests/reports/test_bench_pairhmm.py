@@ -22,6 +22,7 @@ def test_rens_sets_are_the_papers() -> None:
     assert (sets[1], sets[9], sets[16], sets[22], sets[26]) == ((32, 32), (64, 64), (96, 96), (128, 128), (128, 256))
 
 
+@pytest.mark.slow
 def test_every_variant_is_counted(simtbed: Simtbed, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pairhmm, "INTERTASK_SETS", {1: (24, 24)})
     monkeypatch.setattr(pairhmm, "INTRATASK_SETS", {1: (32, 32)})

@@ -48,6 +48,7 @@ def test_what_follows_from_the_times(card: None) -> None:
     assert row["share_of_peak"] == pytest.approx(2 * 16**2 * 8000 / (132 * 64 * devices.H200.clock * 1e6))
 
 
+@pytest.mark.slow
 def test_the_rows(card: None, simtbed: Simtbed) -> None:
     ran = simtbed("bench", "sfs", "--engine", "cuda", "--repeat", "1", "--json")
     rows = json.loads(ran.out)["rows"]

@@ -40,6 +40,7 @@ def expected(records: Records) -> list[oracle.Corrected]:
     return oracle.corrected([bases for _, bases, _ in records])
 
 
+@pytest.mark.slow
 def test_reads_come_out_in_order_with_their_qualities(simtbed: Simtbed, reads: Path, tmp_path: Path) -> None:
     records = fastq(reads.read_text())
     answers = expected(records)
@@ -84,12 +85,14 @@ def test_the_example(simtbed: Simtbed, tmp_path: Path) -> None:
     assert "--truth belongs to a file" in simtbed("correct", "--example", "--truth", str(source)).refused()
 
 
+@pytest.mark.slow
 def test_every_variant_writes_the_same_file(simtbed: Simtbed, reads: Path) -> None:
     whole = simtbed("correct", str(reads)).out
     for variant in FAMILY.variants:
         assert simtbed("correct", str(reads), "--variant", variant, "--engine", "jit").out == whole
 
 
+@pytest.mark.slow
 def test_chunks_change_nothing(simtbed: Simtbed, reads: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     line = ("correct", str(reads), "--truth", str(tmp_path / "truth.fa"), "--json")
     whole = simtbed(*line)

@@ -58,6 +58,7 @@ def test_the_table_form_has_the_same_values(simtbed: Simtbed) -> None:
     assert [float(row[3]) for row in table[1 : 1 + haplotypes]] == [float(value) for value in matrix[1].split()]
 
 
+@pytest.mark.slow
 def test_every_variant_agrees_with_the_oracle(simtbed: Simtbed) -> None:
     ran = simtbed("verify", "--family", "pairhmm", "--engine", "numpy", "--json")
     assert ran.code == 0

@@ -23,11 +23,13 @@ def work() -> Workload:
     return Workload.of(filter="exact")
 
 
+@pytest.mark.slow
 def test_twenty_one_of_32_lanes_vote(work: Workload) -> None:
     counters = work.counters("warp-per-read", SHARED, devices.K20m)
     assert mangal2014.vote_phase(counters) == pytest.approx(21 / 32, abs=0.01)
 
 
+@pytest.mark.slow
 def test_a_warp_a_read_wastes_fewer_lanes(work: Workload) -> None:
     """The paper: 3.5 % before, 65.7 % after. Lanes that wait for each other at the end of every loop do better before."""
     before, after, lonely = (
@@ -38,6 +40,7 @@ def test_a_warp_a_read_wastes_fewer_lanes(work: Workload) -> None:
     assert lonely < before < 0.25 < 0.65 < after
 
 
+@pytest.mark.slow
 def test_as_many_lanes_work_as_the_papers_times_tell() -> None:
     """Its Table 4: 26.17 s with one lane a warp, 5.67 s with all. Which is 14.4 % of the lanes, not Table 1's 3.5 %."""
     bloom = Workload.of()
@@ -48,6 +51,7 @@ def test_as_many_lanes_work_as_the_papers_times_tell() -> None:
     assert before.derived()["warp_execution_efficiency"] == pytest.approx(26.17 / 5.67 / 32, abs=0.01)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("error_rate", "most"), [(0.002, 0.06), (0.005, 0.1)])
 def test_few_lanes_vote_where_a_thread_has_a_read(error_rate: float, most: float) -> None:
     """As many as reads have a weak window there."""
@@ -55,6 +59,7 @@ def test_few_lanes_vote_where_a_thread_has_a_read(error_rate: float, most: float
     assert 1 / 32 <= mangal2014.vote_phase(counters) < most
 
 
+@pytest.mark.slow
 def test_each_switch_moves_its_traffic(work: Workload) -> None:
     rows = {row["step"]: row for row in mangal2014.step_rows(work, devices.M2090)}
     assert list(rows) == [step for step, *_ in STEPS]
@@ -74,6 +79,7 @@ def test_each_switch_moves_its_traffic(work: Workload) -> None:
     assert of("shuffles (future work)", "shared wavefronts") < of(warp, "shared wavefronts")
 
 
+@pytest.mark.slow
 def test_a_negative_query_asks_for_little_more_than_one_bit() -> None:
     """The paper: 1.07 bits, 97.4 % negative; more accesses, but fewer cache lines, where the first probe is confined."""
     bloom = Workload.of(k=20)
@@ -96,6 +102,7 @@ def test_bench_prints_the_tables(simtbed: Simtbed, monkeypatch: pytest.MonkeyPat
     assert "by jit\n\nmetric" in simtbed("bench", "correct").out
 
 
+@pytest.mark.slow
 def test_tables_1_and_3(work: Workload) -> None:
     rows = {row["metric"]: row for row in mangal2014.profile_rows(work, devices.K20m)}
     assert rows["warp execution efficiency"]["paper after"] == "65.7 %"
@@ -104,6 +111,7 @@ def test_tables_1_and_3(work: Workload) -> None:
     assert set(mangal2014.PAPER) <= set(rows)
 
 
+@pytest.mark.slow
 def test_a_measurement_is_a_table(monkeypatch: pytest.MonkeyPatch) -> None:
     """On an emulator, whose launches are said to take a millisecond each."""
 

@@ -48,6 +48,7 @@ def test_skipping_zeros_saves_instructions_and_diverges() -> None:
     assert skip["warp instructions a site"] >= plain["warp instructions a site"]
 
 
+@pytest.mark.slow
 def test_occupancy_falls_past_2296_bytes_a_warp() -> None:
     rows = lu2012.buffers("numpy")
     sizes = [row["shared bytes a warp"] for row in rows]
@@ -68,6 +69,7 @@ def test_explicit_barriers_cost_instructions() -> None:
         assert rows[warps]["warp instructions a site"] < rows[blocks]["warp instructions a site"]
 
 
+@pytest.mark.slow
 def test_the_tables_are_printed(simtbed: Simtbed) -> None:
     ran = simtbed("bench", "sfs", "--engine", "numpy")
     assert ran.code == 0

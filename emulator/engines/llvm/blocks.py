@@ -317,7 +317,7 @@ class BlockEmitter:
         cut, go = builder.label("cut.off"), builder.label("go")
         builder.branch(builder.let(f"icmp ne i64 {taken}, %.limit", "more"), go, cut, rarely=True)
         builder.place(cut)
-        if self.context.options.careful:
+        if self.context.options.step_limited:
 
             def end() -> None:
                 self.statements.report_step_limit(stmt)

@@ -161,7 +161,9 @@ class CodegenContext:
 
     def call_host(self, request: int, mask: str, data: str) -> None:
         """Call Python: the number of a host call, for some lanes, with their data."""
-        self.builder.do(f"call void %.ask(i32 {request}, i64 {self.block}, i32 {self.warp}, i32 {mask}, ptr {data})")
+        self.builder.do(
+            f"call void %.host_call(i32 {request}, i64 {self.block}, i32 {self.warp}, i32 {mask}, ptr {data})"
+        )
 
     # -------------------------------------------------------------- arrays
     def place_arrays(self, params: Sequence[ir.Param]) -> None:

@@ -269,7 +269,7 @@ class StatementEmitter:
         if (
             stmt.site in context.divergence.divergent_loops
             or self.scopes.leaves_divergently(stmt.body)
-            or context.options.careful
+            or context.options.step_limited
         ):
             scope.present, scope.looping = builder.slot("i32", "in.iteration"), builder.slot("i32", "in.loop")
             self.divergent_loop(stmt, scope, iterations)
@@ -394,14 +394,13 @@ class StatementEmitter:
         cut, go = builder.label("cut.off"), builder.label("go")
         builder.branch(builder.let(f"icmp ne i64 {taken}, %.limit", "more"), go, cut, rarely=True)
         builder.place(cut)
-        if self.context.options.careful:
+        if self.context.options.step_limited:
             self.report_step_limit(stmt)
             self.scopes.kill()
             builder.jump(scope.done)
         else:
-            builder.do(
-                "ret i32 1"
-            )  # the lanes that go on need masks everywhere: the launch starts again with careful code
+            # The lanes that go on need masks everywhere: the launch starts again with code for that.
+            builder.do("ret i32 1")
         builder.place(go)
         builder.store("i64", builder.let(f"add i64 {taken}, 1", "iterations"), iterations)
 

@@ -106,14 +106,14 @@ class LlvmEngine:
     def run(self, request: Request) -> Outcome:
         ordered = request.specialisation.summary.ordered or _in_order(request.checks) or request.schedule is not None
         options = Options(
-            request.block, request.device, request.dynamic_shared, request.counters, careful=False, atomic=not ordered,
+            request.block, request.device, request.dynamic_shared, request.counters, step_limited=False, atomic=not ordered,
             checks=tuple(sorted(request.checks)), unwritten=tuple(sorted(request.unwritten)) if request.checks else (),
             scheduled=request.schedule is not None,
         )  # fmt: skip
         threads = 1 if ordered else self.threads or _threads()
         outcome = _launch(request, self._kernel(request, options), threads)
         if outcome is None:
-            outcome = _launch(request, self._kernel(request, replace(options, careful=True)), threads)
+            outcome = _launch(request, self._kernel(request, replace(options, step_limited=True)), threads)
             assert outcome is not None
         return outcome
 
@@ -171,7 +171,7 @@ class _Worker:
 
 
 def _launch(request: Request, program: _CompiledKernel, threads: int) -> Outcome | None:
-    """Run all blocks; None where the step limit ended a loop, which only careful code survives."""
+    """Run all blocks; None where the step limit ended a loop, so that `step_limited` code must run instead."""
     summary = request.specialisation.summary
     arrays = [name for name, type in summary.parameters.items() if isinstance(type, Array)]
     buffers = {name: _buffer(request, name, name in summary.changed) for name in arrays}
@@ -188,7 +188,7 @@ def _launch(request: Request, program: _CompiledKernel, threads: int) -> Outcome
         ".limit": request.step_limit,
         ".shadow": table.ctypes.data,
         ".order": order.ctypes.data,
-        ".ask": HOST_CALL(_host_calls(program, printed, raised)),
+        ".host_call": HOST_CALL(_host_calls(program, printed, raised)),
     }
 
     def run(worker: _Worker, first: int, last: int) -> bool:

@@ -48,7 +48,7 @@ ARGUMENTS = (
     Argument(".workspace", "ptr noalias", ctypes.c_void_p),
     Argument(".shadow", "ptr", ctypes.c_void_p),  # the table of the race state
     Argument(".order", "ptr", ctypes.c_void_p),  # of warps and blocks, where a schedule is given
-    Argument(".ask", "ptr", HOST_CALL),
+    Argument(".host_call", "ptr", HOST_CALL),
 )
 
 SIZES = np.dtype([(name, np.int64) for name in ("counts", "faults", "shared", "local", "workspace")])
@@ -59,7 +59,7 @@ SIZES = np.dtype([(name, np.int64) for name in ("counts", "faults", "shared", "l
 class Options:
     """What the code depends on besides the program.
 
-    careful: the step limit may take lanes out of any loop, so no code may count on full warps.
+    step_limited: the step limit may take lanes out of any loop, so no code may count on full warps.
     atomic: blocks run in several threads, so global atomic operations must be atomic.
     checks: what is looked for. unwritten: the global arrays that begin uninitialised. scheduled: the order of blocks and
     warps is given at launch.
@@ -69,7 +69,7 @@ class Options:
     device: Device
     dynamic_shared: int
     counters: bool
-    careful: bool
+    step_limited: bool
     atomic: bool
     checks: tuple[str, ...] = ()
     unwritten: tuple[str, ...] = ()

@@ -45,10 +45,11 @@ class Scopes:
 
     def leaves_divergently(self, stmts: Sequence[ir.Stmt]) -> bool:
         """Whether lanes may leave a scope around these statements while others stay."""
-        report_step_limit = self.context.options.careful and any(
+        if self.context.options.step_limited and any(
             isinstance(s, ir.While | ir.For) for s in statements(tuple(stmts))
-        )
-        return report_step_limit or any(not self.leaves_uniformly(found) for stmt in stmts for found in exits(stmt))
+        ):
+            return True  # the step limit may end a loop
+        return any(not self.leaves_uniformly(found) for stmt in stmts for found in exits(stmt))
 
     def innermost(self) -> str:
         """The slot of the lanes that have not left any scope."""

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from ...ir import nodes as ir
+from ...ir.names import elements
 from ...ir.walk import statements
 from ...language.types import BOOL, Array, Scalar, Vector
 from ...llvm.builder import FunctionBuilder, many, scalar_type
@@ -170,5 +171,5 @@ def _types(kernel: ir.Function) -> dict[str, Scalar | Vector]:
             case ir.For(var=var):
                 found[var.name] = var.type
             case ir.Alloc(type=Array(space="register", element=element)):
-                found |= {f"{stmt.array}[{i}]": element for i in range(stmt.type.length or 0)}
+                found |= dict.fromkeys(elements(stmt.array, stmt.type.length), element)
     return found

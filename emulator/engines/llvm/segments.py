@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from ...ir import nodes as ir
+from ...ir.names import elements
 from ...ir.walk import registers, statements
 from ...language.types import Array
 from ...passes.barriers import holds_barrier
@@ -82,4 +83,4 @@ def _targets(stmt: ir.Stmt) -> Iterator[str]:
         case ir.For(var=var):
             yield var.name
         case ir.Alloc(type=Array(space="register")):
-            yield from (f"{stmt.array}[{i}]" for i in range(stmt.type.length or 0))
+            yield from elements(stmt.array, stmt.type.length)

@@ -14,7 +14,7 @@ from .context import CodegenContext
 def runs_whole_warps(context: CodegenContext) -> bool:
     """Whether no code of the kernel needs masks for warps that are only partly there."""
     x, y, z = context.options.block
-    return x * y * z % LANES == 0 and not context.options.careful and not _splits(context, context.kernel.body)
+    return x * y * z % LANES == 0 and not context.options.step_limited and not _splits(context, context.kernel.body)
 
 
 def _splits(context: CodegenContext, stmts: Iterable[ir.Stmt]) -> bool:

@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from ...errors import Diagnostic
 from ...ir import nodes as ir
+from ...ir.names import elements
 from ...ir.walk import statements
 from ...language.types import Array, Scalar, Vector
 from ...passes.barriers import holds_barrier
@@ -336,7 +337,7 @@ def _clear(stmt: ir.Alloc) -> Callable[[WarpGroup], None]:
     scalar_type = element.element if isinstance(element, Vector) else element
     zero = np.zeros((1, 1, 1), scalar_type.dtype)
     blank: Register = (zero,) * element.lanes if isinstance(element, Vector) else zero
-    names = [f"{stmt.array}[{i}]" for i in range(stmt.type.length or 0)]
+    names = elements(stmt.array, stmt.type.length)
 
     def run(group: WarpGroup) -> None:
         for name in names:

@@ -116,9 +116,7 @@ class Access:
         mask = int(mask_bits(inside)[0, 0])
         at = (self.positions(group, index) if self.space == "local" else index).reshape(32).astype(np.int64)
         race_state(happens_before.resume_warp, int(group.warps[0]))
-        if self.tracked.for_unwritten and (
-            self.id.effect == shadow.LOADS or (self.space == "shared" and self.kind.atomic)
-        ):
+        if self.tracked.for_unwritten and self.id.effect != shadow.STORES:
             unwritten = race_state(happens_before.unwritten, number, mask, at)
             if unwritten:
                 self._report_uninitialised(group, index, unwritten)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from ... import language as st
 from ...language.hints import Global, i32, i64, u32
 from ...native import native
-from .happens_before import has, moment_of
+from .happens_before import has, timestamp_of
 from .shadow import (
     ACCESS_OF,
     ACQUIRED,
@@ -43,15 +43,18 @@ ORDERED, OF_WARP, OF_BLOCK, OF_GRID = range(4)
 (USED, FIRST, SECOND, ARRAY, BENIGN, RELATION, COUNT, INDEX, BLOCK_1, THREAD_1, BLOCK_2, PHASE_2, THREAD_2, AT_ONCE) = (
     range(PAIR)
 )
-"""A finding: acts and threads of the first access and of the second, which found it."""
+"""Columns of a finding: access ids and threads of the first access and of the second, at which it was found."""
 
 
 # ------------------------------------------------------------------ order
 @st.device
 def _distance(state: Global[i64], full: Global[u32], shared: bool, epoch: i64, thread: i64) -> i32:
-    """How far the thread of an earlier access is from the current thread, but for what only clocks and fences know."""
+    """The smallest group that holds the thread of an earlier access and the current one; ORDERED if they are ordered.
+
+    Orders that only vector clocks and fences give are left out.
+    """
     if epoch < state[FOREIGN]:
-        return ORDERED if epoch == 0 or shared else OF_GRID  # of shared memory: of a block that is over
+        return ORDERED if epoch == 0 or shared else OF_GRID  # of shared memory: a block that has ended
     other = epoch & THREAD
     if epoch < state[PHASE] or other == thread:
         return ORDERED
@@ -62,14 +65,16 @@ def _distance(state: Global[i64], full: Global[u32], shared: bool, epoch: i64, t
 
 @st.device
 def _owns(state: Global[i64], epoch: i64, thread: i64) -> bool:
-    """Whether the thread itself did this, and has met nobody since: then nobody can have accessed the element
-    without being found, and who clashes with this access clashes with that one."""
+    """Whether an access is of the current thread since its last synchronisation.
+
+    No other access to the element can be ordered between the two, so any access that races with one races with the other.
+    """
     return epoch >= state[NOW] and epoch & THREAD == thread
 
 
 @st.device
 def _covered(state: Global[i64], shared: bool, read: i64, other: i64, thread: i64) -> bool:
-    """Whether the two readers known stand for the current thread too."""
+    """Whether any later access that races with this read races with READ or OTHER already."""
     if read < state[PHASE]:
         return False
     if _owns(state, read, thread):
@@ -100,9 +105,9 @@ def _released(
     epoch: i64,
     thread: i64,
 ) -> bool:
-    """Whether its thread handed the access over by a fence and an atomic operation, and the current thread took it."""
+    """Whether the thread of an epoch released the access by a fence and an atomic operation, and the current one acquired it."""
     if state[MERGED] != 0 and epoch < state[FOREIGN]:
-        return True  # its block is forgotten
+        return True  # its block is lost
     when = epoch >> BITS
     block = i64(log[4 * when + BLOCK_OF])
     phase = i64(log[4 * when + PHASE_OF])
@@ -142,7 +147,7 @@ def _hand_over(
     element: i64,
     thread: i64,
 ) -> None:
-    """An atomic operation takes what was released on its word, and releases what its thread fenced."""
+    """An atomic operation acquires what was released on its element, and releases what its thread did before its fence."""
     if state[ACQUIRED] < state[HANDED]:
         taken = 5 * state[ACQUIRED]
         acquired[taken] = array
@@ -192,12 +197,14 @@ def access(
     lanes: Global[i64],
     parts: i64,
 ) -> None:
-    """Lanes of the current warp access elements of an array: find races, and note the access.
+    """Lanes of the current warp access elements of an array: find races, and update shadow memory.
 
     lanes: int64[1 + 2 parts, 32]: the elements, the bits a store writes, part by part, and those it finds.
     """
     kind = access_id & 3
-    base = moment_of(state, log, timestamp, epochs, joined, full, clock, scratch, access_id) << BITS | state[WARP] << 5
+    base = (
+        timestamp_of(state, log, timestamp, epochs, joined, full, clock, scratch, access_id) << BITS | state[WARP] << 5
+    )
     start = places[4 * array]
     size = places[4 * array + 1]
     shared = places[4 * array + 2] != 0
@@ -262,7 +269,7 @@ def access(
 
 @st.device
 def _kind(log: Global[i32], epoch: i64) -> i64:
-    """What was done at an epoch's timestamp."""
+    """The operation at the timestamp of an epoch."""
     return i64(log[4 * (epoch >> BITS) + ACCESS_OF]) & 3
 
 
@@ -287,8 +294,8 @@ def _note_readers(
     mask: u32,
     lanes: Global[i64],
 ) -> None:
-    """Of several lanes that mean one element the last is noted as such, the one before it as OTHER, if none is
-    farther. last, second: where these planes begin."""
+    """Where several lanes access one element, the last becomes its READ or ATOMIC epoch, the one before it OTHER if none
+    is farther. last, second: where these planes begin."""
     for lane in range(i64(32)):
         if has(mask, lane):
             epochs[last + lanes[lane]] = u32(base | lane)
@@ -316,7 +323,7 @@ def _at_once(
     lanes: Global[i64],
     parts: i64,
 ) -> None:
-    """Lanes of a store that mean one element race with the one that came last."""
+    """Lanes of a store to one element race with the last of them."""
     for lane in range(i64(32)):
         if has(mask, lane):
             epoch = i64(epochs[start + lanes[lane]])
@@ -341,7 +348,7 @@ def _report(
     apart: i32,
     at_once: bool,
 ) -> None:
-    """Count a finding under its pair of sites; keep the first of those farthest apart, who need the strongest order.
+    """Count a finding under its pair of sites; keep the first of those that need the strongest order.
     `same`: both write the same."""
     when = epoch >> BITS
     first = i64(log[4 * when + ACCESS_OF])

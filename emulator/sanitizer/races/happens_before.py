@@ -52,7 +52,7 @@ def has(mask: u32, lane: i64) -> bool:
 # ------------------------------------------------------------------ what happens to a block
 @native
 def begin_block(state: Global[i64], block: i64) -> None:
-    """A block starts: what came before is another block's."""
+    """A block starts: all accesses so far are of other blocks."""
     state[BLOCK] = block
     state[BARRIERS] = 0
     state[WARP] = 0
@@ -76,7 +76,7 @@ def barrier(state: Global[i64]) -> None:
 
 @native
 def resume_warp(state: Global[i64], joined: Global[u32], warp: i64) -> None:
-    """A warp goes on."""
+    """A warp resumes."""
     if state[WARP] != warp:
         state[WARP] = warp
         state[FRESH] = state[LENGTH]
@@ -99,7 +99,7 @@ def fence(state: Global[i64], joined: Global[u32], fences: Global[i64], mask: u3
 
 @st.device
 def _meet(state: Global[i64], joined: Global[u32]) -> i64:
-    """The current warp's next accesses are of a new stretch; the timestamp at which it begins."""
+    """Start new timestamps for the current warp, which has synchronised; gives back the first."""
     now = state[LENGTH]
     state[FRESH] = now
     state[NOW] = now * ONE
@@ -117,7 +117,7 @@ def join(
     alive: u32,
     masks: Global[u32],
 ) -> None:
-    """Lanes of the current warp meet in a `syncwarp`: each with the active lanes of its mask, u32[32]."""
+    """Lanes of the current warp meet in a `syncwarp`, each with the active lanes of its mask. masks: u32[32]."""
     warp = state[WARP]
     now = _meet(state, joined)
     together = active == alive
@@ -146,7 +146,7 @@ def join(
 
 # ------------------------------------------------------------------ timestamps
 @st.device
-def moment_of(
+def timestamp_of(
     state: Global[i64],
     log: Global[i32],
     timestamp: Global[i32],
@@ -157,7 +157,7 @@ def moment_of(
     scratch: Global[i32],
     access_id: i64,
 ) -> i64:
-    """The number of the access_id as the current warp executes it now."""
+    """The timestamp of an access of the current warp."""
     site = access_id // 4
     known = i64(timestamp[site])
     if known >= state[FRESH]:
@@ -178,7 +178,7 @@ def moment_of(
 def unwritten(
     state: Global[i64], epochs: Global[u32], places: Global[i64], array: i64, mask: u32, index: Global[i64]
 ) -> u32:
-    """The lanes of a mask whose element nobody wrote."""
+    """The lanes of a mask whose element was never written."""
     least = state[FOREIGN] if places[4 * array + 2] != 0 else i64(ONE)
     found = u32(0)
     for lane in range(i64(32)):
@@ -191,7 +191,7 @@ def unwritten(
 def note_written(
     state: Global[i64], epochs: Global[u32], places: Global[i64], array: i64, mask: u32, index: Global[i64]
 ) -> None:
-    """Lanes write elements; by whom is not noted where races are not looked for."""
+    """Lanes write elements of an array in which races are not looked for: the writing thread is not recorded."""
     for lane in range(i64(32)):
         if has(mask, lane):
             epochs[places[4 * array] + index[lane]] = u32(state[FOREIGN])
@@ -200,7 +200,7 @@ def note_written(
 # ------------------------------------------------------------------ a shorter log
 @st.device
 def _group(log: Global[i32], full: Global[u32], sites: i64, foreign: i64, phase: i64, m: i64) -> i64:
-    """The rows that row m is merged with have its number; 0: it stays a row of its own."""
+    """The group of rows that row m is merged with; 0: it is not merged."""
     warp = i64(log[4 * m + WARP_OF])
     site = i64(log[4 * m + ACCESS_OF]) // 4
     if m < foreign:
@@ -223,8 +223,10 @@ def _shorten(
     clock: Global[i32],
     scratch: Global[i32],
 ) -> None:
-    """Merge rows that no verdict tells apart: those of one site in other blocks, those of one site before the last
-    barrier, and those of one site and warp that a whole `syncwarp` has passed. Names of blocks may be lost.
+    """Merge rows of the log that order later accesses in the same way. The blocks of merged rows are lost.
+
+    These are rows of one site in other blocks, of one site before the last barrier, and of one site and warp before the
+    last `syncwarp` of all lanes.
 
     scratch: the new number of each row, and one more; the same for `_move`; of each group its number, then its row.
     """
@@ -285,7 +287,7 @@ def _move(
     first: i64,
     length: i64,
 ) -> None:
-    """Thresholds within the current phase, whose rows of their own now begin with `first`."""
+    """Update the timestamps kept elsewhere, now that the rows of the current phase begin with `first`."""
     before = state[LENGTH]
     upward = state[CAPACITY] + 1  # the first row of its own at or above each old one
     scratch[upward + before] = i32(length)

@@ -1,8 +1,4 @@
-"""Races: two threads access one element of memory, one of them writes, and nothing orders the two.
-
-Atomic operations do not race with each other. A write of the value that is there already is benign: it is told, and
-is no fault unless it is asked for. What orders accesses says `epochs`; `detect` finds them, here is what is said.
-"""
+"""Diagnostics of the races that `detect` found: one for each pair of source places, with advice how to order them."""
 
 from __future__ import annotations
 
@@ -77,7 +73,7 @@ def _places(row: Any, sites: Mapping[int, Span]) -> tuple[int, frozenset[Span]]:
 
 @dataclass(frozen=True)
 class _Finding:
-    """One row of `pairs`, to be told."""
+    """One row of `pairs`, and what is needed to describe it."""
 
     row: Any
     name: str
@@ -124,7 +120,7 @@ class _Finding:
         return f"{_THIRD[self.kinds[which]]}: {where}, thread {coordinates(thread, self.block)} = {position}"
 
     def _advice(self) -> str:
-        """What would order the two accesses."""
+        """How the two accesses could be ordered."""
         first, second = self.spans
         if self.row[AT_ONCE]:
             return "give each thread an element of its own, let one thread write, or use an atomic operation"
@@ -135,7 +131,7 @@ class _Finding:
             low, high = sorted((first.line, second.line))
             between = f"between lines {low} and {high}"
             if any(low < line < high for line in self.barriers):
-                between = f"after line {high} too, before another turn comes to line {low}"
+                between = f"after line {high} too, before the next iteration reaches line {low}"
         how = _ORDERS[int(self.row[RELATION])].format(between)
         if ATOMICS in self.kinds:
             plain = second if self.kinds[0] == ATOMICS else first

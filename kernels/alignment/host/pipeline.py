@@ -1,4 +1,4 @@
-"""From an alignment problem to its answer: pairs sorted and batched, stage 1 and stage 2 launched, CIGARs decoded."""
+"""From an alignment problem to its answer: batches of sorted pairs, stage 1 (moves), stage 2 (traceback), CIGARs."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from simtbed import DeviceArray, empty
+from simtbed import DeviceArray, empty, zeros
 
 from ...family import Answer, Launcher
 from ..intratask import intratask
@@ -39,9 +39,9 @@ BINS = (
 )  # fmt: skip
 """(P, K) of `packed`, by the rows they hold; more are computed in tiles as large as the last."""
 
-FEW, FEW_BINS = 1_000, ((32, 2), (32, 4), (32, 8), (32, 12), (32, 16), (32, 20), (32, 32))
-"""So few pairs leave much of a GPU idle, and what counts is how soon the last one is done: they are launched together,
-with as many lanes each as there are."""
+SMALL_PROBLEM, SMALL_PROBLEM_BINS = 1_000, ((32, 2), (32, 4), (32, 8), (32, 12), (32, 16), (32, 20), (32, 32))
+"""Pairs of a small problem, and its (P, K). They leave much of a GPU idle, and what counts is how soon the last one is
+done: they are launched together, each with a whole warp."""
 
 PASS = 128
 """Threads of a block of `passes`."""
@@ -51,8 +51,11 @@ THREADS = 64
 
 
 @dataclass(frozen=True)
-class Found:
-    """What stage 1 leaves: the moves on the device, and for each pair where they are, its sizes, its end cell."""
+class Moves:
+    """The result of stage 1: the moves on the device, and for each pair where they are, its sizes, its end cell.
+
+    form: of the moves, as `traceback` knows it. lanes, each: P and K of `packed`.
+    """
 
     moves: DeviceArray
     places: Table
@@ -63,14 +66,14 @@ class Found:
     each: int = 1
 
 
-Batch = tuple[Offsets, Callable[[], Found]]
+Batch = tuple[Offsets, Callable[[], Moves]]
 
 
 def solve(problem: Problem, variant: str, launcher: Launcher) -> Answer:
     """CIGAR, offset and score of every pair, in order. Raises SimtbedError where the variant cannot hold a pair."""
     limits.check(problem, variant)
     answer = np.empty(len(problem), ANSWER)
-    for chosen, stage_1 in STAGES[variant](problem, launcher):
+    for chosen, stage_1 in VARIANTS[variant](problem, launcher):
         found = stage_1()
         cigars, offset = _stage_2(found, problem, launcher)
         answer["cigar"][chosen] = cigars
@@ -82,23 +85,23 @@ def solve(problem: Problem, variant: str, launcher: Launcher) -> Answer:
 # ------------------------------------------------------------------ stage 1
 def _packed(problem: Problem, launcher: Launcher) -> Iterator[Batch]:
     n, m = problem.rows, problem.columns
-    few = len(problem) <= FEW
-    shapes = FEW_BINS if few else BINS
-    held = np.full_like(n, n.max(initial=0)) if few else n
+    small = len(problem) <= SMALL_PROBLEM
+    shapes = SMALL_PROBLEM_BINS if small else BINS
+    held = np.full_like(n, n.max(initial=0)) if small else n
     bins = np.minimum(np.searchsorted([lanes * each for lanes, each in shapes], held), len(shapes) - 1)
     for number in np.unique(bins):
         lanes, each = shapes[number]
         members = np.flatnonzero(bins == number)
         for chosen in _batches(members[np.argsort(m[members], kind="stable")], words_of_packed(n, m, lanes, each)):
 
-            def stage_1(chosen: Offsets = chosen, lanes: int = lanes, each: int = each) -> Found:
+            def stage_1(chosen: Offsets = chosen, lanes: int = lanes, each: int = each) -> Moves:
                 warps, args, places = packed_arguments(problem, chosen, lanes, each)
                 words = int(words_of_packed(n[chosen], m[chosen], lanes, each).max()) * warps * 32 // lanes
                 moves = DeviceArray(empty(words, "u32"))
                 edges = np.zeros((max(warps * args["stride"], 1), 2), np.int32)
                 args |= {"edges": edges, "moves": moves, "ends": empty(len(args["pairs"]), "int4")}
                 ends = launcher.launch(packed, grid=warps, block=32, args=args)["ends"]
-                return Found(moves, places, args["pairs"][: len(chosen)], ends[: len(chosen)], FLAGS, lanes, each)
+                return Moves(moves, places, args["pairs"][: len(chosen)], ends[: len(chosen)], FLAGS, lanes, each)
 
             yield chosen, stage_1
 
@@ -110,12 +113,12 @@ def _intratask(problem: Problem, launcher: Launcher, wide: bool, diagonal_major:
     for block in np.unique(blocks):
         for chosen in _batches(np.flatnonzero(blocks == block), words_of_intratask(n, m, diagonal_major)):
 
-            def stage_1(chosen: Offsets = chosen, block: int = int(block)) -> Found:
+            def stage_1(chosen: Offsets = chosen, block: int = int(block)) -> Moves:
                 args, places = intratask_arguments(problem, chosen, block, diagonal_major, form)
                 moves = DeviceArray(empty(int(words_of_intratask(n[chosen], m[chosen], diagonal_major).sum()), "u32"))
                 args |= {"moves": moves, "ends": empty(len(chosen), "int4")}
                 ends = launcher.launch(intratask, grid=len(chosen), block=block, args=args)["ends"]
-                return Found(moves, places, args["pairs"], ends, form)
+                return Moves(moves, places, args["pairs"], ends, form)
 
             yield chosen, stage_1
 
@@ -124,7 +127,7 @@ def _pairalign(problem: Problem, launcher: Launcher) -> Iterator[Batch]:
     n, m = problem.rows, problem.columns
     for chosen in _batches(np.lexsort((m, n)), words_of_pairalign(n, np.full_like(m, m.max(initial=0)))):
 
-        def stage_1(chosen: Offsets = chosen) -> Found:
+        def stage_1(chosen: Offsets = chosen) -> Moves:
             warps, args, places = pairalign_arguments(problem, chosen)
             words = words_of_pairalign(
                 *(args["sizes"][:, at].reshape(-1, 32).max(axis=1).astype(np.int64) for at in (1, 3))
@@ -132,7 +135,7 @@ def _pairalign(problem: Problem, launcher: Launcher) -> Iterator[Batch]:
             moves = DeviceArray(empty(int(words.sum()) * 32, "u32"))
             args |= {"moves": moves, "ends": empty(warps * 32, "int4")}
             ends = launcher.launch(pairalign, grid=warps, block=32, args=args)["ends"]
-            return Found(moves, places, args["sizes"], ends[: len(chosen)], BOOLEANS)
+            return Moves(moves, places, args["sizes"], ends[: len(chosen)], BOOLEANS)
 
         yield chosen, stage_1
 
@@ -147,7 +150,7 @@ def _batches(order: Offsets, words: Offsets) -> Iterator[Offsets]:
         at += max(fitting, 1)
 
 
-STAGES: dict[str, Callable[[Problem, Launcher], Iterator[Batch]]] = {
+VARIANTS: dict[str, Callable[[Problem, Launcher], Iterator[Batch]]] = {
     **{
         f"{blocks}-{layout}-{moves}": partial(
             _intratask, wide=blocks == "wide", diagonal_major=layout == "diagonal-major", form=form
@@ -159,11 +162,11 @@ STAGES: dict[str, Callable[[Problem, Launcher], Iterator[Batch]]] = {
     "pairalign": _pairalign,
     "packed": _packed,
 }
-"""Stage 1 of each variant: the batches of a problem, each to be launched when its turn comes."""
+"""Stage 1 of each variant: the batches of a problem, each with a function that launches it."""
 
 
 # ------------------------------------------------------------------ stage 2
-def _stage_2(found: Found, problem: Problem, launcher: Launcher) -> tuple[npt.NDArray[Any], npt.NDArray[np.int32]]:
+def _stage_2(found: Moves, problem: Problem, launcher: Launcher) -> tuple[npt.NDArray[Any], npt.NDArray[np.int32]]:
     """(CIGARs, offsets) of a batch."""
     cigars = np.empty(len(found.places), object)
     offset = np.empty(len(found.places), np.int32)
@@ -179,7 +182,7 @@ def _stage_2(found: Found, problem: Problem, launcher: Launcher) -> tuple[npt.ND
                 "sizes": found.sizes,
                 "ends": found.ends,
                 "moves": found.moves,
-                "operations": empty(capacity * len(chosen), "u32"),
+                "operations": zeros(capacity * len(chosen), "u32"),  # decoded whole, and cut to the count
                 "results": empty(len(chosen), "int2"),
                 "capacity": capacity,
                 "STRATEGY": int(problem.strategy),
@@ -191,13 +194,13 @@ def _stage_2(found: Found, problem: Problem, launcher: Launcher) -> tuple[npt.ND
         count = result["results"][:, 0]
         whole = count <= capacity
         operations = result["operations"].reshape(capacity, -1).T[whole]
-        cigars[chosen[whole]] = _texts(operations, count[whole])
+        cigars[chosen[whole]] = _cigars(operations, count[whole])
         offset[chosen] = result["results"][:, 1]
         chosen, capacity = chosen[~whole], int(count.max())
     return cigars, offset
 
 
-def _texts(operations: npt.NDArray[np.uint32], counts: npt.NDArray[np.int32]) -> list[str]:
+def _cigars(operations: npt.NDArray[np.uint32], counts: npt.NDArray[np.int32]) -> list[str]:
     """Rows of operations, from the end to the start, as CIGARs."""
     words, which = np.unique(operations, return_inverse=True)
     parts = np.array([f"{word >> 4}{'MIDNS'[word & 15]}" for word in words.tolist()], object)[which]

@@ -21,18 +21,18 @@ def eligible(reads: Reads, k: int) -> Offsets:
     return np.flatnonzero(reads.known & (reads.lengths >= k))
 
 
-def placed(reads: Reads, chosen: Offsets) -> Places:
+def read_table(reads: Reads, chosen: Offsets) -> Places:
     """(first letter, length) of each chosen read."""
     return np.stack([reads.offsets[chosen], reads.lengths[chosen]], axis=1).astype(np.int32)
 
 
-def longest(places: Places) -> int:
-    """The longest read, rounded up so that few kernels are compiled: at most an eighth, to a multiple of 4."""
+def longest_read(places: Places) -> int:
+    """The length of the longest read, rounded up so that few kernels are compiled: at most an eighth, to a multiple of 4."""
     length = int(places[:, 1].max())
     step = max(4, 1 << max(length.bit_length() - 4, 0))
     return -(-length // step) * step
 
 
-def common(text: Bytes, places: Places) -> dict[str, Any]:
+def read_arguments(text: Bytes, places: Places) -> dict[str, Any]:
     """The arguments that every kernel takes for reads. `text` and `spans` are what it makes."""
     return {"text": text, "places": places, "spans": empty(len(places), "int2")}

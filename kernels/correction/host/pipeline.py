@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from simtbed import DeviceArray, SimtbedError, empty
+from simtbed import DeviceArray, SimtbedError, empty, zeros
 
 from ...family import Answer, Launcher
 from .. import spectrum
@@ -17,7 +17,7 @@ from ..packed import mend, mend_one, screen
 from ..spectrum import THREADS
 from ..thread_per_read import thread_per_read
 from ..warp_per_read import warp_per_read
-from .layout import SHARED, Places, common, eligible, longest, placed
+from .layout import SHARED, Places, eligible, longest_read, read_arguments, read_table
 from .problem import Corrected, Parameters, Problem, Reads
 
 WARPS = 4
@@ -71,17 +71,20 @@ class Counter:
 
     def histogram(self) -> npt.NDArray[np.int64]:
         """How many k-mers, one of both strands, were counted n times; the last entry: so many times or more."""
-        args = {"keys": self.table.keys, "counts": self.table.counts, "bins": empty(spectrum.BINS, "u32")}
+        args = {"keys": self.table.keys, "counts": self.table.counts, "bins": zeros(spectrum.BINS, "u32")}
         return self._launch(spectrum.histogram, self.table.size, **args)["bins"].astype(np.int64)  # type: ignore[no-any-return]
 
     def solid(self, min_multiplicity: int) -> Solid:
         """The k-mers counted at least so often."""
         counted = self.histogram()
         most = 2 * int(counted[min_multiplicity:].sum())
-        found, total = DeviceArray(empty(most, "u64")), DeviceArray(empty(1, "u32"))
+        found, total = DeviceArray(empty(most, "u64")), DeviceArray(zeros(1, "u32"))
         args = {"keys": self.table.keys, "counts": self.table.counts, "found": found, "total": total}
         self._launch(spectrum.gather, self.table.size, **args, minimum=np.uint32(min_multiplicity), K=self.k)
-        return Solid(found, int(total.numpy()[0]), counted)
+        count = int(total.numpy()[0])
+        if count < most:  # a k-mer that is its own reverse complement stands there once
+            found = DeviceArray(found.numpy()[:count])
+        return Solid(found, count, counted)
 
     def _launch(self, kernel: Any, threads: int, **args: Any) -> Any:
         return self.launcher.launch(kernel, grid=-(-threads // THREADS), block=THREADS, args=args)
@@ -98,8 +101,8 @@ class _Table:
     def empty(size: int) -> _Table:
         return _Table(
             DeviceArray(np.full(size, EMPTY, np.uint64)),
-            DeviceArray(empty(size, "u32")),
-            DeviceArray(empty(1, "u32")),
+            DeviceArray(zeros(size, "u32")),
+            DeviceArray(zeros(1, "u32")),
             size,
         )
 
@@ -110,7 +113,7 @@ class _Table:
 
 @dataclass(frozen=True)
 class Solid:
-    """Solid k-mers of both strands: `found` has `total` of them, in no order. histogram: as `Counter.histogram`."""
+    """Solid k-mers of both strands: `found` has `total` elements, in no order. histogram: as `Counter.histogram`."""
 
     found: DeviceArray
     total: int
@@ -146,8 +149,8 @@ class Filter:
         slots = 1 << (2 * n).bit_length() if exact else 1
         made = Filter(
             DeviceArray(np.full(slots, EMPTY, np.uint64)),
-            DeviceArray(empty(3 << (n // 4).bit_length() if exact and words else 3, "u64")),
-            DeviceArray(empty(-(-size // 32) if size else 1, "u32")),
+            DeviceArray(zeros(3 << (n // 4).bit_length() if exact and words else 3, "u64")),
+            DeviceArray(zeros(-(-size // 32) if size else 1, "u32")),
             size,
         )
         if not n:
@@ -173,7 +176,7 @@ class Filter:
 # ------------------------------------------------------------------ reads
 @dataclass(frozen=True)
 class Switches:
-    """The steps of the paper's Table 4 that are a matter of taste; None: as fits the variant and the reads."""
+    """The optimisations of the paper's Table 4 that can be left out; None: as fits the variant and the reads."""
 
     unroll: bool = True
     reads_in_shared: bool | None = None
@@ -194,14 +197,14 @@ def correct(
     spans[short, 1] = reads.lengths[short]
     text = reads.text
     if len(chosen):
-        places = placed(reads, chosen)
-        result = RUN[variant](text, places, filter, parameters, switches or Switches(), launcher)
+        places = read_table(reads, chosen)
+        result = VARIANTS[variant](text, places, filter, parameters, switches or Switches(), launcher)
         text, spans[chosen] = result["text"], result["spans"]
         flags[chosen[spans[chosen, 1] > 0]] = ord("F")
     return Corrected(reads, text, flags, spans)
 
 
-def _asked(parameters: Parameters) -> dict[str, Any]:
+def _thresholds(parameters: Parameters) -> dict[str, Any]:
     return {
         "min_votes": parameters.min_votes,
         "max_trim": parameters.max_trim if parameters.trim else -1,
@@ -215,7 +218,7 @@ def _by_threads(spread: int) -> Run:
         text: Any, places: Places, filter: Filter, parameters: Parameters, switches: Switches, launcher: Launcher
     ) -> Any:
         args = {
-            **common(text, places), **filter.arguments, **_asked(parameters), "LONGEST": longest(places),
+            **read_arguments(text, places), **filter.arguments, **_thresholds(parameters), "LONGEST": longest_read(places),
             "THREADS": THREADS, "SPREAD": spread, "UNROLL": switches.unroll,
             "READS_IN_SHARED": bool(switches.reads_in_shared), "VOTES_IN_SHARED": bool(switches.votes_in_shared),
         }  # fmt: skip
@@ -228,10 +231,11 @@ def _by_warps(shuffle: bool) -> Run:
     def run(
         text: Any, places: Places, filter: Filter, parameters: Parameters, switches: Switches, launcher: Launcher
     ) -> Any:
-        fitted = _fitted(switches, longest(places))
-        grid = _grid(len(places), fitted, longest(places))
+        fitted = _fit_shared_memory(switches, longest_read(places))
+        grid = _grid(len(places), fitted, longest_read(places))
         args = {
-            **common(text, places), **filter.arguments, **_asked(parameters), **_warps(fitted, grid, longest(places)),
+            **read_arguments(text, places), **filter.arguments, **_thresholds(parameters),
+            **_warp_arguments(fitted, grid, longest_read(places)),
             "UNROLL": switches.unroll, "SHUFFLE": shuffle, "READS_IN_SHARED": fitted.reads_in_shared,
         }  # fmt: skip
         return launcher.launch(warp_per_read, grid=grid, block=32 * WARPS, args=args)
@@ -243,14 +247,14 @@ def _packed(
     text: Any, places: Places, filter: Filter, parameters: Parameters, switches: Switches, launcher: Launcher
 ) -> Any:
     reads = {"text": DeviceArray(text), "places": DeviceArray(places), **filter.arguments}
-    asked = _asked(parameters)
-    switched = {name: asked[name] for name in ("K", "FILTER")}
-    queue, queued = DeviceArray(empty(len(places), "int4")), DeviceArray(empty(1, "u32"))
+    thresholds = _thresholds(parameters)
+    switched = {name: thresholds[name] for name in ("K", "FILTER")}
+    queue, queued = DeviceArray(empty(len(places), "int4")), DeviceArray(zeros(1, "u32"))
     args = {**reads, **switched, "queue": queue, "queued": queued}
     launcher.launch(screen, grid=-(-len(places) // THREADS), block=THREADS, args=args)
     count = int(queued.numpy()[0])
     if count and parameters.filter == "exact":
-        weak, queue, queued = queue, DeviceArray(empty(count, "int4")), DeviceArray(empty(1, "u32"))
+        weak, queue, queued = queue, DeviceArray(empty(count, "int4")), DeviceArray(zeros(1, "u32"))
         args = {
             **{name: reads[name] for name in ("text", "places", "keys")}, "words": filter.words, "queue": weak, "count": count,
             "left": queue, "queued": queued, "min_votes": parameters.min_votes, "K": parameters.k,
@@ -259,18 +263,18 @@ def _packed(
         count = int(queued.numpy()[0])
     spans = np.stack([np.zeros_like(places[:, 1]), places[:, 1]], axis=1)
     if count:
-        fitted = _fitted(switches, longest(places))
-        grid = _grid(count, fitted, longest(places))
+        fitted = _fit_shared_memory(switches, longest_read(places))
+        grid = _grid(count, fitted, longest_read(places))
         args = {
-            **reads, **asked, "queue": queue, "count": count, "spans": spans, "words": filter.words,
-            **_warps(fitted, grid, longest(places)),
+            **reads, **thresholds, "queue": queue, "count": count, "spans": spans, "words": filter.words,
+            **_warp_arguments(fitted, grid, longest_read(places)),
         }  # fmt: skip
         spans = launcher.launch(mend, grid=grid, block=32 * WARPS, args=args)["spans"]
     return {"text": reads["text"].numpy(), "spans": spans}
 
 
-def _fitted(switches: Switches, longest: int) -> Switches:
-    """With what was not decided: in shared memory what fits there."""
+def _fit_shared_memory(switches: Switches, longest: int) -> Switches:
+    """The switches with nothing left open: what fits is in shared memory."""
     votes = 4 * longest * WARPS <= SHARED - 1024 if switches.votes_in_shared is None else switches.votes_in_shared
     left = SHARED - 1024 - (4 * longest * WARPS if votes else 0)
     reads = longest * WARPS <= left if switches.reads_in_shared is None else switches.reads_in_shared
@@ -282,14 +286,14 @@ def _grid(reads: int, switches: Switches, longest: int) -> int:
     return blocks if switches.votes_in_shared else max(min(blocks, SCRATCH // (WARPS * 4 * longest)), 1)
 
 
-def _warps(switches: Switches, grid: int, longest: int) -> dict[str, Any]:
+def _warp_arguments(switches: Switches, grid: int, longest: int) -> dict[str, Any]:
     cells = 1 if switches.votes_in_shared else grid * WARPS * 4 * longest
     return {
         "scratch": DeviceArray(empty(cells, "u8")), "LONGEST": longest, "WARPS": WARPS, "VOTES_IN_SHARED": switches.votes_in_shared,
     }  # fmt: skip
 
 
-RUN: dict[str, Run] = {
+VARIANTS: dict[str, Run] = {
     "thread-per-read": _by_threads(1),
     "one-lane-per-warp": _by_threads(32),
     "warp-per-read": _by_warps(shuffle=False),

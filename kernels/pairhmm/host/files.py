@@ -111,15 +111,15 @@ class _Scanned:
         content = b" ".join(self.data[start : self.ends[line]].tobytes().split())
         number = line - self.lines
         if number == 0:
-            told = _wrong_header(content, len(self.ends) - line - 1)
+            description = _wrong_header(content, len(self.ends) - line - 1)
         else:
             reads, haplotypes = self.header[-2:]
             where = f"of the record at line {self.before + self.lines + 1}"
             if number <= reads:
-                told = _wrong_read(content, f"read {number} of {reads} {where}")
+                description = _wrong_read(content, f"read {number} of {reads} {where}")
             else:
-                told = _wrong_haplotype(content, f"haplotype {number - reads} of {haplotypes} {where}")
-        return InputError(f"{self.name}:{self.before + line + 1}: {told}")
+                description = _wrong_haplotype(content, f"haplotype {number - reads} of {haplotypes} {where}")
+        return InputError(f"{self.name}:{self.before + line + 1}: {description}")
 
 
 # ------------------------------------------------------------------ explaining

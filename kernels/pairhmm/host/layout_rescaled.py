@@ -16,10 +16,10 @@ from .layout import LETTERS, PROBABILITY, Arguments
 from .problem import Bytes, Offsets, Problem, offsets, owners
 
 INSERTION_SPAN = 40
-"""Reads whose insertion scores are further apart are left to the plain wavefront."""
+"""Reads whose insertion scores are further apart are left to the wavefront."""
 MARGIN = 32
 """BLANKs before the first haplotype: as many as lanes may have to wait."""
-ALIKE = 64
+READS_AT_ONCE = 64
 """Reads that are looked at together: most files have nothing in them that needs a closer look."""
 
 CODES = tuple(LETTERS)
@@ -31,17 +31,17 @@ Flags = npt.NDArray[np.bool_]
 Words = npt.NDArray[np.int32]
 
 
-class Streams:
+class RescaledLayout:
     """A problem whose reads are cut into items: a read and a run of haplotypes, of about `at_once` letters.
 
-    plain: reads that the rescaled form has no room for: alpha clamped at 0, insertions far apart. uniform: reads with
+    unsupported: reads that the rescaled form has no room for: alpha clamped at 0, insertions far apart. uniform: reads with
     one gap continuation. letters: of all haplotypes of each read. empty: makes the arrays that launches copy from.
     """
 
     def __init__(self, problem: Problem, at_once: int, empty: Empty) -> None:
         self.problem = problem
         clamped = 1 - (PROBABILITY32[:, None] + PROBABILITY32) <= 0
-        self.plain, self.uniform = _traits(
+        self.unsupported, self.uniform = _classify(
             problem.read_offsets, problem.insertion, problem.deletion, problem.continuation, clamped
         )
         n = problem.haplotype_lengths
@@ -106,18 +106,18 @@ class Streams:
         )
 
 
-def _traits(
+def _classify(
     starts: Offsets, insertion: Bytes, deletion: Bytes, continuation: Bytes, clamped: Flags
 ) -> tuple[Flags, Flags]:
     count = len(starts) - 1
-    plain, uniform = np.zeros(count, np.bool_), np.ones(count, np.bool_)
+    unsupported, uniform = np.zeros(count, np.bool_), np.ones(count, np.bool_)
     flat = np.ascontiguousarray(clamped).reshape(-1)
-    _find_traits(starts, count, insertion, deletion, continuation, flat, len(clamped), plain, uniform)
-    return plain, uniform
+    _find_classes(starts, count, insertion, deletion, continuation, flat, len(clamped), unsupported, uniform)
+    return unsupported, uniform
 
 
 @native
-def _find_traits(
+def _find_classes(
     starts: Global[i64],
     count: i64,
     insertion: Global[u8],
@@ -125,13 +125,13 @@ def _find_traits(
     continuation: Global[u8],
     clamped: Global[bool],
     scores: i64,
-    plain: Global[bool],
+    unsupported: Global[bool],
     uniform: Global[bool],
 ) -> None:
     """clamped: bool[scores, scores]."""
-    for begin in range(i64(0), count, ALIKE):
-        end = min(begin + ALIKE, count)
-        if not _remarkable(insertion, deletion, continuation, starts[begin], starts[end], clamped, scores):
+    for begin in range(i64(0), count, READS_AT_ONCE):
+        end = min(begin + READS_AT_ONCE, count)
+        if not _needs_classifying(insertion, deletion, continuation, starts[begin], starts[end], clamped, scores):
             continue
         for read in range(begin, end):
             least = u8(255)
@@ -143,12 +143,12 @@ def _find_traits(
                 most = max(most, insertion[at])
                 no_room = no_room | clamped[i64(insertion[at]) * scores + i64(deletion[at])]
                 same = same & (continuation[at] == continuation[starts[read]])
-            plain[read] = no_room | (i64(most) - i64(least) > INSERTION_SPAN)
+            unsupported[read] = no_room | (i64(most) - i64(least) > INSERTION_SPAN)
             uniform[read] = same
 
 
 @st.device
-def _remarkable(
+def _needs_classifying(
     insertion: Global[u8],
     deletion: Global[u8],
     continuation: Global[u8],
@@ -157,7 +157,7 @@ def _remarkable(
     clamped: Global[bool],
     scores: i64,
 ) -> bool:
-    """Whether one of several reads may not be uniform, or plain. What is clamped is so with smaller scores too."""
+    """Whether one of several reads may not be uniform, or unsupported. What is clamped is so with smaller scores too."""
     least = u8(93)
     most = u8(0)
     least_deletion = u8(93)

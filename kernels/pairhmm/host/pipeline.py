@@ -1,4 +1,4 @@
-"""From a pair-HMM problem to its scores: pairs sorted and batched, launched in float, the faint ones again in double."""
+"""From a pair-HMM problem to its scores: batches of sorted pairs, launches in float, the fallback in double."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import logging
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -18,14 +19,14 @@ from ..intertask_tiled import intertask_tiled
 from ..wavefront import wavefront
 from ..wavefront_rescaled import wavefront_rescaled
 from .layout import Real, anti_diagonals, interleaved, sub_warps
-from .layout_rescaled import Empty, Streams
+from .layout_rescaled import RescaledLayout
 from .problem import Offsets, Problem
 
 Floats = npt.NDArray[np.float64]
 
 SCALE: dict[Real, float] = {np.float32: 2.0**120, np.float64: 2.0**1020}
-FAINT = 1e-28
-"""A sum in float below this has lost its precision, and the pair is computed again in double."""
+MIN_ACCEPTED = 1e-28
+"""GATK's name: a sum in float below this has lost its precision; the fallback computes the pair again in double."""
 
 BINS: tuple[tuple[int, int], ...] = (
     (4, 4), (4, 8), (4, 12), (4, 16), (4, 20), (8, 12), (4, 28), (8, 16), (8, 20), (16, 12), (8, 28), (16, 16), (16, 20),
@@ -68,37 +69,62 @@ def solve(problem: Problem, variant: str, launcher: Launcher) -> Floats:
     Where a GPU's memory is too small, half of the reads are computed after the other half, and a warning says so.
     """
     try:
-        return _solved(problem, variant, launcher)
+        return _solve_at_once(problem, variant, launcher)
     except OutOfMemory:
         half, pairs = len(problem.read_lengths) // 2, len(problem.pairs[0])
         if not half:
             raise
-    logging.getLogger(__name__).warning("simtbed: warning: the GPU's memory is full: %d pairs in two turns", pairs)
+    logging.getLogger(__name__).warning("simtbed: warning: the GPU's memory is full: %d pairs in two halves", pairs)
     parts = (problem.part(0, half), problem.part(half, len(problem.read_lengths)))
     return np.concatenate([solve(part, variant, launcher) for part in parts])
 
 
-def _solved(problem: Problem, variant: str, launcher: Launcher) -> Floats:
-    sums = np.empty(int(problem.first_pairs[-1]))
-    if variant == "wavefront-rescaled":
-        run_planned(_in_parts(partial(_rescaled, launcher.empty), problem, sums), launcher)
-    elif variant == "wavefront":
-        run_planned(_in_parts(_plain, problem, sums), launcher)
-    else:
-        sums[:] = _SWEEPS[variant](problem, *problem.pairs, np.float32, launcher)
-    faint = np.flatnonzero(sums < FAINT)
+def _solve_at_once(problem: Problem, variant: str, launcher: Launcher) -> Floats:
+    method = VARIANTS[variant]
+    sums = method.whole(problem, launcher)
+    rejected = np.flatnonzero(sums < MIN_ACCEPTED)
     with np.errstate(divide="ignore"):  # what even double cannot hold is log10 0 = -inf
         scores = np.log10(sums, out=sums)
         scores -= np.log10(SCALE[np.float32])
-        if len(faint):
-            again = np.empty(len(faint))
-            pairs = problem.pairs_of(faint)
-            if variant.startswith("wavefront"):
-                run_planned(_wavefront(problem, *pairs, np.float64, again), launcher)
-            else:
-                again[:] = _SWEEPS[variant](problem, *pairs, np.float64, launcher)
-            scores[faint] = np.log10(again) - np.log10(SCALE[np.float64])
+        if len(rejected):
+            accurate = method.fallback(problem, *problem.pairs_of(rejected), launcher)
+            scores[rejected] = np.log10(accurate) - np.log10(SCALE[np.float64])
     return scores
+
+
+class Method(NamedTuple):
+    """How a variant computes sums. whole: of all pairs of a problem, in float. fallback: of some pairs, in double."""
+
+    whole: Callable[[Problem, Launcher], Floats]
+    fallback: Callable[[Problem, Offsets, Offsets, Launcher], Floats]
+
+
+def _by_sweeps(sweep: Callable[[Problem, Offsets, Offsets, Real, Launcher], Floats]) -> Method:
+    """Of a function that gives the sums of pairs in either precision, launch after launch."""
+
+    def whole(problem: Problem, launcher: Launcher) -> Floats:
+        return sweep(problem, *problem.pairs, np.float32, launcher)
+
+    def fallback(problem: Problem, reads: Offsets, haplotypes: Offsets, launcher: Launcher) -> Floats:
+        return sweep(problem, reads, haplotypes, np.float64, launcher)
+
+    return Method(whole, fallback)
+
+
+def _by_plan(plan: Callable[[Launcher, Problem, Floats], Iterator[PlannedLaunch]]) -> Method:
+    """Of a plan of launches that set the sums of a problem; the fallback is the wavefront's."""
+
+    def whole(problem: Problem, launcher: Launcher) -> Floats:
+        sums = np.empty(int(problem.first_pairs[-1]))
+        run_planned(_plan_parts(partial(plan, launcher), problem, sums), launcher)
+        return sums
+
+    def fallback(problem: Problem, reads: Offsets, haplotypes: Offsets, launcher: Launcher) -> Floats:
+        sums = np.empty(len(reads))
+        run_planned(_plan_pairs(problem, reads, haplotypes, np.float64, sums), launcher)
+        return sums
+
+    return Method(whole, fallback)
 
 
 # ------------------------------------------------------------------ Ren 2018
@@ -160,11 +186,11 @@ def _intratask_warp(
 
 
 # ------------------------------------------------------------------ the wavefronts
-def _in_parts(
+def _plan_parts(
     plan: Callable[[Problem, Floats], Iterator[PlannedLaunch]], problem: Problem, sums: Floats
 ) -> Iterator[PlannedLaunch]:
-    """The launches of reads that follow each other and have at most PAIRS_A_PART pairs, beyond one read; then of the
-    next ones. They are planned side by side: that is done by compiled loops."""
+    """The launches of a problem's parts, one part after the other: reads that follow each other and have at most
+    PAIRS_A_PART pairs, beyond one read. Threads plan the parts, as that is done by compiled loops."""
     first, firsts, parts = 0, problem.first_pairs, []
     while first < len(firsts) - 1:
         last = max(int(np.searchsorted(firsts, firsts[first] + PAIRS_A_PART, "right")) - 1, first + 1)
@@ -184,11 +210,12 @@ def _in_parts(
             yield from launches
 
 
-def _plain(problem: Problem, sums: Floats) -> Iterator[PlannedLaunch]:
-    return _wavefront(problem, *problem.pairs, np.float32, sums)
+def _plan_wavefront(launcher: Launcher, problem: Problem, sums: Floats) -> Iterator[PlannedLaunch]:
+    """Launches that set the sums of all pairs of a problem."""
+    return _plan_pairs(problem, *problem.pairs, np.float32, sums)
 
 
-def _wavefront(
+def _plan_pairs(
     problem: Problem, reads: Offsets, haplotypes: Offsets, real: Real, sums: Floats, at: Offsets | None = None
 ) -> Iterator[PlannedLaunch]:
     """Launches that set sums[at[p]] for pair p of a read and a haplotype."""
@@ -196,7 +223,7 @@ def _wavefront(
     sizes = np.array([lanes * each for lanes, each in BINS])
     bins = np.searchsorted(sizes, m)
     full = problem.uniform[reads] & (m == np.append(sizes, 0)[bins])
-    for number, alike, members in _alike(bins, full, m * n):
+    for number, uniform, members in _by_bin(bins, full, m * n):
         tiled = number == len(BINS)
         lanes, each = TILE if tiled else BINS[number]
         order = members[np.argsort(n[members], kind="stable")]
@@ -204,7 +231,7 @@ def _wavefront(
         for chosen in (
             _batches(order, m + n) if tiled else np.split(order, range(PAIRS_A_PART, len(order), PAIRS_A_PART))
         ):
-            grid, args = sub_warps(problem, reads[chosen], haplotypes[chosen], real, lanes, each, tiled, alike)
+            grid, args = sub_warps(problem, reads[chosen], haplotypes[chosen], real, lanes, each, tiled, uniform)
             args["scale"] = SCALE[real]
 
             def collect(result: Result, where: Offsets = chosen if at is None else at[chosen]) -> None:
@@ -213,7 +240,7 @@ def _wavefront(
             yield PlannedLaunch(wavefront, {"grid": grid, "block": 32, "args": args}, collect)
 
 
-def _alike(bins: Offsets, full: npt.NDArray[np.bool_], cells: Offsets) -> Iterator[tuple[int, bool, Offsets]]:
+def _by_bin(bins: Offsets, full: npt.NDArray[np.bool_], cells: Offsets) -> Iterator[tuple[int, bool, Offsets]]:
     """(bin, whether its reads are all full, the pairs) of each launch, by ascending bin.
 
     full: of reads as long as their bin and uniform. Pairs of such reads go with the others of their bin, unless they
@@ -229,33 +256,33 @@ def _alike(bins: Offsets, full: npt.NDArray[np.bool_], cells: Offsets) -> Iterat
             yield number, bool(whole.all()), members
 
 
-def _rescaled(empty: Empty, problem: Problem, sums: Floats) -> Iterator[PlannedLaunch]:
-    """What its form can hold; the rest as `wavefront` computes it."""
-    streams, m = Streams(problem, LETTERS_AT_ONCE, empty), problem.read_lengths
+def _plan_rescaled(launcher: Launcher, problem: Problem, sums: Floats) -> Iterator[PlannedLaunch]:
+    """As `_plan_wavefront`; reads that the rescaled form does not support are left to the wavefront."""
+    layout, m = RescaledLayout(problem, LETTERS_AT_ONCE, launcher.empty), problem.read_lengths
     sizes = np.array([lanes * each for lanes, each in RESCALED_BINS])
     bins = np.searchsorted(sizes, m)
     paired = np.diff(problem.first_pairs) > 0
-    plain = (bins == len(RESCALED_BINS)) | streams.plain
-    rescaled = np.flatnonzero(~plain & paired)
-    full = streams.uniform & (m == np.append(sizes, 0)[bins])
-    for number, alike, members in _grouped(bins[rescaled], full[rescaled], streams.letters[rescaled], sizes):
+    unsupported = (bins == len(RESCALED_BINS)) | layout.unsupported
+    rescaled = np.flatnonzero(~unsupported & paired)
+    full = layout.uniform & (m == np.append(sizes, 0)[bins])
+    for number, uniform, members in _merge_small_bins(bins[rescaled], full[rescaled], layout.letters[rescaled], sizes):
         lanes, each = RESCALED_BINS[number]
         reads = rescaled[members]
-        grid, longest, args = streams.launch(reads, lanes, each)
+        grid, longest, args = layout.launch(reads, lanes, each)
         initial = RESCALED_SCALE / 2.0 ** np.ceil(np.log2(longest))
-        args |= {"initial": initial, "UNIFORM": alike}
+        args |= {"initial": initial, "UNIFORM": uniform}
 
         def collect(result: Result, reads: Offsets = reads, scale: float = SCALE[np.float32] / initial) -> None:
-            streams.collect(result["sums"], reads, scale, sums)
+            layout.collect(result["sums"], reads, scale, sums)
 
         yield PlannedLaunch(wavefront_rescaled, {"grid": grid, "block": 32, "args": args}, collect)
-    if (plain & paired).any():
+    if (unsupported & paired).any():
         reads, haplotypes = problem.pairs
-        at = np.flatnonzero(plain[reads])
-        yield from _wavefront(problem, reads[at], haplotypes[at], np.float32, sums, at)
+        at = np.flatnonzero(unsupported[reads])
+        yield from _plan_pairs(problem, reads[at], haplotypes[at], np.float32, sums, at)
 
 
-def _grouped(
+def _merge_small_bins(
     bins: Offsets, full: npt.NDArray[np.bool_], letters: Offsets, sizes: Offsets
 ) -> Iterator[tuple[int, bool, Offsets]]:
     """(bin, whether its reads are all full, the reads) of each launch, the largest bin first.
@@ -286,16 +313,6 @@ def _grouped(
         yield *launches[at], order[ends[at - 1] if at else 0 : ends[at]]
 
 
-_SWEEPS: dict[str, Callable[[Problem, Offsets, Offsets, Real, Launcher], Floats]] = {
-    "intertask-naive": partial(_intertask, 1),
-    **{f"intertask-tile{k}": partial(_intertask, k) for k in TILES},
-    "intratask-naive": partial(_intratask_block, 1),
-    "intratask-tile2": partial(_intratask_block, 2),
-    "intratask-warp": partial(_intratask_warp, 1),
-    "intratask-warps": partial(_intratask_warp, intratask_warp.WARPS),
-}
-
-
 def _batches(order: Offsets, sizes: Offsets) -> Iterator[Offsets]:
     """`order` cut into launches of at most PAIRS_AT_ONCE pairs and, beyond one pair, BASES_AT_ONCE bases."""
     at = 0
@@ -305,3 +322,15 @@ def _batches(order: Offsets, sizes: Offsets) -> Iterator[Offsets]:
         fitting = np.searchsorted(largest * np.arange(1, len(window) + 1), BASES_AT_ONCE, "right")
         yield window[: max(int(fitting), 1)]
         at += max(int(fitting), 1)
+
+
+VARIANTS: dict[str, Method] = {
+    "intertask-naive": _by_sweeps(partial(_intertask, 1)),
+    **{f"intertask-tile{k}": _by_sweeps(partial(_intertask, k)) for k in TILES},
+    "intratask-naive": _by_sweeps(partial(_intratask_block, 1)),
+    "intratask-tile2": _by_sweeps(partial(_intratask_block, 2)),
+    "intratask-warp": _by_sweeps(partial(_intratask_warp, 1)),
+    "intratask-warps": _by_sweeps(partial(_intratask_warp, intratask_warp.WARPS)),
+    "wavefront": _by_plan(_plan_wavefront),
+    "wavefront-rescaled": _by_plan(_plan_rescaled),
+}

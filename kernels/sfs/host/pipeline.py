@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
-from simtbed import DeviceArray, empty
+from simtbed import DeviceArray, empty, zeros
 
 from ...family import Launcher
 from .. import iterative as one_thread
@@ -109,7 +109,7 @@ def normalised(problem: Problem, spectra: Spectra, scale: Floats, launcher: Laun
 def _iterative(vectors: Floats, launcher: Launcher) -> Spectra:
     sites, individuals = vectors.shape[:2]
     segments = 2 * individuals // SEGMENT + 1
-    h, exponents = DeviceArray(empty(sites * (2 * individuals + 1), "f64")), DeviceArray(empty(sites * segments, "i32"))
+    h, exponents = DeviceArray(empty(sites * (2 * individuals + 1), "f64")), DeviceArray(zeros(sites * segments, "i32"))
     launcher.launch(
         one_thread.iterative,
         grid=-(-sites // one_thread.BLOCK),
@@ -118,7 +118,7 @@ def _iterative(vectors: Floats, launcher: Launcher) -> Spectra:
             "vectors": interleaved(vectors),
             "h": h,
             "exponents": exponents,
-            "peaks": DeviceArray(empty(sites * segments, "i32")),
+            "peaks": DeviceArray(zeros(sites * segments, "i32")),
             "individuals": individuals,
             "sites": sites,
         },
@@ -129,7 +129,7 @@ def _iterative(vectors: Floats, launcher: Launcher) -> Spectra:
 def reduced(vectors: Floats, launcher: Launcher, how: Merging) -> Spectra:
     """Pairs of vectors merged, level by level, until one is left; vectors as `Problem.vectors` gives them."""
     sites, individuals = vectors.shape[:2]
-    source, source_exponents = DeviceArray(vectors.ravel()), DeviceArray(empty(sites * (individuals + 1), "i32"))
+    source, source_exponents = DeviceArray(vectors.ravel()), DeviceArray(zeros(sites * (individuals + 1), "i32"))
     target, target_exponents = (
         DeviceArray(empty(sites * 3 * individuals, "f64")),
         DeviceArray(empty(sites * (individuals + 1), "i32")),

@@ -115,7 +115,7 @@ def loop_without_progress(x: Global[f32], out: Global[f32], FIXED: Const) -> Non
     out[t] = x[t]
 
 
-@pair("step limit", grid=1, out=st.empty(2, "i32"))
+@pair("step limit", grid=1, out=st.zeros(2, "i32"))
 @st.kernel
 def lock_taken_lane_by_lane(out: Global[i32], FIXED: Const) -> None:
     """A lane waits for a lock that a masked-off lane of its own warp holds."""

@@ -138,7 +138,7 @@ def places_by_ticket(x: Global[f32], count: Global[i32], out: Global[f32], FIXED
         out[st.block.x if FIXED else place] = x[st.block.x]
 
 
-@pair("schedule", grid=1, schedule=3, block=128, out=st.empty(1, "i32"))
+@pair("schedule", grid=1, schedule=3, block=128, out=st.zeros(1, "i32"))
 @st.kernel
 def last_warp_wins(out: Global[i32], FIXED: Const) -> None:
     if st.lane == 0:

@@ -101,6 +101,31 @@ def workspace_read_too_far(x: Global[f32], work: Global[f32], out: Global[f32], 
     out[t] = work[t]
 
 
+@pair("uninitialised", x=I, bins=st.empty(8, "i32"))
+@st.kernel
+def counters_in_global_memory_not_cleared(x: Global[i32], bins: Global[i32], out: Global[f32], FIXED: Const) -> None:
+    """What is counted in begins as `zeros`, or the kernel clears it."""
+    t = st.thread.x
+    if FIXED and t < 8:
+        bins[t] = 0
+    st.sync()
+    st.atomic_add(bins, x[t] % 8, 1)
+    st.sync()
+    if t < 8:
+        out[t] = f32(bins[t])
+
+
+@pair("uninitialised", x=I, locks=st.empty(8, "i32"))
+@st.kernel
+def lock_never_opened(x: Global[i32], locks: Global[i32], out: Global[f32], FIXED: Const) -> None:
+    t = st.thread.x
+    if FIXED and t < 8:
+        locks[t] = 0
+    st.sync()
+    taken = st.compare_swap(locks, x[t] % 8, 0, 1)
+    out[t] = f32(taken)
+
+
 @pair("uninitialised", x=X)
 @st.kernel
 def vectors_in_shared_memory(x: Global[f32], out: Global[f32], FIXED: Const) -> None:

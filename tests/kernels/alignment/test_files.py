@@ -94,6 +94,7 @@ def test_what_is_wrong_with_fasta(tmp_path: Path, content: bytes, message: str) 
         files.read_fasta(tmp_path / "none.fa", references)
 
 
+@pytest.mark.slow
 def test_an_answer_as_a_table() -> None:
     problem = Problem.of([(b"ACGT", b"CG"), (b"CG", b"ACGT")])
     assert list(files.lines(problem, FAMILY.oracle(problem))) == ["2M\t1\t400\n", "1S2M1S\t0\t400\n"]

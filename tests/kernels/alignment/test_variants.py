@@ -44,12 +44,14 @@ def counted(problem: Problem, variant: str, engine: str = "jit") -> dict[str, Co
     return found
 
 
+@pytest.mark.slow
 @every_variant
 def test_the_example_on_both_emulators(variant: str) -> None:
     jit, numpy = (counted(FAMILY.example(), variant, engine) for engine in ("jit", "numpy"))
     assert {name: c.totals() for name, c in jit.items()} == {name: c.totals() for name, c in numpy.items()}
 
 
+@pytest.mark.slow
 @every_variant
 @given(problem=problems())
 def test_ties_are_broken_as_they_should_be(variant: str, problem: Problem) -> None:
@@ -62,16 +64,17 @@ def test_passes_of_any_length(problem: Problem) -> None:
     check(problem, "passes-row-major-steps", FunctionLauncher(partial(launch, counters=False)))
 
 
+@pytest.mark.slow
 @given(problem=problems(most=150))
 def test_tiles_of_any_shape(problem: Problem) -> None:
     """Tiles of 128 rows of a warp, several one after the other."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(pipeline, "FEW_BINS", ((8, 4), (32, 4)))
+        patch.setattr(pipeline, "SMALL_PROBLEM_BINS", ((8, 4), (32, 4)))
         check(problem, "packed", FunctionLauncher(partial(launch, counters=False)))
 
 
 def test_tiles_of_a_pair_much_longer_than_one(launcher: Launcher, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pipeline, "FEW_BINS", ((32, 4),))
+    monkeypatch.setattr(pipeline, "SMALL_PROBLEM_BINS", ((32, 4),))
     for strategy in Strategy:
         problem = generate(3, 6, (1, 700), (1, 700))
         check(replace(problem, strategy=strategy), "packed", launcher)
@@ -79,11 +82,15 @@ def test_tiles_of_a_pair_much_longer_than_one(launcher: Launcher, monkeypatch: p
 
 @pytest.mark.parametrize(
     ("few", "bin"),
-    [(few, bin) for few, bins in ((True, pipeline.FEW_BINS), (False, pipeline.BINS)) for bin in range(len(bins))],
+    [
+        (few, bin)
+        for few, bins in ((True, pipeline.SMALL_PROBLEM_BINS), (False, pipeline.BINS))
+        for bin in range(len(bins))
+    ],
 )
 def test_every_bin_at_its_limits(bin: int, few: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    bins = pipeline.FEW_BINS if few else pipeline.BINS
-    monkeypatch.setattr(pipeline, "FEW", 3 if few else 0)
+    bins = pipeline.SMALL_PROBLEM_BINS if few else pipeline.BINS
+    monkeypatch.setattr(pipeline, "SMALL_PROBLEM", 3 if few else 0)
     sizes = [lanes * each for lanes, each in bins]
     assert sizes == sorted(set(sizes))
     least, most = (sizes[bin - 1] if bin else 0) + 1, sizes[bin]
@@ -222,6 +229,7 @@ def cost() -> Callable[[str, int], dict[str, Counters]]:
 Cost = Callable[[str, int], dict[str, Counters]]
 
 
+@pytest.mark.slow
 def test_moves_by_anti_diagonals_are_coalesced_and_by_rows_are_not(cost: Cost) -> None:
     sectors = {
         layout: cost(f"wide-{layout}-runs", 256)["intratask"].at("moves[place.x").totals()["global_store_sectors"]
@@ -232,6 +240,7 @@ def test_moves_by_anti_diagonals_are_coalesced_and_by_rows_are_not(cost: Cost) -
     assert cells / 8 <= sectors["diagonal-major"] < 1.1 * cells / 8
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("moves", "looks"), [("runs", {64: 1, 192: 1}), ("steps", {64: 64, 192: 192})])
 def test_stage_2_looks_once_a_run_or_once_a_cell(cost: Cost, moves: str, looks: dict[int, int]) -> None:
     for length, expected_looks in looks.items():
@@ -239,6 +248,7 @@ def test_stage_2_looks_once_a_run_or_once_a_cell(cost: Cost, moves: str, looks: 
         assert counters.totals()["global_load_bytes"] == PAIRS * 4 * expected_looks
 
 
+@pytest.mark.slow
 def test_wide_waits_through_fewer_steps_and_passes_issues_fewer_instructions(cost: Cost) -> None:
     """So `wide` is the better one while the device has blocks to spare, `passes` once all of it is busy."""
     wide, passes = (cost(f"{v}-diagonal-major-runs", 512)["intratask"].totals() for v in ("wide", "passes"))
@@ -253,6 +263,7 @@ def test_half_of_the_lanes_of_wide_wait(cost: Cost) -> None:
     assert 0.45 < cells / (32 * counters.totals()["barriers"]) < 0.5
 
 
+@pytest.mark.slow
 def test_packed_writes_half_a_byte_a_cell_in_whole_sectors(cost: Cost) -> None:
     stores = cost("packed", 512)["packed"].at("moves[at + word").totals()
     assert stores["global_store_bytes"] == PAIRS * 512 * 512 // 2
@@ -260,6 +271,7 @@ def test_packed_writes_half_a_byte_a_cell_in_whole_sectors(cost: Cost) -> None:
 
 
 # ------------------------------------------------------------------ published values
+@pytest.mark.slow
 @every_variant
 @pytest.mark.parametrize("name", ["edge", "ren64", "sit2_10s"])
 def test_gatk_says_the_same(data: Path, launcher: Launcher, variant: str, name: str) -> None:

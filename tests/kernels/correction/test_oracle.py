@@ -11,6 +11,7 @@ from simtbed.oracles import correction as oracle
 from tests.kernels.correction.conftest import PUBLISHED, answers
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("bloom", [None, "standard", "split-first"])
 @pytest.mark.parametrize(("reads", "least", "expected"), PUBLISHED)
 def test_published_answers(data: Path, reads: str, least: int, expected: str, bloom: str | None) -> None:

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections import Counter as Tally
+from collections import Counter as Multiset
 from functools import partial
 
 import numpy as np
 import pytest
 from simtbed import SimtbedError, launch
 from simtbed.kernels import FunctionLauncher, Launcher
+from simtbed.kernels.correction import FAMILY
 from simtbed.kernels.correction.filters import EMPTY
 from simtbed.kernels.correction.host import pipeline
 from simtbed.kernels.correction.host.generate import genome, simulate
 from simtbed.kernels.correction.host.pipeline import Counter, Filter
-from simtbed.kernels.correction.host.problem import Parameters, Reads
+from simtbed.kernels.correction.host.problem import FilterName, Parameters, Problem, Reads
 from simtbed.oracles import correction as oracle
 from simtbed.runtime.registry import EngineName
 
@@ -39,7 +40,7 @@ def table(counter: Counter) -> dict[str, int]:
 
 def expected(reads: Reads, k: int) -> dict[str, int]:
     """Counts of both strands, under every k-mer."""
-    tally: Tally[str] = Tally()
+    tally: Multiset[str] = Multiset()
     for read in reads.strings():
         for strand in (read, read[::-1].translate(oracle.COMPLEMENT)):
             tally.update(strand[p : p + k] for p in range(len(strand) - k + 1))
@@ -165,3 +166,14 @@ def test_a_bloom_filter_has_a_largest_size(launcher: Launcher) -> None:
     enormous = pipeline.Solid(solid.found, 1 << 26, solid.histogram)
     with pytest.raises(SimtbedError, match="67,108,864 solid k-mers: a Bloom filter"):
         Filter.of(enormous, Parameters(k=12, filter="bloom"), launcher, words=False)
+
+
+@pytest.mark.parametrize("filter", ["exact", "bloom", "split-first"])
+def test_a_palindrome_makes_nothing_else_solid(filter: FilterName, launcher: Launcher) -> None:
+    """It stands for both strands, and takes one place among the solid k-mers where others take two."""
+    palindrome, alone = "ACGTACGTACGTGGC", "AAAAAAAAAAAAA"
+    reads = Reads.of([palindrome] * 6 + [alone])
+    problem = Problem(reads, Parameters(k=12, filter=filter))
+    answer = FAMILY.solve(problem, "thread-per-read", launcher)
+    assert answer.tolist() == [f"F {palindrome}"] * 6 + [f"D {alone}"]
+    assert FAMILY.compare(answer, FAMILY.oracle(problem)).agrees

@@ -39,6 +39,7 @@ def check(problem: Problem, variant: str, launcher: Launcher, switches: Switches
     np.testing.assert_array_equal(answer, FAMILY.oracle(problem))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("variant", VARIANTS)
 @pytest.mark.parametrize(("reads", "least", "expected"), PUBLISHED)
 def test_published_answers(data: Path, reads: str, least: int, expected: str, variant: str, launcher: Launcher) -> None:
@@ -46,6 +47,7 @@ def test_published_answers(data: Path, reads: str, least: int, expected: str, va
     assert FAMILY.solve(problem, variant, launcher).tolist() == answers(data / expected)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("variant", VARIANTS)
 @pytest.mark.parametrize(("reads", "least", "expected"), PUBLISHED[:2])
 def test_published_answers_by_a_bloom_filter(
@@ -64,6 +66,7 @@ def test_bloom_filters(variant: str, least: int, launcher: Launcher) -> None:
     check(Problem(reads, Parameters(min_multiplicity=least, filter="bloom")), variant, launcher)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("variant", ["thread-per-read", "warp-per-read"])
 def test_split_first(variant: str, launcher: Launcher) -> None:
     reads = simulate(1, genome(1, 400), 80, (10, 100), 0.03).reads
@@ -78,6 +81,7 @@ def test_the_example(variant: str, launcher: Launcher) -> None:
     assert flags == {"F", "D"}  # or the example would show little
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("filter", FILTERS)
 @pytest.mark.parametrize("variant", ["thread-per-read", "warp-per-read", "warp-per-read-shuffle", "packed"])
 def test_numpy_engine(variant: str, filter: FilterName) -> None:
@@ -88,10 +92,12 @@ def test_numpy_engine(variant: str, filter: FilterName) -> None:
 numpy_engine = FunctionLauncher(partial(launch, engine="numpy", counters=False))
 
 
+@pytest.mark.slow
 def test_one_lane_on_the_numpy_engine() -> None:
     check(small(4, reads=8), "one-lane-per-warp", numpy_engine)
 
 
+@pytest.mark.slow
 @settings(max_examples=25)
 @given(
     st.integers(0, 10_000), st.sampled_from([12, 13, 16, 21, 31]), st.integers(0, 3), st.booleans(), st.integers(0, 25)
@@ -117,6 +123,7 @@ def dense(seed: int) -> Problem:
     return Problem(Reads.of(changed), Parameters(k=12, min_multiplicity=2, min_votes=0))
 
 
+@pytest.mark.slow
 @settings(max_examples=20)
 @given(st.integers(0, 10_000))
 def test_ties(seed: int) -> None:
@@ -127,12 +134,14 @@ def test_ties(seed: int) -> None:
         np.testing.assert_array_equal(FAMILY.solve(problem, variant, launcher), expected)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("variant", ["thread-per-read", "warp-per-read"])
 @pytest.mark.parametrize(("unroll", "reads", "votes"), list(product([False, True], repeat=3)))
 def test_switches_change_no_answer(variant: str, unroll: bool, reads: bool, votes: bool, launcher: Launcher) -> None:
     check(small(7, reads=40), variant, launcher, Switches(unroll, reads, votes))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_long_reads(variant: str, launcher: Launcher) -> None:
     """Several chunks of 32 windows, and votes that do not fit in shared memory."""
@@ -142,6 +151,7 @@ def test_long_reads(variant: str, launcher: Launcher) -> None:
     check(problem, variant, launcher)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("variant", ["warp-per-read", "packed"])
 @pytest.mark.parametrize("votes", [True, False])
 def test_warps_take_one_read_after_the_other(
@@ -160,6 +170,7 @@ def test_warps_take_one_read_after_the_other(
     assert grids[-1] == (3 if votes else 2)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("variant", VARIANTS)
 @pytest.mark.parametrize(
     "sequences",
@@ -176,6 +187,7 @@ def test_corners(sequences: list[str], variant: str, launcher: Launcher) -> None
     check(Problem(Reads.of(sequences), Parameters(min_multiplicity=2)), variant, launcher)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_without_solid_kmers_all_is_discarded(variant: str, launcher: Launcher) -> None:
     problem = small(9, min_multiplicity=255)
@@ -183,6 +195,7 @@ def test_without_solid_kmers_all_is_discarded(variant: str, launcher: Launcher) 
     assert {answer[0] for answer in FAMILY.oracle(problem)} == {"D", "S"}
 
 
+@pytest.mark.slow
 def test_a_change_of_the_first_letter_is_the_last(launcher: Launcher) -> None:
     """CUDA-EC's loop ends there, though another error is left that it could mend."""
     sequence = "ACGATTCGGCATTACGGATCGATTACCGGATATTCGAGGCT"
@@ -218,6 +231,7 @@ def counted(problem: Problem, variant: str) -> dict[str, Counters]:
     return found
 
 
+@pytest.mark.slow
 def test_packed_warps_see_only_reads_that_threads_cannot_mend() -> None:
     problem = Problem(simulate(1, genome(1, 300), 400, (36, 36), 0.005).reads)
     weak = sum(

@@ -66,6 +66,7 @@ def test_shapes(variant: str, size: tuple[int, int], launcher: Launcher) -> None
     check(random_problem(1, [size]), variant, launcher)
 
 
+@pytest.mark.slow
 @given(st.lists(st.tuples(st.integers(1, 40), st.integers(1, 40)), min_size=1, max_size=40), st.integers(0, 1000))
 def test_any_mixture_and_all_variants_give_the_same_bits(lengths: list[tuple[int, int]], seed: int) -> None:
     """All add and multiply in the same order, however they divide the work; only the rescaled form differs."""
@@ -93,7 +94,7 @@ def test_reads_share_a_launch_where_their_own_would_save_little(reads: list[tupl
     full = uniform.astype(bool) & (m == sizes[bins])
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(pipeline, "CELLS_A_LAUNCH", worth)
-        launches = list(pipeline._grouped(bins, full, letters, sizes))
+        launches = list(pipeline._merge_small_bins(bins, full, letters, sizes))
     assert sorted(at for _, _, members in launches for at in members.tolist()) == list(range(len(reads)))
     assert [-number for number, _, _ in launches] == sorted(-number for number, _, _ in launches)
     for number, alike, members in launches:
@@ -159,6 +160,7 @@ def test_full_reads_of_one_continuation_have_a_launch_of_their_own(
     np.testing.assert_array_equal(FAMILY.solve(problem, "wavefront", launcher), together)
 
 
+@pytest.mark.slow
 def test_what_the_rescaled_form_cannot_hold_is_computed_plainly(launcher: Launcher) -> None:
     lanes, each = pipeline.RESCALED_BINS[-1]
     clamped = random_problem(3, [(20, 20)], quality=(1, 2))
@@ -200,6 +202,7 @@ def test_edges_that_shared_memory_cannot_hold(launcher: Launcher, monkeypatch: p
     assert used == [False]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("variant", "bins", "bin"),
     [
@@ -234,6 +237,7 @@ def test_reads_longer_than_every_bin_are_computed_in_tiles(launcher: Launcher) -
     np.testing.assert_array_equal(naive, wavefront)
 
 
+@pytest.mark.slow
 def test_tiles_of_any_shape(launcher: Launcher, monkeypatch: pytest.MonkeyPatch) -> None:
     """Tiles of 128 rows, so that the haplotype can be longer than the tile is wide and several tiles follow."""
     monkeypatch.setattr(pipeline, "BINS", ((4, 4),))
@@ -248,6 +252,7 @@ def test_alpha_is_clamped(variant: str, launcher: Launcher) -> None:
     check(random_problem(3, [(20, 20)], quality=(1, 2)), variant, launcher)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_faint_pairs_and_only_they_are_computed_again_in_double(variant: str, launcher: Launcher) -> None:
     close = ([(b"A" * 60, *([np.full(60, 40)] * 4))], [b"A" * 60])
@@ -367,6 +372,7 @@ def test_the_naive_variant_moves_six_values_a_cell_all_of_them_coalesced() -> No
     assert counters.derived()["warp_execution_efficiency"] == 1.0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("k", pipeline.TILES)
 def test_tiles_move_six_values_for_k_cells(k: int) -> None:
     m, n, pairs = 24, 8, 128
@@ -379,6 +385,7 @@ def test_tiles_move_six_values_for_k_cells(k: int) -> None:
     assert counters.total("shared_load_conflicts") == counters.total("shared_store_conflicts") == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("variant", "k"), [("intratask-naive", 1), ("intratask-tile2", 2)])
 @pytest.mark.parametrize(("m", "n"), [(40, 41), (128, 131)])
 def test_two_barriers_a_step(variant: str, k: int, m: int, n: int) -> None:

@@ -45,6 +45,7 @@ def real(data: Path, rows: Rows) -> tuple[Problem, Floats]:
     return problem, np.array([rows[place][2:] for place in places], np.float64)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_a_thousand_genomes(real: tuple[Problem, Floats], variant: str, launcher: Launcher) -> None:
     """To 1e-5 above e^-80; below, ANGSD's floats end. ALT is the major allele at 1,185 sites, as ANGSD says."""
@@ -77,6 +78,7 @@ def test_beagle(data: Path, variant: str, engine: str) -> None:
     assert_like(answer, expected)
 
 
+@pytest.mark.slow
 def test_the_default_names_the_minor_allele_that_angsd_does(
     data: Path, rows: Rows, real: tuple[Problem, Floats]
 ) -> None:

@@ -36,6 +36,7 @@ def test_distributions_add_up() -> None:
     )
 
 
+@pytest.mark.slow
 def test_it_is_the_most_likely_one(launcher: Launcher) -> None:
     """No mixture with another spectrum is more likely."""
     answer = FAMILY.solve(generate(3, 400, 10), "tiled", launcher)

@@ -86,6 +86,7 @@ def test_engines_give_the_same_bits(variant: str) -> None:
 
 
 # ------------------------------------------------------------------ range
+@pytest.mark.slow
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_nobody_knows_anything_is_flat(variant: str, launcher: Launcher) -> None:
     """h is C(2N, j), from 1 to e^1660: no double holds both. (1,200 individuals, no power of two.)"""
@@ -93,6 +94,7 @@ def test_nobody_knows_anything_is_flat(variant: str, launcher: Launcher) -> None
     np.testing.assert_allclose(answer, 0.0, atol=1e-8)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("variant", ["iterative", "reduction", "reduction-shared", "tiled"])
 def test_a_binomial_distribution(variant: str, launcher: Launcher) -> None:
     """The same vector 2,100 times: coefficients of a power of a polynomial that is a square."""
@@ -111,6 +113,7 @@ def test_deep_data(variant: str, launcher: Launcher) -> None:
     check(problem_of(likelihoods), variant, launcher)
 
 
+@pytest.mark.slow
 def test_vectors_that_no_block_holds(launcher: Launcher, monkeypatch: pytest.MonkeyPatch) -> None:
     """`tiled_merge`, on 1, 2 and 3 levels of it, with the last vectors short or empty."""
     monkeypatch.setattr(tiling, "FUSED", 128)
@@ -129,6 +132,7 @@ def test_vectors_that_no_block_holds(launcher: Launcher, monkeypatch: pytest.Mon
         assert FAMILY.compare(answer, FAMILY.solve(problem, "reduction", launcher)).worst < 1e-8
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_no_races(variant: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Nor words read before they are written; on a card whose warps are not in lockstep. With several levels, odd

@@ -130,7 +130,7 @@ class TrackedAccess:
         self.tracked: TrackedArray = tracked
         self.array, self.index = array, index
         self.given = given if access.effect == shadow.STORES else ()
-        self.reads = access.effect == shadow.LOADS or (access.effect == shadow.ATOMICS and array.type.space == "shared")
+        self.reads = access.effect != shadow.STORES
 
     def inside(self) -> None:
         """Check an access of which all active lanes are inside the array."""
