@@ -89,6 +89,7 @@ def test_a_figure_that_differs_is_unexplained(kept: record.Record) -> None:
     assert "UNEXPLAINED" in text.table(found)
 
 
+@pytest.mark.slow
 def test_a_kernel_printed_otherwise_is_stale(kept: record.Record) -> None:
     one = replace(kept.counters["pairhmm intertask-naive"][0], source="0" * 64)
     found = compare(replace(kept, counters=kept.counters | {"pairhmm intertask-naive": (one,)}), [FEW])

@@ -100,6 +100,7 @@ def test_an_empty_file_gives_an_empty_answer_and_a_warning(simtbed: Simtbed, tmp
     assert ran.err == f"simtbed: warning: {source} holds no pairs; the answer is empty\n"
 
 
+@pytest.mark.slow
 def test_bench_align_counts_what_the_paper_measured(simtbed: Simtbed, monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(align, "LENGTHS", (64, 192))

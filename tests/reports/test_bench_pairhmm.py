@@ -40,6 +40,7 @@ def test_every_variant_is_counted(simtbed: Simtbed, monkeypatch: pytest.MonkeyPa
     assert naive > 3 * tiled
 
 
+@pytest.mark.slow
 def test_only_what_is_asked_for(simtbed: Simtbed, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pairhmm, "LENGTHS", (32,))
     ran = simtbed("bench", "pairhmm", "--pairs", "8", "--repeat", "1", "--only", "lengths", "--only", "files", "--json")

@@ -13,6 +13,7 @@ from tests.reports.conftest import Simtbed
 TOOLS = all(nvcc.find_tool(name) for name in ("nvcc", "nvdisasm"))
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not TOOLS, reason="no nvcc or no nvdisasm on this machine")
 def test_instructions_are_those_that_the_hardware_executed(simtbed: Simtbed) -> None:
     (measured,) = record.load(record.path_of("H200")).counters["pairhmm intertask-naive"]

@@ -100,6 +100,7 @@ def test_an_answer_as_a_table() -> None:
     assert list(files.lines(problem, FAMILY.oracle(problem))) == ["2M\t1\t400\n", "1S2M1S\t0\t400\n"]
 
 
+@pytest.mark.slow
 def test_an_answer_as_sam(tmp_path: Path) -> None:
     problem = Problem.of([(b"ACGT", b"CG"), (b"CG", b"ACGT")])
     answer = FAMILY.oracle(problem)

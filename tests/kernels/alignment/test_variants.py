@@ -58,6 +58,7 @@ def test_ties_are_broken_as_they_should_be(variant: str, problem: Problem) -> No
     check(problem, variant, FunctionLauncher(partial(launch, counters=False)))
 
 
+@pytest.mark.slow
 @given(problem=problems(most=150))
 def test_passes_of_any_length(problem: Problem) -> None:
     check(problem, "passes-diagonal-major-runs", FunctionLauncher(partial(launch, counters=False)))
@@ -73,6 +74,7 @@ def test_tiles_of_any_shape(problem: Problem) -> None:
         check(problem, "packed", FunctionLauncher(partial(launch, counters=False)))
 
 
+@pytest.mark.slow
 def test_tiles_of_a_pair_much_longer_than_one(launcher: Launcher, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pipeline, "SMALL_PROBLEM_BINS", ((32, 4),))
     for strategy in Strategy:

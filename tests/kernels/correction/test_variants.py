@@ -57,6 +57,7 @@ def test_published_answers_by_a_bloom_filter(
     assert FAMILY.solve(problem, variant, launcher).tolist() == answers(data / expected)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("least", [3, 255])
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_bloom_filters(variant: str, least: int, launcher: Launcher) -> None:
@@ -248,6 +249,7 @@ def test_packed_warps_see_only_reads_that_threads_cannot_mend() -> None:
     assert counters["mend"].at("spans[r] = span").total("global_store_requests") == left
 
 
+@pytest.mark.slow
 def test_a_read_with_one_error_takes_the_mutants_of_one_window() -> None:
     """Where it lies, by which windows are weak; before that place, what could have as many votes."""
     sequence = "ACGATTCGGCATTACGGATCGATTACCGGATATTCG"

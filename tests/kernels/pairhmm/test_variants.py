@@ -228,6 +228,7 @@ def test_every_bin_at_its_limits(variant: str, bins: tuple[tuple[int, int], ...]
     assert set(used) == {bins[bin]}
 
 
+@pytest.mark.slow
 def test_reads_longer_than_every_bin_are_computed_in_tiles(launcher: Launcher) -> None:
     """Long gaps must be likely here: a read much longer than its haplotype is mostly insertion."""
     lanes, each = pipeline.BINS[-1]

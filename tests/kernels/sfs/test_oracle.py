@@ -38,6 +38,7 @@ value = st.one_of(st.just(0.0), st.floats(1e-30, 1.0), st.just(1.0))
 some = st.lists(st.tuples(value, value, value).filter(any), min_size=1, max_size=5)
 
 
+@pytest.mark.slow
 @given(some)
 def test_product_is_the_sum_over_all_genotypes(vectors: Vectors) -> None:
     assert_close(oracle.product(np.array([vectors]))[0], [logarithm(x) for x in enumerated(vectors)])
