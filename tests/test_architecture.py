@@ -38,7 +38,8 @@ ALLOWED: dict[str, set[str]] = {
 ALLOWED["simtbed"] = {*ALLOWED} - {"oracles", "engines"}  # the public names
 ALLOWED["testing"] = {*BASE, "simtbed", "machine", "runtime"}
 ALLOWED["kernels"] = {"simtbed", "runtime", "native", "oracles"}
-ALLOWED["reports"] = {*ALLOWED}  # which nothing may import
+ALLOWED["reports"] = {*ALLOWED}  # which nothing may import but
+ALLOWED["__main__"] = {"reports"}
 
 SOURCES = sorted(path for folder in FOLDERS for path in (ROOT / folder).rglob("*.py"))
 

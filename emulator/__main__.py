@@ -1,0 +1,5 @@
+"""`python -m simtbed`: the command line."""
+
+from .reports.cli.app import main
+
+main()
