@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import hashlib
+import json
+import re
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -81,9 +83,47 @@ class Library:
     library: Any
 
 
+@dataclass(frozen=True)
+class ModuleText:
+    """A module as text. helpers: functions that it calls, by name; each is compiled by itself and shared by all modules
+    that call the same text. declarations: of LLVM's own functions. rest: what every text ends with."""
+
+    own: str
+    helpers: Mapping[str, str]
+    declarations: Sequence[str]
+    rest: str
+
+    def main(self) -> str:
+        """The module without its helpers."""
+        return self._complete(self.own, self.called(self.own))
+
+    def helper(self, name: str) -> str:
+        """A helper as a module, visible to those that call it."""
+        return self._complete(self.helpers[name].replace("define internal", "define", 1), self.calls(name))
+
+    def called(self, text: str) -> list[str]:
+        """The helpers that a text names."""
+        names = set(_CALLED.findall(text))
+        return [name for name in self.helpers if name in names]
+
+    def calls(self, name: str) -> list[str]:
+        """The helpers that a helper calls."""
+        return [other for other in self.called(self.helpers[name]) if other != name]
+
+    def _complete(self, text: str, called: Sequence[str]) -> str:
+        headers = [self.helpers[name].partition(" {\n")[0] for name in called]
+        declared = [header.replace("define internal", "declare", 1) for header in headers]
+        return "\n".join([text, *declared, *self.declarations, self.rest]) + "\n"
+
+
+_CALLED = re.compile(r"@([\w.]+)\(")
+_HELPERS: dict[str, Library] = {}
+"""Helpers of this process by their digest."""
+
+
 def compiled(
     key: Sequence[str] | None,
-    make: Callable[[], tuple[bytes, str]],
+    make: Callable[[], tuple[bytes, ModuleText]],
     entry: str,
     target: Target | None = None,
     passes: Passes = OF_KERNELS,
@@ -91,23 +131,76 @@ def compiled(
     """Callable code and what was kept beside it, from the cache on disk where they are there.
 
     key: everything the code depends on but the compiler and its target; None if that is not known: then nothing is kept.
-    make: what to keep beside the code, and the text of its module. target: another processor that this one can act as;
-    the host by default.
+    make: what to keep beside the code, and the module. target: another processor that this one can act as; the host by
+    default.
     """
-    global _LINKED
     target = target or host()
-    parts = (*(key or ()), llvmlite.__version__, target.cpu, target.features, repr(passes))
-    name = hashlib.sha256("\0".join(parts).encode()).hexdigest() + ".o"
-    kept = None if key is None else disk_cache.load(name)
-    if kept is None:
-        metadata, text = make()
+    found = None if key is None else disk_cache.load(_name(key, target, passes))
+    if found is not None:
+        header, code = _split(found)
         with _LOCK:
-            kept = len(metadata).to_bytes(8, "little") + metadata + object_code(text, target, passes)
-        if key is not None:
-            disk_cache.save(name, kept)
-    start = 8 + int.from_bytes(kept[:8], "little")
+            helpers = {name: _helper(digest) for name, digest in header["helpers"].items()}
+            if all(helpers.values()):
+                symbols = {name: library.address for name, library in helpers.items() if library is not None}
+                return bytes.fromhex(header["metadata"]), _link(code, entry, symbols)
+    metadata, module = make()
     with _LOCK:
-        _LINKED += 1
-        builder = llvm.JITLibraryBuilder().add_object_img(kept[start:]).add_current_process().export_symbol(entry)
-        library = builder.link(_linker(), f"kernel_{_LINKED}")
-    return kept[8:start], Library(library[entry], library)
+        digests: dict[str, str] = {}
+        for name in module.called(module.own):
+            _compile_helper(module, name, target, passes, digests)
+        code = object_code(module.main(), target, passes)
+        if key is not None:
+            text = json.dumps({"metadata": metadata.hex(), "helpers": digests}).encode()
+            disk_cache.save(_name(key, target, passes), len(text).to_bytes(8, "little") + text + code)
+        return metadata, _link(code, entry, {name: _HELPERS[digest].address for name, digest in digests.items()})
+
+
+def _name(parts: Sequence[str], target: Target, passes: Passes) -> str:
+    known = (*parts, llvmlite.__version__, target.cpu, target.features, repr(passes))
+    return hashlib.sha256("\0".join(known).encode()).hexdigest() + ".o"
+
+
+def _split(kept: bytes) -> tuple[dict[str, Any], bytes]:
+    start = 8 + int.from_bytes(kept[:8], "little")
+    return json.loads(kept[8:start]), kept[start:]
+
+
+def _helper(digest: str) -> Library | None:
+    """A helper that was compiled before, with those that it calls; None where the disk does not have it any more."""
+    if digest not in _HELPERS:
+        found = disk_cache.load(digest)
+        if found is None:
+            return None
+        header, code = _split(found)
+        called = {name: _helper(other) for name, other in header["helpers"].items()}
+        if not all(called.values()):
+            return None
+        symbols = {name: library.address for name, library in called.items() if library is not None}
+        _HELPERS[digest] = _link(code, header["name"], symbols)
+    return _HELPERS[digest]
+
+
+def _compile_helper(module: ModuleText, name: str, target: Target, passes: Passes, digests: dict[str, str]) -> None:
+    """Compile and link a helper, unless that was done before, and enter its digest."""
+    if name in digests:
+        return
+    for other in module.calls(name):
+        _compile_helper(module, other, target, passes, digests)
+    called = {other: digests[other] for other in module.calls(name)}
+    text = module.helper(name)
+    digests[name] = digest = _name((text, *called.values()), target, passes).replace(".o", ".helper")
+    if _helper(digest) is None:
+        code = object_code(text, target, passes)
+        header = json.dumps({"name": name, "helpers": called}).encode()
+        disk_cache.save(digest, len(header).to_bytes(8, "little") + header + code)
+        _HELPERS[digest] = _link(code, name, {other: _HELPERS[known].address for other, known in called.items()})
+
+
+def _link(code: bytes, entry: str, symbols: Mapping[str, int]) -> Library:
+    global _LINKED
+    _LINKED += 1
+    builder = llvm.JITLibraryBuilder().add_object_img(code).add_current_process().export_symbol(entry)
+    for name, address in symbols.items():
+        builder.import_symbol(name, address)
+    library = builder.link(_linker(), f"module_{_LINKED}")
+    return Library(library[entry], library)

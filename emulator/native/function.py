@@ -19,7 +19,7 @@ from ..frontend.digest import digest
 from ..language.functions import DeviceFunction
 from ..language.hints import Const
 from ..language.types import SCALARS, Array, Scalar
-from ..llvm.compiler import Library, Passes, compiled
+from ..llvm.compiler import Library, ModuleText, Passes, compiled
 from .specialised import prepared, written
 from .text import ENTRY, module
 
@@ -168,7 +168,7 @@ class Native(DeviceFunction):
     def _compiled(self, consts: tuple[Any, ...]) -> _Code:
         named = dict(zip((self.names[n] for n in sorted(self._const_places)), consts, strict=True))
 
-        def make() -> tuple[bytes, str]:
+        def make() -> tuple[bytes, ModuleText]:
             function = prepared(self, named)
             stored = written(function)
             parameters = []
@@ -181,8 +181,8 @@ class Native(DeviceFunction):
 
         found = digest(self)
         key = None if found is None else ("native", found.key, repr(consts), disk_cache.edition())
-        beside, library = compiled(key, make, ENTRY, passes=PASSES)
-        parameters, result = json.loads(beside)
+        metadata, library = compiled(key, make, ENTRY, passes=PASSES)
+        parameters, result = json.loads(metadata)
         return _Code(library, [_Parameter(*p) for p in parameters], result)
 
 

@@ -8,6 +8,7 @@ from ..ir import nodes as ir
 from ..ir.walk import statements
 from ..language.types import BOOL, F32, F64, I64, Array, Scalar
 from ..llvm.builder import FunctionBuilder, literal, memory_type, quoted, scalar_type
+from ..llvm.compiler import ModuleText
 from ..llvm.operations import extended, operation
 from ..llvm.values import Value, number
 from .specialised import written
@@ -16,24 +17,21 @@ ENTRY = "native"
 """The function's name in its module. Arrays are pointers; a bool is an i8."""
 
 
-def module(function: ir.Function) -> str:
-    """The text of a module with the function."""
+def module(function: ir.Function) -> ModuleText:
+    """A module with the function."""
     printer = _Printer(function)
     printer.function()
     builder = printer.builder
     result = "void" if function.result is None else memory_type(_scalar(function.result))
-    return "\n".join(
-        [
-            f"; {function.name}",
-            *printer.tables,
-            f"define {result} @{ENTRY}({', '.join(printer.parameters())}) nounwind {{\n.entry:",
-            *builder.slots,
-            *builder.lines,
-            "}",
-            *sorted(builder.declared),
-            "",
-        ]
-    )
+    own = [
+        f"; {function.name}",
+        *printer.tables,
+        f"define {result} @{ENTRY}({', '.join(printer.parameters())}) nounwind {{\n.entry:",
+        *builder.slots,
+        *builder.lines,
+        "}",
+    ]
+    return ModuleText("\n".join(own), {}, sorted(builder.declared), "")
 
 
 @dataclass(frozen=True)

@@ -32,6 +32,8 @@ GLOBAL_FIGURES = ("requests", "sectors")
 SHARED_FIGURES = ("wavefronts", "bank_conflicts")
 FIGURES = (*GLOBAL_FIGURES, *SHARED_FIGURES)
 LARGEST_INDEX = 1 << 48
+LONGEST_FIELD = 1 << 16
+"""Characters. The csv module's own limit is a global that other libraries raise."""
 
 
 class AccessError(SimtbedError):
@@ -80,6 +82,8 @@ def _rows(path: str | Path, stream: Iterator[str], measured: bool) -> Iterator[A
         raise AccessError(f"{path}:1: no column {', '.join(missing)}; expected the columns {', '.join(wanted)}")
     for fields in reader:
         place = f"{path}:{reader.line_num}"
+        if any(len(text) > LONGEST_FIELD for text in fields.values()):
+            raise AccessError(f"{path}: expected a CSV text: a field of more than {LONGEST_FIELD} characters")
         if "" in fields:
             raise AccessError(f"{place}: expected {len(reader.fieldnames or ())} columns, got more")
         op, size = fields["op"], _bytes(place, fields["op"], fields["bytes"])

@@ -62,12 +62,14 @@ def _as_i64(builder: FunctionBuilder, value: Value, lane: str) -> str:
 
 
 # ------------------------------------------------------------------ functions of the module
-def functions(declared: set[str]) -> list[str]:
-    """The text of the functions called above; what they use is added to the declarations."""
-    return [
-        _text(LANES_FUNCTION, "i1", ("i32 %warp", "i32 %lanes"), _lanes_function, declared),
-        _text(BARRIER_FUNCTION, "void", ("ptr %active", "ptr %expected"), _barrier_function, declared),
-    ]
+def functions(declared: set[str]) -> dict[str, str]:
+    """The texts of the functions called above, by name; what they use is added to the declarations."""
+    return {
+        LANES_FUNCTION: _text(LANES_FUNCTION, "i1", ("i32 %warp", "i32 %lanes"), _lanes_function, declared),
+        BARRIER_FUNCTION: _text(
+            BARRIER_FUNCTION, "void", ("ptr %active", "ptr %expected"), _barrier_function, declared
+        ),
+    }
 
 
 def _text(

@@ -8,6 +8,7 @@ from ...ir import nodes as ir
 from ...ir.walk import statements
 from ...language.types import BOOL, Array, Scalar
 from ...llvm.builder import FunctionBuilder, quoted, scalar_type
+from ...llvm.compiler import ModuleText
 from ...passes.divergence import analyse_divergence
 from ...runtime.prepared import Prepared
 from ...sanitizer.schedules import ROWS
@@ -30,7 +31,7 @@ attributes #2 = { nounwind noinline cold "prefer-vector-width"="512" "min-legal-
 class Module:
     """The text, its buffers, and what its fault records and its calls to Python mean."""
 
-    text: str
+    text: ModuleText
     buffers: Buffers
     records: FaultRecords
     host_calls: HostCalls
@@ -119,7 +120,7 @@ def _entry(context: CodegenContext) -> None:
             )
 
 
-def _text(context: CodegenContext) -> str:
+def _text(context: CodegenContext) -> ModuleText:
     builder = context.builder
     params = []
     for param in context.kernel.params:
@@ -129,17 +130,13 @@ def _text(context: CodegenContext) -> str:
         else:
             assert isinstance(param.type, Scalar)
             params.append(f"i8 %{name}.byte" if param.type is BOOL else f"{scalar_type(param.type)} %{name}")
-    fault_functions = faults.functions(builder.declared)
-    parts = [
+    own = [
         f"; {context.kernel.name}; blocks of {context.options.block}",
         *(f"{name} = {text}" for name, text in context.tables.items()),
         f"define i32 @{ENTRY}({', '.join([*params, *(argument.text for argument in ARGUMENTS)])}) #0 {{\n.entry:",
         *builder.slots,
         *builder.lines,
         "}",
-        *context.helpers.values(),
-        *fault_functions,
-        *sorted(builder.declared),
-        _ATTRIBUTES,
     ]
-    return "\n".join(parts) + "\n"
+    helpers = context.helpers | faults.functions(builder.declared)
+    return ModuleText("\n".join(own), helpers, sorted(builder.declared), _ATTRIBUTES)
