@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import weakref
-from collections.abc import Callable, Iterator
-from functools import partial
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from hypothesis import settings
-from simtbed.engines.llvm import engine
-from simtbed.llvm.compiler import Passes, compiled
 from simtbed.runtime.registry import engine_called
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -42,18 +38,7 @@ def golden(request: pytest.FixtureRequest) -> Callable[[str, str], None]:
     return check
 
 
-UNOPTIMISED = {"counters", "hardware", "kernels", "reports"}
-"""Folders whose tests specialise hundreds of kernels, run each for milliseconds, and judge its answers and counters,
-which no optimisation changes. The other folders hold the code that ships: tests/gpu the same kernels to the bit."""
-
-
-@pytest.fixture(scope="module", autouse=True)
-def unoptimised(request: pytest.FixtureRequest) -> Iterator[None]:
-    """In those folders the jit engine compiles without optimisation, in a fifth of the time."""
-    if UNOPTIMISED.isdisjoint(request.path.relative_to(Path(__file__).parent).parts):
-        yield
-        return
-    with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(engine, "compiled", partial(compiled, passes=Passes(0, vectorise=False)))
-        patched.setattr(engine_called("jit"), "_kernels", weakref.WeakKeyDictionary())  # no other module finds it there
-        yield
+@pytest.fixture
+def optimised(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The jit engine optimises every kernel, as it does where launches are large."""
+    monkeypatch.setattr(engine_called("jit"), "optimise", True)

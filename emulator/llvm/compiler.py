@@ -45,8 +45,10 @@ class Passes:
     vectorise: bool
 
 
-OF_KERNELS = Passes(1, vectorise=False)
-"""Kernels are vectors of lanes as they are printed."""
+OPTIMISED = Passes(1, vectorise=False)
+"""Of kernels, which are vectors of lanes as they are printed."""
+QUICK = Passes(0, vectorise=False)
+"""Of kernels that run for less time than it takes to optimise them."""
 
 
 def _machine(target: Target, level: int) -> Any:
@@ -72,7 +74,7 @@ def object_code(text: str, target: Target, passes: Passes) -> bytes:
 
 @cache
 def _linker() -> Any:
-    return llvm.create_lljit_compiler(_machine(host(), OF_KERNELS.level), use_jit_link=True)
+    return llvm.create_lljit_compiler(_machine(host(), OPTIMISED.level), use_jit_link=True)
 
 
 @dataclass(frozen=True)
@@ -126,7 +128,7 @@ def compiled(
     make: Callable[[], tuple[bytes, ModuleText]],
     entry: str,
     target: Target | None = None,
-    passes: Passes = OF_KERNELS,
+    passes: Passes = OPTIMISED,
 ) -> tuple[bytes, Library]:
     """Callable code and what was kept beside it, from the cache on disk where they are there.
 
@@ -135,14 +137,9 @@ def compiled(
     default.
     """
     target = target or host()
-    found = None if key is None else disk_cache.load(_name(key, target, passes))
-    if found is not None:
-        header, code = _split(found)
-        with _LOCK:
-            helpers = {name: _helper(digest) for name, digest in header["helpers"].items()}
-            if all(helpers.values()):
-                symbols = {name: library.address for name, library in helpers.items() if library is not None}
-                return bytes.fromhex(header["metadata"]), _link(code, entry, symbols)
+    kept = None if key is None else compiled_before(key, entry, target, passes)
+    if kept is not None:
+        return kept
     metadata, module = make()
     with _LOCK:
         digests: dict[str, str] = {}
@@ -153,6 +150,22 @@ def compiled(
             text = json.dumps({"metadata": metadata.hex(), "helpers": digests}).encode()
             disk_cache.save(_name(key, target, passes), len(text).to_bytes(8, "little") + text + code)
         return metadata, _link(code, entry, {name: _HELPERS[digest].address for name, digest in digests.items()})
+
+
+def compiled_before(
+    key: Sequence[str], entry: str, target: Target | None = None, passes: Passes = OPTIMISED
+) -> tuple[bytes, Library] | None:
+    """What `compiled` gives, where the disk has it whole."""
+    found = disk_cache.load(_name(key, target or host(), passes))
+    if found is None:
+        return None
+    header, code = _split(found)
+    with _LOCK:
+        helpers = {name: _helper(digest) for name, digest in header["helpers"].items()}
+        if not all(helpers.values()):
+            return None
+        symbols = {name: library.address for name, library in helpers.items() if library is not None}
+        return bytes.fromhex(header["metadata"]), _link(code, entry, symbols)
 
 
 def _name(parts: Sequence[str], target: Target, passes: Passes) -> str:

@@ -74,8 +74,9 @@ DATA_SETS = [
 LARGE = ("pairhmm/10s.in", "alignment/sit2_10s.tsv")
 """Left to the jit engine: the numpy engine, to which it is held elsewhere, takes ten seconds for many a variant."""
 RUNS = [(*case, engine) for case in DATA_SETS for engine in ("jit", "numpy") if engine == "jit" or case[3] not in LARGE]
+LONG = [pytest.mark.slow, pytest.mark.usefixtures("optimised")]
 SMALL = ("pairhmm/tiny.in", "alignment/edge.tsv", "alignment/ren64.tsv")
-PARAMETERS = [pytest.param(*run, marks=[] if run[3] in SMALL else [pytest.mark.slow]) for run in RUNS]
+PARAMETERS = [pytest.param(*run, marks=[] if run[3] in SMALL else LONG) for run in RUNS]
 VARIANTS = [f"{family.name} {variant}" for family in FAMILIES.values() for variant in family.variants]
 
 

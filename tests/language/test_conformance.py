@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import pytest
+from simtbed.engines.llvm.engine import LlvmEngine
 from simtbed.engines.numpy.engine import NumpyEngine
 from simtbed.runtime.engine import Outcome, Request
 from simtbed.testing.conformance import Case, cases
@@ -12,6 +13,12 @@ from simtbed.testing.conformance import Case, cases
 
 @pytest.mark.parametrize("case", cases("jit", emulates=True), ids=str)
 def test_jit(case: Case) -> None:
+    case.run()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("case", cases(LlvmEngine(optimise=True), emulates=True), ids=str)
+def test_optimised_jit(case: Case) -> None:
     case.run()
 
 

@@ -206,7 +206,7 @@ def much_of_everything(out: Global[i32]) -> None:
 
 
 def test_memory_does_not_grow_with_the_grid() -> None:
-    engine, peaks = LlvmEngine(threads=1), []
+    engine, peaks = LlvmEngine(threads=1, optimise=True), []
     for grid in (1, 1, 50_000):
         request = prepare_request(much_of_everything, grid=grid, block=256, args={"out": st.empty(1, "i32")})
         tracemalloc.start()
@@ -261,3 +261,35 @@ def test_an_interrupt_inside_an_operation_is_not_lost(threads: int, monkeypatch:
         with pytest.raises(KeyboardInterrupt):
             st.launch(logarithms, grid=9, block=32, args=args)
     assert st.launch(logarithms, grid=1, block=32, args=args).out.tolist() == [0.0] * 32
+
+
+def test_small_launches_are_not_optimised_until_they_have_run_for_long(
+    cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The note of it holds for other processes too; many threads are optimised at once."""
+    own = Options((32, 1, 1), H200, 0, True, step_limited=False, atomic=True)
+    assert not LlvmEngine()._kernel(request(), own).optimised
+    engine_ = LlvmEngine()
+    launch = request()
+    kernel = engine_._kernel(launch, own)
+    kernel.ran(engine.WORTH_OPTIMISING / 2)
+    assert engine_._kernel(launch, own) is kernel
+    kernel.ran(engine.WORTH_OPTIMISING)
+    assert engine_._kernel(launch, own).optimised
+    (optimised, *_) = sorted(cache.glob("*.o"), key=lambda path: path.stat().st_mtime_ns, reverse=True)
+    optimised.unlink()
+    assert LlvmEngine()._kernel(request(), own).optimised
+    with monkeypatch.context() as patched:
+        patched.setattr(engine, "MANY_THREADS", 1)
+        for note in cache.glob("*.slow"):
+            note.unlink()
+        assert LlvmEngine()._kernel(request(), own).optimised
+
+
+def test_helpers_that_are_gone_are_compiled_again(cache: Path) -> None:
+    found = run()
+    for helper in cache.glob("*.helper"):
+        helper.unlink()
+    compiler._HELPERS.clear()
+    assert run() == found
+    assert list(cache.glob("*.helper"))

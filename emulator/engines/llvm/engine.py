@@ -9,6 +9,7 @@ warp operations (`warp`), counters (`counters`), faults (`faults`, `fault_record
 from __future__ import annotations
 
 import ctypes
+import hashlib
 import os
 import threading
 import time
@@ -24,7 +25,7 @@ import numpy.typing as npt
 from ... import disk_cache
 from ...errors import Diagnostic, LaunchError
 from ...language.types import SCALARS, Array, Scalar
-from ...llvm.compiler import Library, Target, compiled
+from ...llvm.compiler import OPTIMISED, QUICK, Library, Target, compiled, compiled_before
 from ...runtime.arrays import Buffer
 from ...runtime.engine import Outcome, Request
 from ...runtime.specialisation import Specialisation, Summary
@@ -33,6 +34,7 @@ from .layout import ARGUMENTS, ENTRY, HOST_CALL, SIZES, Buffers, Options
 
 if TYPE_CHECKING:
     from ...ir import nodes as ir
+    from ...llvm.compiler import ModuleText
     from ...runtime.prepared import Prepared
     from ...sanitizer.races.shadow import RaceState
     from ...sanitizer.tracking import Plan
@@ -49,6 +51,11 @@ _CTYPES: dict[str, Any] = {
 
 SHORTEST, LONGEST = 0.0002, 0.01
 """Seconds that a range of blocks should take: long compared with starting it, short for somebody who waits."""
+MANY_THREADS = 1 << 14
+"""A launch of so many threads runs optimised code at once."""
+WORTH_OPTIMISING = 0.5
+"""Seconds that a kernel may run without optimisation, all its launches together; from then on it is optimised, in other
+processes too. Optimising takes about as long, and makes most kernels 2 to 4 times faster."""
 
 
 @dataclass
@@ -58,16 +65,43 @@ class _CompiledKernel:
 
     specialisation: Specialisation
     options: Options
+    target: Target | None
     buffers: Buffers = field(init=False)
     library: Library = field(init=False)
+    optimised: bool = field(init=False)
+    seconds: float = 0.0
 
     @staticmethod
-    def of(specialisation: Specialisation, options: Options, target: Target | None) -> _CompiledKernel:
-        made = _CompiledKernel(specialisation, options)
-        key = (specialisation.key or _fingerprint(specialisation), repr(options), disk_cache.edition())
-        encoded, made.library = compiled(key, lambda: (made.module.buffers.encode(), made.module.text), ENTRY, target)
+    def of(specialisation: Specialisation, options: Options, target: Target | None, optimise: bool) -> _CompiledKernel:
+        """optimise: whether to; optimised code that was compiled before is used all the same."""
+        made = _CompiledKernel(specialisation, options, target)
+        passes = OPTIMISED if optimise or disk_cache.load(made.slow) is not None else QUICK
+        found = compiled_before(made.key, ENTRY, target)
+        made.optimised = found is not None or passes is OPTIMISED
+        if found is None:
+            found = compiled(made.key, made.generate, ENTRY, target, passes)
+        encoded, made.library = found
         made.buffers = Buffers.decode(encoded)
         return made
+
+    @cached_property
+    def key(self) -> tuple[str, ...]:
+        program = self.specialisation.key or _fingerprint(self.specialisation)
+        return program, repr(self.options), disk_cache.edition()
+
+    @property
+    def slow(self) -> str:
+        """The name of the note that the kernel ran long without optimisation."""
+        return hashlib.sha256("\0".join(self.key).encode()).hexdigest() + ".slow"
+
+    def generate(self) -> tuple[bytes, ModuleText]:
+        return self.module.buffers.encode(), self.module.text
+
+    def ran(self, seconds: float) -> None:
+        """Note how long a launch took."""
+        before, self.seconds = self.seconds, self.seconds + seconds
+        if not self.optimised and before <= WORTH_OPTIMISING < self.seconds:
+            disk_cache.save(self.slow, b"")
 
     @cached_property
     def prepared(self) -> Prepared:
@@ -92,13 +126,14 @@ class LlvmEngine:
     """Runs programs as machine code, several blocks at a time where their order cannot be seen.
 
     threads: how many; None for SIMTBED_THREADS, or one a processor. target: a processor to compile for that this
-    one can act as; None for this one.
+    one can act as; None for this one. optimise: whether LLVM optimises every kernel; None for those alone that are
+    launched with many threads or have run for long.
     """
 
     name = "jit"
 
-    def __init__(self, threads: int | None = None, target: Target | None = None) -> None:
-        self.threads, self.target = threads, target
+    def __init__(self, threads: int | None = None, target: Target | None = None, optimise: bool | None = None) -> None:
+        self.threads, self.target, self.optimise = threads, target, optimise
         self._kernels: weakref.WeakKeyDictionary[Specialisation, dict[Options, _CompiledKernel]] = (
             weakref.WeakKeyDictionary()
         )
@@ -111,17 +146,29 @@ class LlvmEngine:
             scheduled=request.schedule is not None,
         )  # fmt: skip
         threads = 1 if ordered else self.threads or _threads()
-        outcome = _launch(request, self._kernel(request, options), threads)
+        outcome = self._timed(request, options, threads)
         if outcome is None:
-            outcome = _launch(request, self._kernel(request, replace(options, step_limited=True)), threads)
+            outcome = self._timed(request, replace(options, step_limited=True), threads)
             assert outcome is not None
+        return outcome
+
+    def _timed(self, request: Request, options: Options, threads: int) -> Outcome | None:
+        kernel = self._kernel(request, options)
+        start = time.perf_counter()
+        outcome = _launch(request, kernel, threads)
+        kernel.ran(time.perf_counter() - start)
         return outcome
 
     def _kernel(self, request: Request, options: Options) -> _CompiledKernel:
         known = self._kernels.setdefault(request.specialisation, {})
-        if options not in known:
-            known[options] = _CompiledKernel.of(request.specialisation, options, self.target)
-        return known[options]
+        found = known.get(options)
+        optimise = self.optimise
+        if optimise is None:
+            many = int(np.prod(request.grid)) * int(np.prod(request.block)) >= MANY_THREADS
+            optimise = many or (found is not None and found.seconds > WORTH_OPTIMISING)
+        if found is None or (optimise and not found.optimised):
+            found = known[options] = _CompiledKernel.of(request.specialisation, options, self.target, optimise)
+        return found
 
 
 def _fingerprint(specialisation: Specialisation) -> str:
