@@ -79,10 +79,11 @@ def _linker() -> Any:
 
 @dataclass(frozen=True)
 class Library:
-    """Linked code. `address` is the function's; the code lives as long as this object."""
+    """Linked code. `address` is the function's; the code lives as long as this object. uses: helpers that it calls."""
 
     address: int
     library: Any
+    uses: tuple[Library, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -149,7 +150,7 @@ def compiled(
         if key is not None:
             text = json.dumps({"metadata": metadata.hex(), "helpers": digests}).encode()
             disk_cache.save(_name(key, target, passes), len(text).to_bytes(8, "little") + text + code)
-        return metadata, _link(code, entry, {name: _HELPERS[digest].address for name, digest in digests.items()})
+        return metadata, _link(code, entry, {name: _HELPERS[digest] for name, digest in digests.items()})
 
 
 def compiled_before(
@@ -164,8 +165,7 @@ def compiled_before(
         helpers = {name: _helper(digest) for name, digest in header["helpers"].items()}
         if not all(helpers.values()):
             return None
-        symbols = {name: library.address for name, library in helpers.items() if library is not None}
-        return bytes.fromhex(header["metadata"]), _link(code, entry, symbols)
+        return bytes.fromhex(header["metadata"]), _link(code, entry, helpers)
 
 
 def _name(parts: Sequence[str], target: Target, passes: Passes) -> str:
@@ -188,8 +188,7 @@ def _helper(digest: str) -> Library | None:
         called = {name: _helper(other) for name, other in header["helpers"].items()}
         if not all(called.values()):
             return None
-        symbols = {name: library.address for name, library in called.items() if library is not None}
-        _HELPERS[digest] = _link(code, header["name"], symbols)
+        _HELPERS[digest] = _link(code, header["name"], called)
     return _HELPERS[digest]
 
 
@@ -206,14 +205,15 @@ def _compile_helper(module: ModuleText, name: str, target: Target, passes: Passe
         code = object_code(text, target, passes)
         header = json.dumps({"name": name, "helpers": called}).encode()
         disk_cache.save(digest, len(header).to_bytes(8, "little") + header + code)
-        _HELPERS[digest] = _link(code, name, {other: _HELPERS[known].address for other, known in called.items()})
+        _HELPERS[digest] = _link(code, name, {other: _HELPERS[known] for other, known in called.items()})
 
 
-def _link(code: bytes, entry: str, symbols: Mapping[str, int]) -> Library:
+def _link(code: bytes, entry: str, helpers: Mapping[str, Library | None]) -> Library:
     global _LINKED
     _LINKED += 1
     builder = llvm.JITLibraryBuilder().add_object_img(code).add_current_process().export_symbol(entry)
-    for name, address in symbols.items():
-        builder.import_symbol(name, address)
+    uses = {name: helper for name, helper in helpers.items() if helper is not None}
+    for name, helper in uses.items():
+        builder.import_symbol(name, helper.address)
     library = builder.link(_linker(), f"module_{_LINKED}")
-    return Library(library[entry], library)
+    return Library(library[entry], library, tuple(uses.values()))
