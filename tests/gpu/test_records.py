@@ -74,9 +74,8 @@ DATA_SETS = [
 LARGE = ("pairhmm/10s.in", "alignment/sit2_10s.tsv")
 """Left to the jit engine: the numpy engine, to which it is held elsewhere, takes ten seconds for many a variant."""
 RUNS = [(*case, engine) for case in DATA_SETS for engine in ("jit", "numpy") if engine == "jit" or case[3] not in LARGE]
-LONG = [pytest.mark.slow, pytest.mark.usefixtures("optimised")]
 SMALL = ("pairhmm/tiny.in", "alignment/edge.tsv", "alignment/ren64.tsv")
-PARAMETERS = [pytest.param(*run, marks=[] if run[3] in SMALL else LONG) for run in RUNS]
+PARAMETERS = [pytest.param(*run, marks=[] if run[3] in SMALL else [pytest.mark.slow]) for run in RUNS]
 VARIANTS = [f"{family.name} {variant}" for family in FAMILIES.values() for variant in family.variants]
 
 
@@ -92,6 +91,13 @@ def test_nothing_waits_that_is_recorded_or_gone(device: str) -> None:
     answers, names = LOADED[device].answers, {*VARIANTS, *(feature.name for feature in FEATURES)}
     known = {*answers, *(" ".join(case.split(" ")[:2]) for case in answers)}
     assert set(LOADED[device].waiting) <= names - known
+
+
+@pytest.fixture(autouse=True)
+def optimised_where_slow(request: pytest.FixtureRequest) -> None:
+    """The large data sets hold optimised code to the GPU's bits."""
+    if request.node.get_closest_marker("slow"):
+        request.getfixturevalue("optimised")
 
 
 @pytest.mark.skipif("SIMTBED_DATA" not in os.environ, reason="SIMTBED_DATA names no folder with the data sets")
