@@ -115,8 +115,10 @@ class ModuleText:
 
     def _complete(self, text: str, called: Sequence[str]) -> str:
         headers = [self.helpers[name].partition(" {\n")[0] for name in called]
-        declared = [header.replace("define internal", "declare", 1) for header in headers]
-        return "\n".join([text, *declared, *self.declarations, self.rest]) + "\n"
+        helpers = [header.replace("define internal", "declare", 1) for header in headers]
+        names = set(_CALLED.findall(text))  # no others: the same helper is the same text in every module
+        own = [line for line in self.declarations if names.issuperset(_CALLED.findall(line))]
+        return "\n".join([text, *helpers, *own, self.rest]) + "\n"
 
 
 _CALLED = re.compile(r"@([\w.]+)\(")

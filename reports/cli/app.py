@@ -9,6 +9,7 @@ from importlib import import_module
 from typing import NoReturn
 
 import click
+from simtbed import __version__
 
 COMMANDS = {
     "list": "The kernel families, their variants, and the devices.",
@@ -47,6 +48,7 @@ class Commands(click.Group):
 
 
 @click.group(cls=Commands)
+@click.version_option(__version__, message="simtbed %(version)s")
 def simtbed() -> None:
     """A testbed for GPU kernels that needs no GPU.
 

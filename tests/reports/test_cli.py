@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from simtbed import __version__
 from simtbed.kernels import FAMILIES
 from simtbed.machine.device import DEVICES
 from simtbed.reports import launchers
@@ -169,3 +170,8 @@ def test_access_counts_and_compares(simtbed: Simtbed, tmp_path: Path) -> None:
     compared = simtbed("access", str(file), "--compare")
     assert compared.code == 1
     assert compared.out.endswith("mismatches 1 of 1\n")
+
+
+def test_the_version(simtbed: Simtbed) -> None:
+    ran = simtbed("--version")
+    assert (ran.code, ran.out) == (0, f"simtbed {__version__}\n")
