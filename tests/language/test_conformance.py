@@ -16,7 +16,6 @@ def test_jit(case: Case) -> None:
     case.run()
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("case", cases(LlvmEngine(optimise=True), emulates=True), ids=str)
 def test_optimised_jit(case: Case) -> None:
     case.run()
