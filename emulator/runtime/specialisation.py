@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import weakref
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property, partial
@@ -82,6 +81,11 @@ class Specialisation:
         return self._read()
 
     @property
+    def is_read(self) -> bool:
+        """Whether the front end has read the program; what it refused is not read."""
+        return "specialised" in vars(self)
+
+    @property
     def program(self) -> ir.Program:
         """Raises CompileError with every mistake in the kernel and the functions it calls."""
         return self.specialised.program
@@ -116,16 +120,16 @@ class _Known:
         """Whether a name now stands for something else."""
         if self.digest is not None:
             return self.digest.stale
-        return any(one.specialised.stale for one in self.specialisations.values())
-
-
-_KNOWN: weakref.WeakKeyDictionary[Kernel, _Known] = weakref.WeakKeyDictionary()
+        read = (one for one in self.specialisations.values() if one.is_read)
+        return any(one.specialised.stale for one in read)
 
 
 def _known(kernel: Kernel) -> _Known:
-    found = _KNOWN.get(kernel)
+    # Kept in the kernel: what is known names the kernel, so a table of kernels would keep both for good.
+    found: _Known | None = vars(kernel).get("_known")
     if found is None or found.stale:
-        found = _KNOWN[kernel] = _Known(kernel, digest(kernel))
+        found = _Known(kernel, digest(kernel))
+        vars(kernel)["_known"] = found
     return found
 
 

@@ -9,6 +9,7 @@ import pytest
 import simtbed as st
 from simtbed import CompileError, Const, Global, HostCallError, Kernel, LaunchError, Real, f32, float4, i32, launch, u8
 from simtbed.frontend.reader import specialise
+from simtbed.runtime import specialisation
 from simtbed.runtime.prepared import prepare
 
 from tests.frontend import refused
@@ -136,3 +137,23 @@ def test_a_kernel_without_a_file_says_so() -> None:
     exec("@st.kernel\ndef k(x: Global[u8]) -> None:\n    x[0] = 1\n", space)
     with pytest.raises(CompileError, match="kernels are read from their source"):
         launch(space["k"], grid=1, block=32, args={"x": st.empty(1, "u8")})  # type: ignore[arg-type]
+
+
+@st.kernel
+def of_any_size(out: Global[f32], SIZE: Const) -> None:
+    tile = st.shared(f32, SIZE)
+    tile[st.thread.x] = 1.0
+    out[st.thread.x] = tile[st.thread.x]
+
+
+def test_a_refused_launch_does_not_spoil_the_next(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not even of a kernel that has no digest, whose names are looked at through its programs."""
+    monkeypatch.setattr(specialisation, "digest", lambda kernel: None)
+
+    def ones(size: int) -> float:
+        result = launch(of_any_size, grid=1, block=32, args={"out": st.empty(32, f32), "SIZE": size})
+        return float(result.out.sum())
+
+    with pytest.raises(CompileError, match="at least one element"):
+        ones(-1)
+    assert ones(32) == 32

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import gc
 import multiprocessing
 import threading
 import time
 import tracemalloc
+import weakref
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -23,6 +25,7 @@ from simtbed.llvm import compiler
 from simtbed.llvm.compiler import Target
 from simtbed.machine.device import H200
 from simtbed.runtime.engine import Request
+from simtbed.runtime.registry import engine_called
 from simtbed.runtime.request import prepare_request
 from simtbed.testing.conformance import FEATURES, Feature, assert_same
 from simtbed.testing.conformance.operations import Group, group_id, groups
@@ -293,3 +296,21 @@ def test_helpers_that_are_gone_are_compiled_again(cache: Path) -> None:
     compiler._HELPERS.clear()
     assert run() == found
     assert list(cache.glob("*.helper"))
+
+
+def test_kernels_and_their_code_go_with_their_last_user() -> None:
+    def make() -> st.Kernel:
+        @st.kernel
+        def short_lived(out: Global[i32]) -> None:
+            out[st.thread.x] = st.thread.x
+
+        return short_lived
+
+    kernel = make()
+    st.launch(kernel, grid=1, block=32, args={"out": st.empty(32, "i32")})
+    gone = weakref.ref(kernel)
+    known = len(engine_called("jit")._kernels)  # type: ignore[attr-defined]
+    del kernel
+    gc.collect()
+    assert gone() is None
+    assert len(engine_called("jit")._kernels) < known  # type: ignore[attr-defined]

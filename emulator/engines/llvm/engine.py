@@ -61,9 +61,9 @@ processes too. Optimising takes about as long, and makes most kernels 2 to 4 tim
 @dataclass
 class _CompiledKernel:
     """A kernel as machine code. Its module is generated only where the disk cache has no code for it, and where faults
-    or prints have to be described."""
+    or prints have to be described. A launch holds its specialisation, which this must not keep alive."""
 
-    specialisation: Specialisation
+    kernel: weakref.ref[Specialisation]
     options: Options
     target: Target | None
     buffers: Buffers = field(init=False)
@@ -74,15 +74,21 @@ class _CompiledKernel:
     @staticmethod
     def of(specialisation: Specialisation, options: Options, target: Target | None, optimise: bool) -> _CompiledKernel:
         """optimise: whether to; optimised code that was compiled before is used all the same."""
-        made = _CompiledKernel(specialisation, options, target)
-        passes = OPTIMISED if optimise or disk_cache.load(made.slow) is not None else QUICK
-        found = compiled_before(made.key, ENTRY, target)
-        made.optimised = found is not None or passes is OPTIMISED
-        if found is None:
-            found = compiled(made.key, made.generate, ENTRY, target, passes)
-        encoded, made.library = found
+        made = _CompiledKernel(weakref.ref(specialisation), options, target)
+        made.optimised = optimise or disk_cache.load(made.slow) is not None
+        found = None if made.optimised else compiled_before(made.key, ENTRY, target)
+        made.optimised |= found is not None
+        encoded, made.library = found or compiled(
+            made.key, made.generate, ENTRY, target, OPTIMISED if made.optimised else QUICK
+        )
         made.buffers = Buffers.decode(encoded)
         return made
+
+    @property
+    def specialisation(self) -> Specialisation:
+        found = self.kernel()
+        assert found is not None  # the launch that asks holds it
+        return found
 
     @cached_property
     def key(self) -> tuple[str, ...]:
