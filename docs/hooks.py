@@ -1,4 +1,4 @@
-"""How MkDocs reads the package: where `simtbed` is found, and how its docstrings name parameters."""
+"""How MkDocs reads the package: where `simtbed` is found, how its docstrings name parameters, and files shown on a page."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import griffe
 from mkdocs.plugins import event_priority
 
 ROOT = Path(__file__).parents[1]
+SOURCE = re.compile(r"^<!-- source of (\S+\.py) -->$", re.MULTILINE)
 _NAMED = re.compile(r"^((?:\w+, )*\w+): (?=\S)", re.MULTILINE)
 
 
@@ -22,6 +23,11 @@ def on_config(config: Any) -> Any:
     handlers = config.plugins["mkdocstrings"].config.handlers
     handlers["python"]["paths"] = [str(folder)]
     return config
+
+
+def on_page_markdown(markdown: str, **_: Any) -> str:
+    """In place of a mark `<!-- source of FILE.py -->` the page shows that file."""
+    return SOURCE.sub(lambda mark: f"```python\n{(ROOT / mark[1]).read_text(encoding='utf-8')}```", markdown)
 
 
 class ParameterLists(griffe.Extension):

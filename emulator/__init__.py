@@ -10,19 +10,37 @@ from importlib import import_module as _import_module
 from typing import TYPE_CHECKING
 from typing import Any as _Any
 
+# Named in full: Pyright reads `hints.__all__` of no other form of import.
+import simtbed.language.atomics as atomics
+import simtbed.language.bits as bits
+import simtbed.language.copies as copies
+import simtbed.language.hints as hints
+import simtbed.language.intrinsics as intrinsics
+import simtbed.language.maths as _maths_words
+import simtbed.language.warps as warps
+
+from . import maths as _maths  # noqa: F401  it says where functions of the table are
 from .errors import CompileError, Diagnostic, HostCallError, LaunchError, OutOfMemory, SimtbedError, UnavailableError
-from .language import hints, intrinsics
+from .language.atomics import *  # noqa: F403
+from .language.bits import *  # noqa: F403
+from .language.copies import *  # noqa: F403
 from .language.functions import DeviceFunction, Kernel, device, kernel
 from .language.hints import *  # noqa: F403
 from .language.intrinsics import *  # noqa: F403
+from .language.maths import *  # noqa: F403
+from .language.warps import *  # noqa: F403
 
 if TYPE_CHECKING:
     from .machine import device as devices
     from .machine.device import Device
     from .profiler.counters import Counters
+    from .profiler.launch import Launch
+    from .profiler.profile import Profile
+    from .profiler.run import Run
     from .runtime.arrays import DeviceArray, empty, zeros
     from .runtime.gpus import current_gpu, map_over_gpus, on_gpu
     from .runtime.launching import launch, launch_concurrent
+    from .runtime.recording import profiling
     from .runtime.result import FaultError, Result
 
 __version__ = "0.1.0"
@@ -36,9 +54,12 @@ __all__ = [
     "FaultError",
     "HostCallError",
     "Kernel",
+    "Launch",
     "LaunchError",
     "OutOfMemory",
+    "Profile",
     "Result",
+    "Run",
     "SimtbedError",
     "UnavailableError",
     "current_gpu",
@@ -50,10 +71,16 @@ __all__ = [
     "launch_concurrent",
     "map_over_gpus",
     "on_gpu",
+    "profiling",
     "zeros",
 ]
 __all__ += hints.__all__
+__all__ += atomics.__all__
+__all__ += bits.__all__
+__all__ += copies.__all__
 __all__ += intrinsics.__all__
+__all__ += _maths_words.__all__
+__all__ += warps.__all__
 
 # Writing kernels needs the language alone; what runs them is imported when it is first named.
 _HOMES = {
@@ -61,13 +88,17 @@ _HOMES = {
     "Device": "machine.device",
     "DeviceArray": "runtime.arrays",
     "FaultError": "runtime.result",
+    "Launch": "profiler.launch",
+    "Profile": "profiler.profile",
     "Result": "runtime.result",
+    "Run": "profiler.run",
     "current_gpu": "runtime.gpus",
     "empty": "runtime.arrays",
     "launch": "runtime.launching",
     "launch_concurrent": "runtime.launching",
     "map_over_gpus": "runtime.gpus",
     "on_gpu": "runtime.gpus",
+    "profiling": "runtime.recording",
     "zeros": "runtime.arrays",
 }
 

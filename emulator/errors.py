@@ -65,7 +65,7 @@ class OutOfMemory(LaunchError):
     """A launch whose arrays do not fit the device's free memory: less at once may fit."""
 
 
-@dataclass
+@dataclass(eq=False)
 class CompileError(SimtbedError):
     """A kernel that is not in the language: every error found in it."""
 

@@ -39,7 +39,7 @@ def cigar(backwards: list[list[int]]) -> str:
     return "".join(f"{length}{LETTERS[letter]}" for length, letter in merged)
 
 
-@njit(cache=True)
+@njit()
 def align_pair(
     reference: Bytes, alternate: Bytes, match: int, mismatch: int, opening: int, extending: int, strategy: int
 ) -> tuple[npt.NDArray[np.int64], int, int]:
@@ -77,35 +77,36 @@ def align_pair(
     i, j = _end(score, strategy)
     best = score[i, j]
     moves = np.zeros((n + m + 3, 2), np.int64)
-    moves[0] = (m - j, 3 if strategy == 0 else 0)
+    lengths, letters = moves[:, 0], moves[:, 1]
+    lengths[0], letters[0] = m - j, 3 if strategy == 0 else 0
     count = 1
     while i > 0 and j > 0:
         length = step[i, j]
         if length == 0:
             i, j = i - 1, j - 1
-            moves[count] = (1, 0)
+            lengths[count], letters[count] = 1, 0
         elif length < 0:
             j += length
-            moves[count] = (-length, 1)
+            lengths[count], letters[count] = -length, 1
         else:
             i -= length
-            moves[count] = (length, 2)
+            lengths[count], letters[count] = length, 2
         count += 1
     offset = 0
     if strategy == 0:
-        moves[count] = (j, 3)
+        lengths[count], letters[count] = j, 3
         offset = i
     elif strategy == 3:
-        moves[count] = (j, moves[count - 1, 1])
+        lengths[count], letters[count] = j, letters[count - 1]
         offset = i - j
     elif i > 0:
-        moves[count] = (i, 2)
+        lengths[count], letters[count] = i, 2
     else:
-        moves[count] = (j, 1)
+        lengths[count], letters[count] = j, 1
     return moves[: count + 1], offset, best
 
 
-@njit(cache=True)
+@njit()
 def _end(score: npt.NDArray[np.int64], strategy: int) -> tuple[int, int]:
     """The cell that the alignment ends in."""
     n, m = score.shape[0] - 1, score.shape[1] - 1

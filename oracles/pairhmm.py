@@ -31,7 +31,7 @@ def log10_likelihoods(records: Iterable[Record]) -> npt.NDArray[np.float64]:
     )
 
 
-@njit(cache=True)
+@njit()
 def log10_likelihood(
     read: Bytes, base_quality: Bytes, insertion: Bytes, deletion: Bytes, continuation: Bytes, haplotype: Bytes
 ) -> float:

@@ -11,7 +11,7 @@ from numba import njit
 Floats = npt.NDArray[np.float64]
 
 
-@njit(cache=True)
+@njit()
 def log_sum(a: float, b: float) -> float:
     """log(e^a + e^b)."""
     larger = max(a, b)
@@ -20,7 +20,7 @@ def log_sum(a: float, b: float) -> float:
     return larger + math.log1p(math.exp(min(a, b) - larger))
 
 
-@njit(cache=True)
+@njit()
 def _log_product(log_vectors: Floats) -> Floats:
     """One site: (N, 3) logarithms to 2N + 1."""
     n = len(log_vectors)

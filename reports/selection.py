@@ -5,14 +5,19 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from simtbed import Device, SimtbedError, devices
+from simtbed import SimtbedError
 from simtbed.kernels import FAMILIES, Family
+
+
+def variants_called(name: str) -> list[Family[Any]]:
+    """The families with a variant of that name, VARIANT or FAMILY/VARIANT."""
+    family, _, variant = name.rpartition("/")
+    return [f for f in FAMILIES.values() if variant in f.variants and family in ("", f.name)]
 
 
 def find_variant(name: str) -> tuple[Family[Any], str]:
     """The family and the name of a variant, given as VARIANT or, where several families have one, FAMILY/VARIANT."""
-    family, _, variant = name.rpartition("/")
-    found = [f for f in FAMILIES.values() if variant in f.variants and family in ("", f.name)]
+    variant, found = name.rpartition("/")[2], variants_called(name)
     if len(found) == 1:
         return found[0], variant
     if found:
@@ -42,11 +47,6 @@ def find_variants(family: str | None, variant: str | None, source: Path | None) 
     if source is not None and len(chosen) > 1:
         raise SimtbedError("--input belongs to one family: name it with --family or --variant")
     return [(one, [variant] if variant else list(one.variants)) for one in chosen]
-
-
-def find_device(name: str) -> Device:
-    """A device of the table by its name, or one described in a TOML file."""
-    return devices.load(name) if name.endswith(".toml") else devices.find(name)
 
 
 def find_problem(family: Family[Any], source: Path | None) -> tuple[Any, str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -17,5 +18,13 @@ def table(headers: Sequence[str], rows: Iterable[Sequence[Any]], left: int = 1) 
 
 
 def as_json(content: Mapping[str, Any]) -> str:
-    """The content as JSON text."""
-    return json.dumps(content, indent=1)
+    """The content as JSON text. JSON has no infinite numbers: they are null, as what is no number."""
+    return json.dumps(_finite(content), indent=1, allow_nan=False)
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, Mapping):
+        return {name: _finite(one) for name, one in value.items()}
+    return [_finite(one) for one in value] if isinstance(value, (list, tuple)) else value

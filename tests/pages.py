@@ -8,6 +8,10 @@ A mark is a comment on the line above a fence, which a reader of the page does n
     <!-- part of simtbed X -->      some lines of it, found again by their text after ` | `
     <!-- file: X.py -->             a part of that file, word for word
     <!-- needs a GPU -->            Python that is only compiled here
+
+One mark stands alone, and `docs/hooks.py` puts a whole file in its place:
+
+    <!-- source of X.py -->
 """
 
 from __future__ import annotations
@@ -23,8 +27,12 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).parents[1]
-PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").glob("*.md"))]
+PAGES = [
+    *(ROOT / f"{page}.md" for page in ("README", "CONTRIBUTING", "CHANGELOG", "SECURITY")),
+    *sorted((ROOT / "docs").glob("*.md")),
+]
 GPU = "needs a GPU"
+SOURCE = re.compile(r"^<!-- source of (.*) -->$", re.MULTILINE)
 _MARK = re.compile(r"<!-- (.*) -->")
 
 
@@ -96,9 +104,9 @@ def part(shown: str, whole: str) -> str:
 
 
 def printed(run: Any) -> str:
-    """What calling `run` writes to stdout."""
+    """What calling `run` writes: a report on a script goes to stderr."""
     out = io.StringIO()
-    with contextlib.redirect_stdout(out):
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(out):
         run()
     return out.getvalue()
 
@@ -108,7 +116,8 @@ def output_of(what: str) -> str:
     if what.startswith("simtbed "):
         from simtbed.reports.cli import app
 
-        return printed(lambda: app.run(shlex.split(what)[1:]))
+        with contextlib.chdir(ROOT):
+            return printed(lambda: app.run(shlex.split(what)[1:]))
     script = ROOT / what
     with contextlib.chdir(script.parent):
         return printed(lambda: runpy.run_path(script.name, run_name="__main__"))

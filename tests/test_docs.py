@@ -21,7 +21,7 @@ from simtbed.profiler.events import MEANING
 from simtbed.reports.cli.app import simtbed
 from simtbed.sanitizer.checkers import BY_NAME
 
-from tests.pages import GPU, PAGES, ROOT, Block, Script, blocks, inline_code, name, output_of, part, prose
+from tests.pages import GPU, PAGES, ROOT, SOURCE, Block, Script, blocks, inline_code, name, output_of, part, prose
 
 FOLDERS = {"emulator", "kernels", "oracles", "reports", "tests", "docs", "examples", ".ci", ".github"}
 EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
@@ -83,6 +83,13 @@ def test_marks_are_known(page: Path) -> None:
     assert [block.mark for block in blocks(read(page)) if not known.fullmatch(block.mark)] == []
 
 
+def test_the_page_of_examples_shows_every_kernel() -> None:
+    text = read(ROOT / "docs/examples.md")
+    kernels = sorted(name(path) for path in (ROOT / "examples/kernels").glob("*.py"))
+    assert sorted(SOURCE.findall(text)) == kernels
+    assert sorted(re.findall(r"^\| `(\S+)` \|", text, flags=re.MULTILINE)) == kernels
+
+
 @pytest.mark.parametrize("example", EXAMPLES, ids=name)
 def test_examples_run(example: Path) -> None:
     assert output_of(name(example))
@@ -123,7 +130,8 @@ def test_commands_and_their_options_exist(page: Path) -> None:
         called = max((c for c in commands() if words[: len(c.split())] == c.split()), key=len)
         options = {option for param in commands()[called].params for option in (*param.opts, *param.secondary_opts)}
         options |= {"--help"}
-        given = set(re.findall(r"(?<![\w\\-])--?[a-z][\w-]*", line))
+        own = line.partition(".py ")[0]  # what follows a script is for the script
+        given = set(re.findall(r"(?<![\w\\-])--?[a-z][\w-]*", own))
         missing_command = words and words[0].islower() and words[0].isalpha() and not called
         if missing_command or not given <= options:
             wrong.append(f"simtbed {line}: {sorted(given - options) or 'no such command'}")
@@ -172,6 +180,8 @@ def resolves(dotted: str) -> bool:
         except ImportError:
             continue
         for attribute in parts[split:]:
+            if attribute in getattr(type(found), "__annotations__", {}):  # an axis of an index
+                return True
             if not hasattr(found, attribute) and attribute not in getattr(found, "__dataclass_fields__", {}):
                 return False
             found = getattr(found, attribute, None)
@@ -240,7 +250,10 @@ def test_the_documentation_builds_strictly_and_its_reference_is_complete(tmp_pat
     build = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", str(tmp_path)]
     done = subprocess.run(build, cwd=ROOT, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
+    shown = re.sub(r"<[^>]+>", "", read(tmp_path / "examples/index.html"))
+    assert shown.count("__main__") == len(SOURCE.findall(read(ROOT / "docs/examples.md"))) > 0
     pages = [tmp_path / page / "index.html" for page in ("api", "language")]
     ids = {found for page in pages for found in Ids(read(page)).found}
-    homes = ("simtbed", "simtbed.language.intrinsics", "simtbed.language.hints")
+    words = ("atomics", "bits", "copies", "hints", "intrinsics", "maths", "warps")
+    homes = ("simtbed", *(f"simtbed.language.{file}" for file in words))
     assert [public for public in st.__all__ if not {f"{home}.{public}" for home in homes} & ids] == []

@@ -57,7 +57,7 @@ def test_nothing_is_installed_beside_simtbed(wheel: set[str]) -> None:
 
 
 def test_every_module_type_marker_and_data_file_is_shipped(wheel: set[str]) -> None:
-    shipped = {".py", ".typed", ".in", ".md", ".tsv", ".csv", ".json", ".toml"}
+    shipped = {".py", ".typed", ".in", ".md", ".tsv", ".csv", ".json", ".toml", ".html", ".css", ".js"}
     files = {
         "/".join(("simtbed", *_installed(path.relative_to(ROOT))))
         for folder in FOLDERS

@@ -5,25 +5,55 @@ from __future__ import annotations
 import ast
 import builtins
 import inspect
+import math
 from collections.abc import Callable, Hashable
-from typing import Any, cast
+from functools import partial
+from typing import Any, NoReturn, cast
+
+import numpy as np
 
 from ..ir import nodes as ir
+from ..ir.limits import taken, too_much
 from ..ir.ops import TABLE
 from ..language import forms, hints
 from ..language.functions import DeviceFunction, Kernel
-from ..language.intrinsics import FULL_MASK, INTRINSICS, Intrinsic
-from ..language.types import BOOL, F32, F64, I32, I64, SCALARS, U32, U64, VECTORS, Array, Scalar, Vector
+from ..language.intrinsics import INTRINSICS, Intrinsic
+from ..language.types import (
+    BOOL,
+    COMPLEX,
+    F32,
+    F64,
+    I16,
+    I32,
+    I64,
+    SCALARS,
+    U16,
+    U32,
+    U64,
+    VECTORS,
+    Array,
+    Scalar,
+    Vector,
+    from_dtype,
+)
 from ..language.types import Value as ValueType
 from ..span import Span
-from . import typing
-from .protocols import FunctionReader, ProgramReader
-from .values import ArrayValue, Host, Literal, SourceError, Tuple, Value, describe
-
-Args = dict[str, Any]
-Binder = Callable[[FunctionReader, Intrinsic, Args, Span], Value]
-"""Reads a call of an intrinsic: its arguments by parameter name."""
-NOTHING = Host(None)
+from . import arrays, atomics, complex_numbers, copies, foreign, maths, printing, records, struct_arrays, typing, warps
+from .advice import LISTED
+from .protocols import Args, Binder, FunctionReader, ProgramReader
+from .values import (
+    NOTHING,
+    ArrayValue,
+    Host,
+    Literal,
+    SourceError,
+    StructArray,
+    Tuple,
+    Value,
+    describe,
+    is_struct,
+    written,
+)
 
 
 def call(reader: FunctionReader, node: ast.Call, target: Any) -> Value:
@@ -38,21 +68,29 @@ def call(reader: FunctionReader, node: ast.Call, target: Any) -> Value:
     type = value_type(reader.program, target, span)
     if isinstance(type, Scalar):
         return typing.cast(_only(reader, node), type, span)
+    if type in COMPLEX:
+        return complex_numbers.construct(reader, node, type, span)
     if isinstance(type, Vector):
         return _pack(reader, node, type)
+    if isinstance(target, builtins.type) and issubclass(target, np.generic):
+        return _numpy_cast(reader, node, target, span)
+    if is_struct(target):
+        given = bound(reader, node, target.__name__, inspect.signature(target))
+        return records.construct(reader, reader.struct(target, span), given, span)
     if target in _BUILTINS:
         return _BUILTINS[target](reader, node, span)
     word = intrinsic_of(target)
     if word is None:
-        name = getattr(target, "__name__", None) or repr(target)
-        raise SourceError(span, f"{name} is not in the kernel language", *_instead(target))
-    binder = _BINDERS[word.form.__class__]
-    return binder(reader, word, _bind(reader, node, word), span)
+        _refuse(target, reader.names_elsewhere(node.func), span)
+    args = _bind(reader, node, word)
+    if target in maths.WORDS and isinstance(word.form, forms.Operation):
+        return _operation(reader, word, args, span, target)
+    return _BINDERS[word.form.__class__](reader, word, args, span)
 
 
 def intrinsic_of(target: Any) -> Intrinsic | None:
     """The row of the intrinsic that a Python object is."""
-    return INTRINSICS.get(target) if isinstance(target, Hashable) else None
+    return INTRINSICS.get(maths.WORDS.get(target, target)) if isinstance(target, Hashable) else None
 
 
 def value_type(program: ProgramReader, target: Any, span: Span) -> ValueType | None:
@@ -60,64 +98,121 @@ def value_type(program: ProgramReader, target: Any, span: Span) -> ValueType | N
     if target is bool:
         return BOOL
     if isinstance(target, hints.ScalarType):  # type: ignore[attr-defined]
-        return program.real_type(span) if target is hints.Real else SCALARS[target.name]
+        if target is hints.Real:
+            return program.real_type(span)
+        return SCALARS.get(target.name) or VECTORS[target.name]
     if isinstance(target, type) and target.__module__ == hints.__name__:
         return VECTORS.get(target.__name__)
     return None
 
 
-def _instead(target: Any) -> tuple[str, ...]:
-    if target is int or target is float:
-        return ("write the type you mean: i32(...), i64(...), f32(...), f64(...)",)
-    if getattr(target, "__module__", "") in ("math", "numpy"):
-        return ("the language has st.exp, st.log, st.sqrt and others: see simtbed.language.intrinsics",)
-    if inspect.isfunction(target):
-        return ("mark the function @st.device",)
-    return ()
+def _refuse(target: Any, called: list[str], span: Span) -> NoReturn:
+    """Something that cannot be called in a kernel."""
+    name = getattr(target, "__name__", None) or f"this {type(target).__name__}"
+    names = foreign.names_elsewhere(target)
+    found = foreign.advice(called) or foreign.advice(names)
+    if found is not None:
+        raise SourceError(span, *found)
+    here = [word.name for word in INTRINSICS.values() if names and word.name == name]
+    if here:
+        raise SourceError(span, f"{name} runs on the host", f"write st.{name}(...)")
+    if str(getattr(target, "__module__", "")).partition(".")[0] == __package__.partition(".")[0]:
+        raise SourceError(span, f"{name} belongs to the host", "call it outside of the kernel")
+    advice = "mark the function @st.device" if inspect.isfunction(target) else LISTED
+    raise SourceError(span, f"{name} is not in the kernel language", advice)
+
+
+def bound(reader: FunctionReader, node: ast.Call, name: str, signature: inspect.Signature) -> Args:
+    """What a call gives, by parameter name: expressions, or the defaults of the signature."""
+    span = reader.span(node)
+    if any(isinstance(a, ast.Starred) for a in node.args) or any(k.arg is None for k in node.keywords):
+        raise SourceError(span, "`*` and `**` are not in the kernel language", "write the arguments one by one")
+    try:
+        found = signature.bind(*node.args, **{str(k.arg): k.value for k in node.keywords})
+    except TypeError as error:
+        params = ", ".join(p.name for p in signature.parameters.values() if p.default is p.empty)
+        raise SourceError(span, f"{name}: {error}", f"write {name}({params})") from None
+    found.apply_defaults()
+    return dict(found.arguments)
 
 
 def _bind(reader: FunctionReader, node: ast.Call, word: Intrinsic) -> Args:
-    """Argument nodes by parameter name; defaults as literals."""
-    span = reader.span(node)
-    for argument in (*node.args, *(k.value for k in node.keywords)):
-        if isinstance(argument, ast.Starred):
-            raise SourceError(span, "`*` is not in the kernel language")
-    if any(k.arg is None for k in node.keywords):
-        raise SourceError(span, "`**` is not in the kernel language")
-    try:
-        bound = word.signature.bind(*node.args, **{str(k.arg): k.value for k in node.keywords})
-    except TypeError as error:
-        raise SourceError(span, f"{word.name}: {error}") from None
-    bound.apply_defaults()
-    return dict(bound.arguments)
+    """Argument nodes by parameter name; defaults as they are."""
+    return bound(reader, node, f"st.{word.name}", word.signature)
 
 
 def _only(reader: FunctionReader, node: ast.Call) -> Value:
     if len(node.args) != 1 or node.keywords:
-        raise SourceError(reader.span(node), "a cast takes one value")
+        raise SourceError(reader.span(node), "a cast takes one value", "write one cast for each value")
     return reader.value(node.args[0])
 
 
 def _pack(reader: FunctionReader, node: ast.Call, type: Vector) -> Value:
     if len(node.args) != type.lanes or node.keywords:
-        raise SourceError(reader.span(node), f"{type} takes {type.lanes} values")
-    args = tuple(reader.convert(a, type.element, f"a part of {type}") for a in node.args)
-    return ir.Pack(args, type, reader.span(node))
+        parts = ", ".join("xyzw"[: type.lanes])
+        raise SourceError(reader.span(node), f"{type} takes {type.lanes} values", f"write {written(type)}({parts})")
+    what = f"a part of {type}"
+    args = reader.together(*(partial(reader.convert, a, type.element, what) for a in node.args))
+    return ir.Pack(tuple(args), type, reader.span(node))
+
+
+def _numpy_cast(reader: FunctionReader, node: ast.Call, target: type[np.generic], span: Span) -> Value:
+    """`np.float32(x)` is `f32(x)`: NumPy names these types as they are."""
+    type = from_dtype(np.dtype(target))
+    if type in COMPLEX:
+        return complex_numbers.construct(reader, node, type, span)
+    if not isinstance(type, Scalar):
+        raise SourceError(
+            span, f"np.{target.__name__} is not a type of the language", "write st.f32(...), st.i64(...) ..."
+        )
+    return typing.cast(_only(reader, node), type, span)
 
 
 # ------------------------------------------------------------------ Python's own
+def _python_cast(target: type[int | float], type: Scalar) -> Callable[[FunctionReader, ast.Call, Span], Value]:
+    """`int(x)` is `i32(x)`, and `float(x)` is `f32(x)`, as in CUDA, of values that these types are meant for."""
+
+    def word(reader: FunctionReader, node: ast.Call, span: Span) -> Value:
+        if len(node.args) == 1 and isinstance(node.args[0], ast.Constant) and isinstance(node.args[0].value, str):
+            return _of_text(target, node.args[0].value, span)
+        value = _only(reader, node)
+        if isinstance(value, Literal):
+            return typing.fold(target, [value], span)
+        source = typing.expression(value, span)
+        if source.type in _LOSES[target]:
+            other = F64 if target is float else I64
+            message = f"{target.__name__} of {source.type} could mean {type} or {other}"
+            raise SourceError(span, message, f"write {written(type)}(...) or {written(other)}(...)")
+        return typing.cast(source, type, span)
+
+    return word
+
+
+_LOSES: dict[type, tuple[Scalar, ...]] = {int: (I64, U32, U64), float: (F64, I64, U64)}
+"""Types whose values Python's int and float keep, and CUDA's do not."""
+
+
+def _of_text(target: type[int | float], text: str, span: Span) -> Value:
+    try:
+        return Literal(target(text))
+    except ValueError as error:
+        raise SourceError(span, f"this constant cannot be computed: {error}", 'write a number, or "inf"') from None
+
+
 def _extreme(name: str, python: Callable[..., Any]) -> Callable[[FunctionReader, ast.Call, Span], Value]:
     def word(reader: FunctionReader, node: ast.Call, span: Span) -> Value:
         if len(node.args) < 2 or node.keywords:
-            raise SourceError(span, f"{name} takes two or more numbers")
-        values = [(reader.value(a), reader.span(a)) for a in node.args]
+            raise SourceError(span, f"{name} takes two or more numbers", f"write {name}(a, b), or a loop over an array")
+        values = list(zip(reader.values(*node.args), map(reader.span, node.args), strict=True))
         literals = [v for v, _ in values if isinstance(v, Literal)]
         if len(literals) == len(values):
             return typing.fold(python, literals, span)
         args = typing.unified(values, name)
         result: ir.Expr = args[0]
-        for arg in args[1:]:
-            result = typing.operation(name, [result, arg], span, name)
+        for number, arg in enumerate(args[1:], 1):
+            kept = reader.shallow(typing.operation(name, [result, arg], span, name), number, span)
+            assert isinstance(kept, ir.EXPRESSIONS)
+            result = kept
         return result
 
     return word
@@ -127,6 +222,8 @@ def _abs(reader: FunctionReader, node: ast.Call, span: Span) -> Value:
     value = _only(reader, node)
     if isinstance(value, Literal):
         return typing.fold(abs, [value], span)
+    if complex_numbers.is_complex(value):
+        return complex_numbers.magnitude(reader, value, span)
     return typing.operation("abs", typing.unified([(value, span)], "abs"), span, "abs")
 
 
@@ -134,36 +231,28 @@ def _len(reader: FunctionReader, node: ast.Call, span: Span) -> Value:
     value = _only(reader, node)
     if isinstance(value, Tuple):
         return Literal(len(value.items))
+    if isinstance(value, StructArray):
+        value = struct_arrays.leaves(value)[0]
     if not isinstance(value, ArrayValue):
-        raise SourceError(span, f"len takes an array, this is {describe(value)}")
-    length = value.type.length
-    return ir.Extent(value.name, I32, span) if length is None else Literal(length)
+        raise SourceError(span, f"len takes an array or a tuple, this is {describe(value)}", "pass the length")
+    return arrays.extent(value, 0, span)
 
 
-def _print(reader: FunctionReader, node: ast.Call, span: Span) -> Value:
-    if node.keywords:
-        raise SourceError(span, "print takes no keywords in a kernel")
-    parts: list[str | ir.Expr] = []
-    for argument in node.args:
-        value = reader.value(argument)
-        parts.append(
-            value.object
-            if isinstance(value, Host) and isinstance(value.object, str)
-            else typing.expression(value, reader.span(argument))
-        )
-    if any(not isinstance(p, str) and isinstance(p.type, Vector) for p in parts):
-        raise SourceError(span, "print takes text and numbers", "print a vector's parts: v.x, v.y ...")
-    reader.emit(ir.Print(tuple(parts), span))
-    return NOTHING
+def _power(reader: FunctionReader, node: ast.Call, span: Span) -> Value:
+    if len(node.args) != 2 or node.keywords:
+        raise SourceError(span, "pow takes two numbers", "write pow(x, y), or x ** y")
+    (a, b), (left, right) = reader.values(*node.args), map(reader.span, node.args)
+    return maths.power(reader, a, b, span, left, right)
 
 
 def _range(reader: FunctionReader, node: ast.Call, span: Span) -> Value:
-    raise SourceError(span, "range stands only in `for ... in range(...)`")
+    raise SourceError(span, "range stands in a for statement alone", "write: for i in range(n): ...")
 
 
 _BUILTINS: dict[Any, Callable[[FunctionReader, ast.Call, Span], Value]] = {
     builtins.min: _extreme("min", min), builtins.max: _extreme("max", max), builtins.abs: _abs,
-    builtins.len: _len, builtins.print: _print, builtins.range: _range,
+    builtins.int: _python_cast(int, I32), builtins.float: _python_cast(float, F32),
+    math.fabs: _abs, builtins.len: _len, builtins.pow: _power, builtins.print: printing.print_call, builtins.range: _range,
 }  # fmt: skip
 
 
@@ -176,22 +265,16 @@ def _not_declaring(reader: FunctionReader, word: Intrinsic, args: Args, span: Sp
 def declared(reader: FunctionReader, name: str, node: ast.Call, target: Any) -> ArrayValue | None:
     """The array that `name = st.shared(...)` and similar calls declare; None for any other call."""
     word = intrinsic_of(target)
-    if word is None or not isinstance(word.form, forms.Allocation | forms.View):
+    if word is None or not isinstance(word.form, forms.Allocation):
         return None
     args, span = _bind(reader, node, word), reader.span(node)
-    if isinstance(word.form, forms.View):
-        array = reader.array(args["array"])
-        stride = reader.value(args["stride"])
-        if isinstance(stride, ir.EXPRESSIONS) and not isinstance(stride, ir.Reg):
-            stride = reader.let(stride, f"{name}_stride", span)
-        assert isinstance(stride, Literal | ir.Expr)
-        return ArrayValue(array.name, array.type, (stride, Literal(1)))
     element = reader.type_of(args["element"])
     values: tuple[Any, ...] = ()
     shape: tuple[int, ...] | None = None
     match word.form:
         case forms.Allocation(dynamic=True):
-            pass
+            count = _count(reader, name, args["count"], span)
+            return reader.declare(name, Array(element, None, "shared"), (), span, count)
         case forms.Allocation("register"):
             shape = (_extent(reader, args["count"]),)
         case forms.Allocation("constant"):
@@ -201,22 +284,62 @@ def declared(reader: FunctionReader, name: str, node: ast.Call, target: Any) -> 
             shape = tuple(_extent(reader, n) for n in args["shape"])
             if not shape:
                 raise SourceError(span, f"st.{word.name} needs its size", f"write st.{word.name}({element}, 64)")
-    return reader.declare(name, Array(element, shape, word.form.space), values, span)
+    type = Array(element, shape, word.form.space)
+    no_room = too_much(type.space, taken(type))
+    if no_room is not None:
+        raise SourceError(span, *no_room)
+    return reader.declare(name, type, values, span)
+
+
+def _count(reader: FunctionReader, name: str, node: ast.expr | None, span: Span) -> ir.Expr | None:
+    """The elements of a dynamic shared array; None where it takes the rest."""
+    if not reader.in_kernel:
+        raise SourceError(
+            span, "dynamic shared memory is laid out in the kernel", "declare it there, and pass the array"
+        )
+    before = reader.launch_known.takes_rest
+    if before is not None:
+        raise SourceError(
+            span,
+            f"{before} has no count and takes the rest of the dynamic shared memory: no array can follow it",
+            f"give {before} a count: st.dynamic_shared(..., n)",
+        )
+    if node is None:
+        reader.launch_known.takes_rest = name
+        return None
+    value = reader.value(node)
+    if isinstance(value, Literal):
+        return ir.Const(_extent(reader, node), I32, reader.span(node))
+    found = reader.launch_known.of(value) if isinstance(value, ir.EXPRESSIONS) else None
+    if found is None or found.type.size < 4:
+        raise SourceError(
+            reader.span(node),
+            "a count of dynamic shared memory is an integer that the launch knows",
+            "use constants, parameters that are not assigned, st.block_dim and st.grid_dim, of 32 or 64 bits",
+        )
+    return found
 
 
 def _extent(reader: FunctionReader, node: ast.expr) -> int:
     extent = reader.known(node, "an array's size")
     if extent < 1:
-        raise SourceError(reader.span(node), f"an array needs at least one element, not {extent}")
+        advice = "write a positive number of elements"
+        raise SourceError(reader.span(node), f"an array needs at least one element, not {extent}", advice)
     return extent
 
 
 def _table(reader: FunctionReader, node: ast.expr, element: ValueType) -> tuple[Any, ...]:
     value, span = reader.value(node), reader.span(node)
+    if isinstance(value, Host) and isinstance(value.object, tuple):  # too long to be looked at
+        raise SourceError(span, *(too_much("constant", len(value.object)) or ()))
     if not isinstance(value, Tuple) or not value.items or not isinstance(element, Scalar):
-        raise SourceError(span, "a constant table is a tuple of numbers of a scalar type")
+        advice = "write st.constant(st.f32, (1.0, 2.0)), or a tuple of the module"
+        raise SourceError(span, "a constant table is a tuple of numbers of a scalar type", advice)
+    if no_room := too_much("constant", len(value.items) * element.size):  # before each is looked at
+        raise SourceError(span, *no_room)
     if not all(isinstance(item, Literal) for item in value.items):
-        raise SourceError(span, "a constant table's values must be known at compile time")
+        advice = "use an array of the launch, or shared memory that the kernel fills"
+        raise SourceError(span, "a constant table's values must be known at compile time", advice)
     return tuple(typing.cast(item, element, span).value for item in value.items)  # type: ignore[union-attr]
 
 
@@ -225,7 +348,7 @@ def _block_barrier(reader: FunctionReader, word: Intrinsic, args: Args, span: Sp
     form = cast(forms.BlockBarrier, word.form)
     value = reader.condition(args["predicate"]) if args else ir.Const(True, BOOL, span)
     barrier = ir.Barrier(form.mode, value, SCALARS[form.result], span)
-    if form.mode == "sync":
+    if form.mode in ("sync", "grid"):
         reader.emit(ir.Let(None, barrier, span))
         return NOTHING
     return reader.let(barrier, "barrier", span)
@@ -236,93 +359,35 @@ def _fence(reader: FunctionReader, word: Intrinsic, args: Args, span: Span) -> V
     return NOTHING
 
 
-def _mask(reader: FunctionReader, args: Args, span: Span) -> ir.Expr:
-    given = args["mask"]
-    if isinstance(given, ast.expr):
-        return reader.convert(given, U32, "a lane mask")
-    return ir.Const(given, U32, span)
-
-
-def _warp_barrier(reader: FunctionReader, word: Intrinsic, args: Args, span: Span) -> Value:
-    reader.emit(ir.WarpBarrier(_mask(reader, args, span), span))
-    return NOTHING
-
-
-def _shuffle(reader: FunctionReader, word: Intrinsic, args: Args, span: Span) -> Value:
-    form = cast(forms.Shuffle, word.form)
-    value = reader.expr(args["value"])
-    if isinstance(value.type, Vector) or value.type is BOOL:
-        raise SourceError(
-            span,
-            f"a shuffle moves a number, this is {value.type}",
-            "shuffle i32(flag), or a vector's parts one by one",
-        )
-    where = reader.convert(args[form.lane], I32, f"{form.lane} of a shuffle")
-    width = args["width"]
-    if isinstance(width, ast.expr):
-        width = reader.known(args["width"], "a shuffle's width")
-    if width not in (2, 4, 8, 16, 32):
-        raise SourceError(span, f"a shuffle's width is 2, 4, 8, 16 or 32, not {width}")
-    return reader.let(
-        ir.Shuffle(form.mode, value, where, width, _mask(reader, args, span), value.type, span), "shuffled", span
-    )
-
-
-def _vote(reader: FunctionReader, word: Intrinsic, args: Args, span: Span) -> Value:
-    form = cast(forms.Vote, word.form)
-    mode = form.mode
-    if mode == "active":
-        value: ir.Expr = ir.Const(True, BOOL, span)
-        mask: ir.Expr = ir.Const(FULL_MASK, U32, span)
-    else:
-        value = reader.condition(args["predicate"]) if mode != "match" else reader.expr(args["value"])
-        mask = _mask(reader, args, span)
-    if mode == "match" and value.type not in (I32, U32, I64, U64, F32, F64):
-        raise SourceError(span, f"match_any compares 32- and 64-bit numbers, this is {value.type}", "cast it: i32(...)")
-    return reader.let(ir.Vote(mode, value, mask, SCALARS[form.result], span), mode, span)
-
-
-def _target(reader: FunctionReader, args: Args, span: Span) -> tuple[ArrayValue, ir.Expr, Scalar]:
-    array = reader.array(args["array"])
-    if array.type.space not in ("global", "shared"):
-        raise SourceError(span, f"atomics work on global and shared memory, {array.name} is {array.type.space}")
-    type = array.type.element
-    if type not in (I32, U32, I64, U64, F32, F64):
-        raise SourceError(span, f"atomics work on 32- and 64-bit numbers, {array.name} holds {type}")
-    assert isinstance(type, Scalar)
-    index = args["index"]
-    return array, reader.index(array, index), type
-
-
-def _atomic(reader: FunctionReader, word: Intrinsic, args: Args, span: Span) -> Value:
-    op = cast(forms.AtomicUpdate, word.form).op
-    array, index, type = _target(reader, args, span)
-    if type.is_float and op not in ("add", "exchange"):
-        raise SourceError(
-            span, f"CUDA has no atomic {op} on {type}", "use st.compare_swap on its bits, or an integer type"
-        )
-    value = reader.convert(args["value"], type, f"{array.name}'s element")
-    return reader.let(ir.Atomic(op, array.name, index, value, type, span), f"{array.name}_old", span)
-
-
-def _compare_and_swap(reader: FunctionReader, word: Intrinsic, args: Args, span: Span) -> Value:
-    array, index, type = _target(reader, args, span)
-    if type.is_float:
-        raise SourceError(
-            span,
-            f"compare_swap works on integers, {array.name} holds {type}",
-            "keep the bits in an integer array: st.bitcast",
-        )
-    expected = reader.convert(args["expected"], type, f"{array.name}'s element")
-    value = reader.convert(args["value"], type, f"{array.name}'s element")
-    return reader.let(ir.CompareSwap(array.name, index, expected, value, type, span), f"{array.name}_old", span)
-
-
 # ------------------------------------------------------------------ arithmetic
-def _operation(reader: FunctionReader, word: Intrinsic, args: Args, span: Span) -> Value:
-    values = [(reader.value(given), reader.span(given)) for given in args.values()]
-    unified = typing.unified(values, f"st.{word.name}")
-    return typing.operation(cast(forms.Operation, word.form).op, unified, span, f"st.{word.name}")
+def _operation(
+    reader: FunctionReader, word: Intrinsic, args: Args, span: Span, python: Callable[..., Any] | None = None
+) -> Value:
+    """python: what computes it of constants alone, where that is Python's function."""
+    form = cast(forms.Operation, word.form)
+    places = form.order or tuple(range(len(args)))
+    given = list(zip(reader.values(*args.values()), map(reader.span, args.values()), strict=True))
+    literals = [value for value, _ in given if isinstance(value, Literal)]
+    if python is not None and len(literals) == len(given):
+        return typing.fold(python, literals, span)
+    values = [given[place] for place in places]
+    fixed: list[ir.Expr] = []
+    if first := TABLE[form.op].first:
+        (value, where), *values = values
+        fixed = [typing.converted(value, first, where, f"st.{word.name}'s {list(args)[places[0]]}")]
+    return typing.operation(form.op, [*fixed, *typing.unified(values, f"st.{word.name}")], span, f"st.{word.name}")
+
+
+def _operations(reader: FunctionReader, word: Intrinsic, args: Args, span: Span) -> Value:
+    (node,) = args.values()
+    (value,) = typing.unified([(reader.value(node), reader.span(node))], f"st.{word.name}")
+    value = value if isinstance(value, ir.Const | ir.Reg) else reader.let(value, word.name, span)
+    ops = cast(forms.Operations, word.form).ops
+    return Tuple(tuple(typing.operation(op, [value], span, f"st.{word.name}") for op in ops))
+
+
+def _conjugate(reader: FunctionReader, word: Intrinsic, args: Args, span: Span) -> Value:
+    return complex_numbers.conjugate(reader, reader.value(args["z"]), span)
 
 
 def _bitcast(reader: FunctionReader, word: Intrinsic, args: Args, span: Span) -> Value:
@@ -333,7 +398,7 @@ def _bitcast(reader: FunctionReader, word: Intrinsic, args: Args, span: Span) ->
     if (
         isinstance(target, Scalar)
         and target.is_integer
-        and value.type in (I32, U32, I64, U64)
+        and value.type in (I16, U16, I32, U32, I64, U64)
         and target.size == value.type.size
     ):
         return typing.cast(value, target, span)
@@ -348,25 +413,24 @@ def _no_bitcast(value: ir.Expr, target: ValueType, span: Span) -> Value:
     raise SourceError(
         span,
         f"{value.type} and {target} have no common bits",
-        "bitcast joins f32 with i32 and u32, f64 with i64 and u64",
+        "bitcast joins f32 with i32 and u32, f64 with i64 and u64, f16 and bf16 with i16 and u16",
     )
 
 
 def _unrolled_range(reader: FunctionReader, word: Intrinsic, args: Args, span: Span) -> Value:
-    raise SourceError(span, "st.unroll stands only in `for ... in st.unroll(range(...))`")
+    raise SourceError(span, "st.unroll stands in a for statement alone", "write: for k in st.unroll(range(K)): ...")
 
 
 _BINDERS: dict[type, Binder] = {
+    **warps.BINDERS,
+    **atomics.BINDERS,
+    **copies.BINDERS,
     forms.Allocation: _not_declaring,
-    forms.View: _not_declaring,
     forms.BlockBarrier: _block_barrier,
-    forms.WarpBarrier: _warp_barrier,
     forms.Fence: _fence,
-    forms.Shuffle: _shuffle,
-    forms.Vote: _vote,
-    forms.AtomicUpdate: _atomic,
-    forms.CompareAndSwap: _compare_and_swap,
     forms.Operation: _operation,
+    forms.Operations: _operations,
+    forms.Conjugate: _conjugate,
     forms.Bitcast: _bitcast,
     forms.UnrolledRange: _unrolled_range,
 }

@@ -4,20 +4,24 @@ from __future__ import annotations
 
 import builtins
 import hashlib
+import inspect
 import linecache
+import math
 import re
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from enum import Enum, EnumMeta
 from functools import cache
 from types import CodeType, ModuleType
 from typing import Any
 
 import numpy as np
 
-from ..language import hints, intrinsics
+from ..language import atomics, bits, hints, intrinsics, maths, warps
 from ..language.functions import SourceFunction
 from .source import MISSING, free_value
+from .values import LONGEST_TUPLE, field_annotations, is_record, is_struct
 
 _WORDS = re.compile(
     r"""(?P<long>\"{3}.*?\"{3}|'{3}.*?'{3}) | (?P<text>"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*') | \#[^\n]*
@@ -33,15 +37,16 @@ class _Unknown(Exception):
 
 @dataclass(frozen=True)
 class Digest:
-    """key: the digest. values: (function, name, object) of each name that was looked up outside of its function."""
+    """key: the digest. values: (function, name by its parts, object) of each name that was looked up outside of its
+    function, once: every launch looks them up again."""
 
     key: str
-    values: Sequence[tuple[SourceFunction, str, Any]]
+    values: Sequence[tuple[SourceFunction, Sequence[str], Any]]
 
     @property
     def stale(self) -> bool:
         """Whether a name stands for another object by now."""
-        return any(_value(source, name) is not value for source, name, value in self.values)
+        return any(_value(source, parts) is not value for source, parts, value in self.values)
 
 
 def digest(function: SourceFunction) -> Digest | None:
@@ -57,7 +62,7 @@ def digest(function: SourceFunction) -> Digest | None:
     except _Unknown:
         return None
     key = hashlib.sha256("\0".join([sys.version, *parts]).encode()).hexdigest()
-    return Digest(key, reading.values)
+    return Digest(key, list(reading.values.values()))
 
 
 class _Reading:
@@ -65,7 +70,7 @@ class _Reading:
 
     def __init__(self) -> None:
         self.seen: set[int] = set()
-        self.values: list[tuple[SourceFunction, str, Any]] = []
+        self.values: dict[tuple[int, str], tuple[SourceFunction, Sequence[str], Any]] = {}
 
     def function(self, source: SourceFunction) -> Iterator[str]:
         if id(source) in self.seen:
@@ -80,14 +85,17 @@ class _Reading:
             if name.partition(".")[0] not in local:
                 yield name
                 yield from self.named(source, name)
+        for default in source.defaults.values():
+            yield from self.object(default)
         for annotation in sorted(map(str, source.function.__annotations__.values())):  # outside of the function's scope
             for name in _names(annotation):
                 yield name
                 yield from self.named(source, name)
 
     def named(self, source: SourceFunction, name: str) -> Iterator[str]:
-        value = _value(source, name)
-        self.values.append((source, name, value))
+        parts = name.split(".")
+        value = _value(source, parts)
+        self.values[id(source), name] = (source, parts, value)
         yield from self.object(value)
 
     def object(self, value: Any) -> Iterator[str]:
@@ -102,7 +110,20 @@ class _Reading:
             yield f"float {value.hex()}"
         elif isinstance(value, np.generic):
             yield f"{value.dtype.str} {value.tobytes().hex()}"
-        elif type(value) is tuple:
+        elif isinstance(value, Enum):
+            yield from self.object(value.value)
+        elif is_struct(value):
+            yield f"struct {value.__name__} {inspect.signature(value)}"
+            try:
+                annotations = field_annotations(value, {})
+            except NameError:
+                raise _Unknown from None
+            for name, annotation in annotations.items():
+                yield name
+                yield from self.object(annotation)
+        elif is_record(value):
+            yield from self.record(value)
+        elif type(value) is tuple and len(value) <= LONGEST_TUPLE:
             yield f"tuple {len(value)}"
             for item in value:
                 yield from self.object(item)
@@ -111,12 +132,23 @@ class _Reading:
         else:
             raise _Unknown
 
+    def record(self, value: Any) -> Iterator[str]:
+        """The constants that an enumeration, a named tuple or a frozen dataclass holds."""
+        if isinstance(value, EnumMeta):
+            names = list(value.__members__)
+        else:
+            names = list(getattr(value, "_fields", ())) or [field.name for field in fields(value)]
+        held = {name: getattr(value, name) for name in names}
+        yield f"record {len(held)}"
+        for name, item in held.items():
+            yield name
+            yield from self.object(item)
 
-def _value(source: SourceFunction, name: str) -> Any:
+
+def _value(source: SourceFunction, parts: Sequence[str]) -> Any:
     """What a name, or an attribute as in `module.name`, stands for in a function."""
-    root, *attributes = name.split(".")
-    value = free_value(source.function, root)
-    for attribute in attributes:
+    value = free_value(source.function, parts[0])
+    for attribute in parts[1:]:
         if not isinstance(value, ModuleType):
             break
         value = getattr(value, attribute, MISSING)
@@ -161,5 +193,9 @@ def _names(text: str) -> Iterator[str]:
 @cache
 def _known() -> dict[int, str]:
     """Names of the words of the language and of Python's own functions, by identity."""
-    spaces = (("python", vars(builtins)), ("word", vars(hints)), ("word", vars(intrinsics)))
-    return {id(value): f"{space} {name}" for space, words in spaces for name, value in words.items()}
+    modules = (
+        ("python", builtins),
+        ("math", math),
+        *(("word", m) for m in (hints, intrinsics, atomics, bits, maths, warps)),
+    )
+    return {id(value): f"{space} {name}" for space, module in modules for name, value in vars(module).items()}

@@ -6,27 +6,47 @@ import ast
 import operator
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import is_dataclass
 from types import ModuleType
 from typing import Any
 
+from ..checked import shown
 from ..ir import nodes as ir
-from ..ir.names import temporary
-from ..ir.walk import expressions
 from ..language import intrinsics
-from ..language.types import BOOL, I32, SCALARS, Array, Scalar, Vector
+from ..language.types import BOOL, I32, Array, Vector
 from ..language.types import Value as ValueType
 from ..span import Span
-from . import calls, typing
-from .protocols import ProgramReader
-from .source import MISSING, FunctionSource
-from .values import AlreadyReported, ArrayValue, Host, Literal, SourceError, Tuple, Value, describe, of_python
+from . import arrays, calls, complex_numbers, maths, records, struct_arrays, typing
+from .advice import ARRAY_FIRST, LISTED, advice_for, no_attribute
+from .constructs import not_a_bool, refused
+from .foreign import PYTHON, closest, dotted
+from .source import MISSING
+from .values import (
+    ArrayValue,
+    Choice,
+    Host,
+    Literal,
+    NeedsConstants,
+    SourceError,
+    Struct,
+    StructArray,
+    StructElement,
+    Tuple,
+    Value,
+    describe,
+    field_annotations,
+    is_record,
+    is_struct,
+    of_python,
+)
+from .variables import Variables
 
 BINARY: dict[type, tuple[str, str, Callable[..., Any]]] = {
     ast.Add: ("add", "+", operator.add), ast.Sub: ("sub", "-", operator.sub), ast.Mult: ("mul", "*", operator.mul),
     ast.Div: ("fdiv", "/", operator.truediv), ast.FloorDiv: ("floordiv", "//", operator.floordiv),
     ast.Mod: ("mod", "%", operator.mod), ast.LShift: ("shl", "<<", operator.lshift),
     ast.RShift: ("shr", ">>", operator.rshift), ast.BitAnd: ("and", "&", operator.and_),
-    ast.BitOr: ("or", "|", operator.or_), ast.BitXor: ("xor", "^", operator.xor),
+    ast.Pow: ("pow", "**", maths.folded_power), ast.BitOr: ("or", "|", operator.or_), ast.BitXor: ("xor", "^", operator.xor),
 }  # fmt: skip
 UNARY: dict[type, tuple[str, str, Callable[..., Any]]] = {
     ast.USub: ("neg", "-", operator.neg), ast.Invert: ("invert", "~", operator.invert), ast.Not: ("not", "not", operator.not_),
@@ -36,59 +56,47 @@ COMPARE: dict[type, tuple[str, str, Callable[..., Any]]] = {
     ast.GtE: ("ge", ">=", operator.ge), ast.Eq: ("eq", "==", operator.eq), ast.NotEq: ("ne", "!=", operator.ne),
 }  # fmt: skip
 PARTS = "xyzw"
+DEEPEST = 100
+"""How deep statements, calls and expressions nest in each other at most: reading them takes a few of Python's own calls
+for each."""
+LONGEST_ROW = 32
+"""Operands of one expression: more are added up in a register."""
+_WRITE_TYPES = "write st.Global[st.f32], st.i32, st.Const ..."
 
 
-class Expressions:
+class Expressions(Variables):
     """Reads the expressions of one function."""
-
-    def __init__(self, program: ProgramReader, source: FunctionSource) -> None:
-        self.program = program
-        self.source = source
-        self.names: dict[str, Value] = {}  # parameters, arrays and compile-time names
-        self.types: dict[str, ValueType] = {}  # registers
-        self.assigned: set[str] = set()  # registers that every path has assigned
-        self.fixed: set[str] = set()  # loop variables of unrolled loops
-        self.loop_variables: set[str] = set()  # of the others
-        self.looped: set[str] = set()  # names that are or were loop variables, which exist in their loops only
-        self.once = assigned_once(source.tree)
-        self.unresolved: set[str] = set()
-        self.body: list[ir.Stmt] = []
-        self._temporaries = 0
-
-    # -------------------------------------------------------------- emitting
-    def span(self, node: ast.AST) -> Span:
-        return self.source.span(node)
-
-    def emit(self, stmt: ir.Stmt) -> None:
-        self.body.append(stmt)
-
-    @contextmanager
-    def block(self) -> Iterator[list[ir.Stmt]]:
-        """Collect what is emitted inside."""
-        outer, self.body = self.body, []
-        try:
-            yield self.body
-        finally:
-            self.body = outer
-
-    def temporary(self, stem: str, type: ValueType, span: Span) -> ir.Reg:
-        self._temporaries += 1
-        return ir.Reg(temporary(stem, self._temporaries), type, span)
-
-    def let(self, value: ir.Expr | ir.Effect, stem: str, span: Span) -> ir.Reg:
-        """Keep a value in a generated register."""
-        assert value.type is not None
-        target = self.temporary(stem, value.type, span)
-        self.emit(ir.Let(target, value, span))
-        return target
 
     # -------------------------------------------------------------- entry points
     def value(self, node: ast.expr) -> Value:
         """The value of an expression, typed or known at compile time."""
         method = getattr(self, f"_{type(node).__name__}", None)
         if method is None:
-            raise SourceError(self.span(node), f"{construct_name(node)} is not in the kernel language")
-        return method(node)  # type: ignore[no-any-return]
+            raise refused(node, self.span(node))
+        with self.nested(node):
+            return method(node)  # type: ignore[no-any-return]
+
+    @contextmanager
+    def nested(self, node: ast.AST) -> Iterator[None]:
+        """Read what is inside another construct, up to a depth."""
+        if self.program.depth == DEEPEST:
+            raise SourceError(
+                self.span(node),
+                f"this is nested more than {DEEPEST} deep: loops, branches, calls and expressions together",
+                "give parts of the expression names, or make a branch a function of its own",
+            )
+        self.program.depth += 1
+        try:
+            yield
+        finally:
+            self.program.depth -= 1
+
+    def shallow(self, value: Value, operands: int, span: Span) -> Value:
+        """The value of an expression so far that has many operands in a row; kept in a register now and then, so that no
+        expression is as deep as they are many."""
+        if operands % LONGEST_ROW == 0 and isinstance(value, ir.EXPRESSIONS):
+            return self.let(value, "part", span)
+        return value
 
     def expr(self, node: ast.expr, type: ValueType | None = None) -> ir.Expr:
         """The value as a typed expression; literals become `type` or their natural type."""
@@ -104,12 +112,16 @@ class Expressions:
         """A bool; numbers are not taken for one."""
         result = typing.expression(value, span, BOOL if isinstance(value, Literal) else None)
         if result.type != BOOL:
-            raise SourceError(span, f"a condition is bool, this is {result.type}", "write a comparison, such as x != 0")
+            raise not_a_bool(f"a condition is bool, this is {result.type}", span)
         return result
 
     def known(self, node: ast.expr, what: str) -> int:
         """A whole number that is known at compile time."""
         value = self.value(node)
+        if isinstance(value, ir.EXPRESSIONS) and self.is_fixed(value) and not isinstance(value, ir.Const):
+            raise NeedsConstants
+        if isinstance(value, ir.Const):
+            value = Literal(value.value)
         if not isinstance(value, Literal):
             problem = f"{what} must be known at compile time, this is {describe(value)}"
             raise SourceError(self.span(node), problem, "make it a Const parameter")
@@ -119,33 +131,8 @@ class Expressions:
         return value.value
 
     def index(self, array: ArrayValue, node: ast.expr) -> ir.Expr:
-        """The flat index of `array[node]`."""
-        nodes = node.elts if isinstance(node, ast.Tuple) else [node]
-        if len(nodes) != len(array.strides):
-            wanted = len(array.strides)
-            advice = "st.matrix(array, stride) gives an array a second index" if wanted == 1 else ""
-            raise SourceError(
-                self.span(node),
-                f"{array.name} takes {wanted} ind{'ex' if wanted == 1 else 'ices'}, {len(nodes)} given",
-                *filter(None, [advice]),
-            )
-        total: Value = Literal(0)
-        for at, (item, stride) in enumerate(zip(nodes, array.strides, strict=True)):
-            span = self.span(item)
-            part = self.value(item)
-            if isinstance(part, ir.EXPRESSIONS) and part.type in SCALARS.values():
-                assert isinstance(part.type, Scalar)
-                if not part.type.is_integer:
-                    raise SourceError(span, f"an index is an integer, this is {part.type}", "write i32(...)")
-                if part.type.size < 4:
-                    part = typing.cast(part, I32, span)
-            self._check_known_index(array, part, span)
-            if at:
-                self._stays_in_row(array, at, part, span)
-            total = self._add(total, self._multiply(part, stride, span), span)
-        result = typing.expression(total, self.span(node), I32)
-        if not (isinstance(result.type, Scalar) and result.type.is_integer):
-            raise SourceError(self.span(node), f"an index is an integer, this is {result.type}")
+        """The index of the element `array[node]` in the array of the IR."""
+        result = arrays.index(self, array, node)
         if array.type.space == "register" and not self.is_fixed(result):
             raise SourceError(
                 self.span(node),
@@ -154,82 +141,36 @@ class Expressions:
             )
         return result
 
-    def _check_known_index(self, array: ArrayValue, part: Value, span: Span) -> None:
-        value = part.value if isinstance(part, Literal | ir.Const) else None
-        if isinstance(value, float):
-            raise SourceError(span, f"an index is an integer, this is {value!r}")
-        if value is not None and value < 0:
-            raise SourceError(span, f"index {value}: arrays do not wrap around in a kernel")
-        length = array.type.length
-        if value is not None and length is not None and len(array.strides) == 1 and value >= length:
-            raise SourceError(span, f"index {value}, but {array.name} has {length} elements")
-
-    def _stays_in_row(self, array: ArrayValue, at: int, part: Value, span: Span) -> None:
-        """A check that an index other than the first is within its own extent."""
-        extent: Value = array.strides[at - 1]
-        if isinstance(extent, Literal):
-            inner = array.strides[at]
-            assert isinstance(inner, Literal)
-            extent = Literal(extent.value // inner.value)
-        index = typing.expression(part, span, I32)
-        end = typing.expression(extent, span, index.type)
-        zero = typing.expression(Literal(0), span, index.type)
-        within = ir.Op(
-            "both", (ir.Op("ge", (index, zero), BOOL, span), ir.Op("lt", (index, end), BOOL, span)), BOOL, span
-        )
-        self.emit(ir.Check("bounds", within, index, (index, end), span))
-
-    def is_fixed(self, expr: ir.Expr) -> bool:
-        """Whether the expression is a constant once loops are unrolled."""
-        leaves = [e for e in (expr, *expressions(expr)) if not isinstance(e, ir.Op)]
-        return all(isinstance(e, ir.Const) or (isinstance(e, ir.Reg) and e.name in self.fixed) for e in leaves)
-
-    def _multiply(self, a: Value, b: Value, span: Span) -> Value:
-        if isinstance(b, Literal) and b.value == 1:
-            return a
-        return self.arithmetic(ast.Mult, a, b, span, span, span)
-
-    def _add(self, a: Value, b: Value, span: Span) -> Value:
-        if isinstance(a, Literal) and a.value == 0:
-            return b
-        return self.arithmetic(ast.Add, a, b, span, span, span)
-
     # -------------------------------------------------------------- leaves
     def _Constant(self, node: ast.Constant) -> Value:
-        if isinstance(node.value, bool | int | float):
+        if isinstance(node.value, bool | int | float | complex):
             return Literal(node.value)
         if isinstance(node.value, str):
             return Host(node.value)
-        raise SourceError(self.span(node), f"{node.value!r} is not in the kernel language")
+        if node.value is None:
+            raise SourceError(
+                self.span(node), "None is not in the kernel language", "write a number, such as -1 or 0.0"
+            )
+        raise refused(node, self.span(node))
 
     def _Tuple(self, node: ast.Tuple) -> Value:
-        return Tuple(tuple(self.value(e) for e in node.elts))
-
-    def _Name(self, node: ast.Name) -> Value:
-        name = node.id
-        if name in self.unresolved:
-            raise AlreadyReported
-        value = self.names.get(name)
-        variable = name in self.types or (name in self.once and isinstance(value, Literal | Tuple))
-        if variable and name not in self.assigned and name not in self.fixed:
-            raise SourceError(
-                self.span(node),
-                f"{name} may be unassigned here",
-                "assign it on every path, for example before the loop or branch",
-            )
-        if name in self.types:
-            return ir.Reg(name, self.types[name], self.span(node))
-        if value is not None:
-            if isinstance(value, ir.Reg):  # a scalar parameter
-                return ir.Reg(value.name, value.type, self.span(node))
-            return value
-        found = self.program.external(self.source, name)
-        if found is MISSING:
-            raise SourceError(self.span(node), f"{name} is not defined")
-        return of_python(found)
+        return Tuple(tuple(self.values(*node.elts)))
 
     def _Attribute(self, node: ast.Attribute) -> Value:
-        owner, span = self.value(node.value), self.span(node)
+        element, span = self.struct_element(node), self.span(node)
+        if isinstance(element, StructElement):
+            return struct_arrays.load(self, element, span)
+        if element is not None:
+            array, index = element
+            return self.let(
+                ir.Load(array.name, arrays.index(self, array, index), array.type.element, span), array.shown, span
+            )
+        elsewhere = self.names_elsewhere(node)
+        if elsewhere and elsewhere[0] not in PYTHON:  # what Python's modules hold may be known here
+            self.refuse_foreign(elsewhere, span)
+        owner = self.value(node.value)
+        if isinstance(owner, StructArray):
+            return struct_arrays.attribute(owner, node.attr, span)
         if isinstance(owner, Host):
             target = owner.object
             if isinstance(target, intrinsics.Index3) and node.attr in PARTS[:3]:
@@ -237,22 +178,32 @@ class Expressions:
             if isinstance(target, ModuleType):
                 found = self.program.attribute(target, node.attr)
                 if found is MISSING:
-                    raise SourceError(span, f"{target.__name__} has no {node.attr}")
+                    for names in ([node.attr], [f"__{node.attr}"], ["cuda", node.attr]):
+                        self.refuse_foreign(names, span)
+                    near = closest(node.attr, dir(target))
+                    meant = f"do you mean {'.'.join([*dotted(node.value), near])}?" if near else LISTED
+                    raise SourceError(span, f"{target.__name__} has no {node.attr}", meant)
                 return self.special(found, span)
+            if is_record(target):
+                found = self.program.attribute(target, node.attr)
+                if found is MISSING:
+                    raise SourceError(span, f"{describe(owner)} has no {node.attr}", *no_attribute(owner, node.attr))
+                return of_python(found)
+            if is_dataclass(target) and not isinstance(target, type):
+                name = type(target).__name__
+                raise SourceError(span, f"a field of {name} may change", f"write @dataclass(frozen=True) for {name}")
+        if complex_numbers.is_complex(owner):
+            return complex_numbers.attribute(owner, node.attr, span)
         if isinstance(owner, ir.EXPRESSIONS) and isinstance(owner.type, Vector):
-            at = PARTS.find(node.attr)
-            if not (len(node.attr) == 1 and 0 <= at < owner.type.lanes):
-                raise SourceError(
-                    span, f"{owner.type} has the parts {', '.join(PARTS[: owner.type.lanes])}, not {node.attr}"
-                )
-            return self.part(owner, ir.Const(at, I32, span), span)
-        raise SourceError(span, f"{describe(owner)} has no {node.attr} in a kernel")
-
-    def special(self, found: Any, span: Span) -> Value:
-        """`st.lane` and `st.warp` are values, everything else stands for itself."""
-        if isinstance(found, intrinsics.Index):
-            return ir.Special(found.name, I32, span)
-        return of_python(found)
+            known = tuple(PARTS[: owner.type.lanes])
+            if node.attr not in known:
+                raise SourceError(span, f"{owner.type} has no part {node.attr}", f"write {', '.join(known)}")
+            return typing.part(owner, known.index(node.attr), span)
+        if isinstance(owner, ArrayValue):
+            return arrays.attribute(owner, node.attr, span)
+        if isinstance(owner, Struct):
+            return records.field(owner, node.attr, span)
+        raise SourceError(span, f"{describe(owner)} has no {node.attr} in a kernel", *no_attribute(owner, node.attr))
 
     def part(self, vector: ir.Expr, index: ir.Expr, span: Span) -> ir.Expr:
         assert isinstance(vector.type, Vector)
@@ -260,43 +211,79 @@ class Expressions:
             return vector.args[int(index.value)]
         return ir.Part(vector, index, vector.type.element, span)
 
+    def struct_element(self, node: ast.expr) -> StructElement | tuple[ArrayValue, arrays.Given] | None:
+        """The element of an array of structs that an expression names, or a field of it; None for anything else."""
+        if isinstance(node, ast.Subscript) and isinstance(node.value, ast.Name):
+            array = self.names.get(node.value.id)
+            if isinstance(array, StructArray):
+                found = struct_arrays.subscript(self, array, node.slice)
+                return found if isinstance(found, StructElement) else None
+        if isinstance(node, ast.Attribute):
+            element = self.struct_element(node.value)
+            if isinstance(element, StructElement):
+                return struct_arrays.field(element, node.attr, self.span(node))
+        return None
+
     def _Subscript(self, node: ast.Subscript) -> Value:
         owner, span = self.value(node.value), self.span(node)
+        if isinstance(owner, StructArray):
+            found = struct_arrays.subscript(self, owner, node.slice)
+            return struct_arrays.load(self, found, span) if isinstance(found, StructElement) else found
         if isinstance(owner, ArrayValue):
+            if not arrays.is_element(self, owner, node.slice):
+                return arrays.view(self, owner, node.slice)
             index = self.index(owner, node.slice)
             if owner.type.space == "register":
                 return ir.Item(owner.name, index, owner.type.element, span)
             return self.let(ir.Load(owner.name, index, owner.type.element, span), owner.name, span)
+        complex_numbers.refuse_parts(owner, span)
+        if isinstance(owner, Struct):
+            owner = records.as_tuple(owner, span)
         if isinstance(owner, Tuple):
             at = self.known(node.slice, "a tuple's index")
             if not -len(owner.items) <= at < len(owner.items):
-                raise SourceError(span, f"index {at}, but the tuple has {len(owner.items)} items")
+                advice = f"its last index is {len(owner.items) - 1}"
+                raise SourceError(span, f"index {at}, but the tuple has {len(owner.items)} items", advice)
             return owner.items[at]  # type: ignore[no-any-return]
         if isinstance(owner, ir.EXPRESSIONS) and isinstance(owner.type, Vector):
             index = self.convert(node.slice, I32, "an index")
             if not self.is_fixed(index):
-                raise SourceError(self.span(node.slice), "a vector's index must be constant once loops are unrolled")
+                advice = "use st.unroll(range(...)) for the loop, or a chain of if"
+                raise SourceError(
+                    self.span(node.slice), "a vector's index must be constant once loops are unrolled", advice
+                )
             if isinstance(index, ir.Const) and not 0 <= index.value < owner.type.lanes:
-                raise SourceError(self.span(node.slice), f"{owner.type} has {owner.type.lanes} parts")
+                advice = f"its last index is {owner.type.lanes - 1}"
+                raise SourceError(self.span(node.slice), f"{owner.type} has {owner.type.lanes} parts", advice)
             if not isinstance(owner, ir.Reg):
                 owner = self.let(owner, "vector", span)
             return self.part(owner, index, span)
-        raise SourceError(span, f"{describe(owner)} cannot be indexed")
+        raise SourceError(span, f"{describe(owner)} cannot be indexed", advice_for(owner))
 
     # -------------------------------------------------------------- operators
     def _BinOp(self, node: ast.BinOp) -> Value:
-        kind = type(node.op)
-        if kind not in BINARY:
-            advice = ("write x * x, or st.exp(y * st.log(x))",) if kind is ast.Pow else ()
-            raise SourceError(self.span(node), f"{construct_name(node.op)} is not in the kernel language", *advice)
-        a, b = self.value(node.left), self.value(node.right)
-        return self.arithmetic(kind, a, b, self.span(node), self.span(node.left), self.span(node.right))
+        row = [node]  # a + b + c is ((a + b) + c)
+        while isinstance(row[-1].left, ast.BinOp):
+            row.append(row[-1].left)
+        for part in row:
+            if type(part.op) not in BINARY:
+                raise refused(part.op, self.span(part))
+        operands = self.values(row[-1].left, *(part.right for part in reversed(row)))
+        value = operands[0]
+        for number, (part, right) in enumerate(zip(reversed(row), operands[1:], strict=True), 1):
+            spans = [self.span(n) for n in (part, part.left, part.right)]
+            value = self.shallow(self.arithmetic(type(part.op), value, right, *spans), number, spans[0])
+        return value
 
     def arithmetic(self, kind: type, a: Value, b: Value, span: Span, left: Span, right: Span) -> Value:
         """A binary operator on two values."""
         name, symbol, python = BINARY[kind]
         if isinstance(a, Literal) and isinstance(b, Literal):
             return typing.fold(python, [a, b], span)
+        if complex_numbers.is_complex(a) or complex_numbers.is_complex(b):
+            return complex_numbers.arithmetic(self, kind, symbol, (a, left), (b, right), span)
+        if kind is ast.Pow:
+            return maths.power(self, a, b, span, left, right)
         return typing.operation(name, typing.unified([(a, left), (b, right)], symbol), span, symbol)
 
     def _UnaryOp(self, node: ast.UnaryOp) -> Value:
@@ -304,86 +291,103 @@ class Expressions:
         if isinstance(node.op, ast.UAdd):
             return value
         name, symbol, python = UNARY[type(node.op)]
+        if name == "not" and not is_bool(value):
+            raise not_a_bool(f"`not` takes a bool, this is {describe(value)}", self.span(node.operand), "==")
         if isinstance(value, Literal):
-            if name == "not" and not isinstance(value.value, bool):
-                raise SourceError(span, "`not` takes a bool", "write a comparison, such as x != 0")
             return typing.fold(python, [value], span)
+        if complex_numbers.is_complex(value) and name == "neg":
+            return complex_numbers.negative(self, value, span)
         return typing.operation(name, typing.unified([(value, span)], symbol), span, symbol)
 
     def _Compare(self, node: ast.Compare) -> Value:
-        spans = [self.span(n) for n in (node.left, *node.comparators)]
-        left, result = self.value(node.left), None
-        for at, (kind, right_node) in enumerate(zip(node.ops, node.comparators, strict=True)):
+        for kind in node.ops:
             if type(kind) not in COMPARE:
-                raise SourceError(
-                    self.span(node), f"{construct_name(kind)} is not in the kernel language", "write == or !="
-                )
-            name, symbol, python = COMPARE[type(kind)]
-            with self.block() as effects:
-                right = self.value(right_node)
-            if at > 0 and effects:
-                # Python evaluates this operand only where the comparison so far holds.
-                raise SourceError(
-                    spans[at + 1],
-                    "a chained comparison reads memory after its first part",
-                    "write two comparisons joined by `and`",
-                )
-            self.body += effects
-            last = at == len(node.ops) - 1
-            if not last and isinstance(right, ir.EXPRESSIONS) and not isinstance(right, ir.Reg | ir.Const):
-                right = self.let(right, "middle", spans[at + 1])
-            if isinstance(left, Literal) and isinstance(right, Literal):
-                term: Value = typing.fold(python, [left, right], self.span(node))
-            else:
-                term = typing.operation(
-                    name, typing.unified([(left, spans[at]), (right, spans[at + 1])], symbol), self.span(node), symbol
-                )
-            result = term if result is None else self._join("both", result, term, self.span(node))
-            left = right
-        assert result is not None
+                raise refused(kind, self.span(node))
+        if len(node.ops) == 1:
+            left, right = self.values(node.left, node.comparators[0])
+            return self.compared(node, 0, left, right)
+        left = self.value(node.left)
+        right = self.middle(node.comparators[0])
+        result = self.compared(node, 0, left, right)
+        for at in range(1, len(node.ops)):
+            if isinstance(result, Literal) and not result.value:
+                return result
+            with self.arm() as effects:  # evaluated only where the comparison so far holds
+                left, last = right, node.comparators[at]
+                right = self.value(last) if at == len(node.ops) - 1 else self.middle(last)
+                term = self.compared(node, at, left, right)
+            result = self.also("both", result, term, effects, self.span(node), self.span(last))
+            result = self.shallow(result, at, self.span(node))
         return result
+
+    def middle(self, node: ast.expr) -> Value:
+        """An operand that is compared twice and evaluated once."""
+        value = self.value(node)
+        if isinstance(value, ir.EXPRESSIONS) and not isinstance(value, ir.Reg | ir.Const):
+            return self.let(value, "middle", self.span(node))
+        return value
+
+    def compared(self, node: ast.Compare, at: int, left: Value, right: Value) -> Value:
+        """One of the comparisons of a chain."""
+        operands, span = (node.left, *node.comparators), self.span(node)
+        name, symbol, python = COMPARE[type(node.ops[at])]
+        if isinstance(left, Literal) and isinstance(right, Literal):
+            return typing.fold(python, [left, right], span)
+        sides = [(left, self.span(operands[at])), (right, self.span(operands[at + 1]))]
+        if complex_numbers.is_complex(left) or complex_numbers.is_complex(right):
+            return complex_numbers.compared(self, name, symbol, sides[0], sides[1], span)
+        return typing.operation(name, typing.unified(sides, symbol), span, symbol)
 
     def _join(self, name: str, a: Value, b: Value, span: Span) -> Value:
         """`a and b` ("both") or `a or b` ("either") of two pure bools."""
         for value, other in ((a, b), (b, a)):
             if isinstance(value, Literal):
-                if not isinstance(value.value, bool):
-                    raise SourceError(span, "`and` and `or` take bools", "write a comparison, such as x != 0")
                 return other if value.value == (name == "both") else value
         return typing.operation(name, typing.unified([(a, span), (b, span)], "and/or"), span, "and/or")
 
     def _BoolOp(self, node: ast.BoolOp) -> Value:
         name = "both" if isinstance(node.op, ast.And) else "either"
-        result, span = self.value(node.values[0]), self.span(node)
-        for operand in node.values[1:]:
+        result, span = self.operand(node, node.values[0]), self.span(node)
+        for number, operand in enumerate(node.values[1:], 1):
             if isinstance(result, Literal) and result.value == (name == "either"):
                 return result  # decided at compile time: the rest is never read
-            with self.block() as effects:
-                right = self.value(operand)
-            if not effects and not (isinstance(right, ir.EXPRESSIONS) and typing.must_be_guarded(right)):
-                result = self._join(name, result, right, span)
-                continue
-            if isinstance(result, Literal):  # the neutral one
-                self.body += effects
-                result = right
-                continue
-            kept = self.let(self.truth(result, span), name, span)
-            value = self.truth(right, self.span(operand))
-            arm = (*effects, ir.Let(kept, value, self.span(operand)))
-            self.emit(ir.If(kept, arm, (), span) if name == "both" else ir.If(kept, (), arm, span))
-            result = kept
+            with self.arm() as effects:
+                right = self.operand(node, operand)
+            result = self.also(name, result, right, effects, span, self.span(operand))
+            result = self.shallow(result, number, span)
         return result
+
+    def operand(self, node: ast.BoolOp, operand: ast.expr) -> Value:
+        """An operand of `and` or `or`: a bool."""
+        value = self.value(operand)
+        if not is_bool(value):
+            word = "and" if isinstance(node.op, ast.And) else "or"
+            raise not_a_bool(f"`{word}` takes bools, this is {describe(value)}", self.span(operand))
+        return value
+
+    def also(self, name: str, result: Value, right: Value, effects: list[ir.Stmt], span: Span, where: Span) -> Value:
+        """`result and right` ("both") or `result or right`, whose effects belong to `right` alone."""
+        if not effects and not (isinstance(right, ir.EXPRESSIONS) and typing.must_be_guarded(right)):
+            return self._join(name, result, right, span)
+        if isinstance(result, Literal):  # the neutral one
+            self.body += effects
+            return right
+        kept = self.let(self.truth(result, span), name, span)
+        arm = (*effects, ir.Let(kept, self.truth(right, where), where))
+        self.emit(ir.If(kept, arm, (), span) if name == "both" else ir.If(kept, (), arm, span))
+        return kept
 
     def _IfExp(self, node: ast.IfExp) -> Value:
         condition, span = self.value(node.test), self.span(node)
         if isinstance(condition, Literal):
             return self.value(node.body if condition.value else node.orelse)
-        condition = self.truth(condition, self.span(node.test))
-        with self.block() as then:
-            yes = self.value(node.body)
-        with self.block() as orelse:
-            no = self.value(node.orelse)
+        (condition,) = self.together(lambda: self.truth(condition, self.span(node.test)))
+        (yes, then), (no, orelse) = self.together(lambda: self.in_arm(node.body), lambda: self.in_arm(node.orelse))
         arms = [(yes, self.span(node.body)), (no, self.span(node.orelse))]
+        if isinstance(yes, Literal | Choice) and isinstance(no, Literal | Choice):
+            return Choice(condition, yes, no)
+        if isinstance(yes, Tuple | Struct) or isinstance(no, Tuple | Struct):
+            return self._chosen_record(condition, arms, (then, orelse), span)
         vector = next((v.type for v, _ in arms if isinstance(v, ir.EXPRESSIONS) and isinstance(v.type, Vector)), None)
         if vector is None:
             yes, no = typing.unified(arms, "the two arms")
@@ -398,20 +402,62 @@ class Expressions:
         )
         return target
 
+    def _chosen_record(
+        self,
+        condition: ir.Expr,
+        arms: list[tuple[Value, Span]],
+        effects: tuple[list[ir.Stmt], list[ir.Stmt]],
+        span: Span,
+    ) -> Value:
+        """One of two tuples or structs, part by part."""
+        type = records.type_of(*next(arm for arm in arms if isinstance(arm[0], Tuple | Struct)))
+        targets = [self.temporary("choice", leaf, span) for leaf in records.leaf_types(type)]
+        bodies: list[ir.Body] = []
+        for (value, where), before in zip(arms, effects, strict=True):
+            given = records.leaves(records.converted(value, type, where, "the other arm"))
+            lets = [ir.Let(t, typing.expression(v, where), where) for t, v in zip(targets, given, strict=True)]
+            bodies.append((*before, *lets))
+        self.emit(ir.If(condition, bodies[0], bodies[1], span))
+        return records.filled(type, iter(targets))
+
+    def in_arm(self, node: ast.expr) -> tuple[Value, list[ir.Stmt]]:
+        """A value that may not be computed, and the statements it needs."""
+        with self.arm() as effects:
+            value = self.value(node)
+        return value, effects
+
+    def _NamedExpr(self, node: ast.NamedExpr) -> Value:
+        self.assign(node.target, self.value(node.value), self.span(node))
+        return self.value(ast.copy_location(ast.Name(node.target.id, ast.Load()), node.target))
+
+    def assign(self, target: ast.expr, value: Value, span: Span) -> None:
+        """`target = value`."""
+        raise NotImplementedError
+
     # -------------------------------------------------------------- calls
     def _Call(self, node: ast.Call) -> Value:
         called = self.value(node.func)
         if not isinstance(called, Host):
-            raise SourceError(self.span(node), f"{describe(called)} cannot be called")
+            advice = "write x[...] for an element" if isinstance(called, ArrayValue) else "write * for a product"
+            raise SourceError(self.span(node), f"{describe(called)} cannot be called", advice)
         return calls.call(self, node, called.object)
 
     def annotation(self, node: ast.expr) -> Any:
         """The object an annotation names, `Global[f32]` as the pair (Global, element)."""
         if isinstance(node, ast.Constant) and isinstance(node.value, str):
-            node = ast.copy_location(ast.parse(node.value, mode="eval").body, node)
-            ast.fix_missing_locations(node)
+            try:
+                read = ast.parse(node.value, mode="eval").body
+            except (SyntaxError, ValueError, RecursionError, MemoryError):
+                raise SourceError(self.span(node), f"{shown(node.value)} is not a type", _WRITE_TYPES) from None
+            for part in ast.walk(read):  # every place in the text is that of the text
+                ast.copy_location(part, node)
+            node = read
         if isinstance(node, ast.Subscript):
-            return self.annotation(node.value), self.type_of(node.slice)
+            found = self.annotation(node.value)
+            if found is tuple:
+                items = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
+                return records.TupleType(tuple(self.any_type_of(item) for item in items))
+            return found, self.any_type_of(node.slice)
         value = self.value(node)
         return value.object if isinstance(value, Host) else value
 
@@ -423,47 +469,52 @@ class Expressions:
             raise SourceError(
                 self.span(node),
                 f"a type is expected here, this is {describe(of_python(found))}",
-                "write i32, f32, float4 ...",
+                "write st.i32, st.f32, st.float4 ...",
             )
         return type
 
+    def any_type_of(self, node: ast.expr) -> ValueType | records.RecordType:
+        """The type an expression names, tuples and structs included."""
+        found = self.annotation(node)
+        if isinstance(found, records.RecordType):
+            return found
+        return self.struct(found, self.span(node)) if is_struct(found) else self.type_of(node)
+
+    def struct(self, record: type, span: Span) -> records.StructType:
+        """The struct that a class is."""
+        fields: list[tuple[str, Any]] = []
+        for name, annotation in field_annotations(record, self.source.function.__globals__).items():
+            if is_struct(annotation):
+                fields.append((name, self.struct(annotation, span)))
+                continue
+            type = calls.value_type(self.program, annotation, span)
+            if type is None:
+                said = describe(of_python(annotation))
+                raise SourceError(span, f"{record.__name__}.{name} is {said}", "write st.i32, st.f32, st.float4 ...")
+            fields.append((name, type))
+        return records.StructType(record, tuple(fields))
+
     def array(self, node: ast.expr) -> ArrayValue:
-        """The array an expression names, in one dimension."""
+        """The array an expression names."""
         value = self.value(node)
         if not isinstance(value, ArrayValue):
-            raise SourceError(self.span(node), f"an array is expected here, this is {describe(value)}")
+            raise SourceError(self.span(node), f"an array is expected here, this is {describe(value)}", ARRAY_FIRST)
         return value
 
-    def declare(self, name: str, type: Array, values: tuple[Any, ...], span: Span) -> ArrayValue:
+    def declare(
+        self, name: str, type: Array, values: tuple[Any, ...], span: Span, count: ir.Expr | None = None
+    ) -> ArrayValue:
         """Allocate an array under a name the function does not use yet."""
         if name in self.names or name in self.types:
             raise SourceError(span, f"{name} is already in use", "give each array a name of its own")
-        self.emit(ir.Alloc(name, type, values, span))
-        strides: list[ir.Expr | Literal] = [Literal(1)]
-        for extent in reversed((type.shape or (1,))[1:]):
-            assert isinstance(strides[0], Literal)
-            strides.insert(0, Literal(strides[0].value * extent))
-        return ArrayValue(name, type, tuple(strides))
+        own = self.new_register(name, "plain", None)
+        self.taken[own] = "plain", type.element
+        self.emit(ir.Alloc(own, type, values, span, count=count))
+        return arrays.whole(own, type, span)
 
 
-def assigned_once(function: ast.FunctionDef) -> frozenset[str]:
-    """Names with a single assignment in the function, as a plain `name = value`."""
-    stores = [n.id for n in ast.walk(function) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)]
-    targets = [t for n in ast.walk(function) if isinstance(n, ast.Assign) for t in n.targets]
-    plain = {
-        t.id for target in targets for t in ast.walk(target) if isinstance(t, ast.Name) and isinstance(t.ctx, ast.Store)
-    }
-    return frozenset(n for n in plain if stores.count(n) == 1)
-
-
-def construct_name(node: ast.AST) -> str:
-    """A construct's name for a message."""
-    return _NAMES.get(type(node), f"`{type(node).__name__}`")
-
-
-_NAMES: dict[type, str] = {
-    ast.Pow: "`**`", ast.MatMult: "`@`", ast.Is: "`is`", ast.IsNot: "`is not`", ast.In: "`in`", ast.NotIn: "`not in`",
-    ast.List: "a list", ast.Dict: "a dict", ast.Set: "a set", ast.ListComp: "a list comprehension",
-    ast.GeneratorExp: "a generator expression", ast.Lambda: "a lambda", ast.JoinedStr: "an f-string",
-    ast.NamedExpr: "`:=`", ast.Starred: "`*`", ast.Slice: "a slice", ast.Await: "`await`", ast.Yield: "`yield`",
-}  # fmt: skip
+def is_bool(value: Value) -> bool:
+    """Whether a value is a bool."""
+    if isinstance(value, Literal | Choice):
+        return value.natural == BOOL
+    return isinstance(value, ir.EXPRESSIONS) and value.type == BOOL

@@ -3,23 +3,47 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Callable
 from types import ModuleType
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 from ..ir import nodes as ir
 from ..language.functions import DeviceFunction
+from ..language.intrinsics import Intrinsic
 from ..language.types import Array, Scalar
 from ..language.types import Value as ValueType
 from ..span import Span
+from .launch_known import LaunchKnown
 from .source import FunctionSource
 from .values import ArrayValue, Value
 
+Args = dict[str, Any]
+Binder = Callable[["FunctionReader", Intrinsic, Args, Span], Value]
+"""Reads a call of an intrinsic: its arguments by parameter name."""
+
+T = TypeVar("T")
+
+
+Progress = tuple[int, ...]
+"""How much a program reader has noted."""
+
 
 class ProgramReader(Protocol):
-    """Reads a kernel and the device functions it calls."""
+    """Reads a kernel and the device functions it calls. depth: how deep what is being read is nested."""
+
+    depth: int
+
+    def count(self, span: Span) -> None:
+        """Count a statement that is read. Raises CompileError where there are too many."""
 
     def report(self, span: Span, message: str, *notes: str) -> None:
         """Note an error and go on."""
+
+    def progress(self) -> Progress:
+        """How much is noted."""
+
+    def restore(self, progress: Progress) -> None:
+        """Forget what was noted since."""
 
     def external(self, source: FunctionSource, name: str) -> Any:
         """What a name from outside the function stands for; a later change makes the program stale."""
@@ -40,6 +64,13 @@ class FunctionReader(Protocol):
     @property
     def program(self) -> ProgramReader: ...
 
+    @property
+    def in_kernel(self) -> bool:
+        """Whether the function is the kernel."""
+
+    @property
+    def launch_known(self) -> LaunchKnown: ...
+
     def span(self, node: ast.AST) -> Span: ...
 
     def emit(self, stmt: ir.Stmt) -> None:
@@ -51,6 +82,9 @@ class FunctionReader(Protocol):
     def value(self, node: ast.expr) -> Value:
         """The value of an expression, typed or known at compile time."""
 
+    def shallow(self, value: Value, operands: int, span: Span) -> Value:
+        """The value of many operands in a row, kept in a register now and then."""
+
     def expr(self, node: ast.expr, type: ValueType | None = None) -> ir.Expr:
         """The value as a typed expression; literals become `type` or their natural type."""
 
@@ -60,11 +94,26 @@ class FunctionReader(Protocol):
     def condition(self, node: ast.expr) -> ir.Expr:
         """The value where a bool is expected."""
 
+    def together(self, *reads: Callable[[], T]) -> list[T]:
+        """What several parts of an expression are; what is wrong with any of them is noted."""
+
+    def values(self, *nodes: ast.expr) -> list[Value]:
+        """The values of several parts of an expression."""
+
+    def names_elsewhere(self, node: ast.expr) -> list[str]:
+        """How another library calls what a name stands for, or would; empty where it is one of the kernel's own."""
+
+    def is_fixed(self, expr: ir.Expr) -> bool:
+        """Whether the expression is a constant once loops are unrolled."""
+
     def known(self, node: ast.expr, what: str) -> int:
         """A whole number that is known at compile time."""
 
     def index(self, array: ArrayValue, node: ast.expr) -> ir.Expr:
-        """The flat index of `array[node]`."""
+        """The index of the element `array[node]` in the array of the IR."""
+
+    def struct(self, record: type, span: Span) -> Any:
+        """The `records.StructType` that a class is."""
 
     def array(self, node: ast.expr) -> ArrayValue:
         """The array an expression names."""
@@ -72,5 +121,7 @@ class FunctionReader(Protocol):
     def type_of(self, node: ast.expr) -> ValueType:
         """The type an expression names."""
 
-    def declare(self, name: str, type: Array, values: tuple[Any, ...], span: Span) -> ArrayValue:
+    def declare(
+        self, name: str, type: Array, values: tuple[Any, ...], span: Span, count: ir.Expr | None = None
+    ) -> ArrayValue:
         """Allocate an array under a name the function does not use yet."""

@@ -6,24 +6,42 @@ import ast
 import inspect
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import partial
 from types import ModuleType
 from typing import Any
 
 from ..errors import CompileError, Diagnostic
 from ..ir import nodes as ir
+from ..ir.limits import MOST_STATEMENTS
 from ..ir.spec import verify
+from ..ir.walk import effect, statements
 from ..language import hints
 from ..language.functions import DeviceFunction, Kernel, SourceFunction
-from ..language.types import Array, Scalar, Space
+from ..language.types import FLAT, Array, Layout, Scalar, Space
 from ..language.types import Value as ValueType
 from ..span import Span
-from . import calls, typing
-from .protocols import FunctionReader
+from . import arrays, calls, records, struct_arrays, typing
+from .protocols import FunctionReader, Progress
 from .signature import Parameter, Signature
 from .source import MISSING, FunctionSource
 from .statements import Statements
-from .values import AlreadyReported, ArrayValue, Host, Literal, SourceError, Tuple, Value, describe, of_python
+from .values import (
+    NOTHING,
+    AlreadyReported,
+    ArrayValue,
+    Host,
+    Literal,
+    NeedsConstants,
+    SourceError,
+    StructArray,
+    Tuple,
+    Value,
+    describe,
+    exact,
+    is_struct,
+    of_python,
+)
 
 SPACES: dict[type, Space] = {
     hints.Global: "global", hints.Shared: "shared", hints.Local: "local",
@@ -50,17 +68,32 @@ class Specialiser:
     def __init__(self, real: Scalar | None) -> None:
         self.real = real
         self.uses_real = False
+        self.depth = self.statements = 0
         self.diagnostics: list[Diagnostic] = []
         self.functions: list[ir.Function] = []
         self.externals: list[tuple[Any, str, Any]] = []
         self._done: dict[tuple[Any, ...], ir.Function | None] = {}
         self._open: list[DeviceFunction] = []
+        self._types: dict[str, Any] = {}  # what functions return, by name
 
     # -------------------------------------------------------------- services for function readers
     def report(self, span: Span, message: str, *notes: str) -> None:
         found = Diagnostic("compile", message, span, notes)
         if found not in self.diagnostics:
             self.diagnostics.append(found)
+
+    def progress(self) -> Progress:
+        return (len(self.diagnostics),)
+
+    def restore(self, progress: Progress) -> None:
+        del self.diagnostics[progress[0] :]
+
+    def count(self, span: Span) -> None:
+        """Count a statement that is read: loops over constants and device functions are read again and again."""
+        self.statements += 1
+        if self.statements > MOST_STATEMENTS:
+            message = f"more than {MOST_STATEMENTS:,} statements are read up to here, a loop's for each of its turns"
+            raise CompileError([Diagnostic("compile", message, span, ("use a plain range(...) for the loop",))])
 
     def check(self) -> None:
         """Raise CompileError if anything was refused."""
@@ -90,30 +123,36 @@ class Specialiser:
         return self.real
 
     # -------------------------------------------------------------- functions
-    def kernel(self, kernel: Kernel, consts: Mapping[str, Any]) -> ir.Function:
-        reader, params = self._entry(kernel, consts)
+    def kernel(self, kernel: Kernel, consts: Mapping[str, Any], layouts: Mapping[str, Layout]) -> ir.Function:
+        reader, params = self._entry(kernel, consts, layouts)
         tree = reader.source.tree
         if tree.returns is not None and not (isinstance(tree.returns, ast.Constant) and tree.returns.value is None):
             self.report(reader.span(tree.returns), "a kernel returns nothing", "write -> None")
-        reader.read(tree.body)
-        return ir.Function(kernel.__name__, tuple(params), tuple(reader.body), None, reader.span(tree))
+        reader.in_kernel = True
+        reader.read_function(tree.body)
+        return ir.Function(
+            kernel.__name__, tuple(params), reader.swaps.expanded(tuple(reader.body)), None, reader.span(tree)
+        )
 
     def function(self, device: DeviceFunction, consts: Mapping[str, Any]) -> None:
         """A device function as the last of the program's, its arrays global."""
-        reader, params = self._entry(device, consts)
+        reader, params = self._entry(device, consts, {})
         with suppress(AlreadyReported):  # the errors are noted
             self._specialise(device, reader.source, reader, params, (device,))
 
-    def _entry(self, function: SourceFunction, consts: Mapping[str, Any]) -> tuple[Statements, list[ir.Param]]:
+    def _entry(
+        self, function: SourceFunction, consts: Mapping[str, Any], layouts: Mapping[str, Layout]
+    ) -> tuple[Statements, list[ir.Param]]:
         """A reader that knows the parameters of a function that the host calls, and those that are not Const."""
         reader = Statements(self, FunctionSource(function))
         params = []
         for arg, annotation in self._parameters(reader):
             name, span = arg.arg, reader.span(arg)
             if annotation is hints.Const:
-                if name not in consts:
+                given = {**function.defaults, **consts}
+                if name not in given:
                     raise CompileError([Diagnostic("compile", f"{name} is Const: launch needs its value", span)])
-                reader.names[name] = of_python(consts[name])
+                reader.names[name] = of_python(given[name])
                 continue
             try:
                 type = self._parameter_type(reader, arg, annotation)
@@ -121,13 +160,40 @@ class Specialiser:
                 self.report(error.span, error.message, *error.notes)
                 reader.unresolved.add(name)
                 continue
+            if isinstance(type, Array) and type.space == "constant" and name in consts:
+                table = replace(type, shape=(len(consts[name]),))
+                reader.emit(ir.Alloc(name, table, consts[name], span))
+                reader.names[name] = arrays.whole(name, table, span)
+                continue
             if isinstance(type, Array) and type.space != "global":
                 self.report(
                     span, f"a kernel's arrays are Global, {name} is {type.space}", "allocate it inside the kernel"
                 )
-            reader.names[name] = ArrayValue(name, type) if isinstance(type, Array) else ir.Reg(name, type, span)
-            params.append(ir.Param(name, type, span))
+            reader.launch_known.add_parameter(name)
+            if isinstance(type, Array):
+                params.append(ir.Param(name, type, span))
+                array, more = arrays.parameter(name, type, layouts.get(name, FLAT), span)
+                reader.names[name] = reader.swaps.declared(name, array, reader.emit, span)
+                params += more
+                for param in more:
+                    reader.launch_known.add_parameter(param.name)
+            elif isinstance(type, tuple):
+                reader.names[name], more = struct_arrays.parameter(name, type[1], layouts, span)
+                params += more
+            else:
+                params += self._scalars(reader, name, type, span)
         return reader, params
+
+    def _scalars(
+        self, reader: Statements, name: str, type: ValueType | records.RecordType, span: Span
+    ) -> list[ir.Param]:
+        """The parameters of a number, a vector, or the parts of a tuple or a struct."""
+        own = list(zip(records.leaf_names(name, type), records.leaf_types(type), strict=True))
+        reader.names[name] = records.filled(type, (ir.Reg(part, leaf, span) for part, leaf in own))
+        if isinstance(type, records.RecordType):
+            reader.bundles[name] = name, type
+            reader.assigned.add(name)
+        return [ir.Param(part, leaf, span) for part, leaf in own]
 
     def call(self, caller: FunctionReader, node: ast.Call, device: DeviceFunction) -> Value:
         """A call of a device function: the function specialised for these arguments, and the Call emitted."""
@@ -136,63 +202,91 @@ class Specialiser:
             raise SourceError(
                 span, f"{device.__name__} calls itself", "a loop can do it; GPUs have no room for recursion"
             )
-        try:
-            bound = inspect.signature(device.function).bind(*node.args, **{str(k.arg): k.value for k in node.keywords})
-        except TypeError as error:
-            raise SourceError(span, f"{device.__name__}: {error}") from None
+        given = calls.bound(caller, node, device.__name__, inspect.signature(device.function))
         reader = Statements(self, source)
         params: list[ir.Param] = []
         args: list[ir.Expr | ir.ArrayRef] = []
         key: list[Any] = [device]
-        for arg, annotation in self._parameters(reader):
-            given = bound.arguments.get(arg.arg)
-            if given is None:
-                raise SourceError(reader.span(arg), "default values are not in the kernel language")
-            value, where = caller.value(given), caller.span(given)
+        parameters = self._parameters(reader)
+        if reader.unresolved:
+            raise AlreadyReported
+
+        def read(name: str) -> tuple[Value, Span]:
+            value = given[name]
+            if isinstance(value, ast.expr):
+                return caller.value(value), caller.span(value)
+            return of_python(value), span  # a default
+
+        def passed(arg: ast.arg, annotation: Any, value: Value, where: Span) -> None:
             if annotation is hints.Const:
-                if not isinstance(value, Literal | Tuple):
-                    raise SourceError(
-                        where, f"{arg.arg} is Const: its value must be known here, this is {describe(value)}"
-                    )
-                reader.names[arg.arg] = value
-                key.append(value)
-                continue
+                reader.names[arg.arg] = self._const_argument(caller, arg.arg, value, where)
+                key.append(exact(reader.names[arg.arg]))
+                return
             if isinstance(annotation, tuple) and annotation[0] is hints.Array:
-                annotation = (
-                    _ANNOTATIONS[value.type.space] if isinstance(value, ArrayValue) else hints.Global,
-                    annotation[1],
-                )
+                space = _ANNOTATIONS[value.type.space] if isinstance(value, ArrayValue) else hints.Global
+                annotation = (space, annotation[1])
             type = self._parameter_type(reader, arg, annotation)
             if isinstance(type, Array):
-                actual = self._array_argument(arg.arg, type, value, where)
-                reader.names[arg.arg] = ArrayValue(arg.arg, actual)
-                params.append(ir.Param(arg.arg, actual, reader.span(arg)))
-                assert isinstance(value, ArrayValue)
-                args.append(ir.ArrayRef(value.name, where))
-                key.append(actual)
+                array = self._array_argument(arg.arg, type, value, where)
+                actual, more = arrays.argument(arg.arg, array, reader.span(arg))
+                reader.names[arg.arg] = actual
+                params.extend([ir.Param(arg.arg, actual.type, reader.span(arg)), *(param for param, _ in more)])
+                args.extend([ir.ArrayRef(array.name, where), *(given for _, given in more)])
+                key.extend([actual.type, arrays.layout_key(array)])
+            elif isinstance(type, tuple):
+                if not isinstance(value, StructArray) or value.type != type[1]:
+                    raise SourceError(where, f"{arg.arg} is an array of {type[1]}, this is {describe(value)}")
+                fields = []
+                parts = zip(struct_arrays.leaves(value), records.leaf_names(arg.arg, type[1]), strict=True)
+                for given_field, own in parts:
+                    actual, more = arrays.argument(own, given_field, reader.span(arg))
+                    fields.append(actual)
+                    params.extend([ir.Param(own, actual.type, reader.span(arg)), *(param for param, _ in more)])
+                    args.extend([ir.ArrayRef(given_field.name, where), *(one for _, one in more)])
+                    key.append(arrays.layout_key(given_field))
+                key.append(value.type)
+                reader.names[arg.arg] = struct_arrays.renamed(struct_arrays.filled(value.type, fields), arg.arg)
             else:
-                reader.names[arg.arg] = ir.Reg(arg.arg, type, reader.span(arg))
-                params.append(ir.Param(arg.arg, type, reader.span(arg)))
-                args.append(typing.converted(value, type, where, arg.arg))
+                params.extend(self._scalars(reader, arg.arg, type, reader.span(arg)))
+                whole = records.converted(value, type, where, arg.arg)
+                args.extend(typing.expression(leaf, where) for leaf in records.leaves(whole))
+                key.append(type)
+
+        values = caller.together(*(partial(read, arg.arg) for arg, _ in parameters))
+        named = zip(parameters, values, strict=True)
+        caller.together(*(partial(passed, *parameter, *value) for parameter, value in named))
         function = self._specialise(device, source, reader, params, tuple(key))
         if function.result is None:
             caller.emit(ir.Let(None, ir.Call(function.name, tuple(args), None, span), span))
-            return calls.NOTHING
-        return caller.let(ir.Call(function.name, tuple(args), function.result, span), device.__name__, span)
+            return NOTHING
+        call, type = ir.Call(function.name, tuple(args), function.result, span), self._types[function.name]
+        if isinstance(type, records.RecordType):
+            return records.called(caller, type, call, device.__name__, span)
+        return caller.let(call, device.__name__, span)
 
-    def _array_argument(self, name: str, wanted: Array, value: Value, span: Span) -> Array:
+    def _const_argument(self, caller: FunctionReader, name: str, value: Value, span: Span) -> Value:
+        if isinstance(value, ir.Const):
+            return Literal(value.value)
+        if isinstance(value, ir.EXPRESSIONS) and caller.is_fixed(value):
+            raise NeedsConstants
+        if isinstance(value, Tuple):
+            return Tuple(tuple(self._const_argument(caller, name, item, span) for item in value.items))
+        if not isinstance(value, Literal):
+            message = f"{name} is Const: its value must be known here, this is {describe(value)}"
+            raise SourceError(span, message, "pass a number, a Const parameter, or the variable of an unrolled loop")
+        return value
+
+    def _array_argument(self, name: str, wanted: Array, value: Value, span: Span) -> ArrayValue:
         if not isinstance(value, ArrayValue):
-            raise SourceError(span, f"{name} is an array, this is {describe(value)}")
-        if len(value.strides) != 1 and value.type.shape is None:
             raise SourceError(
-                span,
-                f"{name} would lose its stride",
-                "pass the array itself, and call st.matrix in the device function",
+                span, f"{name} is an array, this is {describe(value)}", "pass the array, without an index"
             )
         if (value.type.element, value.type.space) != (wanted.element, wanted.space):
             message = f"{name} is {wanted.space} {wanted.element}, this is {value.type.space} {value.type.element}"
-            raise SourceError(span, message)
-        return Array(value.type.element, value.type.shape and (value.type.length or 0,), value.type.space)
+            advice = f"annotate {name} with st.Array[{wanted.element}], which takes every memory"
+            other = f"pass an array of {wanted.element}"
+            raise SourceError(span, message, advice if value.type.element == wanted.element else other)
+        return value
 
     def _specialise(
         self,
@@ -207,46 +301,71 @@ class Specialiser:
             if done is None:
                 raise AlreadyReported
             return done
-        self._open.append(device)
         errors = len(self.diagnostics)
-        returns = source.tree.returns
-        if returns is None:
-            self.report(
-                reader.span(source.tree), f"{device.__name__} must annotate what it returns", "write -> f32, or -> None"
-            )
-        elif not (isinstance(returns, ast.Constant) and returns.value is None):
-            reader.result = reader.type_of(returns)
-        if reader.read(source.tree.body) and reader.result is not None and errors == len(self.diagnostics):
-            self.report(reader.span(source.tree), f"{device.__name__} may end without returning {reader.result}")
-        self._open.pop()
+        self._open.append(device)
+        try:
+            self._read_body(device, source, reader)
+        except SourceError as error:
+            self.report(error.span, error.message, *error.notes)
+        finally:
+            self._open.pop()
         taken = {f.name for f in self.functions}
         name, number = device.__name__, 2
         while name in taken:
             name, number = f"{device.__name__}_{number}", number + 1
-        function = ir.Function(name, tuple(params), tuple(reader.body), reader.result, reader.span(source.tree))
+        result: Any = reader.result
+        result = records.results(result) if isinstance(result, records.RecordType) else result
+        body = reader.swaps.expanded(tuple(reader.body))
+        function = ir.Function(name, tuple(params), body, result, reader.span(source.tree))
         self._done[key] = function if errors == len(self.diagnostics) else None
         if self._done[key] is None:
             raise AlreadyReported
         self.functions.append(function)
+        self._types[name] = reader.result
         return function
+
+    def _read_body(self, device: DeviceFunction, source: FunctionSource, reader: Statements) -> None:
+        errors, returns = len(self.diagnostics), source.tree.returns
+        head = reader.span(source.tree)
+        if returns is None:
+            self.report(head, f"{device.__name__} must annotate what it returns", "write -> st.f32, or -> None")
+        elif not (isinstance(returns, ast.Constant) and returns.value is None):
+            reader.result = reader.any_type_of(returns)
+        if reader.read_function(source.tree.body) and reader.result is not None and errors == len(self.diagnostics):
+            advice = "write a return behind the last statement"
+            self.report(head, f"{device.__name__} may end without returning {reader.result}", advice)
 
     def _parameters(self, reader: Statements) -> list[tuple[ast.arg, Any]]:
         """Each parameter with the object (or pair) its annotation names."""
         spec, found = reader.source.tree.args, []
         for extra in (spec.vararg, spec.kwarg):
             if extra is not None:
-                self.report(reader.span(extra), "`*` and `**` parameters are not in the kernel language")
+                self.report(
+                    reader.span(extra), "`*` and `**` parameters are not in the kernel language", "name each parameter"
+                )
+                reader.unresolved.add(extra.arg)
         for arg in (*spec.posonlyargs, *spec.args, *spec.kwonlyargs):
             try:
                 if arg.annotation is None:
-                    raise SourceError(reader.span(arg), f"{arg.arg} needs a type", "write Global[f32], i32, Const ...")
+                    raise SourceError(
+                        reader.span(arg), f"{arg.arg} needs a type", "write st.Global[st.f32], st.i32, st.Const ..."
+                    )
                 found.append((arg, reader.annotation(arg.annotation)))
             except SourceError as error:
                 self.report(error.span, error.message, *error.notes)
                 reader.unresolved.add(arg.arg)
         return found
 
-    def _parameter_type(self, reader: Statements, arg: ast.arg, annotation: Any) -> ValueType | Array:
+    def _parameter_type(self, reader: Statements, arg: ast.arg, annotation: Any) -> Any:
+        """A type, an array, or a `records.RecordType`."""
+        if isinstance(annotation, records.RecordType):
+            return annotation
+        if is_struct(annotation):
+            return reader.struct(annotation, reader.span(arg))
+        if isinstance(annotation, tuple) and isinstance(annotation[1], records.StructType):
+            if annotation[0] is not hints.Global:
+                raise SourceError(reader.span(arg), "arrays of structs are in global memory", "write Global[...]")
+            return annotation
         if isinstance(annotation, tuple) and annotation[0] in SPACES:
             return Array(annotation[1], None, SPACES[annotation[0]])
         assert arg.annotation is not None
@@ -254,25 +373,28 @@ class Specialiser:
         type = calls.value_type(self, annotation, span)
         if type is None:
             advice = (
-                "write i32 or i64"
+                "write st.i32 or st.i64"
                 if annotation is int
-                else "write f32 or f64"
+                else "write st.f32 or st.f64"
                 if annotation is float
-                else "write Global[f32], i32, Const ..."
+                else "write st.Global[st.f32], st.i32, st.Const ..."
             )
             raise SourceError(span, f"{describe(of_python(annotation))} is not a type of the language", advice)
         return type
 
 
-def specialise(kernel: Kernel, consts: Mapping[str, Any], real: Scalar | None = None) -> Specialised:
-    """The program of `kernel` for these Const values and, where it uses Real, this float type.
+def specialise(
+    kernel: Kernel, consts: Mapping[str, Any], real: Scalar | None = None, layouts: Mapping[str, Layout] | None = None
+) -> Specialised:
+    """The program of `kernel` for these Const values, where it uses Real for this float type, and for global arrays that
+    are laid out so; those that are not named have one dimension without gaps.
 
     Raises CompileError with every mistake found in the kernel and the functions it calls.
     """
     reader = Specialiser(real)
-    function = reader.kernel(kernel, consts)
+    function = reader.kernel(kernel, consts, layouts or {})
     reader.check()
-    program = ir.Program(function, tuple(reader.functions))
+    program = ir.Program(function, _called(function, reader.functions))
     verify(program)
     externals = {(id(holder), name): (holder, name, value) for holder, name, value in reader.externals}
     return Specialised(program, list(externals.values()))
@@ -311,10 +433,27 @@ def signature(kernel: Kernel) -> Signature:
         except SourceError as error:
             reader.report(error.span, error.message, *error.notes)
             continue
+        if isinstance(type, tuple):
+            type = struct_arrays.record(arg.arg, type[1])
+        elif isinstance(type, records.RecordType):
+            type = records.parameter(arg.arg, type)
         params[arg.arg] = Parameter(type, reader.uses_real)
     if reader.diagnostics:
         raise CompileError(reader.diagnostics)
     return Signature(params)
+
+
+def _called(kernel: ir.Function, functions: list[ir.Function]) -> tuple[ir.Function, ...]:
+    """The functions that a kernel reaches; those of a reading that was begun again are left out."""
+    found: list[ir.Function] = []
+    waiting = [kernel]
+    while waiting:
+        effects = (effect(stmt) for stmt in statements(waiting.pop().body))
+        names = {call.function for call in effects if isinstance(call, ir.Call)}
+        new = [f for f in functions if f.name in names and f not in found]
+        found += new
+        waiting += new
+    return tuple(f for f in functions if f in found)
 
 
 def _find(holder: Any, name: str) -> Any:

@@ -11,10 +11,27 @@ from ..language.types import SCALARS, VECTORS, Array, Value
 
 
 @dataclass(frozen=True)
+class Record:
+    """A tuple or a struct that is given by value. parts: the program's own parameters for it, with the fields and items
+    that lead there and their types."""
+
+    name: str
+    parts: tuple[tuple[str, tuple[str, ...], Value], ...]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+@dataclass(frozen=True)
+class RecordArray(Record):
+    """A global array of structs: each part is an array of numbers."""
+
+
+@dataclass(frozen=True)
 class Parameter:
     """One parameter. type: None for Const. real: whether Real stands in its annotation; `type` has f32 there then."""
 
-    type: Value | Array | None
+    type: Value | Array | Record | None
     real: bool = False
 
 
@@ -26,17 +43,28 @@ class Signature:
 
     def encode(self) -> bytes:
         """As JSON."""
-        return json.dumps(
-            {name: [None if p.type is None else type_text(p.type), p.real] for name, p in self.parameters.items()}
-        ).encode()
+        return json.dumps({name: [_encoded(p.type), p.real] for name, p in self.parameters.items()}).encode()
 
     @staticmethod
     def decode(data: bytes) -> Signature:
         """What `encode` wrote."""
         content: dict[str, Any] = json.loads(data)
-        return Signature(
-            {name: Parameter(None if text is None else type_of(text), real) for name, (text, real) in content.items()}
-        )
+        return Signature({name: Parameter(_decoded(type), real) for name, (type, real) in content.items()})
+
+
+def _encoded(type: Value | Array | Record | None) -> Any:
+    if isinstance(type, Record):
+        parts = [[name, path, type_text(part)] for name, path, part in type.parts]
+        return [type.name, isinstance(type, RecordArray), parts]
+    return None if type is None else type_text(type)
+
+
+def _decoded(found: Any) -> Value | Array | Record | None:
+    if isinstance(found, list):
+        name, array, parts = found
+        found = tuple((part, tuple(path), type_of(text)) for part, path, text in parts)
+        return (RecordArray if array else Record)(name, found)
+    return None if found is None else type_of(found)
 
 
 def type_text(type: Value | Array) -> str:

@@ -15,6 +15,10 @@ from ..language.functions import SourceFunction
 from ..span import Span
 
 MISSING = object()
+_ADVICE = (
+    "this is so at Python's prompt, and for python -c and exec",
+    "put it into a file, use IPython or Jupyter, or give its text: k = st.kernel(source=text)",
+)
 
 
 class FunctionSource:
@@ -31,12 +35,15 @@ class FunctionSource:
         code = self.function.__code__
         where = Span(self.file, code.co_firstlineno, 1, code.co_firstlineno, 1)
         if not self.lines:
-            message = f"the source of {code.co_name} is not in a file; kernels are read from their source"
-            raise CompileError([Diagnostic("compile", message, where)])
+            message = f"Python does not keep the source of {code.co_name}, from which it is read here"
+            raise CompileError([Diagnostic("compile", message, where, _ADVICE)])
         for node in _functions("".join(self.lines), self.file):
             first = min([node.lineno, *(d.lineno for d in node.decorator_list)])
             if node.name == code.co_name and first == code.co_firstlineno:
                 return node
+        if code.co_name == "<lambda>":
+            message = "a kernel or device function is defined with def: a lambda has no annotations"
+            raise CompileError([Diagnostic("compile", message, where)])
         message = f"{code.co_name} is not where its file says; was the file changed since it was imported?"
         raise CompileError([Diagnostic("compile", message, where)])
 
@@ -69,4 +76,9 @@ def free_value(function: Callable[..., Any], name: str) -> Any:
 
 @cache
 def _functions(text: str, file: str) -> list[ast.FunctionDef]:
-    return [node for node in ast.walk(ast.parse(text, file)) if isinstance(node, ast.FunctionDef)]
+    try:
+        tree = ast.parse(text, file)
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:  # it was changed, or is too deep for ast
+        message = f"this file cannot be read as Python any more: {error}"
+        raise CompileError([Diagnostic("compile", message, Span(file, 1, 1, 1, 1))]) from None
+    return [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)]

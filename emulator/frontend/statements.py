@@ -3,61 +3,40 @@
 from __future__ import annotations
 
 import ast
-import builtins
-from typing import Any
+from dataclasses import replace
 
 from ..ir import nodes as ir
-from ..ir.walk import expressions
-from ..language import intrinsics
-from ..language.types import I32, I64, Scalar, Vector
+from ..language.types import I32, I64, Vector
 from ..language.types import Value as ValueType
 from ..span import Span
-from . import calls, typing
-from .expressions import BINARY, PARTS, Expressions, construct_name
-from .values import AlreadyReported, ArrayValue, Host, Literal, SourceError, Tuple, Value, describe
+from . import arrays, calls, complex_numbers, records, struct_arrays, typing
+from .advice import advice_for
+from .constructs import construct_name, refused
+from .expressions import BINARY, PARTS
+from .inference import roots
+from .loops import Loops
+from .values import (
+    NOTHING,
+    ArrayValue,
+    Choice,
+    Host,
+    Literal,
+    SourceError,
+    Struct,
+    StructArray,
+    StructElement,
+    Tuple,
+    TypeConflict,
+    Value,
+    describe,
+    written,
+)
 
 
-class Statements(Expressions):
+class Statements(Loops):
     """Reads the statements of one function."""
 
-    result: ValueType | None = None
-    loops = 0
-
-    def read(self, nodes: list[ast.stmt]) -> bool:
-        """Emit the statements; whether control may run past their end."""
-        falls_through = True
-        for node in nodes:
-            if not falls_through:
-                self.program.report(self.span(node), "this cannot be reached")
-                break
-            try:
-                falls_through = self.statement(node)
-            except SourceError as error:
-                self.program.report(error.span, error.message, *error.notes)
-                self._mark_unresolved(node)
-            except AlreadyReported:
-                self._mark_unresolved(node)
-        return falls_through
-
-    def body_of(self, nodes: list[ast.stmt]) -> tuple[ir.Body, bool]:
-        fixed = set(self.fixed)
-        with self.block() as body:
-            falls_through = self.read(nodes)
-        self.fixed &= fixed  # names fixed inside may be unassigned outside
-        return tuple(body), falls_through
-
-    def _mark_unresolved(self, node: ast.stmt) -> None:
-        """Names that a statement with an error would have assigned: their later uses are not reported."""
-        stored = {n.id for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
-        self.unresolved |= stored - self.assigned - set(self.names)
-
-    def statement(self, node: ast.stmt) -> bool:
-        method = getattr(self, f"_{type(node).__name__}", None)
-        if method is None or not isinstance(node, ast.stmt):
-            raise SourceError(
-                self.span(node), f"{_STATEMENTS.get(type(node), construct_name(node))} is not in the kernel language"
-            )
-        return method(node) is not False
+    result: ValueType | records.RecordType | None = None
 
     # -------------------------------------------------------------- plain
     def _Pass(self, node: ast.Pass) -> None:
@@ -68,18 +47,19 @@ class Statements(Expressions):
             return
         before = len(self.body)
         value = self.value(node.value)
-        if value is calls.NOTHING:
+        if value is NOTHING or isinstance(node.value, ast.NamedExpr):
             return
         last = self.body[-1] if len(self.body) > before else None
         if not (isinstance(last, ir.Let) and last.target is value and isinstance(last.value, ir.EFFECTS)):
-            raise SourceError(self.span(node), "this expression has no effect")
+            raise SourceError(self.span(node), "this expression has no effect", _meant(node.value))
         self.body[-1] = ir.Let(None, last.value, last.span)  # the result is not read
 
     def _Assert(self, node: ast.Assert) -> None:
         message = ""
         if node.msg is not None:
             if not (isinstance(node.msg, ast.Constant) and isinstance(node.msg.value, str)):
-                raise SourceError(self.span(node.msg), "an assertion's message is a text literal")
+                advice = 'write assert condition, "text"; print(...) shows values'
+                raise SourceError(self.span(node.msg), "an assertion's message is a text literal", advice)
             message = node.msg.value
         condition = self.value(node.test)
         if isinstance(condition, Literal):
@@ -100,27 +80,21 @@ class Statements(Expressions):
             self.emit(ir.Return(None, span))
             return False
         if node.value is None:
-            raise SourceError(span, f"this function returns {self.result}")
-        self.emit(ir.Return(self.convert(node.value, self.result, "the result"), span))
-        return False
-
-    def _Break(self, node: ast.Break) -> bool:
-        return self._leave(node, ir.Break(self.span(node)))
-
-    def _Continue(self, node: ast.Continue) -> bool:
-        return self._leave(node, ir.Continue(self.span(node)))
-
-    def _leave(self, node: ast.stmt, stmt: ir.Stmt) -> bool:
-        if self.loops < 0:
-            word = "break" if isinstance(stmt, ir.Break) else "continue"
-            raise SourceError(self.span(node), f"{word} in an unrolled loop", "use a plain range, or an if")
-        self.emit(stmt)
+            raise SourceError(span, f"this function returns {self.result}", "write return and the value")
+        if isinstance(self.result, records.RecordType):
+            whole = records.converted(self.value(node.value), self.result, self.span(node.value), "the result")
+            given = tuple(typing.expression(leaf, span) for leaf in records.leaves(whole))
+            self.emit(ir.Return(ir.Pack(given, records.results(self.result), span), span))  # type: ignore[arg-type]
+        else:
+            self.emit(ir.Return(self.convert(node.value, self.result, "the result"), span))
         return False
 
     # -------------------------------------------------------------- assignment
     def _Assign(self, node: ast.Assign) -> None:
         first = node.targets[0]
         if len(node.targets) == 1 and isinstance(first, ast.Name) and self._declares(first, node.value):
+            return
+        if self.swaps.swap(node, self.emit, self.span(node)):
             return
         value = self.value(node.value)
         if len(node.targets) > 1 and isinstance(value, ir.EXPRESSIONS):
@@ -137,30 +111,36 @@ class Statements(Expressions):
             return False
         if target.id in self.names or target.id in self.types:
             raise SourceError(self.span(target), f"{target.id} is already in use", "give each array a name of its own")
-        self.names[target.id] = array
+        self.names[target.id] = self.swaps.declared(target.id, array, self.emit, self.span(target))
         return True
 
     def _AnnAssign(self, node: ast.AnnAssign) -> None:
         if node.value is None:
             raise SourceError(self.span(node), "a variable is declared by its first value", "write: name: type = value")
         if not isinstance(node.target, ast.Name):
-            raise SourceError(self.span(node.target), "only a variable can be annotated")
+            raise SourceError(self.span(node.target), "only a variable can be annotated", "leave the annotation out")
         type = self.type_of(node.annotation)
         self.assign(node.target, self.convert(node.value, type, node.target.id), self.span(node))
 
     def _AugAssign(self, node: ast.AugAssign) -> None:
         kind, span = type(node.op), self.span(node)
         if kind not in BINARY:
-            raise SourceError(span, f"{construct_name(node.op)} is not in the kernel language")
+            raise refused(node.op, span)
         where, right_span = self.span(node.target), self.span(node.value)
-        if isinstance(node.target, ast.Subscript):
-            array = self.array(node.target.value)
+        if isinstance(node.target, ast.Subscript) and isinstance(array := self.value(node.target.value), ArrayValue):
             index = self.index(array, node.target.slice)
-            if not isinstance(index, ir.Const | ir.Reg) and array.type.space != "register":
-                index = self.let(index, f"{array.name}_index", where)
+            if array.type.space != "register":
+                index = arrays.once(self, array, index, where)
             old = self.element(array, index, where)
             right = self.value(node.value)
             self.store(array, index, self.arithmetic(kind, old, right, span, where, right_span), span, where)
+            return
+        element = self.struct_element(node.target) if isinstance(node.target, ast.Attribute) else None
+        if isinstance(element, tuple):
+            array, given = element
+            old = self.element(array, arrays.index(self, array, given), where)
+            new = self.arithmetic(kind, old, self.value(node.value), span, where, right_span)
+            self.store(array, arrays.index(self, array, given), new, span, where)
             return
         left = self.value(ast.copy_location(_loaded(node.target), node.target))
         self.assign(node.target, self.arithmetic(kind, left, self.value(node.value), span, where, right_span), span)
@@ -173,25 +153,57 @@ class Statements(Expressions):
                 self._assign_name(target, value, span)
             case ast.Subscript():
                 owner = self.value(target.value)
+                if isinstance(owner, StructArray):
+                    self._store_struct(struct_arrays.subscript(self, owner, target.slice), value, span, where)
+                    return
+                complex_numbers.refuse_parts(owner, where)
+                if isinstance(owner, ir.EXPRESSIONS) and isinstance(owner.type, Vector):
+                    self._assign_part(self._part_of(target, owner.type), value, span)
+                    return
                 if not isinstance(owner, ArrayValue):
                     raise SourceError(
                         where, f"{describe(owner)} cannot be assigned by index", "write v.x = ... for a vector's part"
                     )
                 self.store(owner, self.index(owner, target.slice), value, span, where)
             case ast.Attribute():
-                self._assign_part(target, value, span)
+                element = self.struct_element(target)
+                if element is None:
+                    self._assign_part(target, value, span)
+                else:
+                    self._store_struct(element, value, span, where)
             case ast.Tuple():
+                value = records.as_tuple(value, span)
                 if not isinstance(value, Tuple) or len(value.items) != len(target.elts):
-                    raise SourceError(span, f"{len(target.elts)} values are expected here, this is {describe(value)}")
+                    raise SourceError(
+                        span, f"{len(target.elts)} values are expected here, this is {describe(value)}", _ONE_EACH
+                    )
                 # All right sides are read before any name changes.
-                items = [
-                    self.let(v, "value", span) if isinstance(v, ir.EXPRESSIONS) and not isinstance(v, ir.Const) else v
-                    for v in value.items
-                ]
+                items = [self.kept(v, span) for v in value.items]
                 for name, item in zip(target.elts, items, strict=True):
                     self.assign(name, item, span)
             case _:
-                raise SourceError(where, f"{construct_name(target)} cannot be assigned")
+                raise SourceError(
+                    where, f"{construct_name(target)} cannot be assigned", "assign a variable or an element"
+                )
+
+    def _store_struct(
+        self,
+        element: StructElement | StructArray | tuple[ArrayValue, arrays.Given],
+        value: Value,
+        span: Span,
+        where: Span,
+    ) -> None:
+        """Store into an element of an array of structs, field by field in order, or into one field."""
+        if isinstance(element, tuple):
+            array, index = element
+            self.store(array, arrays.index(self, array, index), value, span, where)
+            return
+        if isinstance(element, StructArray):
+            raise SourceError(where, f"this is a view of an array of {element.type}", "store one element at a time")
+        given = records.leaves(records.converted(value, element.array.type, span, "the element"))
+        kept = [self.kept(leaf, span) for leaf in given]
+        for array, leaf in zip(struct_arrays.leaves(element.array), kept, strict=True):
+            self.store(array, arrays.index(self, array, element.index), leaf, span, where)
 
     def element(self, array: ArrayValue, index: ir.Expr, span: Span) -> ir.Expr:
         if array.type.space == "register":
@@ -200,7 +212,8 @@ class Statements(Expressions):
 
     def store(self, array: ArrayValue, index: ir.Expr, value: Value, span: Span, where: Span) -> None:
         if array.type.space == "constant":
-            raise SourceError(where, f"{array.name} is constant")
+            advice = "use st.shared(...) or st.local(...) for what changes"
+            raise SourceError(where, f"{array.name} is constant", advice)
         result = typing.converted(value, array.type.element, span, f"{array.name}'s element")
         if array.type.space == "register":
             self.emit(ir.Let(ir.Item(array.name, index, array.type.element, where), result, span))
@@ -209,54 +222,144 @@ class Statements(Expressions):
 
     def _assign_name(self, target: ast.Name, value: Value, span: Span) -> None:
         name = target.id
-        if name in self.looped:
+        if name in self.active:
             raise SourceError(
                 self.span(target),
                 f"{name} is a loop variable: a loop does not see it change",
                 "copy it first, or use while",
             )
-        if name in self.names and not (isinstance(self.names[name], ir.Reg | Literal | Tuple)):
+        if name in self.names and not (isinstance(self.names[name], ir.Reg | Literal | Tuple | Struct)):
             raise SourceError(self.span(target), f"{name} is already {describe(self.names[name])}", "use another name")
-        if isinstance(value, ArrayValue | Host) or (isinstance(value, Tuple) and name not in self.once):
-            raise SourceError(span, f"a variable holds a number or a vector, this is {describe(value)}")
-        if isinstance(value, Literal | Tuple) and name in self.once and name not in self.names:
+        if isinstance(value, StructArray) or (isinstance(value, ArrayValue) and value.is_view):
+            self._name_view(name, value, span)
+            return
+        if name in self.bundles or (isinstance(value, Tuple | Struct) and not self._is_constant(name, value)):
+            self._assign_record(target, value, span)
+            return
+        if isinstance(value, ArrayValue | Host):
+            raise SourceError(
+                span, f"a variable holds a number or a vector, this is {describe(value)}", advice_for(value)
+            )
+        if isinstance(value, Literal | Tuple) and name in self.once and not {name} & {*self.names, *self.types}:
             self.names[name] = value  # never changes: stays known at compile time
             self.assigned.add(name)
             return
-        assert not isinstance(value, Tuple)
-        known = self.types.get(name)
+        assert not isinstance(value, Tuple | Struct)
         parameter = self.names.get(name)
-        if known is None and isinstance(parameter, ir.Reg):
-            known = parameter.type
-        if known is None:
-            result = typing.expression(value, span)
-        else:
-            result = typing.expression(value, span, known)
-            if result.type != known:
-                advice = f"write {known}(...) here, or start {name} as {result.type}(...)"
-                raise SourceError(span, f"{name} is {known}, this is {result.type}", advice)
-        if name not in self.names:
-            self.types[name] = result.type
+        if name not in self.types and isinstance(parameter, ir.Reg):
+            register, result = parameter.name, self._of_type(name, parameter, value, span)
+        elif name in self.types:
+            known = ir.Reg(self.register(name), self.types[name], span)
+            register, result = known.name, self._of_type(name, known, value, span)
             self.assigned.add(name)
-            if name in self.once and result.type in (I32, I64) and self.is_fixed(result):
-                self.fixed.add(name)
-        self.unresolved.discard(name)
-        register, last = ir.Reg(name, result.type, self.span(target)), self.body[-1] if self.body else None
-        if isinstance(last, ir.Let) and last.target is result:  # an effect straight into its variable
-            self.body[-1] = ir.Let(register, last.value, span)
         else:
-            self.emit(ir.Let(register, result, span))
+            register, result = self._first_value(name, value, span)
+        self.unresolved.discard(name)
+        assigned, last = ir.Reg(register, result.type, self.span(target)), self.body[-1] if self.body else None
+        if isinstance(last, ir.Let) and last.target is result:  # an effect straight into its variable
+            self.body[-1] = ir.Let(assigned, last.value, span)
+        else:
+            self.emit(ir.Let(assigned, result, span))
+
+    def _of_type(self, name: str, known: ir.Reg, value: Value, span: Span) -> ir.Expr:
+        """The value for a variable that has a type."""
+        result = typing.expression(value, span, known.type)
+        if result.type != known.type:
+            advice = f"write {written(known.type)}(...) here, or start {name} as {written(result.type)}(...)"
+            message, pairs = (
+                f"{name} is {known.type}, this is {result.type}",
+                ((known, result.type), (result, known.type)),
+            )
+            raise TypeConflict(span, message, advice, pairs=pairs)
+        return result
+
+    def _first_value(self, name: str, value: Value, span: Span) -> tuple[str, ir.Expr]:
+        """The register of a new variable, and its value, which decides its type."""
+        register = self.new_register(name, "plain", None)
+        literal = isinstance(value, Literal | Choice)
+        result = typing.expression(value, span, self.decided.get(register) if literal else None)
+        softly = frozenset({register}) if literal else roots(result, self.soft)
+        if softly and register not in self.decided:
+            self.soft[register] = softly
+        self.taken[register] = "plain", result.type
+        self.types[name] = result.type
+        if register != name:
+            self.renamed[name] = register
+        self.assigned.add(name)
+        if name in self.once:
+            if result.type in (I32, I64) and self.is_fixed(result):
+                self.fixed.add(name)
+            self.launch_known.add_variable(register, result)
+            if self.is_positive(result):
+                self.positive.add(name)
+        return register, result
+
+    def _is_constant(self, name: str, value: Value) -> bool:
+        """Whether a tuple is known at compile time, and so is the variable."""
+        known = all(isinstance(leaf, Literal | Host) for leaf in records.leaves(value))
+        return known and isinstance(value, Tuple) and name in self.once and name not in self.names
+
+    def kept(self, value: Value, span: Span) -> Value:
+        """The value as it is now."""
+        if isinstance(value, Tuple | Struct):
+            return replace(value, items=tuple(self.kept(item, span) for item in value.items))
+        if isinstance(value, ir.EXPRESSIONS) and not isinstance(value, ir.Const):
+            return self.let(value, "value", span)
+        return value
+
+    def _assign_record(self, target: ast.Name, value: Value, span: Span) -> None:
+        """Each part of a tuple or a struct has a register of its own."""
+        name, where = target.id, self.span(target)
+        if name in self.types or (name in self.names and name not in self.bundles):
+            known = self.types.get(name) or describe(self.names[name])
+            raise SourceError(span, f"{name} is {known}, this is {describe(value)}", "use another name")
+        if name not in self.bundles:
+            register = self.new_register(name, "plain", None)
+            self.bundles[name] = register, records.type_of(value, span)
+        register, type = self.bundles[name]
+        given = records.leaves(records.converted(value, type, span, name))
+        if name in self.names:  # the parts may be made of each other
+            given = [self.kept(leaf, span) for leaf in given]
+        registers = []
+        for own, leaf in zip(records.leaf_names(register, type), given, strict=True):
+            assert isinstance(leaf, ir.EXPRESSIONS)
+            registers.append(ir.Reg(own, leaf.type, where))
+            self.emit(ir.Let(registers[-1], leaf, span))
+        self.names[name] = records.filled(type, iter(registers))
+        self.assigned.add(name)
+        self.unresolved.discard(name)
+
+    def _name_view(self, name: str, view: ArrayValue | StructArray, span: Span) -> None:
+        if name not in self.once or name in self.types:
+            raise SourceError(span, f"{name} is given more than one value, a view among them", "name each view once")
+        self.names[name] = struct_arrays.renamed(view, name)
+        self.assigned.add(name)
+
+    def _part_of(self, target: ast.Subscript, vector: Vector) -> ast.Attribute:
+        """`v[1]` as `v.y`."""
+        at = self.known(target.slice, "a vector's index")
+        if not 0 <= at < vector.lanes:
+            advice = f"its last index is {vector.lanes - 1}"
+            raise SourceError(self.span(target.slice), f"{vector} has {vector.lanes} parts", advice)
+        return ast.copy_location(ast.Attribute(target.value, PARTS[at], ast.Store()), target)
 
     def _assign_part(self, target: ast.Attribute, value: Value, span: Span) -> None:
         where = self.span(target)
         owner = self.value(target.value)
+        if isinstance(owner, Struct):
+            fields = ", ".join(name for name, _ in owner.type.fields)
+            raise SourceError(
+                where, f"the fields of a {owner.type} do not change", f"make one anew: {owner.type}({fields})"
+            )
         if not (isinstance(owner, ir.Reg) and isinstance(owner.type, Vector) and isinstance(target.value, ast.Name)):
             raise SourceError(
                 where, "only a variable's part can be assigned", "change a copy, then store the whole vector"
             )
+        complex_numbers.refuse_parts(owner, where)
         vector, at = owner.type, PARTS.find(target.attr)
         if not (len(target.attr) == 1 and 0 <= at < vector.lanes):
-            raise SourceError(where, f"{vector} has the parts {', '.join(PARTS[: vector.lanes])}, not {target.attr}")
+            known = ", ".join(PARTS[: vector.lanes])
+            raise SourceError(where, f"{vector} has no part {target.attr}", f"write {known}")
         new = typing.converted(value, vector.element, span, f"a part of {vector}")
         parts = tuple(new if i == at else self.part(owner, ir.Const(i, I32, where), where) for i in range(vector.lanes))
         self.emit(ir.Let(ir.Reg(owner.name, vector, where), ir.Pack(parts, vector, where), span))
@@ -282,114 +385,24 @@ class Statements(Expressions):
         self.emit(ir.If(test, then, orelse, self.span(node.test)))
         return then_falls or else_falls
 
-    def _While(self, node: ast.While) -> bool:
-        self._no_else(node)
-        with self.block() as setup:
-            test = self.condition(node.test)
-        before = set(self.assigned)
-        outer, self.loops = self.loops, 1
-        body, _ = self.body_of(node.body)
-        self.loops = outer
-        self.assigned = before
-        self.emit(ir.While(tuple(setup), test, body, self.span(node.test)))
-        endless = isinstance(test, ir.Const) and bool(test.value)
-        return not endless or _breaks(node.body)
-
-    def _For(self, node: ast.For) -> None:
-        self._no_else(node)
-        if not isinstance(node.target, ast.Name):
-            raise SourceError(self.span(node.target), "a loop has one variable")
-        call, unroll = self._range_of(node.iter)
-        if call.keywords or not 1 <= len(call.args) <= 3:
-            raise SourceError(self.span(call), "range takes one to three numbers")
-        bounds = [(self.value(a), self.span(a)) for a in call.args]
-        step = self.known(call.args[2], "a loop's step") if len(bounds) == 3 else 1
-        if step == 0:
-            raise SourceError(self.span(call), "a loop's step is not 0")
-        if len(bounds) == 1:
-            bounds.insert(0, (Literal(0), self.span(call)))
-        start, stop = typing.unified(bounds[:2], "range")
-        assert isinstance(start.type, Scalar)
-        if not start.type.is_integer or start.type.size < 4:
-            raise SourceError(
-                self.span(call), f"a loop counts in 32 or 64 bits, this is {start.type}", "write i32(...)"
-            )
-        if unroll and not (self.is_fixed(start) and self.is_fixed(stop)):
-            raise SourceError(
-                self.span(call), "an unrolled loop's bounds must be known at compile time", "make them Const parameters"
-            )
-        self._loop(node, start, stop, step, unroll)
-
-    def _range_of(self, node: ast.expr) -> tuple[ast.Call, bool]:
-        unroll = False
-        if isinstance(node, ast.Call) and self._is(node.func, intrinsics.unroll) and len(node.args) == 1:
-            node, unroll = node.args[0], True
-        if not (isinstance(node, ast.Call) and self._is(node.func, builtins.range)):
-            raise SourceError(
-                self.span(node), "a loop runs over range(...)", "write: for i in range(n), or st.unroll(range(K))"
-            )
-        return node, unroll
-
-    def _is(self, node: ast.expr, target: Any) -> bool:
-        value = self.value(node)
-        return isinstance(value, Host) and value.object is target
-
-    def _loop(self, node: ast.For, start: ir.Expr, stop: ir.Expr, step: int, unroll: bool) -> None:
-        assert isinstance(node.target, ast.Name)
-        name, span = node.target.id, self.span(node.target)
-        taken = name in self.types and name not in self.looped
-        if name in self.names or name in self.loop_variables or name in self.fixed or taken:
-            raise SourceError(span, f"{name} is already in use", "give the loop a variable of its own")
-        if self.types.setdefault(name, start.type) != start.type:
-            raise SourceError(span, f"{name} is {self.types[name]}, this loop counts in {start.type}")
-        changed = {
-            n.id
-            for part in node.body
-            for n in ast.walk(part)
-            if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)
-        }
-        if any(
-            isinstance(e, ir.Item) or (isinstance(e, ir.Reg) and e.name in changed) for e in (stop, *expressions(stop))
-        ):
-            stop = self.let(stop, f"{name}_stop", stop.span)  # Python evaluates range() once
-        before = set(self.assigned)
-        self.looped.add(name)
-        kind = self.fixed if unroll else self.loop_variables
-        kind.add(name)
-        self.assigned.add(name)
-        outer, self.loops = self.loops, -1 if unroll else 1
-        body, _ = self.body_of(node.body)
-        self.loops = outer
-        kind.discard(name)
-        self.assigned = before - {name}
-        variable = ir.Reg(name, start.type, span)
-        self.emit(ir.For(variable, start, stop, step, unroll, body, self.span(node.iter)))
-
-    def _no_else(self, node: ast.For | ast.While) -> None:
-        if node.orelse:
-            raise SourceError(self.span(node.orelse[0]), "a loop's else is not in the kernel language")
-
 
 def _loaded(target: ast.expr) -> ast.expr:
     """The target of an augmented assignment as an expression to read."""
     if isinstance(target, ast.Name):
         return ast.Name(target.id, ast.Load())
+    if isinstance(target, ast.Subscript):
+        return ast.Subscript(target.value, target.slice, ast.Load())
     assert isinstance(target, ast.Attribute)
     return ast.Attribute(target.value, target.attr, ast.Load())
 
 
-def _breaks(nodes: list[ast.stmt]) -> bool:
-    """Whether a loop body holds a break of that loop."""
-    for node in nodes:
-        if isinstance(node, ast.Break):
-            return True
-        if isinstance(node, ast.If) and (_breaks(node.body) or _breaks(node.orelse)):
-            return True
-    return False
+_ONE_EACH = "write as many values as names"
 
 
-_STATEMENTS: dict[type, str] = {
-    ast.FunctionDef: "a nested function", ast.ClassDef: "a class", ast.Import: "an import", ast.ImportFrom: "an import",
-    ast.Try: "try", ast.With: "with", ast.Raise: "raise", ast.Global: "global", ast.Nonlocal: "nonlocal",
-    ast.Delete: "del", ast.Match: "match",
-}  # fmt: skip
+def _meant(node: ast.expr) -> str:
+    """What an expression that stands alone was meant to be."""
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.UAdd | ast.USub):
+        return "write i += 1 or i -= 1"
+    if isinstance(node, ast.Compare) and isinstance(node.ops[0], ast.Eq):
+        return "write = to assign"
+    return "assign it to a variable, or remove it"

@@ -2,78 +2,142 @@
 
 from __future__ import annotations
 
+import math
+import operator
 from collections.abc import Callable
+from dataclasses import replace
 
+from ..checked import shown
+from ..ir import halves
 from ..ir import nodes as ir
 from ..ir.ops import TABLE, may_leave_domain
 from ..ir.walk import expressions
-from ..language.types import BOOL, F32, I32, Scalar, Vector
+from ..language.types import BOOL, COMPLEX, F32, HALVES, I32, INTEGERS, Scalar, Vector
 from ..language.types import Value as ValueType
 from ..span import Span
-from .values import Literal, SourceError, Value, describe
+from .advice import advice_for
+from .values import ArrayValue, Choice, Literal, SourceError, TypeConflict, Value, describe, no_number, written
 
 
 def constant(literal: Literal, type: Scalar, span: Span) -> ir.Const:
     """The literal as a constant of `type`, if it has that value there."""
     value = literal.value
+    if isinstance(value, complex):
+        raise SourceError(
+            span, f"{shown(value)} is complex, not {_a(type)}", "write c64(...), or a part: z.real, z.imag"
+        )
     if type is BOOL or isinstance(value, bool):
         if type is BOOL and isinstance(value, bool):
             return ir.Const(value, BOOL, span)
-        advice = f"write {type}({value})" if isinstance(value, bool) else "write a comparison, such as x != 0"
+        number = f"{float(value)}" if type.is_float else f"{int(value)}"
+        advice = f"write {number}" if isinstance(value, bool) else "write a comparison, such as x != 0"
         raise SourceError(span, f"{value!r} is not {_a(type)}", advice)
     if type.is_float:
-        return ir.Const(float(value), type, span)
+        if abs(value) > type.largest and value not in (math.inf, -math.inf):
+            raise SourceError(
+                span,
+                f"{shown(value)} does not fit {type}, which holds up to {type.largest:.8g}",
+                "use st.f64, or math.inf",
+            )
+        return ir.Const(halves.number(value, type) if type in HALVES else float(value), type, span)
     if isinstance(value, float):
         raise SourceError(
-            span, f"the literal {value!r} cannot become {_a(type)}", "cast the other operand to a float type"
+            span, f"the literal {value!r} cannot become {_a(type)}", "write a whole number, or use a float type"
         )
     low, high = type.range
     if not low <= value <= high:
-        raise SourceError(span, f"{value} does not fit {type}, which holds {low} to {high}")
+        message = f"{shown(value)} does not fit {type}, which holds {low} to {high}"
+        raise SourceError(span, message, _wider(type, value))
     return ir.Const(value, type, span)
 
 
 def expression(value: Value, span: Span, type: ValueType | None = None) -> ir.Expr:
     """The value as an expression; a literal becomes `type`, or its natural type where none is asked for."""
-    if isinstance(value, Literal):
+    if isinstance(value, Literal | Choice):
+        type = type or value.natural
+        if type in COMPLEX:
+            assert isinstance(type, Vector)
+            both = [_untyped(_each(name, value), type.element, span) for name in ("real", "imag")]
+            return ir.Pack(tuple(both), type, span)
         if isinstance(type, Vector):
-            raise SourceError(span, f"{describe(value)} is not {_a(type)}", f"write {type}(...)")
-        return constant(value, type or value.natural, span)
+            raise SourceError(span, f"{describe(value)} is not {_a(type)}", f"write {written(type)}(...)")
+        return _untyped(value, type, span)
     if isinstance(value, ir.EXPRESSIONS):
         return value
-    raise SourceError(span, f"a number is expected here, this is {describe(value)}")
+    if isinstance(value, ArrayValue) and value.is_view:
+        raise SourceError(span, *no_number(value))
+    raise SourceError(span, f"a number is expected here, this is {describe(value)}", advice_for(value))
+
+
+def _each(name: str, value: Literal | Choice) -> Literal | Choice:
+    """The real or the imaginary part of literals."""
+    if isinstance(value, Literal):
+        return Literal(getattr(value.value, name))
+    return replace(value, yes=_each(name, value.yes), no=_each(name, value.no))
+
+
+def _untyped(value: Literal | Choice, type: Scalar, span: Span) -> ir.Expr:
+    if isinstance(value, Literal):
+        return constant(value, type, span)
+    arms = (_untyped(value.yes, type, span), _untyped(value.no, type, span))
+    return operation("select", [value.condition, *arms], span, "if else")
 
 
 def converted(value: Value, type: ValueType, span: Span, what: str) -> ir.Expr:
     """The value where a `type` is expected: literals take it, anything else must have it already."""
     result = expression(value, span, type)
     if result.type != type:
-        raise SourceError(
-            span, f"{what} is {type}, this is {result.type}", f"nothing is converted silently: write {type}(...)"
+        raise TypeConflict(
+            span,
+            f"{what} is {type}, this is {result.type}",
+            f"nothing is converted silently: write {_cast(type, result.span)}",
+            pairs=((result, type),),
         )
     return result
 
 
 def unified(values: list[tuple[Value, Span]], word: str) -> list[ir.Expr]:
     """Operands brought to one type: the type of those that have one, given to the literals."""
-    typed = [v for v, _ in values if not isinstance(v, Literal)]
+    typed = [v for v, _ in values if not isinstance(v, Literal | Choice)]
     for value, span in values:
-        if not isinstance(value, (Literal, *ir.EXPRESSIONS)):
-            raise SourceError(span, f"{word} takes numbers, this is {describe(value)}")
+        if isinstance(value, ArrayValue) and value.is_view:
+            raise SourceError(span, *no_number(value))
+        if not isinstance(value, (Literal, Choice, *ir.EXPRESSIONS)):
+            raise SourceError(span, f"{word} takes numbers, this is {describe(value)}", advice_for(value))
         if isinstance(value, ir.EXPRESSIONS) and isinstance(value.type, Vector):
             raise SourceError(
-                span, f"{word} takes numbers, this is {_a(value.type)}", "work on its parts: v.x, v.y ..."
+                span, f"{word} takes numbers, this is {_a(value.type)}", f"work on its parts: {parts(value.type)}"
             )
     if not typed:
-        floats = any(isinstance(v.value, float) for v, _ in values if isinstance(v, Literal))
-        kind = values[0][0].natural if isinstance(values[0][0], Literal) else I32
-        return [expression(v, s, F32 if floats else kind) for v, s in values]
+        kinds = [v.natural for v, _ in values if isinstance(v, Literal | Choice)]
+        return [expression(v, s, F32 if F32 in kinds else kinds[0]) for v, s in values]
     wanted = typed[0].type  # type: ignore[union-attr]
     for value, span in values:
         if isinstance(value, ir.EXPRESSIONS) and value.type != wanted:
             message = f"{word} of {wanted} and {value.type}: nothing is converted silently"
-            raise SourceError(span, message, f"cast one of them: {wanted}(...) or {value.type}(...)")
+            advice = _cast_of(values, wanted, value.type)  # type: ignore[arg-type]
+            pairs = ((value, wanted), *((v, value.type) for v in typed if v.type == wanted))  # type: ignore[union-attr]
+            raise TypeConflict(span, message, advice, pairs=pairs)  # type: ignore[arg-type]
+    for value, span in values:
+        if isinstance(value, Literal) and isinstance(value.value, float) and not wanted.is_float:  # type: ignore[union-attr]
+            message = f"{word} of {wanted} and the literal {value.value!r}: nothing is converted silently"
+            raise SourceError(span, message, _cast_of(values, wanted, F32))  # type: ignore[arg-type]
     return [expression(v, s, wanted) for v, s in values]  # type: ignore[arg-type]
+
+
+def _cast_of(values: list[tuple[Value, Span]], one: Scalar, other: Scalar) -> str:
+    """Which cast to write where two types meet: an integer's, where the other is a float."""
+    place = {v.type: s for v, s in reversed(values) if isinstance(v, ir.EXPRESSIONS)}
+    casts = {type: _cast(type, place.get(found)) for type, found in ((one, other), (other, one))}
+    if one.is_float == other.is_float or BOOL in (one, other):
+        return f"cast one of them: {casts[one]} or {casts[other]}"
+    return f"write {casts[one if one.is_float else other]}"
+
+
+def _cast(type: ValueType, place: Span | None) -> str:
+    """The cast of what stands there, in full where it is short."""
+    text = place.text if place is not None else ""
+    return f"{written(type)}({text if text and len(text) <= 40 else '...'})"
 
 
 def operation(name: str, args: list[ir.Expr], span: Span, word: str) -> ir.Op:
@@ -83,13 +147,15 @@ def operation(name: str, args: list[ir.Expr], span: Span, word: str) -> ir.Op:
         raise SourceError(
             span,
             f"{word} is not defined for {type}",
-            _ADVICE.get((name, getattr(type, "kind", "")), _defined(row.types)),
+            _ADVICE.get((name, getattr(type, "kind", "")), _defined(type, row.types)),
         )
     return ir.Op(name, tuple(args), row.result_type(type), span)
 
 
 def cast(value: Value, type: Scalar, span: Span) -> ir.Expr:
     """`type(value)`: a literal must be in range, anything else is converted as CUDA does."""
+    if isinstance(value, Choice):
+        value = expression(value, span)
     if isinstance(value, Literal):
         number = value.value
         whole = type.is_integer and isinstance(number, float) and number.is_integer()
@@ -100,8 +166,21 @@ def cast(value: Value, type: Scalar, span: Span) -> ir.Expr:
     if source.type == type:
         return source
     if isinstance(source.type, Vector):
-        raise SourceError(span, f"{source.type} cannot become {_a(type)}", "cast its parts: v.x, v.y ...")
+        raise SourceError(span, f"{source.type} cannot become {_a(type)}", f"cast its parts: {parts(source.type)}")
     return ir.Op(f"cast_{type.name}", (source,), type, span)
+
+
+def parts(type: Vector) -> str:
+    """How a kernel names the parts of a vector."""
+    return "z.real, z.imag" if type in COMPLEX else "v.x, v.y ..."
+
+
+def part(vector: ir.Expr, index: int, span: Span) -> ir.Expr:
+    """A part of a vector."""
+    assert isinstance(vector.type, Vector)
+    if isinstance(vector, ir.Pack):
+        return vector.args[index]
+    return ir.Part(vector, ir.Const(index, I32, span), vector.type.element, span)
 
 
 def must_be_guarded(expr: ir.Expr) -> bool:
@@ -114,29 +193,54 @@ def must_be_guarded(expr: ir.Expr) -> bool:
 
 def fold(function: Callable[..., object], values: list[Literal], span: Span) -> Literal:
     """Compile-time arithmetic, with Python's own numbers."""
+    numbers = [v.value for v in values]
+    if function is operator.lshift and isinstance(numbers[1], int) and numbers[1] > WIDEST:
+        raise SourceError(span, f"this constant needs more than {WIDEST} bits", "write a smaller number")
     try:
-        result = function(*(v.value for v in values))
+        result = function(*numbers)
     except ArithmeticError as error:
-        raise SourceError(span, f"this constant cannot be computed: {error}") from None
+        raise SourceError(span, f"this constant cannot be computed: {error}", _SEE) from None
     except (TypeError, ValueError) as error:
-        raise SourceError(span, f"this constant cannot be computed: {error}") from None
-    assert isinstance(result, bool | int | float)
+        raise SourceError(span, f"this constant cannot be computed: {error}", _SEE) from None
+    assert isinstance(result, bool | int | float | complex)
+    if isinstance(result, int) and result.bit_length() > WIDEST:
+        raise SourceError(span, f"this constant needs more than {WIDEST} bits", "write a smaller number")
     return Literal(result)
 
 
+WIDEST = 256
+"""Bits of a whole number while constants are computed."""
+
+_SEE = "write a constant that Python can compute"
+
+
+def _wider(type: Scalar, value: float) -> str:
+    """What to write for a whole number that a type does not hold."""
+    signed = "int" if value < 0 else "uint"
+    wider = next((t for t in INTEGERS if t.range[0] <= value <= t.range[1] and t.size >= type.size), None)
+    if wider is None:
+        return "write a smaller number"
+    return f"use {written(wider)}" if type.kind != signed or wider.size > type.size else "write a smaller number"
+
+
 def _a(type: ValueType) -> str:
-    return f"{'an' if type.name[0] in 'ai' else 'a'} {type}"
+    return f"{'an' if type.name[0] in 'ai' or type.name.startswith(('f1', 'f3', 'f6')) else 'a'} {type}"
 
 
-def _defined(types: tuple[Scalar, ...]) -> str:
+def _defined(type: ValueType, types: tuple[Scalar, ...]) -> str:
+    if type in HALVES and F32 in types:
+        return "compute in st.f32: st.f32(x)"
     return f"it is defined for {', '.join(t.name for t in types)}"
 
 
+_BITS = "cast it: st.i32(x), or st.bitcast(st.i32, x) for its bits"
 _ADVICE = {
-    ("fdiv", "int"): "write a // b (floors), st.div(a, b) (truncates) or f32(a) / f32(b)",
-    ("fdiv", "uint"): "write a // b, or f32(a) / f32(b)",
+    ("fdiv", "int"): "write a // b (floors), st.div(a, b) (truncates) or st.f32(a) / st.f32(b)",
+    ("fdiv", "uint"): "write a // b, or st.f32(a) / st.f32(b)",
     ("floordiv", "float"): "write a / b",
-    **{(name, "bool"): "cast it first: i32(flag)" for name in ("add", "sub", "mul", "neg", "min", "max")},
+    ("mod", "float"): "write st.fmod(a, b)",
+    **{(name, "float"): _BITS for name in ("shl", "shr", "and", "or", "xor", "invert")},
+    **{(name, "bool"): "cast it first: st.i32(flag)" for name in ("add", "sub", "mul", "neg", "min", "max")},
     ("invert", "bool"): "write `not flag`",
     **{(name, "int"): "write a comparison, such as x != 0" for name in ("not", "both", "either")},
     **{(name, "uint"): "write a comparison, such as x != 0" for name in ("not", "both", "either")},

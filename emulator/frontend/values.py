@@ -2,26 +2,52 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass, is_dataclass
+from enum import Enum
+from types import ModuleType
 from typing import Any
 
 import numpy as np
 
 from ..ir import nodes as ir
-from ..language.types import BOOL, F32, I32, Array, Scalar
+from ..language.intrinsics import Index3
+from ..language.types import BOOL, C64, F32, I32, Array, Scalar, Vector
+from ..language.types import Value as ValueType
 from ..span import Span
+
+LONGEST_TUPLE = 1 << 17
+"""Items of a tuple that the language sees: more than any constant table has room for."""
 
 
 @dataclass(frozen=True)
 class Literal:
-    """A compile-time number without a type yet: it takes the type of the other operand."""
+    """A compile-time number without a type yet, a bool, int, float or complex: it takes the type of the other operand."""
 
-    value: bool | int | float
+    value: Any
 
     @property
-    def natural(self) -> Scalar:
-        """The type it has where nothing else decides: bool, i32 or f32."""
+    def natural(self) -> Scalar | Vector:
+        """The type it has where nothing else decides: bool, i32, f32 or c64."""
+        if isinstance(self.value, complex):
+            return C64
         return BOOL if isinstance(self.value, bool) else I32 if isinstance(self.value, int) else F32
+
+
+@dataclass(frozen=True)
+class Choice:
+    """`yes if condition else no` of numbers without a type yet."""
+
+    condition: ir.Expr
+    yes: Literal | Choice
+    no: Literal | Choice
+
+    @property
+    def natural(self) -> Scalar | Vector:
+        """The type it has where nothing else decides."""
+        kinds = self.yes.natural, self.no.natural
+        return next((wide for wide in (C64, F32) if wide in kinds), kinds[0])
 
 
 @dataclass(frozen=True)
@@ -32,12 +58,48 @@ class Tuple:
 
 
 @dataclass(frozen=True)
+class Struct:
+    """A named tuple or a dataclass, by its fields; type: a `records.StructType`."""
+
+    type: Any
+    items: tuple[Any, ...]
+
+
+@dataclass(frozen=True)
+class StructArray:
+    """A global array of structs, or a view of one: an array for each field. type: a `records.StructType`."""
+
+    type: Any
+    items: tuple[ArrayValue | StructArray, ...]
+
+
+@dataclass(frozen=True)
+class StructElement:
+    """An element of an array of structs, nothing of which is loaded yet. index: what stands in the brackets."""
+
+    array: StructArray
+    index: Any
+
+
+Number = ir.Expr | Literal
+
+
+@dataclass(frozen=True)
 class ArrayValue:
-    """An array, seen in one dimension or, with strides, in several."""
+    """An array, or a view of one.
+
+    name, type: of the array in the IR. extents, strides: by dimension, in elements. offset: of the view's first element.
+    shown: what the user calls it. is_whole: whether it has one dimension and is all of the array in the IR.
+    """
 
     name: str
     type: Array
-    strides: tuple[ir.Expr | Literal, ...] = (Literal(1),)
+    extents: tuple[Number, ...]
+    strides: tuple[Number, ...]
+    offset: Number
+    shown: str
+    is_whole: bool
+    is_view: bool = False
 
 
 @dataclass(frozen=True)
@@ -46,8 +108,32 @@ class Host:
 
     object: Any
 
+    @property
+    def is_index(self) -> bool:
+        """Whether it is `st.thread` and its like, whose axes are numbers."""
+        return isinstance(self.object, Index3)
 
-Value = ir.Expr | Literal | Tuple | ArrayValue | Host
+    @property
+    def name(self) -> str:
+        """How a message names it."""
+        found = self.object
+        if isinstance(found, Index3):
+            return f"st.{found._name}"
+        if found is None:
+            return "nothing"
+        if isinstance(found, str):
+            return f"the text {found!r}"
+        named = getattr(found, "__name__", None)
+        if isinstance(named, str):
+            return f"the module {named}" if isinstance(found, ModuleType) else named
+        words = {list: "a list", dict: "a dict", set: "a set", np.ndarray: "a NumPy array"}
+        return words.get(type(found), f"an object of {type(found).__name__}")
+
+
+NOTHING = Host(None)
+"""What a call gives that gives nothing."""
+
+Value = ir.Expr | Literal | Choice | Tuple | Struct | StructArray | ArrayValue | Host
 
 
 class SourceError(Exception):
@@ -58,19 +144,88 @@ class SourceError(Exception):
         self.span, self.message, self.notes = span, message, notes
 
 
+class TypeConflict(SourceError):
+    """An error that another type of a value would mend: each expression with a type that would do."""
+
+    def __init__(self, span: Span, message: str, *notes: str, pairs: tuple[tuple[ir.Expr, Any], ...]) -> None:
+        super().__init__(span, message, *notes)
+        self.pairs = pairs
+
+
+class NeedsConstants(Exception):
+    """The variable of an unrolled loop must be a number here: the loop is read once for each value."""
+
+
 class AlreadyReported(Exception):
     """A place that depends on an error that was reported already, and so is not reported itself."""
 
 
+def is_record(value: Any) -> bool:
+    """Whether the attributes of an object are constants: an enumeration, a named tuple, a frozen dataclass."""
+    if isinstance(value, type):
+        return issubclass(value, Enum)
+    if isinstance(value, tuple):
+        return hasattr(value, "_fields")
+    return is_dataclass(value) and bool(value.__dataclass_params__.frozen)  # type: ignore[union-attr]
+
+
+def is_struct(found: Any) -> bool:
+    """Whether an object is a class of structs."""
+    if not isinstance(found, type):
+        return False
+    if issubclass(found, tuple):
+        return hasattr(found, "_fields")
+    return is_dataclass(found)
+
+
+def field_annotations(record: type, user: Mapping[str, Any]) -> dict[str, Any]:
+    """What the class says of each field. Text is evaluated where the class was written, then with the names of its user.
+
+    Raises NameError.
+    """
+    found: dict[str, Any] = {}
+    for base in reversed(record.__mro__):
+        found |= vars(base).get("__annotations__", {})
+    own = sys.modules.get(record.__module__)
+    space = {**user, **(vars(own) if own else {})}
+    fields = getattr(record, "_fields", None) or tuple(getattr(record, "__dataclass_fields__", ()))
+    return {name: _evaluated(found.get(name), space) for name in fields}
+
+
+def _evaluated(annotation: Any, space: dict[str, Any]) -> Any:
+    text = getattr(annotation, "__forward_arg__", annotation)
+    return eval(text, space) if isinstance(text, str) else annotation
+
+
 def of_python(value: Any) -> Value:
     """The compile-time value of a Python object."""
-    if isinstance(value, bool | int | float):
+    if isinstance(value, Enum):
+        return of_python(value.value)
+    if isinstance(value, bool):
         return Literal(value)
-    if isinstance(value, np.generic):
+    if isinstance(value, int | float):
+        return Literal(int(value) if isinstance(value, int) else float(value))
+    if isinstance(value, complex):
+        return Literal(complex(value))
+    if isinstance(value, np.bool_ | np.integer | np.floating | np.complexfloating):
         return Literal(value.item())
-    if isinstance(value, tuple):
+    if isinstance(value, (Literal, Choice, Tuple, ArrayValue, Host, *ir.EXPRESSIONS)):
+        return value
+    if is_record(value):
+        return Host(value)
+    if isinstance(value, tuple) and len(value) <= LONGEST_TUPLE:
         return Tuple(tuple(of_python(v) for v in value))
     return Host(value)
+
+
+def exact(value: Any) -> Any:
+    """What tells constants apart, of Python or of the language: True from 1, 1 from 1.0, 0.0 from -0.0."""
+    if isinstance(value, Tuple | tuple):
+        return tuple(exact(item) for item in (value.items if isinstance(value, Tuple) else value))
+    number = value.value if isinstance(value, Literal) else value.item() if isinstance(value, np.generic) else value
+    if isinstance(number, complex):
+        return "complex", exact(number.real), exact(number.imag)
+    return type(number).__name__, number.hex() if isinstance(number, float) else number
 
 
 def describe(value: Value) -> str:
@@ -78,10 +233,40 @@ def describe(value: Value) -> str:
     match value:
         case Literal():
             return f"the literal {value.value!r}"
+        case Choice():
+            return f"{describe(value.yes)} or {describe(value.no)}"
         case Tuple():
             return "a tuple"
+        case StructArray():
+            return f"an array of {value.type}"
+        case Struct():
+            return f"a {value.type}"
+        case ArrayValue(is_view=True):
+            return f"a view of {value.name} ({_form(value)})"
         case ArrayValue():
             return f"a {value.type.space} array"
         case Host():
-            return getattr(value.object, "__name__", None) or repr(value.object)
+            return value.name
     return str(value.type)
+
+
+def written(type: ValueType) -> str:
+    """How a kernel writes a type."""
+    return f"st.{type}"
+
+
+def no_number(value: ArrayValue) -> tuple[str, str]:
+    """The message and the advice where a view is used as a number."""
+    word = "a row" if value.shown.endswith("]") and ":" not in value.shown else "a view"
+    indices = value.shown.removesuffix("]")
+    more = ", ".join("jkmn"[: len(value.extents)])
+    element = (
+        f"{indices}{'[' if indices == value.shown else ', '}{more}]" if word == "a row" else f"{value.shown}[{more}]"
+    )
+    flat = f", or give {value.name}.ravel()" if word == "a row" and value.type.space == "global" else ""
+    return f"{value.shown} is {word} of {value.name} ({_form(value)})", f"write {element}{flat}"
+
+
+def _form(value: ArrayValue) -> str:
+    count = len(value.extents)
+    return f"{value.type.element}, {count} dimension{'s' if count > 1 else ''}"

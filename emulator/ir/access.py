@@ -1,4 +1,4 @@
-"""The kinds of access to memory: a space and an operation."""
+"""The kinds of access to memory, and the dimensions of an index that have to be checked."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from ..language.types import Space
+from . import nodes as ir
 
 
 class Operation(StrEnum):
@@ -31,3 +32,22 @@ class AccessKind:
     @property
     def atomic(self) -> bool:
         return self.operation in (Operation.ATOMIC, Operation.REDUCTION)
+
+
+def open_dimensions(index: ir.Expr) -> list[tuple[ir.Expr, ir.Expr]]:
+    """The index and the extent of each dimension in which an access may leave its array."""
+    if not isinstance(index, ir.Within):
+        return []
+    pairs = zip(index.index, index.extents, strict=True)
+    return [(part, extent) for part, extent in pairs if part is not None and not _holds(part, extent)]
+
+
+def shown_dimensions(index: ir.Expr) -> list[ir.Expr]:
+    """What a message about an access needs of each dimension: the indices, then the extents."""
+    if not isinstance(index, ir.Within):
+        return []
+    return [*(part for part in index.index if part is not None), *index.extents]
+
+
+def _holds(part: ir.Expr, extent: ir.Expr) -> bool:
+    return isinstance(part, ir.Const) and isinstance(extent, ir.Const) and 0 <= part.value < extent.value

@@ -14,7 +14,7 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from ..language.types import Scalar
+from ..language.types import Scalar, holds_floats
 
 Values = npt.NDArray[Any]
 Constant = bool | int | float
@@ -122,7 +122,7 @@ class FitsInteger(Domain):
 
     def holds(self, *operands: Values) -> Values:
         (x,) = operands
-        if x.dtype.kind != "f":
+        if not holds_floats(x.dtype):
             return _everywhere(x)
         low, high = self.target.range
         whole = np.trunc(x.astype(np.float64))

@@ -1,8 +1,9 @@
 """Names of generated registers and arrays: how they are made, and what a name says.
 
 A name is one text, because it is a key everywhere and appears in the printed IR. It is built and read here alone: the
-user's name, then `@3` for the third temporary of an expression, `@callee2` for the second inlined call, `[4]` for an
-element of a register array, and `@set` for the flag that says whether such an element was assigned.
+user's name, then `@3` for the third temporary of an expression, `@other2` for another variable of that name, `@callee2`
+for the second inlined call, `[4]` for an element of a register array, and `@set` for the flag that says whether such an
+element was assigned. `@.shape1` and `@.stride1` are an extent and a stride of an array, `@.offset` is where a view begins.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ _TEXT = re.compile(r"([^@\[]*)((?:@[^@\[]*)*)(?:\[(\d+)\])?(@set)?")
 @dataclass(frozen=True)
 class Name:
     """user: as the user wrote it. array: of an element, the register array; else the whole name. element: its index.
-    temporary: whether it holds an intermediate value."""
+    temporary: whether it holds a value that the user gave no name."""
 
     user: str
     array: str
@@ -31,8 +32,9 @@ class Name:
         match = _TEXT.fullmatch(text)
         assert match is not None, text
         user, suffixes, element, _ = match.groups()
-        numbered = any(suffix.isdigit() for suffix in suffixes.split("@"))
-        return Name(user, user + suffixes, None if element is None else int(element), numbered)
+        keys = [suffix[1:] for suffix in suffixes.split("@") if suffix.startswith(":")]
+        generated = any(suffix.isdigit() or suffix.startswith(".") for suffix in suffixes.split("@"))
+        return Name(".".join((user, *keys)), user + suffixes, None if element is None else int(element), generated)
 
 
 def temporary(stem: str, number: int) -> str:
@@ -40,9 +42,39 @@ def temporary(stem: str, number: int) -> str:
     return f"{stem}@{number}"
 
 
+def renamed(name: str, number: int) -> str:
+    """The register of another variable that the user calls by the same name."""
+    return f"{name}@other{number}"
+
+
 def in_call(name: str, callee: str, number: int) -> str:
     """A register or array of a device function, in one of its inlined calls."""
     return f"{name}@{callee}{number}"
+
+
+def extent(array: str, dimension: int) -> str:
+    """The parameter that holds an extent of an array."""
+    return f"{array}@.shape{dimension}"
+
+
+def stride(array: str, dimension: int) -> str:
+    """The parameter that holds a stride of an array, in elements."""
+    return f"{array}@.stride{dimension}"
+
+
+def offset(array: str) -> str:
+    """The parameter that holds where a view begins, in elements."""
+    return f"{array}@.offset"
+
+
+def part(record: str, key: str) -> str:
+    """The register or parameter that holds a part of a tuple or a struct."""
+    return f"{record}@:{key}"
+
+
+def of_layout(name: str) -> bool:
+    """Whether it is one of these."""
+    return "@." in name
 
 
 def element(array: str, index: int) -> str:
@@ -58,3 +90,13 @@ def elements(array: str, length: int | None) -> list[str]:
 def assigned_flag(register: str) -> str:
     """The register that says whether another one was assigned."""
     return f"{register}@set"
+
+
+def variable_array(name: str) -> str:
+    """What a name stands for that changes places with other arrays, until the function is read."""
+    return f"{name}@array"
+
+
+def which_array(name: str) -> str:
+    """The register that says which array such a name stands for."""
+    return f"{name}@which"

@@ -4,6 +4,13 @@ Expressions are pure. An Effect accesses memory or other lanes. It may only be t
 of effects is the order of statements. Masks are not in the tree: a statement runs for the lanes that reach it, and a
 loop runs until no lane is left. A register is mutable and has one type. Names of generated registers contain `@`,
 which the user's cannot.
+
+Tuples and structs are registers and parameters of their own for each part (`names.part`); what a device function returns
+stays together as `Results` until calls are inlined.
+Arrays have one dimension here. Of an array or a view that has more, or a stride, an access has a Within as its index:
+the `flat` index, and for messages and checks one index a dimension of what the user calls `shown`, each of which lies in
+0 ... its extent. An index of None is a dimension that a view keeps. Arrays of a launch with more than one dimension, or
+strides, bring their extents and strides as parameters of their own (`names.extent`, `names.stride`).
 """
 
 from __future__ import annotations
@@ -11,7 +18,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TypeVar, dataclass_transform
 
-from ..language.forms import AtomicOp, BarrierMode, FenceScope, ShuffleMode, VoteMode
+from ..language.forms import (
+    AccessOrder,
+    AtomicOp,
+    BarrierMode,
+    FenceScope,
+    MemoryOrder,
+    MemoryScope,
+    ShuffleMode,
+    VoteMode,
+)
 from ..language.types import Array, Scalar, Value
 from ..span import Span
 
@@ -44,18 +60,28 @@ class Part:    value: Expr; index: Expr; type: Scalar; span: Span       # take i
 class Extent:  array: str; type: Scalar; span: Span                     # elements of an array
 @node
 class Defined: value: Op; type: Scalar; span: Span                      # whether operands lie in the domain of the op
+@node
+class Within:                                                           # an access's `flat` index, and what it is made of:
+    flat: Expr; shown: str; index: tuple[Expr | None, ...]; extents: tuple[Expr, ...]; type: Scalar; span: Span
 
 # ------------------------------------------------------------------ effects: the right side of a Let
 @node
-class Load:        array: str; index: Expr; type: Value; span: Span
+class Load:
+    array: str; index: Expr; type: Value; span: Span; order: AccessOrder = "weak"; scope: MemoryScope = "device"
 @node
-class Atomic:      op: AtomicOp; array: str; index: Expr; value: Expr; type: Scalar; span: Span
+class Atomic:
+    op: AtomicOp; array: str; index: Expr; value: Expr; type: Value; span: Span
+    order: MemoryOrder = "relaxed"; scope: MemoryScope = "device"
 @node
-class CompareSwap: array: str; index: Expr; expected: Expr; value: Expr; type: Scalar; span: Span
+class CompareSwap:
+    array: str; index: Expr; expected: Expr; value: Expr; type: Scalar; span: Span
+    order: MemoryOrder = "relaxed"; scope: MemoryScope = "device"
 @node
 class Shuffle:     mode: ShuffleMode; value: Expr; lane: Expr; width: int; mask: Expr; type: Scalar; span: Span
 @node
 class Vote:        mode: VoteMode; value: Expr; mask: Expr; type: Scalar; span: Span
+@node
+class Clock:       type: Scalar; span: Span
 @node
 class Barrier:     mode: BarrierMode; value: Expr; type: Scalar; span: Span  # the whole block; sync ignores value
 @node
@@ -67,15 +93,21 @@ class ArrayRef:    name: str; span: Span                                # an arr
 @node
 class Let:         target: Reg | Item | None; value: Expr | Effect; span: Span; site: int = -1
 @node
-class Store:       array: str; index: Expr; value: Expr; span: Span; site: int = -1
+class Store:
+    array: str; index: Expr; value: Expr; span: Span; site: int = -1
+    order: AccessOrder = "weak"; scope: MemoryScope = "device"
 @node
-class Alloc:       array: str; type: Array; values: tuple[int | float, ...]; span: Span; site: int = -1
+class Alloc:
+    """count: elements in dynamic shared memory, computed at launch; None for those that take the rest."""
+
+    array: str; type: Array; values: tuple[int | float, ...]; span: Span; site: int = -1; count: Expr | None = None
 @node
 class If:          cond: Expr; then: Body; orelse: Body; span: Span; site: int = -1
 @node
 class While:       setup: Body; cond: Expr; body: Body; span: Span; site: int = -1  # setup before each test
 @node
-class For:         var: Reg; start: Expr; stop: Expr; step: int; unroll: bool; body: Body; span: Span; site: int = -1
+class For:         # rises: that a step which only running tells is positive
+    var: Reg; start: Expr; stop: Expr; step: int | Expr; unroll: bool; body: Body; span: Span; site: int = -1; rises: bool = False
 @node
 class Frame:       body: Body; span: Span; site: int = -1               # an inlined call: Return leaves it
 @node
@@ -88,6 +120,12 @@ class Return:      value: Expr | None; span: Span; site: int = -1
 class WarpBarrier: mask: Expr; span: Span; site: int = -1
 @node
 class Fence:       scope: FenceScope; span: Span; site: int = -1
+@node
+class AsyncCommit: span: Span; site: int = -1
+@node
+class AsyncWait:   pending: int; span: Span; site: int = -1
+@node
+class Sleep:       time: Expr; span: Span; site: int = -1                # nanoseconds
 @node
 class Assert:      cond: Expr; message: str; span: Span; site: int = -1
 @node
@@ -104,11 +142,11 @@ class Function:    name: str; params: tuple[Param, ...]; body: Body; result: Val
 class Program:     kernel: Function; functions: tuple[Function, ...]    # callees before callers
 # fmt: on
 
-Expr = Const | Reg | Item | Special | Op | Pack | Part | Extent | Defined
-Effect = Load | Atomic | CompareSwap | Shuffle | Vote | Barrier | Call
+Expr = Const | Reg | Item | Special | Op | Pack | Part | Extent | Defined | Within
+Effect = Load | Atomic | CompareSwap | Shuffle | Vote | Clock | Barrier | Call
 Stmt = (
     Let | Store | Alloc | If | While | For | Frame | Break | Continue | Return
-    | WarpBarrier | Fence | Assert | Print | Check
+    | WarpBarrier | Fence | Sleep | AsyncCommit | AsyncWait | Assert | Print | Check
 )  # fmt: skip
 Body = tuple[Stmt, ...]
 
@@ -120,5 +158,5 @@ INDICES = {
 }
 """The index and the axis (0, 1, 2) of each special name that has an axis."""
 SPECIALS = (*INDICES, "lane", "warp")
-EXPRESSIONS = (Const, Reg, Item, Special, Op, Pack, Part, Extent, Defined)
-EFFECTS = (Load, Atomic, CompareSwap, Shuffle, Vote, Barrier, Call)
+EXPRESSIONS = (Const, Reg, Item, Special, Op, Pack, Part, Extent, Defined, Within)
+EFFECTS = (Load, Atomic, CompareSwap, Shuffle, Vote, Clock, Barrier, Call)

@@ -7,17 +7,18 @@ other engines are not compared with it. There is one row for each type that can 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
-import numpy.typing as npt
 
 from ..language.types import (
+    BF16,
     BOOL,
+    F16,
     F32,
     F64,
     FLOATS,
+    HALVES,
     I8,
     I16,
     I32,
@@ -25,101 +26,17 @@ from ..language.types import (
     INTEGERS,
     NUMBERS,
     SIGNED,
+    U16,
     U32,
     U64,
     UNSIGNED,
     Scalar,
+    holds_floats,
 )
-from . import fused
+from . import bits, fused, halves, maths
 from . import nodes as ir
-from .domains import Domain, FitsInteger, NonZeroDivisor, NoOverflow, NotLowest, ShiftInRange
-
-Values = npt.NDArray[Any]
-Meaning = Callable[..., Values]
-Cost = Literal["alu", "imul", "idiv", "fp32", "fp64", "fdiv", "sfu", "convert"]
-COSTS: tuple[Cost, ...] = ("alu", "imul", "idiv", "fp32", "fp64", "fdiv", "sfu", "convert")
-
-
-@dataclass(frozen=True)
-class Policy:
-    """How far engines may differ: the same bits, the same value (-0 equals 0), or within `ulp` units.
-
-    Any NaN equals any NaN under each policy: the processors disagree on a NaN's sign and payload.
-    """
-
-    name: Literal["bits", "value", "ulp"]
-    ulp: int = 0
-
-    def agree(self, a: Values, b: Values) -> npt.NDArray[np.bool_]:
-        """Element by element, whether two results of the same type count as equal."""
-        if a.dtype.kind != "f":
-            return np.asarray(a == b)
-        both_nan = np.isnan(a) & np.isnan(b)
-        if self.name == "bits":
-            bits = f"u{a.dtype.itemsize}"
-            return np.asarray((a.view(bits) == b.view(bits)) | both_nan)
-        if self.name == "value":
-            return np.asarray((a == b) | both_nan)
-        # Ordering floats as integers makes neighbouring numbers differ by one.
-        bits, wide = f"i{a.dtype.itemsize}", np.iinfo(f"i{a.dtype.itemsize}")
-        ordered = [np.where(v.view(bits) < 0, wide.min - v.view(bits), v.view(bits)).astype(object) for v in (a, b)]
-        near = np.abs(ordered[0] - ordered[1]) <= self.ulp
-        return np.asarray(near.astype(bool) | both_nan)
-
-
-BITS, VALUE = Policy("bits"), Policy("value")
-
-
-def ulp(units: int) -> Policy:
-    """Results may differ by so many units in the last place."""
-    return Policy("ulp", units)
-
-
-@dataclass(frozen=True)
-class Op:
-    """One operation.
-
-    types: operand types it is defined for; all operands share one, save a `select`'s condition.
-    result: "same" as the operands, or one type whatever they are.
-    cuda: C++ text with {0} {1} {2} for the operands; a dict where the spelling depends on the type.
-    llvm: the instruction; "signed|unsigned|float" where it depends on the type. @name: LLVM's intrinsic of that
-        name; :name: several instructions, which the printer of LLVM text knows under that name.
-    cost: issue class; "arith" stands for alu, fp32 or fp64 by type.
-    domain: the operands for which CUDA defines the result; None means all.
-    widens: kinds of integer types narrower than int for which C++, computing as int, may leave the type.
-    """
-
-    name: str
-    types: tuple[Scalar, ...]
-    meaning: Meaning
-    cuda: str | dict[Scalar, str]
-    llvm: str
-    cost: Cost | Literal["arith", "mul"]
-    operands: int = 2
-    result: Literal["same"] | Scalar = "same"
-    domain: Domain | None = None
-    widens: tuple[Literal["int", "uint"], ...] = ()
-    policy: Policy = BITS
-
-    def spelling(self, type: Scalar) -> str:
-        """The CUDA template for operands of `type`."""
-        return self.cuda if isinstance(self.cuda, str) else self.cuda[type]
-
-    def instruction(self, type: Scalar) -> str:
-        """The LLVM word for operands of `type`."""
-        words = self.llvm.split("|")
-        return words[{"int": 0, "float": 2}.get(type.kind, 1)] if len(words) > 1 else words[0]
-
-    def result_type(self, type: Scalar) -> Scalar:
-        return type if self.result == "same" else self.result
-
-    def cost_class(self, type: Scalar) -> Cost:
-        if self.cost != "arith" and self.cost != "mul":
-            return self.cost
-        if type.is_float:
-            return "fp32" if type is F32 else "fp64"
-        return "imul" if self.cost == "mul" else "alu"
-
+from .domains import FitsInteger, NonZeroDivisor, NoOverflow, NotLowest, ShiftInRange
+from .op import BITS, COSTS, VALUE, Cost, Meaning, Op, Policy, Values, ulp
 
 TABLE: dict[str, Op] = {}
 
@@ -192,6 +109,10 @@ def cast_meaning(target: Scalar) -> Meaning:
     def meaning(x: Values) -> Values:
         if target is BOOL:
             return np.asarray(x != 0)
+        if target in HALVES:
+            return halves.converted(x, target)
+        if x.dtype.itemsize == 2 and holds_floats(x.dtype):
+            x = x.astype(np.float32)
         if x.dtype.kind != "f" or target.is_float:
             return x.astype(dtype)
         # CUDA converts to at least 32 bits and then wraps to narrower types.
@@ -211,20 +132,25 @@ def cast_meaning(target: Scalar) -> Meaning:
 
 def cast_spelling(source: Scalar, target: Scalar) -> str:
     """CUDA text of a cast; float to integer names the rounding and so saturates by definition."""
+    if target in HALVES:
+        return halves.narrowed(source, target)
+    value = halves.widened(source)
     if target is BOOL:
-        return "{0} != 0"
+        return f"({value} != 0)" if source in HALVES else "{0} != 0"
+    if source in HALVES and target is F32:
+        return value
     if not (source.is_float and target.is_integer):
-        return f"({CUDA_NAMES[target]}){{0}}"
-    prefix = "float" if source is F32 else "double"
+        return f"({CUDA_NAMES[target]}){value}"
+    prefix = "double" if source is F64 else "float"
     wide = {I64: "ll", U64: "ull"}.get(target, "int" if target.kind == "int" else "uint")
-    call = f"__{prefix}2{wide}_rz({{0}})"
+    call = f"__{prefix}2{wide}_rz({value})"
     return call if target.size >= 4 else f"({CUDA_NAMES[target]}){call}"
 
 
 CUDA_NAMES = {
     BOOL: "bool", I8: "signed char", I16: "short", I32: "int", I64: "long long",
     UNSIGNED[0]: "unsigned char", UNSIGNED[1]: "unsigned short", U32: "unsigned int", U64: "unsigned long long",
-    F32: "float", F64: "double",
+    F16: "__half", BF16: "__nv_bfloat16", F32: "float", F64: "double",
 }  # fmt: skip
 
 
@@ -234,23 +160,47 @@ def _by_float(single: str, double: str) -> dict[Scalar, str]:
 
 WORDS = (I32, U32, I64, U64)
 BOTH: tuple[Literal["int", "uint"], ...] = ("int", "uint")
-_words = {I32: "__popc({0})", U32: "__popc({0})", I64: "__popcll({0})", U64: "__popcll({0})"}
-_zeros = {I32: "__clz({0})", U32: "__clz({0})", I64: "__clzll({0})", U64: "__clzll({0})"}
+
+
+def _by_word(narrow: str, wide: str) -> dict[Scalar, str]:
+    return {I32: narrow, U32: narrow, I64: wide, U64: wide}
+
+
+_words = _by_word("__popc({0})", "__popcll({0})")
+_zeros = _by_word("__clz({0})", "__clzll({0})")
+_reversed = {I32: "(int)__brev({0})", U32: "__brev({0})", I64: "(long long)__brevll({0})", U64: "__brevll({0})"}
+_high_products = {
+    I32: "__mulhi({0}, {1})",
+    U32: "__umulhi({0}, {1})",
+    I64: "__mul64hi({0}, {1})",
+    U64: "__umul64hi({0}, {1})",
+}
 _extremes = {
     name: {t: f"{'f' if t.is_float else ''}{name}{'f' if t is F32 else ''}({{0}}, {{1}})" for t in NUMBERS}
+    | halves.called(f"__h{name}", 2)
     for name in ("min", "max")
 }
+_ratios = dict.fromkeys(FLOATS, "{0} / {1}") | halves.through_float("__fdiv_rn({0}, {1})")
+_fused = _by_float("fmaf({0}, {1}, {2})", "fma({0}, {1}, {2})") | halves.called("__hfma", 3)
+_roots = _by_float("sqrtf({0})", "sqrt({0})") | halves.through_float("sqrtf({0})")
 _floor_div = {t: "{0} / {1}" if t in UNSIGNED else "floor_div({0}, {1})" for t in INTEGERS}
 _floor_mod = {t: "{0} % {1}" if t in UNSIGNED else "floor_mod({0}, {1})" for t in INTEGERS}
 _absolute = {I8: "abs({0})", I16: "abs({0})", I32: "abs({0})", I64: "llabs({0})", F32: "fabsf({0})", F64: "fabs({0})"}
+_absolute |= halves.called("__habs", 1)
+
+
+def _infix(symbol: str, half: str) -> dict[Scalar, str]:
+    """An operator; halves need the function that is never fused with another."""
+    return dict.fromkeys(NUMBERS, f"{{0}} {symbol} {{1}}") | halves.called(half, 2)
+
 
 # fmt: off
 #   name         operand types       meaning               CUDA                       LLVM                              cost
-_op("add",       NUMBERS,            np.add,               "{0} + {1}",               "add|add|fadd",                   "arith", domain=NoOverflow("add"), widens=BOTH)
-_op("sub",       NUMBERS,            np.subtract,          "{0} - {1}",               "sub|sub|fsub",                   "arith", domain=NoOverflow("sub"), widens=BOTH)
-_op("mul",       NUMBERS,            np.multiply,          "{0} * {1}",               "mul|mul|fmul",                   "mul",   domain=NoOverflow("mul"), widens=BOTH)
+_op("add",       NUMBERS,            np.add,               _infix("+", "__hadd_rn"),           "add|add|fadd",                   "arith", domain=NoOverflow("add"), widens=BOTH)
+_op("sub",       NUMBERS,            np.subtract,          _infix("-", "__hsub_rn"),           "sub|sub|fsub",                   "arith", domain=NoOverflow("sub"), widens=BOTH)
+_op("mul",       NUMBERS,            np.multiply,          _infix("*", "__hmul_rn"),           "mul|mul|fmul",                   "mul",   domain=NoOverflow("mul"), widens=BOTH)
 _op("neg",       NUMBERS,            np.negative,          "-{0}",                    ":negate",                        "arith", operands=1, domain=NotLowest("-({0})"), widens=BOTH)
-_op("fdiv",      FLOATS,             np.true_divide,       "{0} / {1}",               "fdiv",                           "fdiv")
+_op("fdiv",      FLOATS + HALVES,    np.true_divide,       _ratios,                   "fdiv",                           "fdiv")
 _op("floordiv",  INTEGERS,           np.floor_divide,      _floor_div,                ":floor_divide",                  "idiv",  domain=NonZeroDivisor("{0} // {1}"), widens=("int",))
 _op("mod",       INTEGERS,           np.mod,               _floor_mod,                ":floor_modulo",                  "idiv",  domain=NonZeroDivisor("{0} % {1}"))
 _op("div",       INTEGERS,           _truncated_div,       "{0} / {1}",               ":divide",                        "idiv",  domain=NonZeroDivisor("{0} / {1}"), widens=("int",))
@@ -270,27 +220,39 @@ _op("ne",        (BOOL, *NUMBERS),   np.not_equal,         "{0} != {1}",        
 _op("not",       (BOOL,),            np.logical_not,       "!{0}",                    ":invert",                        "alu",   operands=1)
 _op("both",      (BOOL,),            np.logical_and,       "{0} && {1}",              "and",                            "alu")
 _op("either",    (BOOL,),            np.logical_or,        "{0} || {1}",              "or",                             "alu")
-_op("select",    (BOOL, *NUMBERS),   np.where,             "{0} ? {1} : {2}",         ":select",                        "alu",   operands=3)
-_op("min",       NUMBERS,            np.fmin,              _extremes["min"],          "@smin|@umin|:least",             "arith", policy=VALUE)
-_op("max",       NUMBERS,            np.fmax,              _extremes["max"],          "@smax|@umax|:greatest",          "arith", policy=VALUE)
+_op("select",    (BOOL, *NUMBERS),   np.where,             "{0} ? {1} : {2}",         ":select",                        "alu",   operands=3, first=BOOL)
+_op("min",       NUMBERS,            halves.in_f32(np.fmin), _extremes["min"],          "@smin|@umin|:least",             "arith", policy=VALUE)
+_op("max",       NUMBERS,            halves.in_f32(np.fmax), _extremes["max"],          "@smax|@umax|:greatest",          "arith", policy=VALUE)
 _op("viaddmax",  (I32,),             lambda a, b, c: np.maximum(a + b, c), "__viaddmax_s32({0}, {1}, {2})", ":greatest_of_sum",  "alu", operands=3, domain=NoOverflow("add"))
 _op("vimax3",    (I32,),             lambda a, b, c: np.maximum(np.maximum(a, b), c), "__vimax3_s32({0}, {1}, {2})", ":greatest_of_three", "alu", operands=3)
-_op("abs",       SIGNED + FLOATS,    np.abs,               _absolute,                 ":absolute||@fabs",               "arith", operands=1, domain=NotLowest("abs({0})"), widens=("int",))
-_op("fma",       FLOATS,             fused.fma,            _by_float("fmaf({0}, {1}, {2})", "fma({0}, {1}, {2})"), "@fma",                           "arith", operands=3)
-_op("sqrt",      FLOATS,             np.sqrt,              _by_float("sqrtf({0})", "sqrt({0})"),   "@sqrt",                          "fdiv", operands=1)
+_op("abs",       SIGNED + FLOATS + HALVES, np.abs,               _absolute,                 ":absolute||@fabs",               "arith", operands=1, domain=NotLowest("abs({0})"), widens=("int",))
+_op("fma",       FLOATS + HALVES,    halves.fused(fused.fma), _fused, "||@fma|:fused_halves",                           "arith", operands=3)
+_op("sqrt",      FLOATS + HALVES,    np.sqrt,              _roots,   "@sqrt",                          "fdiv", operands=1)
 _op("rsqrt",     FLOATS,             _through_f64(lambda x: 1 / np.sqrt(x)), _by_float("rsqrtf({0})", "rsqrt({0})"), ":reciprocal_root",               "sfu", operands=1, policy=ulp(2))
-_op("exp",       FLOATS,             _through_f64(np.exp), _by_float("expf({0})", "exp({0})"),     ":meaning",                       "sfu",  operands=1, policy=ulp(2))
-_op("log",       FLOATS,             _through_f64(np.log), _by_float("logf({0})", "log({0})"),     ":meaning",                       "sfu",  operands=1, policy=ulp(2))
-_op("log2",      FLOATS,             _through_f64(np.log2), _by_float("log2f({0})", "log2({0})"),  ":meaning",                       "sfu",  operands=1, policy=ulp(2))
 _op("popcount",  WORDS,              lambda x: np.bitwise_count(x.view(f"u{x.dtype.itemsize}")).astype(np.int32), _words, ":population",                    "alu", operands=1, result=I32)
 _op("clz",       WORDS,              _leading_zeros,       _zeros,                    ":leading_zeros",                 "alu",   operands=1, result=I32)
+_op("ffs",       WORDS,              bits.first_set,       _by_word("__ffs({0})", "__ffsll({0})"), ":first_set",                      "alu", operands=1, result=I32)
+_op("brev",      WORDS,              bits.reversed_bits,   _reversed,                 "@bitreverse",                    "alu",   operands=1)
+_op("mulhi",     WORDS,              bits.high_product,    _high_products,            ":high_product",                  "imul")
+_op("byte_perm", (U32,),             bits.permuted_bytes,  "__byte_perm({0}, {1}, {2})", ":permuted_bytes",             "alu",   operands=3)
+_op("dp4a",      (I32, U32),         bits.dot_of_bytes,    "__dp4a({0}, {1}, {2})",   ":dot_of_bytes",                  "imul",  operands=3)
+_op("funnel_shift_left",  (U32,),    bits.funnel(True, False),  "__funnelshift_l({0}, {1}, {2})", ":funnel_left",      "alu",   operands=3)
+_op("funnel_shift_right", (U32,),    bits.funnel(False, False), "__funnelshift_r({0}, {1}, {2})", ":funnel_right",     "alu",   operands=3)
+_op("funnel_shift_left_clamped",  (U32,), bits.funnel(True, True),  "__funnelshift_lc({0}, {1}, {2})", ":funnel_left_clamped",  "alu", operands=3)
+_op("funnel_shift_right_clamped", (U32,), bits.funnel(False, True), "__funnelshift_rc({0}, {1}, {2})", ":funnel_right_clamped", "alu", operands=3)
 _op("as_i32",    (F32,),             lambda x: x.view(np.int32),    "__float_as_int({0})",         "bitcast",                        "alu",  operands=1, result=I32)
 _op("as_u32",    (F32,),             lambda x: x.view(np.uint32),   "__float_as_uint({0})",        "bitcast",                        "alu",  operands=1, result=U32)
 _op("as_i64",    (F64,),             lambda x: x.view(np.int64),    "__double_as_longlong({0})",   "bitcast",                        "alu",  operands=1, result=I64)
 _op("as_u64",    (F64,),             lambda x: x.view(np.uint64),   "(unsigned long long)__double_as_longlong({0})", "bitcast",                        "alu", operands=1, result=U64)
+_op("as_i16",    HALVES,             lambda x: x.view(np.int16),    {F16: "__half_as_short({0})", BF16: "__bfloat16_as_short({0})"}, "bitcast",                     "alu",  operands=1, result=I16)
+_op("as_u16",    HALVES,             lambda x: x.view(np.uint16),   {F16: "__half_as_ushort({0})", BF16: "__bfloat16_as_ushort({0})"}, "bitcast",                     "alu",  operands=1, result=U16)
+_op("as_f16",    (I16, U16),             lambda x: x.view(F16.dtype),   {I16: "__short_as_half({0})", U16: "__ushort_as_half({0})"}, "bitcast",  "alu", operands=1, result=F16)
+_op("as_bf16",   (I16, U16),             lambda x: x.view(BF16.dtype),  {I16: "__short_as_bfloat16({0})", U16: "__ushort_as_bfloat16({0})"}, "bitcast", "alu", operands=1, result=BF16)
 _op("as_f32",    (I32, U32),         lambda x: x.view(np.float32),  {I32: "__int_as_float({0})", U32: "__uint_as_float({0})"}, "bitcast",                        "alu", operands=1, result=F32)
 _op("as_f64",    (I64, U64),         lambda x: x.view(np.float64),  "__longlong_as_double({0})",   "bitcast",                        "alu",  operands=1, result=F64)
 # fmt: on
+
+TABLE |= {row.name: row for row in maths.ROWS}
 
 for _target in (BOOL, *NUMBERS):
     _op(

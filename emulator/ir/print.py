@@ -33,9 +33,11 @@ def _statement(stmt: ir.Stmt) -> Iterator[str]:
             assert stmt.target is not None
             yield f"{_text(stmt.target)}: {stmt.target.type} = {_text(stmt.value)}"
         case ir.Store():
-            yield f"{stmt.array}[{_text(stmt.index)}] = {_text(stmt.value)}"
+            order = "" if stmt.order == "weak" else f" {stmt.order} {stmt.scope}"
+            yield f"{stmt.array}[{_text(stmt.index)}] = {_text(stmt.value)}{order}"
         case ir.Alloc():
-            yield f"alloc {stmt.array}: {stmt.type}{f' = {stmt.values}' if stmt.values else ''}"
+            count = f" of {_text(stmt.count)}" if stmt.count is not None else ""
+            yield f"alloc {stmt.array}: {stmt.type}{count}{f' = {stmt.values}' if stmt.values else ''}"
         case ir.If():
             yield f"if {_text(stmt.cond)}"
             yield from _body(stmt.then, "  ")
@@ -50,7 +52,8 @@ def _statement(stmt: ir.Stmt) -> Iterator[str]:
             yield from _body(stmt.body, "  ")
         case ir.For():
             unroll = "unroll " if stmt.unroll else ""
-            yield f"{unroll}for {stmt.var.name}: {stmt.var.type} from {_text(stmt.start)} to {_text(stmt.stop)} by {stmt.step}"
+            step = stmt.step if isinstance(stmt.step, int) else f"{'positive ' if stmt.rises else ''}{_text(stmt.step)}"
+            yield f"{unroll}for {stmt.var.name}: {stmt.var.type} from {_text(stmt.start)} to {_text(stmt.stop)} by {step}"
             yield from _body(stmt.body, "  ")
         case ir.Frame():
             yield "frame"
@@ -61,6 +64,12 @@ def _statement(stmt: ir.Stmt) -> Iterator[str]:
             yield f"syncwarp {_text(stmt.mask)}"
         case ir.Fence():
             yield f"fence {stmt.scope}"
+        case ir.AsyncCommit():
+            yield "commit copies"
+        case ir.AsyncWait():
+            yield f"wait for copies but {stmt.pending}"
+        case ir.Sleep():
+            yield f"sleep {_text(stmt.time)}"
         case ir.Assert():
             yield f"assert {_text(stmt.cond)}{f', {stmt.message!r}' if stmt.message else ''}"
         case ir.Check():
@@ -89,23 +98,36 @@ def _text(node: Any) -> str:
             return f"{_text(node.value)}.[{_text(node.index)}]"
         case ir.Extent():
             return f"len({node.array})"
+        case ir.Within():
+            dimensions = zip(node.index, node.extents, strict=True)
+            inside = ", ".join(":" if i is None else f"{_text(i)} < {_text(n)}" for i, n in dimensions)
+            return f"{_text(node.flat)} in {inside}"
         case ir.Defined():
             return f"defined {_text(node.value)}"
         case ir.Load():
-            return f"load {node.array}[{_text(node.index)}]"
+            order = "" if node.order == "weak" else f" {node.order} {node.scope}"
+            return f"load {node.array}[{_text(node.index)}]{order}"
         case ir.Atomic():
-            return f"atomic {node.op} {node.array}[{_text(node.index)}], {_text(node.value)}"
+            return f"atomic {node.op} {node.array}[{_text(node.index)}], {_text(node.value)}{_ordering(node)}"
         case ir.CompareSwap():
-            return f"compare_swap {node.array}[{_text(node.index)}], {_text(node.expected)}, {_text(node.value)}"
+            compared = f"{_text(node.expected)}, {_text(node.value)}"
+            return f"compare_swap {node.array}[{_text(node.index)}], {compared}{_ordering(node)}"
         case ir.Shuffle():
             return f"shuffle {node.mode} {_text(node.value)}, {_text(node.lane)}, width {node.width}, mask {_text(node.mask)}"
         case ir.Vote():
             return f"vote {node.mode} {_text(node.value)}, mask {_text(node.mask)}"
+        case ir.Clock():
+            return f"clock {node.type}"
         case ir.Barrier():
-            return f"barrier {node.mode}{f' {_text(node.value)}' if node.mode != 'sync' else ''}"
+            return f"barrier {node.mode}{f' {_text(node.value)}' if node.mode not in ('sync', 'grid') else ''}"
         case ir.Call():
             return f"call {node.function}({_all(node.args)})"
     raise TypeError(type(node))
+
+
+def _ordering(node: ir.Atomic | ir.CompareSwap) -> str:
+    """The order and the scope where they are not the usual ones."""
+    return "" if (node.order, node.scope) == ("relaxed", "device") else f" {node.order} {node.scope}"
 
 
 def _all(nodes: tuple[Any, ...]) -> str:

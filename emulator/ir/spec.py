@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from ..errors import VerifyError
-from ..language.types import BOOL, I32, U32, Array, Scalar, Type, Value, Vector
+from ..language.types import BOOL, I32, I64, U32, Array, Results, Scalar, Type, Value, Vector
 from . import nodes as ir
 from .names import elements
 from .ops import TABLE
@@ -82,6 +82,9 @@ class _Checker:
                     stmt.array not in self.arrays or self.arrays[stmt.array] == stmt.type, stmt, "one name, one array"
                 )
                 self.arrays[stmt.array] = stmt.type
+                if stmt.count is not None:
+                    self.require(stmt.type.shape is None, stmt, "a count or a shape")
+                    self.index(stmt.count, stmt)
                 if stmt.type.space == "register":
                     names = elements(stmt.array, stmt.type.length)
                     self.registers |= dict.fromkeys(names, stmt.type.element)
@@ -91,7 +94,10 @@ class _Checker:
                 self.define(stmt.var, stmt)
                 self.same(stmt.start, stmt.var.type, stmt)
                 self.same(stmt.stop, stmt.var.type, stmt)
-                self.require(stmt.step != 0, stmt, "a loop moves")
+                if isinstance(stmt.step, int):
+                    self.require(stmt.step != 0, stmt, "a loop moves")
+                else:
+                    self.same(stmt.step, stmt.var.type, stmt)
             case ir.Break() | ir.Continue():
                 self.require(loops > 0, stmt, "only a loop can be left")
             case ir.Return():
@@ -99,6 +105,8 @@ class _Checker:
                 self.require(given == (None if frames else self.function.result), stmt, "the result's type")
             case ir.WarpBarrier():
                 self.same(stmt.mask, U32, stmt)
+            case ir.Sleep():
+                self.same(stmt.time, U32, stmt)
 
     def define(self, target: ir.Reg, stmt: ir.Stmt) -> None:
         known = self.registers.setdefault(target.name, target.type)
@@ -127,6 +135,9 @@ class _Checker:
                 self.require(array.space in ("global", "shared"), effect, "atomics work on global and shared memory")
                 self.index(effect.index, effect)
                 self.same(effect.value, array.element, effect)
+                self.require(effect.type == array.element, effect, "an atomic operation has its array's type")
+            case ir.Clock():
+                self.require(effect.type in (I32, I64), effect, "a clock has 32 or 64 bits")
             case ir.Shuffle():
                 self.same(effect.value, effect.type, effect)
                 self.same(effect.lane, I32, effect)
@@ -176,14 +187,26 @@ class _Checker:
                 self.array(expr.array, expr)
             case ir.Op() | ir.Defined(value=ir.Op()):
                 self.operation(expr.value if isinstance(expr, ir.Defined) else expr)
+            case ir.Within():
+                self.same(expr.flat, expr.type, expr)
+                self.require(len(expr.index) == len(expr.extents), expr, "one extent an index")
+                for part in (*expr.index, *expr.extents):
+                    if part is not None:
+                        self.index(part, expr)
             case ir.Pack(type=type):
-                self.require(isinstance(type, Vector) and len(expr.args) == type.lanes, expr, "a Pack fills its vector")
+                if isinstance(type, Results):
+                    parts = type.items
+                else:
+                    assert isinstance(type, Vector)
+                    parts = (type.element,) * type.lanes
+                self.require(tuple(a.type for a in expr.args) == parts, expr, "a Pack fills its vector or its results")
             case ir.Part():
-                self.require(
-                    isinstance(expr.value.type, Vector) and expr.value.type.element == expr.type,
-                    expr,
-                    "a Part of a vector",
-                )
+                whole = expr.value.type
+                if isinstance(whole, Results):
+                    own = whole.items[int(expr.index.value)] if isinstance(expr.index, ir.Const) else None
+                else:
+                    own = whole.element if isinstance(whole, Vector) else None
+                self.require(own == expr.type, expr, "a Part of a vector or of results")
 
     def operation(self, expr: ir.Op) -> None:
         self.require(expr.name in TABLE, expr, "no such operation")
@@ -192,9 +215,6 @@ class _Checker:
         kind = args[-1].type
         self.require(kind in row.types, expr, f"not defined for {kind}")
         assert isinstance(kind, Scalar)
-        if expr.name == "select":
-            self.same(args[0], BOOL, expr)
-            args = args[1:]
-        for arg in args:
-            self.same(arg, kind, expr)
+        for arg, wanted in zip(args, row.operand_types(kind), strict=True):
+            self.same(arg, wanted, expr)
         self.require(expr.type == row.result_type(kind), expr, "the row's result type")

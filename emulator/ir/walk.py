@@ -27,7 +27,22 @@ def once_a_node(property: Callable[[Any], R]) -> Callable[[Any], R]:
     return remembered
 
 
-_PLAIN = {"type", "span", "site", "name", "array", "mode", "op", "function", "width", "step", "unroll", "about"}
+_PLAIN = {
+    "type",
+    "span",
+    "site",
+    "name",
+    "array",
+    "mode",
+    "op",
+    "function",
+    "width",
+    "unroll",
+    "rises",
+    "about",
+    "order",
+    "scope",
+}
 _FIELDS: dict[type, tuple[str, ...]] = {}
 
 
@@ -64,6 +79,16 @@ _BODIES: dict[type, tuple[str, ...]] = {
 def bodies(stmt: ir.Stmt) -> tuple[ir.Body, ...]:
     """The statement lists directly under a statement, in the order they run."""
     return tuple(getattr(stmt, name) for name in _BODIES.get(type(stmt), ()))
+
+
+_OPERANDS: dict[type, tuple[str, ...]] = {}
+
+
+def _operands(cls: type) -> tuple[str, ...]:
+    """Fields of a statement's class that may hold nodes, without its bodies."""
+    if cls not in _OPERANDS:
+        _OPERANDS[cls] = tuple(name for name in _fields(cls) if name not in _BODIES.get(cls, ()))
+    return _OPERANDS[cls]
 
 
 def map_bodies(stmt: N, change: Callable[[ir.Body], ir.Body]) -> N:
@@ -107,8 +132,12 @@ def rewrite(node: N, change: Callable[[Any], Any]) -> N:
 
 def rewrite_operands(stmt: N, change: Callable[[Any], Any]) -> N:
     """`rewrite` of a statement without its bodies."""
-    bodies = _BODIES.get(type(stmt), ())
-    return _rewrite(stmt, change, tuple(name for name in _fields(type(stmt)) if name not in bodies))
+    return _rewrite(stmt, change, _operands(type(stmt)))
+
+
+def flattened(stmt: N) -> N:
+    """The statement, its bodies left as they are, with accesses by their flat indices alone."""
+    return rewrite_operands(stmt, lambda node: node.flat if isinstance(node, ir.Within) else node)
 
 
 def _rewrite(node: N, change: Callable[[Any], Any], names: tuple[str, ...]) -> N:

@@ -5,10 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-BarrierMode = Literal["sync", "count", "and", "or"]
+BarrierMode = Literal["sync", "count", "and", "or", "grid"]
 ShuffleMode = Literal["idx", "up", "down", "xor"]
-VoteMode = Literal["ballot", "any", "all", "active", "match"]
-AtomicOp = Literal["add", "min", "max", "and", "or", "xor", "exchange"]
+ReductionOp = Literal["add", "min", "max", "and", "or", "xor"]
+VoteMode = Literal["ballot", "any", "all", "active", "match", "match_all"] | ReductionOp
+LaneOrder = Literal["lt", "le", "eq", "ge", "gt"]
+AtomicOp = Literal["add", "sub", "inc", "dec", "min", "max", "and", "or", "xor", "exchange"]
+MemoryScope = Literal["block", "device", "system"]
+AccessOrder = Literal["weak", "volatile", "acquire", "release", "async"]
+MemoryOrder = Literal["relaxed", "acquire", "release", "acq_rel"]
 FenceScope = Literal["block", "device"]
 AllocatedSpace = Literal["shared", "local", "register", "constant"]
 
@@ -22,13 +27,8 @@ class Allocation:
 
 
 @dataclass(frozen=True)
-class View:
-    """An array seen in two dimensions, declared by an assignment."""
-
-
-@dataclass(frozen=True)
 class BlockBarrier:
-    """A barrier of the block; `result` is the type of what it gives back."""
+    """A barrier of the block, or of the grid; `result` is the type of what it gives back."""
 
     mode: BarrierMode
     result: str
@@ -63,6 +63,37 @@ class Vote:
 
 
 @dataclass(frozen=True)
+class MatchAll:
+    """Whether the operands of the named lanes are all equal, and those lanes."""
+
+
+@dataclass(frozen=True)
+class Reduction:
+    """The operands of the named lanes, combined."""
+
+    op: ReductionOp
+
+
+@dataclass(frozen=True)
+class LaneMask:
+    """The lanes that stand in an order to this one."""
+
+    order: LaneOrder
+
+
+@dataclass(frozen=True)
+class Sleep:
+    """A pause of the thread."""
+
+
+@dataclass(frozen=True)
+class Clock:
+    """A reading of the clock, of type `result`."""
+
+    result: str
+
+
+@dataclass(frozen=True)
 class AtomicUpdate:
     """A read-modify-write of one element; gives back the old value."""
 
@@ -75,10 +106,52 @@ class CompareAndSwap:
 
 
 @dataclass(frozen=True)
+class OrderedLoad:
+    """A load that other threads may store at the same time."""
+
+    order: AccessOrder
+
+
+@dataclass(frozen=True)
+class OrderedStore:
+    """A store that other threads may load at the same time."""
+
+    order: AccessOrder
+
+
+@dataclass(frozen=True)
+class AsyncCopy:
+    """A copy of an element to shared memory that goes on by itself."""
+
+
+@dataclass(frozen=True)
+class AsyncCommit:
+    """The end of a group of asynchronous copies."""
+
+
+@dataclass(frozen=True)
+class AsyncWait:
+    """A wait for groups of asynchronous copies."""
+
+
+@dataclass(frozen=True)
 class Operation:
-    """A row of the op table, applied to the arguments in the order of the parameters."""
+    """A row of the op table. order: its operands as places among the parameters; all in their order where it is empty."""
 
     op: str
+    order: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True)
+class Operations:
+    """Several rows of one operand, applied to the same argument: a tuple of their results."""
+
+    ops: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Conjugate:
+    """The conjugate of a complex number."""
 
 
 @dataclass(frozen=True)
@@ -92,6 +165,7 @@ class UnrolledRange:
 
 
 Form = (
-    Allocation | View | BlockBarrier | WarpBarrier | Fence | Shuffle | Vote | AtomicUpdate | CompareAndSwap | Operation
-    | Bitcast | UnrolledRange
+    Allocation | BlockBarrier | WarpBarrier | Fence | Shuffle | Vote | MatchAll | Reduction | LaneMask | Sleep | Clock
+    | AtomicUpdate | CompareAndSwap | OrderedLoad | OrderedStore | AsyncCopy | AsyncCommit | AsyncWait
+    | Operation | Operations | Conjugate | Bitcast | UnrolledRange
 )  # fmt: skip

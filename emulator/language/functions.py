@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
+from types import FunctionType
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar, overload
 
-from ..errors import HostCallError
+from ..checked import shown
+from ..errors import HostCallError, LaunchError
+from .from_text import function_of
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -14,6 +17,8 @@ class SourceFunction:
     """A Python function kept as source."""
 
     def __init__(self, function: Callable[..., Any]) -> None:
+        if not isinstance(function, FunctionType):
+            raise LaunchError(f"@st.kernel and @st.device mark a function defined with def, not {shown(function)}")
         self.function = function
         self.__name__ = function.__name__
         self.__qualname__ = function.__qualname__
@@ -21,9 +26,30 @@ class SourceFunction:
         self.__module__ = function.__module__
         self.__wrapped__ = function
 
+    @property
+    def defaults(self) -> dict[str, Any]:
+        """The default values of parameters, by name."""
+        function: Any = self.function
+        positional = function.__code__.co_varnames[: function.__code__.co_argcount]
+        given = function.__defaults__ or ()
+        return {
+            **dict(zip(positional[len(positional) - len(given) :], given, strict=True)),
+            **(function.__kwdefaults__ or {}),
+        }
+
     def __call__(self, *args: Any, **kwargs: Any) -> NoReturn:
         raise HostCallError(
             f"{self.__name__} runs on an engine: use simtbed.launch({self.__name__}, grid=..., block=..., args=...)"
+        )
+
+    def __reduce__(self) -> str:
+        """Pickled by its name, as a function is."""
+        return self.__qualname__
+
+    def __getitem__(self, configuration: Any) -> NoReturn:
+        raise HostCallError(
+            f"{self.__name__}[grid, block](...) is Numba's: write simtbed.launch({self.__name__}, grid=..., block=..., "
+            "args=dict(...))"
         )
 
     def __repr__(self) -> str:
@@ -38,21 +64,48 @@ class DeviceFunction(SourceFunction):
     """The result of `@device`: a function that kernels and device functions may call."""
 
 
-def kernel(function: Callable[..., None]) -> Kernel:
-    """Mark a function as a kernel. Its parameters are annotated; it returns nothing."""
-    return Kernel(function)
+@overload
+def kernel(function: Callable[..., None]) -> Kernel: ...
+@overload
+def kernel(*, source: str) -> Kernel: ...
+@overload
+def kernel() -> Callable[[Callable[..., None]], Kernel]: ...
+def kernel(
+    function: Callable[..., None] | None = None, *, source: str | None = None
+) -> Kernel | Callable[[Callable[..., None]], Kernel]:
+    """Mark a function as a kernel. Its parameters are annotated; it returns nothing. `@st.kernel()` is the same.
+
+    source: instead, the text of the function, for one that no file holds: typed at Python's prompt, made by a program.
+    Its names are those of the place of this call. Where the text defines several functions, the last one is meant.
+    """
+    if source is not None:
+        return Kernel(_plain(function_of(source, "kernel")))
+    return Kernel if function is None else Kernel(function)
 
 
 if TYPE_CHECKING:
 
-    def device(function: F) -> F:
-        """Mark a function as callable from kernels. Parameters and result are annotated."""
+    @overload
+    def device(function: F) -> F: ...
+    @overload
+    def device(*, source: str) -> Callable[..., Any]: ...
+    @overload
+    def device() -> Callable[[F], F]: ...
+    def device(function: Any = None, *, source: str | None = None) -> Any:
+        """Mark a function as callable from kernels. Parameters and result are annotated. source: as for `kernel`."""
 
 else:
 
-    def device(function):
-        """Mark a function as callable from kernels. Parameters and result are annotated."""
-        return DeviceFunction(function)
+    def device(function=None, *, source=None):
+        """Mark a function as callable from kernels. Parameters and result are annotated. source: as for `kernel`."""
+        if source is not None:
+            function = _plain(function_of(source, "device"))
+        return DeviceFunction if function is None else DeviceFunction(function)
+
+
+def _plain(function: Any) -> Any:
+    """The function, which may be marked already in its own text."""
+    return function.function if isinstance(function, SourceFunction) else function
 
 
 __all__ = ["DeviceFunction", "Kernel", "SourceFunction", "device", "kernel"]

@@ -13,20 +13,18 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 from .forms import (
     Allocation,
-    AtomicUpdate,
     Bitcast,
     BlockBarrier,
-    CompareAndSwap,
+    Conjugate,
     Fence,
     Form,
     Operation,
     Shuffle,
     UnrolledRange,
-    View,
     Vote,
     WarpBarrier,
 )
-from .hints import Array, Constant, Local, Registers, Shared, on_host
+from .hints import Constant, Local, Registers, Shared, on_host
 
 if TYPE_CHECKING:
     from inspect import Signature
@@ -82,6 +80,9 @@ class Index3:
     def __init__(self, name: str) -> None:
         self._name = name
 
+    def __repr__(self) -> str:
+        return f"st.{self._name}"
+
     if not TYPE_CHECKING:
 
         def __getattr__(self, axis: str) -> NoReturn:
@@ -129,8 +130,12 @@ def shared(element: type[T], *shape: int) -> Shared[T]:
 
 
 @intrinsic(Allocation("shared", dynamic=True))
-def dynamic_shared(element: type[T]) -> Shared[T]:
-    """Shared memory whose size in bytes is given at launch; at most one a kernel."""
+def dynamic_shared(element: type[T], count: int | None = None) -> Shared[T]:
+    """Part of the shared memory whose size in bytes is given at launch.
+
+    The calls of a kernel lay out their arrays one after another in the order of the text, each aligned to its type.
+    `count`: elements, of constants, parameters, `block_dim` and `grid_dim`; the last array may leave it out and takes the rest.
+    """
     on_host("dynamic_shared()")
 
 
@@ -150,12 +155,6 @@ def registers(element: type[T], count: int) -> Registers[T]:
 def constant(element: type[T], values: tuple[Any, ...]) -> Constant[T]:
     """A table in constant memory, its values known at compile time."""
     on_host("constant()")
-
-
-@intrinsic(View())
-def matrix(array: Array[T], stride: int) -> Array[T]:
-    """The array seen in two dimensions: `m[i, j]` is `array[i * stride + j]`."""
-    on_host("matrix()")
 
 
 # ------------------------------------------------------------------ block
@@ -181,6 +180,12 @@ def sync_and(predicate: bool) -> bool:
 def sync_or(predicate: bool) -> bool:
     """`sync()`, and whether the predicate holds for any thread."""
     on_host("sync_or()")
+
+
+@intrinsic(BlockBarrier("grid", "bool"))
+def grid_sync() -> None:
+    """Barrier and memory fence of the grid, in a launch with cooperative=True; every thread must reach it."""
+    on_host("grid_sync()")
 
 
 @intrinsic(Fence("block"))
@@ -256,55 +261,6 @@ def match_any(value: int, mask: int = FULL_MASK) -> int:
     on_host("match_any()")
 
 
-# ------------------------------------------------------------------ atomics: each returns the old value
-@intrinsic(AtomicUpdate("add"))
-def atomic_add(array: Array[T], index: int, value: T) -> T:
-    """array[index] += value."""
-    on_host("atomic_add()")
-
-
-@intrinsic(AtomicUpdate("min"))
-def atomic_min(array: Array[T], index: int, value: T) -> T:
-    """array[index] = min(array[index], value)."""
-    on_host("atomic_min()")
-
-
-@intrinsic(AtomicUpdate("max"))
-def atomic_max(array: Array[T], index: int, value: T) -> T:
-    """array[index] = max(array[index], value)."""
-    on_host("atomic_max()")
-
-
-@intrinsic(AtomicUpdate("and"))
-def atomic_and(array: Array[T], index: int, value: T) -> T:
-    """array[index] &= value."""
-    on_host("atomic_and()")
-
-
-@intrinsic(AtomicUpdate("or"))
-def atomic_or(array: Array[T], index: int, value: T) -> T:
-    """array[index] |= value."""
-    on_host("atomic_or()")
-
-
-@intrinsic(AtomicUpdate("xor"))
-def atomic_xor(array: Array[T], index: int, value: T) -> T:
-    """array[index] ^= value."""
-    on_host("atomic_xor()")
-
-
-@intrinsic(AtomicUpdate("exchange"))
-def atomic_exchange(array: Array[T], index: int, value: T) -> T:
-    """array[index] = value."""
-    on_host("atomic_exchange()")
-
-
-@intrinsic(CompareAndSwap())
-def compare_swap(array: Array[T], index: int, expected: T, value: T) -> T:
-    """array[index] = value where it equals `expected`."""
-    on_host("compare_swap()")
-
-
 # ------------------------------------------------------------------ arithmetic
 @intrinsic(Operation("div"))
 def div(a: int, b: int) -> int:
@@ -336,24 +292,6 @@ def fma(a: float, b: float, c: float) -> float:
     on_host("fma()")
 
 
-@intrinsic(Operation("exp"))
-def exp(x: float) -> float:
-    """e ** x, within 2 ulp."""
-    on_host("exp()")
-
-
-@intrinsic(Operation("log"))
-def log(x: float) -> float:
-    """Natural logarithm, within 2 ulp."""
-    on_host("log()")
-
-
-@intrinsic(Operation("log2"))
-def log2(x: float) -> float:
-    """Logarithm to base 2, within 2 ulp."""
-    on_host("log2()")
-
-
 @intrinsic(Operation("sqrt"))
 def sqrt(x: float) -> float:
     """Square root, correctly rounded."""
@@ -366,16 +304,10 @@ def rsqrt(x: float) -> float:
     on_host("rsqrt()")
 
 
-@intrinsic(Operation("popcount"))
-def popcount(x: int) -> int:
-    """Bits set in a 32- or 64-bit integer, as i32."""
-    on_host("popcount()")
-
-
-@intrinsic(Operation("clz"))
-def clz(x: int) -> int:
-    """Leading zero bits of a 32- or 64-bit integer, as i32."""
-    on_host("clz()")
+@intrinsic(Conjugate())
+def conj(z: complex) -> complex:
+    """z with the other sign of its imaginary part, of c64 and c128."""
+    on_host("conj()")
 
 
 @intrinsic(Bitcast())
@@ -396,34 +328,22 @@ __all__ = [
     "active_mask",
     "all",
     "any",
-    "atomic_add",
-    "atomic_and",
-    "atomic_exchange",
-    "atomic_max",
-    "atomic_min",
-    "atomic_or",
-    "atomic_xor",
     "ballot",
     "bitcast",
     "block",
     "block_dim",
-    "clz",
-    "compare_swap",
+    "conj",
     "constant",
     "div",
     "dynamic_shared",
-    "exp",
     "fence",
     "fence_block",
     "fma",
     "grid_dim",
+    "grid_sync",
     "lane",
     "local",
-    "log",
-    "log2",
     "match_any",
-    "matrix",
-    "popcount",
     "registers",
     "rem",
     "rsqrt",

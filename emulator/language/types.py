@@ -24,6 +24,11 @@ class Scalar:
 
     @property
     def dtype(self) -> np.dtype[Any]:
+        if self.name == "bf16":
+            from ml_dtypes import bfloat16  # imported late: few programs use it
+
+            found: np.dtype[Any] = np.dtype(bfloat16)
+            return found
         return np.dtype(_DTYPES[self.name])
 
     @property
@@ -39,6 +44,11 @@ class Scalar:
         """Smallest and largest value of an integer type."""
         signed = self.kind == "int"
         return (-(1 << (self.bits - 1)) if signed else 0, (1 << (self.bits - signed)) - 1)
+
+    @property
+    def largest(self) -> float:
+        """The largest finite value of a float type."""
+        return _LARGEST[self.name]
 
     def __str__(self) -> str:
         return self.name
@@ -60,7 +70,26 @@ class Vector:
         return self.name
 
 
+@dataclass(frozen=True, slots=True)
+class Results:
+    """What a device function returns that returns several values. Inlining takes it apart."""
+
+    items: tuple[Any, ...]
+
+    @property
+    def name(self) -> str:
+        return f"({', '.join(map(str, self.items))})"
+
+    @property
+    def size(self) -> int:
+        return sum(item.size for item in self.items)
+
+    def __str__(self) -> str:
+        return self.name
+
+
 Value = Scalar | Vector
+"""What a variable holds; that of a call may be `Results`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,24 +115,50 @@ class Array:
         return f"{self.space} {self.element}[{extents}]"
 
 
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """How a launch lays out a global array, as far as kernels are specialised for it.
+
+    contiguous: in row-major order without gaps. wide: whether it takes more elements than a 32-bit index reaches. Neither
+    is told of one contiguous dimension.
+    Of a field of structs, step: the structs are so many of its elements; begin: it is so many behind the struct's beginning.
+    """
+
+    dimensions: int = 1
+    contiguous: bool = True
+    wide: bool = False
+    step: int = 1
+    begin: int = 0
+
+
+FLAT = Layout()
+"""One dimension without gaps."""
+
 Type = Scalar | Vector | Array
 
 _DTYPES = {
     "bool": np.bool_, "i8": np.int8, "i16": np.int16, "i32": np.int32, "i64": np.int64,
     "u8": np.uint8, "u16": np.uint16, "u32": np.uint32, "u64": np.uint64,
-    "f32": np.float32, "f64": np.float64,
+    "f16": np.float16, "f32": np.float32, "f64": np.float64,
+}  # fmt: skip
+
+_LARGEST = {
+    "f16": 65504.0, "bf16": (2 - 2.0**-7) * 2.0**127,
+    "f32": float(np.finfo(np.float32).max), "f64": float(np.finfo(np.float64).max),
 }  # fmt: skip
 
 BOOL = Scalar("bool", "bool", 1)
 I8, I16, I32, I64 = (Scalar(f"i{8 * n}", "int", n) for n in (1, 2, 4, 8))
 U8, U16, U32, U64 = (Scalar(f"u{8 * n}", "uint", n) for n in (1, 2, 4, 8))
-F32, F64 = (Scalar(f"f{8 * n}", "float", n) for n in (4, 8))
+F16, F32, F64 = (Scalar(f"f{8 * n}", "float", n) for n in (2, 4, 8))
+BF16 = Scalar("bf16", "float", 2)
 
 SIGNED = (I8, I16, I32, I64)
 UNSIGNED = (U8, U16, U32, U64)
 INTEGERS = SIGNED + UNSIGNED
 FLOATS = (F32, F64)
-NUMBERS = INTEGERS + FLOATS
+HALVES = (F16, BF16)
+NUMBERS = INTEGERS + FLOATS + HALVES
 SCALARS = {t.name: t for t in (BOOL, *NUMBERS)}
 VECTORS = {
     v.name: v
@@ -113,12 +168,26 @@ VECTORS = {
         Vector("short2", I16, 2),
         Vector("int2", I32, 2),
         Vector("int4", I32, 4),
+        Vector("half2", F16, 2),
+        Vector("bfloat162", BF16, 2),
         Vector("float2", F32, 2),
         Vector("float4", F32, 4),
+        Vector("double2", F64, 2),
+        Vector("c64", F32, 2),
+        Vector("c128", F64, 2),
     )
 }
+C64, C128 = VECTORS["c64"], VECTORS["c128"]
+COMPLEX: dict[Value, np.dtype[Any]] = {C64: np.dtype(np.complex64), C128: np.dtype(np.complex128)}
+"""The complex types, which are vectors of the real and the imaginary part, and what NumPy calls them."""
 
 
-def from_dtype(dtype: np.dtype[Any]) -> Scalar | None:
-    """The scalar type of a NumPy dtype, or None where the language has none."""
-    return next((t for t in SCALARS.values() if t.dtype == dtype), None)
+def from_dtype(dtype: np.dtype[Any]) -> Value | None:
+    """The scalar or complex type of a NumPy dtype, or None where the language has none."""
+    scalar = next((t for t in SCALARS.values() if t.dtype == dtype), None)
+    return scalar or next((t for t, own in COMPLEX.items() if own == dtype), None)
+
+
+def holds_floats(dtype: np.dtype[Any]) -> bool:
+    """Whether a dtype is that of a float type; NumPy does not count bfloat16 among its own."""
+    return dtype.kind == "f" or dtype.name == "bfloat16"

@@ -6,7 +6,10 @@ import struct
 from collections.abc import Iterable
 from functools import lru_cache
 
-from ..language.types import BOOL, F32, Scalar
+import numpy as np
+
+from ..ir.library import PREFIX
+from ..language.types import BOOL, F32, HALVES, Scalar
 
 LANES = 32
 IOTA = range(LANES)
@@ -15,7 +18,9 @@ FULL = -1
 
 
 def scalar_type(type: Scalar) -> str:
-    """A value of the type in a register."""
+    """A value of the type in a register: a half as its bits, so that no processor's own halves are used."""
+    if type in HALVES:
+        return "i16"
     if type.is_float:
         return "float" if type is F32 else "double"
     return f"i{type.bits}"
@@ -45,6 +50,8 @@ def literal(value: bool | int | float, type: Scalar) -> str:
         return "true" if value else "false"
     if not type.is_float:
         return str(int(value))
+    if type in HALVES:
+        return str(int(np.array(value, type.dtype).view(np.uint16)))
     exact = float(type.dtype.type(value))
     return f"0x{struct.unpack('<Q', struct.pack('<d', exact))[0]:016X}"
 
@@ -79,7 +86,7 @@ class FunctionBuilder:
         self.lines: list[str] = []
         self.slots: list[str] = []
         self.used: set[str] = set()  # functions called
-        self.declared: set[str] = set()  # LLVM's own among them, with their types
+        self.declared: set[str] = set()  # LLVM's own and those of the library among them, with their types
         self.block = ".entry"
         self._numbers: dict[str, int] = {}
         self._taken = {".entry"}
@@ -113,7 +120,7 @@ class FunctionBuilder:
     def call(self, result: str, function: str, *arguments: tuple[str, str], hint: str = "v") -> str:
         """Call a function with (type, value) arguments; the result's name, empty where there is none."""
         self.used.add(function)
-        if function.startswith("llvm."):
+        if function.startswith(("llvm.", PREFIX)):
             self.declared.add(f"declare {result} @{function}({', '.join(t for t, _ in arguments)})")
         text = f"call {result} @{function}({', '.join(f'{t} {v}' for t, v in arguments)})"
         if result == "void":

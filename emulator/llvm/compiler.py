@@ -9,15 +9,18 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import Any
+from typing import Any, TypeVar
 
 import llvmlite
 import llvmlite.binding as llvm
 
 from .. import disk_cache
+from ..ir.library import PREFIX, address
 
-_LOCK = threading.Lock()
-"""LLVM compiles and links for one thread at a time."""
+Beside = TypeVar("Beside")
+"""What a caller keeps beside its code."""
+_LOCK = threading.RLock()
+"""LLVM compiles and links for one thread at a time; linking may compile a function of the library."""
 _LINKED = 0
 
 
@@ -49,6 +52,10 @@ OPTIMISED = Passes(1, vectorise=False)
 """Of kernels, which are vectors of lanes as they are printed."""
 QUICK = Passes(0, vectorise=False)
 """Of kernels that run for less time than it takes to optimise them."""
+LOOPS = Passes(2, vectorise=True)
+"""Of native functions, which loop over arrays."""
+NATIVE = "native"
+"""The name of a native function in its module. Arrays are pointers; a bool is an i8."""
 
 
 def _machine(target: Target, level: int) -> Any:
@@ -89,7 +96,8 @@ class Library:
 @dataclass(frozen=True)
 class ModuleText:
     """A module as text. helpers: functions that it calls, by name; each is compiled by itself and shared by all modules
-    that call the same text. declarations: of LLVM's own functions. rest: what every text ends with."""
+    that call the same text. declarations: of LLVM's own functions and of those of the library. rest: what every text
+    ends with."""
 
     own: str
     helpers: Mapping[str, str]
@@ -99,6 +107,11 @@ class ModuleText:
     def main(self) -> str:
         """The module without its helpers."""
         return self._complete(self.own, self.called(self.own))
+
+    @property
+    def library(self) -> list[str]:
+        """The functions of the library that it calls."""
+        return sorted({name for name in _CALLED.findall(self.own) if name.startswith(PREFIX)})
 
     def helper(self, name: str) -> str:
         """A helper as a module, visible to those that call it."""
@@ -130,17 +143,18 @@ def compiled(
     key: Sequence[str] | None,
     make: Callable[[], tuple[bytes, ModuleText]],
     entry: str,
+    decode: Callable[[bytes], Beside],
     target: Target | None = None,
     passes: Passes = OPTIMISED,
-) -> tuple[bytes, Library]:
+) -> tuple[Beside, Library]:
     """Callable code and what was kept beside it, from the cache on disk where they are there.
 
     key: everything the code depends on but the compiler and its target; None if that is not known: then nothing is kept.
-    make: what to keep beside the code, and the module. target: another processor that this one can act as; the host by
-    default.
+    make: what to keep beside the code, and the module. decode: reads the former.
+    target: another processor that this one can act as; the host by default.
     """
     target = target or host()
-    kept = None if key is None else compiled_before(key, entry, target, passes)
+    kept = None if key is None else compiled_before(key, entry, decode, target, passes)
     if kept is not None:
         return kept
     metadata, module = make()
@@ -150,24 +164,27 @@ def compiled(
             _compile_helper(module, name, target, passes, digests)
         code = object_code(module.main(), target, passes)
         if key is not None:
-            text = json.dumps({"metadata": metadata.hex(), "helpers": digests}).encode()
-            disk_cache.save(_name(key, target, passes), len(text).to_bytes(8, "little") + text + code)
-        return metadata, _link(code, entry, {name: _HELPERS[digest] for name, digest in digests.items()})
+            header = {"metadata": metadata.hex(), "helpers": digests, "library": module.library}
+            disk_cache.save(_name(key, target, passes), _joined(header, code))
+        called = {name: _HELPERS[digest] for name, digest in digests.items()}
+        return decode(metadata), _link(code, entry, called, module.library)
 
 
 def compiled_before(
-    key: Sequence[str], entry: str, target: Target | None = None, passes: Passes = OPTIMISED
-) -> tuple[bytes, Library] | None:
+    key: Sequence[str],
+    entry: str,
+    decode: Callable[[bytes], Beside],
+    target: Target | None = None,
+    passes: Passes = OPTIMISED,
+) -> tuple[Beside, Library] | None:
     """What `compiled` gives, where the disk has it whole."""
-    found = disk_cache.load(_name(key, target or host(), passes))
-    if found is None:
-        return None
-    header, code = _split(found)
+
+    def read(kept: bytes) -> tuple[Beside, Library]:
+        header, code = _split(kept)
+        return decode(bytes.fromhex(header["metadata"])), _link(code, entry, _kept_helpers(header), header["library"])
+
     with _LOCK:
-        helpers = {name: _helper(digest) for name, digest in header["helpers"].items()}
-        if not all(helpers.values()):
-            return None
-        return bytes.fromhex(header["metadata"]), _link(code, entry, helpers)
+        return disk_cache.load(_name(key, target or host(), passes), read)
 
 
 def _name(parts: Sequence[str], target: Target, passes: Passes) -> str:
@@ -175,22 +192,41 @@ def _name(parts: Sequence[str], target: Target, passes: Passes) -> str:
     return hashlib.sha256("\0".join(known).encode()).hexdigest() + ".o"
 
 
+def _joined(header: Mapping[str, Any], code: bytes) -> bytes:
+    text = json.dumps({**header, "code": hashlib.blake2b(code).hexdigest()}).encode()
+    return len(text).to_bytes(8, "little") + text + code
+
+
 def _split(kept: bytes) -> tuple[dict[str, Any], bytes]:
+    """The header and the code. Raises ValueError where the code is another one: LLVM ends the process over some of those."""
     start = 8 + int.from_bytes(kept[:8], "little")
-    return json.loads(kept[8:start]), kept[start:]
+    header, code = json.loads(kept[8:start]), kept[start:]
+    if header["code"] != hashlib.blake2b(code).hexdigest():
+        raise ValueError("this is not the code that was kept")
+    return header, code
+
+
+def _kept_helpers(header: Mapping[str, Any]) -> dict[str, Library]:
+    """The helpers that a kept module calls. Raises LookupError where the disk does not have one any more."""
+    found = {name: _helper(digest) for name, digest in header["helpers"].items()}
+    there = {name: helper for name, helper in found.items() if helper is not None}
+    if len(there) < len(found):
+        raise LookupError("a helper is gone")
+    return there
 
 
 def _helper(digest: str) -> Library | None:
     """A helper that was compiled before, with those that it calls; None where the disk does not have it any more."""
+
+    def read(kept: bytes) -> Library:
+        header, code = _split(kept)
+        return _link(code, header["name"], _kept_helpers(header))
+
     if digest not in _HELPERS:
-        found = disk_cache.load(digest)
+        found = disk_cache.load(digest, read)
         if found is None:
             return None
-        header, code = _split(found)
-        called = {name: _helper(other) for name, other in header["helpers"].items()}
-        if not all(called.values()):
-            return None
-        _HELPERS[digest] = _link(code, header["name"], called)
+        _HELPERS[digest] = found
     return _HELPERS[digest]
 
 
@@ -205,17 +241,19 @@ def _compile_helper(module: ModuleText, name: str, target: Target, passes: Passe
     digests[name] = digest = _name((text, *called.values()), target, passes).replace(".o", ".helper")
     if _helper(digest) is None:
         code = object_code(text, target, passes)
-        header = json.dumps({"name": name, "helpers": called}).encode()
-        disk_cache.save(digest, len(header).to_bytes(8, "little") + header + code)
+        disk_cache.save(digest, _joined({"name": name, "helpers": called}, code))
         _HELPERS[digest] = _link(code, name, {other: _HELPERS[known] for other, known in called.items()})
 
 
-def _link(code: bytes, entry: str, helpers: Mapping[str, Library | None]) -> Library:
+def _link(code: bytes, entry: str, helpers: Mapping[str, Library], library: Sequence[str] = ()) -> Library:
+    """library: the functions of the library that the code calls; they live as long as the process."""
     global _LINKED
+    addresses = {name: address(name) for name in library}  # a function may be compiled and linked now
     _LINKED += 1
     builder = llvm.JITLibraryBuilder().add_object_img(code).add_current_process().export_symbol(entry)
-    uses = {name: helper for name, helper in helpers.items() if helper is not None}
-    for name, helper in uses.items():
+    for name, helper in helpers.items():
         builder.import_symbol(name, helper.address)
-    library = builder.link(_linker(), f"module_{_LINKED}")
-    return Library(library[entry], library, tuple(uses.values()))
+    for name, at in addresses.items():
+        builder.import_symbol(name, at)
+    linked = builder.link(_linker(), f"module_{_LINKED}")
+    return Library(linked[entry], linked, tuple(helpers.values()))

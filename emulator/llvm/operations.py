@@ -6,43 +6,22 @@ beyond the integer's range); here they are made what the table says.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
+from dataclasses import replace
 
 from ..ir import nodes as ir
+from ..ir.library import PREFIX
 from ..ir.ops import TABLE
-from ..language.types import BOOL, F32, F64, I32, Scalar
-from .builder import LANES, FunctionBuilder, is_constant, literal, many, scalar_type, splat
-from .values import Value, lanes, number
-
-Asked = Callable[[ir.Op, Value], Value]
-"""How a printer finds the value of a function that LLVM has no code for (exp, log, log2)."""
-
-
-class Shape:
-    """How operands of a type are written: as scalars where all are uniform, else as vectors."""
-
-    def __init__(self, type: Scalar, uniform: bool) -> None:
-        self.scalar, self.uniform = type, uniform
-        self.element = scalar_type(type)
-        self.type = self.element if uniform else many(self.element)
-        self.bool = "i1" if uniform else many("i1")
-
-    def constant(self, value: int | float) -> str:
-        text = literal(value, self.scalar)
-        return text if self.uniform else splat(self.element, text)
-
-    def of(self, type: Scalar) -> Shape:
-        """Another type, as wide."""
-        return Shape(type, self.uniform)
-
-    def refs(self, builder: FunctionBuilder, *args: Value) -> list[str]:
-        return [a.ref if self.uniform else lanes(builder, a) for a in args]
-
-    def value(self, type: Scalar, ref: str) -> Value:
-        return Value(type, ref, "0" if self.uniform else None)
+from ..language.types import BOOL, F32, F64, HALVES, I32, I64, U64, Scalar
+from . import halves
+from .builder import LANES, FunctionBuilder, is_constant, many, scalar_type, splat
+from .casts import convert, converted
+from .shape import Shape
+from .values import Value, lanes
 
 
-def operation(builder: FunctionBuilder, op: ir.Op, args: list[Value], asked: Asked) -> Value:
+def operation(builder: FunctionBuilder, op: ir.Op, args: list[Value]) -> Value:
     """The value of an operation."""
     row = TABLE[op.name]
     stepped = _affine(builder, op, args) if any(a.affine for a in args) else None
@@ -51,8 +30,10 @@ def operation(builder: FunctionBuilder, op: ir.Op, args: list[Value], asked: Ask
     kind = args[-1].type
     shape = Shape(kind, all(a.uniform for a in args))
     word = row.instruction(kind)
-    if word == ":meaning":
-        return asked(op, args[0])
+    if kind in HALVES and word not in _OF_HALVES:
+        return _through_f32(builder, op, args)
+    if word.startswith("$"):
+        return shape.value(op.type, _function(builder, shape, op, args, word[1:]))
     if word.startswith(":"):
         return shape.value(op.type, _COMPOSED[word[1:]](builder, shape, op, args))
     refs = shape.refs(builder, *args)
@@ -63,6 +44,17 @@ def operation(builder: FunctionBuilder, op: ir.Op, args: list[Value], asked: Ask
     else:
         ref = builder.let(f"{word} {shape.type} {', '.join(refs)}", op.name)
     return shape.value(op.type, ref)
+
+
+_OF_HALVES = (":select", ":cast", ":fused_halves", "bitcast")
+"""What moves halves or knows them; all else widens them."""
+
+
+def _through_f32(builder: FunctionBuilder, op: ir.Op, args: list[Value]) -> Value:
+    """An operation on halves, which f32 computes so that rounding once more is right."""
+    wide = [converted(builder, arg, F32) for arg in args]
+    found = operation(builder, replace(op, type=TABLE[op.name].result_type(F32)), wide)
+    return converted(builder, found, op.type) if op.type in HALVES else found
 
 
 # ------------------------------------------------------------------ affine values
@@ -164,6 +156,24 @@ def _extreme(comparison: str) -> Callable[[FunctionBuilder, Shape, ir.Op, list[V
     return compute
 
 
+def _is(comparison: str, to: float) -> Callable[[FunctionBuilder, Shape, ir.Op, list[Value]], str]:
+    """A comparison of the magnitude."""
+
+    def compute(builder: FunctionBuilder, shape: Shape, op: ir.Op, args: list[Value]) -> str:
+        (x,) = shape.refs(builder, *args)
+        size = builder.intrinsic("llvm.fabs", shape.type, x, hint="size")
+        return builder.let(f"fcmp {comparison} {shape.type} {size}, {shape.constant(to)}", op.name)
+
+    return compute
+
+
+def _sign_bit(builder: FunctionBuilder, shape: Shape, op: ir.Op, args: list[Value]) -> str:
+    (x,) = shape.refs(builder, *args)
+    whole = shape.of(I32 if shape.scalar is F32 else I64)
+    bits = builder.let(f"bitcast {shape.type} {x} to {whole.type}", "bits")
+    return builder.let(f"icmp slt {whole.type} {bits}, {whole.constant(0)}", op.name)
+
+
 def _greatest_of_sum(builder: FunctionBuilder, shape: Shape, op: ir.Op, args: list[Value]) -> str:
     a, b, c = shape.refs(builder, *args)
     return builder.intrinsic("llvm.smax", shape.type, builder.let(f"add {shape.type} {a}, {b}", "sum"), c, hint=op.name)
@@ -193,6 +203,73 @@ def _leading_zeros(builder: FunctionBuilder, shape: Shape, op: ir.Op, args: list
     (x,) = shape.refs(builder, *args)
     zeros = builder.call(shape.type, f"llvm.ctlz.{_suffix(shape)}", (shape.type, x), ("i1", "false"), hint="clz")
     return _to_i32(builder, shape, zeros)
+
+
+def _first_set(builder: FunctionBuilder, shape: Shape, op: ir.Op, args: list[Value]) -> str:
+    (x,) = shape.refs(builder, *args)
+    zeros = builder.call(shape.type, f"llvm.cttz.{_suffix(shape)}", (shape.type, x), ("i1", "false"), hint="zeros")
+    one_more = builder.let(f"add {shape.type} {zeros}, {shape.constant(1)}", "first")
+    none = builder.let(f"icmp eq {shape.type} {x}, {shape.constant(0)}", "none")
+    found = builder.let(f"select {shape.bool} {none}, {shape.type} {shape.constant(0)}, {shape.type} {one_more}", "ffs")
+    return _to_i32(builder, shape, found)
+
+
+def _high_product(builder: FunctionBuilder, shape: Shape, op: ir.Op, args: list[Value]) -> str:
+    bits = shape.scalar.bits
+    wide = f"i{2 * bits}" if shape.uniform else many(f"i{2 * bits}")
+    extend = "sext" if shape.scalar.kind == "int" else "zext"
+    a, b = (builder.let(f"{extend} {shape.type} {x} to {wide}", "wide") for x in shape.refs(builder, *args))
+    product = builder.let(f"mul {wide} {a}, {b}", "product")
+    by = str(bits) if shape.uniform else splat(f"i{2 * bits}", bits)
+    return builder.let(f"trunc {wide} {builder.let(f'lshr {wide} {product}, {by}', 'high')} to {shape.type}", "mulhi")
+
+
+def _permuted_bytes(builder: FunctionBuilder, shape: Shape, op: ir.Op, args: list[Value]) -> str:
+    wide = shape.of(U64)
+    a, b, selector = shape.refs(builder, *args)
+    low, high = (builder.let(f"zext {shape.type} {x} to {wide.type}", "wide") for x in (a, b))
+    both = builder.let(f"or {wide.type} {builder.let(f'shl {wide.type} {high}, {wide.constant(32)}')}, {low}", "both")
+    found = shape.constant(0)
+    for at in range(4):
+        chosen = builder.let(f"lshr {shape.type} {selector}, {shape.constant(4 * at)}", "chosen")
+        chosen = builder.let(f"and {shape.type} {chosen}, {shape.constant(7)}", "chosen")
+        by = builder.let(f"shl {shape.type} {chosen}, {shape.constant(3)}", "by")
+        moved = builder.let(
+            f"lshr {wide.type} {both}, {builder.let(f'zext {shape.type} {by} to {wide.type}')}", "moved"
+        )
+        byte = builder.let(f"trunc {wide.type} {moved} to {shape.type}", "byte")
+        byte = builder.let(f"and {shape.type} {byte}, {shape.constant(255)}", "byte")
+        found = builder.let(
+            f"or {shape.type} {found}, {builder.let(f'shl {shape.type} {byte}, {shape.constant(8 * at)}')}", "bytes"
+        )
+    return found
+
+
+def _dot_of_bytes(builder: FunctionBuilder, shape: Shape, op: ir.Op, args: list[Value]) -> str:
+    a, b, total = shape.refs(builder, *args)
+    word = "ashr" if shape.scalar.kind == "int" else "lshr"
+
+    def byte(x: str, at: int) -> str:
+        up = builder.let(f"shl {shape.type} {x}, {shape.constant(24 - 8 * at)}", "up")
+        return builder.let(f"{word} {shape.type} {up}, {shape.constant(24)}", "byte")
+
+    for at in range(4):
+        product = builder.let(f"mul {shape.type} {byte(a, at)}, {byte(b, at)}", "product")
+        total = builder.let(f"add {shape.type} {total}, {product}", "dp4a")
+    return total
+
+
+def _funnel(left: bool, clamped: bool) -> Callable[[FunctionBuilder, Shape, ir.Op, list[Value]], str]:
+    def compute(builder: FunctionBuilder, shape: Shape, op: ir.Op, args: list[Value]) -> str:
+        low, high, count = shape.refs(builder, *args)
+        found = builder.intrinsic(f"llvm.fsh{'l' if left else 'r'}", shape.type, high, low, count, hint="funnel")
+        if not clamped:
+            return found
+        beyond = builder.let(f"icmp uge {shape.type} {count}, {shape.constant(32)}", "beyond")
+        whole = low if left else high
+        return builder.let(f"select {shape.bool} {beyond}, {shape.type} {whole}, {shape.type} {found}", "funnel")
+
+    return compute
 
 
 def _to_i32(builder: FunctionBuilder, shape: Shape, ref: str) -> str:
@@ -321,65 +398,45 @@ def _floor_modulo(builder: FunctionBuilder, shape: Shape, op: ir.Op, args: list[
     return _or_zero(builder, shape, valid, remainder)
 
 
+# ------------------------------------------------------------------ functions of the library
+def _function(builder: FunctionBuilder, shape: Shape, op: ir.Op, args: list[Value], name: str) -> str:
+    """Operands go through memory: the function takes arrays."""
+    wide = shape.of(F64)
+    places: list[str] = []
+    for arg in args:
+        own = shape.of(arg.type)
+        (ref,) = own.refs(builder, arg)
+        if arg.type is F32:
+            own, ref = wide, builder.let(f"fpext {own.type} {ref} to {wide.type}", "wide")
+        places.append(builder.slot(own.type, f"{op.name}.operand"))
+        builder.store(own.type, ref, places[-1])
+    to = builder.slot(wide.type, f"{op.name}.result")
+    count = 1 if shape.uniform else LANES
+    builder.call("void", PREFIX + name, *(("ptr", place) for place in (*places, to)), ("i64", str(count)))
+    found = builder.load(wide.type, to, op.name)
+    return found if op.type is F64 else convert(builder, wide, op.type, found)
+
+
+def _fused_halves(builder: FunctionBuilder, shape: Shape, op: ir.Op, args: list[Value]) -> str:
+    return halves.fused(builder, shape, *shape.refs(builder, *args))
+
+
 # ------------------------------------------------------------------ casts
 def _cast(builder: FunctionBuilder, shape: Shape, op: ir.Op, args: list[Value]) -> str:
     (x,) = shape.refs(builder, *args)
     return convert(builder, shape, op.type, x)
 
 
-def convert(builder: FunctionBuilder, shape: Shape, target: Scalar, x: str) -> str:
-    """A value of `shape` as another type."""
-    source, to = shape.scalar, shape.of(target).type
-    if target is BOOL:
-        word = "fcmp une" if source.is_float else "icmp ne"
-        return builder.let(f"{word} {shape.type} {x}, {shape.constant(0)}", "truth")
-    if source.is_float and target.is_integer:
-        return _whole(builder, shape, target, x)
-    if source.is_float:
-        return builder.let(f"{'fpext' if target is F64 else 'fptrunc'} {shape.type} {x} to {to}", "real")
-    if target.is_float:
-        return builder.let(f"{'sitofp' if source.kind == 'int' else 'uitofp'} {shape.type} {x} to {to}", "real")
-    if target.bits == source.bits:
-        return x
-    word = "trunc" if target.bits < source.bits else "sext" if source.kind == "int" else "zext"
-    return builder.let(f"{word} {shape.type} {x} to {to}", "whole")
-
-
-def _whole(builder: FunctionBuilder, shape: Shape, target: Scalar, x: str) -> str:
-    """A float truncated to an integer, saturated at 32 bits or more and then wrapped, as CUDA converts."""
-    bits = max(32, target.bits)
-    element = f"i{bits}"
-    middle = element if shape.uniform else many(element)
-    ends = (f"v{LANES}{element}", f"v{LANES}{_float(shape)}") if not shape.uniform else (element, _float(shape))
-    word = "fptosi" if target.kind == "int" else "fptoui"
-    whole = builder.call(middle, f"llvm.{word}.sat.{ends[0]}.{ends[1]}", (shape.type, x), hint="whole")
-    if shape.scalar.size == 8 or bits == 64:  # PTX: a NaN gives the top bit, not 0
-        top = -(1 << (bits - 1))
-        nan = builder.let(f"fcmp uno {shape.type} {x}, {x}", "nan")
-        highest = top if shape.uniform else splat(element, top)
-        whole = builder.let(f"select {shape.bool} {nan}, {middle} {highest}, {middle} {whole}", "whole")
-    return whole if target.bits == bits else builder.let(f"trunc {middle} {whole} to {shape.of(target).type}", "whole")
-
-
-def _float(shape: Shape) -> str:
-    return "f32" if shape.scalar is F32 else "f64"
-
-
-def extended(builder: FunctionBuilder, value: Value, target: Scalar) -> Value:
-    """An integer value in an integer type at least as wide; an affine one becomes a vector."""
-    if value.constant is not None:
-        return number(int(value.constant), target)
-    shape = Shape(value.type, value.uniform)
-    (x,) = shape.refs(builder, value)
-    return shape.value(target, convert(builder, shape, target, x))
-
-
 _COMPOSED: dict[str, Callable[[FunctionBuilder, Shape, ir.Op, list[Value]], str]] = {
     "negate": _negate, "invert": _invert, "absolute": _absolute, "select": _select,
     "least": _extreme("olt"), "greatest": _extreme("ogt"), "reciprocal_root": _reciprocal_root,
     "greatest_of_sum": _greatest_of_sum, "greatest_of_three": _greatest_of_three,
+    "first_set": _first_set, "high_product": _high_product, "permuted_bytes": _permuted_bytes, "dot_of_bytes": _dot_of_bytes,
+    "funnel_left": _funnel(True, False), "funnel_right": _funnel(False, False),
+    "funnel_left_clamped": _funnel(True, True), "funnel_right_clamped": _funnel(False, True),
     "population": _population, "leading_zeros": _leading_zeros,
     "shift_left": _shift_left, "shift_right": _shift_right,
     "divide": _divide, "remainder": _remainder, "floor_divide": _floor_divide, "floor_modulo": _floor_modulo,
-    "cast": _cast,
+    "cast": _cast, "fused_halves": _fused_halves, "isnan": _is("uno", 0.0), "isinf": _is("oeq", math.inf),
+    "isfinite": _is("one", math.inf), "signbit": _sign_bit,
 }  # fmt: skip

@@ -72,6 +72,16 @@ def lanes(builder: FunctionBuilder, value: Value) -> str:
     return builder.let(f"add {many(element)} {base}, {steps}", "lanes")
 
 
+def moved(builder: FunctionBuilder, value: Value, by: int) -> Value:
+    """An integer in each lane, increased by a constant."""
+    element = scalar_type(value.type)
+    if value.constant is not None:
+        return Value(value.type, str(int(value.constant) + by), value.stride, int(value.constant) + by)
+    if value.stride is None:
+        return Value(value.type, builder.let(f"add {many(element)} {value.ref}, {splat(element, by)}", "moved"), None)
+    return Value(value.type, builder.let(f"add {element} {value.ref}, {by}", "moved"), value.stride)
+
+
 def _wrapped(value: int, bits: int) -> int:
     value &= (1 << bits) - 1
     return value - (1 << bits) if value >> (bits - 1) else value

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import tomllib
-from dataclasses import MISSING, dataclass, fields, replace
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import Any, get_args, get_origin, get_type_hints
 
+from ..checked import counted, shown
 from ..errors import LaunchError
+from .figures import filled, require, types
 
 WARP = 32
 KIB, MIB = 1024, 1024 * 1024
@@ -18,7 +19,7 @@ class Rates:
     """Lanes a cycle that one SM issues, by cost class; 0 where the device has no such instruction.
 
     Divisions have no rate of their own: they compile to sequences of the others.
-    convert: between 32-bit types. shared: 4-byte words of conflict-free accesses.
+    convert: between 32-bit types. shared: 4-byte words of conflict-free accesses. Raises LaunchError.
     """
 
     alu: int
@@ -30,11 +31,16 @@ class Rates:
     shuffle: int
     shared: int
 
+    def __post_init__(self) -> None:
+        for field in fields(self):
+            require("rates.", field.name, int, getattr(self, field.name))
+
 
 @dataclass(frozen=True)
 class Device:
     """One GPU. Sizes are bytes; `dataclasses.replace(H200, banks=16)` is a what-if.
 
+    block_extents, grid_extents: the most threads of a block, and blocks of a grid, along x, y and z.
     register_unit: registers of a warp are allocated in multiples of it.
     register_unit_doubled: registers a thread for which twice that unit holds (Fermi only).
     register_least: registers a thread gets even if it needs fewer.
@@ -56,6 +62,8 @@ class Device:
     warps_per_sm: int
     blocks_per_sm: int
     threads_per_block: int
+    block_extents: tuple[int, int, int]
+    grid_extents: tuple[int, int, int]
     registers_per_sm: int
     registers_per_block: int
     registers_per_thread: int
@@ -84,15 +92,22 @@ class Device:
     source: str
 
     def __post_init__(self) -> None:
-        """Refuse what the counting rules cannot mean: they divide by shifting, and an access has up to 16 bytes."""
-        for name, least in (("sector", 16), ("load_sector", 16), ("line", 16), ("banks", 4), ("bank_width", 4)):
-            value = getattr(self, name)
-            if value < least or value & (value - 1):
-                raise LaunchError(
-                    f"device {self.name}: {name}: expected a power of two of at least {least}, got {value}"
-                )
-        if self.line < max(self.sector, self.load_sector):
-            raise LaunchError(f"device {self.name}: line: expected at least the sector's bytes, got {self.line}")
+        """Refuse what the rules cannot mean: they divide by shifting, an access has up to 16 bytes, a block 32 warps."""
+        try:
+            for field in fields(self):
+                require("", field.name, types(Device)[field.name], getattr(self, field.name))
+            for name, (least, most) in _POWERS.items():
+                value = getattr(self, name)
+                if not least <= value <= most or value & (value - 1):
+                    raise LaunchError(
+                        f"{name}: expected a power of two of {least} to {counted(most)}, got {counted(value)}"
+                    )
+            if self.line < max(self.sector, self.load_sector):
+                raise LaunchError(f"line: expected at least the sector's bytes, got {self.line}")
+            if self.threads_per_block > WARP * WARP:
+                raise LaunchError(f"threads_per_block: expected at most {WARP * WARP}, got {self.threads_per_block:,}")
+        except LaunchError as error:
+            raise LaunchError(f"device {shown(self.name).strip(chr(39))}: {error}") from None
 
     @property
     def warp_synchronous(self) -> bool:
@@ -104,6 +119,15 @@ class Device:
         """Threads resident on one SM at most."""
         return WARP * self.warps_per_sm
 
+
+_POWERS = {
+    "sector": (16, 1 << 16),
+    "load_sector": (16, 1 << 16),
+    "line": (16, 1 << 16),
+    "banks": (4, 1 << 10),
+    "bank_width": (4, 1 << 7),
+}
+"""Fields that are powers of two, and their bounds."""
 
 _GUIDE = "CUDA C++ Programming Guide 12.9, tables of compute capabilities and of arithmetic throughput"
 _OLD_GUIDE = "CUDA C Programming Guide 8.0, tables of compute capabilities and of arithmetic throughput"
@@ -117,6 +141,8 @@ C2070 = Device(
     warps_per_sm=48,
     blocks_per_sm=8,
     threads_per_block=1024,
+    block_extents=(1024, 1024, 64),
+    grid_extents=(65535, 65535, 65535),
     registers_per_sm=32768,
     registers_per_block=32768,
     registers_per_thread=63,
@@ -159,6 +185,8 @@ K20m = Device(
     warps_per_sm=64,
     blocks_per_sm=16,
     threads_per_block=1024,
+    block_extents=(1024, 1024, 64),
+    grid_extents=((1 << 31) - 1, 65535, 65535),
     registers_per_sm=65536,
     registers_per_block=65536,
     registers_per_thread=255,
@@ -202,6 +230,8 @@ V100 = Device(
     warps_per_sm=64,
     blocks_per_sm=32,
     threads_per_block=1024,
+    block_extents=(1024, 1024, 64),
+    grid_extents=((1 << 31) - 1, 65535, 65535),
     registers_per_sm=65536,
     registers_per_block=65536,
     registers_per_thread=255,
@@ -297,11 +327,18 @@ DEVICES: dict[str, Device] = {d.name: d for d in (C2070, M2090, K20m, K40, V100,
 
 
 def find(name: str) -> Device:
-    """The device of that name, in upper or lower case. Raises LaunchError with the names there are."""
+    """The device of that name, in upper or lower case, or the one of a TOML file, whose name ends in `.toml`.
+
+    Raises LaunchError with the names there are.
+    """
+    if not isinstance(name, str):
+        raise LaunchError(f"a device is given by its name, not {shown(name)}")
+    if name.endswith(".toml"):
+        return load(name)
     for known, device in DEVICES.items():
         if known.lower() == name.lower():
             return device
-    raise LaunchError(f"no device is called {name!r}; there are {', '.join(DEVICES)}, or a TOML file of your own")
+    raise LaunchError(f"no device is called {shown(name)}; there are {', '.join(DEVICES)}, or a TOML file of your own")
 
 
 def load(path: str | Path) -> Device:
@@ -310,65 +347,21 @@ def load(path: str | Path) -> Device:
     `like = "H200"` names a device of the table that all keys left out are taken from; without it, every key is needed.
     Raises LaunchError, one line with file, key and what was expected.
     """
+    if not isinstance(path, str | Path):
+        raise LaunchError(f"a device's file is given by its path, not {shown(path)}")
     try:
         table = tomllib.loads(Path(path).read_text(encoding="utf-8"))
     except OSError as error:
         raise LaunchError(f"{path}: {error.strerror or error}") from None
-    except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+    except (ValueError, RecursionError) as error:  # of TOML, of UTF-8, of a path
         raise LaunchError(f"{path}: expected a TOML file: {error}") from None
-    base = None
-    if "like" in table:
-        name = table.pop("like")
-        if not isinstance(name, str):
-            raise LaunchError(f"{path}: like: expected the name of a device, got {name!r}")
-        base = find(name)
-    values = _checked(path, "", Device, table, base)
     try:
-        return Device(**values)
+        base = None
+        if "like" in table:
+            name = table.pop("like")
+            if not isinstance(name, str) or name.endswith(".toml"):
+                raise LaunchError(f"like: expected the name of a device, got {shown(name)}")
+            base = find(name)
+        return Device(**filled("", Device, table, base))
     except LaunchError as error:
         raise LaunchError(f"{path}: {error}") from None
-
-
-def _checked(path: str | Path, prefix: str, row: type[Any], table: dict[str, Any], base: Any) -> dict[str, Any]:
-    """The table's values as the fields of `row`, each of its type; what is left out as in `base`, if there is one."""
-    hints = get_type_hints(row)
-    names = [f.name for f in fields(row) if f.default is MISSING]
-    for key in table:
-        if key not in names:
-            raise LaunchError(f"{path}: {prefix}{key}: no such key; expected {', '.join(names)}")
-    for name in names:
-        if name not in table and base is None:
-            raise LaunchError(f"{path}: {prefix}{name}: missing; expected {_expected(hints[name], prefix + name)}")
-    return {
-        name: _value(path, f"{prefix}{name}", hints[name], table[name], getattr(base, name, None))
-        if name in table
-        else getattr(base, name)
-        for name in names
-    }
-
-
-# Whole numbers that may be 0; every other one is a size, a count or a unit that something is divided by.
-_MAY_BE_ZERO = ("shared_reserved", "rates.")
-
-
-def _value(path: str | Path, key: str, hint: Any, value: Any, base: Any) -> Any:
-    if hint is Rates and isinstance(value, dict):
-        return Rates(**_checked(path, f"{key}.", Rates, value, base))
-    if get_origin(hint) is tuple and isinstance(value, list) and all(type(v) is int and v >= 0 for v in value):
-        if get_args(hint)[-1] is Ellipsis or len(value) == len(get_args(hint)):
-            return tuple(value)
-    elif hint is int and type(value) is int and value >= (0 if key.startswith(_MAY_BE_ZERO) else 1):
-        return value
-    elif hint is float and type(value) in (int, float) and value > 0:
-        return float(value)
-    elif hint in (str, bool) and type(value) is hint:
-        return value
-    raise LaunchError(f"{path}: {key}: expected {_expected(hint, key)}, got {value!r}")
-
-
-def _expected(hint: Any, key: str) -> str:
-    if get_origin(hint) is tuple:
-        return "a list of whole numbers" if get_args(hint)[-1] is Ellipsis else "two whole numbers, such as [9, 0]"
-    whole = "a whole number" if key.startswith(_MAY_BE_ZERO) else "a whole number of at least 1"
-    texts = {Rates: "a table", int: whole, float: "a number above 0", str: "a text", bool: "true or false"}
-    return texts[hint]

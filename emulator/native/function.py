@@ -19,11 +19,8 @@ from ..frontend.digest import digest
 from ..language.functions import DeviceFunction
 from ..language.hints import Const
 from ..language.types import SCALARS, Array, Scalar
-from ..llvm.compiler import Library, ModuleText, Passes, compiled
-from .specialised import prepared, written
-from .text import ENTRY, module
+from ..llvm.compiler import LOOPS, NATIVE, Library, ModuleText, compiled
 
-PASSES = Passes(2, vectorise=True)
 _CTYPES: dict[str, Any] = {
     "bool": ctypes.c_uint8, "i8": ctypes.c_int8, "i16": ctypes.c_int16, "i32": ctypes.c_int32, "i64": ctypes.c_int64,
     "u8": ctypes.c_uint8, "u16": ctypes.c_uint16, "u32": ctypes.c_uint32, "u64": ctypes.c_uint64,
@@ -162,13 +159,17 @@ class Native(DeviceFunction):
 
     def _code(self, consts: tuple[Any, ...]) -> _Code:
         if consts not in self._codes:
-            self._codes[consts] = self._compiled(consts)
+            # Of two threads one keeps its code: the address of the other's may be in use already.
+            self._codes.setdefault(consts, self._compiled(consts))
         return self._codes[consts]
 
     def _compiled(self, consts: tuple[Any, ...]) -> _Code:
         named = dict(zip((self.names[n] for n in sorted(self._const_places)), consts, strict=True))
 
         def make() -> tuple[bytes, ModuleText]:
+            from .specialised import prepared, written  # late: only where the disk has no code of it
+            from .text import module
+
             function = prepared(self, named)
             stored = written(function)
             parameters = []
@@ -177,13 +178,20 @@ class Native(DeviceFunction):
                 element = param.type.element if isinstance(param.type, Array) else param.type
                 parameters.append((param.name, element.name, array, param.name in stored))
             result = None if function.result is None else function.result.name
+            if {"f16", "bf16"} & {result, *(element for _, element, array, _ in parameters if not array)}:
+                raise LaunchError(f"{self.__name__}: halves go to a native function in arrays, not by value")
             return json.dumps([parameters, result]).encode(), module(function)
 
         found = digest(self)
         key = None if found is None else ("native", found.key, repr(consts), disk_cache.edition())
-        metadata, library = compiled(key, make, ENTRY, passes=PASSES)
-        parameters, result = json.loads(metadata)
-        return _Code(library, [_Parameter(*p) for p in parameters], result)
+        (parameters, result), library = compiled(key, make, NATIVE, _described, passes=LOOPS)
+        return _Code(library, parameters, result)
+
+
+def _described(metadata: bytes) -> tuple[list[_Parameter], str | None]:
+    """Parameters and result, as they are kept beside the code."""
+    parameters, result = json.loads(metadata)
+    return [_Parameter(*p) for p in parameters], result
 
 
 def native(function: Callable[..., Any]) -> Native:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 from ..errors import CompileError, Diagnostic
 from ..frontend.reader import specialise_function
 from ..ir import nodes as ir
-from ..ir.walk import effect, expressions, statements
+from ..ir.walk import effect, expressions, flattened, map_bodies, statements
 from ..language.functions import DeviceFunction
 from ..language.types import Array, Scalar, Vector
 from ..passes.inline import inline
@@ -25,10 +26,17 @@ def native_program(function: DeviceFunction, consts: Mapping[str, Any]) -> ir.Pr
 def prepared(function: DeviceFunction, consts: Mapping[str, Any]) -> ir.Function:
     """The function without calls and unrolled loops. Raises CompileError where it needs more than one thread."""
     found = unroll(inline(native_program(function, consts))).kernel
+    found = replace(found, body=_unchecked(found.body))
     refused = [Diagnostic("compile", message, node.span, tuple(notes)) for node, message, *notes in _refused(found)]
     if refused:
         raise CompileError(refused)
     return found
+
+
+def _unchecked(body: ir.Body) -> ir.Body:
+    """The statements without checks: arrays are not checked for bounds."""
+    kept = (flattened(stmt) for stmt in body if not isinstance(stmt, ir.Check))
+    return tuple(map_bodies(stmt, _unchecked) for stmt in kept)
 
 
 def written(function: ir.Function) -> frozenset[str]:
@@ -43,7 +51,16 @@ def _refused(function: ir.Function) -> Iterator[tuple[Any, ...]]:
             yield param, f"{param.name} is {param.type}: a native function takes numbers and arrays of numbers"
     for stmt in statements(function.body):
         match effect(stmt) or stmt:
-            case ir.Shuffle() | ir.Vote() | ir.Barrier() | ir.WarpBarrier() | ir.Fence():
+            case (
+                ir.Shuffle()
+                | ir.Vote()
+                | ir.Barrier()
+                | ir.WarpBarrier()
+                | ir.Fence()
+                | ir.Clock()
+                | ir.Sleep()
+                | ir.AsyncWait()
+            ):
                 yield stmt, NO_OTHERS
             case ir.Atomic() | ir.CompareSwap():
                 yield stmt, NO_OTHERS, "write a load and a store"

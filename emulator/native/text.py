@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from ..ir import counting
 from ..ir import nodes as ir
 from ..ir.walk import statements
-from ..language.types import BOOL, F32, F64, I64, Array, Scalar
+from ..language.types import BOOL, I64, Array, Scalar
 from ..llvm.builder import FunctionBuilder, literal, memory_type, quoted, scalar_type
-from ..llvm.compiler import ModuleText
-from ..llvm.operations import extended, operation
+from ..llvm.casts import extended
+from ..llvm.compiler import NATIVE, ModuleText
+from ..llvm.operations import operation
 from ..llvm.values import Value, number
 from .specialised import written
-
-ENTRY = "native"
-"""The function's name in its module. Arrays are pointers; a bool is an i8."""
 
 
 def module(function: ir.Function) -> ModuleText:
@@ -26,7 +25,7 @@ def module(function: ir.Function) -> ModuleText:
     own = [
         f"; {function.name}",
         *printer.tables,
-        f"define {result} @{ENTRY}({', '.join(printer.parameters())}) nounwind {{\n.entry:",
+        f"define {result} @{NATIVE}({', '.join(printer.parameters())}) nounwind {{\n.entry:",
         *builder.slots,
         *builder.lines,
         "}",
@@ -158,19 +157,15 @@ class _Printer:
     def loop(self, stmt: ir.While | ir.For) -> None:
         builder = self.builder
         head, turn, again, out = (builder.label(word) for word in ("loop", "turn", "again", "out"))
-        stop = None
         if isinstance(stmt, ir.For):
             self.assign(stmt.var, self.value(stmt.start))
-            stop = self.value(stmt.stop)
         builder.jump(head)
         builder.place(head)
         if isinstance(stmt, ir.While):
             self.body(stmt.setup)
             goes = self.value(stmt.cond)
         else:
-            assert stop is not None
-            order = ir.Op("lt" if stmt.step > 0 else "gt", (stmt.var, stmt.stop), BOOL, stmt.span)
-            goes = self.operation(order, [self.value(stmt.var), stop])
+            goes = self.value(counting.test(stmt))
         builder.branch(goes.ref, turn, out)
         builder.place(turn)
         self.loops.append(_Way(out, again))
@@ -179,9 +174,7 @@ class _Printer:
         self.loops.pop()
         builder.place(again)
         if isinstance(stmt, ir.For):
-            step = number(stmt.step, _scalar(stmt.var.type))
-            moved = ir.Op("add", (stmt.var, stmt.var), _scalar(stmt.var.type), stmt.span)
-            self.assign(stmt.var, self.operation(moved, [self.value(stmt.var), step]))
+            self.assign(stmt.var, self.value(counting.moved(stmt)))
         builder.jump(head)
         builder.place(out)
 
@@ -218,19 +211,8 @@ class _Printer:
                 cell, kind = self.cells[expr.name]
                 return Value(kind, self.builder.load(scalar_type(kind), cell, expr.name))
             case ir.Op():
-                return self.operation(expr, [self.value(a) for a in expr.args])
+                return operation(self.builder, expr, [self.value(a) for a in expr.args])
         raise TypeError(f"{type(expr).__name__} in a native function")
-
-    def operation(self, op: ir.Op, args: list[Value]) -> Value:
-        return operation(self.builder, op, args, self._by_library)
-
-    def _by_library(self, op: ir.Op, argument: Value) -> Value:
-        """exp and its kin are those of the C library, in double precision; f32 is rounded once."""
-        builder, x = self.builder, argument.ref
-        if op.type is F32:
-            x = builder.let(f"fpext float {x} to double", "wide")
-        x = builder.intrinsic(f"llvm.{op.name}", scalar_type(F64), x, hint=op.name)
-        return Value(op.type, builder.let(f"fptrunc double {x} to float", op.name) if op.type is F32 else x)
 
 
 def _scalar(found: object) -> Scalar:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..ir import nodes as ir
-from ..ir.walk import bodies, once_a_node, statements
+from ..ir.walk import bodies, effect, once_a_node, statements
 from ..language.types import Scalar
 
 
@@ -29,12 +29,16 @@ def changed_arrays(kernel: ir.Function) -> tuple[str, ...]:
 def order_matters(kernel: ir.Function) -> bool:
     """Whether warps must run in a fixed order for the results to be reproducible.
 
-    They must where the kernel prints, uses the old value of an atomic operation, adds floats atomically, or applies
+    They must where the kernel prints, uses the old value of an atomic operation or ordered
+    loads and stores, adds floats atomically, or applies
     different atomic operations to one array.
     """
     kinds: dict[str, str] = {}
     for stmt in statements(kernel.body):
         if isinstance(stmt, ir.Print):
+            return True
+        done = effect(stmt) or stmt
+        if isinstance(done, ir.Load | ir.Store) and done.order not in ("weak", "async"):
             return True
         if not isinstance(stmt, ir.Let):
             continue
@@ -42,8 +46,8 @@ def order_matters(kernel: ir.Function) -> bool:
         if isinstance(value, ir.CompareSwap):
             return True
         if isinstance(value, ir.Atomic):
-            float_sum = isinstance(value.type, Scalar) and value.type.is_float
-            if stmt.target is not None or float_sum or value.op == "exchange":
+            float_sum = not (isinstance(value.type, Scalar) and value.type.is_integer)
+            if stmt.target is not None or float_sum or value.op in ("exchange", "inc", "dec"):
                 return True
             if kinds.setdefault(value.array, value.op) != value.op:
                 return True

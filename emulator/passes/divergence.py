@@ -17,6 +17,7 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
+from ..ir import counting
 from ..ir import nodes as ir
 from ..ir.exits import ScopeKind, exited
 from ..ir.names import elements
@@ -87,6 +88,10 @@ def stride(expr: ir.Expr, known: dict[str, Stride], block: Dim3) -> Stride | Non
         case ir.Op():
             args = [stride(a, known, block) for a in expr.args]
             return _operation(expr, [a for a in args if a is not None]) if None not in args else None
+        case ir.Within():
+            flat = stride(expr.flat, known, block)
+            parts = [stride(part, known, block) for part in expr.index if part is not None]
+            return flat if flat != 0 or all(part == 0 for part in parts) else "varying"
         case ir.Defined():
             within = [stride(a, known, block) for a in expr.value.args]
             return None if None in within else 0 if all(w == 0 for w in within) else "varying"
@@ -158,6 +163,8 @@ def multiple(expr: ir.Expr, known: dict[str, int], block: Dim3) -> int:
         case ir.Special() if expr.name in THREAD_AXES:
             first = thread_index(block, THREAD_AXES[expr.name])[:, 0]
             return min(_power(int(n)) for n in first)
+        case ir.Within():
+            return multiple(expr.flat, known, block)
         case ir.Op(type=Scalar() as type) if type.is_integer:
             return _multiple_of(expr, [multiple(a, known, block) for a in expr.args])
     return 1
@@ -354,8 +361,10 @@ class _Analysis:
         else:
             start = self.of(stmt.start)
             self.join_stride(stmt.var.name, start)
-            self.join_multiple(stmt.var.name, min(self.multiple(stmt.start), _power(stmt.step)))
-            uneven = any(self.of(bound) not in (0, None) for bound in (stmt.start, stmt.stop))
+            self.join_multiple(stmt.var.name, min(self.multiple(stmt.start), self.multiple(counting.step_of(stmt))))
+            if not isinstance(stmt.step, int):
+                self.join_stride(stmt.var.name, self.of(counting.moved(stmt)))
+            uneven = any(self.of(bound) not in (0, None) for bound in (stmt.start, stmt.stop, counting.step_of(stmt)))
         left = self.body(stmt.body, inside, [*scopes, scope])
         if uneven or any(s.kind != "kernel" and by is not ir.Continue for s, by in left):
             self.divergent_loops.add(stmt.site)
@@ -369,9 +378,9 @@ class _Analysis:
                 return index if index in (0, None) and self.arrays[load.array].space != "local" else "varying"
             case ir.Vote() as vote:
                 mask = 0 if vote.mode == "active" else self.of(vote.mask)
-                return mask if mask in (0, None) and vote.mode != "match" else "varying"
+                return mask if mask in (0, None) and not vote.mode.startswith("match") else "varying"
             case ir.Barrier():
                 return 0
-            case ir.Atomic() | ir.CompareSwap() | ir.Shuffle() | ir.Call():
+            case ir.Atomic() | ir.CompareSwap() | ir.Shuffle() | ir.Clock() | ir.Call():
                 return "varying"
         return self.of(let.value)

@@ -8,7 +8,8 @@ from dataclasses import dataclass, replace
 from ..ir import nodes as ir
 from ..ir.access import AccessKind, Operation
 from ..ir.ops import TABLE
-from ..ir.walk import expressions, map_bodies, statements
+from ..ir.shifts import is_shift
+from ..ir.walk import expressions, flattened, map_bodies, statements
 from ..language.types import Array, Scalar
 from ..span import Span
 
@@ -19,13 +20,16 @@ class Site:
 
     action: an access to memory, or one of "branch", "control", "barrier", "syncwarp", "fence", "shuffle", "vote" and
     "compute". size: bytes that each lane moves, in memory or by a shuffle. costs: instructions of one execution by
-    issue class. Costs are those of the IR: a compiler may need more or fewer.
+    issue class. Costs are those of the IR: a compiler may need more or fewer. array: what an access accesses.
+    parent: the site of the innermost if, while or for around the statement.
     """
 
     action: AccessKind | str
     span: Span
     size: int
     costs: dict[str, int]
+    array: str = ""
+    parent: int | None = None
 
     @property
     def kind(self) -> str:
@@ -44,6 +48,7 @@ def number(program: ir.Program) -> tuple[ir.Program, tuple[Site, ...]]:
     arrays: dict[str, Array] = {p.name: p.type for p in program.kernel.params if isinstance(p.type, Array)}
     arrays |= {s.array: s.type for s in statements(program.kernel.body) if isinstance(s, ir.Alloc)}
     sites: list[Site] = []
+    around: list[int] = []
 
     def body(stmts: ir.Body) -> ir.Body:
         return tuple(statement(s) for s in stmts)
@@ -52,27 +57,33 @@ def number(program: ir.Program) -> tuple[ir.Program, tuple[Site, ...]]:
         if isinstance(stmt, ir.Check):
             return stmt  # numbered after the sites that are counted
         at = len(sites)
-        sites.append(_site(stmt, arrays))
-        return replace(map_bodies(stmt, body), site=at)
+        sites.append(_site(stmt, arrays, around[-1] if around else None))
+        if sites[at].action != "branch":
+            return replace(map_bodies(stmt, body), site=at)
+        around.append(at)
+        numbered = replace(map_bodies(stmt, body), site=at)
+        around.pop()
+        return numbered
 
     kernel = replace(program.kernel, body=body(program.kernel.body))
     return ir.Program(kernel, ()), tuple(sites)
 
 
-def _site(stmt: ir.Stmt, arrays: dict[str, Array]) -> Site:
+def _site(stmt: ir.Stmt, arrays: dict[str, Array], parent: int | None) -> Site:
     costs: Counter[str] = Counter()
-    for expr in expressions(stmt):
+    for expr in expressions(flattened(stmt)):
         if isinstance(expr, ir.Op) and isinstance(expr.args[-1].type, Scalar):
-            costs[TABLE[expr.name].cost_class(expr.args[-1].type)] += 1
+            costs["alu" if is_shift(expr) else TABLE[expr.name].cost_class(expr.args[-1].type)] += 1
     action: AccessKind | str = "compute"
-    size, span = 0, stmt.span
+    size, span, accessed = 0, stmt.span, ""
     match stmt:
         case ir.Let(value=ir.Load() as load):
-            array = arrays[load.array]
+            array, accessed = arrays[load.array], load.array
             action, size = AccessKind(array.space, Operation.LOAD), array.element.size
         case ir.Let(value=ir.Atomic() | ir.CompareSwap() as atomic):
-            array = arrays[atomic.array]
+            array, accessed = arrays[atomic.array], atomic.array
             silent = stmt.target is None and isinstance(atomic, ir.Atomic) and atomic.op != "exchange"
+            silent &= atomic.order == "relaxed"  # CUDA gives back the old value of the others, used or not
             operation = Operation.REDUCTION if silent and array.space == "global" else Operation.ATOMIC
             action, size = AccessKind(array.space, operation), array.element.size
         case ir.Let(value=ir.Shuffle() as shuffle):
@@ -80,7 +91,7 @@ def _site(stmt: ir.Stmt, arrays: dict[str, Array]) -> Site:
         case ir.Let(value=ir.Vote() | ir.Barrier() as effect):
             action = type(effect).__name__.lower()
         case ir.Store():
-            array = arrays[stmt.array]
+            array, accessed = arrays[stmt.array], stmt.array
             action, size = AccessKind(array.space, Operation.STORE), array.element.size
         case ir.If() | ir.While() | ir.For():
             action = "branch"
@@ -97,7 +108,7 @@ def _site(stmt: ir.Stmt, arrays: dict[str, Array]) -> Site:
     own = _CLASSES.get(action.operation if isinstance(action, AccessKind) else action)
     if own:
         costs[own] += max(size // 4, 1) if action == "shuffle" else 1  # a shuffle moves 4 bytes
-    return Site(action, span, size, dict(costs))
+    return Site(action, span, size, dict(costs), accessed, parent)
 
 
 _CLASSES = {

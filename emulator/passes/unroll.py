@@ -10,10 +10,12 @@ import numpy as np
 
 from ..errors import CompileError, Diagnostic
 from ..ir import nodes as ir
+from ..ir.limits import MOST_STATEMENTS
 from ..ir.names import element
 from ..ir.ops import TABLE
 from ..ir.walk import map_bodies, rewrite_operands, statements
 from ..language.types import BOOL, Array, Scalar, Vector
+from . import budget
 
 Constants = dict[str, ir.Const]
 
@@ -21,9 +23,10 @@ Constants = dict[str, ir.Const]
 def unroll(program: ir.Program) -> ir.Program:
     """The program without unrolled loops, Items and constant branches. Needs inlined calls.
 
-    Raises CompileError where an index into a register array or a vector is out of range.
+    Raises CompileError where an index into a register array or a vector is out of range, and where it becomes too long.
     """
     kernel = program.kernel
+    budget.check_loops(kernel.body)
     arrays = {
         s.array: s.type for s in statements(kernel.body) if isinstance(s, ir.Alloc) and s.type.space == "register"
     }
@@ -41,6 +44,7 @@ class _Unroller:
     def __init__(self, arrays: dict[str, Array], once: frozenset[str]) -> None:
         self.arrays, self.once = arrays, once
         self.diagnostics: list[Diagnostic] = []
+        self.made = 0  # statements of unrolled loops
 
     def body(self, body: ir.Body, known: Constants) -> ir.Body:
         known = dict(known)
@@ -61,7 +65,10 @@ class _Unroller:
         """The body once for each value of the loop variable."""
         start, stop = self.fold(loop.start, known), self.fold(loop.stop, known)
         assert isinstance(start, ir.Const) and isinstance(stop, ir.Const)
-        assert isinstance(loop.var.type, Scalar)
+        assert isinstance(loop.var.type, Scalar) and isinstance(loop.step, int)
+        self.made += budget.trips(int(start.value), int(stop.value), loop.step) * max(1, len(loop.body))
+        if self.made > MOST_STATEMENTS:
+            budget.too_long(loop.span, self.made, "by this unrolled loop")
         numbers = range(int(start.value), int(stop.value), loop.step)
         values = [ir.Const(i, loop.var.type, loop.var.span) for i in numbers]
         return tuple(s for v in values for s in self.body(loop.body, {**known, loop.var.name: v}))
@@ -81,7 +88,8 @@ class _Unroller:
                     assert isinstance(part.value.type, Vector)
                     lanes = part.value.type.lanes
                     if not 0 <= index.value < lanes:
-                        self.report(part, f"index {index.value}, but {part.value.type} has {lanes} parts")
+                        last = f"its last index is {lanes - 1}"
+                        self.report(part, f"index {index.value}, but {part.value.type} has {lanes} parts", last)
                     elif isinstance(part.value, ir.Pack):
                         return part.value.args[int(index.value)]
             return part
@@ -92,11 +100,13 @@ class _Unroller:
         length = self.arrays[item.array].length
         assert length is not None
         if not 0 <= index.value < length:
-            self.report(item, f"index {index.value}, but {item.array} has {length} registers")
+            self.report(
+                item, f"index {index.value}, but {item.array} has {length} registers", f"its last index is {length - 1}"
+            )
         return ir.Reg(element(item.array, int(index.value)), item.type, item.span)
 
-    def report(self, node: Any, message: str) -> None:
-        found = Diagnostic("compile", message, node.span)
+    def report(self, node: Any, message: str, advice: str) -> None:
+        found = Diagnostic("compile", message, node.span, (advice,))
         if found not in self.diagnostics:
             self.diagnostics.append(found)
 

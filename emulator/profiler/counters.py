@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+from ..checked import shown
 from ..errors import SimtbedError
 from ..span import Span
 from .events import GLOBAL, MEANING, SHARED, Counts, by_site
@@ -43,8 +44,8 @@ class Counters:
 
     def total(self, name: str) -> int:
         """One counter over the whole selection. Raises SimtbedError for a name that is not counted."""
-        if name not in MEANING:
-            raise SimtbedError(f"no counter is called {name}; the names are in simtbed.profiler.events.MEANING")
+        if not isinstance(name, str) or name not in MEANING:
+            raise SimtbedError(f"no counter is called {shown(name)}; the names are in simtbed.profiler.events.MEANING")
         return sum(row.get(name, 0) for row in self.rows.values())
 
     def totals(self) -> Row:
@@ -53,6 +54,8 @@ class Counters:
 
     def at(self, text: str) -> Counters:
         """Only the places on source lines that hold `text`. Raises SimtbedError when there is none."""
+        if not isinstance(text, str):
+            raise SimtbedError(f"a place is given by a part of its line, not by {shown(text)}")
         rows = {key: row for key, row in self.rows.items() if text in key[0].source}
         if not rows:
             raise SimtbedError(f"no counted line holds {text!r}")

@@ -43,6 +43,47 @@ MEANING: dict[str, str] = {
     "shuffles": "executions by warps, one for every 4 bytes of the value",
 }
 
+_SHORT = {"load": "ld", "store": "st", "atomic": "atom", "reduction": "red"}
+_OPERATION = {kind: _SHORT[kind.split("_")[1]] for kind in (*GLOBAL, *SHARED)}
+METRIC: dict[str, str] = {
+    "warp_instructions": "smsp__inst_executed.sum",
+    "thread_instructions": "smsp__thread_inst_executed.sum",
+    "branches": "smsp__sass_branch_targets.sum",
+    "divergent_branches": "smsp__sass_branch_targets_threads_divergent.sum",
+    **{
+        f"{kind}_{what}": f"l1tex__t_{what}_pipe_lsu_mem_global_op_{_OPERATION[kind]}.sum"
+        for what in ("requests", "sectors")
+        for kind in GLOBAL
+    },
+    **{
+        f"{kind}_{what}": f"l1tex__data_{metric}_mem_shared_op_{_OPERATION[kind]}.sum"
+        for what, metric in (("wavefronts", "pipe_lsu_wavefronts"), ("conflicts", "bank_conflicts_pipe_lsu"))
+        for kind in SHARED
+    },
+    "local_loads": "l1tex__t_requests_pipe_lsu_mem_local_op_ld.sum",
+    "local_stores": "l1tex__t_requests_pipe_lsu_mem_local_op_st.sum",
+    "warp_execution_efficiency": "smsp__thread_inst_executed_per_inst_executed.pct",
+    "branch_efficiency": "smsp__sass_average_branch_targets_threads_uniform.pct",
+    "global_load_efficiency": "smsp__sass_average_data_bytes_per_sector_mem_global_op_ld.pct",
+    "global_store_efficiency": "smsp__sass_average_data_bytes_per_sector_mem_global_op_st.pct",
+    **{
+        f"{kind}_sectors_per_request": f"l1tex__average_t_sectors_per_request_pipe_lsu_mem_global_op_{_OPERATION[kind]}.ratio"
+        for kind in GLOBAL
+    },
+}
+"""The name that Nsight Compute has for a counter or a derived figure, where it has one."""
+
+DERIVED: dict[str, str] = {
+    "warp_execution_efficiency": "active lanes of a warp instruction, of 32",
+    "branch_efficiency": "branches that did not diverge, of all",
+    "global_load_efficiency": "bytes asked for, of the bytes of the sectors moved",
+    "global_store_efficiency": "bytes asked for, of the bytes of the sectors moved",
+    **{f"{kind}_sectors_per_request": "sectors of a request" for kind in GLOBAL},
+    "shared_efficiency": "wavefronts that a conflict-free kernel would need, of those it took",
+    "arithmetic_intensity": "floating-point operations for each byte of global sectors; an fma is one",
+}
+"""What `Counters.derived` gives."""
+
 
 def by_site(kind: str, size: int, costs: dict[str, int], row: Counts) -> Iterator[tuple[str, int]]:
     """The named counters one site contributes to."""

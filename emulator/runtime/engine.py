@@ -18,7 +18,10 @@ import numpy.typing as npt
 
 from ..errors import Diagnostic
 from ..machine.device import Device
+from ..profiler.samples import Samples
 from .arrays import Buffer, DeviceArray
+from .dynamic_shared import Carved, carve
+from .forms import Form
 from .specialisation import Specialisation
 
 if TYPE_CHECKING:
@@ -26,20 +29,27 @@ if TYPE_CHECKING:
     from .prepared import Prepared
 
 Dim3 = tuple[int, int, int]
+WAITING, LONGEST = 1_000_000, 1 << 32
+"""Iterations that a loop may take: one that only waits, and any other, which has counted through 32 bits by then."""
 
 
 @dataclass(frozen=True)
 class Request:
     """One launch, checked by the caller: every argument is there and has its parameter's type.
 
-    arguments: by parameter name; a global array is C-contiguous of its element's dtype, one-dimensional, or
+    arguments: by parameter name; a global array is its flat memory of its element's dtype, one-dimensional, or
     two-dimensional (elements, lanes) for vectors; a scalar is a NumPy scalar. Engines do not change them.
-    dynamic_shared: bytes. step_limit: iterations that one execution of a loop may take.
+    forms: how the global arrays lie in that memory. structs: the arrays of structs as they were given; owners: of each array
+    that is a field of one, its name and the field.
+    detail: whether to keep samples too (`profiler.samples`).
+    dynamic_shared: bytes. step_limit: iterations that one execution of a loop may take; None for WAITING where nothing
+    that the loop does takes it further (`passes.waiting`), and LONGEST elsewhere: long work is no mistake.
     device_arrays: arrays that outlive the launch; of those in a device's memory, `arguments` has the shape and type
     only. An emulator gives them back like others. all_zero: arrays that hold zeros, which need not be copied.
     unwritten: those of them that the kernel must not read before it has written them.
     checks: what an emulator looks for beyond what it always does (`sanitizer.checkers`). schedule: the seed of another
-    order of blocks, and of warps between barriers (`sanitizer.schedules`).
+    order of blocks, and of warps between barriers (`sanitizer.schedules`). show_prints: whether an emulator writes what
+    the kernel prints to stdout, as it comes.
     """
 
     specialisation: Specialisation
@@ -49,17 +59,54 @@ class Request:
     dynamic_shared: int
     device: Device
     counters: bool
-    step_limit: int
+    step_limit: int | None
+    forms: Mapping[str, Form] = field(default_factory=dict)
+    structs: Mapping[str, Buffer] = field(default_factory=dict)
+    owners: Mapping[str, tuple[str, tuple[str, ...]]] = field(default_factory=dict)
     device_arrays: Mapping[str, DeviceArray] = field(default_factory=dict)
     all_zero: frozenset[str] = frozenset()
     unwritten: frozenset[str] = frozenset()
+    detail: bool = False
     checks: frozenset[str] = frozenset()
     schedule: int | None = None
+    cooperative: bool = False
+    show_prints: bool = False
+
+    @property
+    def most_iterations(self) -> tuple[int, int]:
+        """Of a loop that only waits, and of any other."""
+        return self.step_limit or WAITING, self.step_limit or LONGEST
 
     @property
     def program(self) -> ir.Program:
         """The kernel as the front end reads it."""
         return self.specialisation.program
+
+    def shaped(self, buffers: Mapping[str, Buffer]) -> dict[str, Buffer]:
+        """Global arrays that an engine gives back, in the shapes and strides of the arrays given."""
+        found: dict[str, Buffer] = {}
+        for name, buffer in buffers.items():
+            shaped = self.forms[name].shaped(buffer)
+            if name not in self.owners:
+                found[name] = shaped
+                continue
+            owner, path = self.owners[name]
+            part = found.setdefault(owner, self.structs[owner].copy())
+            for key in path:
+                part = part[key]
+            part[...] = shaped
+        return found
+
+    @cached_property
+    def carved(self) -> Mapping[str, Carved]:
+        """Its arrays in dynamic shared memory. Raises LaunchError where they do not fit."""
+        summary = self.specialisation.summary
+        sizes = {
+            f"{of}.{axis}": n
+            for of, extents in (("block_dim", self.block), ("grid_dim", self.grid))
+            for axis, n in zip("xyz", extents, strict=True)
+        }
+        return carve(summary.name, summary.dynamic, self.dynamic_shared, sizes, self.arguments)
 
     @cached_property
     def prepared(self) -> Prepared:
@@ -85,9 +132,10 @@ class Resources:
 class Outcome:
     """What a launch did.
 
-    buffers: the final contents of each global array the kernel writes, by parameter name.
+    buffers: the final memory of each global array the kernel writes, by parameter name, flat as in the request.
     counts: int64[site, event] as `profiler.events` defines them, or None where nothing was counted.
-    milliseconds: time of the kernel alone, where an engine runs on real hardware.
+    samples: what `profiler.samples` keeps, where it was asked for. milliseconds: time of the kernel alone, where an
+    engine runs on real hardware.
     """
 
     buffers: dict[str, Buffer]
@@ -96,6 +144,7 @@ class Outcome:
     printed: list[str] = field(default_factory=list)
     milliseconds: float | None = None
     resources: Resources | None = None
+    samples: Samples | None = None
 
 
 class Engine(Protocol):

@@ -10,6 +10,11 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import TypeVar
 
+from ..checked import whole
+
+MOST_GPUS = 1024
+"""More than any machine has: each one is given a thread."""
+
 Piece = TypeVar("Piece")
 Answer = TypeVar("Answer")
 
@@ -24,7 +29,7 @@ def current_gpu() -> int:
 @contextmanager
 def on_gpu(number: int) -> Iterator[None]:
     """Inside, launches of this thread on the cuda engine go to that CUDA device, counted from 0; outside to the first."""
-    before = _CURRENT.set(number)
+    before = _CURRENT.set(whole("number", number, 0, MOST_GPUS))
     try:
         yield
     finally:
@@ -39,7 +44,7 @@ def map_over_gpus(
 
     The first error of `solve`, in the order of the pieces, is raised, and no piece is begun any more.
     """
-    if gpus == 1:
+    if whole("gpus", gpus, 1, MOST_GPUS) == 1:
         for piece in pieces:
             yield piece, solve(piece)
         return

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import ExitStack
 from dataclasses import replace
 from typing import Any, Literal
 
+from ..checked import one_of, shown, within_stack
 from ..errors import Diagnostic, LaunchError
 from ..language.functions import Kernel
 from ..machine import device as devices
 from ..machine.device import Device
 from .arrays import DeviceArray
 from .engine import ConcurrentEngine, Engine, Outcome, Request
+from .observing import Call, observed, observers, wishes
 from .registry import EngineName, engine_called, row_of
-from .request import STEP_LIMIT, prepare_request
+from .request import device_given, named_arguments, prepare_request
 from .result import FaultError, Result
 
 
@@ -24,21 +27,27 @@ def launch(
     block: int | tuple[int, ...],
     args: Mapping[str, Any],
     engine: EngineName = "jit",
-    device: Device = devices.H200,
+    device: Device | str = devices.H200,
     shared: int = 0,
     counters: bool = True,
-    step_limit: int = STEP_LIMIT,
+    detail: bool = False,
+    step_limit: int | None = None,
     types: Mapping[str, str] | None = None,
     check: str | Iterable[str] = (),
     schedule: int | None = None,
+    cooperative: bool = False,
     faults: Literal["raise", "return"] = "raise",
 ) -> Result:
     """Run `kernel` on `grid` blocks of `block` threads.
 
-    args: every parameter by name. Global arrays are NumPy arrays of exactly the element's dtype (vectors: shape
-    (n, lanes)), which are not modified, `empty(n, type)` or `zeros(n, type)`, or `DeviceArray(...)`, which the next launch
-    finds as this one leaves it. Scalars are checked for range. Const parameters take int, float, bool or tuples of them.
-    shared: bytes of dynamic shared memory. step_limit: iterations that one execution of a loop may take.
+    args: every parameter by name. Global arrays are NumPy arrays of exactly the element's dtype and 1 to 4 dimensions
+    (of vectors, the last axis holds the lanes), which are neither modified nor copied to make them contiguous,
+    `empty(shape, type)` or `zeros(shape, type)`, or `DeviceArray(...)`, which the next launch finds as this one leaves it.
+    A written array comes back with the shape and the strides of the one given.
+    Scalars are checked for range. Const parameters take int, float, bool or tuples of them.
+    shared: bytes of dynamic shared memory. step_limit: iterations that one execution of a loop may take; without it a loop
+    that only waits for others may take a million, and any other 2**32: Ctrl-C ends a launch that takes too long.
+    device: one of `st.devices`, its name in upper or lower case, or a TOML file that describes one.
     engine: "jit" (compiled, fast) and "numpy" (readable) emulate, with the same outputs, counters and faults; "cuda"
     runs on a GPU, where nothing is counted or checked.
     check: what an emulator looks for beyond what it always does: "all", or some of "bounds", "uninitialised", "races",
@@ -46,48 +55,54 @@ def launch(
     words are looked for, blocks run one after another. A line with `# simtbed: allow race - reason` is let pass.
     schedule: a seed; the launch is run again with blocks, and warps between barriers, in another order, and a result
     that differs is a fault.
-    types: {"Real": "f32"} where no array tells. counters: whether to count.
+    cooperative: whether blocks may wait for each other at `grid_sync`; refused where the device cannot hold them all.
+    types: {"Real": "f32"} where no array tells. counters: whether to count. detail: whether to keep examples of
+    the accesses, by what they cost, and the numbers of iterations, as `result.samples`.
     faults: "raise" a FaultError when the emulator finds any, or "return" them in the result.
 
     Raises CompileError (the kernel is not in the language), LaunchError (the arguments do not fit), FaultError.
     """
+    engine, device = wishes(engine, device_given(device))
     row = row_of(engine)
-    if row.emulates:
-        for given in args.values():
-            if isinstance(given, DeviceArray):
-                given.fetch()
-    request = prepare_request(
-        kernel,
-        grid=grid,
-        block=block,
-        args=args,
-        device=device,
-        shared=shared,
-        counters=counters,
-        step_limit=step_limit,
-        types=types,
-        check=check,
-        schedule=schedule,
-    )
-    if not row.emulates and (request.checks or schedule is not None):
-        raise LaunchError("a GPU is asked for nothing but results: check and schedule need an emulator, jit or numpy")
-    outcome = _outcome(engine_called(engine), request)
-    found, remarks = _judged(request, outcome)
-    for name in request.device_arrays.keys() & outcome.buffers.keys():
-        request.device_arrays[name].replace(outcome.buffers.pop(name))
-    result = Result(
-        buffers=outcome.buffers,
-        faults=found,
-        remarks=remarks,
-        printed=outcome.printed,
-        milliseconds=outcome.milliseconds,
-        resources=outcome.resources,
-        request=request,
-        counts=outcome.counts,
-    )
+    one_of("faults", faults, ("raise", "return"))
+    with ExitStack() as turns:
+        for array in _device_arrays(args):
+            turns.enter_context(array.turn)
+            if row.emulates:
+                array.fetch()
+        request = prepare_request(
+            kernel,
+            grid=grid,
+            block=block,
+            args=args,
+            device=device,
+            shared=shared,
+            counters=counters,
+            detail=detail,
+            step_limit=step_limit,
+            types=types,
+            check=check,
+            schedule=schedule,
+            cooperative=cooperative,
+        )
+        request = replace(request, show_prints=True)
+        if not row.emulates and (request.checks or schedule is not None):
+            raise LaunchError(
+                "a GPU is asked for nothing but results: check and schedule need an emulator, jit or numpy"
+            )
+        call = Call(kernel, args, request, engine)
+        result = observed(call, _run) if observers() else _run(call)
+        for name in request.device_arrays.keys() & result.buffers.keys():
+            request.device_arrays[name].replace(result.buffers.pop(name))
     if result.faults and faults == "raise":
         raise FaultError(result)
     return result
+
+
+def _device_arrays(args: Any) -> list[DeviceArray]:
+    """Those given to a launch, in an order that all launches keep, so that none waits for another for good."""
+    found = {id(given): given for given in named_arguments(args).values() if isinstance(given, DeviceArray)}
+    return [found[key] for key in sorted(found)]
 
 
 def launch_concurrent(
@@ -98,23 +113,24 @@ def launch_concurrent(
 
     On an engine that can ("cuda") they run side by side: copies and kernels overlap, and an array that is given to several launches is
     copied to the GPU once. A launch begins as soon as `launches` gives it; the first results can be used while the last
-    launches run. No single time is measured there, no DeviceArray taken. Raises what `launch` raises, and OutOfMemory.
+    launches run. No single time is measured there, no DeviceArray taken. Under an observer, such as `profiling`, they
+    run one after another. Raises what `launch` raises, and OutOfMemory.
     """
     running = engine_called(engine)
-    if not isinstance(running, ConcurrentEngine):
-        for kernel, own in launches:
+    if observers() or not isinstance(running, ConcurrentEngine):
+        for kernel, own in _pairs(launches):
             yield launch(kernel, engine=engine, **how, **own)
         return
     requests: list[Request] = []
 
     def prepared() -> Iterator[Request]:
-        for kernel, own in launches:
+        for kernel, own in _pairs(launches):
             requests.append(prepare_request(kernel, **how, **own))
             yield requests[-1]
 
     for number, outcome in enumerate(running.run_concurrently(prepared())):
         yield Result(
-            buffers=outcome.buffers,
+            buffers=requests[number].shaped(outcome.buffers),
             faults=outcome.faults,
             remarks=[],
             printed=outcome.printed,
@@ -122,6 +138,34 @@ def launch_concurrent(
             resources=outcome.resources,
             request=requests[number],
         )
+
+
+def _pairs(launches: Any) -> Iterator[tuple[Kernel, Mapping[str, Any]]]:
+    """The launches, each a kernel and its own arguments. Raises LaunchError."""
+    if not isinstance(launches, Iterable):
+        raise LaunchError(f"launches is a list of (kernel, arguments of launch), not {shown(launches)}")
+    for one in launches:
+        if not (isinstance(one, tuple | list) and len(one) == 2 and isinstance(one[1], Mapping)):
+            raise LaunchError(f"each of launches is (kernel, arguments of launch), not {shown(one)}")
+        yield one[0], one[1]
+
+
+def _run(call: Call) -> Result:
+    """Make a launch; arrays that outlive it are left as they are."""
+    request = call.request
+    outcome = _outcome(engine_called(call.engine), request)
+    found, remarks = _judged(request, outcome)
+    return Result(
+        buffers=request.shaped(outcome.buffers),
+        faults=found,
+        remarks=remarks,
+        printed=outcome.printed,
+        milliseconds=outcome.milliseconds,
+        resources=outcome.resources,
+        request=request,
+        counts=outcome.counts,
+        samples=outcome.samples,
+    )
 
 
 def _judged(request: Request, outcome: Outcome) -> tuple[list[Diagnostic], list[Diagnostic]]:
@@ -133,17 +177,19 @@ def _judged(request: Request, outcome: Outcome) -> tuple[list[Diagnostic], list[
     return suppressions.sort_findings(outcome.faults, request.prepared.program.kernel, request.checks)
 
 
+@within_stack()
 def _outcome(engine: Engine, request: Request) -> Outcome:
     """Run a launch; with a schedule, in both orders."""
     if request.schedule is None:
         return engine.run(request)
-    first, second = engine.run(replace(request, schedule=None)), engine.run(request)
+    first, second = engine.run(replace(request, schedule=None)), engine.run(replace(request, show_prints=False))
     known = {(fault.kind, fault.span) for fault in first.faults}
     first.faults += [fault for fault in second.faults if (fault.kind, fault.span) not in known]
     from ..sanitizer import schedules
 
     kernel = request.prepared.program.kernel
-    differs = schedules.difference(kernel, first.buffers, second.buffers, request.schedule, request.grid, request.block)
+    sizes = (request.grid, request.block, request.forms)
+    differs = schedules.difference(kernel, first.buffers, second.buffers, request.schedule, *sizes)
     if differs is not None:
         first.faults.append(differs)
     return first

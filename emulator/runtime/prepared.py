@@ -9,7 +9,9 @@ from functools import cached_property
 from ..ir import nodes as ir
 from ..ir.spec import verify
 from ..ir.walk import statements
+from ..passes import budget
 from ..passes.barriers import changed_arrays, order_matters
+from ..passes.clocks import count_clock_readings
 from ..passes.inline import inline
 from ..passes.private_registers import private_registers
 from ..passes.sites import Site, number
@@ -64,15 +66,27 @@ def prepare(program: ir.Program, checks: frozenset[str] = frozenset()) -> Prepar
     """Inline, unroll, number and instrument a program; the verifier runs after the passes. Cached while the program lives."""
     known = _PREPARED.setdefault(program, {})
     if checks not in known:
-        known[checks] = _prepare(program, checks)
+        numbered, sites = _numbered(program)
+        instrumented = ir.Program(instrument(numbered.kernel, len(sites), checks), ())
+        verify(instrumented)
+        known[checks] = Prepared(instrumented, sites)
     return known[checks]
 
 
-def _prepare(program: ir.Program, checks: frozenset[str]) -> Prepared:
-    for one_pass in (inline, unroll):
-        program = one_pass(program)
-        verify(program)
-    program, sites = number(program)
-    program = ir.Program(instrument(program.kernel, len(sites), checks), ())
-    verify(program)
-    return Prepared(program, sites)
+_NUMBERED: weakref.WeakKeyDictionary[ir.Program, tuple[ir.Program, tuple[Site, ...]]] = weakref.WeakKeyDictionary()
+
+
+def _numbered(program: ir.Program) -> tuple[ir.Program, tuple[Site, ...]]:
+    """What every set of checks starts from: the program numbered, and its sites. Cached while the program lives."""
+    if program not in _NUMBERED:
+        budget.check_calls(program)
+        inlined = inline(program)
+        verify(inlined)
+        budget.check_memory(inlined.kernel)
+        unrolled = unroll(inlined)
+        verify(unrolled)
+        counted = count_clock_readings(unrolled)
+        if counted is not unrolled:
+            verify(counted)
+        _NUMBERED[program] = number(counted)
+    return _NUMBERED[program]

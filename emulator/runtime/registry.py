@@ -7,6 +7,7 @@ from functools import cache
 from importlib import import_module
 from typing import Literal
 
+from ..checked import shown, within_stack
 from ..errors import LaunchError
 from .engine import Engine, Request
 
@@ -38,20 +39,27 @@ ENGINES = {
 
 def row_of(name: str) -> Row:
     """Raises LaunchError with the names there are."""
-    if name not in ENGINES:
+    if not isinstance(name, str) or name not in ENGINES:
         *most, last = ENGINES
-        raise LaunchError(f"no engine is called {name}; there are {', '.join(most)} and {last}")
+        raise LaunchError(
+            f"no engine is called {name if isinstance(name, str) else shown(name)}; there are {', '.join(most)} and {last}"
+        )
     return ENGINES[name]
 
 
-@cache
 def engine_called(name: str) -> Engine:
-    """The engine of that name, made once."""
-    row = row_of(name)
+    """The engine of that name, made once. Raises LaunchError with the names there are."""
+    return _made(row_of(name).name)
+
+
+@cache
+def _made(name: str) -> Engine:
+    row = ENGINES[name]
     made: Engine = getattr(import_module(row.module), row.factory)()
     return made
 
 
+@within_stack()
 def cuda_text(request: Request) -> str:
     """The kernel of a request as CUDA C++."""
     printer = import_module("simtbed.engines.cuda.printer")

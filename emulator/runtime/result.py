@@ -2,34 +2,43 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
+from html import escape
+from typing import Any
 
 import numpy as np
 
+from ..checked import shown
 from ..errors import Diagnostic, SimtbedError, render
 from ..machine.occupancy import Occupancy, occupancy
 from ..profiler.counters import Counters
 from ..profiler.events import Counts
+from ..profiler.profile import Profile
+from ..profiler.samples import Samples
 from .arrays import Buffer
+from .described import described
 from .engine import Request, Resources
 from .registry import cuda_text
 
+_UNCOUNTED = "nothing was counted: an emulator counts, and only with counters=True"
 
-@dataclass
+
+@dataclass(repr=False)
 class Result:
     """What a launch did. A global array the kernel writes is read as `result["name"]`, or as `result.name` where no
     field or property of this class has that name.
 
     faults: what the emulator found wrong. remarks: what it found and does not hold against the kernel: writes of the
-    same value, findings that a comment allows, and comments that allow nothing. printed: lines of the kernel's own `print`.
+    same value, findings that a comment allows, and comments that allow nothing. printed: lines of the kernel's own `print`, with
+    block and thread; on a GPU they go to stdout alone.
     milliseconds, resources: of the kernel on the GPU; None on an emulator.
     counts: None where nothing was counted, else int64[site, column] for the sites of the request's program;
-    `profiler.events` names the columns.
+    `profiler.events` names the columns. samples: of a launch with detail=True.
     """
 
-    buffers: Mapping[str, Buffer]
+    buffers: dict[str, Buffer]
     faults: list[Diagnostic]
     remarks: list[Diagnostic]
     printed: list[str]
@@ -37,11 +46,37 @@ class Result:
     resources: Resources | None
     request: Request = field(repr=False)
     counts: Counts | None = field(default=None, repr=False)
+    samples: Samples | None = field(default=None, repr=False)
+
+    def __repr__(self) -> str:
+        facts = (f"{name} {value}" for name, value in self._facts())
+        return f"<Result of {self.request.specialisation.summary.name}: {'; '.join(facts)}>"
+
+    def _repr_html_(self) -> str:
+        """In a notebook: a small table."""
+        rows = "".join(f"<tr><th>{escape(name)}</th><td>{escape(value)}</td></tr>" for name, value in self._facts())
+        return f"<table><caption>{escape(self.request.specialisation.summary.name)}</caption>{rows}</table>"
+
+    def _facts(self) -> Iterator[tuple[str, str]]:
+        """What the launch did in a few words, each with its name."""
+        for name, array in self.buffers.items():
+            yield name, f"{array.dtype}[{', '.join(map(str, array.shape))}]"
+        yield "faults", str(len(self.faults))
+        if self.remarks:
+            yield "remarks", str(len(self.remarks))
+        if self.printed:
+            yield "printed", f"{len(self.printed):,} lines"
+        if self.milliseconds is not None:
+            yield "milliseconds", f"{self.milliseconds:.3g}"
+        if self.counts is not None:
+            yield "warp instructions", f"{self.counters.total('warp_instructions'):,}"
 
     def __getitem__(self, name: str) -> Buffer:
-        if name not in self.buffers:
+        if not isinstance(name, str) or name not in self.buffers:
             written = ", ".join(self.buffers) or "nothing"
-            raise SimtbedError(f"the kernel does not write {name}; it writes {written}")
+            raise SimtbedError(
+                f"the kernel does not write {name if isinstance(name, str) else shown(name)}; it writes {written}"
+            )
         return self.buffers[name]
 
     def __getattr__(self, name: str) -> Buffer:
@@ -53,9 +88,15 @@ class Result:
     def counters(self) -> Counters:
         """What the emulator counted, by source line. Raises SimtbedError where nothing was counted."""
         if self.counts is None:
-            raise SimtbedError("nothing was counted: an emulator counts, and only with counters=True")
+            raise SimtbedError(_UNCOUNTED)
         sites = ((s.kind, s.span, s.size, s.costs) for s in self.request.prepared.sites)
         return Counters.of(sites, self.counts, self.request.device.sector)
+
+    def profile(self) -> Profile:
+        """What the launch cost, place by place and array by array. Raises SimtbedError where nothing was counted."""
+        if self.counts is None:
+            raise SimtbedError(_UNCOUNTED)
+        return described(self.request).profile(self.counts, self.request.device, samples=self.samples)
 
     @property
     def source(self) -> str:
@@ -82,3 +123,7 @@ class FaultError(SimtbedError):
     def __init__(self, result: Result) -> None:
         super().__init__("\n".join(render(fault) for fault in result.faults))
         self.result = result
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickled as its result: the text is made of it."""
+        return FaultError, (self.result,)

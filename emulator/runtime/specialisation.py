@@ -9,20 +9,25 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from .. import disk_cache
 from ..errors import LaunchError, SimtbedError
 from ..frontend.digest import Digest, digest
 from ..frontend.signature import Signature, type_of, type_text
+from ..frontend.values import exact
 from ..language.functions import Kernel
-from ..language.types import Array, Scalar, Value
+from ..language.types import FLAT, Array, Layout, Scalar, Value
+from ..passes.capabilities import Needed
+from .dynamic_shared import Declared, declared
 
 if TYPE_CHECKING:
     from ..frontend.reader import Specialised
     from ..ir import nodes as ir
+
+Found = TypeVar("Found", "Summary", Signature)
 
 # The front end and the passes are imported where they are needed: most launches find their machine code on disk.
 
@@ -32,7 +37,8 @@ class Summary:
     """What a launch asks of a program.
 
     parameters: by name, without the Const ones. changed: global arrays that it may write. ordered: whether its warps
-    must take their turns. shared: bytes of its shared arrays.
+    must take their turns. shared: bytes of its shared arrays. dynamic: those in dynamic shared memory.
+    needs: words that not every device has. cooperative: whether its blocks wait for each other.
     """
 
     name: str
@@ -40,23 +46,35 @@ class Summary:
     changed: tuple[str, ...]
     ordered: bool
     shared: int
+    dynamic: tuple[Declared, ...]
+    needs: tuple[Needed, ...]
+    cooperative: bool
 
     @staticmethod
     def of(program: ir.Program) -> Summary:
+        from ..passes.capabilities import needed
+        from ..passes.grids import is_cooperative
         from .prepared import prepare
 
         prepared, kernel = prepare(program), program.kernel
         parameters = {param.name: param.type for param in kernel.params}
-        return Summary(kernel.name, parameters, prepared.changed, prepared.ordered, prepared.shared)
+        found = declared(kernel), needed(program), is_cooperative(prepared.program.kernel)
+        return Summary(kernel.name, parameters, prepared.changed, prepared.ordered, prepared.shared, *found)
 
     def encode(self) -> bytes:
         parameters = {name: type_text(type) for name, type in self.parameters.items()}
-        return json.dumps([self.name, parameters, self.changed, self.ordered, self.shared]).encode()
+        dynamic = [[array.name, array.size, array.count] for array in self.dynamic]
+        needs = [[need.word, need.capability, need.place] for need in self.needs]
+        rest = [dynamic, needs, self.cooperative]
+        return json.dumps([self.name, parameters, self.changed, self.ordered, self.shared, *rest]).encode()
 
     @staticmethod
     def decode(data: bytes) -> Summary:
-        name, parameters, changed, ordered, shared = json.loads(data)
-        return Summary(name, {n: type_of(t) for n, t in parameters.items()}, tuple(changed), ordered, shared)
+        name, parameters, changed, ordered, shared, dynamic, needs, cooperative = json.loads(data)
+        types = {n: type_of(t) for n, t in parameters.items()}
+        arrays = tuple(Declared(*array) for array in dynamic)
+        needed = tuple(Needed(word, tuple(capability), place) for word, capability, place in needs)
+        return Summary(name, types, tuple(changed), ordered, shared, arrays, needed, cooperative)
 
 
 class Specialisation:
@@ -94,7 +112,7 @@ class Specialisation:
     def summary(self) -> Summary:
         if self.key is None:
             return Summary.of(self.program)
-        return Summary.decode(_kept("summary", self.key, lambda: Summary.of(self.program).encode()))
+        return _kept("summary", self.key, Summary.decode, lambda: Summary.of(self.program))
 
 
 class _Known:
@@ -113,7 +131,7 @@ class _Known:
 
         if self.digest is None:
             return read()
-        return Signature.decode(_kept("signature", self.digest.key, lambda: read().encode()))
+        return _kept("signature", self.digest.key, Signature.decode, read)
 
     @property
     def stale(self) -> bool:
@@ -140,20 +158,23 @@ def signature_of(kernel: Kernel) -> Signature:
     return _known(kernel).signature
 
 
-def specialisation_of(kernel: Kernel, consts: Mapping[str, Any], real: Scalar | None) -> Specialisation:
-    """The kernel for these Const values and this meaning of Real, made once."""
+def specialisation_of(
+    kernel: Kernel, consts: Mapping[str, Any], real: Scalar | None, layouts: Mapping[str, Layout]
+) -> Specialisation:
+    """The kernel for these Const values, this meaning of Real and these layouts of its global arrays, made once."""
     known = _known(kernel)
-    named = tuple(sorted((name, _exactly(value)) for name, value in consts.items()))
-    key = (real, named)
+    named = tuple(sorted((name, exact(value)) for name, value in consts.items()))
+    laid_out = tuple(sorted((name, astuple(layout)) for name, layout in layouts.items() if layout != FLAT))
+    key = (real, named, laid_out)
     if key not in known.specialisations:
         text = None
         if known.digest is not None:
-            text = hashlib.sha256(repr((known.digest.key, str(real), named)).encode()).hexdigest()
-        known.specialisations[key] = Specialisation(partial(_read, known, dict(consts), real), text)
+            text = hashlib.sha256(repr((known.digest.key, str(real), named, laid_out)).encode()).hexdigest()
+        known.specialisations[key] = Specialisation(partial(_read, known, dict(consts), real, dict(layouts)), text)
     return known.specialisations[key]
 
 
-def _read(known: _Known, consts: Mapping[str, Any], real: Scalar | None) -> Specialised:
+def _read(known: _Known, consts: Mapping[str, Any], real: Scalar | None, layouts: Mapping[str, Layout]) -> Specialised:
     from ..frontend.reader import specialise
 
     if known.digest is not None and known.digest.stale:
@@ -161,22 +182,14 @@ def _read(known: _Known, consts: Mapping[str, Any], real: Scalar | None) -> Spec
             f"a name that {known.kernel.__name__} uses stands for something else since it was launched: ask for counters "
             "and faults before that"
         )
-    return specialise(known.kernel, consts, real)
+    return specialise(known.kernel, consts, real, layouts)
 
 
-def _exactly(value: Any) -> Any:
-    """What tells Const values apart: True from 1, 1 from 1.0, 0.0 from -0.0."""
-    if isinstance(value, tuple):
-        return tuple(_exactly(item) for item in value)
-    number = value.item() if hasattr(value, "item") else value
-    return type(number).__name__, number.hex() if isinstance(number, float) else number
-
-
-def _kept(what: str, key: str, make: Callable[[], bytes]) -> bytes:
+def _kept(what: str, key: str, decode: Callable[[bytes], Found], make: Callable[[], Found]) -> Found:
     """Something that the front end finds out, from the disk where it is there."""
     name = hashlib.sha256("\0".join((what, key, disk_cache.edition())).encode()).hexdigest() + ".json"
-    found = disk_cache.load(name)
+    found = disk_cache.load(name, decode)
     if found is None:
         found = make()
-        disk_cache.save(name, found)
+        disk_cache.save(name, found.encode())
     return found

@@ -2,9 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from ..errors import Diagnostic
 from ..ir import nodes as ir
+from ..machine.device import Device
 from ..span import Span
+
+
+def wants_every_thread(checks: Collection[str], device: Device) -> bool:
+    """Whether a barrier must be reached by every thread of its block, those that have returned included.
+
+    From compute capability 7.0 on CUDA counts the threads that have not returned, and so does every engine. Below, it
+    documents a barrier for all threads of the block alone; `check="barriers"` holds a kernel for such a device to that.
+    """
+    return "barriers" in checks and device.warp_synchronous
 
 
 def divergent(span: Span, where: str, arrived: int, waiting: int, missing: str) -> Diagnostic:
@@ -21,7 +33,12 @@ def divergent(span: Span, where: str, arrived: int, waiting: int, missing: str) 
 def returned(span: Span, where: str, arrived: int, gone: int, first: str) -> Diagnostic:
     """A block barrier after threads of the block have returned."""
     message = f"{gone} of {arrived + gone} threads returned before this barrier of their block"
-    notes = (where, f"returned: {first}", "CUDA counts on every thread: put the work under a condition, not the return")
+    notes = (
+        where,
+        f"returned: {first}",
+        "below compute capability 7.0 CUDA counts on every thread of the block, from 7.0 on, on those that have not "
+        "returned: put the work under a condition, not the return",
+    )
     return Diagnostic("barrier", message, span, notes)
 
 

@@ -1,4 +1,4 @@
-"""The bounds checker: diagnostics of accesses outside an array, and of indices that leave their row of a matrix."""
+"""The bounds checker: diagnostics of accesses outside an array, and of views that begin outside theirs."""
 
 from __future__ import annotations
 
@@ -23,25 +23,59 @@ _DONE = {Operation.LOAD: "read", Operation.STORE: "write", Operation.ATOMIC: "at
 
 def out_of_bounds(
     operation: Operation,
-    span: Span,
-    array: str,
+    node: ir.Load | ir.Store | ir.Atomic | ir.CompareSwap,
     type: Array,
-    length: int,
-    index: int,
+    numbers: Sequence[int],
     where: str,
     values: dict[str, object],
     allocated: Span,
 ) -> Diagnostic:
-    """The diagnostic of one access. `values` are the registers of the index."""
-    name = user_name(array)
-    elements = f"{length} element{'' if length == 1 else 's'}"
-    message = f"{type.space} {_DONE[operation]} out of bounds: {name}[{index}], but {name} has {elements}"
+    """The diagnostic of one access. numbers: its flat index, the elements of the array, and `shown_dimensions`.
+    values: the registers of the index."""
+    name, shown = user_name(node.array), user_name(node.array)
+    index, length, *dimensions = numbers
+    what = f"{name}[{index}], but {name} has {_elements(length)}"
+    extents = [length]
+    if isinstance(node.index, ir.Within) and (left := _left(node.index, dimensions)):
+        what, shown = left, node.index.shown
+        extents = dimensions[len(dimensions) // 2 :]
     notes = [where]
     if values:
         notes.append(", ".join(f"{n} = {v}" for n, v in values.items()))
     verb = "a parameter" if type.space == "global" else "allocated"
-    notes.append(f"{name}: {type.space} {type.element}[{length}], {verb} at {allocated.place}")
-    return Diagnostic("bounds", message, span, tuple(notes))
+    form = f"{type.space} {type.element}[{', '.join(map(str, extents))}]"
+    notes.append(
+        f"{name}: {form}, {verb} at {allocated.place}"
+        if shown == name
+        else f"{shown}: {form}, a view of {name}, {verb} at {allocated.place}"
+    )
+    return Diagnostic("bounds", f"{type.space} {_DONE[operation]} out of bounds: {what}", node.span, tuple(notes))
+
+
+def _elements(count: int) -> str:
+    return f"{count} element{'' if count == 1 else 's'}"
+
+
+def _left(within: ir.Within, numbers: Sequence[int]) -> str | None:
+    """The first dimension that an index leaves, in words; numbers: `shown_dimensions`."""
+    given = iter(numbers)
+    parts = [None if part is None else next(given) for part in within.index]
+    extents = list(given)
+    for dimension, (part, extent) in enumerate(zip(parts, extents, strict=True)):
+        if part is not None and not 0 <= part < extent:
+            place = ", ".join(":" if p is None else str(p) for p in parts)
+            return f"{within.shown}[{place}], but {within.shown} has {_extent(extent, dimension, len(parts))}"
+    return None
+
+
+def _extent(extent: int, dimension: int, dimensions: int) -> str:
+    """`4 columns (dimension 1)`."""
+    if dimensions == 1:
+        return _elements(extent)
+    if dimensions == 2:
+        word = ("row", "column")[dimension]
+        return f"{extent} {word}{'' if extent == 1 else 's'} (dimension {dimension})"
+    return f"{_elements(extent)} in dimension {dimension}"
 
 
 def index_registers(index: ir.Expr) -> list[str]:
@@ -50,8 +84,10 @@ def index_registers(index: ir.Expr) -> list[str]:
     return list(dict.fromkeys(n for n in names if not Name.of(n).temporary))
 
 
-def row_overrun(check: ir.Check, kernel: ir.Function, values: Sequence[object], where: str) -> Diagnostic:
-    """The diagnostic of one index of several that leaves its own extent; `values` are the index and the extent."""
-    index, extent = values
-    message = f"index {index} leaves its row of {extent}: the access is to another row of the array"
-    return Diagnostic("bounds", message, check.span, (where, "each index of a matrix has a range of its own"))
+def bad_view(check: ir.Check, kernel: ir.Function, values: Sequence[object], where: str) -> Diagnostic:
+    """The diagnostic of a view. values: `shown_dimensions` of the Within that the check is of; of a slice, its start."""
+    numbers = [int(str(value)) for value in values]
+    if isinstance(check.of, ir.Within):
+        return Diagnostic("bounds", f"view out of bounds: {_left(check.of, numbers)}", check.span, (where,))
+    advice = "arrays do not wrap around in a kernel"
+    return Diagnostic("bounds", f"a slice begins at {numbers[0]}, before the array", check.span, (where, advice))

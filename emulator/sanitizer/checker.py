@@ -46,6 +46,7 @@ class Checker:
     kinds: of its diagnostics. suppressible: whether a comment may allow them; it names the first kind.
     remarks: kinds that are no faults unless the word given here is asked for too.
     instrument: makes what it adds to a kernel. on_access: what it asks of each access to memory.
+    always: whether its `Check` statements are kept without being asked for.
     describe: the diagnostic of a `Check` that does not hold, given the values of `Check.shown` and the place.
     """
 
@@ -55,4 +56,5 @@ class Checker:
     remarks: Mapping[str, str] = field(default_factory=dict)
     instrument: Callable[[ir.Function], Instrumentation] | None = None
     on_access: OnAccess | None = None
+    always: bool = False
     describe: Callable[[ir.Check, ir.Function, Sequence[object], str], Diagnostic] | None = None

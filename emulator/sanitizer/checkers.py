@@ -15,7 +15,7 @@ from .checker import Checker, OnAccess
 from .races import shadow
 
 CHECKERS = (
-    Checker("bounds", ("bounds",), describe=bounds.row_overrun),
+    Checker("bounds", ("bounds",), always=True, describe=bounds.bad_view),
     Checker(
         "uninitialised",
         ("uninitialised",),
@@ -64,6 +64,11 @@ def parse(given: str | Iterable[str]) -> frozenset[str]:
 def asked(checks: frozenset[str]) -> list[Checker]:
     """The rows of the checkers asked for."""
     return [row for row in CHECKERS if row.name in checks]
+
+
+def keeps(about: str, checks: frozenset[str]) -> bool:
+    """Whether `Check` statements of a checker stay in a program."""
+    return about in checks or BY_NAME[about].always
 
 
 def need_order(checks: frozenset[str]) -> bool:

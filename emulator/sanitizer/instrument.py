@@ -37,7 +37,7 @@ class _Instrumenter:
     def statement(self, stmt: ir.Stmt) -> Iterator[ir.Stmt]:
         if isinstance(stmt, ir.Check):
             known = isinstance(stmt.cond, ir.Const) and stmt.cond.value
-            if stmt.about in self.checks and not known:
+            if checkers.keeps(stmt.about, self.checks) and not known:
                 yield from self.numbered((stmt,))
             return
         if isinstance(stmt, ir.While):

@@ -16,12 +16,13 @@ import numpy.typing as npt
 from ..errors import Diagnostic
 from ..ir import nodes as ir
 from ..ir.walk import effect, statements
-from ..language.types import Scalar
+from ..language.types import Array, Scalar
+from .elements import Forms, element
 from .places import Dim3, coordinates
 
 ROWS = 64
 """Different orders of warps; phase p of block b has number (p + b) mod ROWS."""
-RELATIVE = {np.dtype(np.float32): 1e-5, np.dtype(np.float64): 1e-12}
+RELATIVE = {"float16": 1e-2, "bfloat16": 1e-1, "float32": 1e-5, "float64": 1e-12}
 """Relative difference allowed in sums of floats made by atomic operations, whose order is undefined."""
 
 
@@ -51,7 +52,13 @@ class Schedule:
 
 
 def difference(
-    kernel: ir.Function, first: Mapping[str, Any], second: Mapping[str, Any], seed: int, grid: Dim3, block: Dim3
+    kernel: ir.Function,
+    first: Mapping[str, Any],
+    second: Mapping[str, Any],
+    seed: int,
+    grid: Dim3,
+    block: Dim3,
+    forms: Forms,
 ) -> Diagnostic | None:
     """The first element that differs between the ascending order and that of a seed, or None."""
     sums = {
@@ -63,12 +70,15 @@ def difference(
         other = second[name]
         apart = ascending.view(f"u{ascending.dtype.itemsize}") != other.view(f"u{other.dtype.itemsize}")
         if name in sums:
-            apart &= ~np.isclose(ascending, other, RELATIVE[ascending.dtype], 0, equal_nan=True)
+            wide = (ascending.astype(np.float64), other.astype(np.float64))
+            apart &= ~np.isclose(*wide, RELATIVE[ascending.dtype.name], 0, equal_nan=True)
         if not apart.any():
             continue
         at = tuple(int(n) for n in np.argwhere(apart)[0])
-        element = f"{name}[{at[0]}]" + (f".{'xyzw'[at[1]]}" if len(at) > 1 else "")
-        message = f"{element} depends on the order of warps and blocks: {ascending[at]} or {other[at]}"
+        type = next(p.type for p in kernel.params if p.name == name)
+        assert isinstance(type, Array)
+        place = element(name, type, at[0], forms) + (f".{'xyzw'[at[1]]}" if len(at) > 1 else "")
+        message = f"{place} depends on the order of warps and blocks: {ascending[at]} or {other[at]}"
         return Diagnostic(
             "schedule", message, _writer(kernel, name), tuple(_orders(seed, grid, block)), int(apart.sum())
         )

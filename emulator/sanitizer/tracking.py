@@ -11,13 +11,20 @@ from ..ir.access import Operation
 from ..ir.walk import effect, statements
 from ..language.types import Array
 from ..machine.device import Device
+from ..passes.grids import is_cooperative
 from ..span import Span
 from . import checkers
+from .elements import Forms
 from .faults import Faults
 from .places import Dim3
 from .races import report, shadow
-from .races.shadow import ATOMICS, LOADS, STORES, RaceState
+from .races.shadow import ATOMICS, BLOCK_ATOMICS, LOADS, STORES, RaceState
 
+Access = ir.Load | ir.Store | ir.Atomic | ir.CompareSwap
+PLAIN = ("weak", "async")
+"""Orders of accesses that race with others."""
+RELEASES = ("release", "acq_rel")
+"""Orders of accesses that order what their thread did before."""
 LOG_ROWS = shadow.MOST_TIMESTAMPS
 """Rows of the log of a launch."""
 
@@ -43,7 +50,7 @@ class Plan:
     """The tracked arrays of a kernel, and what is needed to describe its races. It does not depend on the launch.
 
     sites: the span of each access; last: the largest site. barriers: lines of barriers, of blocks and of warps.
-    fenced: whether the kernel has fences.
+    fenced: whether the kernel has fences, or accesses that release.
     """
 
     kernel: ir.Function
@@ -53,14 +60,16 @@ class Plan:
     barriers: tuple[int, ...]
     fenced: bool
     last: int
+    asynchronous: tuple[int, ...]
 
     @staticmethod
     def of(kernel: ir.Function, checks: Iterable[str], unwritten: Container[str]) -> Plan:
         """The arrays that the checkers asked for track; `unwritten` names those given as `empty`."""
         types = {p.name: p.type for p in kernel.params if isinstance(p.type, Array)}
         types |= {s.array: s.type for s in statements(kernel.body) if isinstance(s, ir.Alloc)}
-        atomic = {e.array for s in statements(kernel.body) if isinstance(e := effect(s), ir.Atomic | ir.CompareSwap)}
-        written = atomic | {s.array for s in statements(kernel.body) if isinstance(s, ir.Store)}
+        accesses = [e for s in statements(kernel.body) if isinstance(e := effect(s) or s, Access)]
+        atomic = {access.array for access in accesses if access.order != "weak"}  # asynchronous copies too
+        written = {access.array for access in accesses if not isinstance(access, ir.Load)}
         rules = [row.on_access for row in checkers.asked(frozenset(checks)) if row.on_access is not None]
         tracked: dict[str, TrackedArray] = {}
         for name, type in types.items():
@@ -80,30 +89,61 @@ class Plan:
             if isinstance(s, ir.WarpBarrier) or isinstance(effect(s), ir.Barrier)
         ]
         fenced = any(isinstance(s, ir.Fence) for s in statements(kernel.body))
-        return Plan(kernel, tracked, types, sites, tuple(barriers), fenced, max(sites, default=0))
+        copies = tuple(s.site for s in statements(kernel.body) if isinstance(s, ir.Store) and s.order == "async")
+        fenced |= any(access.order in RELEASES for access in accesses)
+        return Plan(kernel, tracked, types, sites, tuple(barriers), fenced, max(sites, default=0), copies)
 
     def new_race_state(
-        self, block: Dim3, arguments: Mapping[str, Any], dynamic_shared: int, device: Device, rows: int | None = None
+        self,
+        block: Dim3,
+        arguments: Mapping[str, Any],
+        carved: Mapping[str, int],
+        device: Device,
+        rows: int | None = None,
+        blocks: int = 1,
     ) -> RaceState:
-        """The race state at the start of a launch. A local array has an element for every thread of the block."""
+        """The race state at the start of a launch. carved: the lengths of arrays in dynamic shared memory. A local array
+        has an element for every thread of the block. blocks: how many have shared and local arrays at the same time."""
         warps = -(-block[0] * block[1] * block[2] // 32)
         lengths = {}
         for name in self.tracked:
             type = self.types[name]
             length = len(arguments[name]) if type.space == "global" else type.length
-            length = dynamic_shared // type.element.size if length is None else length
+            length = carved[name] if length is None else length
             lengths[name] = length * (32 * warps if type.space == "local" else 1)
         own = [self.types[name].space != "global" for name in self.tracked]
+        copies = {name: blocks if mine else 1 for name, mine in zip(self.tracked, own, strict=True)}
         sites = 1 + self.last
         has_atomics = [f.atomic for f in self.tracked.values()]
-        where = shadow.layout(lengths, {f.name: _planes(f) for f in self.tracked.values()})
-        return shadow.new(where, own, has_atomics, sites, warps, device.warp_synchronous, self.fenced, rows or LOG_ROWS)
+        where = shadow.layout(lengths, {f.name: _planes(f) for f in self.tracked.values()}, copies)
+        if is_cooperative(self.kernel):
+            own = [False] * len(own)
+        return shadow.new(
+            where,
+            own,
+            has_atomics,
+            sites,
+            warps,
+            device.warp_synchronous,
+            self.fenced,
+            rows or LOG_ROWS,
+            self.asynchronous,
+        )
 
-    def report(self, found: RaceState, faults: Faults, grid: Dim3, block: Dim3) -> None:
+    def turn_to(self, found: RaceState, block: int, blocks: int) -> None:
+        """Of blocks that take their turns, make the planes of one the ones that its shared and local arrays have."""
+        places, start = found.places.reshape(-1, 4), shadow.PADDING
+        for name, tracked in self.tracked.items():
+            step = _planes(tracked) * int(places[tracked.number, 1]) + shadow.PADDING
+            mine = self.types[name].space != "global"
+            places[tracked.number, 0] = start + (block * step if mine else 0)
+            start += step * (blocks if mine else 1)
+
+    def report(self, found: RaceState, faults: Faults, grid: Dim3, block: Dim3, forms: Forms) -> None:
         """Add the races found in a launch to its faults."""
         names = list(self.tracked)
         types = [self.types[name] for name in names]
-        races = report.findings(found, names, types, self.sites, self.barriers, grid, block)
+        races = report.findings(found, names, types, self.sites, self.barriers, grid, block, forms)
         for number, (order, sites, diagnostic) in enumerate(races):
             for one in sites:  # a read before a write that nothing orders with it is one mistake, not two
                 faults.drop("uninitialised", one)
@@ -118,14 +158,16 @@ def _planes(tracked: TrackedArray) -> int:
 
 @dataclass(frozen=True)
 class AccessId:
-    """A site and what it does to memory: LOADS, STORES or ATOMICS (atomically)."""
+    """A site and what it does to memory: LOADS, STORES, ATOMICS (atomically) or BLOCK_ATOMICS (for its block)."""
 
     site: int
     effect: int
 
     @staticmethod
-    def of(site: int, operation: Operation) -> AccessId:
-        return AccessId(site, {Operation.LOAD: LOADS, Operation.STORE: STORES}.get(operation, ATOMICS))
+    def of(site: int, operation: Operation, node: ir.Load | ir.Store | ir.Atomic | ir.CompareSwap) -> AccessId:
+        if node.order in PLAIN:
+            return AccessId(site, LOADS if operation is Operation.LOAD else STORES)
+        return AccessId(site, BLOCK_ATOMICS if node.scope == "block" else ATOMICS)
 
     @property
     def number(self) -> int:

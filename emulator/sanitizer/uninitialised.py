@@ -11,11 +11,12 @@ from collections.abc import Iterator, Sequence
 
 from ..errors import Diagnostic
 from ..ir import nodes as ir
-from ..ir.names import Name, assigned_flag, elements
+from ..ir.names import Name, assigned_flag
+from ..ir.names import elements as registers_of
 from ..ir.walk import effect, registers, statements
 from ..language.types import BOOL, Array
 from ..span import Span
-from . import checker
+from . import checker, elements
 from .bounds import user_name
 
 KIND = "uninitialised"
@@ -50,7 +51,7 @@ class Instrumentation(checker.Instrumentation):
             case ir.Let(target=ir.Reg() as target) if self._is_element(target):
                 yield _set_flag(target, True)
             case ir.Alloc(type=Array(space="register")):
-                for name in elements(stmt.array, self.lengths.get(stmt.array)):
+                for name in registers_of(stmt.array, self.lengths.get(stmt.array)):
                     yield _set_flag(ir.Reg(name, BOOL, stmt.span), False)
 
     def _is_element(self, register: ir.Reg) -> bool:
@@ -67,10 +68,12 @@ def _set_flag(register: ir.Reg, value: bool) -> ir.Let:
     return ir.Let(_flag(register), ir.Const(value, BOOL, register.span), register.span)
 
 
-def read(kernel: ir.Function, span: Span, array: str, type: Array, index: int, where: str) -> Diagnostic:
+def read(
+    kernel: ir.Function, span: Span, array: str, type: Array, index: int, where: str, forms: elements.Forms
+) -> Diagnostic:
     """The diagnostic of a read of memory."""
-    element = f"{user_name(array)}[{index}]"
-    return _diagnostic(kernel, span, array, type, f"{type.space} read of {element}, which nobody has written", where)
+    what = elements.element(array, type, index, forms)
+    return _diagnostic(kernel, span, array, type, f"{type.space} read of {what}, which nobody has written", where)
 
 
 def unassigned_register(check: ir.Check, kernel: ir.Function, values: Sequence[object], where: str) -> Diagnostic:

@@ -9,7 +9,7 @@ defined result here.
 
 from __future__ import annotations
 
-from collections.abc import Generator, Mapping
+from collections.abc import Generator, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -18,6 +18,7 @@ import numpy.typing as npt
 
 from ..ir import nodes as ir
 from ..ir.ops import TABLE
+from ..ir.updates import UPDATES
 from ..language.types import Array, Vector
 from ..runtime.engine import Request
 
@@ -52,12 +53,20 @@ def run(request: Request) -> dict[str, Buffer]:
     """Final contents of every global array, by parameter name. Raises Undefined."""
     kernel = request.program.kernel
     memory = {p.name: np.array(request.arguments[p.name]) for p in kernel.params if isinstance(p.type, Array)}
-    for z in range(request.grid[2]):
-        for y in range(request.grid[1]):
-            for x in range(request.grid[0]):
-                with np.errstate(all="ignore"):
-                    _Block(request, memory, (x, y, z)).run()
+    wide, high, deep = request.grid
+    indices = [(x, y, z) for z in range(deep) for y in range(high) for x in range(wide)]
+    waiting = [_block(request, memory, index) for index in indices]
+    with np.errstate(all="ignore"):
+        while waiting:  # each goes on to its next grid barrier
+            before, waiting = waiting, [block for block in waiting if next(block, True) is None]
+            if 0 < len(waiting) < len(before):
+                raise Undefined("some blocks wait at a grid barrier, others have ended")
     return memory
+
+
+def _block(request: Request, memory: Mapping[str, Buffer], index: tuple[int, int, int]) -> Iterator[None]:
+    """The runs of a block from grid barrier to grid barrier."""
+    yield from _Block(request, memory, index).run()
 
 
 class _Block:
@@ -65,6 +74,7 @@ class _Block:
         self.request, self.index = request, index
         self.functions = {f.name: f for f in request.program.functions}
         self.shared: dict[Any, Buffer] = {}
+        self.dynamic = np.full(request.dynamic_shared, POISON, np.uint8)
         wide, high, deep = request.block
         indices = [(x, y, z) for z in range(deep) for y in range(high) for x in range(wide)]
         self.threads = [_Thread(self, linear, thread) for linear, thread in enumerate(indices)]
@@ -76,7 +86,8 @@ class _Block:
                     frame.registers[param.name] = np.array([request.arguments[param.name]])
             self.running[thread.linear] = thread.body(request.program.kernel.body, frame, ())
 
-    def run(self) -> None:
+    def run(self) -> Iterator[None]:
+        """Run all threads, with a pause at each grid barrier."""
         waiting: dict[int, Wait] = {}
         resumed: dict[int, Any] = dict.fromkeys(self.running)
         while self.running:
@@ -86,8 +97,9 @@ class _Block:
                 except StopIteration:
                     del self.running[linear]
             resumed = self.answer_waits(waiting)
-            for linear in resumed:
-                del waiting[linear]
+            nodes = [waiting.pop(linear).node for linear in resumed]
+            if any(isinstance(node, ir.Barrier) and node.mode == "grid" for node in nodes):
+                yield
 
     def answer_waits(self, waiting: dict[int, Wait]) -> dict[int, Any]:
         """Who goes on, with which answer: a group in each warp that has one, or else the whole block."""
@@ -109,7 +121,7 @@ class _Block:
         node = next(iter(waiting.values())).node
         assert isinstance(node, ir.Barrier)
         holds = [bool(m.value[0]) for m in waiting.values()]
-        combined = {"sync": True, "count": sum(holds), "and": all(holds), "or": any(holds)}[node.mode]
+        combined = {"sync": True, "grid": True, "count": sum(holds), "and": all(holds), "or": any(holds)}[node.mode]
         return dict.fromkeys(waiting, np.array([combined], node.type.dtype))
 
 
@@ -145,6 +157,14 @@ def _answer(lane: int, wait: Wait, group: dict[int, Wait]) -> Number | None:
             result = all(value[0] for value in named.values())
         case "match":
             result = sum(1 << n for n, value in named.items() if value.tobytes() == wait.value.tobytes())
+        case "match_all":
+            equal = all(value.tobytes() == wait.value.tobytes() for value in named.values())
+            result = sum(1 << n for n in named) if equal else 0
+        case operation:
+            combined = wait.value
+            for n, value in named.items():
+                combined = TABLE[operation].meaning(combined, value) if n != lane else combined
+            return combined
     return np.array([result], node.type.dtype)
 
 
@@ -176,6 +196,7 @@ class _Thread:
     def __init__(self, block: _Block, linear: int, index: tuple[int, int, int]) -> None:
         self.block, self.linear = block, linear
         self.own: dict[Any, Any] = {}
+        self.clock = 0
         groups = {
             "thread": index,
             "block": block.index,
@@ -226,14 +247,16 @@ class _Thread:
             case ir.Assert():
                 if not self.holds(stmt.cond, frame):
                     raise Undefined(f"assertion failed: {stmt.message}")
-            case ir.Fence():
-                pass  # one thread at a time: memory is always in order
+            case ir.Print():
+                pass  # for people: it changes nothing
+            case ir.Fence() | ir.Check() | ir.Sleep() | ir.AsyncCommit() | ir.AsyncWait():
+                pass  # one thread at a time, so memory is always in order; checks are for emulators that go on
             case _:
                 raise TypeError(f"{type(stmt).__name__} is unknown to the reference interpreter")
         return None
 
     def repeat(self, stmt: ir.While, frame: _Frame, position: Position) -> Steps:
-        for iteration in range(self.block.request.step_limit):
+        for iteration in range(self.block.request.most_iterations[1]):
             yield from self.body(stmt.setup, frame, (*position, iteration, 0))
             if not self.holds(stmt.cond, frame):
                 return None
@@ -246,7 +269,10 @@ class _Thread:
 
     def count(self, stmt: ir.For, frame: _Frame, position: Position) -> Steps:
         start, stop = self.integer(stmt.start, frame), self.integer(stmt.stop, frame)
-        for iteration, number in enumerate(range(start, stop, stmt.step)):
+        step = stmt.step if isinstance(stmt.step, int) else self.integer(stmt.step, frame)
+        if step == 0:
+            raise Undefined("a loop's step is 0")
+        for iteration, number in enumerate(range(start, stop, step)):
             assert not isinstance(stmt.var.type, Vector)
             frame.registers[stmt.var.name] = np.array([number], stmt.var.type.dtype)
             jump = yield from self.body(stmt.body, frame, (*position, iteration))
@@ -263,11 +289,11 @@ class _Thread:
                 found = array[index : index + 1].copy()
                 return tuple(found[:, n] for n in range(found.shape[1])) if isinstance(load.type, Vector) else found
             case ir.Atomic() as atomic:
-                given = self.number(atomic.value, frame)
+                given = self.value(atomic.value, frame)
                 array, index = self.element(atomic.array, atomic.index, frame)
                 old = array[index : index + 1].copy()
-                array[index] = given[0] if atomic.op == "exchange" else TABLE[atomic.op].meaning(old, given)[0]
-                return old
+                array[index] = UPDATES[atomic.op](old, np.array([_flat(given)], array.dtype))[0]
+                return tuple(old[:, n] for n in range(old.shape[1])) if isinstance(atomic.type, Vector) else old
             case ir.CompareSwap() as swap:
                 expected, given = self.number(swap.expected, frame), self.number(swap.value, frame)
                 array, index = self.element(swap.array, swap.index, frame)
@@ -282,6 +308,9 @@ class _Thread:
             case ir.Vote() as vote:
                 answer = yield Wait(position, vote, self.number(vote.value, frame), self.integer(vote.mask, frame), 0)
                 return answer  # type: ignore[no-any-return]
+            case ir.Clock() as clock:
+                self.clock += 1
+                return np.array([self.clock - 1], clock.type.dtype)
             case ir.Barrier() as barrier:
                 answer = yield Wait(position, barrier, self.number(barrier.value, frame), 0, 0)
                 return answer  # type: ignore[no-any-return]
@@ -324,15 +353,27 @@ class _Thread:
     def storage(self, stmt: ir.Alloc) -> Buffer:
         element, length = stmt.type.element, stmt.type.length
         if length is None:
-            length = self.block.request.dynamic_shared // element.size
+            return self.carved(stmt)
         if isinstance(element, Vector):
             return np.full((length, element.size), POISON, np.uint8).view(element.element.dtype)
         if stmt.values:
             return np.array(stmt.values, element.dtype)
         return np.full(length * element.size, POISON, np.uint8).view(element.dtype)
 
+    def carved(self, stmt: ir.Alloc) -> Buffer:
+        """A part of the block's dynamic shared memory."""
+        element, carved = stmt.type.element, self.block.request.carved[stmt.array]
+        part = self.block.dynamic[carved.offset :][: carved.length * element.size]
+        if isinstance(element, Vector):
+            return part.view(element.element.dtype).reshape(-1, element.lanes)
+        return part.view(element.dtype)
+
     def element(self, name: str, index: ir.Expr, frame: _Frame) -> tuple[Buffer, int]:
         array, at = frame.arrays[name], self.integer(index, frame)
+        if isinstance(index, ir.Within):
+            for part, extent in zip(index.index, index.extents, strict=True):
+                if part is not None and not 0 <= self.integer(part, frame) < self.integer(extent, frame):
+                    raise Undefined(f"{index.shown}: an index of {self.integer(part, frame)}")
         if not 0 <= at < len(array):
             raise Undefined(f"{name}[{at}], but it has {len(array)} elements")
         return array, at
@@ -362,9 +403,11 @@ class _Thread:
             case ir.Op():
                 return TABLE[expr.name].meaning(*(self.number(a, frame) for a in expr.args))
             case ir.Pack():
-                return tuple(self.number(a, frame) for a in expr.args)
+                return tuple(self.value(a, frame) for a in expr.args)  # type: ignore[misc]
             case ir.Part():
                 return self.value(expr.value, frame)[self.integer(expr.index, frame)]
+            case ir.Within():
+                return self.value(expr.flat, frame)
             case ir.Extent():
                 return np.array([len(frame.arrays[expr.array])], expr.type.dtype)
         raise TypeError(f"{type(expr).__name__} is no expression")

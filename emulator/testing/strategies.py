@@ -1,4 +1,7 @@
-"""Hypothesis strategies for kernels: small, well typed, without races, as source text with arguments to launch them on.
+"""Hypothesis strategies: what a kernel is launched with, and kernels themselves.
+
+Arrays, launch shapes and orders come from `launch_strategies`. Kernels are small, well typed, without races, as source
+text with arguments to launch them on.
 
 Each thread writes only its own elements. Threads exchange values through shared memory between barriers, through warp
 operations, and through integer atomics whose order cannot be observed. Loops end. What CUDA leaves undefined (a shuffle
@@ -24,9 +27,12 @@ import numpy.typing as npt
 from hypothesis import strategies as st
 
 from ..language.types import SCALARS
+from .launch_strategies import arrays, elements, launch_shapes, schedules
+
+__all__ = ["Generated", "arrays", "elements", "kernels", "launch_shapes", "schedules"]
 
 SIZE = 64  # elements of every input, and the most threads of a block
-TYPES = ("i32", "u32", "i64", "f32", "f64", "bool")
+TYPES = ("i32", "u32", "i64", "f32", "f64", "f16", "bf16", "bool")
 NUMBERS = TYPES[:-1]
 INTEGERS = TYPES[:3]
 BLOCKS = ((32, 1, 1), (8, 8, 1), (20, 1, 1), (5, 4, 2), (64, 1, 1))
@@ -34,7 +40,7 @@ COMBINED = {"add": "added", "max": "largest", "xor": "mixed"}  # one buffer an o
 
 HEAD = '''"""A generated kernel."""
 import simtbed as st
-from simtbed import Global, f32, f64, i32, i64, int2, u8, u32
+from simtbed import Global, bf16, f16, f32, f64, i32, i64, int2, u8, u32
 
 
 @st.device
@@ -46,6 +52,7 @@ def helper(a: i32, b: f32) -> i32:
 @st.kernel
 def generated(
     in_i32: Global[i32], in_u32: Global[u32], in_i64: Global[i64], in_f32: Global[f32], in_f64: Global[f64],
+    in_f16: Global[f16], in_bf16: Global[bf16], out_f16: Global[f16], out_bf16: Global[bf16],
     octets: Global[u8], pairs: Global[int2], added: Global[i32], largest: Global[i32], mixed: Global[i32],
     out_i32: Global[i32], out_u32: Global[u32], out_i64: Global[i64], out_f32: Global[f32], out_f64: Global[f64],
     out_bool: Global[i32], n: i32,
@@ -87,16 +94,14 @@ class Generated:
             values = random.integers(low, high, length, kind, endpoint=True)
             small = random.integers(0, 9, length).astype(kind)
             given[f"in_{name}"] = np.where(random.random(length) < 0.7, small, values)
-        for name in ("f32", "f64"):
+        for name in ("f32", "f64", "f16", "bf16"):
             given[f"in_{name}"] = random.normal(0, 10, length).astype(SCALARS[name].dtype)
         given["octets"] = random.integers(0, 256, length).astype(np.uint8)
         given["pairs"] = random.integers(-9, 9, (length, 2)).astype(np.int32)
         for name in COMBINED.values():
             given[name] = np.arange(8, dtype=np.int32)
         for name in TYPES:
-            kind = np.dtype(
-                {"i": "i", "u": "u", "f": "f", "b": "i"}[name[0]] + {"32": "4", "64": "8"}.get(name[1:], "4")
-            )
+            kind = SCALARS["i32" if name == "bool" else name].dtype
             given[f"out_{name}"] = np.full(4 * self.threads, 77, kind)
         return {**given, "n": np.int32(random.integers(1, 9))}
 
@@ -288,7 +293,9 @@ class Writer:
         variable = f"k{self.loops}"
         self.loops += 1
         stop = "n & 3" if uniform else f"{self.expr('i32', 1, at.device)} & 3"
-        bounds = self.pick(stop, f"1, {stop}, 2", f"{stop}, -1, -1")
+        sign = "a" if at.device else "n"
+        either = f"{stop}, 4 - 8 * ({sign} & 1), 1 - 3 * ({sign} & 1)"
+        bounds = self.pick(stop, f"1, {stop}, 2", f"{stop}, -1, -1", either)
         self.emit(at, f"for {variable} in range({bounds}):")
         known = self.names.setdefault("device i32" if at.device else "iterations", [])
         known.insert(0, variable)

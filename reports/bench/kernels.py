@@ -74,8 +74,8 @@ def _block_sum_loop(x: Floats, out: Floats, block: int) -> None:
         out[b] = total
 
 
-transpose_loop: Callable[[Floats, Floats, int], None] = njit(cache=True)(_transpose_loop)
-block_sum_loop: Callable[[Floats, Floats, int], None] = njit(cache=True)(_block_sum_loop)
+transpose_loop: Callable[[Floats, Floats, int], None] = njit()(_transpose_loop)
+block_sum_loop: Callable[[Floats, Floats, int], None] = njit()(_block_sum_loop)
 
 
 @dataclass(frozen=True)

@@ -5,8 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
+from simtbed import devices
+
 from ..profile.accesses import report
-from ..selection import find_device
 from .options import Device, Json
 from .parameters import Argument, Option, command
 
@@ -21,7 +22,11 @@ def access(
     """What single warp accesses cost.
 
     Requests, sectors, wavefronts and bank conflicts of each row of the file; 1 where a compared row differs.
+
+    \b
+    simtbed access accesses.csv --device K40
+    simtbed access measured.csv --compare
     """
-    text, code = report(source, find_device(device), as_json=json, compare=compare)
+    text, code = report(source, devices.find(device), as_json=json, compare=compare)
     print(text)
     return code

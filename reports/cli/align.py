@@ -2,26 +2,33 @@
 
 from __future__ import annotations
 
-import sys
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Literal
 
-import numpy as np
 from simtbed import SimtbedError, map_over_gpus
+from simtbed.kernels import Agreement
 from simtbed.kernels.alignment import FAMILY
-from simtbed.kernels.alignment.host.files import lines, read, read_fasta
+from simtbed.kernels.alignment.host import files, limits
+from simtbed.kernels.alignment.host.pipeline import solve
 from simtbed.kernels.alignment.host.problem import Parameters, Problem
 from simtbed.kernels.alignment.host.problem import Strategy as OverhangStrategy
-from simtbed.kernels.files import write
+from simtbed.kernels.family import Answer, joined
+from simtbed.kernels.files import STANDARD, Outputs
 from simtbed.runtime.registry import EngineName
 
 from ..launchers import Runner, require_gpus
 from ..terminal import progress
-from .options import Checking, Counting, Engine, Example, Gpus, Json, Output, RunOn, Variant
-from .output import print_report, report_stream, require_folder, require_report_options
+from .options import MEMORY, Checking, Counting, Engine, Example, Gpus, Json, MaxMemory, Output, RunOn, Variant
+from .output import report, require_report_options, tell, warn
 from .parameters import Argument, Option, command
+
+BYTES_OF_A_WORD = 8
+"""Moves may take half of the memory: a word has four bytes."""
+PART_OF_CELLS = 16
+"""A batch has as many cells as this part of the memory has bytes, beyond one pair."""
 
 
 class Strategy(StrEnum):
@@ -42,7 +49,9 @@ class AlignmentFormat(StrEnum):
 
 @command
 def align(
-    source: Annotated[Path | None, Argument(metavar="IN", help="Rows of reference, tab, alternate; or FASTA.")] = None,
+    source: Annotated[
+        Path | None, Argument(metavar="IN", help="Rows of reference, tab, alternate; or FASTA; - is stdin.")
+    ] = None,
     alternates: Annotated[Path | None, Argument(metavar="ALT", help="FASTA, if IN is.")] = None,
     target: Output = None,
     parameters: Annotated[
@@ -56,16 +65,21 @@ def align(
     check: Checking = False,
     example: Example = False,
     gpus: Gpus = 1,
+    max_memory: MaxMemory = MEMORY,
     json: Json = False,
 ) -> int:
     """Semi-global alignment with traceback, from file to file.
 
     The answer is CIGAR, offset and score of every pair. What --check and --counters report goes to stdout if the
     answer goes to a file, and to stderr otherwise.
+
+    \b
+    simtbed align --example --check
+    simtbed align pairs.tsv -o cigars.tsv
     """
     if (source is None) != example:
         raise SimtbedError("align takes a file, or --example")
-    how = How(variant, engine.value, parameters, strategy.value, form.value, counting, check, json, gpus)
+    how = How(variant, engine.value, parameters, strategy.value, form.value, counting, check, json, gpus, max_memory)
     return align_file(source, alternates, target, how)
 
 
@@ -82,44 +96,57 @@ class How:
     check: bool
     json: bool
     gpus: int = 1
+    memory: int = MEMORY
 
 
 def align_file(source: Path | None, alternates: Path | None, target: Path | None, how: How) -> int:
-    """Align every pair; 1 where the oracle is to check and disagrees. Raises SimtbedError."""
+    """Align every pair, a batch at a time; 1 where the oracle is to check and disagrees. Raises SimtbedError."""
     if how.variant not in FAMILY.variants:
         raise SimtbedError(f"alignment has no variant {how.variant!r}; it has {', '.join(FAMILY.variants)}")
     require_report_options(how.engine, how.counting, how.check, how.json)
-    require_folder(target)
     require_gpus(how.gpus, how.engine)
-    problem, name = _problem(source, alternates)
-    problem = replace(problem, parameters=_parameters(how.parameters), strategy=OverhangStrategy[how.strategy])
+    parameters, strategy = _parameters(how.parameters), OverhangStrategy[how.strategy]
+    files.check_form(how.form, strategy)
+    name = f"{source} and {alternates}" if alternates else str(source or "the example")
     runner = Runner(how.engine, counting=how.counting)
-    with progress(f"{how.variant} on {name}"):
-        shares = map_over_gpus(problem.shares(how.gpus), lambda part: FAMILY.solve(part, how.variant, runner), how.gpus)
-        answer = np.concatenate([answer for _, answer in shares])
-    if not len(problem):
-        print(f"simtbed: warning: {name} holds no pairs; the answer is empty", file=sys.stderr)
-    text = lines(problem, answer, how.form)
-    if target is None:
-        sys.stdout.writelines(text)
-    else:
-        write(target, text)
-    agreement = None
-    if how.check:
-        with progress(f"the oracle on {name}"):
-            agreement = FAMILY.compare(answer, FAMILY.oracle(problem))
+    agreements: list[Agreement] = []
+    words = how.memory // BYTES_OF_A_WORD
+    pairs = 0
+
+    def solved(problem: Problem) -> Answer:
+        limits.check_memory(problem, how.variant, words)
+        return solve(problem, how.variant, runner, words)
+
+    def answers(show: Callable[[str], None]) -> Iterator[tuple[Problem, Answer]]:
+        nonlocal pairs
+        problems = (
+            replace(problem, parameters=parameters, strategy=strategy)
+            for problem in files.batches(_pairs(source, alternates, how.memory), how.memory // PART_OF_CELLS)
+        )
+        for problem, answer in map_over_gpus(problems, solved, how.gpus):
+            if how.check:
+                agreements.append(FAMILY.compare(answer, FAMILY.oracle(problem)))
+            pairs += len(problem)
+            show(f"{pairs:,} pairs")
+            yield problem, answer
+
+    with (
+        Outputs({"--output": target or STANDARD}, [source, alternates]) as outputs,
+        progress(f"{how.variant} on {name}") as show,
+    ):
+        files.write(answers(show), how.form, outputs["--output"], how.memory)
+    if not pairs:
+        warn(f"{name} holds no pairs; the answer is empty")
+    agreement = joined(agreements) if how.check else None
     if how.check or how.counting:
-        print_report(runner, agreement, how.json, report_stream(target))
+        tell(outputs, report(runner, agreement, how.json))
     return int(agreement is not None and not agreement.agrees)
 
 
-def _problem(source: Path | None, alternates: Path | None) -> tuple[Problem, str]:
-    """The pairs, and what to call them."""
+def _pairs(source: Path | None, alternates: Path | None, memory: int) -> Iterator[files.Pair]:
     if source is None:
-        return FAMILY.example(), "the example"
-    if alternates is not None:
-        return read_fasta(source, alternates), f"{source} and {alternates}"
-    return read(source), str(source)
+        return files.table(files.EXAMPLE)
+    return files.fasta(source, alternates, memory) if alternates else files.table(source, memory)
 
 
 def _parameters(text: str) -> Parameters:

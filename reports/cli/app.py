@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
+import traceback
 from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
 from importlib import import_module
 from typing import NoReturn
 
 import click
-from simtbed import __version__
+from simtbed import SimtbedError, __version__
+from simtbed.kernels.files.places import discard_standard_output, flush_standard_output
 
 COMMANDS = {
     "list": "The kernel families, their variants, and the devices.",
@@ -18,10 +23,14 @@ COMMANDS = {
     "correct": "Correct sequencing errors in reads, from file to file.",
     "simulate": "Make reads with sequencing errors, to try `simtbed correct` on.",
     "sfs": "Site frequency spectra of N individuals, from file to file.",
-    "profile": "What a variant would cost on a device.",
-    "verify": "Every variant on every engine, against its oracle.",
-    "check": "Variants over a whole input under the checkers.",
-    "cuda": "A variant as CUDA C++.",
+    "profile": "What a target would cost on a device.",
+    "verify": "A target on several engines, or every shipped variant against its oracle.",
+    "check": "A target under the checkers, or all shipped variants.",
+    "cuda": "The kernels of a target as CUDA C++.",
+    "diff": "What changed from A to B, by kernel, line and counter.",
+    "new": "A small project: a kernel, its oracle, its test, its workflow.",
+    "ci": "A workflow: the tests on an emulator and on a GPU.",
+    "doctor": "What works on this machine, what is missing, and what brings it.",
     "access": "What single warp accesses cost.",
     "hardware": "The emulator's counters beside Nsight Compute's.",
     "record": "What this machine's GPU answers and counts, as a record.",
@@ -53,46 +62,122 @@ def simtbed() -> None:
     """A testbed for GPU kernels that needs no GPU.
 
     Exit codes: 0; 1 for a finding (a fault, a disagreement); 2 for bad use or input; 3 where what was asked for could
-    not run here (no GPU, no compiler).
+    not run here (no GPU, no compiler, a full disk); 128 + N where signal N ended it.
     """
 
 
 def run(arguments: Sequence[str]) -> int:
-    """One command line; the exit code. An error is one line on stderr."""
+    """One command line; the exit code. An error is one line on stderr, and JSON on stdout where --json was asked for."""
     try:
-        # Click wants to print and exit by itself; here errors have one form.
-        return int(simtbed.main(list(arguments) or ["--help"], prog_name="simtbed", standalone_mode=False) or 0)
-    except click.UsageError as error:
+        code = _run(list(arguments) or ["--help"])
+        flush_standard_output()
+        return code
+    except BrokenPipeError:
+        discard_standard_output()
+        return 0
+    except BaseException as error:
+        if sys.flags.dev_mode and isinstance(error, DEFECTS):
+            raise
+        ended = _ended(error)
+    if ended.message:
+        with suppress(OSError):
+            print(ended.message, file=sys.stderr)
+    if ended.error and "--json" in arguments:
+        return _error_as_json(ended)
+    return ended.code
+
+
+def _run(arguments: list[str]) -> int:
+    """Without Click's `main`, which prints and exits by itself, but for a shell that completes: here errors have one
+    form."""
+    if "_SIMTBED_COMPLETE" in os.environ:
+        simtbed.main(arguments, prog_name="simtbed")
+    try:
+        with simtbed.make_context("simtbed", arguments) as context:
+            return int(simtbed.invoke(context) or 0)
+    except click.exceptions.Exit as done:  # after --help
+        return int(done.exit_code)
+
+
+DEFECTS = (ArithmeticError, AssertionError, AttributeError, EOFError, LookupError, RuntimeError, TypeError, ValueError)
+"""What python -X dev shows with the way to it."""
+
+
+@dataclass(frozen=True)
+class _Ended:
+    """How an error leaves the command line. message: for people. error: for programs; empty where all is said."""
+
+    code: int
+    message: str
+    error: str
+
+
+def _ended(error: BaseException) -> _Ended:
+    from simtbed import FaultError
+    from simtbed.errors import CompileError, OutOfMemory, SimtbedError, UnavailableError
+    from simtbed.kernels import InputError
+    from simtbed.kernels.files.places import DISK, DiskError
+    from simtbed.kernels.files.signals import Stopped
+    from simtbed.kernels.files.text import printable
+
+    from ..targets.failed import TargetFailed
+
+    def refuse(text: str, code: int = 2) -> _Ended:
+        return _Ended(code, f"simtbed: {text}", text)
+
+    if isinstance(error, click.UsageError):
         message = error.format_message()
         if isinstance(error, click.NoSuchOption):  # worded differently from version to version of Click
             message = f"No such option: {error.option_name}."
-        return _refuse(f"{message} (simtbed --help lists the commands, simtbed COMMAND --help the options)")
-    except BrokenPipeError:  # whoever read the output has seen enough
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
-    except OSError as error:
-        return _refuse(f"{error.filename or 'output'}: {error.strerror or error}")
-    except Exception as error:
-        from simtbed import FaultError
-        from simtbed.errors import OutOfMemory, SimtbedError, UnavailableError
+        message = f"{message} (simtbed --help lists the commands, simtbed COMMAND --help the options)"
+        return refuse(printable(message))
+    if isinstance(error, KeyboardInterrupt):
+        return _Ended(128 + signal.SIGINT, "", "stopped by SIGINT")
+    if isinstance(error, Stopped):
+        return _Ended(128 + error.number, "", str(error))
+    if isinstance(error, SystemExit):
+        raise error
+    if isinstance(error, TargetFailed):
+        return _Ended(error.code, "", "")
+    if isinstance(error, OSError):
+        code = 3 if error.errno in DISK else 2
+        unnamed = "the current folder" if isinstance(error, FileNotFoundError) else "output"  # which may be deleted
+        return refuse(printable(f"{error.filename or unnamed}: {error.strerror or error}"), code)
+    if isinstance(error, MemoryError):
+        return refuse("there is not enough memory", 3)
+    if isinstance(error, FaultError):
+        return _Ended(1, str(error), str(error))
+    if isinstance(error, CompileError):
+        return refuse(str(error))
+    if isinstance(error, SimtbedError):
+        lines = str(error).split("\n") if not isinstance(error, (InputError, DiskError)) else [str(error)]
+        unable = isinstance(error, (UnavailableError, OutOfMemory, DiskError))
+        return refuse("\n".join(map(printable, lines)), 3 if unable else 2)
+    place = traceback.extract_tb(error.__traceback__)[-1]
+    what = f"{type(error).__name__}: {error} ({os.path.basename(place.filename)}:{place.lineno})"
+    return refuse(f"a defect of simtbed, please report it: {printable(what)}; python -X dev -m simtbed tells more", 3)
 
-        if isinstance(error, FaultError):
-            print(error, file=sys.stderr)
-            return 1
-        if isinstance(error, (UnavailableError, OutOfMemory)):
-            return _refuse(str(error), code=3)
-        if isinstance(error, SimtbedError):
-            return _refuse(str(error))
-        raise
-    except KeyboardInterrupt:
-        return 130
 
+def _error_as_json(ended: _Ended) -> int:
+    from .. import tables
 
-def _refuse(message: str, code: int = 2) -> int:
-    print(f"simtbed: {message}", file=sys.stderr)
-    return code
+    try:
+        print(tables.as_json({"error": ended.error}), flush=True)
+    except (OSError, ValueError):  # there is nobody to tell
+        discard_standard_output()
+    return ended.code
 
 
 def main() -> NoReturn:
     """The console script."""
-    sys.exit(run(sys.argv[1:]))
+    from simtbed.kernels.files.signals import watch
+    from simtbed.kernels.files.standard import prepare
+
+    prepare()
+    watch()
+    code = run(sys.argv[1:])
+    try:
+        flush_standard_output()
+    except (OSError, SimtbedError):  # told already
+        discard_standard_output()
+    sys.exit(code)

@@ -32,9 +32,11 @@ class Section(StrEnum):
 def bench(
     what: Annotated[Bench, Argument("WHAT", help="The jit engine, or a family's kernels.")] = Bench.emulator,
     peers: Annotated[bool, Option(("--peers",), help="Beside other emulators too.")] = False,
-    repeat: Annotated[int, Option(metavar="N", help="Rounds; medians are printed.")] = 7,
+    repeat: Annotated[int, Option(metavar="N", min=1, max=1000, help="Rounds; medians are printed.")] = 7,
     engine: Annotated[Engine, Option(help="Of a family's kernels: measured with cuda, else counted.")] = Engine.jit,
-    pairs: Annotated[int | None, Option(metavar="N", help="Of a family's synthetic sets, instead of all.")] = None,
+    pairs: Annotated[
+        int | None, Option(metavar="N", min=1, max=1 << 31, help="Of a family's synthetic sets, instead of all.")
+    ] = None,
     source: Input = None,
     only: Annotated[
         list[Section] | None, Option(("--only",), help="Of the pair-HMM's sections; may be given again.")
@@ -45,6 +47,10 @@ def bench(
 
     The jit engine on this machine, beside scalar code; or a family's kernels on a GPU, or what they cost on the
     emulator. Takes minutes.
+
+    \b
+    simtbed bench --peers
+    simtbed bench pairhmm --engine cuda
     """
     if what is Bench.sfs:
         from ..bench import sfs

@@ -1,122 +1,157 @@
-"""`simtbed check`: variants under the checkers, and what these find, gathered over all launches."""
+"""`simtbed check`: targets under the checkers, and what these find, gathered over all launches."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
-from typing import Annotated, Any
+import os
+from enum import StrEnum
+from functools import partial
+from itertools import chain
+from pathlib import Path
+from typing import Annotated, Any, BinaryIO
 
-from simtbed import Device as DeviceRow
-from simtbed import Diagnostic, Kernel, Result, launch
-from simtbed.errors import render
-from simtbed.kernels import Launcher
-from simtbed.runtime.registry import EngineName
-from simtbed.sanitizer import checkers
-from simtbed.sanitizer.suppressions import UNUSED
+from simtbed import Launch, devices
+from simtbed.profiler.run import gathered
+from simtbed.runtime.recording import Recorder, parsed
 
 from .. import tables
-from ..profile.annotate import short
-from ..selection import find_device, find_problem, find_variants
-from ..terminal import progress
-from .options import Device, Engine, Input, Json, OnlyFamily
-from .parameters import Argument, Option, command
+from ..selection import find_variants
+from ..targets.findings import as_row, as_text, findings
+from ..targets.formats import FORMATS, named, summary
+from ..targets.running import require_launches, run_target
+from ..targets.stream import MakeObserver
+from ..targets.target import Shipped, Target, find_target, is_program
+from .options import Device, Emulator, Input, Json, Kernels, Number, OnlyFamily, Report, TargetArguments, TargetOrAll
+from .output import report_on, reports
+from .parameters import Option, command
+
+
+class Format(StrEnum):
+    """How findings are reported."""
+
+    text = "text"
+    json = "json"
+    sarif = "sarif"
+    github = "github"
+    gitlab = "gitlab"
+    junit = "junit"
 
 
 @command
 def check(
-    variant: Annotated[str | None, Argument(metavar="VARIANT", help="See `simtbed list`; all if none.")] = None,
+    target: TargetOrAll = None,
+    arguments: TargetArguments = (),
     family: OnlyFamily = None,
     what: Annotated[
         str,
         Option(("--check",), metavar="NAMES", help="all, or some of bounds,uninitialised,races,barriers,arithmetic."),
     ] = "all",
-    engine: Annotated[Engine, Option(help="jit or numpy.")] = Engine.jit,
+    kernel: Kernels = "*",
+    launch: Number = None,
+    engine: Annotated[Emulator, Option(help="What checks.")] = Emulator.jit,
     device: Device = "H200",
     schedules: Annotated[
-        int, Option(metavar="N", min=0, help="Run each launch in N more orders of warps and blocks too.")
+        int, Option(metavar="N", min=0, max=1000, help="Run each launch in N more orders of warps and blocks too.")
     ] = 0,
     source: Input = None,
+    output: Report = None,
     json: Json = False,
+    format: Annotated[Format, Option(("--format",), help="For whom the report is.")] = Format.text,
 ) -> int:
-    """Variants over a whole input under the checkers.
+    """A target under the checkers, or all shipped variants.
 
-    These look for races, unwritten words, barriers, indices, arithmetic.
+    These look for races, unwritten words, barriers, indices, arithmetic. A finding does not stop a program that would
+    go on without the checkers.
+
+    \b
+    simtbed check train.py --epochs 1
+    simtbed check --check races --schedules 2 file.py:function
+    simtbed check --family sfs
+    simtbed check --format sarif -o findings.sarif train.py
     """
-    wanted = checkers.parse(what)
-    rows, bad = [], False
-    for one, variants in find_variants(family, variant, source):
-        problem, name = find_problem(one, source)
-        for each in variants:
-            checker = Checker(engine.value, find_device(device), wanted, tuple(range(1, schedules + 1)))
-            with progress(f"{each} on {name}"):
-                one.solve(problem, each, checker)
-            faults, remarks = checker.findings()
-            bad |= bool(faults)
-            rows.append((each, name, checker.launches, faults, remarks))
-    if json:
-        entries = [
-            {"variant": v, "input": n, "launches": k, "faults": [_row(d) for d in f], "remarks": [_row(d) for d in r]}
-            for v, n, k, f, r in rows
-        ]
-        print(tables.as_json({"checks": sorted(wanted), "silent": not bad, "variants": entries}))
+    shape = Format.json if json else format
+    wanted, row = parsed(what), devices.find(device)
+    seeds = tuple(range(1, schedules + 1))
+    make = partial(Recorder, engine=engine.value, device=row, check=wanted, seeds=seeds, counters=False)
+    if target is not None and family is None and is_program(target):
+        found = find_target(target, arguments, source)
+        with reports({"--output": output}, found.files, device) as outputs:
+            return _check_program(found, make, kernel, launch, sorted(wanted), outputs.get("--output"), shape)
+    rows: list[_Row] = []
+    chosen = [
+        Shipped(one, each, source) for one, variants in find_variants(family, target, source) for each in variants
+    ]
+    with reports({"--output": output}, chosen[0].files, device) as outputs:
+        for shipped in chosen:
+            run = run_target(shipped, make, faults="return").run.select(kernel, launch)
+            rows.append(_Row({"variant": shipped.variant, "input": shipped.input}, run.launches))
+        return _report(chosen[0], rows, {}, "variants", sorted(wanted), outputs.get("--output"), shape)
+
+
+def _check_program(
+    target: Target,
+    make: MakeObserver,
+    kernel: str,
+    launch: int | None,
+    checks: list[str],
+    output: BinaryIO | None,
+    shape: Format,
+) -> int:
+    ran = run_target(target, make)
+    require_launches(ran, target)
+    groups = ran.run.select(kernel, launch).by_kernel()
+    rows = [_Row({"kernel": name}, launches) for name, launches in groups.items()]
+    bad = _report(target, rows, {"target": str(target)}, "kernels", checks, output, shape)
+    return ran.code or bad
+
+
+class _Row:
+    """What was found in some launches. names: what they are the launches of."""
+
+    def __init__(self, names: dict[str, str], launches: list[Launch]) -> None:
+        self.names, self.launches = names, len(launches)
+        self.faults, self.remarks = findings(launches)
+
+    def content(self) -> dict[str, Any]:
+        faults, remarks = ([as_row(d) for d in found] for found in (self.faults, self.remarks))
+        return {**self.names, "launches": self.launches, "faults": faults, "remarks": remarks}
+
+
+def _report(
+    target: Target,
+    rows: list[_Row],
+    heading: dict[str, str],
+    what: str,
+    checks: list[str],
+    output: BinaryIO | None,
+    shape: Format,
+) -> int:
+    """Give the report out; 1 where something was found."""
+    bad = any(row.faults for row in rows)
+    if shape is Format.json:
+        content = {**heading, "checks": checks, "silent": not bad, what: [row.content() for row in rows]}
+        report_on(target, output, tables.as_json(content))
         return int(bad)
-    cells = [[v, n, k, len(f), len(r)] for v, n, k, f, r in rows]
-    print(tables.table(["variant", "input", "launches", "findings", "remarks"], cells, left=2))
-    for variant_name, _, _, faults, remarks in rows:
-        for title, found in (("found", faults), ("remarks", remarks)):
+    if shape is not Format.text:
+        report_on(target, output, _for_services(rows, shape))
+        return int(bad)
+    names = list(rows[0].names)
+    cells = [[*row.names.values(), row.launches, len(row.faults), len(row.remarks)] for row in rows]
+    parts = [tables.table([*names, "launches", "findings", "remarks"], cells, left=len(names))]
+    for row in rows:
+        for title, found in (("found", row.faults), ("remarks", row.remarks)):
             if found:
-                print(f"\n{variant_name}, {title}:")
-                print("\n".join(f"{render(d)}\n      {d.count:,} time{'' if d.count == 1 else 's'}" for d in found))
+                parts.append(f"{row.names[names[0]]}, {title}:\n{as_text(found)}")
+    report_on(target, output, "\n\n".join(parts))
     return int(bad)
 
 
-@dataclass
-class Checker(Launcher):
-    """A launcher for `Family.solve` that checks every launch and goes on after a finding.
-
-    schedules: seeds of further orders each launch is run in. faults, remarks: one a place, counted over the launches.
-    """
-
-    engine: EngineName
-    device: DeviceRow
-    check: frozenset[str]
-    schedules: tuple[int, ...]
-    launches: int = 0
-    faults: dict[Any, Diagnostic] = field(default_factory=dict)
-    remarks: dict[Any, Diagnostic] = field(default_factory=dict)
-
-    def launch(self, kernel: Kernel, **arguments: Any) -> Result:
-        found: Result | None = None
-        for seed in self.schedules or (None,):
-            found = launch(
-                kernel, engine=self.engine, device=self.device, counters=False, check=self.check, schedule=seed,
-                faults="return", **arguments,
-            )  # fmt: skip
-            _gather(self.faults, found.faults)
-            _gather(self.remarks, found.remarks)
-        assert found is not None
-        self.launches += 1
-        return found
-
-    def findings(self) -> tuple[list[Diagnostic], list[Diagnostic]]:
-        """Faults, and remarks. A comment that allowed something in one launch may allow nothing in another."""
-        useful = {(d.span.file, d.span.line) for d in self.remarks.values() if d.kind != UNUSED}
-        useful |= {(d.related.file, d.related.line) for d in self.remarks.values() if d.related}
-        remarks = [d for d in self.remarks.values() if d.kind != UNUSED or (d.span.file, d.span.line) not in useful]
-        return list(self.faults.values()), remarks
-
-
-def _gather(known: dict[Any, Diagnostic], new: Iterable[Diagnostic]) -> None:
-    for one in new:
-        place = (one.kind, one.span, one.related)
-        before = known.get(place)
-        known[place] = replace(before, count=before.count + one.count) if before else one
-
-
-def _row(found: Diagnostic) -> dict[str, Any]:
-    """A finding as JSON."""
-    related = found.related and {"file": short(found.related.file), "line": found.related.line}
-    return {
-        "kind": found.kind, "message": found.message, "file": short(found.span.file), "line": found.span.line,
-        "column": found.span.column, "related": related or None, "notes": list(found.notes), "count": found.count,
-    }  # fmt: skip
+def _for_services(rows: list[_Row], shape: Format) -> str:
+    """The findings of all rows, one a place; for GitHub, the table of the step is written too."""
+    faults, remarks = (
+        gathered(chain.from_iterable(found)) for found in zip(*((r.faults, r.remarks) for r in rows), strict=True)
+    )
+    found = named(faults, remarks)
+    if shape is Format.github and (step := os.environ.get("GITHUB_STEP_SUMMARY")):
+        with Path(step).open("a", encoding="utf-8") as page:  # to which others may have written too
+            page.write(summary(found))
+    return FORMATS[shape.value](found)

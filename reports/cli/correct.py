@@ -2,26 +2,25 @@
 
 from __future__ import annotations
 
-import sys
-import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import asdict
+from contextlib import nullcontext
+from dataclasses import asdict, dataclass
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
 
 from simtbed import SimtbedError
 from simtbed.kernels.correction import FAMILY
-from simtbed.kernels.correction.host.pipeline_files import Summary, Targets, correct_file
+from simtbed.kernels.correction.host.files import example_file, read_file
+from simtbed.kernels.correction.host.pipeline_files import Summary, Writers, correct_file
 from simtbed.kernels.correction.host.problem import Parameters
+from simtbed.kernels.files import STANDARD, Outputs
 from simtbed.runtime.registry import EngineName
 
 from .. import tables
 from ..launchers import Runner
 from ..terminal import progress
-from .options import Engine, Example, Json, Output, RunOn, Variant
-from .output import report_stream, require_folder
+from .options import MEMORY, Engine, Example, Json, MaxMemory, Output, RunOn, Variant
+from .output import tell, warn
 from .parameters import Argument, Option, command
 
 
@@ -33,14 +32,25 @@ class Filter(StrEnum):
     split_first = "split-first"
 
 
+@dataclass(frozen=True)
+class Targets:
+    """Where results go: corrected reads (None: standard output), discarded reads as they came, a line a read."""
+
+    output: Path | None = None
+    discarded: Path | None = None
+    log: Path | None = None
+
+
 @command
 def correct(
-    source: Annotated[Path | None, Argument(metavar="IN", help="FASTQ or FASTA; plain or gzip.")] = None,
+    source: Annotated[Path | None, Argument(metavar="IN", help="FASTQ or FASTA; plain or packed; - is stdin.")] = None,
     output: Output = None,
-    k: Annotated[int, Option(("--k",), help="Bases of a k-mer, 12 to 31.")] = 20,
-    min_multiplicity: Annotated[int, Option(help="How often a solid k-mer is seen, both strands counted.")] = 6,
-    min_votes: Annotated[int, Option(help="A change needs more votes than this.")] = 2,
-    max_trim: Annotated[int, Option(help="Bases that trimming may take from either end.")] = 20,
+    k: Annotated[int, Option(("--k",), min=12, max=31, help="Bases of a k-mer, 12 to 31.")] = 20,
+    min_multiplicity: Annotated[
+        int, Option(min=1, max=255, help="How often a solid k-mer is seen, both strands counted.")
+    ] = 6,
+    min_votes: Annotated[int, Option(min=0, max=255, help="A change needs more votes than this.")] = 2,
+    max_trim: Annotated[int, Option(min=0, max=1 << 24, help="Bases that trimming may take from either end.")] = 20,
     no_trim: Annotated[bool, Option(("--no-trim",), help="Discard what would be trimmed.")] = False,
     variant: Variant = "packed",
     filter: Annotated[Filter, Option(help="What tells whether a k-mer is solid.")] = Filter.exact,
@@ -53,11 +63,17 @@ def correct(
     ] = None,
     engine: RunOn = Engine.jit,
     example: Example = False,
+    max_memory: MaxMemory = MEMORY,
     json: Json = False,
 ) -> int:
     """Correct sequencing errors in reads, from file to file.
 
-    IN is read twice. What was done is reported on stdout if the reads go to a file, and on stderr otherwise.
+    IN is read twice: what comes through a pipe waits in a temporary file. What was done is reported on stdout if the
+    reads go to a file, and on stderr otherwise.
+
+    \b
+    simtbed correct --example
+    simtbed correct reads.fastq.gz -o corrected.fastq
     """
     if (source is None) != example:
         raise SimtbedError("correct takes a file, or --example")
@@ -65,46 +81,35 @@ def correct(
         raise SimtbedError("--truth belongs to a file of reads: the example has none")
     parameters = Parameters(k, min_multiplicity, min_votes, max_trim, not no_trim, filter.value)
     targets = Targets(output, discarded, log)
-    if source is not None:
-        return correct_reads(source, str(source), targets, parameters, variant, engine.value, truth, json)
-    with _example_file() as made:
-        return correct_reads(made, "the example", targets, parameters, variant, engine.value, truth, json)
-
-
-@contextmanager
-def _example_file() -> Iterator[Path]:
-    """The shipped example as a FASTA file, for as long as it is used."""
-    with tempfile.TemporaryDirectory(prefix="simtbed-") as folder:
-        path = Path(folder, "example.fa")
-        sequences = FAMILY.example().reads.strings()
-        path.write_text("".join(f">read{r}\n{sequence}\n" for r, sequence in enumerate(sequences, 1)))
-        yield path
+    return correct_reads(source, targets, parameters, variant, engine.value, truth, max_memory, json)
 
 
 def correct_reads(
-    source: Path,
-    name: str,
+    source: Path | None,
     targets: Targets,
     parameters: Parameters,
     variant: str,
     engine: EngineName,
     truth: Path | None,
+    memory: int,
     json: bool,
 ) -> int:
-    """Correct from file to file; name: what the reads are called."""
+    """Correct from file to file; the example, without a source."""
     if variant not in FAMILY.variants:
         raise SimtbedError(f"correction has no variant {variant!r}; it has {', '.join(FAMILY.variants)}")
-    given = [path for path in (targets.output, targets.discarded, targets.log) if path]
-    if len({path.resolve() for path in given}) < len(given):
-        raise SimtbedError("--output, --discarded and --log are different files")
-    for path in given:
-        require_folder(path)
     runner = Runner(engine)
-    with progress(f"{variant} on {name}"):
-        summary = correct_file(source, targets, parameters, variant, runner, truth)
+    named = {"--output": targets.output or STANDARD, "--discarded": targets.discarded, "--log": targets.log}
+    with (
+        Outputs(named, [source, truth]) as outputs,
+        progress(f"{variant} on {source or 'the example'}"),
+        read_file(source, memory) if source else nullcontext(example_file()) as reads,
+        read_file(truth, memory) if truth else nullcontext() as true_reads,
+    ):
+        writers = Writers(outputs["--output"], outputs.get("--discarded"), outputs.get("--log"))
+        summary = correct_file(reads, writers, parameters, variant, runner, true_reads, memory)
     for warning in summary.warnings:
-        print(f"simtbed: warning: {warning}", file=sys.stderr)
-    print(tables.as_json(_content(summary, runner)) if json else _report(summary), file=report_stream(targets.output))
+        warn(warning)
+    tell(outputs, tables.as_json(_content(summary, runner)) if json else _report(summary))
     return 0
 
 

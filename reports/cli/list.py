@@ -12,7 +12,12 @@ from .parameters import command
 
 @command
 def list(json: Json = False) -> int:
-    """The kernel families, their variants, and the devices."""
+    """The kernel families, their variants, and the devices.
+
+    \b
+    simtbed list
+    simtbed list --json
+    """
     variants = [
         {"family": f.name, "variant": v.name, "description": v.description, "paper": v.paper}
         for f in FAMILIES.values()

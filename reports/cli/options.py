@@ -6,7 +6,8 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
-from .parameters import Argument, Option
+from ..targets.target import is_program
+from .parameters import ARGUMENTS, Option, Program, Size
 
 
 class Engine(StrEnum):
@@ -17,6 +18,13 @@ class Engine(StrEnum):
     cuda = "cuda"
 
 
+class Emulator(StrEnum):
+    """The engines that count and check."""
+
+    jit = "jit"
+    numpy = "numpy"
+
+
 Output = Annotated[
     Path | None,
     Option(
@@ -25,16 +33,42 @@ Output = Annotated[
             "-o",
         ),
         metavar="OUT",
-        help="Instead of stdout.",
+        help="Instead of stdout, which - stands for.",
     ),
 ]
 Variant = Annotated[str, Option(("--variant",), help="How it is computed: see `simtbed list`.")]
-VariantArgument = Annotated[str, Argument(metavar="VARIANT", help="See `simtbed list`.")]
+_TARGET = Program(
+    metavar="TARGET",
+    help="A script, MODULE:FUNCTION, FILE.py:FUNCTION, or a variant of `simtbed list`.",
+    is_program=is_program,
+)
+TargetArgument = Annotated[str, _TARGET]
+TargetOrAll = Annotated[str | None, _TARGET]
+TargetArguments = Annotated[tuple[str, ...], ARGUMENTS]
 RunOn = Annotated[Engine, Option(("--engine",), help="Where the kernels run.")]
+Report = Annotated[
+    Path | None,
+    Option(
+        (
+            "--output",
+            "-o",
+        ),
+        metavar="OUT",
+        help="Where the report goes; else to stdout for a variant, and to stderr for a program of yours.",
+    ),
+]
+Kernels = Annotated[str, Option(("--kernel",), metavar="PATTERN", help="Only kernels with such a name, as in b*.")]
+Number = Annotated[
+    int | None, Option(("--launch",), metavar="N", min=0, max=1 << 40, help="Only launch N, from 0, of those kernels.")
+]
 Counting = Annotated[bool, Option(("--counters",), help="Count, and print the totals.")]
 Checking = Annotated[bool, Option(("--check",), help="Compare with the oracle.")]
 Example = Annotated[bool, Option(("--example",), help="Run on the shipped example instead of IN.")]
-Gpus = Annotated[int, Option(("--gpus",), min=1, metavar="N", help="Share the work, with --engine cuda.")]
+Gpus = Annotated[int, Option(("--gpus",), min=1, max=1024, metavar="N", help="Share the work, with --engine cuda.")]
+MaxMemory = Annotated[
+    Size, Option(("--max-memory",), metavar="SIZE", help="Most bytes of arrays that the input sizes, such as 512M.")
+]
+MEMORY = Size(4 << 30)
 Json = Annotated[bool, Option(("--json",), help="Print JSON instead of tables.")]
 Input = Annotated[Path | None, Option(("--input",), metavar="FILE", help="Instead of the shipped example.")]
 OnlyFamily = Annotated[str | None, Option(("--family",), help="Only this family.")]

@@ -3,27 +3,54 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any, BinaryIO
 
 from simtbed import SimtbedError
 from simtbed.kernels import Agreement
+from simtbed.kernels.files import Outputs, printable
 
 from .. import tables
 from ..launchers import Runner
 from ..profile import counter_tables
+from ..targets.target import Shipped, Target
 
 
-def require_folder(path: Path | None) -> None:
-    """Raises SimtbedError where a file cannot be written because its folder is not there: before the work, not after it."""
-    if path is not None and not path.parent.is_dir():
-        raise SimtbedError(f"{path}: there is no folder {path.parent}")
+def reports(targets: Mapping[str, Path | None], inputs: Iterable[Path], device: str = "") -> Outputs:
+    """The files of reports, by their options, none of which is an input or the device's file: see Outputs."""
+    return Outputs(targets, [*inputs, *([Path(device)] if device.endswith(".toml") else [])])
 
 
-def report_stream(target: Path | None) -> TextIO:
-    """Where the report goes: stdout when the answer goes to a file, stderr otherwise."""
-    return sys.stderr if target is None else sys.stdout
+def report_on(target: Target, output: BinaryIO | None, text: str) -> None:
+    """Give a report out: to a file, or to stdout; or to stderr where stdout is the program's own."""
+    if output is not None:
+        write_lines(output, text)
+    else:
+        print(text, file=sys.stdout if isinstance(target, Shipped) else sys.stderr)
+
+
+def write_lines(output: BinaryIO, text: str) -> None:
+    """Write lines as UTF-8; what is no character, as in names of files that are not UTF-8, is escaped."""
+    output.write(f"{text}\n".encode(errors="backslashreplace"))
+
+
+def tell(outputs: Outputs, text: str) -> None:
+    """Print the report beside an answer: on stdout when the answer goes to a file; else on stderr, where it may be
+    lost, for the answer is whole."""
+    if not outputs.take_stdout:
+        print(text)
+        return
+    with suppress(OSError):
+        print(text, file=sys.stderr)
+
+
+def warn(text: str) -> None:
+    """One line on stderr, where it may be lost."""
+    with suppress(OSError):
+        print(f"simtbed: warning: {printable(text)}", file=sys.stderr)
 
 
 def require_report_options(engine: str, counting: bool, check: bool, json: bool) -> None:
@@ -34,7 +61,7 @@ def require_report_options(engine: str, counting: bool, check: bool, json: bool)
         raise SimtbedError("--json is about reports: ask for --check or --counters too")
 
 
-def print_report(runner: Runner, agreement: Agreement | None, json: bool, to: TextIO) -> None:
+def report(runner: Runner, agreement: Agreement | None, json: bool) -> str:
     """The agreement and the counters, as far as they were asked for."""
     if json:
         content: dict[str, Any] = {"launches": runner.launches}
@@ -42,14 +69,14 @@ def print_report(runner: Runner, agreement: Agreement | None, json: bool, to: Te
             content["agreement"] = {"agrees": agreement.agrees, **asdict(agreement)}
         if runner.counters is not None:
             content |= {"counters": runner.counters.totals(), "derived": runner.counters.derived()}
-        print(tables.as_json(content), file=to)
-        return
+        return tables.as_json(content)
+    parts = []
     if agreement is not None:
         a = agreement
         word = "agree" if a.agrees else f"DISAGREE ({a.differing:,} differ)"
-        print(
-            f"{a.compared:,} values and the oracle {word}: worst {a.worst:.2g} {a.unit}, tolerance {a.tolerance:.0e}",
-            file=to,
+        parts.append(
+            f"{a.compared:,} values and the oracle {word}: worst {a.worst:.2g} {a.unit}, tolerance {a.tolerance:.0e}"
         )
     if runner.counters is not None:
-        print(f"\n{counter_tables.totals(runner.counters)}\n\n{counter_tables.derived(runner.counters)}", file=to)
+        parts.append(f"\n{counter_tables.totals(runner.counters)}\n\n{counter_tables.derived(runner.counters)}")
+    return "\n".join(parts)

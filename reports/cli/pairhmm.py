@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import shutil
-import sys
-import tempfile
 from collections.abc import Iterator
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Literal
 
 from simtbed import SimtbedError, map_over_gpus
-from simtbed.kernels import Agreement, files
+from simtbed.kernels import Agreement
 from simtbed.kernels.family import joined
+from simtbed.kernels.files import STANDARD, Outputs
 from simtbed.kernels.pairhmm.host.files import blocks, lines
 from simtbed.runtime.registry import EngineName
 
@@ -20,8 +18,8 @@ from ..launchers import new_runner, require_gpus
 from ..overlap import prefetch
 from ..selection import find_family
 from ..terminal import progress
-from .options import Checking, Counting, Engine, Example, Gpus, Json, Output, RunOn, Variant
-from .output import print_report, report_stream, require_folder, require_report_options
+from .options import MEMORY, Checking, Counting, Engine, Example, Gpus, Json, MaxMemory, Output, RunOn, Variant
+from .output import report, require_report_options, tell, warn
 from .parameters import Argument, Option, command
 
 
@@ -34,7 +32,9 @@ class Format(StrEnum):
 
 @command
 def pairhmm(
-    source: Annotated[Path | None, Argument(metavar="IN", help="Reads and haplotypes; plain or gzip.")] = None,
+    source: Annotated[
+        Path | None, Argument(metavar="IN", help="Reads and haplotypes; plain or packed; - is stdin.")
+    ] = None,
     target: Output = None,
     variant: Variant = "wavefront-rescaled",
     engine: RunOn = Engine.jit,
@@ -43,16 +43,21 @@ def pairhmm(
     check: Checking = False,
     example: Example = False,
     gpus: Gpus = 1,
+    max_memory: MaxMemory = MEMORY,
     json: Json = False,
 ) -> int:
     """Pair-HMM forward likelihoods, from file to file.
 
     What --check and --counters report goes to stdout if the answer goes to a file, and to stderr otherwise.
+
+    \b
+    simtbed pairhmm --example --check
+    simtbed pairhmm pairs.in -o likelihoods.txt
     """
     if (source is None) != example:
         raise SimtbedError("pairhmm takes a file, or --example")
     require_report_options(engine, counting, check, json)
-    return solve_file(source, target, variant, engine.value, form.value, counting, check, json, gpus)
+    return solve_file(source, target, variant, engine.value, form.value, counting, check, json, gpus, max_memory)
 
 
 def solve_file(
@@ -65,12 +70,12 @@ def solve_file(
     check: bool,
     json: bool,
     gpus: int = 1,
+    memory: int = MEMORY,
 ) -> int:
     """From file to file; without a source the shipped example, without a target to stdout. 1 where the oracle disagrees."""
     family = find_family("pairhmm")
     if variant not in family.variants:
         raise SimtbedError(f"pairhmm has no variant {variant!r}; it has {', '.join(family.variants)}")
-    require_folder(target)
     require_gpus(gpus, engine)
     name = str(source) if source else "the example"
     runner = new_runner(engine, counting)
@@ -81,7 +86,7 @@ def solve_file(
         nonlocal pairs
         records = 0
         with progress(f"{variant} on {name}") as show:
-            problems = prefetch(blocks(source)) if source else [family.example()]
+            problems = prefetch(blocks(source, memory=memory)) if source else [family.example()]
             for problem, answer in map_over_gpus(problems, lambda one: family.solve(one, variant, runner), gpus):
                 if check:
                     agreements.append(family.compare(answer, family.oracle(problem)))
@@ -89,16 +94,11 @@ def solve_file(
                 pairs, records = pairs + len(answer), records + len(problem.record_reads) - 1
                 show(f"{pairs:,} pairs")
 
-    if target is None:
-        with tempfile.TemporaryFile() as whole:  # nothing is printed of what ends in an error
-            whole.writelines(prefetch(answers()))
-            whole.seek(0)
-            sys.stdout.flush()
-            shutil.copyfileobj(whole, sys.stdout.buffer)
-    else:
-        files.write(target, prefetch(answers()))
+    with Outputs({"--output": target or STANDARD}, [source]) as outputs:
+        outputs["--output"].writelines(prefetch(answers()))
     if not pairs:
-        print(f"simtbed: warning: {name} holds no pairs of reads and haplotypes; the answer is empty", file=sys.stderr)
+        warn(f"{name} holds no pairs of reads and haplotypes; the answer is empty")
     agreement = joined(agreements) if check else None
-    print_report(runner, agreement, json, report_stream(target))
+    if text := report(runner, agreement, json):
+        tell(outputs, text)
     return int(agreement is not None and not agreement.agrees)

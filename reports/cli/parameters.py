@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 import types
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -15,12 +16,29 @@ import click
 
 @dataclass(frozen=True)
 class Option:
-    """An option of a command. names: as on the command line; the parameter's own name if none are given."""
+    """An option of a command. names: as on the command line; the parameter's own name if none are given.
+
+    min, max: bounds of a number; above, below: bounds that it may not reach. Every number has two, and is finite.
+    """
 
     names: tuple[str, ...] = ()
     help: str = ""
     metavar: str | None = None
-    min: int | None = None
+    min: float | None = None
+    max: float | None = None
+    above: float | None = None
+    below: float | None = None
+
+
+LEAST_SIZE, MOST_SIZE = 1 << 26, 1 << 44
+
+
+class Size(int):
+    """Bytes, on the command line a number and perhaps K, M, G or T."""
+
+    def __str__(self) -> str:
+        power = max((p for p in range(5) if self % 1024**p == 0 and self), default=0)
+        return f"{self // 1024**power}{' KMGT'[power].strip()}"
 
 
 @dataclass(frozen=True)
@@ -31,11 +49,27 @@ class Argument:
     help: str
 
 
+ARGUMENTS = object()
+"""Annotates the arguments of a Program."""
+
+
+@dataclass(frozen=True)
+class Program:
+    """The argument that names a program. What follows it belongs to the program and is given to the next parameter, a list.
+
+    is_program: whether a name stands for a program; what follows any other one are options as before it.
+    """
+
+    metavar: str
+    help: str
+    is_program: Callable[[str], bool]
+
+
 def command(function: Callable[..., int]) -> click.Command:
     """The command that calls the function with what the command line holds, and gives the exit code.
 
-    Parameters are Annotated with an Option or an Argument; their types are str, int, float, bool, Path, a StrEnum, each
-    of these or None, or a list of them or None.
+    Parameters are Annotated with an Option, an Argument or a Program; their types are str, int, float, bool, Path, a
+    StrEnum, Size, each of these or None, or a list of them or None.
     """
     hints = get_type_hints(function, include_extras=True)
     defaults = inspect.signature(function).parameters
@@ -43,19 +77,35 @@ def command(function: Callable[..., int]) -> click.Command:
     described = [
         (parameter, hints[name].__metadata__[0].help)
         for name, parameter in zip(defaults, parameters, strict=True)
-        if isinstance(hints[name].__metadata__[0], Argument)
+        if isinstance(hints[name].__metadata__[0], Argument | Program)
     ]
+    programs = [(name, what) for name in defaults if isinstance(what := hints[name].__metadata__[0], Program)]
     return _Command(
-        function.__name__, callback=function, params=parameters, help=inspect.getdoc(function), described=described
+        function.__name__,
+        callback=function,
+        params=parameters,
+        help=inspect.getdoc(function),
+        described=described,
+        program=programs[0] if programs else None,
     )
 
 
 class _Command(click.Command):
-    """A command whose help lists its arguments too."""
+    """A command whose help lists its arguments too, and that leaves a program the arguments that come after it."""
 
-    def __init__(self, *given: Any, described: list[tuple[click.Parameter, str]], **how: Any) -> None:
+    def __init__(
+        self, *given: Any, described: list[tuple[click.Parameter, str]], program: tuple[str, Program] | None, **how: Any
+    ) -> None:
         super().__init__(*given, **how)
-        self.described = described
+        self.described, self.program = described, program
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        if self.program is not None:
+            parameter, program = self.program
+            ctx.allow_interspersed_args = False
+            named = self.make_parser(ctx).parse_args(list(args))[0].get(parameter)
+            ctx.allow_interspersed_args = not (isinstance(named, str) and program.is_program(named))
+        return super().parse_args(ctx, args)
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         if self.described:
@@ -65,34 +115,62 @@ class _Command(click.Command):
 
 
 def _parameter(name: str, hint: Any, default: Any) -> click.Parameter:
-    assert get_origin(hint) is Annotated, f"{name} has neither an Option nor an Argument"
+    assert get_origin(hint) is Annotated, f"{name} is annotated with nothing"
     kind, what = hint.__origin__, hint.__metadata__[0]
     if isinstance(kind, types.UnionType):
         (kind,) = (one for one in get_args(kind) if one is not types.NoneType)
     several = get_origin(kind) is list
     if several:
         (kind,) = get_args(kind)
+    if what is ARGUMENTS:
+        return click.Argument([name], type=click.UNPROCESSED, nargs=-1, metavar="[ARGUMENTS]...")
     settings: dict[str, Any] = {"required": True} if default is inspect.Parameter.empty else {"default": default}
-    if isinstance(what, Argument):
+    if isinstance(what, Argument | Program):
         metavar = what.metavar if "required" in settings else f"[{what.metavar}]"
-        return click.Argument([name], type=_type(kind, None), metavar=metavar, **settings)
+        return click.Argument([name], type=_type(kind), metavar=metavar, **settings)
     names = what.names or (f"--{name.replace('_', '-')}",)
     if kind is bool:
         return click.Option([*names, name], is_flag=True, help=what.help, **settings)
     if several:
-        return click.Option([*names, name], type=_type(kind, None), multiple=True, metavar=what.metavar, help=what.help)
+        return click.Option([*names, name], type=_type(kind), multiple=True, metavar=what.metavar, help=what.help)
     settings["show_default"] = settings.get("default") is not None
-    return click.Option([*names, name], type=_type(kind, what.min), metavar=what.metavar, help=what.help, **settings)
+    value = _number(kind, what) if kind in (int, float) else _type(kind)
+    return click.Option([*names, name], type=value, metavar=what.metavar, help=what.help, **settings)
 
 
-def _type(kind: type, least: int | None) -> click.ParamType[Any]:
+def _type(kind: type) -> click.ParamType[Any]:
     if issubclass(kind, StrEnum):
         return _Choice(kind)
+    if kind is Size:
+        return _Size()
     if kind is Path:
         return click.Path(path_type=Path)
-    if least is not None:
-        return click.IntRange(min=least)
-    return {str: click.STRING, int: click.INT, float: click.FLOAT}[kind]
+    assert kind is str, f"{kind.__name__} is no type of an argument"
+    return click.STRING
+
+
+def _number(kind: type, option: Option) -> click.ParamType[Any]:
+    """Numbers of a type within the bounds of their option; nan is within none."""
+    least = option.min if option.above is None else option.above
+    most = option.max if option.below is None else option.below
+    assert least is not None and most is not None, f"{option.names or option.help}: a number has two bounds"
+    ends = {"min_open": option.above is not None, "max_open": option.below is not None}
+    return (_Whole if kind is int else _Finite)(kind(least), kind(most), **ends)
+
+
+class _Whole(click.IntRange):
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        if isinstance(value, str) and len(value) > 30:
+            self.fail(f"{value[:30]!r}... is longer than any number here.", param, ctx)
+        return super().convert(value, param, ctx)
+
+
+class _Finite(click.FloatRange):
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        number = super().convert(value, param, ctx)
+        if number != number:
+            self.fail(f"{number} is not in the range {self._describe_range()}.", param, ctx)
+        return number
 
 
 class _Choice(click.ParamType[Any]):
@@ -111,3 +189,20 @@ class _Choice(click.ParamType[Any]):
         if value in list(self.kind):
             return self.kind(value)
         self.fail(f"{value!r} is not one of {', '.join(map(repr, map(str, self.kind)))}.", param, ctx)
+
+
+class _Size(click.ParamType[Any]):
+    """A number of bytes."""
+
+    name = "size"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        if isinstance(value, Size):
+            return value
+        found = re.fullmatch(r"(\d{1,9})([KMGT]?)(?:i?B)?", value.upper(), re.ASCII)
+        size = Size(int(found[1]) * 1024 ** " KMGT".index(found[2] or " ")) if found else Size(0)
+        if not LEAST_SIZE <= size <= MOST_SIZE:
+            self.fail(
+                f"{value!r} is not a size from {Size(LEAST_SIZE)} to {Size(MOST_SIZE)}, such as 512M or 4G.", param, ctx
+            )
+        return size

@@ -1,127 +1,105 @@
-"""`simtbed profile`: what a variant costs on a device, in all and line by line."""
+"""`simtbed profile`: what a target's kernels cost on a device, in all and line by line."""
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
-from simtbed import SimtbedError
+from simtbed import Device as DeviceRow
+from simtbed import Run, devices
+from simtbed.runtime.recording import Recorder
 
 from .. import tables
-from ..launchers import Runner
-from ..profile import counter_tables
-from ..profile.annotate import annotated, hottest, short
-from ..profile.memory_traffic import Traffic, memory_traffic
-from ..selection import find_device, find_problem, find_variant
-from ..terminal import progress
-from .options import Device, Input, Json, VariantArgument
+from ..profile import page
+from ..targets.running import Ran, require_launches, run_target
+from ..targets.target import Shipped, Target, find_target
+from .options import Device, Emulator, Input, Json, Kernels, Number, Report, TargetArgument, TargetArguments
+from .output import report_on, reports, write_lines
 from .parameters import Option, command
 
 
 @command
 def profile(
-    variant: VariantArgument,
+    target: TargetArgument,
+    arguments: TargetArguments = (),
+    kernel: Kernels = "*",
+    launch: Number = None,
     source: Input = None,
     device: Device = "H200",
+    engine: Annotated[Emulator, Option(help="What counts.")] = Emulator.jit,
     sass: Annotated[
         bool, Option(("--sass",), help="What its compiled kernels execute; needs nvcc and nvdisasm, not a GPU.")
     ] = False,
+    save: Annotated[Path | None, Option(metavar="FILE", help="Keep the run, for `simtbed diff`.")] = None,
+    html: Annotated[
+        Path | None, Option(metavar="FILE", help="Write a page with everything, which needs no network.")
+    ] = None,
+    output: Report = None,
     json: Json = False,
 ) -> int:
-    """What a variant would cost on a device.
+    """What a target would cost on a device.
 
-    Totals, efficiencies, and its source line by line. Instructions are the IR's; with --sass they are the
-    compiled kernels', estimated from what the emulator counts.
+    Totals, efficiencies, what costs more than it had to, and the source line by line, of all launches that it makes.
+    Instructions are the IR's; with --sass they are the compiled kernels', estimated from what the emulator counts.
+    Launches of a variant that prepare what its whole family needs are left out.
+
+    \b
+    simtbed profile saxpy.py --n 1000
+    simtbed profile --kernel 'tile*' --device K40 -o report.txt transpose.py
+    simtbed profile --html page.html package.module:function
+    simtbed profile pairhmm/wavefront
     """
-    if sass:
-        return _profile_sass(variant, source, device, json)
-    family, variant = find_variant(variant)
-    problem, name = find_problem(family, source)
-    runner = Runner("jit", find_device(device), counting=True, uncounted=family.preparing())
-    with progress(f"{variant} on {name}"):
-        family.solve(problem, variant, runner)
-    counters = runner.counters
-    if counters is None:
-        raise SimtbedError(f"{variant} launches no kernel on {name}")
-    moved = memory_traffic(runner.counted)
+    found, row = find_target(target, arguments, source), devices.find(device)
+    make = partial(Recorder, engine=engine.value, device=row, detail=True, keep="program" if sass else "nothing")
+    heading = {"variant" if isinstance(found, Shipped) else "target": str(found)}
+    if isinstance(found, Shipped):
+        heading["input"] = found.input
+    show = _sass if sass else _counted
+    with reports({"--save": save, "--html": html, "--output": output}, found.files, device) as outputs:
+        ran = run_target(found, make)
+        require_launches(ran, found)
+        run = _own(ran.run, found).select(kernel, launch)
+        for option, text in (("--save", run.json), ("--html", run.html)):
+            if (file := outputs.get(option)) is not None:
+                write_lines(file, text())
+        report_on(found, outputs.get("--output"), show(heading, ran, run, row, json))
+    return ran.code
+
+
+def _own(run: Run, target: Target) -> Run:
+    """The run without the kernels that prepare what all variants of a family need."""
+    if not isinstance(target, Shipped):
+        return run
+    preparing = {(one.__name__, one.function.__code__.co_filename) for one in target.family.preparing()}
+    own = [one for one in run.launches if (one.kernel.name, one.kernel.span.file) not in preparing]
+    return Run(own, run.target)
+
+
+def _counted(heading: dict[str, str], ran: Ran, run: Run, device: DeviceRow, json: bool) -> str:
+    profile, launches = run.profile, len(run.launches)
     if json:
-        lines = [{"file": short(file), "line": line, **row} for (file, line), row in counters.by_line().items()]
-        content = {
-            "variant": variant,
-            "input": name,
-            "device": runner.device.name,
-            "launches": runner.launches,
-            "totals": counters.totals(),
-            "derived": counters.derived(),
-            "hottest": [
-                {"what": h.what, "file": short(h.place[0]), "line": h.place[1], "count": h.count}
-                for h in hottest(counters)
-            ],
-            "traffic": [{**asdict(t), "file": short(t.file), "apart": t.apart} for t in moved],
-            "lines": lines,
-        }
-        print(tables.as_json(content))
-        return 0
-    launches = f"{runner.launches:,} launch{'' if runner.launches == 1 else 'es'}"
-    print(f"{variant} on {name}, {runner.device.name}, {launches}\n")
-    print(counter_tables.totals(counters) + "\n")
-    print(counter_tables.derived(counters) + "\n")
-    print("\n".join(str(line) for line in hottest(counters)) + "\n")
-    if moved:
-        print(_traffic(moved) + "\n")
-    print(annotated(counters))
-    return 0
+        content: dict[str, Any] = {**heading, "device": device.name, "launches": launches, **page.content(profile)}
+        if "target" in heading:
+            content["kernels"] = [
+                {"kernel": name, "launches": one.launches, **page.content(one)} for name, one in run.profiles().items()
+            ]
+        return tables.as_json(content)
+    every = len(ran.run.launches)
+    of = "" if launches == every else f" of {every:,}"
+    plural = "" if every == 1 else "es"
+    title = f"{' on '.join(heading.values())}, {device.name}, {launches:,}{of} launch{plural}"
+    kernels = [page.kernels(run)] if "target" in heading else []
+    return "\n\n".join([title, *kernels, page.text(profile)])
 
 
-def _traffic(moved: list[Traffic]) -> str:
-    """Global memory line by line, as it is and as it would be with one row a lane."""
-    headers = ["global memory", "access", "bytes a lane", "requests", "sectors", "a request", "used", "sectors apart"]
-    rows = [
-        [
-            f"{short(t.file)}:{t.line}", t.kind.removeprefix("global_"), t.size, t.requests, t.sectors,
-            f"{t.sectors / t.requests:.2f}", f"{100 * t.used:.1f} %", "" if t.apart is None else t.apart,
-        ]
-        for t in moved
-    ]  # fmt: skip
-    text = tables.table(headers, rows, left=2)
-    if any(t.apart is None for t in moved):
-        text += "\nused above 100 %: lanes ask for the same bytes, which no layout changes"
-    spread = [t for t in moved if t.apart is not None]
-    if not spread:
-        return text
-    sectors, apart, asked = (
-        sum(t.sectors for t in spread),
-        sum(t.apart or 0 for t in spread),
-        sum(t.bytes for t in spread),
-    )
-    used = 100 * asked / (apart * spread[0].sector)
-    return (
-        f"{text}\napart: with a row of its own for each lane (for pairs: pair-major), these accesses would move {apart:,} sectors\n"
-        f"instead of {sectors:,}, {apart / sectors:.1f} times as many, of which {used:.1f} % would be used"
-    )
-
-
-def _profile_sass(variant: str, source: Path | None, device: str, json: bool) -> int:
+def _sass(heading: dict[str, str], ran: Ran, run: Run, device: DeviceRow, json: bool) -> str:
     """Instructions of the compiled kernels, estimated from the emulator's counts."""
     from ..hardware.instruction_mix import mixes
-    from ..hardware.launched import RecordingLauncher
+    from ..hardware.launched import printed_kernels
 
-    (family, variant), row = find_variant(variant), find_device(device)
-    problem, name = find_problem(family, source)
-    launcher = RecordingLauncher("jit", row)
-    with progress(f"{variant} on {name}"):
-        family.solve(problem, variant, launcher)
-        found = mixes(launcher.kernels, "sm_{}{}".format(*row.compute_capability))
+    found = mixes(printed_kernels(run.launches), "sm_{}{}".format(*device.compute_capability))
     if json:
-        print(
-            tables.as_json(
-                {"variant": variant, "input": name, "device": row.name, "kernels": [m.content() for m in found]}
-            )
-        )
-        return 0
-    print(
-        f"{variant} on {name}, {row.name}: instructions of the compiled kernels, estimated from the emulator's counts\n"
-    )
-    print(tables.table(list(found[0].row()), [list(m.row().values()) for m in found]))
-    return 0
+        return tables.as_json({**heading, "device": device.name, "kernels": [m.content() for m in found]})
+    title = f"{' on '.join(heading.values())}, {device.name}: instructions of the compiled kernels, estimated from the emulator's counts"
+    return f"{title}\n\n{tables.table(list(found[0].row()), [list(m.row().values()) for m in found])}"

@@ -12,7 +12,6 @@ from ..hardware import record as records
 from ..hardware.cases import VARIANTS
 from ..terminal import progress
 from .options import Cases
-from .output import require_folder
 from .parameters import Option, command
 
 
@@ -40,8 +39,13 @@ def record(
     """What this machine's GPU answers and counts, as a record.
 
     Answers must be the emulator's, or nothing is written; counters are Nsight Compute's. 1 where an answer differs.
+
+    \b
+    simtbed record -o h200.json
+    simtbed record -o h200.json --only 'sfs *'
     """
-    require_folder(target)
+    if target is not None and not target.parent.is_dir():
+        raise SimtbedError(f"{target}: there is no folder {target.parent}")
     if only and target is None:
         raise SimtbedError("--only mends a record: name its file with --output")
     if data is not None and not data.is_dir():

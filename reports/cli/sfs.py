@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
@@ -12,7 +11,7 @@ from typing import Annotated, Any
 
 from simtbed import SimtbedError
 from simtbed.kernels import Family
-from simtbed.kernels.files import replacing, write
+from simtbed.kernels.files import STANDARD, Outputs, is_file_name, printable
 from simtbed.kernels.sfs.host import files, files_npz, files_spectrum
 from simtbed.kernels.sfs.host.files import Format, Options, Polarise
 from simtbed.kernels.sfs.host.frequency import by_em
@@ -25,8 +24,8 @@ from .. import tables
 from ..launchers import Runner
 from ..selection import find_family
 from ..terminal import progress
-from .options import Engine, Json, Output, RunOn, Variant
-from .output import report_stream, require_folder
+from .options import MEMORY, Engine, Json, MaxMemory, Output, RunOn, Variant
+from .output import tell, warn
 from .parameters import Argument, Option, command
 
 
@@ -56,7 +55,9 @@ class Allele(StrEnum):
 def sfs(
     source: Annotated[
         Path | None,
-        Argument(metavar="IN", help="VCF, BCF, Beagle likelihoods, or npz with P: sites x individuals x 3."),
+        Argument(
+            metavar="IN", help="VCF, BCF, Beagle likelihoods, or npz with P: sites x individuals x 3; - is stdin."
+        ),
     ] = None,
     target: Output = None,
     mode: Annotated[
@@ -68,8 +69,10 @@ def sfs(
         Allele | None,
         Option(help="Count the rarer allele, or the second. [VCF, BCF: minor; Beagle, npz: alt, as they say]"),
     ] = None,
-    variable: Annotated[float, Option(("--p-variable",), metavar="P", help="gama: prior that a site varies.")] = 0.015,
-    epsilon: Annotated[float, Option(metavar="E", help="gama: sequencing error rate.")] = 0.005,
+    variable: Annotated[
+        float, Option(("--p-variable",), metavar="P", min=0, max=1, help="gama: prior that a site varies.")
+    ] = 0.015,
+    epsilon: Annotated[float, Option(metavar="E", min=0, below=0.5, help="gama: sequencing error rate.")] = 0.005,
     variant: Variant = "tiled",
     engine: RunOn = Engine.jit,
     spectrum: Annotated[
@@ -77,18 +80,24 @@ def sfs(
         Option(metavar="FILE", help="The spectrum over sites as TSV, and its picture beside it: FILE.svg."),
     ] = None,
     example: Annotated[bool, Option(("--example",), help="Run on a generated example instead of IN.")] = False,
+    max_memory: MaxMemory = MEMORY,
     json: Json = False,
 ) -> int:
     """Site frequency spectra of N individuals, from file to file.
 
     The answer is 2N + 1 values a site. What was read, skipped and left out is reported on stdout if the answer
     goes to a file, and on stderr otherwise.
+
+    \b
+    simtbed sfs --example --mode saf
+    simtbed sfs calls.vcf -o spectra.tsv
     """
     if (source is None) != example:
         raise SimtbedError("sfs takes a file, or --example")
     wanted = Wanted(
-        mode.value, polarise.value if polarise else None, variable, epsilon, variant, engine.value, form.value, spectrum
-    )
+        mode.value, polarise.value if polarise else None, variable, epsilon, variant, engine.value, form.value, spectrum,
+        max_memory,
+    )  # fmt: skip
     return solve_sites(source, target, wanted, json)
 
 
@@ -104,19 +113,16 @@ class Wanted:
     engine: EngineName
     form: Format
     spectrum: Path | None
+    memory: int
 
     def check(self, family: Family[Any], target: Path | None) -> None:
         """Raise SimtbedError where it cannot be, before the work begins."""
         if self.variant not in family.variants:
             raise SimtbedError(f"sfs has no variant {self.variant!r}; it has {', '.join(family.variants)}")
-        if not 0 <= self.variable <= 1:
-            raise SimtbedError(f"--p-variable is a probability, not {self.variable:g}")
-        if not 0 <= self.epsilon < 0.5:
-            raise SimtbedError(f"--epsilon is an error rate from 0 up to but not 0.5, not {self.epsilon:g}")
         if target is None and self.form == "npz":
             raise SimtbedError("--format npz needs a file: -o OUT")
-        for path in (target, self.spectrum):
-            require_folder(path)
+        if self.spectrum is not None and not is_file_name(self.spectrum):
+            raise SimtbedError(f"{printable(self.spectrum)}: --spectrum names a file: its picture is written beside it")
         if self.spectrum is not None and self.spectrum.suffix == ".svg":
             raise SimtbedError(f"{self.spectrum}: --spectrum names the table; the picture gets its name with .svg")
 
@@ -128,21 +134,29 @@ def solve_sites(source: Path | None, target: Path | None, wanted: Wanted, json: 
     tally: SiteCounts = Counter()
     runner = Runner(wanted.engine)
     name = "the example" if source is None else str(source)
-    with Spectrum(wanted.mode) as total:
+    targets = {"--output": target or STANDARD, "--spectrum": wanted.spectrum}
+    if wanted.spectrum:
+        targets["the picture of --spectrum"] = wanted.spectrum.with_suffix(".svg")
+    with Outputs(targets, [source]) as outputs, Spectrum(wanted.mode) as total:
         rows = _answers(_problems(source, wanted, tally), family, wanted, runner, total)
         with progress(f"{wanted.variant} on {name}"):
-            _write(rows, target, wanted.form)
+            if wanted.form == "npz":
+                files_npz.write(rows, outputs["--output"])
+            else:
+                outputs["--output"].writelines(line.encode() for line in files.tsv(rows))
         if wanted.spectrum:
             with progress("the spectrum over sites"):
-                _write_spectrum(wanted.spectrum, total, f"{source.name if source else name}, {wanted.mode}")
+                found = total.result()
+            outputs["--spectrum"].writelines(line.encode() for line in files_spectrum.lines(found))
+            title = printable(f"{source.name if source else name}, {wanted.mode}")
+            outputs["the picture of --spectrum"].write(files_spectrum.picture(found, title).encode())
     if not tally["sites"]:
-        print(f"simtbed: warning: {name} has no sites to work on; the answer is empty", file=sys.stderr)
+        warn(f"{name} has no sites to work on; the answer is empty")
     counts = {what: count for what, count in tally.items() if count or what == "sites"}
-    report = report_stream(target)
     if json:
-        print(tables.as_json({"launches": runner.launches, "counts": counts}), file=report)
+        tell(outputs, tables.as_json({"launches": runner.launches, "counts": counts}))
     else:
-        print("\n".join(f"{count:>12,}  {what}" for what, count in sorted(counts.items(), key=_order)), file=report)
+        tell(outputs, "\n".join(f"{n:>12,}  {what}" for what, n in sorted(counts.items(), key=_order)))
     return 0
 
 
@@ -155,7 +169,7 @@ def _order(counted: tuple[str, int]) -> tuple[bool, bool, str]:
 def _problems(source: Path | None, wanted: Wanted, tally: SiteCounts) -> Iterator[Problem]:
     options = Options(wanted.mode, wanted.polarise, wanted.variable, wanted.epsilon)
     if source is not None:
-        return files.problems(source, options, tally)
+        return files.problems(source, options, tally, wanted.memory)
     example = find_family("sfs").example()
     tally["sites"] = example.sites
     frequency = by_em(example.likelihoods) if wanted.mode == "gama" else example.frequency
@@ -165,23 +179,7 @@ def _problems(source: Path | None, wanted: Wanted, tally: SiteCounts) -> Iterato
 def _answers(problems: Iterable[Problem], family: Family[Any], wanted: Wanted, runner: Runner, total: Spectrum) -> Rows:
     for problem in problems:
         answer = family.solve(problem, wanted.variant, runner)
+        files.check_answer(problem, answer)
         if wanted.spectrum:
             total.add(answer)
         yield problem, answer
-
-
-def _write(rows: Rows, target: Path | None, form: Format) -> None:
-    if target is None:
-        sys.stdout.writelines(files.tsv(rows))
-        return
-    if form == "tsv":
-        write(target, files.tsv(rows))
-        return
-    with replacing(target) as unfinished, unfinished.open("wb") as packed:
-        files_npz.write(rows, packed)
-
-
-def _write_spectrum(path: Path, total: Spectrum, title: str) -> None:
-    found = total.result()
-    write(path, files_spectrum.lines(found))
-    write(path.with_suffix(".svg"), [files_spectrum.picture(found, title)])

@@ -3,59 +3,145 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict
+from functools import partial
+from pathlib import Path
 from typing import Annotated, Any
 
-from simtbed import FaultError
+from simtbed import Device as DeviceRow
+from simtbed import FaultError, Run, SimtbedError, devices
+from simtbed.errors import render
 from simtbed.kernels import Family
+from simtbed.profiler.run import gathered
 from simtbed.runtime.registry import EngineName
+from simtbed.testing.tolerance import Tolerance
 
 from .. import tables
 from ..launchers import ENGINES, Runner, require_engine, why_unavailable
 from ..selection import find_problem, find_variants
+from ..targets.findings import as_row
+from ..targets.running import require_launches, run_target
+from ..targets.target import Shipped, find_target, is_program
+from ..targets.verifier import Verifier
 from ..terminal import progress
-from .options import Engine, Input, Json, OnlyFamily
+from .options import (
+    Device,
+    Engine,
+    Input,
+    Json,
+    Kernels,
+    Number,
+    OnlyFamily,
+    Report,
+    TargetArguments,
+    TargetOrAll,
+)
+from .output import report_on, reports
 from .parameters import Option, command
+
+Obstacles = Mapping[EngineName, str | None]
+"""Engines, and why those that cannot run here cannot."""
 
 
 @command
 def verify(
+    target: TargetOrAll = None,
+    arguments: TargetArguments = (),
     family: OnlyFamily = None,
     variant: Annotated[str | None, Option(help="Only this variant.")] = None,
     engine: Annotated[Engine | None, Option(help="Only this engine, which then must be able to run.")] = None,
+    kernel: Kernels = "*",
+    launch: Number = None,
+    device: Device = "H200",
+    rtol: Annotated[float, Option(min=0, max=1e30, help="Relative distance allowed between floats.")] = 0.0,
+    atol: Annotated[float, Option(min=0, max=1e300, help="Absolute distance allowed between floats.")] = 0.0,
+    ulp: Annotated[int, Option(help="Units in the last place allowed between floats.", min=0, max=1 << 62)] = 0,
     source: Input = None,
+    output: Report = None,
     json: Json = False,
 ) -> int:
-    """Every variant on every engine, against its oracle."""
-    chosen = find_variants(family, variant, source)
+    """A target on several engines, or every shipped variant against its oracle.
+
+    Every launch of a program is made on the jit engine, whose answer the program gets, and on each other engine that
+    can run here. They agree to the bit, or within a tolerance that is stated. Shipped variants are held to their
+    oracles, each with the tolerance of its family.
+
+    \b
+    simtbed verify saxpy.py --n 1000
+    simtbed verify --engine numpy --ulp 1 file.py:function
+    simtbed verify --family sfs
+    """
+    row, tolerance = devices.find(device), Tolerance(rtol, atol, ulp)
     if engine is not None:
         require_engine(engine.value)
-    names: tuple[EngineName, ...] = ENGINES if engine is None else (engine.value,)
-    obstacles = {name: why_unavailable(name) for name in names}
-    rows: list[dict[str, Any]] = []
-    for one, variants in chosen:
-        problem, name = find_problem(one, source)
-        with progress(f"the oracle of {one.name} on {name}"):
-            expected = one.oracle(problem)
-        for each in variants:
-            for engine_name, reason in obstacles.items():
-                row: dict[str, Any] = {"family": one.name, "variant": each, "engine": engine_name, "input": name}
-                if reason:
-                    rows.append({**row, "result": "not run", "reason": reason})
-                    continue
-                with progress(f"{each} on {name}, {engine_name}"):
-                    rows.append({**row, **_verified(one, each, engine_name, problem, expected)})
-    bad = any(row["result"] in ("differs", "faults") for row in rows)
-    if json:
-        print(tables.as_json({"agrees": not bad, "results": rows}))
-        return int(bad)
-    print(_verify_table(rows))
+    wanted: tuple[EngineName, ...] = ENGINES if engine is None else (engine.value,)
+    obstacles = {name: why_unavailable(name) for name in wanted}
+    if target is not None and is_program(target):
+        found = find_target(target, arguments, source)
+        others = tuple(name for name in wanted if not obstacles[name] and (name != "jit" or engine))
+        with reports({"--output": output}, found.files, device) as outputs:
+            ran = run_target(found, partial(Verifier, engines=others, tolerance=tolerance, device=row))
+            require_launches(ran, found)
+            text, bad = _program(ran.run.select(kernel, launch), obstacles, tolerance, json)
+            report_on(found, outputs.get("--output"), text)
+        return ran.code or int(bad)
+    if (kernel, launch, tolerance) != ("*", None, Tolerance()):
+        raise SimtbedError(
+            "--kernel, --launch and tolerances are for programs: a variant is held to its oracle as a whole"
+        )
+    chosen = find_variants(family, target or variant, source)
+    shipped = Shipped(chosen[0][0], chosen[0][1][0], source)
+    with reports({"--output": output}, shipped.files, device) as outputs:
+        rows = [one for each in chosen for one in _shipped(*each, source, obstacles, row)]
+        bad = any(one["result"] in ("differs", "faults") for one in rows)
+        text = tables.as_json({"agrees": not bad, "results": rows}) if json else _verify_table(rows)
+        report_on(shipped, outputs.get("--output"), text)
     return int(bad)
 
 
-def _verified(family: Family[Any], variant: str, engine: EngineName, problem: Any, expected: Any) -> dict[str, Any]:
+def _shipped(
+    family: Family[Any], variants: list[str], source: Path | None, obstacles: Obstacles, device: DeviceRow
+) -> Iterator[dict[str, Any]]:
+    """A row for each variant and engine."""
+    problem, name = find_problem(family, source)
+    with progress(f"the oracle of {family.name} on {name}"):
+        expected = family.oracle(problem)
+    for variant in variants:
+        for engine, reason in obstacles.items():
+            row: dict[str, Any] = {"family": family.name, "variant": variant, "engine": engine, "input": name}
+            if reason:
+                yield {**row, "result": "not run", "reason": reason}
+                continue
+            with progress(f"{variant} on {name}, {engine}"):
+                done = _verified(family, variant, Runner(engine, device), problem, expected)
+            yield {**row, **done}
+
+
+def _program(run: Run, obstacles: Obstacles, tolerance: Tolerance, json: bool) -> tuple[str, bool]:
+    """The report on the launches of a program, and whether any disagree."""
+    wrong = {name: gathered(d for one in made for d in one.disagreements) for name, made in run.by_kernel().items()}
+    missing = {name: reason for name, reason in obstacles.items() if reason}
+    engines = list(dict.fromkeys(("jit", *(name for name in obstacles if name not in missing))))
+    made = {name: len(launches) for name, launches in run.by_kernel().items()}
+    bad = any(wrong.values())
+    if json:
+        kernels = [
+            {"kernel": name, "launches": made[name], "disagreements": [as_row(d) for d in wrong[name]]} for name in made
+        ]
+        content = {"target": run.target, "agrees": not bad, "engines": engines, "not_run": missing}
+        return tables.as_json({**content, "tolerance": str(tolerance), "kernels": kernels}), bad
+    cells = [[name, made[name], "DIFFERS" if wrong[name] else "agrees"] for name in made]
+    title = f"{run.target}: {' and '.join(engines)}, {tolerance}"
+    parts = [title, tables.table(["kernel", "launches", "result"], cells)]
+    parts += [f"{name}:\n" + "\n".join(render(d) for d in found) for name, found in wrong.items() if found]
+    parts += ["\n".join(f"{name}: not run: {reason}" for name, reason in missing.items())] if missing else []
+    return "\n\n".join(parts), bad
+
+
+def _verified(family: Family[Any], variant: str, runner: Runner, problem: Any, expected: Any) -> dict[str, Any]:
     """Result, comparison and times of one run; `reason` holds the faults, if there are any."""
-    runner, start = Runner(engine), time.perf_counter()
+    start = time.perf_counter()
     try:
         answer = family.solve(problem, variant, runner)
     except FaultError as error:

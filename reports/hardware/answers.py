@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import statistics
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -20,6 +20,7 @@ from simtbed.ir import nodes as ir
 from simtbed.ir.ops import TABLE, Policy
 from simtbed.ir.walk import expressions, statements
 from simtbed.kernels import Launcher
+from simtbed.language.types import Scalar, holds_floats
 from simtbed.runtime.engine import Engine
 from simtbed.runtime.prepared import prepare
 from simtbed.runtime.registry import EngineName, engine_called
@@ -30,7 +31,8 @@ GPU: EngineName = "cuda"
 Entry = dict[str, Any]
 REPEATS = 3
 ROUNDING = 1e-12
-"""How far outputs of kernels whose operations engines may round differently may be apart: a share of 1 or of the value."""
+"""How far outputs of kernels whose operations engines may round differently may be apart: a share of 1 or of the value. Of
+an f32 it is as many units in the last place as of an f64, 4.5e3."""
 
 
 def digest(arrays: Iterable[Values]) -> str:
@@ -38,8 +40,11 @@ def digest(arrays: Iterable[Values]) -> str:
     whole = hashlib.sha256()
     for array in arrays:
         values = np.ascontiguousarray(array)
-        if values.dtype.kind == "f":
-            values = np.where(np.isnan(values), np.array(np.nan, values.dtype), values)
+        if values.dtype.kind == "c":
+            values = values.view(values.real.dtype)
+        if holds_floats(values.dtype):
+            with np.errstate(invalid="ignore"):  # a signalling NaN
+                values = np.where(np.isnan(values), np.array(np.nan, values.dtype), values)
         whole.update(f"{values.dtype}{values.shape}".encode() + values.tobytes())
     return whole.hexdigest()
 
@@ -52,8 +57,15 @@ def source_digest(text: str) -> str:
 def rounds(program: ir.Program) -> bool:
     """Whether a program uses operations that engines may round differently."""
     body = prepare(program).program.kernel.body
-    used = {e.name for s in statements(body) for e in expressions(s) if isinstance(e, ir.Op)}
-    return any(TABLE[name].policy.name == "ulp" for name in used)
+    used = (e for s in statements(body) for e in expressions(s) if isinstance(e, ir.Op))
+    return any(TABLE[e.name].held(_type(e)).name == "ulp" for e in used)
+
+
+def _type(op: ir.Op) -> Scalar:
+    """That of the last operand."""
+    found = op.args[-1].type
+    assert isinstance(found, Scalar)
+    return found
 
 
 @dataclass
@@ -93,11 +105,13 @@ class AnswerLauncher(Launcher):
         return {"sources": sorted(self.sources), "output": digest(self.outputs), "launches": self.launches}
 
     def rounding(self, other: AnswerLauncher) -> float:
-        """The largest distance of the rounded outputs from another's: a share of 1 or of the value."""
+        """The largest distance of the rounded outputs from another's, as ROUNDING is."""
         worst = 0.0
         for a, b in zip(self.rounded, other.rounded, strict=True):
             with np.errstate(invalid="ignore"):
                 apart = np.where(a == b, 0.0, np.abs(a - b) / np.maximum(np.abs(b), 1.0))
+            if a.dtype == np.float32:
+                apart *= np.finfo(np.float64).eps / np.finfo(np.float32).eps
             worst = max(worst, float(np.where(np.isnan(apart), np.inf, apart).max(initial=0.0)))
         return worst
 
@@ -115,13 +129,14 @@ def operation_answers(case: OperationCase, engine: Engine) -> Entry:
     outcome = engine.run(request)
     rows: dict[str, Entry] = {}
     for row in case.rows:
-        got, keep = outcome.buffers[f"out_{row.name}"], case.defined(row, given)
-        if row.policy.name == "bits":
+        got, keep = outcome.buffers[f"out_{row.name}"], case.comparable(row, given)
+        policy = row.held(case.type)
+        if policy.name == "bits":
             rows[row.name] = {"output": digest([got[keep]])}
             continue
         with np.errstate(all="ignore"):
             expected = row.meaning(*given)
-        rows[row.name] = {"policy": row.policy.name, "ulp": distance(row.policy, got[keep], expected[keep])}
+        rows[row.name] = {"policy": policy.name, "ulp": distance(policy, got[keep], expected[keep])}
     text = cuda_source(request.program, request.block).text
     return {"sources": [source_digest(text)], "rows": rows}
 
@@ -130,7 +145,7 @@ def distance(policy: Policy, a: Values, b: Values) -> int:
     """The smallest number of units in the last place by which two arrays agree, up to 64 (then 65)."""
     if policy.name == "value":
         return 0 if policy.agree(a, b).all() else 65
-    return next((n for n in range(65) if Policy("ulp", n).agree(a, b).all()), 65)
+    return next((n for n in range(65) if replace(policy, ulp=n).agree(a, b).all()), 65)
 
 
 # ------------------------------------------------------------------ taking them
@@ -169,7 +184,8 @@ def take_operations(cases: Iterable[OperationCase]) -> tuple[dict[str, Entry], l
         record[case.name] = operation_answers(case, engine_called(GPU))
         found, emulated = record[case.name]["rows"], operation_answers(case, engine_called("numpy"))["rows"]
         for row in case.rows:
-            exact = row.policy.name == "bits"
-            if found[row.name] != emulated[row.name] if exact else found[row.name]["ulp"] > row.policy.ulp:
+            policy = row.held(case.type)
+            exact = policy.name == "bits"
+            if found[row.name] != emulated[row.name] if exact else found[row.name]["ulp"] > policy.ulp:
                 differences.append(f"{row.name} of {case.name}: {found[row.name]}")
     return record, differences

@@ -15,6 +15,7 @@ import numpy.typing as npt
 from simtbed import SimtbedError
 from simtbed.ir.ops import Op
 from simtbed.kernels import FAMILIES, Launcher
+from simtbed.language.types import Scalar
 from simtbed.runtime.engine import Request
 
 Values = npt.NDArray[Any]
@@ -38,15 +39,16 @@ class Case:
 
 @dataclass(frozen=True)
 class OperationCase:
-    """Rows of the op table that share their operands, all computed by one launch.
+    """Rows of the op table that share their operands, all computed by one launch. type: of the last operand.
 
-    prepare: the request, whose buffer out_ROW receives a row, and the operands. defined: where CUDA defines a row on them.
+    prepare: the request, whose buffer out_ROW receives a row, and the operands. comparable: where a row is compared.
     """
 
     name: str
+    type: Scalar
     rows: tuple[Op, ...]
     prepare: Callable[[], tuple[Request, tuple[Values, ...]]]
-    defined: Callable[[Op, tuple[Values, ...]], Values]
+    comparable: Callable[[Op, tuple[Values, ...]], Values]
 
 
 VARIANTS = "simtbed.reports.hardware.cases:variants"

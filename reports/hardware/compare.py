@@ -46,14 +46,6 @@ class Reason:
 
 
 @dataclass(frozen=True)
-class Unmeasured:
-    """Kernels that changed, in code or in input, since the GPU was last at hand. kernel: a name or a pattern."""
-
-    kernel: str
-    why: str
-
-
-@dataclass(frozen=True)
 class Cell:
     """One figure of one kernel. ratios are parts of one, occupancy is per cent."""
 
@@ -80,7 +72,7 @@ class Cell:
 @dataclass(frozen=True)
 class Comparison:
     """cells: kernel by kernel. stale: kernels that the record does not hold as they are printed and launched now.
-    unmeasured: those of them that are known to wait for the GPU. idle: reasons that explain nothing any more."""
+    unmeasured: those of which nothing was counted yet. idle: reasons that explain nothing any more."""
 
     record: Record
     cells: tuple[Cell, ...]
@@ -112,7 +104,7 @@ def compare(record: Record, names: Sequence[str]) -> Comparison:
         for number, launched in enumerate(kernels, 1):
             name = case.name if len(kernels) == 1 else f"{case.name}, kernel {number}"
             profiled = known.get(launched.digest)
-            if any(fnmatchcase(name, entry.kernel) for entry in unmeasured()):
+            if case.name not in record.counters:
                 waiting.append(name)
             elif profiled is None or not _same_launches(launched, profiled):
                 stale.append(name)
@@ -182,12 +174,6 @@ def reasons() -> tuple[Reason, ...]:
 
 def _patterns(found: str | list[str]) -> tuple[str, ...]:
     return (found,) if isinstance(found, str) else tuple(found)
-
-
-@cache
-def unmeasured() -> tuple[Unmeasured, ...]:
-    """Kernels that wait for the GPU."""
-    return tuple(Unmeasured(row["kernel"], row["why"]) for row in _entries().get("unmeasured", ()))
 
 
 @cache

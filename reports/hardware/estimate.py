@@ -81,7 +81,7 @@ _KINDS = {
     "LDG": "global_load", "LD": "global_load", "STG": "global_store", "ST": "global_store", "ATOMG": "global_atomic",
     "ATOM": "global_atomic", "RED": "global_reduction", "REDG": "global_reduction", "LDS": "shared_load", "STS": "shared_store",
     "ATOMS": "shared_atomic", "LDL": "local_load", "STL": "local_store", "SHFL": "shuffle", "VOTE": "vote",
-    "MATCH": "vote", "BAR": "barrier", "MEMBAR": "fence",
+    "MATCH": "vote", "REDUX": "vote", "BAR": "barrier", "MEMBAR": "fence",
 }  # fmt: skip
 """Instructions that stand for one effect of the source each."""
 _CLASSES = {

@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from simtbed import Counters, Device, Kernel, Result, devices, launch
+from simtbed import Counters, Device, Kernel, Launch, Result, devices, launch
 from simtbed.engines.cuda.printer import Source, cuda_source
 from simtbed.engines.cuda.sass import Instruction
 from simtbed.ir import nodes as ir
@@ -110,7 +110,11 @@ class RecordingLauncher(Launcher):
 
     def launch(self, kernel: Kernel, **arguments: Any) -> Result:
         result = launch(kernel, engine=self.engine, device=self.device, **arguments)
-        request = result.request
+        self.record(result.request, result.counts)
+        return result
+
+    def record(self, request: Request, counts: Counts | None) -> None:
+        """Keep a launch that was made, with what it counted."""
         source = cuda_source(request.program, request.block)
         known = next((one for one in self.order if one.source.text == source.text), None)
         launched = known or Launched(request, source)
@@ -119,14 +123,21 @@ class RecordingLauncher(Launcher):
         launched.launches += 1
         launched.threads += blocks * threads
         launched.warps += blocks * -(-threads // 32)
-        if result.counts is not None:
-            launched.counts = result.counts if launched.counts is None else launched.counts + result.counts
-        return result
+        if counts is not None:
+            launched.counts = counts if launched.counts is None else launched.counts + counts
 
     @property
     def kernels(self) -> list[Launched]:
         """Each printed kernel once, in the order of their first launches."""
         return list({id(launched): launched for launched in self.order}.values())
+
+
+def printed_kernels(launches: Iterable[Launch]) -> list[Launched]:
+    """Each printed kernel of some launches once, in the order of their first ones. Their requests were kept."""
+    recording = RecordingLauncher("jit")
+    for one in launches:
+        recording.record(one.request, one.counts)
+    return recording.kernels
 
 
 def _loops(body: ir.Body, counts: Counts) -> dict[int, tuple[int, int]]:

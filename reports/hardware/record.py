@@ -17,7 +17,7 @@ from simtbed.engines.cuda import nvcc
 from simtbed.engines.cuda.engine import describe
 from simtbed.engines.cuda.printer import Source, cuda_source
 from simtbed.engines.cuda.sass import Instruction
-from simtbed.kernels.files import write
+from simtbed.kernels.files import contents, write
 
 from . import nsight
 from .answers import AnswerLauncher, Entry, answers_of, take_answers, take_operations
@@ -171,14 +171,12 @@ def _line(ran: Ran) -> str:
 def load(path: Path) -> Record:
     """Read a record. Raises SimtbedError, one line, where it is none."""
     try:
-        content: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        content: dict[str, Any] = json.loads(contents(path))
         counters = {
             name: tuple(Profiled(**{**entry, "sass": tuple(map(_ran, entry["sass"]))}) for entry in kernels)
             for name, kernels in content.pop("counters").items()
         }
         return Record(**content | {"waiting": tuple(content["waiting"])}, counters=counters)
-    except OSError as error:
-        raise SimtbedError(f"{path}: {error.strerror or error}") from None
     except (ValueError, TypeError, KeyError, AttributeError) as error:
         raise SimtbedError(f"{path}: expected a record that `simtbed record` wrote: {error}") from None
 

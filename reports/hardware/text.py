@@ -44,7 +44,7 @@ def table(found: Comparison) -> str:
         ]
         lines += ["", tables.table(["kernel", "figure", "emulated", "measured", "why"], rows, left=2)]
     lines += [f"\n[{at}] {reason}: {reason.why}" for at, reason in enumerate(notes, 1)]
-    lines += [f"{name} waits to be measured again: it changed since" for name in found.unmeasured]
+    lines += [f"{name} waits to be measured" for name in found.unmeasured]
     lines += [f"{name} is not in the record as it is printed now; {AGAIN}" for name in found.stale]
     lines += [f"{reason}: the reason given for {', '.join(reason.figures)} explains nothing" for reason in found.idle]
     return "\n".join(lines)
@@ -113,7 +113,7 @@ def markdown(found: Comparison) -> str:
             "",
             _pipe(["kernel", *(title for title, _ in columns)], _kernels(found, [n for _, n in columns], notes)),
             "",
-            *(f"{name} waits to be measured again: it changed since." for name in found.unmeasured),
+            *(f"{name} waits to be measured." for name in found.unmeasured),
             "",
             "## Why some differ",
             *(_note(number, reason) for number, reason in enumerate(notes, 1)),

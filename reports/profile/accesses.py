@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import csv
+import io
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from simtbed.errors import SimtbedError
+from simtbed.kernels import InputError
+from simtbed.kernels.files import contents
 from simtbed.machine import banks, coalescing
 from simtbed.machine.device import Device
 from tabulate import tabulate
@@ -66,10 +69,10 @@ def read(path: str | Path, measured: bool = False) -> list[Access]:
     Raises AccessError, one line, at the first row that is not right.
     """
     try:
-        with open(path, newline="", encoding="utf-8-sig") as stream:
-            return list(_rows(path, stream, measured))
-    except OSError as error:
-        raise AccessError(f"{path}: {error.strerror or error}") from None
+        text = contents(Path(path)).decode("utf-8-sig")
+        return list(_rows(path, io.StringIO(text, newline=""), measured))
+    except InputError as error:
+        raise AccessError(str(error)) from None
     except (UnicodeDecodeError, csv.Error) as error:
         raise AccessError(f"{path}: expected a CSV text: {error}") from None
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from simtbed import Counters
+from simtbed import Counters, Profile
 from simtbed.profiler.events import MEANING
 
 from ..tables import table
 
 
-def totals(counters: Counters) -> str:
+def totals(counters: Counters | Profile) -> str:
     """Every counter that is not zero, with what it counts."""
     from tabulate import tabulate  # late, as in `tables`
 
@@ -17,7 +17,7 @@ def totals(counters: Counters) -> str:
     return tabulate(rows, headers=headers, disable_numparse=True, colalign=("left", "right", "left"))
 
 
-def derived(counters: Counters) -> str:
+def derived(counters: Counters | Profile) -> str:
     """The ratios made from the counters."""
     return table(["derived", "value"], [(name, ratio(name, value)) for name, value in counters.derived().items()])
 

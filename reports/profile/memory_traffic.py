@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-from simtbed import Counters
-from simtbed.ir.nodes import Program
-from simtbed.runtime.prepared import prepare
+from simtbed import Profile
 
 KINDS = ("global_load", "global_store")
 
@@ -42,20 +39,18 @@ class Traffic:
         return self.bytes // self.size * -(-self.size // self.sector)
 
 
-def memory_traffic(counted: Iterable[tuple[Program, Counters]]) -> list[Traffic]:
+def memory_traffic(profile: Profile) -> list[Traffic]:
     """One entry a line, kind and size of access, in source order."""
     found: dict[tuple[str, int, str, int], Traffic] = {}
-    for program, counters in counted:
-        sizes = {(replace(site.span, calls=()), site.kind): site.size for site in prepare(program).sites}
-        for (span, kind), row in counters.rows.items():
-            if kind not in KINDS or not row.get(f"{kind}_requests"):
-                continue
-            key = (span.file, span.line, kind, sizes[span, kind])
-            old = found.get(key, Traffic(*key, requests=0, sectors=0, sector=counters.sector, bytes=0))
-            found[key] = replace(
-                old,
-                requests=old.requests + row[f"{kind}_requests"],
-                sectors=old.sectors + row[f"{kind}_sectors"],
-                bytes=old.bytes + row[f"{kind}_bytes"],
-            )
+    for place, row in profile.rows.items():
+        if place.kind not in KINDS or not row.get(f"{place.kind}_requests"):
+            continue
+        key = (place.span.file, place.span.line, place.kind, place.size)
+        old = found.get(key, Traffic(*key, requests=0, sectors=0, sector=profile.device.sector, bytes=0))
+        found[key] = replace(
+            old,
+            requests=old.requests + row[f"{place.kind}_requests"],
+            sectors=old.sectors + row[f"{place.kind}_sectors"],
+            bytes=old.bytes + row[f"{place.kind}_bytes"],
+        )
     return [found[key] for key in sorted(found)]

@@ -77,7 +77,7 @@ def python_that_is_not_here(x: Global[i32], n: i32):
     b = {1: 2}
     c = [i for i in range(3)]
     d = lambda y: y
-    e = n**2
+    e = 2**n
     f = n is None
     g = n in (1, 2)
     h = f"{n}"
@@ -107,7 +107,7 @@ def python_that_is_not_here(x: Global[i32], n: i32):
 def calls_that_are_not_here(x: Global[f32], n: i32):
     a = plain_function(n)
     b = int(n)
-    c = math.exp(x[0])
+    c = math.gcd(n, 2)
     d = np.sqrt(x[0])
     e = types_do_not_mix(x, n)
     f = st.shuffle(n)
@@ -263,3 +263,56 @@ def unrolled_index_out_of_range(x: Global[f32]):
     r = st.registers(f32, 4)
     for k in st.unroll(range(5)):
         r[k] = x[k]
+
+
+@st.device
+def has_dynamic_shared(n: i32) -> f32:
+    inner = st.dynamic_shared(f32, n)
+    return inner[0]
+
+
+@st.kernel
+def dynamic_shared_has_rules(x: Global[i32], n: i32, m: i32):
+    m = m + 1
+    a = st.dynamic_shared(f32, m)
+    b = st.dynamic_shared(f32, x[0])
+    c = st.dynamic_shared(f32, 0)
+    d = st.dynamic_shared(f32, st.thread.x)
+    rest = st.dynamic_shared(i32)
+    after = st.dynamic_shared(i32, n)
+    e = has_dynamic_shared(n)
+
+
+@st.kernel
+def cooperation_has_rules(x: Global[i32], u: Global[u32], v: Global[float4], n: i32):
+    st.atomic_inc(x, 0, 3)
+    st.atomic_add(x, 0, 1, order="seq_cst")
+    st.atomic_add(x, 0, 1, scope="grid")
+    st.atomic_sub(v, 0, v[1])
+    st.atomic_add(v, 0, v[1], order="release")
+    a = st.reduce_and(n)
+    b = st.reduce_add(1.0)
+    c = st.match_all(True)
+    st.nanosleep(n)
+
+
+@st.kernel
+def only_like_arrays_change_places(x: Global[f32], n: i32):
+    a = st.shared(f32, 64)
+    b = st.shared(f32, 32)
+    c = st.shared(i32, 64)
+    d = st.local(f32, 64)
+    a, b = b, a
+    a, c = c, a
+    x, d = d, x
+
+
+@st.kernel
+def asynchronous_copies_have_rules(x: Global[f32], b: Global[u8], n: i32):
+    tile = st.shared(f32, 64)
+    small = st.shared(u8, 64)
+    st.async_copy(x, 0, tile, 0)
+    st.async_copy(small, 0, b, 0)
+    st.async_copy(tile, 0, b, 0)
+    st.async_wait(n)
+    st.async_wait(9)

@@ -9,6 +9,7 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
+import simtbed as st
 from simtbed.frontend.digest import digest
 from simtbed.language.functions import SourceFunction
 
@@ -117,6 +118,36 @@ def test_names_of_enclosing_functions_are_followed(tmp_path: Path) -> None:
     assert len({_digest(tmp_path, text % k) for k in (1, 2)}) == 2
 
 
+RECORDS = """
+import enum, dataclasses, typing
+class Mode(enum.Enum):
+    A = %(a)s
+    B = 2
+Settings = dataclasses.make_dataclass("Settings", ["scale"], frozen=True)
+class Window(typing.NamedTuple):
+    low: int
+SETTINGS, WINDOW, START = Settings(%(b)s), Window(%(c)s), %(d)s
+
+@st.device
+def more(x: i32, by: i32 = START) -> i32:
+    return x + by
+
+START = 0
+
+@native
+def f(n: i32) -> i32:
+    return n + Mode.A + WINDOW.low + i32(SETTINGS.scale) + more(n)
+"""
+
+
+def test_records_and_defaults_are_followed(tmp_path: Path) -> None:
+    """A default is what it was when the function was defined, whatever its name stands for now."""
+    same = {"a": "1", "b": "0.5", "c": "3", "d": "7"}
+    changed = [same, *({**same, name: "9"} for name in same)]
+    keys = [_digest(tmp_path, RECORDS % values) for values in changed]
+    assert None not in keys and len(set(keys)) == 5 and _digest(tmp_path, RECORDS % same) == keys[0]
+
+
 @pytest.mark.parametrize("value", ["[1]", "{}", "np", "np.arange(3)", "object()", "lambda: 1"])
 def test_what_is_not_understood_has_no_key(tmp_path: Path, value: str) -> None:
     assert _digest(tmp_path, f"thing = {value}\n@native\ndef f(n: i32) -> i32:\n    return n + thing\n") is None
@@ -124,3 +155,14 @@ def test_what_is_not_understood_has_no_key(tmp_path: Path, value: str) -> None:
 
 def test_a_function_that_calls_itself_has_a_key(tmp_path: Path) -> None:
     assert _digest(tmp_path, "@native\ndef f(n: i32) -> i32:\n    return f(n)\n") is not None
+
+
+def test_a_name_is_looked_up_once_a_launch_however_often_a_kernel_has_it() -> None:
+    @st.kernel
+    def often(a: st.Global[st.f32], b: st.Global[st.f32], c: st.Global[st.f32]) -> None:
+        a[st.thread.x] = b[st.thread.x] + c[st.thread.x]
+
+    found = digest(often)
+    assert found is not None
+    names = [(id(source), *parts) for source, parts, _ in found.values]
+    assert len(names) == len(set(names)) > 0

@@ -15,6 +15,7 @@ from simtbed.ir.print import show
 from simtbed.ir.spec import verify
 from simtbed.language.types import BOOL, F32, I32, U32, Array
 from simtbed.runtime.prepared import prepare
+from simtbed.runtime.request import prepare_request
 from simtbed.span import NOWHERE
 from simtbed.testing.conformance import FEATURES
 
@@ -55,8 +56,7 @@ def test_text_after_the_passes(golden: Callable[[str, str], None]) -> None:
 
 def test_every_feature_has_a_text() -> None:
     for feature in FEATURES:
-        consts = {name: value for name, value in feature.args.items() if name.isupper()}
-        program = specialise(feature.kernel, consts, F32).program
+        program = feature.launch(prepare_request).program
         assert show(program).count("\n") > 1 and show(prepare(program).program).count("\n") > 1
 
 

@@ -46,7 +46,14 @@ def program() -> str:
         for fixed in (False, True):
             own = f"twin{2 * number + fixed}"
             args = {**pair.args, "FIXED": fixed}
-            request = prepare_request(pair.kernel, grid=pair.grid, block=pair.block, args=args, shared=pair.shared)
+            request = prepare_request(
+                pair.kernel,
+                grid=pair.grid,
+                block=pair.block,
+                args=args,
+                shared=pair.shared,
+                cooperative=pair.cooperative,
+            )
             source = cuda_source(request.program, request.block)
             lines = source.text.splitlines()
             includes |= {line for line in lines if line.startswith("#include")}
@@ -71,7 +78,11 @@ def program() -> str:
                     assert isinstance(type, Scalar)
                     given.append(str(value))
             given += [str(len(np.asarray(request.arguments[name]))) for name in source.lengths]
-            body.append(f"{source.kernel}<<<{pair.grid}, {pair.block}, {pair.shared}>>>({', '.join(given)});")
+            if source.cooperative:
+                body += COOPERATIVE.format(pair=pair).splitlines()
+                body.append(f"cudaLaunchKernelEx(&how, {', '.join([source.kernel, *given])});")
+            else:
+                body.append(f"{source.kernel}<<<{pair.grid}, {pair.block}, {pair.shared}>>>({', '.join(given)});")
             texts.append("void launch() {\n    " + "\n    ".join(body) + "\n    finish();\n}\n}\n")
             calls.append(f"{own}::launch")
     head = "\n".join(sorted(includes))
@@ -121,6 +132,20 @@ def run(binary: Path, names: list[list[str]]) -> dict[str, Any]:
         table[name] = row
     version = subprocess.run(["compute-sanitizer", "--version"], capture_output=True, text=True).stdout
     return {"compute-sanitizer": version.strip().splitlines()[-1], "pairs": table}
+
+
+COOPERATIVE = """\
+cudaLaunchAttribute wish;
+wish.id = cudaLaunchAttributeCooperative;
+wish.val.cooperative = 1;
+cudaLaunchConfig_t how = {{}};
+how.gridDim = {pair.grid};
+how.blockDim = {pair.block};
+how.dynamicSmemBytes = {pair.shared};
+how.attrs = &wish;
+how.numAttrs = 1;
+"""
+"""The configuration of a launch whose blocks wait for the grid."""
 
 
 def _reports(binary: Path, tool: str, twin: int) -> list[str]:

@@ -17,7 +17,7 @@ from simtbed.runtime.engine import Engine
 from simtbed.runtime.registry import EngineName
 from simtbed.testing.conformance import FEATURES, Feature
 
-from tests.hardware.cases import CASES, feature_case, operations
+from tests.hardware.cases import CASES, EXAMPLES, example_case, feature_case, operations
 
 LOADED = {path.stem: record.load(path) for path in sorted(record.FOLDER.glob("*.json"))}
 AGAIN = f"record it again on the GPU: simtbed record {' '.join(f'--cases {name}' for name in CASES)} --data FOLDER"
@@ -35,31 +35,45 @@ def waits(device: str, name: str) -> None:
         pytest.xfail(f"{name} waits for its run on the GPU; {AGAIN}")
 
 
+def held(device: str, case: Case, engine: EngineName) -> None:
+    """A case is printed as it was for the GPU, and answers as it did there."""
+    waits(device, case.name)
+    known = LOADED[device].answers.get(case.name)
+    assert known is not None, f"{case.name} is not in the record; {AGAIN}"
+    found = answers_of(case, engine).entry()
+    assert found["sources"] == known["sources"], f"the printed kernel changed; {AGAIN}"
+    assert found["output"] == known["output"], "the emulator's answer is not the GPU's"
+
+
 @recorded
 @emulated
 @pytest.mark.parametrize("feature", FEATURES, ids=lambda f: f.name)
 def test_feature(device: str, feature: Feature, engine: EngineName) -> None:
-    waits(device, feature.name)
-    known = LOADED[device].answers.get(feature.name)
-    assert known is not None, f"{feature.name} is not in the record; {AGAIN}"
-    found = answers_of(feature_case(feature), engine).entry()
-    assert found["sources"] == known["sources"], f"the printed kernel changed; {AGAIN}"
-    assert found["output"] == known["output"], "the emulator's answer is not the GPU's"
+    held(device, feature_case(feature), engine)
+
+
+@recorded
+@pytest.mark.parametrize("example", EXAMPLES)
+def test_example(device: str, example: str) -> None:
+    held(device, example_case(example), "jit")
 
 
 @recorded
 @pytest.mark.parametrize("engine", [LlvmEngine(), NumpyEngine()], ids=["jit", "numpy"])
 @pytest.mark.parametrize("case", list(operations()), ids=lambda case: case.name)
 def test_ops(device: str, case: OperationCase, engine: Engine) -> None:
+    waits(device, case.name)
     known = LOADED[device].operations.get(case.name)
     assert known is not None, f"{case.name} is not in the record; {AGAIN}"
     found = operation_answers(case, engine)
     assert found["sources"] == known["sources"], f"the printed kernel changed; {AGAIN}"
     for row in case.rows:
-        if row.policy.name == "bits":
+        if row.held(case.type).name == "bits":
             assert found["rows"][row.name] == known["rows"][row.name], f"{row.name}: not the GPU's bits"
         else:
-            assert known["rows"][row.name]["ulp"] <= row.policy.ulp, f"{row.name}: beyond its policy on the GPU"
+            assert known["rows"][row.name]["ulp"] <= row.held(case.type).ulp, (
+                f"{row.name}: beyond its policy on the GPU"
+            )
 
 
 DATA_SETS = [
@@ -89,6 +103,7 @@ def test_every_variant_is_recorded(device: str, variant: str) -> None:
 @recorded
 def test_nothing_waits_that_is_recorded_or_gone(device: str) -> None:
     answers, names = LOADED[device].answers, {*VARIANTS, *(feature.name for feature in FEATURES)}
+    names |= {*(example_case(example).name for example in EXAMPLES), *(case.name for case in operations())}
     known = {*answers, *(" ".join(case.split(" ")[:2]) for case in answers)}
     assert set(LOADED[device].waiting) <= names - known
 

@@ -1,5 +1,5 @@
-"""Kernels to compare with a GPU besides the variants: every feature of the language, every row of the op table, and what
-`simtbed bench` adds.
+"""Kernels to compare with a GPU besides the variants: every feature of the language, every row of the op table, the
+examples, and what `simtbed bench` adds.
 
 `simtbed hardware compare --cases tests.hardware.cases:cases`.
 """
@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import partial
+from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,18 +18,21 @@ from simtbed.kernels import Launcher
 from simtbed.reports.bench.kernels import block_sum, transpose
 from simtbed.reports.hardware.cases import VARIANTS, Case, OperationCase, variants
 from simtbed.testing.conformance import FEATURES, Feature
-from simtbed.testing.conformance.edge_values import defined
+from simtbed.testing.conformance.edge_values import comparable
 from simtbed.testing.conformance.operations import group_id, groups, request
 
+EXAMPLES = sorted(path.stem for path in (Path(__file__).parents[2] / "examples" / "kernels").glob("*.py"))
 SIDE = 256
 CASES = (VARIANTS, "tests.hardware.cases:cases", "tests.hardware.cases:operations")
 """All that a record holds but for the data sets."""
 
 
 def cases() -> Iterator[Case]:
-    """One case a feature; the transpose with and without bank conflicts; the reduction."""
+    """One case a feature and one an example; the transpose with and without bank conflicts; the reduction."""
     for feature in FEATURES:
         yield feature_case(feature)
+    for example in EXAMPLES:
+        yield example_case(example)
     x = np.arange(SIDE * SIDE, dtype=np.float32)
     tiles = (SIDE // 32, SIDE // 32)
     for pitch in (33, 32):
@@ -40,7 +45,7 @@ def cases() -> Iterator[Case]:
 def operations() -> Iterator[OperationCase]:
     """The op table, rows that share their operands together."""
     for group in groups():
-        yield OperationCase(group_id(group), group[1], partial(request, group), defined)
+        yield OperationCase(group_id(group), *group, partial(request, group), comparable)
 
 
 def few() -> Iterator[Case]:
@@ -51,6 +56,15 @@ def few() -> Iterator[Case]:
 def feature_case(feature: Feature) -> Case:
     """A feature's kernel as a case."""
     return Case(feature.name, partial(_feature, feature))
+
+
+def example_case(example: str) -> Case:
+    """What a file of `examples/kernels` launches when it checks itself. Its arrays hang on no order of threads."""
+    return Case(f"example {example}", partial(_example, example))
+
+
+def _example(example: str, launcher: Launcher) -> None:
+    import_module(f"examples.kernels.{example}").check(launcher.launch)
 
 
 def _feature(feature: Feature, launcher: Launcher) -> Result:

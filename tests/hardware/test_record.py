@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from simtbed import LaunchError, SimtbedError
 from simtbed.engines.cuda import nvcc
@@ -189,6 +190,18 @@ def test_data_sets_are_recorded_with_their_times(tmp_path: Path) -> None:
     assert [taken[name][key] for key in same] == [KEPT.answers[name][key] for key in same]
     waiting = replace(KEPT, waiting=(naive, "bit_casts"))
     assert record.merged(waiting, replace(KEPT, answers=taken)).waiting == ("bit_casts",)
+
+
+@pytest.mark.parametrize("type", [np.float32, np.float64])
+def test_rounding_is_told_in_units_of_the_type(type: Any) -> None:
+    """Thousands of units in the last place of either are too many, ten are not. Integers are rounded nowhere."""
+    one = np.ones(2, type)
+    for units, fits in ((0, True), (10, True), (10_000, False)):
+        given = (answers.AnswerLauncher("jit", rounded=[a]) for a in (one, one + type(units * np.finfo(type).eps)))
+        a, b = given
+        assert (a.rounding(b) <= answers.ROUNDING) == fits
+    whole = (answers.AnswerLauncher("jit", rounded=[np.array([n])]) for n in (1, 2))
+    assert next(whole).rounding(next(whole)) > answers.ROUNDING
 
 
 @pytest.mark.usefixtures("gpu")

@@ -5,12 +5,14 @@ from __future__ import annotations
 import re
 import shutil
 import struct
+import tempfile
 from pathlib import Path
 
 import pytest
 from simtbed import LaunchError
 from simtbed.engines.cuda import nvcc
 from simtbed.engines.cuda.nvcc import build, find_nvcc, resources, sections
+from simtbed.errors import UnavailableError
 from simtbed.runtime.engine import Resources
 
 needs_nvcc = pytest.mark.skipif(shutil.which("nvcc") is None, reason="nvcc is not on PATH")
@@ -121,7 +123,10 @@ def test_a_text_is_compiled_once(compiled: list[str], tmp_path: Path) -> None:
     assert first == second
     assert first.resources.registers == 40
     assert compiled == ["text"]
-    assert [p.suffix for p in (tmp_path / "cache").iterdir()] == [".cubin"]  # nothing temporary is left
+    assert {p.suffix or p.name for p in (tmp_path / "cache").iterdir()} == {
+        ".cubin",
+        "key",
+    }  # nothing temporary is left
 
 
 def test_text_architecture_options_and_compiler_are_the_key(
@@ -140,7 +145,7 @@ def test_text_architecture_options_and_compiler_are_the_key(
 @pytest.mark.parametrize("damage", [b"", b"simtbed", None])
 def test_a_damaged_entry_is_built_anew(compiled: list[str], tmp_path: Path, damage: bytes | None) -> None:
     build("text", "twice", "sm_90")
-    (entry,) = (tmp_path / "cache").iterdir()
+    (entry,) = (tmp_path / "cache").glob("*.cubin")
     held = entry.read_bytes()
     entry.write_bytes(held[:-1] + bytes([held[-1] ^ 1]) if damage is None else damage)
     assert build("text", "twice", "sm_90").cubin == elf(_text=2)
@@ -155,6 +160,17 @@ def test_a_cache_that_cannot_be_written_does_not_matter(
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("SIMTBED_CACHE", str(tmp_path / "file"))
     assert build("text", "twice", "sm_90").resources.registers == 40
+
+
+def test_temporary_files_that_cannot_be_written_are_not_the_kernels_fault(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SIMTBED_CACHE", str(tmp_path))
+    monkeypatch.setattr(nvcc, "find_nvcc", lambda: Path("nvcc"))
+    monkeypatch.setattr(nvcc, "version", lambda nvcc: "release 1")
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "nowhere"))
+    with pytest.raises(UnavailableError, match=r"temporary files .* \(TMPDIR names their folder\): No such file"):
+        build("text", "twice", "sm_90")
 
 
 # ------------------------------------------------------------------ with the compiler itself

@@ -192,7 +192,7 @@ def every_operation() -> ir.Program:
     body: list[ir.Stmt] = []
     for row in TABLE.values():
         for kind in row.types:
-            types = (BOOL, kind, kind) if row.name == "select" else (kind,) * row.operands
+            types = row.operand_types(kind)
             args = []
             for number, type in enumerate(types):
                 register = ir.Reg(f"{row.name}_{kind}_{number}", type, NOWHERE)
@@ -498,3 +498,21 @@ def test_long_lines_are_broken() -> None:
     text = printed(long, out=np.zeros(32, np.float32), some_coefficient=1.0, other_coefficient=2.0).text
     assert max(map(len, text.splitlines())) <= 120
     assert "out[int(threadIdx.x)] = some_coefficient * other_coefficient" in text
+
+
+def test_what_other_blocks_write_is_read_again_behind_a_grid_barrier() -> None:
+    """With `__restrict__` nvcc kept `go[0]`, and a block waited for ever."""
+
+    @st.kernel
+    def leave_together(go: st.Global[st.i32], table: st.Global[st.i32], out: st.Global[st.i32]) -> None:
+        while go[0] != 0:
+            st.grid_sync()
+            if st.block.x == 0:
+                go[0] = 0
+            st.grid_sync()
+        out[st.block.x] = table[st.block.x]
+
+    args = {"go": np.ones(1, np.int32), "table": np.arange(2, dtype=np.int32), "out": st.empty(2, st.i32)}
+    text = st.launch(leave_together, grid=2, block=1, args=args, cooperative=True).source
+    assert "int* go" in text and "int* out" in text
+    assert "const int* __restrict__ table" in text

@@ -191,7 +191,9 @@ def test_cut_off_lanes_are_gone_and_the_others_go_on() -> None:
 def test_prints() -> None:
     kernel, args, block = KERNELS["says"]
     printed = agree(kernel, args, 2, block).printed
-    assert printed[0] == "thread 2 of 0 0.6666667 False" and printed[-1] == "after the barrier 5.0"
+    assert printed[0] == "block (0, 0, 0), thread (2, 0, 0): thread 2 of 0 0.6666667 False" and printed[-1].endswith(
+        ": after the barrier 5.0"
+    )
 
 
 @st.kernel

@@ -80,7 +80,7 @@ FAULTS: list[tuple[str, Callable[[str], str], str]] = [
     ("number", lambda t: t.replace("4800.0", "-1.0"), "bandwidth: expected a number above 0, got -1.0"),
     ("rate", lambda t: t.replace("sfu = 16", "sfu = 1.5"), "rates.sfu: expected a whole number, got 1.5"),
     ("rates", lambda t: t.replace("[rates]\nalu = 64", "[rates]"), "rates.alu: missing; expected a whole number"),
-    ("power", lambda t: t.replace("banks = 32", "banks = 20"), "banks: expected a power of two of at least 4, got 20"),
+    ("power", lambda t: t.replace("banks = 32", "banks = 20"), "banks: expected a power of two of 4 to 1,024, got 20"),
     ("syntax", lambda t: "sms =\n" + t, "expected a TOML file: "),
 ]
 
@@ -126,7 +126,7 @@ def test_a_device_may_be_like_another(tmp_path: Path) -> None:
 
 def test_what_if() -> None:
     assert replace(H200, banks=16).banks == 16
-    with pytest.raises(LaunchError, match="device H200: sector: expected a power of two of at least 16, got 48"):
+    with pytest.raises(LaunchError, match="device H200: sector: expected a power of two of 16 to 65,536, got 48"):
         replace(H200, sector=48)
     with pytest.raises(LaunchError, match="device V100: line: expected at least the sector's bytes, got 16"):
         replace(V100, line=16)

@@ -12,7 +12,8 @@ from simtbed.ir.ops import BITS, Policy
 from simtbed.ir.spec import verify
 from simtbed.language.types import I32, Array, Scalar
 from simtbed.machine.device import H200
-from simtbed.native import Native, native_program
+from simtbed.native import Native
+from simtbed.native.specialised import native_program
 from simtbed.runtime.engine import Request
 from simtbed.runtime.specialisation import Specialisation
 from simtbed.sanitizer.checkers import BY_NAME

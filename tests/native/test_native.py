@@ -213,9 +213,15 @@ def test_a_cache_that_cannot_be_written_is_no_hindrance(tmp_path: Path) -> None:
 
 def test_nothing_is_kept_of_what_is_not_understood(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SIMTBED_CACHE", str(tmp_path))
-    assert functions.collatz.address() and disk_cache.folder() == tmp_path
+    assert functions.collatz.address() and disk_cache.place().folder == tmp_path
     monkeypatch.setattr("simtbed.native.function.digest", lambda _: None)
     before = set(tmp_path.iterdir())
     fresh = native(functions.within.function)
     assert fresh(1.0, 0.0, 2.0, True) is True
     assert set(tmp_path.iterdir()) == before
+
+
+def test_a_function_whose_code_is_on_disk_is_called_without_the_front_end() -> None:
+    code = "import sys, simtbed.native; print(*sorted(sys.modules))"
+    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
+    assert {"simtbed.frontend.reader", "simtbed.native.text"}.isdisjoint(loaded)

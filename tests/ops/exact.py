@@ -10,7 +10,9 @@ from typing import Any
 
 import mpmath
 import numpy as np
-from simtbed.language.types import BOOL, F32, SCALARS, Scalar
+from simtbed.language.types import BOOL, F64, SCALARS, Scalar
+
+from tests.ops import exact_maths
 
 
 def wrap(value: int, type: Scalar) -> int:
@@ -19,11 +21,15 @@ def wrap(value: int, type: Scalar) -> int:
     return value - (1 << type.bits) if type.kind == "int" and value >> (type.bits - 1) else value
 
 
+_FORMATS = {"f16": (11, -24, 15), "bf16": (8, -133, 127), "f32": (24, -149, 127), "f64": (53, -1074, 1023)}
+"""Bits of the significand; exponents of the least number, and of the largest one's first bit."""
+
+
 def rounded(value: Fraction, type: Scalar) -> float:
     """The nearest float of a type, ties to even; overflow to infinity."""
     if value == 0:
         return 0.0
-    mantissa, lowest, highest = (24, -149, 127) if type is F32 else (53, -1074, 1023)
+    mantissa, lowest, highest = _FORMATS[type.name]
     exponent = max(_floor_log2(abs(value)) - mantissa + 1, lowest)
     scaled = value / Fraction(2) ** exponent
     whole = round(scaled)  # Python rounds half to even
@@ -74,22 +80,17 @@ _FLOATS: dict[str, Callable[..., Any]] = {
 
 def _precise(name: str) -> Callable[..., Any]:
     functions = {
-        "exp": mpmath.exp,
-        "log": mpmath.log,
-        "log2": lambda x: mpmath.log(x, 2),
         "sqrt": mpmath.sqrt,
         "rsqrt": lambda x: 1 / mpmath.sqrt(x),
     }
 
     def one(type: Scalar, x: float) -> float:
-        if math.isnan(x) or (x < 0 and name != "exp"):
+        if math.isnan(x) or x < 0:
             return math.nan
-        if x == 0 and name != "exp":
-            return {"log": -math.inf, "log2": -math.inf, "sqrt": x, "rsqrt": math.copysign(math.inf, x)}[name]
+        if x == 0:
+            return {"sqrt": x, "rsqrt": math.copysign(math.inf, x)}[name]
         if math.isinf(x):
-            return {"exp": math.inf if x > 0 else 0.0, "rsqrt": 0.0}.get(name, math.inf)
-        if name == "exp" and abs(x) > 1e4:
-            return math.inf if x > 0 else 0.0
+            return {"rsqrt": 0.0}.get(name, math.inf)
         with mpmath.workdps(60):
             value = functions[name](mpmath.mpf(x))
             return rounded(
@@ -100,7 +101,7 @@ def _precise(name: str) -> Callable[..., Any]:
     return one
 
 
-_FLOATS |= {name: _precise(name) for name in ("exp", "log", "log2", "sqrt", "rsqrt")}
+_FLOATS |= {name: _precise(name) for name in ("sqrt", "rsqrt")}
 
 _INTEGERS: dict[str, Callable[..., int]] = {
     "add": lambda a, b: a + b, "sub": lambda a, b: a - b, "mul": lambda a, b: a * b, "neg": lambda a: -a,
@@ -139,19 +140,61 @@ def _cast(source: Scalar, target: Scalar, x: Any) -> Any:
         return wrap(int(x), target)
     low, high = (target if target.size >= 4 else SCALARS["i32" if target.kind == "int" else "u32"]).range
     if math.isnan(x):
-        whole = 0 if source is F32 and target.size < 8 else 1 << (max(32, target.bits) - 1)
+        whole = 0 if source is not F64 and target.size < 8 else 1 << (max(32, target.bits) - 1)
     else:
         whole = high if x == math.inf else low if x == -math.inf else min(max(int(x), low), high)
     return wrap(whole, target)
 
 
 def _bits(x: Any, source: Scalar, target: Scalar) -> Any:
-    codes = {"i32": "i", "u32": "I", "i64": "q", "u64": "Q", "f32": "f", "f64": "d"}
+    codes = {"i16": "h", "u16": "H", "f16": "e", "i32": "i", "u32": "I", "i64": "q", "u64": "Q", "f32": "f", "f64": "d"}
+    if "bf16" in (source.name, target.name):  # the upper half of an f32
+        if source.name == "bf16":
+            return struct.unpack("<" + codes[target.name], struct.pack("<f", x)[2:])[0]
+        return struct.unpack("<f", bytes(2) + struct.pack("<" + codes[source.name], x))[0]
     return struct.unpack("<" + codes[target.name], struct.pack("<" + codes[source.name], x))[0]
+
+
+def _mulhi(type: Scalar, a: int, b: int) -> int:
+    return a * b >> type.bits
+
+
+def _reversed(type: Scalar, x: int) -> int:
+    return int(format(x & ((1 << type.bits) - 1), f"0{type.bits}b")[::-1], 2)
+
+
+def _permuted(type: Scalar, a: int, b: int, selector: int) -> int:
+    given = [*a.to_bytes(4, "little"), *b.to_bytes(4, "little")]
+    return int.from_bytes([given[selector >> 4 * n & 7] for n in range(4)], "little")
+
+
+def _dot(type: Scalar, a: int, b: int, c: int) -> int:
+    code = "<4b" if type.kind == "int" else "<4B"
+    left, right = (struct.unpack(code, (x & 0xFFFFFFFF).to_bytes(4, "little")) for x in (a, b))
+    return c + sum(int(x) * int(y) for x, y in zip(left, right, strict=True))
+
+
+def _funnel(left: bool, clamped: bool) -> Callable[..., int]:
+    def one(type: Scalar, low: int, high: int, count: int) -> int:
+        by = min(count, 32) if clamped else count % 32
+        both = high << 32 | low
+        return both << by >> 32 if left else both >> by
+
+    return one
+
+
+_BITS: dict[str, Callable[..., int]] = {
+    "brev": _reversed, "mulhi": _mulhi, "byte_perm": _permuted, "dp4a": _dot,
+    "funnel_shift_left": _funnel(True, False), "funnel_shift_right": _funnel(False, False),
+    "funnel_shift_left_clamped": _funnel(True, True), "funnel_shift_right_clamped": _funnel(False, True),
+}  # fmt: skip
 
 
 def evaluate(name: str, type: Scalar, *args: Any) -> Any:
     """One result of an operation on Python numbers, inside its domain."""
+    if name in exact_maths.NAMES or name.startswith("fast_"):
+        found = exact_maths.evaluate(name, *args)
+        return rounded(found, type) if isinstance(found, Fraction) else found
     if name.startswith("cast_"):
         return _cast(type, SCALARS[name[5:]], args[0])
     if name.startswith("as_"):
@@ -160,6 +203,10 @@ def evaluate(name: str, type: Scalar, *args: Any) -> Any:
         return (args[0] & ((1 << type.bits) - 1)).bit_count()
     if name == "clz":
         return type.bits - (args[0] & ((1 << type.bits) - 1)).bit_length()
+    if name == "ffs":
+        return (args[0] & -args[0]).bit_length()
+    if name in _BITS:
+        return wrap(_BITS[name](type, *args), type)
     if name in _ANY:
         return _ANY[name](*args)
     if type is BOOL:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -21,9 +22,11 @@ class Ran:
     err: str
 
     def refused(self, code: int = 2) -> str:
-        """The one line of a refusal; nothing else was printed. code: 3 where it could not run here."""
-        assert (self.code, self.out) == (code, "")
+        """The one line of a refusal; nothing else was printed, but for the same as JSON. code: 3 where it could not run
+        here."""
+        assert self.code == code
         assert self.err.startswith("simtbed: ") and self.err.count("\n") == 1
+        assert self.out == "" or json.loads(self.out) == {"error": self.err.removeprefix("simtbed: ").rstrip("\n")}
         return self.err
 
 

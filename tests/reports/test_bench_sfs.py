@@ -66,4 +66,4 @@ def test_the_plain_loop_computes_the_products() -> None:
 
 
 def test_bad_use(simtbed: Simtbed) -> None:
-    assert "--repeat is a positive number" in simtbed("bench", "sfs", "--repeat", "0").refused()
+    assert "0 is not in the range 1<=x<=1000" in simtbed("bench", "sfs", "--repeat", "0").refused()

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
-from simtbed import __version__
-from simtbed.kernels import FAMILIES
+from simtbed import SimtbedError, UnavailableError, __version__
+from simtbed.kernels import FAMILIES, InputError
+from simtbed.kernels.files import DiskError, Stopped
 from simtbed.machine.device import DEVICES
-from simtbed.reports import launchers
+from simtbed.reports import launchers, tables
 from simtbed.reports.cli import app, verify
 from simtbed.reports.cli.options import Engine
 from simtbed.reports.launchers import ENGINES
@@ -41,6 +45,19 @@ def test_the_list_of_commands_says_what_their_own_help_says(simtbed: Simtbed, co
     assert app.COMMANDS[command] in simtbed(command, "--help").out
 
 
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_shows_an_example(simtbed: Simtbed, command: str) -> None:
+    assert f"\n  simtbed {command}" in simtbed(command, "--help").out
+
+
+def test_completion_is_clicks_own() -> None:
+    """The shell asks with the words so far."""
+    words = {"_SIMTBED_COMPLETE": "bash_complete", "COMP_WORDS": "simtbed pro", "COMP_CWORD": "1"}
+    program = "from simtbed.reports.cli.app import main; main()"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, env={**os.environ, **words})
+    assert done.stdout == "plain,profile\n"
+
+
 def test_the_engines_are_those_of_launch() -> None:
     assert [engine.value for engine in Engine] == list(ENGINES)
 
@@ -59,7 +76,7 @@ def test_help_and_list_import_nothing_heavy(command: str) -> None:
     ("line", "told"),
     [
         ("frobnicate", "No such command 'frobnicate'"),
-        ("profile", "Missing argument 'VARIANT'"),
+        ("profile", "Missing argument 'TARGET'"),
         ("list --colour", "No such option: --colour"),
         ("profile nothing", "no variant is called 'nothing'; there are "),
         ("profile packed", "packed is ambiguous: say alignment/packed or correction/packed"),
@@ -69,6 +86,11 @@ def test_help_and_list_import_nothing_heavy(command: str) -> None:
         ("profile tree --device Z80", "no device is called 'Z80'; there are C2070,"),
         ("profile tree --device nowhere.toml", "nowhere.toml: No such file"),
         ("profile tree --input nowhere.txt", "nowhere.txt: No such file"),
+        ("verify --ulp 1 tree", "--kernel, --launch and tolerances are for programs"),
+        ("verify --ulp -1 tree", "--ulp"),
+        ("verify --rtol -1 tree", "--rtol"),
+        ("cuda --kernel x tree", "--kernel and --launch are for programs"),
+        ("profile tree some.txt", "tree takes no arguments, not some.txt"),
         ("verify --family nothing", "no family is called 'nothing'; there are "),
         ("verify --family pairhmm --variant tree", "pairhmm has no variant 'tree'; it has "),
         ("verify --input some.txt", "--input belongs to one family"),
@@ -175,3 +197,88 @@ def test_access_counts_and_compares(simtbed: Simtbed, tmp_path: Path) -> None:
 def test_the_version(simtbed: Simtbed) -> None:
     ran = simtbed("--version")
     assert (ran.code, ran.out) == (0, f"simtbed {__version__}\n")
+
+
+# ------------------------------------------------------------------ streams and how commands end
+def _console(*line: str, **how: Any) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "simtbed", *line], text=True, stderr=subprocess.PIPE, check=False, **how
+    )
+
+
+@pytest.mark.slow
+def test_a_deleted_folder_is_named(tmp_path: Path) -> None:
+    program = f"import os, sys; os.rmdir({str(tmp_path)!r}); from simtbed.reports.cli.app import run; sys.exit(run(sys.argv[1:]))"
+    for line in (["check", "iterative"], ["sfs", "--example", "-o", "out"], ["new", "smooth"]):
+        tmp_path.mkdir(exist_ok=True)
+        done = subprocess.run(
+            [sys.executable, "-c", program, *line], cwd=tmp_path, capture_output=True, text=True, check=False
+        )
+        assert done.returncode == 2
+        assert done.stderr.count("\n") == 1 and "No such file or directory" in done.stderr
+        assert "output:" not in done.stderr
+
+
+def test_a_closed_pipe_ends_quietly() -> None:
+    reading, writing = os.pipe()
+    os.close(reading)
+    for line in (("list",), ("--help",), ("align", "--example")):
+        done = _console(*line, stdout=writing)
+        assert (done.returncode, done.stderr) == (0, "")
+    os.close(writing)
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full")
+@pytest.mark.parametrize("line", [("list",), ("list", "--json"), ("align", "--example")])
+def test_a_full_disk_behind_stdout_is_told(line: tuple[str, ...]) -> None:
+    with open("/dev/full", "w") as full:
+        done = _console(*line, stdout=full)
+    assert (done.returncode, done.stderr.count("\n")) == (3, 1)
+    assert "No space left on device" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "told"),
+    [
+        (MemoryError(), 3, "there is not enough memory"),
+        (KeyboardInterrupt(), 130, ""),
+        (Stopped(signal.SIGTERM), 143, ""),
+        (Stopped(signal.SIGHUP), 129, ""),
+        (Stopped(signal.SIGQUIT), 131, ""),
+        (DiskError("x: full"), 3, "x: full"),
+        (InputError("a\nb\x1b[31m: bad"), 2, "a\\nb\\x1b[31m: bad"),
+        (SimtbedError("one\ntwo\x07"), 2, "one\ntwo\\x07"),
+        (UnavailableError("no GPU"), 3, "no GPU"),
+        (OSError(28, "No space left on device"), 3, "output: No space left on device"),
+        (PermissionError(13, "Permission denied", "there"), 2, "there: Permission denied"),
+        (EOFError("cut"), 3, "a defect of simtbed, please report it: EOFError: cut (test_cli.py:"),
+        (KeyError("name"), 3, "a defect of simtbed, please report it: KeyError: 'name' (test_cli.py:"),
+    ],
+)
+@pytest.mark.parametrize("json_asked", [False, True])
+def test_every_error_has_its_code_and_its_line(
+    error: BaseException, code: int, told: str, json_asked: bool, simtbed: Simtbed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object, **how: object) -> None:
+        raise error
+
+    monkeypatch.setattr("simtbed.reports.tables.table", fail)
+    if json_asked:
+        as_json = tables.as_json
+        monkeypatch.setattr(tables, "as_json", lambda content: as_json(content) if "error" in content else fail())
+    ran = simtbed("list", *["--json"] * json_asked)
+    assert ran.code == code
+    assert ran.err.startswith(f"simtbed: {told}" if told else "") and ran.err.count("\n") == bool(told) + told.count(
+        "\n"
+    )
+    if json_asked:
+        assert told in json.loads(ran.out)["error"]
+    else:
+        assert ran.out == ""
+
+
+def test_json_has_no_infinite_numbers() -> None:
+    assert json.loads(tables.as_json({"a": [1.5, float("inf"), float("nan")], "b": {"c": (float("-inf"),)}})) == {
+        "a": [1.5, None, None],
+        "b": {"c": [None]},
+    }

@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 import simtbed as st
 from simtbed import Global, Real
-from simtbed.reports.launchers import Runner
 from simtbed.reports.profile.memory_traffic import Traffic, memory_traffic
 
 
@@ -20,12 +19,12 @@ def with_first(x: Global[Real], out: Global[Real]) -> None:
 
 def _found(*types: str) -> dict[tuple[int, str, int], Traffic]:
     """By line (from the kernel's first), kind and size."""
-    runner = Runner("numpy", counting=True)
-    for type in types:
-        args: dict[str, Any] = {"x": np.zeros(32, type), "out": st.empty(64, f"f{8 * np.dtype(type).itemsize}")}
-        runner.launch(with_first, grid=1, block=32, args=args)
+    with st.profiling() as run:
+        for type in types:
+            args: dict[str, Any] = {"x": np.zeros(32, type), "out": st.empty(64, f"f{8 * np.dtype(type).itemsize}")}
+            st.launch(with_first, grid=1, block=32, args=args, engine="numpy")
     start = with_first.function.__code__.co_firstlineno + 2
-    return {(t.line - start, t.kind, t.size): t for t in memory_traffic(runner.counted)}
+    return {(t.line - start, t.kind, t.size): t for t in memory_traffic(run.profile)}
 
 
 def test_one_entry_a_line_and_size() -> None:

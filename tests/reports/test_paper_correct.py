@@ -144,4 +144,6 @@ def test_a_measurement_is_a_table(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_measuring_needs_a_gpu(simtbed: Simtbed, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(launchers, "why_unavailable", lambda engine: f"no {engine} here")
     assert "the cuda engine cannot run here: no cuda here" in simtbed("bench", "correct", "--engine", "cuda").refused(3)
-    assert "--repeat is a positive" in simtbed("bench", "correct", "--engine", "cuda", "--repeat", "0").refused()
+    assert (
+        "0 is not in the range 1<=x<=1000" in simtbed("bench", "correct", "--engine", "cuda", "--repeat", "0").refused()
+    )

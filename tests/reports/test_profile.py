@@ -31,6 +31,13 @@ def test_totals_and_ratios(content: Any) -> None:
     assert content["launches"] == 1
 
 
+@pytest.mark.slow
+def test_the_heading_counts_the_launches_that_the_counters_are_of(simtbed: Simtbed) -> None:
+    """The table of k-mers is made by kernels that a profile of a variant leaves out."""
+    first = simtbed("profile", "correction/packed").out.splitlines()[0]
+    assert first == "packed on the example, H200, 3 of 8 launches"
+
+
 def test_the_hottest_lines(content: Any) -> None:
     hottest = {entry["what"]: (entry["line"], entry["count"]) for entry in content["hottest"]}
     assert hottest["shared wavefronts"] == (ADD, 4 * 6 * 3)

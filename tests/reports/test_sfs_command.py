@@ -148,8 +148,8 @@ def test_no_sites_is_a_warning(simtbed: Simtbed, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        (["--p-variable", "1.5"], "--p-variable is a probability, not 1.5"),
-        (["--epsilon", "0.5"], "--epsilon is an error rate from 0 up to but not 0.5, not 0.5"),
+        (["--p-variable", "1.5"], "1.5 is not in the range 0.0<=x<=1.0"),
+        (["--epsilon", "0.5"], "0.5 is not in the range 0.0<=x<0.5"),
         (["--variant", "wavefront"], "sfs has no variant 'wavefront'"),
         (["--format", "npz"], "--format npz needs a file"),
         (["--spectrum", "a.svg"], "--spectrum names the table"),
@@ -164,4 +164,4 @@ def test_bad_use(simtbed: Simtbed, given: Path, options: list[str], said: str) -
 def test_without_cyvcf2(simtbed: Simtbed, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "given.vcf").write_text(VCF)
     monkeypatch.setitem(sys.modules, "cyvcf2", None)
-    assert 'needs cyvcf2: pip install "simtbed[vcf]"' in simtbed("sfs", str(tmp_path / "given.vcf")).refused()
+    assert 'needs cyvcf2: pip install "simtbed[vcf]"' in simtbed("sfs", str(tmp_path / "given.vcf")).refused(3)

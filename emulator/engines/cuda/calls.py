@@ -11,8 +11,11 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ...ir import nodes as ir
-from ...ir.walk import effect, expressions, map_bodies, statements
-from ...language.types import Array
+from ...ir.names import Name, of_layout
+from ...ir.walk import effect, expressions, flattened, map_bodies, registers, statements
+from ...language.types import Array, Scalar, Vector
+from ...sanitizer.instrument import unchecked
+from .fold import nodes
 
 
 @dataclass(frozen=True)
@@ -96,6 +99,18 @@ def names(function: ir.Function) -> dict[str, Any]:
     return found
 
 
+def scalars(functions: tuple[ir.Function, ...]) -> set[Scalar]:
+    """The types of the numbers that functions hold, in arrays and vectors too."""
+    found = set()
+    for function in functions:
+        read = (n for s in statements(function.body) for n in nodes(s))
+        for type in {*names(function).values(), *(n.type for n in read if hasattr(n, "type"))}:
+            while isinstance(type, Array | Vector):
+                type = type.element
+            found |= {type} if isinstance(type, Scalar) else set()
+    return found
+
+
 def written(functions: tuple[ir.Function, ...]) -> dict[str, set[str]]:
     """By function, its arrays that it or a callee writes."""
     found: dict[str, set[str]] = {}
@@ -135,3 +150,42 @@ def passed(call: ir.Call, functions: tuple[ir.Function, ...]) -> list[tuple[str,
     callee = next(f for f in functions if f.name == call.function)
     pairs = zip(callee.params, call.args, strict=True)
     return [(param.name, arg.name) for param, arg in pairs if isinstance(arg, ir.ArrayRef)]
+
+
+def _without_unread(body: ir.Body, read: set[str]) -> ir.Body:
+    """The statements without the temporaries that only checks read."""
+
+    def useless(stmt: ir.Stmt) -> bool:
+        match stmt:
+            case ir.Let(target=ir.Reg(name=name), value=value):
+                return name not in read and Name.of(name).temporary and not isinstance(value, ir.EFFECTS)
+        return False
+
+    return tuple(map_bodies(s, lambda inner: _without_unread(inner, read)) for s in body if not useless(s))
+
+
+def plain(program: ir.Program) -> ir.Program:
+    """The program without checks, and without the extents and strides that nothing else reads."""
+    functions: dict[str, ir.Function] = {}
+    dropped: dict[str, frozenset[int]] = {}
+
+    def change(stmt: ir.Stmt) -> ir.Stmt:
+        stmt = flattened(stmt)
+        done = effect(stmt)
+        if isinstance(done, ir.Call) and isinstance(stmt, ir.Let):
+            kept = tuple(a for n, a in enumerate(done.args) if n not in dropped[done.function])
+            stmt = replace(stmt, value=replace(done, args=kept))
+        return map_bodies(stmt, lambda inner: tuple(map(change, inner)))
+
+    for function in (*program.functions, program.kernel):
+        body = tuple(map(change, unchecked(function.body)))
+        read = {n.name for s in statements(body) for n in registers(s)}
+        body = _without_unread(body, read)
+        unread = frozenset(
+            n for n, param in enumerate(function.params) if of_layout(param.name) and param.name not in read
+        )
+        dropped[function.name] = unread
+        params = tuple(param for n, param in enumerate(function.params) if n not in unread)
+        functions[function.name] = replace(function, params=params, body=body)
+    *others, kernel = functions.values()
+    return ir.Program(kernel, tuple(others))

@@ -17,6 +17,7 @@ from ...ir import nodes as ir
 from ...runtime.arrays import Buffer
 from ...runtime.engine import Dim3, Request
 from ...runtime.gpus import current_gpu
+from .cooperative import CooperativeFunction
 from .nvcc import Built, build
 from .printer import Source, cuda_source
 
@@ -124,8 +125,11 @@ def load(request: Request) -> _Loaded:
     if request.block not in known:
         source, made = built(request, context.arch)
         resources = replace(made.resources, shared_bytes=made.resources.shared_bytes + source.carved_bytes)
-        module = pycuda_driver().module_from_buffer(made.cubin)
-        function = module.get_function(source.kernel)
+        if source.cooperative:
+            module, function = None, CooperativeFunction(made.cubin, source.kernel)
+        else:
+            module = pycuda_driver().module_from_buffer(made.cubin)
+            function = module.get_function(source.kernel)
         known[request.block] = _Loaded(source, replace(made, resources=resources), module, function)
     return known[request.block]
 
@@ -239,15 +243,15 @@ class DeviceLaunch:
             if isinstance(value, np.ndarray):
                 given.append(np.uintp(int(self.addresses[name]) if name in self.addresses else 0))
             else:
-                given.append(np.uint8(value) if isinstance(value, np.bool_) else value)  # type: ignore[arg-type]
+                short: Any = value.view(f"u{value.itemsize}") if value.itemsize <= 2 else value
+                given.append(short)  # PyCUDA knows neither bool nor bfloat16
         return given + [np.int32(self.length(name)) for name in self.loaded.source.lengths]
 
     def length(self, array: str) -> int:
-        """Elements of a global array or, where it is none, of the dynamic shared one."""
+        """Elements of a global array or, where it is none, of one in dynamic shared memory."""
         if array in self.request.arguments:
             return len(np.asarray(self.request.arguments[array]))
-        (type,) = (a.type for a in self.loaded.source.shared if a.array == array)
-        return self.request.dynamic_shared // type.element.size
+        return self.request.carved[array].length
 
     def go(self, times: int) -> list[float]:
         """Launch so many times; milliseconds of each."""

@@ -7,11 +7,15 @@ from dataclasses import replace
 from typing import Any
 
 from ...ir import nodes as ir
-from ...language.types import F64, I32, I64, Scalar
+from ...language.types import F64, HALVES, I32, I64, U32, Results, Scalar, Value, Vector
 from ...runtime.engine import Dim3
-from .operators import ANY, INFIX, PRIMARY, UNARY, Fragment, cast, hexadecimal, literal, spelled
+from .operators import ANY, INFIX, PRIMARY, UNARY, Fragment, cast, hexadecimal, literal, maker, spelled, type_name
 
-ATOMICS = {"add": "Add", "min": "Min", "max": "Max", "and": "And", "or": "Or", "xor": "Xor", "exchange": "Exch"}
+ATOMICS = {
+    "add": "Add", "sub": "Sub", "inc": "Inc", "dec": "Dec", "min": "Min", "max": "Max", "and": "And", "or": "Or", "xor": "Xor",
+    "exchange": "Exch",
+}  # fmt: skip
+SCOPES = {"block": "_block", "device": "", "system": "_system"}
 OPPOSITE = {"eq": "ne", "ne": "eq"}  # of floats too: a NaN is not equal
 UNSIGNED_64 = "unsigned long long"
 
@@ -21,6 +25,7 @@ class Expressions:
 
     names: C++ identifiers of registers and arrays. indices: those of `lane` and `warp`, where they have a variable.
     lengths: of arrays, by array name. functions: C++ names of functions, and the arrays whose lengths each takes.
+    structs: C++ names of several results.
     """
 
     def __init__(
@@ -30,8 +35,10 @@ class Expressions:
         lengths: Mapping[str, str],
         functions: Mapping[str, tuple[str, tuple[int, ...]]],
         block: Dim3,
+        structs: Mapping[Any, str],
     ) -> None:
         self.names, self.arrays, self.lengths, self.functions, self.block = names, arrays, lengths, functions, block
+        self.structs = structs
         self.indices: dict[str, str] = {}
 
     def __call__(self, node: Any, level: int = ANY, symbol: str = "") -> str:
@@ -41,6 +48,10 @@ class Expressions:
     def text(self, node: Any) -> Fragment:
         printer: Callable[[Any], Fragment] = getattr(self, f"_{type(node).__name__}")
         return printer(node)
+
+    def type_name(self, type: Value | Results) -> str:
+        """The C++ name of a type."""
+        return self.structs[type] if isinstance(type, Results) else type_name(type)
 
     # -------------------------------------------------------------- expressions
     def _Const(self, node: ir.Const) -> Fragment:
@@ -82,10 +93,15 @@ class Expressions:
         return spelled(node, [self.text(a) for a in node.args])
 
     def _Pack(self, node: ir.Pack) -> Fragment:
-        return Fragment(f"make_{node.type}({', '.join(self(a) for a in node.args)})")
+        if isinstance(node.type, Results):
+            return Fragment(f"{self.type_name(node.type)}{{{', '.join(self(a) for a in node.args)}}}")
+        assert isinstance(node.type, Vector)
+        return Fragment(f"{maker(node.type)}({', '.join(self(a) for a in node.args)})")
 
     def _Part(self, node: ir.Part) -> Fragment:
         value = self(node.value, PRIMARY)
+        if isinstance(node.value.type, Results):
+            return Fragment(f"{value}.item{self(node.index)}")
         if isinstance(node.index, ir.Const):
             return Fragment(f"{value}.{'xyzw'[int(node.index.value)]}")
         assert isinstance(node.value, ir.Reg | ir.Item), "a part chosen in an unrolled loop is one of a variable"
@@ -102,20 +118,55 @@ class Expressions:
         return Fragment(f"{self.names[array]}[{self(index)}]")
 
     def _Load(self, node: ir.Load) -> Fragment:
-        return self.element(node.array, node.index)
+        place = self.element(node.array, node.index)
+        if node.order == "volatile":
+            return Fragment(f"*(const volatile {type_name(node.type)}*)&{place.text}", UNARY)
+        if node.order == "acquire":
+            plain = f"({type_name(node.type)}*)&{place.text}"  # the builtin takes no pointer to const
+            return Fragment(f"__nv_atomic_load_n({plain}, __NV_ATOMIC_ACQUIRE, {_scope(node)})")
+        return place
+
+    def store(self, node: ir.Store) -> str:
+        """The assignment of an element."""
+        place, value = self.element(node.array, node.index).text, self(node.value)
+        if node.order == "async":
+            assert isinstance(node.value, ir.Load)  # folded into its store
+            source = self.element(node.value.array, node.value.index).text
+            return f"__pipeline_memcpy_async(&{place}, &{source}, {node.value.type.size})"
+        if node.order == "volatile":
+            assert node.value.type is not None
+            return f"*(volatile {type_name(node.value.type)}*)&{place} = {value}"
+        if node.order == "release":
+            return f"__nv_atomic_store_n(&{place}, {value}, __NV_ATOMIC_RELEASE, {_scope(node)})"
+        return f"{place} = {value}"
 
     def _Atomic(self, node: ir.Atomic) -> Fragment:
-        return self.atomic(f"atomic{ATOMICS[node.op]}", node, [node.value], node.op in ("min", "max"))
+        if node.order != "relaxed":
+            name = "exchange_n" if node.op == "exchange" else f"fetch_{node.op}"
+            how = f"__NV_ATOMIC_{node.order.upper()}, __NV_THREAD_SCOPE_{node.scope.upper()}"
+            return Fragment(
+                f"__nv_atomic_{name}(&{self.element(node.array, node.index).text}, {self(node.value)}, {how})"
+            )
+        if node.op == "sub" and node.type not in (I32, U32):
+            assert isinstance(node.type, Scalar)
+            negative = ir.Op("neg", (node.value,), node.type, node.span)
+            return self._Atomic(replace(node, op="add", value=negative))
+        function = f"atomic{ATOMICS[node.op]}{SCOPES[node.scope]}"
+        return self.atomic(function, node, [node.value], node.op in ("min", "max"))
 
     def _CompareSwap(self, node: ir.CompareSwap) -> Fragment:
-        return self.atomic("atomicCAS", node, [node.expected, node.value], False)
+        if node.order != "relaxed":
+            place = f"&{self.element(node.array, node.index).text}"
+            name = f"compare_swap_{node.order}_{node.scope}"
+            return Fragment(f"{name}({place}, {self(node.expected)}, {self(node.value)})")
+        return self.atomic(f"atomicCAS{SCOPES[node.scope]}", node, [node.expected, node.value], False)
 
     def atomic(
         self, function: str, node: ir.Atomic | ir.CompareSwap, values: list[ir.Expr], signed_64: bool
     ) -> Fragment:
         """CUDA has the 64-bit forms for unsigned numbers; other bits go through those."""
         place = f"&{self.element(node.array, node.index).text}"
-        if node.type is F64 and function == "atomicExch":
+        if node.type is F64 and function.startswith("atomicExch"):
             bits = f"{function}(({UNSIGNED_64}*){place}, __double_as_longlong({self(values[0])}))"
             return Fragment(f"__longlong_as_double({bits})")
         if node.type is I64 and not signed_64:
@@ -131,18 +182,27 @@ class Expressions:
         function = "__shfl_sync" if node.mode == "idx" else f"__shfl_{node.mode}_sync"
         width = "" if node.width == ir.WARP else f", {node.width}"
         result = Fragment(f"{function}({self.mask(node.mask)}, {self(node.value)}, {self(node.lane)}{width})")
-        return cast(node.type, result) if node.type.size < 4 else result
+        return cast(node.type, result) if node.type.size < 4 and node.type not in HALVES else result
 
     def _Vote(self, node: ir.Vote) -> Fragment:
         if node.mode == "active":
             return Fragment("__activemask()")
-        function = {"ballot": "__ballot_sync", "match": "__match_any_sync"}.get(node.mode, f"__{node.mode}_sync")
+        if node.mode in ("add", "min", "max", "and", "or", "xor"):
+            return Fragment(f"__reduce_{node.mode}_sync({self.mask(node.mask)}, {self(node.value)})")
+        function = {"ballot": "__ballot_sync", "match": "__match_any_sync", "match_all": "match_all"}.get(
+            node.mode, f"__{node.mode}_sync"
+        )
         result = Fragment(f"{function}({self.mask(node.mask)}, {self(node.value)})")
         return _nonzero(result) if node.mode in ("any", "all") else result
+
+    def _Clock(self, node: ir.Clock) -> Fragment:
+        return cast(I32, Fragment("clock()")) if node.type is I32 else Fragment("clock64()")
 
     def _Barrier(self, node: ir.Barrier) -> Fragment:
         if node.mode == "sync":
             return Fragment("__syncthreads()")
+        if node.mode == "grid":
+            return Fragment("cooperative_groups::this_grid().sync()")
         result = Fragment(f"__syncthreads_{node.mode}({self(node.value)})")
         return result if node.mode == "count" else _nonzero(result)
 
@@ -154,6 +214,10 @@ class Expressions:
             assert isinstance(array, ir.ArrayRef)
             given.append(self.lengths[array.name])
         return Fragment(f"{name}({', '.join(given)})")
+
+
+def _scope(node: ir.Load | ir.Store) -> str:
+    return f"__NV_THREAD_SCOPE_{node.scope.upper()}"
 
 
 def _nonzero(value: Fragment) -> Fragment:

@@ -16,17 +16,18 @@ from typing import Any
 
 from ...ir import nodes as ir
 from ...ir.walk import map_bodies, rewrite, statements
-from ...language.types import BOOL
-from ...sanitizer.instrument import unchecked
+from ...language.types import BOOL, Scalar
 from ...span import Span
 from .operators import infix
 
 NODES = (*ir.EXPRESSIONS, *ir.EFFECTS)
 LAZY = ("both", "either", "select")
 """Operations that always evaluate their first operand, and the others only if needed."""
+DEEPEST = 30
+"""Levels of an expression beyond which it is not folded into another."""
 READ_ONCE: dict[type, tuple[str, ...]] = {
     ir.Let: ("target", "value"), ir.Store: ("index", "value"), ir.If: ("cond",), ir.For: ("start",),
-    ir.Return: ("value",), ir.Assert: ("cond",), ir.Print: ("parts",), ir.WarpBarrier: ("mask",),
+    ir.Return: ("value",), ir.Assert: ("cond",), ir.Print: ("parts",), ir.WarpBarrier: ("mask",), ir.Sleep: ("time",),
 }  # fmt: skip
 
 
@@ -46,7 +47,6 @@ READ_ONCE[Update] = ("index", "value")
 
 def fold(function: ir.Function) -> ir.Function:
     """The function with its temporaries folded."""
-    function = replace(function, body=unchecked(function.body))
     return replace(function, body=_Folder(function).body(function.body))
 
 
@@ -132,13 +132,17 @@ class _Folder:
         return [stmt]
 
     def counted(self, loop: ir.For) -> list[ir.Stmt]:
-        """C++ evaluates `stop` before every iteration, so one that the body may change is computed before the loop."""
+        """C++ evaluates `stop` before every iteration, so one that the body may change is computed before the loop; `step` likewise."""
         body = self.body(loop.body)
         changed = set().union(*(assigned(s) for s in body)) | {loop.var.name}
-        if not touched(loop.stop) & changed:
-            return [replace(loop, body=body)]
-        stop = ir.Reg(f"{loop.var.name}_stop@", loop.stop.type, loop.stop.span)
-        return [ir.Let(stop, loop.stop, loop.stop.span), replace(loop, stop=stop, body=body)]
+        before: list[ir.Stmt] = []
+        kept: dict[str, Any] = {}
+        for field in ("stop", "step"):
+            bound = getattr(loop, field)
+            if not isinstance(bound, int) and touched(bound) & changed:
+                kept[field] = ir.Reg(f"{loop.var.name}_{field}@", bound.type, bound.span)
+                before.append(ir.Let(kept[field], bound, bound.span))
+        return [*before, replace(loop, body=body, **kept)]
 
     def loop(self, loop: ir.While) -> ir.While:
         """A setup that does not fold into the condition moves into the body, with the test after it."""
@@ -169,12 +173,12 @@ class _Folder:
 
     # -------------------------------------------------------------- conditions written as statements
     def chosen(self, stmt: Any) -> Any:
-        """`if c: t = a else: t = b` of a temporary is a conditional expression."""
+        """`if c: t = a else: t = b` of a temporary number is a conditional expression."""
         if not (isinstance(stmt, ir.If) and len(stmt.then) == len(stmt.orelse) == 1):
             return stmt
         match stmt.then[0], stmt.orelse[0]:
             case ir.Let(target=ir.Reg() as kept) as yes, ir.Let(target=ir.Reg() as other) as no:
-                if kept.name == other.name and "@" in kept.name:
+                if kept.name == other.name and "@" in kept.name and isinstance(kept.type, Scalar):
                     self.writes[kept.name] -= 1
                     return ir.Let(kept, _op("select", (stmt.cond, yes.value, no.value), kept), stmt.span)
         return stmt
@@ -186,7 +190,7 @@ class _Folder:
                 name, arm = ("either", stmt.orelse) if stmt.orelse else ("both", stmt.then)
                 if "@" not in kept.name or kept.name != cond.name or len(stmt.then) + len(stmt.orelse) != 1:
                     return None
-                if isinstance(arm[0], ir.Let) and _assigns(arm[0], kept.name):
+                if isinstance(arm[0], ir.Let) and _assigns(arm[0], kept.name) and not _deep(before.value):
                     self.writes[kept.name] -= 1
                     self.reads[kept.name] -= 1
                     return ir.Let(kept, _op(name, (before.value, arm[0].value), kept), stmt.span)
@@ -265,11 +269,11 @@ def _may_move(value: Any, between: list[Any], stmt: Any, name: str) -> bool:
     """Whether `value` means the same when it is computed at the read of `name` in `stmt`."""
     inside = [value, *nodes(value)]
     effects = [n for n in inside if isinstance(n, ir.EFFECTS)]
-    if any(touched(value) & assigned(s) for s in between):
+    if _deep(value) or any(touched(value) & assigned(s) for s in between):
         return False
     if not effects:
         return True
-    light = all(isinstance(e, ir.Load) for e in effects)
+    light = all(_is_light(e) for e in effects)
     above = _path(stmt, name)
     for node, below in pairwise(above):
         if isinstance(node, ir.Op) and node.name in LAZY and node.args[0] is not below:
@@ -277,11 +281,24 @@ def _may_move(value: Any, between: list[Any], stmt: Any, name: str) -> bool:
     if not all(isinstance(s, ir.Let) for s in between):
         return False
     passed_by = [n for s in (*between, stmt) for n in nodes(s) if n not in above]
-    if any(isinstance(n, ir.EFFECTS) and not (light and isinstance(n, ir.Load)) for n in passed_by):
+    if any(isinstance(n, ir.EFFECTS) and not (light and _is_light(n)) for n in passed_by):
         return False
     # A call may change registers: nothing it moves past, or stands beside, may read them.
     arrays = {n.name for n in inside if isinstance(n, ir.ArrayRef)}
     return not any(isinstance(n, ir.Item) and n.array in arrays for n in passed_by)
+
+
+def _deep(node: Any) -> bool:
+    """Whether an expression is as deep as one may become by folding: compilers have their limits too."""
+    level = [node]
+    for _ in range(DEEPEST):
+        level = [part for one in level for part in parts(one)]
+    return bool(level)
+
+
+def _is_light(node: Any) -> bool:
+    """Whether a node is a load that may pass other ones."""
+    return isinstance(node, ir.Load) and node.order == "weak"
 
 
 def _path(node: Any, name: str) -> list[Any]:
@@ -300,7 +317,7 @@ def _update(stmt: Any) -> Update | None:
         case ir.Store(value=ir.Op() as op):
             found = infix(op)
             old: Any = op.args[0]
-            if found is None or not isinstance(old, ir.Load) or old.array != stmt.array:
+            if found is None or not _is_light(old) or old.array != stmt.array or stmt.order != "weak":
                 return None
             inside = (old.index, *nodes(old.index))
             if same(old.index, stmt.index) and not any(isinstance(n, ir.EFFECTS) for n in inside):

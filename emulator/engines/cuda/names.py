@@ -37,7 +37,8 @@ time tmpfile tmpnam toascii tolower totalorder toupper trunc ullmax ullmin umax 
 VECTOR_ELEMENTS = """
 char uchar short ushort int uint long ulong longlong ulonglong float double
 """
-_VECTORS = [f"{element}{lanes}" for element in VECTOR_ELEMENTS.split() for lanes in range(1, 5)]
+HALVES = "half half2 nv_half nv_half2 bfloat162 nv_bfloat16 nv_bfloat162"
+_VECTORS = [f"{element}{lanes}" for element in VECTOR_ELEMENTS.split() for lanes in range(1, 5)] + HALVES.split()
 _SPELLINGS = " ".join(row.spelling(type) for row in TABLE.values() for type in row.types)
 RESERVED = frozenset(
     [
@@ -50,6 +51,9 @@ RESERVED = frozenset(
 )
 MACROS = re.compile(r"[A-Z]+_(MAX|MIN|WIDTH)|(M|FP|ADJ|STA|MOD)_[A-Z0-9_]+")
 
+RESERVED_FORM = re.compile(r"__+|^_(?=[A-Z])")
+"""What makes a name one of the compiler's: two underscores, or one before a capital at the beginning."""
+
 
 class Names:
     """The identifiers of one scope; names of an enclosing scope stay taken."""
@@ -59,8 +63,11 @@ class Names:
 
     def new(self, name: str) -> str:
         """An identifier for a Python name; for a generated one (with `@`) its stem, numbered."""
-        stem, generated, _ = name.partition("@")
+        stem, generated, of_layout = name.partition("@")
+        if of_layout.startswith((".", ":")):
+            stem, generated = "_".join((stem, *re.split("@?[.:]", of_layout)[1:])), ""
         stem = "".join(c if c.isascii() and (c.isalnum() or c == "_") else f"u{ord(c):x}" for c in stem)
+        stem = RESERVED_FORM.sub(lambda found: "_" if found[0].startswith("__") else "", stem) or "_"
         if MACROS.fullmatch(stem):
             stem += "_v"  # no number makes such a name safe
         number = 1

@@ -47,14 +47,17 @@ def build(text: str, kernel: str, arch: str) -> Built:
     nvcc = find_nvcc()
     compiler = version(nvcc)
     key = hashlib.sha256("\0".join((text, arch, *OPTIONS, compiler)).encode()).hexdigest()
-    kept = disk_cache.load(f"{key}.cubin")
-    if kept is None:
+
+    def built(kept: bytes) -> Built:
+        report, _, cubin = kept.partition(b"\0")
+        return Built(cubin, resources(report.decode(), kernel, cubin), compiler)
+
+    found = disk_cache.load(f"{key}.cubin", built)
+    if found is None:
         cubin, report = _compile(nvcc, text, arch)
-        disk_cache.save(f"{key}.cubin", report.encode() + b"\0" + cubin)
-    else:
-        said, _, cubin = kept.partition(b"\0")
-        report = said.decode()
-    return Built(cubin, resources(report, kernel, cubin), compiler)
+        found = built(whole := report.encode() + b"\0" + cubin)
+        disk_cache.save(f"{key}.cubin", whole)
+    return found
 
 
 # ------------------------------------------------------------------ nvcc
@@ -88,7 +91,16 @@ def version(nvcc: Path) -> str:
 
 
 def _compile(nvcc: Path, text: str, arch: str) -> tuple[bytes, str]:
-    """The cubin and nvcc's report."""
+    """The cubin and nvcc's report. Raises UnavailableError where temporary files cannot be written."""
+    try:
+        return _compile_beside(nvcc, text, arch)
+    except OSError as error:
+        raise UnavailableError(
+            f"temporary files cannot be written (TMPDIR names their folder): {error.strerror}"
+        ) from None
+
+
+def _compile_beside(nvcc: Path, text: str, arch: str) -> tuple[bytes, str]:
     with tempfile.TemporaryDirectory(prefix="simtbed-") as folder:
         source, target = Path(folder, "kernel.cu"), Path(folder, "kernel.cubin")
         source.write_text(text, encoding="utf-8")

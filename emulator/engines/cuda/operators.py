@@ -13,9 +13,11 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ...ir import halves
 from ...ir import nodes as ir
 from ...ir.ops import CUDA_NAMES, TABLE
-from ...language.types import BOOL, F32, F64, I64, U16, U32, U64, Scalar, Value
+from ...ir.shifts import is_shift, power_of_two
+from ...language.types import BOOL, COMPLEX, F32, F64, HALVES, I64, U16, U32, U64, Scalar, Value, Vector
 
 ANY, TERNARY, UNARY, PRIMARY = 0, 3, 15, 16
 INFIX = {
@@ -26,7 +28,7 @@ COMPARISONS = ("==", "!=", "<", "<=", ">", ">=")
 UNCLEAR = ("<<", ">>", "&", "^", "|", "||")
 """Operators whose precedence few people know: another operator under them gets parentheses."""
 
-FLOOR = {
+HELPERS = {
     "floor_div": """\
 static __device__ __forceinline__ {T} floor_div({T} a, {T} b) {{
     const {T} quotient = a / b;
@@ -39,8 +41,39 @@ static __device__ __forceinline__ {T} floor_mod({T} a, {T} b) {{
     return rest != 0 && (rest < 0) != (b < 0) ? rest + b : rest;
 }}
 """,
+    "frexp_fraction": """\
+static __device__ __forceinline__ {T} frexp_fraction({T} x) {{
+    int exponent;
+    return frexp(x, &exponent);
+}}
+""",
+    "frexp_exponent": """\
+static __device__ __forceinline__ int frexp_exponent({T} x) {{
+    int exponent;
+    frexp(x, &exponent);
+    return exponent;
+}}
+""",
+    "match_all": """\
+static __device__ __forceinline__ unsigned int match_all(unsigned int mask, {T} value) {{
+    int equal;
+    return __match_all_sync(mask, value, &equal);
+}}
+""",
 }
-"""Python's `//` and `%`; narrower types are promoted to int."""
+HELPERS |= {
+    f"compare_swap_{order}_{scope}": f"""\
+static __device__ __forceinline__ {{T}} compare_swap_{order}_{scope}({{T}}* place, {{T}} expected, {{T}} value) {{{{
+    __nv_atomic_compare_exchange_n(place, &expected, value, false, __NV_ATOMIC_{order.upper()},
+        __NV_ATOMIC_{"RELAXED" if order == "release" else "ACQUIRE"}, __NV_THREAD_SCOPE_{scope.upper()});
+    return expected;
+}}}}
+"""
+    for order in ("acquire", "release", "acq_rel")
+    for scope in ("block", "device", "system")
+}
+"""Python's `//` and `%`, narrower types being promoted to int; the two results of `frexp`; a vote without its second
+result; exchanges in an order."""
 
 
 class Fragment(NamedTuple):
@@ -83,14 +116,6 @@ def shape(template: str) -> Precedence:
     return Precedence(UNARY if template.startswith("(") else PRIMARY, (ANY,) * operands)
 
 
-def power_of_two(expr: ir.Expr) -> int | None:
-    """k where the expression is the constant 2**k."""
-    if not isinstance(expr, ir.Const) or not expr.type.is_integer:
-        return None
-    value = int(expr.value)
-    return value.bit_length() - 1 if value > 0 and not value & (value - 1) else None
-
-
 def infix(op: ir.Op) -> tuple[str, ir.Expr] | None:
     """The operator and right operand of an operation that C++ can also write as `a symbol= b`."""
     if len(op.args) != 2 or op.type != op.args[0].type or _wide_product(op):
@@ -98,7 +123,7 @@ def infix(op: ir.Op) -> tuple[str, ir.Expr] | None:
     left, right = op.args
     assert isinstance(left.type, Scalar)
     shift = power_of_two(right)
-    if op.name in ("floordiv", "mod") and shift is not None:
+    if is_shift(op) and shift is not None:
         assert isinstance(right, ir.Const)
         if op.name == "mod":
             return "&", ir.Const(int(right.value) - 1, right.type, right.span)
@@ -139,8 +164,16 @@ def spelled(op: ir.Op, operands: list[Fragment]) -> Fragment:
     return result
 
 
-def helpers(op: ir.Op) -> tuple[str, str] | None:
-    """The floor function an operation calls and the C++ type it computes in."""
+def helpers(op: ir.Op | ir.Vote | ir.CompareSwap) -> tuple[str, str] | None:
+    """The function of HELPERS that an operation calls and the C++ type it computes in."""
+    if isinstance(op, ir.CompareSwap):
+        return None if op.order == "relaxed" else (f"compare_swap_{op.order}_{op.scope}", type_name(op.type))
+    if isinstance(op, ir.Vote):
+        assert isinstance(op.value.type, Scalar)
+        return ("match_all", type_name(op.value.type)) if op.mode == "match_all" else None
+    if op.name in HELPERS:
+        assert isinstance(op.args[0].type, Scalar)
+        return op.name, type_name(op.args[0].type)
     if op.name not in ("floordiv", "mod") or op.type.kind != "int" or infix(op) is not None:
         return None
     return ("floor_div" if op.name == "floordiv" else "floor_mod"), ("long long" if op.type is I64 else "int")
@@ -151,8 +184,15 @@ def cast(type: Scalar, value: Fragment) -> Fragment:
 
 
 def type_name(type: Value) -> str:
-    """The type in CUDA; short vectors have CUDA's own names."""
-    return CUDA_NAMES[type] if isinstance(type, Scalar) else type.name
+    """The type in CUDA; short vectors have CUDA's own names, complex numbers those of their vectors."""
+    if isinstance(type, Scalar):
+        return CUDA_NAMES[type]
+    return f"{CUDA_NAMES[type.element]}2" if type in COMPLEX or type.element in HALVES else type.name
+
+
+def maker(type: Vector) -> str:
+    """The function that makes a vector of its parts."""
+    return f"make_{type_name(type) if type in COMPLEX else type.name}"
 
 
 # ------------------------------------------------------------------ literals
@@ -175,6 +215,8 @@ def _integer(value: int, type: Scalar) -> Fragment:
 def _float(value: float, type: Scalar) -> Fragment:
     with np.errstate(over="ignore"):
         number = type.dtype.type(value)
+    if type in HALVES:
+        return Fragment(halves.narrowed(F32, type).format(_float(float(number), F32).text))
     if math.isnan(number):
         return Fragment("__int_as_float(0x7fffffff)" if type is F32 else "__longlong_as_double(0x7fffffffffffffffLL)")
     sign, level = ("-", UNARY) if np.signbit(number) else ("", PRIMARY)

@@ -10,9 +10,14 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+import numpy as np
+
+from ...ir import counting
 from ...ir import nodes as ir
+from ...ir.halves import widened
 from ...ir.walk import statements
-from ...language.types import BOOL, Array
+from ...language.types import BF16, BOOL, F16, HALVES, Array, Results
+from ...passes.grids import is_cooperative
 from ...runtime.engine import Dim3
 from ...span import Span
 from . import calls
@@ -20,12 +25,11 @@ from .declarations import places
 from .expressions import Expressions, format_of, quoted
 from .fold import Update, fold, nodes, same
 from .names import Names
-from .operators import ANY, FLOOR, INFIX, helpers, infix, literal, type_name
+from .operators import ANY, HELPERS, INFIX, helpers, infix, literal, type_name
+from .shared_memory import carved_bytes, declarations
 
 WIDTH = 120
 INDENT = "    "
-SHARED_UNIT = 16  # bytes: the widest access, so where any array may begin
-MOST_STATIC_SHARED = 48 * 1024  # bytes
 
 
 @dataclass(frozen=True)
@@ -41,7 +45,7 @@ class Source:
     kernel: its name in C++. arguments: the program's parameters in the order the kernel takes them; after them come
     `lengths`: arrays whose number of elements it takes, as int. written: the global arrays it may change.
     shared: the kernel's shared arrays. carved_bytes: dynamic shared memory that the launch must add for them, where
-    they are too large together to be static.
+    they are too large together to be static. cooperative: whether its blocks wait for the grid.
     """
 
     lines: tuple[Line, ...]
@@ -50,10 +54,11 @@ class Source:
     lengths: tuple[str, ...]
     written: frozenset[str]
     shared: tuple[ir.Alloc, ...]
+    cooperative: bool
 
     @property
     def carved_bytes(self) -> int:
-        return sum(map(_shared_bytes, self.shared)) if _too_large(self.shared) else 0
+        return carved_bytes(self.shared)
 
     @property
     def text(self) -> str:
@@ -86,7 +91,7 @@ _PRINTED: weakref.WeakKeyDictionary[ir.Program, dict[Dim3, Source]] = weakref.We
 
 
 def _printed(program: ir.Program, block: Dim3) -> Source:
-    whole = calls.lift_shared(program)
+    whole = calls.lift_shared(calls.plain(program))
     functions = tuple(fold(f) for f in whole.functions)
     written = calls.written(whole.functions)
     lengths = calls.lengths(whole.functions, whole.shared)
@@ -103,10 +108,19 @@ def _printed(program: ir.Program, block: Dim3) -> Source:
     lines = list(_header(functions, block))
     for function, table in tables:
         lines += [_table(table, constants[function.name, table.array]), Line("")]
+    structs: dict[Results, str] = {}
+    for function in functions:
+        if isinstance(function.result, Results) and function.result not in structs:
+            structs[function.result] = scope.new(f"{function.name}_result")
+    for results, name in structs.items():
+        items = (f"{type_name(item)} item{n};" for n, item in enumerate(results.items))
+        lines += [Line(f"struct {name} {{"), *(Line(f"{INDENT}{item}") for item in items), Line("};"), Line("")]
+    cooperative = any(map(is_cooperative, functions))
     for function in functions:
         own = {array: name for (owner, array), name in constants.items() if owner == function.name}
         shared = whole.shared if function is functions[-1] else ()
-        printer = _Function(function, own, shared, written[function.name], lengths[function.name], known, scope, block)
+        kept = (written[function.name], lengths[function.name], known)
+        printer = _Function(function, own, shared, *kept, scope, block, structs, cooperative)
         lines += [*printer.lines(), Line("")]
     kernel = whole.kernel
     arrays = {p.name for p in kernel.params if isinstance(p.type, Array)}
@@ -117,6 +131,7 @@ def _printed(program: ir.Program, block: Dim3) -> Source:
         lengths[kernel.name],
         frozenset(written[kernel.name] & arrays),
         whole.shared,
+        cooperative,
     )
 
 
@@ -126,18 +141,28 @@ def _header(functions: tuple[ir.Function, ...], block: Dim3) -> Iterator[Line]:
     body = [s for f in functions for s in statements(f.body)]
     kinds = {type(stmt) for stmt in body}
     includes = [name for kind, name in ((ir.Assert, "cassert"), (ir.Print, "cstdio")) if kind in kinds]
+    if any(map(is_cooperative, functions)):
+        includes.append("cooperative_groups.h")
+    if any(isinstance(stmt, ir.AsyncWait) or getattr(stmt, "order", "") == "async" for stmt in body):
+        includes.append("cuda_pipeline.h")
+    scalars = calls.scalars(functions)
+    includes += [header for type, header in ((F16, "cuda_fp16.h"), (BF16, "cuda_bf16.h")) if type in scalars]
     if includes:
         yield Line("")
         yield from (Line(f"#include <{name}>") for name in includes)
     yield Line("")
-    used = {helpers(n) for s in body for n in nodes(s) if isinstance(n, ir.Op)} - {None}
+    used = {helpers(n) for s in body for n in nodes(s) if isinstance(n, ir.Op | ir.Vote | ir.CompareSwap)} - {None}
     for name, number in sorted(u for u in used if u is not None):
-        yield from map(Line, FLOOR[name].format(T=number).splitlines())
+        yield from map(Line, HELPERS[name].format(T=number).splitlines())
         yield Line("")
 
 
 def _table(alloc: ir.Alloc, name: str) -> Line:
     element = alloc.type.element
+    if element in HALVES:  # C++ runs no function to initialise constant memory
+        bits = np.array(alloc.values, element.dtype).view(np.uint16)
+        values = ", ".join(f"{type_name(element)}_raw{{{int(n):#06x}}}" for n in bits)
+        return Line(f"__constant__ {type_name(element)} {name}[{alloc.type.length}] = {{{values}}};", alloc.span)
     values = ", ".join(literal(ir.Const(v, element, alloc.span)).text for v in alloc.values)  # type: ignore[arg-type]
     return Line(f"__constant__ {type_name(element)} {name}[{alloc.type.length}] = {{{values}}};", alloc.span)
 
@@ -155,7 +180,10 @@ class _Function:
         known: dict[str, tuple[str, tuple[int, ...]]],
         enclosing: Names,
         block: Dim3,
+        structs: dict[Any, str],
+        cooperative: bool,
     ) -> None:
+        self.cooperative = cooperative
         self.function, self.shared, self.written, self.block = function, shared, written, block
         self.kernel = function.name == list(known)[-1]
         self.scope = Names(enclosing)
@@ -165,14 +193,16 @@ class _Function:
         names = constants | {n: self.scope.new(n) for n in sorted(own, key=lambda n: "@" in n)}
         self.lengths = {array: self.scope.new(f"{array}_length") for array in lengths}
         extents = {n: t.length for n, t in self.types.items() if isinstance(t, Array)}
-        self.expr = Expressions(names, extents, self.lengths, known, block)
+        self.expr = Expressions(names, extents, self.lengths, known, block, structs)
         self.name = known[function.name][0]
         elsewhere = {*constants, *(p.name for p in function.params), *(a.array for a in shared)}
         self.places = places(function.body, [n for n in self.types if n not in elsewhere])
 
     def lines(self) -> Iterator[Line]:
         yield from self.signature()
-        yield from self.carved_arrays() if _too_large(self.shared) else map(self.shared_array, self.shared)
+        yield from (
+            Line(f"{INDENT}{text}", alloc.span) for text, alloc in declarations(self.shared, self.expr, self.scope)
+        )
         used = Counter(n.name for s in statements(self.function.body) for n in nodes(s) if isinstance(n, ir.Special))
         for name in ("lane", "warp"):
             if used[name] > (self.block[1:] == (1, 1)):  # the formula of a flat block may stand in an expression, once
@@ -186,7 +216,7 @@ class _Function:
     def signature(self) -> Iterator[Line]:
         span = self.function.span
         params = [self.param(p) for p in self.function.params] + [f"const int {n}" for n in self.lengths.values()]
-        result = type_name(self.function.result) if self.function.result else "void"
+        result = self.expr.type_name(self.function.result) if self.function.result else "void"
         head = f"static __device__ __forceinline__ {result} {self.name}("
         if self.kernel:
             x, y, z = self.block
@@ -207,23 +237,9 @@ class _Function:
         const = "" if param.name in self.written else "const "
         if type.space == "register":
             return f"{const}{type_name(type.element)} (&{name})[{type.length}]"
-        return f"{const}{type_name(type.element)}*{' __restrict__' if self.kernel else ''} {name}"
-
-    def shared_array(self, alloc: ir.Alloc) -> Line:
-        name, type = self.expr.names[alloc.array], type_name(alloc.type.element)
-        if alloc.type.length is None:
-            return Line(f"{INDENT}extern __shared__ __align__(16) {type} {name}[];", alloc.span)
-        return Line(f"{INDENT}__shared__ {type} {name}[{alloc.type.length}];", alloc.span)
-
-    def carved_arrays(self) -> Iterator[Line]:
-        """All shared arrays as parts of one dynamic allocation, the one of unknown length last."""
-        memory, offset = self.scope.new("shared_memory"), 0
-        yield Line(f"{INDENT}extern __shared__ __align__({SHARED_UNIT}) unsigned char {memory}[];", self.shared[0].span)
-        for alloc in sorted(self.shared, key=lambda a: a.type.length is None):
-            name, type = self.expr.names[alloc.array], type_name(alloc.type.element)
-            length = "" if alloc.type.length is None else f"  // {alloc.type.length} elements"
-            yield Line(f"{INDENT}{type}* {name} = reinterpret_cast<{type}*>({memory} + {offset});{length}", alloc.span)
-            offset += _shared_bytes(alloc)
+        # Behind a grid barrier stands what other blocks wrote: nvcc must not keep what it read before.
+        alone = self.kernel and (bool(const) or not self.cooperative)
+        return f"{const}{type_name(type.element)}*{' __restrict__' if alone else ''} {name}"
 
     # -------------------------------------------------------------- statements
     def body(self, body: ir.Body, lead: str) -> Iterator[Line]:
@@ -237,7 +253,7 @@ class _Function:
         for name in self.places.before.get(id(stmt), []):
             type = self.types[name]
             element, length = (type.element, f"[{type.length}]") if isinstance(type, Array) else (type, "")
-            by_type.setdefault(type_name(element), []).append(f"{self.expr.names[name]}{length}")
+            by_type.setdefault(self.expr.type_name(element), []).append(f"{self.expr.names[name]}{length}")
         yield from (Line(f"{lead}{type} {', '.join(names)};", stmt.span) for type, names in by_type.items())
 
     def statement(self, stmt: Any, lead: str) -> Iterator[Line]:
@@ -246,7 +262,7 @@ class _Function:
             case ir.Let():
                 yield at(f"{lead}{self.let(stmt)};")
             case ir.Store():
-                yield at(f"{lead}{self.expr.element(stmt.array, stmt.index).text} = {self.expr(stmt.value)};")
+                yield at(f"{lead}{self.expr.store(stmt)};")
             case Update():
                 place = self.expr.element(stmt.array, stmt.index).text
                 yield at(f"{lead}{place} {stmt.symbol}= {self.expr(stmt.value)};")
@@ -267,6 +283,12 @@ class _Function:
                 yield at(f"{lead}__syncwarp({'' if full else self.expr.mask(stmt.mask)});")
             case ir.Fence():
                 yield at(f"{lead}__threadfence{'_block' if stmt.scope == 'block' else ''}();")
+            case ir.AsyncCommit():
+                yield at(f"{lead}__pipeline_commit();")
+            case ir.AsyncWait():
+                yield at(f"{lead}__pipeline_wait_prior({stmt.pending});")
+            case ir.Sleep():
+                yield at(f"{lead}__nanosleep({self.expr(stmt.time)});")
             case ir.Assert():
                 yield at(f"{lead}{self.assertion(stmt)}")
             case ir.Print():
@@ -281,7 +303,7 @@ class _Function:
             return f"(void){text}" if isinstance(value, ir.Load) else text
         name = self.expr(target)
         if isinstance(target, ir.Reg) and id(let) in self.places.here:
-            return f"{type_name(target.type)} {name} = {self.expr(value)}"
+            return f"{self.expr.type_name(target.type)} {name} = {self.expr(value)}"
         if isinstance(value, ir.Op) and same(value.args[0], target) and (found := infix(value)) is not None:
             return f"{name} {found[0]}= {self.expr(found[1])}"
         if isinstance(value, ir.Pack) and isinstance(target, ir.Reg):
@@ -313,20 +335,26 @@ class _Function:
         yield Line(f"{lead}}}")
 
     def counted(self, loop: ir.For, lead: str) -> Iterator[Line]:
-        start, stop = self.expr(loop.start), self.expr(loop.stop, INFIX["<"] + 1)
+        start = self.expr(loop.start)
         outer = self.expr.names[loop.var.name]
         if any(isinstance(n, ir.Reg) and n.name == loop.var.name for n in (loop.start, *nodes(loop.start))):
             self.expr.names[loop.var.name] = self.scope.new(loop.var.name)  # in C++ `int i = i` reads itself
         name = self.expr.names[loop.var.name]
-        compare, sign = ("<", "+") if loop.step > 0 else (">", "-")
-        step = f"{sign}{sign}{name}" if abs(loop.step) == 1 else f"{name} {sign}= {abs(loop.step)}"
+        test, step = self.expr(counting.test(loop)), self.stepped(loop, name)
         if loop.unroll:
             yield Line(f"{lead}#pragma unroll", loop.span)
-        head = f"{type_name(loop.var.type)} {name} = {start}; {name} {compare} {stop}; {step}"
+        head = f"{type_name(loop.var.type)} {name} = {start}; {test}; {step}"
         yield Line(f"{lead}for ({head}) {{", loop.span)
         yield from self.body(loop.body, lead + INDENT)
         yield Line(f"{lead}}}")
         self.expr.names[loop.var.name] = outer
+
+    def stepped(self, loop: ir.For, name: str) -> str:
+        """The step of a loop as a C++ expression."""
+        if not isinstance(loop.step, int):
+            return f"{name} += {self.expr(loop.step)}"
+        sign = "+" if loop.step > 0 else "-"
+        return f"{sign}{sign}{name}" if abs(loop.step) == 1 else f"{name} {sign}= {abs(loop.step)}"
 
     def jump(self, stmt: Any) -> str:
         if isinstance(stmt, ir.Return) and stmt.value is not None:
@@ -339,25 +367,19 @@ class _Function:
         return f"assert({self.expr(stmt.cond, INFIX['&&'], '&&')} && {quoted(stmt.message)});"
 
     def print(self, stmt: ir.Print) -> str:
-        formats, values = [], []
+        """As the emulators print it, the block and the thread before the text."""
+        values = [f"{index}.{axis}" for index in ("blockIdx", "threadIdx") for axis in "xyz"]
+        formats = ["block (%u, %u, %u), thread (%u, %u, %u): "]
         for part in stmt.parts:
             if isinstance(part, str):
                 formats.append(part.replace("%", "%%"))
                 continue
             formats.append(format_of(part.type))  # type: ignore[arg-type]
             text = self.expr(part, INFIX["||"] if part.type is BOOL else ANY)
+            if part.type in HALVES:
+                text = widened(part.type).format(text)
             values.append(f'{text} ? "True" : "False"' if part.type is BOOL else text)
-        return f"printf({', '.join([quoted(' '.join(formats) + chr(10)), *values])});"
-
-
-def _shared_bytes(alloc: ir.Alloc) -> int:
-    """Bytes of a shared array, up to where the next may begin; of one of unknown length, none."""
-    size = alloc.type.element.size * (alloc.type.length or 0)
-    return -(-size // SHARED_UNIT) * SHARED_UNIT
-
-
-def _too_large(shared: tuple[ir.Alloc, ...]) -> bool:
-    return sum(map(_shared_bytes, shared)) > MOST_STATIC_SHARED
+        return f"printf({', '.join([quoted(''.join(formats) + chr(10)), *values])});"
 
 
 def _is_part(expr: ir.Expr, vector: str, index: int) -> bool:

@@ -140,13 +140,13 @@ class _StartedLaunch:
 
 
 class _ConcurrentLaunches:
-    """The launches that have started. Arrays are known by their identity, as the launches hold them."""
+    """The launches that have started. Arrays are known by their memory, as the launches hold them."""
 
     def __init__(self) -> None:
         self.driver, self.resources = pycuda_driver(), _resources()
         self.begun: list[DeviceLaunch] = []
         self.launches: deque[_StartedLaunch] = deque()
-        self.shared: dict[int, tuple[Any, Any]] = {}  # address and event of each array that is only read
+        self.shared: dict[tuple[int, int], tuple[Any, Any]] = {}  # address and event of each array that is only read
         self.held: list[Any] = []  # memory in use until the end
 
     def start(self, request: Request, stream: Any) -> None:
@@ -174,12 +174,13 @@ class _ConcurrentLaunches:
             else:
                 self.driver.memcpy_htod_async(address, self._page_locked(value), stream)
             return address
-        if id(value) not in self.shared:
+        key = (value.ctypes.data, value.nbytes)
+        if key not in self.shared:
             address, event = self._allocate(value.nbytes), self._event()
             self.driver.memcpy_htod_async(address, self._page_locked(value), self.resources.copying)
             event.record(self.resources.copying)
-            self.shared[id(value)] = address, event
-        address, event = self.shared[id(value)]
+            self.shared[key] = address, event
+        address, event = self.shared[key]
         stream.wait_for_event(event)
         return address
 

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from ...errors import Diagnostic
+from ...ir import counting
 from ...ir import nodes as ir
 from ...language.types import BOOL, I32, I64, Array
 from ...llvm.builder import FULL, LANES, many, vector
@@ -21,11 +22,12 @@ from ...sanitizer.places import where
 from ...sanitizer.schedules import ROWS
 from .context import CodegenContext
 from .control import StatementEmitter
+from .counters import samples
 from .fault_records import Number
 from .faults import record_missing
 from .masks import Scope, Scopes
 from .races import tracking
-from .segments import STATEMENTS, Node, assigning, mentioned, segments, written
+from .segments import STATEMENTS, Node, assigning, mentioned, segments, tested, written
 from .whole_warps import runs_whole_warps
 
 V = many("i32")
@@ -47,14 +49,19 @@ class BlockEmitter:
         self.context, self.builder = context, context.builder
         self.scopes = Scopes(context)
         self.statements = StatementEmitter(context, self.scopes)
-        self.active = self.builder.slot(V, "active.lanes")
-        self.alive = self.builder.slot(V, "alive.lanes")
+        self.active = self.slot(V, "active.lanes")
+        self.alive = self.slot(V, "alive.lanes")
         kernel = Scope("kernel", "%.alive", of_block=True)
         self.block_scopes = [BlockScope(kernel, {"%.alive": self.alive})]
         self.scopes.stack.append(kernel)
         self.whole = runs_whole_warps(self.context)
 
     # -------------------------------------------------------------- the whole block
+    def slot(self, type: str, hint: str) -> str:
+        """Memory for what all warps of the block share."""
+        frame = self.context.frame
+        return self.builder.slot(type, hint) if frame is None else frame.slot(self.builder, type, hint)
+
     def run(self) -> None:
         """Generate the code of one block."""
         threads = self.context.options.block[0] * self.context.options.block[1] * self.context.options.block[2]
@@ -218,7 +225,7 @@ class BlockEmitter:
     # -------------------------------------------------------------- branches
     def branch(self, stmt: ir.If) -> None:
         builder, context = self.builder, self.context
-        taken, rest, before = (builder.slot(V, hint) for hint in ("taken", "rest", "before"))
+        taken, rest, before = (self.slot(V, hint) for hint in ("taken", "rest", "before"))
         for array in (taken, rest):
             builder.store(V, "zeroinitializer", array)
 
@@ -268,9 +275,9 @@ class BlockEmitter:
         scope = Scope("loop", builder.slot("i32", "in.iteration"), builder.slot("i32", "in.loop"), of_block=True)
         assert scope.present is not None and scope.looping is not None
         block_scope = BlockScope(
-            scope, {scope.present: builder.slot(V, "in.iteration"), scope.looping: builder.slot(V, "in.loop")}
+            scope, {scope.present: self.slot(V, "in.iteration"), scope.looping: self.slot(V, "in.loop")}
         )
-        before, iterations = builder.slot(V, "before"), builder.slot("i64", "iterations")
+        before, iterations = self.slot(V, "before"), self.slot("i64", "iterations")
         self._copy(self.active, before)
         builder.store("i64", "0", iterations)
         variable: list[Node] = [stmt.var] if isinstance(stmt, ir.For) else []
@@ -285,7 +292,9 @@ class BlockEmitter:
         builder.place(head)
         if isinstance(stmt, ir.While):
             self.body(stmt.setup)
-        self.each_warp([*variable, stmt.cond if isinstance(stmt, ir.While) else stmt.stop], lambda: self._test(stmt))
+        self.each_warp(
+            [*variable, *([stmt.cond] if isinstance(stmt, ir.While) else tested(stmt))], lambda: self._test(stmt)
+        )
         builder.branch(self._any(self.active), begin, done)
         builder.place(begin)
         for slot in (scope.present, scope.looping):
@@ -294,7 +303,7 @@ class BlockEmitter:
         self.body(stmt.body)
         self._copy(block_scope.arrays[scope.looping], self.active)
         if isinstance(stmt, ir.For):
-            self.each_warp([assigning(stmt), stmt.var], lambda: self.statements.advance(stmt))
+            self.each_warp([assigning(stmt), stmt.var, counting.step_of(stmt)], lambda: self.statements.advance(stmt))
         builder.jump(head)
         builder.place(done)
         self.scopes.stack.pop()
@@ -313,10 +322,7 @@ class BlockEmitter:
 
     def _check_step_limit(self, stmt: ir.While | ir.For, iterations: str, done: str) -> None:
         builder = self.builder
-        taken = builder.load("i64", iterations, "iterations")
-        cut, go = builder.label("cut.off"), builder.label("go")
-        builder.branch(builder.let(f"icmp ne i64 {taken}, %.limit", "more"), go, cut, rarely=True)
-        builder.place(cut)
+        taken, go = self.statements.begin_iteration(stmt, iterations)
         if self.context.options.step_limited:
 
             def end() -> None:
@@ -329,13 +335,16 @@ class BlockEmitter:
             builder.do("ret i32 1")
         builder.place(go)
         builder.store("i64", builder.let(f"add i64 {taken}, 1", "iterations"), iterations)
+        if self.context.options.detail:
+            begun = builder.load(V, self.active, "begun")
+            samples.count_iteration_of_block(self.context, stmt.site, taken, begun)
 
     def frame(self, stmt: ir.Frame) -> None:
         builder = self.builder
         scope = Scope("frame", builder.slot("i32", "in.call"), of_block=True)
         assert scope.present is not None
-        block_scope = BlockScope(scope, {scope.present: builder.slot(V, "in.call")})
-        before = builder.slot(V, "before")
+        block_scope = BlockScope(scope, {scope.present: self.slot(V, "in.call")})
+        before = self.slot(V, "before")
         self._copy(self.active, before)
         self._copy(self.active, block_scope.arrays[scope.present])
         self.scopes.stack.append(scope)
@@ -349,14 +358,18 @@ class BlockEmitter:
     def barrier(self, stmt: ir.Let, node: ir.Barrier) -> None:
         """A barrier, and the fault where some threads of the block do not reach it."""
         self._check_all_arrive(stmt, node)
-        if "barriers" in self.context.options.checks:
+        if barriers.wants_every_thread(self.context.options.checks, self.context.options.device):
             self._check_none_returned(stmt, node)
-        if node.mode != "sync":
+        if node.mode not in ("sync", "grid"):
             self._reduce_predicates(stmt, node)
         self._count(stmt.site)
-        tracking.notify(self.context, "barrier")
+        if node.mode != "grid":  # the engine does so when all blocks have come
+            tracking.notify(self.context, "barrier")
         phase = self.builder.load("i32", "%.phase", "phase")
         self.builder.store("i32", self.builder.let(f"add i32 {phase}, 1", "phase"), "%.phase")
+        if node.mode == "grid":
+            assert self.context.frame is not None
+            self.context.frame.leave(self.builder, self._any(self.active))
 
     def _check_all_arrive(self, stmt: ir.Let, node: ir.Barrier) -> None:
         """Every thread that has not returned is there."""
@@ -393,7 +406,7 @@ class BlockEmitter:
         left, stayed = builder.label("left"), builder.label("stayed")
         builder.branch(builder.let(f"icmp eq i32 {some}, 0", "all"), stayed, left, rarely=True)
         builder.place(left)
-        concerned = builder.slot(V, "gone")
+        concerned = self.slot(V, "gone")
         builder.store(V, builder.let(f"or {V} {gone}, {builder.load(V, self.active, 'active')}", "either"), concerned)
         record = self.context.records.record("returned", stmt.site, [I64, I64, I64, I64], describe)
         record_missing(self.context, record, self.active, concerned)

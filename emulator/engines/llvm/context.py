@@ -4,22 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 from ...ir import nodes as ir
 from ...ir.ops import TABLE
 from ...ir.walk import statements
 from ...language.types import I32, Array, Scalar, Vector
-from ...llvm.builder import FULL, LANES, FunctionBuilder, literal, many, memory_type, quoted, scalar_type, vector
+from ...llvm.builder import FULL, LANES, FunctionBuilder, literal, memory_type, quoted, vector
 from ...llvm.operations import operation
-from ...llvm.values import Value, Values, lanes, number
+from ...llvm.values import Value, Values, number
 from ...passes.divergence import Divergence, thread_index
 from ...runtime.prepared import Prepared
 from ...sanitizer.tracking import Plan
 from ...span import Span
-from .counters.slots import CounterSlots
+from .counters.slots import CounterSlots, SampleSlots
 from .domains import defined
 from .fault_records import FaultRecords
+from .grids import Frame
 from .layout import Options
 from .registers import Registers
 
@@ -29,7 +29,8 @@ class ArrayLocation:
     """Where compiled code finds an array of the kernel.
 
     base: its address; of a local array that of the current warp's copies. elements: how many there are, None where only
-    the launch knows.
+    the launch knows. shift: of an array in dynamic shared memory, the elements between the start of a bank's word and its
+    own.
     """
 
     name: str
@@ -37,6 +38,7 @@ class ArrayLocation:
     base: str
     elements: int | None
     allocated: Span
+    shift: int = 0
 
     @property
     def length(self) -> str:
@@ -56,25 +58,14 @@ class ArrayLocation:
 
 @dataclass
 class HostCalls:
-    """The calls from compiled code to Python, by number: functions that LLVM has no code for, and printing."""
+    """The calls from compiled code to Python, by number: what is printed."""
 
-    requests: list[tuple[str, Any]] = field(default_factory=list)
-
-    def function(self, name: str, type: Scalar) -> int:
-        return self._number(("function", (name, type)))
-
-    def operations(self) -> dict[int, tuple[str, str]]:
-        """Which numbers stand for an operation on a type, by name."""
-        named = ((n, detail) for n, (what, detail) in enumerate(self.requests) if what == "function")
-        return {number: (op, type.name) for number, (op, type) in named}
+    requests: list[ir.Print] = field(default_factory=list)
 
     def printing(self, stmt: ir.Print) -> int:
-        return self._number(("print", stmt))
-
-    def _number(self, request: tuple[str, Any]) -> int:
-        if request not in self.requests:
-            self.requests.append(request)
-        return self.requests.index(request)
+        if stmt not in self.requests:
+            self.requests.append(stmt)
+        return self.requests.index(stmt)
 
 
 @dataclass
@@ -93,6 +84,7 @@ class CodegenContext:
     plan: Plan
     arrays: dict[str, ArrayLocation] = field(default_factory=dict)
     counter_slots: CounterSlots = field(default_factory=CounterSlots)
+    sample_slots: SampleSlots = field(default_factory=SampleSlots)
     records: FaultRecords = field(default_factory=FaultRecords)
     host_calls: HostCalls = field(default_factory=HostCalls)
     tables: dict[str, str] = field(default_factory=dict)  # constants of the module
@@ -102,6 +94,7 @@ class CodegenContext:
     warp: str = "0"
     block: str = "%.block"
     executions: int = -1
+    frame: Frame | None = None  # where blocks wait for the grid
     shared_bytes: int = 0
     local_bytes: int = 0
 
@@ -178,9 +171,12 @@ class CodegenContext:
 
     def _allocate(self, stmt: ir.Alloc) -> ArrayLocation:
         type, name = stmt.type, quoted(stmt.array)
-        length = type.length if type.length is not None else self.options.dynamic_shared // type.element.size
+        carved = dict(self.options.carved).get(stmt.array)
+        length = carved.length if carved is not None else type.length
+        assert length is not None
         base = self._constant(stmt) if type.space == "constant" else f"%{name}"
-        found = ArrayLocation(stmt.array, type, base, length, stmt.span)
+        shift = carved.shift(type.element.size, self.options.device.bank_width) if carved is not None else 0
+        found = ArrayLocation(stmt.array, type, base, length, stmt.span, shift)
         if stmt.array in self.arrays:
             return self.arrays[stmt.array]
         if type.space == "shared":
@@ -255,6 +251,8 @@ class CodegenContext:
             case ir.Op():
                 assert expr.name in TABLE
                 return self.operation(expr, [self.expression(a) for a in expr.args])
+            case ir.Within():
+                return self.expression(expr.flat)
             case ir.Defined(value=op):
                 return defined(self.builder, op, [self.expression(a) for a in op.args])
             case ir.Part():
@@ -263,17 +261,7 @@ class CodegenContext:
         raise TypeError(f"{type(expr).__name__} is left after unrolling")
 
     def operation(self, op: ir.Op, args: list[Value]) -> Value:
-        return operation(self.builder, op, args, self._on_host)
-
-    def _on_host(self, op: ir.Op, argument: Value) -> Value:
-        """An operation that Python computes by the op table, so that the bits are NumPy's."""
-        builder, element = self.builder, scalar_type(op.type)
-        buffer = builder.slot(many(element), f"{op.name}.lanes")
-        builder.store(many(element), lanes(builder, argument), buffer)
-        self.call_host(self.host_calls.function(op.name, op.type), "-1", buffer)
-        if argument.uniform:
-            return Value(op.type, builder.load(element, buffer, op.name))
-        return Value(op.type, builder.load(many(element), buffer, op.name), None)
+        return operation(self.builder, op, args)
 
     def values(self, expr: ir.Expr) -> tuple[Value, ...]:
         """The parts of an expression: one of a scalar."""

@@ -9,17 +9,20 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from ...errors import Diagnostic
+from ...ir import counting
 from ...ir import nodes as ir
 from ...ir.exits import exits
 from ...ir.walk import expressions, statements
 from ...language.types import BOOL, Scalar
 from ...llvm.builder import FULL, many, scalar_type
-from ...llvm.values import Value, Values, bits, lanes, number, one_lane
+from ...llvm.values import Value, Values, bits, lanes, one_lane
+from ...passes.waiting import waits
 from ...profiler import events
 from ...runtime.engine import Request
 from ...sanitizer import barriers, checkers
-from . import warp
+from . import interrupts, warp
 from .context import CodegenContext
+from .counters import samples
 from .fault_records import Describe, Number
 from .faults import record_fault
 from .masks import Scope, Scopes
@@ -140,6 +143,10 @@ class StatementEmitter:
             case ir.Fence():
                 scope = {"block": 1, "device": 2}[stmt.scope]
                 tracking.notify(self.context, "fence", ("i32", self.context.active()), ("i32", str(scope)))
+            case ir.AsyncCommit():
+                tracking.notify(self.context, "commit_copies")
+            case ir.AsyncWait():
+                tracking.notify(self.context, "wait_for_copies", ("i64", str(stmt.pending)))
             case ir.Assert():
                 self.assertion(stmt)
             case ir.Check():
@@ -159,7 +166,7 @@ class StatementEmitter:
                 return warp.shuffle(context, node, stmt.site)
             case ir.Vote():
                 return warp.vote(context, node, stmt.site)
-        assert not isinstance(node, ir.Call | ir.Barrier)
+        assert not isinstance(node, ir.Call | ir.Barrier | ir.Clock)
         values = context.values(node)
         return values[0] if isinstance(node.type, Scalar) else values
 
@@ -287,23 +294,14 @@ class StatementEmitter:
     def advance(self, stmt: ir.While | ir.For) -> None:
         """Step the variable of a for loop."""
         if isinstance(stmt, ir.For):
-            assert isinstance(stmt.var.type, Scalar)
-            step = number(stmt.step, stmt.var.type)
-            moved = ir.Op("add", (stmt.var, stmt.var), stmt.var.type, stmt.span)
-            now = self.context.read(stmt.var)
-            assert isinstance(now, Value)
-            self.context.registers.assign(stmt.var.name, self.context.operation(moved, [now, step]), None)
+            self.context.registers.assign(stmt.var.name, self.context.expression(counting.moved(stmt)), None)
 
     def test(self, stmt: ir.While | ir.For) -> Value:
         """Generate the setup and the condition of a loop; the condition's value."""
         if isinstance(stmt, ir.While):
             self.body(stmt.setup)
             return self.context.expression(stmt.cond)
-        word = "lt" if stmt.step > 0 else "gt"
-        now = self.context.read(stmt.var)
-        assert isinstance(now, Value)
-        compared = ir.Op(word, (stmt.var, stmt.stop), BOOL, stmt.span)
-        return self.context.operation(compared, [now, self.context.expression(stmt.stop)])
+        return self.context.expression(counting.test(stmt))
 
     def convergent_loop(self, stmt: ir.While | ir.For, scope: Scope, iterations: str) -> None:
         """A loop whose lanes take every iteration together."""
@@ -390,10 +388,7 @@ class StatementEmitter:
     def check_step_limit(self, stmt: ir.While | ir.For, iterations: str, scope: Scope) -> None:
         """Count the iteration; end the loop where it has taken too many."""
         builder = self.builder
-        taken = builder.load("i64", iterations, "iterations")
-        cut, go = builder.label("cut.off"), builder.label("go")
-        builder.branch(builder.let(f"icmp ne i64 {taken}, %.limit", "more"), go, cut, rarely=True)
-        builder.place(cut)
+        taken, go = self.begin_iteration(stmt, iterations)
         if self.context.options.step_limited:
             self.report_step_limit(stmt)
             self.scopes.kill()
@@ -403,12 +398,27 @@ class StatementEmitter:
             builder.do("ret i32 1")
         builder.place(go)
         builder.store("i64", builder.let(f"add i64 {taken}, 1", "iterations"), iterations)
+        if self.context.options.detail:
+            begun = self.context.population(self.context.active())
+            samples.count_iteration(self.context, stmt.site, taken, begun, "1")
+
+    def begin_iteration(self, stmt: ir.While | ir.For, iterations: str) -> tuple[str, str]:
+        """Let a loop be interrupted, and go on to a label where it may take another iteration; the iterations that it has
+        taken, and the label. What is generated next runs where it may not."""
+        builder = self.builder
+        interrupts.take(builder, _size(stmt.body) + 1)
+        taken = builder.load("i64", iterations, "iterations")
+        cut, go = builder.label("cut.off"), builder.label("go")
+        limit = "%.waiting" if waits(stmt) else "%.limit"
+        builder.branch(builder.let(f"icmp ne i64 {taken}, {limit}", "more"), go, cut, rarely=True)
+        builder.place(cut)
+        return taken, go
 
     def report_step_limit(self, stmt: ir.While | ir.For) -> None:
         """Record the fault of the active lanes."""
 
         def describe(place: str, request: Request, found: Sequence[Number]) -> Diagnostic:
-            return barriers.endless(stmt.span, place, request.step_limit)
+            return barriers.endless(stmt.span, place, request.most_iterations[not waits(stmt)])
 
         record_fault(
             self.context, self.context.records.record("step limit", stmt.site, [], describe), self.context.active(), []

@@ -11,9 +11,10 @@ from typing import Any
 from ...ir import nodes as ir
 from ...ir.domains import Domain, FitsInteger, NonZeroDivisor, NoOverflow, NotLowest, ShiftInRange, promoted_bits
 from ...ir.ops import TABLE
-from ...language.types import BOOL
+from ...language.types import BOOL, F32, HALVES
 from ...llvm.builder import LANES, FunctionBuilder
-from ...llvm.operations import Shape
+from ...llvm.halves import widened
+from ...llvm.shape import Shape
 from ...llvm.values import Value
 
 
@@ -56,6 +57,8 @@ def _shift_in_range(builder: FunctionBuilder, shape: Shape, domain: ShiftInRange
 
 
 def _fits_integer(builder: FunctionBuilder, shape: Shape, domain: FitsInteger, args: Sequence[str]) -> str:
+    if shape.scalar in HALVES:
+        args, shape = [widened(builder, shape, a) for a in args], shape.of(F32)
     low, high = domain.target.range
     # Truncated, it is at least `low` if it is above `low - 1`, where that is a number of this type.
     exact = int(shape.scalar.dtype.type(low - 1)) == low - 1

@@ -16,7 +16,7 @@ import time
 import weakref
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -24,13 +24,16 @@ import numpy.typing as npt
 
 from ... import disk_cache
 from ...errors import Diagnostic, LaunchError
-from ...language.types import SCALARS, Array, Scalar
+from ...language.types import BOOL, HALVES, Array, Scalar
 from ...llvm.compiler import OPTIMISED, QUICK, Library, Target, compiled, compiled_before
 from ...runtime.arrays import Buffer
 from ...runtime.engine import Outcome, Request
+from ...runtime.prints import Prints
 from ...runtime.specialisation import Specialisation, Summary
+from . import interrupts
 from .counters.slots import decode
 from .layout import ARGUMENTS, ENTRY, HOST_CALL, SIZES, Buffers, Options
+from .rounds import Rounds, aligned
 
 if TYPE_CHECKING:
     from ...ir import nodes as ir
@@ -45,7 +48,7 @@ if TYPE_CHECKING:
 _CTYPES: dict[str, Any] = {
     "bool": ctypes.c_uint8, "i8": ctypes.c_int8, "i16": ctypes.c_int16, "i32": ctypes.c_int32, "i64": ctypes.c_int64,
     "u8": ctypes.c_uint8, "u16": ctypes.c_uint16, "u32": ctypes.c_uint32, "u64": ctypes.c_uint64,
-    "f32": ctypes.c_float, "f64": ctypes.c_double,
+    "f16": ctypes.c_uint16, "bf16": ctypes.c_uint16, "f32": ctypes.c_float, "f64": ctypes.c_double,
 }  # fmt: skip
 
 
@@ -75,13 +78,12 @@ class _CompiledKernel:
     def of(specialisation: Specialisation, options: Options, target: Target | None, optimise: bool) -> _CompiledKernel:
         """optimise: whether to; optimised code that was compiled before is used all the same."""
         made = _CompiledKernel(weakref.ref(specialisation), options, target)
-        made.optimised = optimise or disk_cache.load(made.slow) is not None
-        found = None if made.optimised else compiled_before(made.key, ENTRY, target)
+        made.optimised = optimise or disk_cache.load(made.slow, bytes) is not None
+        found = None if made.optimised else compiled_before(made.key, ENTRY, Buffers.decode, target)
         made.optimised |= found is not None
-        encoded, made.library = found or compiled(
-            made.key, made.generate, ENTRY, target, OPTIMISED if made.optimised else QUICK
+        made.buffers, made.library = found or compiled(
+            made.key, made.generate, ENTRY, Buffers.decode, target, OPTIMISED if made.optimised else QUICK
         )
-        made.buffers = Buffers.decode(encoded)
         return made
 
     @property
@@ -147,21 +149,24 @@ class LlvmEngine:
     def run(self, request: Request) -> Outcome:
         ordered = request.specialisation.summary.ordered or _in_order(request.checks) or request.schedule is not None
         options = Options(
-            request.block, request.device, request.dynamic_shared, request.counters, step_limited=False, atomic=not ordered,
+            request.block, request.device, tuple(request.carved.items()), request.counters, request.detail,
+            step_limited=False, atomic=not ordered,
             checks=tuple(sorted(request.checks)), unwritten=tuple(sorted(request.unwritten)) if request.checks else (),
             scheduled=request.schedule is not None,
         )  # fmt: skip
         threads = 1 if ordered else self.threads or _threads()
-        outcome = self._timed(request, options, threads)
+        prints = Prints(request)
+        outcome = self._timed(request, options, threads, prints)
         if outcome is None:
-            outcome = self._timed(request, replace(options, step_limited=True), threads)
+            prints.begin_again()
+            outcome = self._timed(request, replace(options, step_limited=True), threads, prints)
             assert outcome is not None
         return outcome
 
-    def _timed(self, request: Request, options: Options, threads: int) -> Outcome | None:
+    def _timed(self, request: Request, options: Options, threads: int, prints: Prints) -> Outcome | None:
         kernel = self._kernel(request, options)
         start = time.perf_counter()
-        outcome = _launch(request, kernel, threads)
+        outcome = _launch(request, kernel, threads, prints)
         kernel.ran(time.perf_counter() - start)
         return outcome
 
@@ -200,13 +205,6 @@ def _threads() -> int:
     return int(given or os.cpu_count() or 1)
 
 
-def _aligned(size: int) -> npt.NDArray[np.uint8]:
-    """Zeroed bytes that start at a cache line."""
-    raw = np.zeros(size + 128, np.uint8)
-    start = -raw.ctypes.data % 64
-    return raw[start : start + size + 64]
-
-
 @dataclass(frozen=True)
 class _Worker:
     """A thread's own buffers, by their names in SIZES."""
@@ -217,13 +215,20 @@ class _Worker:
     def of(needed: Buffers) -> _Worker:
         sizes = {name: int(needed.sizes[name]) for name in SIZES.names or ()}
         counts, faults = (8 * (sizes.pop(name) + 1) for name in ("counts", "faults"))
-        scratch = {name: _aligned(size) for name, size in sizes.items()}
+        if sizes["frame"]:
+            sizes = {"samples": sizes["samples"]}  # the rest is the blocks'
+        scratch = {name: aligned(size) for name, size in sizes.items()}
         return _Worker(
-            {"counts": _aligned(counts)[:counts].view(np.int64), "faults": np.zeros(faults // 8, np.int64), **scratch}
+            {
+                "counts": aligned(counts)[:counts].view(np.int64),
+                "faults": np.zeros(faults // 8, np.int64),
+                "allowance": np.full(1, interrupts.ALLOWANCE, np.int64),
+                **scratch,
+            }
         )
 
 
-def _launch(request: Request, program: _CompiledKernel, threads: int) -> Outcome | None:
+def _launch(request: Request, program: _CompiledKernel, threads: int, prints: Prints) -> Outcome | None:
     """Run all blocks; None where the step limit ended a loop, so that `step_limited` code must run instead."""
     summary = request.specialisation.summary
     arrays = [name for name, type in summary.parameters.items() if isinstance(type, Array)]
@@ -234,46 +239,58 @@ def _launch(request: Request, program: _CompiledKernel, threads: int) -> Outcome
     workers = [_Worker.of(program.buffers) for _ in range(max(1, min(threads, blocks)))]
     race_state, table = _race_state(request, program)
     order = _order(request)
-    printed: list[str] = []
     raised: list[BaseException] = []
     common = {
         **{f"grid_dim.{axis}": extent for axis, extent in zip("xyz", request.grid, strict=True)},
-        ".limit": request.step_limit,
+        ".waiting": request.most_iterations[0],
+        ".limit": request.most_iterations[1],
         ".shadow": table.ctypes.data,
         ".order": order.ctypes.data,
-        ".host_call": HOST_CALL(_host_calls(program, printed, raised)),
+        ".host_call": HOST_CALL(_host_calls(program, prints, raised)),
     }
 
     def run(worker: _Worker, first: int, last: int) -> bool:
-        own = {f".{name}": buffer.ctypes.data for name, buffer in worker.buffers.items()}
+        own = {f".{name}": buffer.ctypes.data for name, buffer in {**worker.buffers, **rounds.memory}.items()}
         values = {**common, **own, ".first": first, ".last": last}
         whole = not function(*given, *(values[argument.name] for argument in ARGUMENTS))
         if raised:
             raise raised[0]
         return whole
 
-    if not _distribute(blocks, workers, run):
+    rounds = Rounds(request, program.buffers, race_state, program.plan if race_state is not None else None)
+    with interrupts.noted(raised):
+        whole = rounds.run(partial(_distribute, blocks), workers, run)
+    if raised:
+        raise raised[0]
+    if not whole:
         return None
-    counts = None
+    counts = samples = None
     if request.counters:
         counted = np.sum([w.buffers["counts"] for w in workers], axis=0)
         counts = decode(program.buffers.contributions, counted, program.buffers.sites)
-    faults = _faults(request, program, [w.buffers["faults"] for w in workers], race_state)
-    return Outcome({name: buffers[name] for name in summary.changed}, counts, faults, printed)
+    if request.detail:
+        samples = program.buffers.samples.decode([w.buffers["samples"] for w in workers])
+    faults = _faults(request, program, [w.buffers["faults"] for w in workers], race_state, rounds)
+    return Outcome({name: buffers[name] for name in summary.changed}, counts, faults, prints.finish(), samples=samples)
 
 
 def _faults(
-    request: Request, program: _CompiledKernel, recorded: Sequence[npt.NDArray[Any]], race_state: RaceState | None
+    request: Request,
+    program: _CompiledKernel,
+    recorded: Sequence[npt.NDArray[Any]],
+    race_state: RaceState | None,
+    rounds: Rounds,
 ) -> list[Diagnostic]:
     """What compiled code recorded, and the races that the shadow memory of a checked launch holds."""
     any_recorded = any(records.any() for records in recorded)
-    if race_state is None and not any_recorded:
+    if race_state is None and not any_recorded and not rounds.missing:
         return []
     from ...sanitizer.faults import Faults
 
     faults = program.module.records.collect(recorded, request) if any_recorded else Faults()
+    rounds.report(faults, program)
     if race_state is not None:
-        program.plan.report(race_state, faults, request.grid, request.block)
+        program.plan.report(race_state, faults, request.grid, request.block, request.forms)
     return faults.diagnostics()
 
 
@@ -283,7 +300,9 @@ def _race_state(request: Request, program: _CompiledKernel) -> tuple[RaceState |
         return None, np.zeros(1, np.int64)
     from .races.runtime import table
 
-    race_state = plan.new_race_state(request.block, request.arguments, request.dynamic_shared, request.device)
+    carved = {name: array.length for name, array in request.carved.items()}
+    blocks = int(np.prod(request.grid)) if request.specialisation.summary.cooperative else 1
+    race_state = plan.new_race_state(request.block, request.arguments, carved, request.device, blocks=blocks)
     return race_state, table(race_state, plan)
 
 
@@ -307,8 +326,7 @@ def _buffer(request: Request, name: str, changes: bool) -> Buffer:
 def _distribute(blocks: int, workers: Sequence[_Worker], run: Callable[[_Worker, int, int], bool]) -> bool:
     """Have the workers run all blocks, each in its own thread, range by range; whether all ranges succeeded.
 
-    A worker that has finished a range claims the next one, so blocks may differ in length. Between ranges Python
-    handles signals, so a long launch can be interrupted.
+    A worker that has finished a range claims the next one, so blocks may differ in length.
     """
     lock = threading.Lock()
     left = range(blocks)
@@ -369,21 +387,23 @@ def _arguments(summary: Summary, request: Request, buffers: dict[str, Buffer]) -
             number = request.arguments[name]
             assert isinstance(number, np.generic)
             types.append(_CTYPES[type.name])
-            values.append(int(number) if type.kind == "bool" else number.item())
+            values.append(
+                int(number.view(np.uint16)) if type in HALVES else int(number) if type is BOOL else number.item()
+            )
     return types, values
 
 
 # ------------------------------------------------------------------ calls from compiled code
 def _host_calls(
-    program: _CompiledKernel, printed: list[str], raised: list[BaseException]
+    program: _CompiledKernel, prints: Prints, raised: list[BaseException]
 ) -> Callable[[int, int, int, int, int], None]:
     def answer(request: int, block: int, warp: int, mask: int, data: int) -> None:
-        # ctypes would lose an exception, an interrupt too, and the lanes would keep their operands.
+        # ctypes would lose an exception, an interrupt too.
         try:
-            if request in program.buffers.operations:
-                _evaluate(*program.buffers.operations[request], data)
+            if request == interrupts.REQUEST:
+                interrupts.answer(data, raised)
             else:
-                printed.extend(_printed_lines(program.module.host_calls.requests[request][1], mask, data))
+                _print(prints, program.module.host_calls.requests[request], (block, warp), mask, data)
         except BaseException as error:
             raised.append(error)
 
@@ -396,18 +416,12 @@ def _lanes_at(data: int, dtype: np.dtype[Any]) -> npt.NDArray[Any]:
     return np.ctypeslib.as_array(raw).view(dtype)
 
 
-def _evaluate(op: str, type: str, data: int) -> None:
-    from ...ir.ops import TABLE  # late: few kernels call Python
-
-    values = _lanes_at(data, SCALARS[type].dtype)
-    with np.errstate(all="ignore"):
-        values[:] = TABLE[op].meaning(values)
-
-
-def _printed_lines(stmt: ir.Print, mask: int, data: int) -> list[str]:
-    """The output of a print statement, one line for each lane of the mask."""
+def _print(prints: Prints, stmt: ir.Print, at: tuple[int, int], mask: int, data: int) -> None:
+    """The output of a print statement, one line for each lane of the mask. at: block and warp."""
     types = [p.type for p in stmt.parts if not isinstance(p, str)]
     columns = iter([_lanes_at(data + 256 * n, t.dtype) for n, t in enumerate(types) if isinstance(t, Scalar)])
     parts: list[Any] = [p if isinstance(p, str) else next(columns) for p in stmt.parts]
-    lanes = [lane for lane in range(32) if mask >> lane & 1]
-    return [" ".join(p if isinstance(p, str) else str(p[lane]) for p in parts) for lane in lanes]
+    block, warp = at
+    for lane in range(32):
+        if mask >> lane & 1:
+            prints.add(block, 32 * warp + lane, [p if isinstance(p, str) else p[lane] for p in parts])

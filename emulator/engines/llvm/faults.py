@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from ...llvm.builder import FunctionBuilder, many
+from ...llvm.builder import FunctionBuilder, many, scalar_type
 from ...llvm.values import Value, one_lane
 from .context import CodegenContext
 from .fault_records import BARRIER, HEADER, FaultRecord, length, position
@@ -57,7 +57,7 @@ def _as_i64(builder: FunctionBuilder, value: Value, lane: str) -> str:
     type = value.type
     ref = one_lane(builder, value, lane)
     if type.is_float:
-        ref = builder.let(f"bitcast {'float' if type.size == 4 else 'double'} {ref} to i{8 * type.size}", "bits")
+        ref = builder.let(f"bitcast {scalar_type(type)} {ref} to i{8 * type.size}", "bits")
     return ref if type.bits == 64 else builder.let(f"zext i{type.bits} {ref} to i64", "bits")
 
 

@@ -10,6 +10,7 @@ from ...language.types import BOOL, Array, Scalar
 from ...llvm.builder import FunctionBuilder, quoted, scalar_type
 from ...llvm.compiler import ModuleText
 from ...passes.divergence import analyse_divergence
+from ...passes.grids import is_cooperative
 from ...runtime.prepared import Prepared
 from ...sanitizer.schedules import ROWS
 from ...sanitizer.tracking import Plan
@@ -17,6 +18,7 @@ from . import faults
 from .blocks import BlockEmitter
 from .context import CodegenContext, HostCalls
 from .fault_records import FaultRecords
+from .grids import OWN, TABLE, Frame
 from .layout import ARGUMENTS, ENTRY, Buffers, Options
 from .races import tracking
 from .registers import Registers
@@ -47,14 +49,23 @@ def kernel_module(prepared: Prepared, options: Options) -> Module:
         *(quoted(p.name) + end for p in kernel.params for end in ("", ".length", ".limit", ".reach", ".byte"))
     )
     builder.reserve(*(quoted(s.array) for s in _allocations(kernel)))
-    builder.slots += ["  %.phase = alloca i32", "  %.alive = alloca i32"]
+    builder.slots.append("  %.alive = alloca i32")
     found = analyse_divergence(kernel, prepared.private, options.block)
     plan = Plan.of(kernel, options.checks, options.unwritten)
     context = CodegenContext(prepared, options, found, builder, Registers.of(builder, kernel, found), plan)
     builder.reserve(*tracking.table_names(context))
-    context.place_arrays(kernel.params)
+    if is_cooperative(kernel):
+        context.frame = Frame()
+        builder.reserve(
+            *(f".{name}{end}" for name in OWN for end in ("", "s")), ".blocks.next", ".block.start", ".resume"
+        )
+    else:
+        builder.slots.append("  %.phase = alloca i32")
+        context.place_arrays(kernel.params)
     _entry(context)
     BlockEmitter(context).run()
+    if context.frame is not None:
+        context.frame.finish(builder)
     builder.do("%.block.after = add i64 %.block.place, 1")
     builder.do("store i64 %.block.after, ptr %.block.number")
     builder.jump(".blocks")
@@ -63,12 +74,13 @@ def kernel_module(prepared: Prepared, options: Options) -> Module:
     buffers = Buffers.of(
         context.counter_slots.table(),
         sites=len(prepared.sites),
-        operations=context.host_calls.operations(),
+        samples=context.sample_slots,
         counts=len(context.counter_slots.slots),
         faults=context.records.size,
         shared=context.shared_bytes,
         local=context.local_bytes,
         workspace=context.registers.workspace,
+        frame=0 if context.frame is None else context.frame.size,
     )
     return Module(_text(context), buffers, context.records, context.host_calls)
 
@@ -112,7 +124,12 @@ def _entry(context: CodegenContext) -> None:
         extent = builder.let(f"zext i32 %grid_dim.{axis} to i64", "extent")
         builder.do(f"%block.{axis} = trunc i64 {builder.let(f'urem i64 {rest}, {extent}', 'index')} to i32")
         rest = builder.let(f"udiv i64 {rest}, {extent}", "rest")
-    tracking.notify(context, "begin_block", ("i64", "%.block"))
+    if context.frame is not None:
+        context.frame.enter(builder)
+        context.place_arrays(context.kernel.params)
+        context.frame.resume(builder)
+    else:  # else the engine does so
+        tracking.notify(context, "begin_block", ("i64", "%.block"))
     for buffer, size in (("%.shared", context.shared_bytes), ("%.local", context.local_bytes)):
         if size:
             builder.call(
@@ -130,12 +147,18 @@ def _text(context: CodegenContext) -> ModuleText:
         else:
             assert isinstance(param.type, Scalar)
             params.append(f"i8 %{name}.byte" if param.type is BOOL else f"{scalar_type(param.type)} %{name}")
+    arguments, lines = [argument.text for argument in ARGUMENTS], builder.lines
+    if context.frame is not None:
+        sizes = (context.shared_bytes, context.local_bytes, context.registers.workspace, context.frame.size)
+        context.tables[TABLE] = f"internal constant [4 x i64] [{', '.join(f'i64 {size}' for size in sizes)}]"
+        arguments = [f"{text}s" if text.rpartition("%.")[2] in OWN else text for text in arguments]
+        lines = context.frame.filled_in(lines)
     own = [
         f"; {context.kernel.name}; blocks of {context.options.block}",
         *(f"{name} = {text}" for name, text in context.tables.items()),
-        f"define i32 @{ENTRY}({', '.join([*params, *(argument.text for argument in ARGUMENTS)])}) #0 {{\n.entry:",
+        f"define i32 @{ENTRY}({', '.join([*params, *arguments])}) #0 {{\n.entry:",
         *builder.slots,
-        *builder.lines,
+        *lines,
         "}",
     ]
     helpers = context.helpers | faults.functions(builder.declared)

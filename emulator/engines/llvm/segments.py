@@ -14,13 +14,18 @@ Node = ir.Stmt | ir.Expr
 
 STATEMENTS = (
     ir.Let, ir.Store, ir.Alloc, ir.If, ir.While, ir.For, ir.Frame, ir.Break, ir.Continue, ir.Return,
-    ir.WarpBarrier, ir.Fence, ir.Assert, ir.Print, ir.Check,
+    ir.WarpBarrier, ir.Fence, ir.Sleep, ir.AsyncCommit, ir.AsyncWait, ir.Assert, ir.Print, ir.Check,
 )  # fmt: skip
 
 
 def assigning(stmt: ir.For) -> ir.Let:
     """The initialisation of the loop variable as a statement."""
     return ir.Let(stmt.var, stmt.start, stmt.span)
+
+
+def tested(stmt: ir.For) -> tuple[ir.Expr, ...]:
+    """What the test of a counted loop reads besides its variable."""
+    return (stmt.stop,) if isinstance(stmt.step, int) else (stmt.stop, stmt.step)
 
 
 def segments(stmts: Sequence[ir.Stmt]) -> Iterator[list[Node]]:
@@ -44,7 +49,7 @@ def segments(stmts: Sequence[ir.Stmt]) -> Iterator[list[Node]]:
                 yield from segments(stmt.body)
             case ir.For():
                 yield [assigning(stmt)]
-                yield [stmt.var, stmt.stop]
+                yield [stmt.var, *tested(stmt)]
                 yield from segments(stmt.body)
             case ir.Frame():
                 yield from segments(stmt.body)

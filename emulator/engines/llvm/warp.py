@@ -188,8 +188,10 @@ def vote(context: CodegenContext, node: ir.Vote, site: int) -> Value:
         return Value(U32, context.active())
     participants(context, node, f"{node.mode} vote", site)
     mask, value = context.expression(node.mask), context.expression(node.value)
-    if node.mode == "match":
-        return _match(context, mask, value)
+    if node.mode in ("match", "match_all"):
+        return _match(context, mask, value, everyone=node.mode == "match_all")
+    if node.mode in REDUCTIONS:
+        return _reduction(context, REDUCTIONS[node.mode], mask, value)
     holds = builder.let(f"and i32 {bits(builder, value)}, {context.active()}", "holds")
     if not mask.uniform:
         return _vote_by_lane(context, node, lanes(builder, mask), holds)
@@ -215,8 +217,42 @@ def _vote_by_lane(context: CodegenContext, node: ir.Vote, masks: str, holds: str
     return Value(BOOL, builder.let(f"icmp eq {V} {each}, {named}", "all"), None)
 
 
-def _match(context: CodegenContext, mask: Value, value: Value) -> Value:
-    """For each lane the mask of lanes whose values have the same bits."""
+REDUCTIONS = {
+    "add": ("add", 0), "min": ("min", None), "max": ("max", None), "and": ("and", -1), "or": ("or", 0), "xor": ("xor", 0),
+}  # fmt: skip
+"""Instructions of reductions, and the number that they start with; None where the type decides."""
+
+
+def _reduction(context: CodegenContext, how: tuple[str, int | None], mask: Value, value: Value) -> Value:
+    """The values of the named lanes combined."""
+    builder = context.builder
+    word, start = how
+    signed = value.type.kind == "int"
+    if start is None:
+        low, high = value.type.range
+        start = (high if word == "min" else low) if signed else (-1 if word == "min" else 0)
+        word = f"{'s' if signed else 'u'}{word}"
+    own, neutral = lanes(builder, value), splat("i32", start)
+    if mask.uniform:
+        named = builder.let(f"and i32 {mask.ref}, {context.active()}", "named")
+        taken = builder.let(f"select {many('i1')} {chosen(builder, named)}, {V} {own}, {V} {neutral}", "taken")
+        return Value(value.type, builder.call("i32", f"llvm.vector.reduce.{word}.v32i32", (V, taken), hint="reduced"))
+    named = builder.let(f"and {V} {lanes(builder, mask)}, {broadcast(builder, 'i32', context.active())}", "named")
+    total = neutral
+    for lane in range(LANES):
+        moved = builder.let(f"lshr {V} {named}, {splat('i32', lane)}", "moved")
+        bit = builder.let(f"trunc {V} {moved} to {many('i1')}", "bit")
+        one = broadcast(builder, "i32", builder.let(f"extractelement {V} {own}, i64 {lane}", "one"))
+        taken = builder.let(f"select {many('i1')} {bit}, {V} {one}, {V} {neutral}", "taken")
+        if word[1:] in ("min", "max"):
+            total = builder.intrinsic(f"llvm.{word}", V, total, taken, hint="reduced")
+        else:
+            total = builder.let(f"{word} {V} {total}, {taken}", "reduced")
+    return Value(value.type, total, None)
+
+
+def _match(context: CodegenContext, mask: Value, value: Value, everyone: bool) -> Value:
+    """For each lane the mask of named lanes whose values have the same bits; with `everyone` 0 where some have not."""
     builder = context.builder
     size = 8 * value.type.size
     own = lanes(builder, value)
@@ -230,4 +266,8 @@ def _match(context: CodegenContext, mask: Value, value: Value) -> Value:
         either = builder.let(f"select {many('i1')} {equal}, {V} {bit}, {V} zeroinitializer", "bit")
         found = builder.let(f"or {V} {found}, {either}", "equal")
     named = builder.let(f"and {V} {lanes(builder, mask)}, {broadcast(builder, 'i32', context.active())}", "named")
-    return Value(U32, builder.let(f"and {V} {found}, {named}", "match"), None)
+    matching = builder.let(f"and {V} {found}, {named}", "match")
+    if everyone:
+        equal = builder.let(f"icmp eq {V} {matching}, {named}", "everyone")
+        matching = builder.let(f"select {many('i1')} {equal}, {V} {named}, {V} zeroinitializer", "match")
+    return Value(U32, matching, None)

@@ -8,17 +8,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from itertools import groupby
 from typing import Protocol
 
 import numpy as np
 
 from ...errors import Diagnostic
 from ...ir import nodes as ir
+from ...passes.waiting import waits
 from ...profiler import events
 from ...profiler.events import Counts
-from ...sanitizer import barriers
+from ...profiler.samples import Table, row_of
+from ...sanitizer import barriers, grids
 from ...sanitizer.places import where
 from ...sanitizer.races import happens_before
+from ...sanitizer.tracking import Plan
 from . import lanes
 from .warp_group import NO_LANES, Mask, Values, WarpGroup
 
@@ -159,6 +163,7 @@ class Loop:
     body: Body
     advance: Callable[[WarpGroup], None] | None
     counts: Counts | None
+    samples: Table | None
     node: ir.While | ir.For
 
     def run(self, groups: Sequence[WarpGroup]) -> None:
@@ -167,7 +172,7 @@ class Loop:
             group.left = NO_LANES
             if self.begin is not None and group.active is not NO_LANES:
                 self.begin(group)
-        iterations = 0
+        iterations, limit = 0, groups[0].request.most_iterations[not waits(self.node)]
         while True:
             self.setup.run(groups)
             running = False
@@ -177,9 +182,11 @@ class Loop:
                     running |= yes
             if not running:
                 break
-            if iterations == groups[0].request.step_limit:
-                self._reach_step_limit(groups)
+            if iterations == limit:
+                self._reach_step_limit(groups, limit)
                 break
+            if self.samples is not None:
+                self._sample(self.samples, groups, iterations)
             iterations += 1
             for group in groups:
                 group.continued = NO_LANES
@@ -197,15 +204,24 @@ class Loop:
             else:
                 group.active, group.left = normalised(saved.entry & ~group.returned), saved.left | group.returned
 
+    def _sample(self, table: Table, groups: Sequence[WarpGroup], iteration: int) -> None:
+        """Count the lanes and warps that begin an iteration."""
+        row = row_of(iteration)
+        if row is not None:
+            for group in groups:
+                warps, lanes_begun = group.population()
+                table["lanes"][row] += lanes_begun
+                table["warps"][row] += warps
+
     def _endless(self, limit: int) -> Callable[[int, int, str], Diagnostic]:
         return lambda row, lane, place: barriers.endless(self.node.span, place, limit)
 
-    def _reach_step_limit(self, groups: Sequence[WarpGroup]) -> None:
+    def _reach_step_limit(self, groups: Sequence[WarpGroup], limit: int) -> None:
         """The lanes still in the loop are at fault and leave the kernel."""
         for group in groups:
             if group.active is NO_LANES:
                 continue
-            group.fault("step limit", self.site, group.full(group.active), self._endless(group.request.step_limit))
+            group.fault("step limit", self.site, group.full(group.active), self._endless(limit))
             group.killed = group.killed | group.active
             group.alive = group.alive & ~group.active
             group.leave(frame=True)
@@ -247,9 +263,9 @@ class BlockBarrier:
 
     def run(self, groups: Sequence[WarpGroup]) -> None:
         arrived: Values | int = 1
-        if self.node.mode != "sync" or any(group.active is not group.alive for group in groups):
+        if self.node.mode not in ("sync", "grid") or any(group.active is not group.alive for group in groups):
             arrived = self._arrivals(groups)
-        if "barriers" in groups[0].request.checks:
+        if barriers.wants_every_thread(groups[0].request.checks, groups[0].request.device):
             self._check_none_returned(groups)
         for group in groups:
             warps, active_lanes = group.population()
@@ -271,7 +287,7 @@ class BlockBarrier:
             self._report(
                 "barrier", barriers.divergent, groups, int(block), active[block], alive[block] & ~active[block]
             )
-        if self.node.mode != "sync":
+        if self.node.mode not in ("sync", "grid"):
             holds = np.concatenate(
                 [np.broadcast_to(self.predicate(t) if t.active is not NO_LANES else NO_LANES, t.shape) for t in groups],
                 axis=1,
@@ -309,6 +325,59 @@ class BlockBarrier:
         order = (linear, int(group.phase[block]), int(here[0]) // 32)
         count = len(absent)
         group.faults.add(kind, self.site, order, count, lambda: describe(self.node.span, place, len(here), count, away))
+
+
+@dataclass
+class Turns:
+    """Steps without a grid barrier: each block runs to the end before the next one starts."""
+
+    body: Body
+    plan: Plan
+
+    def run(self, groups: Sequence[WarpGroup]) -> None:
+        for team in teams(groups):
+            first = team[0]
+            if all(group.active is NO_LANES for group in team):
+                continue
+            race_state = first.memory.race_state
+            if race_state is not None:
+                block = int(first.blocks[0])
+                self.plan.turn_to(race_state.arrays, block, int(np.prod(first.request.grid)))
+                race_state(happens_before.resume_block, block, int(first.phase[0]))
+            self.body.run(team)
+
+
+@dataclass
+class GridBarrier:
+    """grid_sync, and the fault where not all blocks arrive. block: the barrier of each block. passed: those before."""
+
+    block: BlockBarrier
+    passed: int = 0
+
+    def run(self, groups: Sequence[WarpGroup]) -> None:
+        here: list[int] = []
+        others: list[int] = []
+        for team in teams(groups):
+            arrived = np.zeros(team[0].shape[0], np.bool_)
+            for group in team:
+                arrived |= np.broadcast_to(group.active, group.shape).any(axis=(1, 2))
+            for block, yes in zip(team[0].blocks.tolist(), arrived.tolist(), strict=True):
+                (here if yes else others).append(block)
+            if arrived.any():
+                self.block.run(team)
+        first, span = groups[0], self.block.node.span
+        if here:
+            grids.check_arrivals(
+                first.faults, span, self.block.site, self.passed, sorted(here), sorted(others), first.request.grid
+            )
+        self.passed += 1
+        if first.memory.race_state is not None:
+            first.memory.race_state(happens_before.grid_barrier)
+
+
+def teams(groups: Sequence[WarpGroup]) -> list[list[WarpGroup]]:
+    """The groups that are warps of the same blocks, together."""
+    return [list(team) for _, team in groupby(groups, key=lambda group: id(group.blocks))]
 
 
 def scheduled(groups: Sequence[WarpGroup]) -> Sequence[WarpGroup]:

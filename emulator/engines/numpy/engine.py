@@ -3,31 +3,36 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from itertools import groupby
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from ...errors import Diagnostic
+from ...ir import counting
 from ...ir import nodes as ir
 from ...ir.names import elements
 from ...ir.walk import statements
-from ...language.types import Array, Scalar, Vector
+from ...language.types import Array, Vector
 from ...passes.barriers import holds_barrier
+from ...passes.grids import holds_grid_barrier, is_cooperative
 from ...passes.sites import Site
 from ...profiler import events
 from ...profiler.events import Counts
+from ...profiler.samples import Samples, Table
 from ...runtime.arrays import Buffer
 from ...runtime.engine import Outcome, Request
 from ...runtime.prepared import Prepared
+from ...runtime.prints import Prints
 from ...sanitizer import barriers, checkers, tracking
 from ...sanitizer.faults import Faults
 from ...sanitizer.races import happens_before
 from ...sanitizer.schedules import Schedule
 from . import memory, warp
-from .control import BlockBarrier, Body, Branch, Frame, Line, Loop, Phase, Step
+from .control import BlockBarrier, Body, Branch, Frame, GridBarrier, Line, Loop, Phase, Step, Turns
 from .expressions import scalar, value
-from .warp_group import NO_LANES, ArrayStorage, Register, Values, WarpGroup
+from .warp_group import NO_LANES, ArrayStorage, Register, WarpGroup
 
 LANES_AT_ONCE = 1 << 16
 """Threads in a batch of blocks: enough to hide NumPy's calls, few enough for the caches."""
@@ -41,19 +46,20 @@ class NumpyEngine:
     def run(self, request: Request) -> Outcome:
         prepared = request.prepared
         counts = np.zeros((len(prepared.sites), events.COLUMNS), np.int64) if request.counters else None
-        run = _Run(request, prepared, counts)
+        samples = Samples({}, {}) if request.detail else None
+        run = _Run(request, prepared, counts, samples)
         with np.errstate(all="ignore"):
             run.run_blocks()
-        return Outcome(run.written(), counts, run.faults.diagnostics(), run.printed)
+        return Outcome(run.written(), counts, run.faults.diagnostics(), run.prints.finish(), samples=samples)
 
 
 class _Run:
     """One launch."""
 
-    def __init__(self, request: Request, prepared: Prepared, counts: Counts | None) -> None:
+    def __init__(self, request: Request, prepared: Prepared, counts: Counts | None, samples: Samples | None) -> None:
         self.request, self.prepared = request, prepared
         self.faults = Faults()
-        self.printed: list[str] = []
+        self.prints = Prints(request)
         self.kernel = prepared.program.kernel
         self.arrays: dict[str, Array] = {p.name: p.type for p in self.kernel.params if isinstance(p.type, Array)}
         self.allocations = [s for s in statements(self.kernel.body) if isinstance(s, ir.Alloc)]
@@ -62,11 +68,16 @@ class _Run:
         seed = request.schedule
         self.schedule = None if seed is None else Schedule.of(seed, request.grid, request.block)
         self.plan = tracking.Plan.of(self.kernel, request.checks, request.unwritten)
-        given = (request.block, request.arguments, request.dynamic_shared, request.device)
-        self.race_state = happens_before.Applied(self.plan.new_race_state(*given)) if self.plan.tracked else None
+        carved = {name: array.length for name, array in request.carved.items()}
+        given = (request.block, request.arguments, carved, request.device)
+        blocks = int(np.prod(request.grid)) if is_cooperative(self.kernel) else 1
+        self.race_state = (
+            happens_before.Applied(self.plan.new_race_state(*given, blocks=blocks)) if self.plan.tracked else None
+        )
         self.buffers = {name: self._buffer(name) for name, type in self.arrays.items() if type.space == "global"}
-        self.compiler = _Compiler(prepared, self.arrays, counts, self.printed, self.plan)
-        self.body = self.compiler.body(self.kernel.body)
+        self.compiler = _Compiler(prepared, self.arrays, counts, samples, self.prints, self.plan)
+        self.cooperative = is_cooperative(self.kernel)
+        self.body = (self.compiler.turns if self.cooperative else self.compiler.body)(self.kernel.body)
 
     def _buffer(self, name: str) -> Buffer:
         given = np.asarray(self.request.arguments[name])
@@ -77,14 +88,17 @@ class _Run:
 
     def run_blocks(self) -> None:
         """Run all blocks."""
-        for groups in self._batches():
+        if self.cooperative:
+            self.body.run([group for groups in self._batches() for group in groups])
+        for groups in self._batches() if not self.cooperative else ():
             if self.race_state is not None:
                 self.race_state(happens_before.begin_block, int(groups[0].blocks[0]))
             self.body.run(groups)
         for line in self.compiler.lines:
             line.flush()
         if self.race_state is not None:
-            self.plan.report(self.race_state.arrays, self.faults, self.request.grid, self.request.block)
+            launch = self.request
+            self.plan.report(self.race_state.arrays, self.faults, launch.grid, launch.block, launch.forms)
 
     def _batches(self) -> Iterator[list[WarpGroup]]:
         blocks = int(np.prod(self.request.grid))
@@ -121,7 +135,9 @@ class _Run:
         for alloc in self.allocations:
             element, length = alloc.type.element, alloc.type.length
             if length is None:
-                length = self.request.dynamic_shared // element.size
+                carved = self.request.carved[alloc.array]
+                length = carved.length
+                storage.shifts[alloc.array] = carved.shift(element.size, self.request.device.bank_width)
             copies = {"shared": blocks, "local": blocks * threads, "constant": 1}.get(alloc.type.space)
             if copies is None:
                 continue
@@ -141,13 +157,14 @@ class _Compiler:
         prepared: Prepared,
         arrays: dict[str, Array],
         counts: Counts | None,
-        printed: list[str],
+        samples: Samples | None,
+        prints: Prints,
         plan: tracking.Plan,
     ) -> None:
         self.prepared, self.plan = prepared, plan
         self.sites: tuple[Site, ...] = prepared.sites
         self.private = prepared.private
-        self.arrays, self.counts, self.printed = arrays, counts, printed
+        self.arrays, self.counts, self.samples, self.prints = arrays, counts, samples, prints
         self.lines: list[Line] = []
         self.frames = 0
 
@@ -183,58 +200,80 @@ class _Compiler:
                 phase.steps.append(step)
         return Body(grouped)
 
+    def turns(self, stmts: ir.Body) -> Body:
+        """A statement list of a cooperative kernel: between grid barriers blocks take their turns."""
+        steps: list[Step] = []
+        for together, run in groupby(stmts, key=holds_grid_barrier):
+            if together:
+                steps += [step for stmt in run if (step := self.control(stmt, self.turns)) is not None]
+            else:
+                steps.append(Turns(self.body(tuple(run)), self.plan))
+        return Body(steps)
+
     # -------------------------------------------------------------- control
-    def control(self, stmt: ir.Stmt) -> Step | None:
-        """The step of a statement that changes masks or needs the whole block; None for a plain statement."""
+    def control(self, stmt: ir.Stmt, inside: Callable[[ir.Body], Body] | None = None) -> Step | None:
+        """The step of a statement that changes masks or needs the whole block; None for a plain statement.
+
+        inside: how the statement lists in it are read.
+        """
+        body = inside or self.body
         match stmt:
             case ir.If():
-                orelse = self.body(stmt.orelse) if stmt.orelse else None
-                return Branch(stmt.site, scalar(stmt.cond), self.body(stmt.then), orelse, self.counts)
+                orelse = body(stmt.orelse) if stmt.orelse else None
+                return Branch(stmt.site, scalar(stmt.cond), body(stmt.then), orelse, self.counts)
             case ir.While():
                 return Loop(
                     stmt.site,
                     None,
-                    self.body(stmt.setup),
+                    body(stmt.setup),
                     scalar(stmt.cond),
-                    self.body(stmt.body),
+                    body(stmt.body),
                     None,
                     self.counts,
+                    self._samples_of_loop(stmt.site),
                     stmt,
                 )
             case ir.For():
-                return self.counted_loop(stmt)
+                return self.counted_loop(stmt, body)
             case ir.Frame():
                 self.frames += 1
-                body = self.body(stmt.body)
+                framed = body(stmt.body)
                 self.frames -= 1
-                return Frame(body)
+                return Frame(framed)
             case ir.Let(value=ir.Barrier() as barrier):
                 assign = self.assign(stmt.target)
-                return BlockBarrier(barrier, stmt.site, scalar(barrier.value), assign, self.counts)
+                step = BlockBarrier(barrier, stmt.site, scalar(barrier.value), assign, self.counts)
+                return GridBarrier(step) if barrier.mode == "grid" else step
             case ir.Break() | ir.Continue() | ir.Return():
                 line = Line(self.counts, [stmt.site], [_leaving(stmt, self.frames == 0)])
                 self.lines.append(line)
                 return line
         return None
 
-    def counted_loop(self, stmt: ir.For) -> Loop:
-        name, start, stop = stmt.var.name, scalar(stmt.start), scalar(stmt.stop)
-        assert isinstance(stmt.var.type, Scalar)
-        step = np.array(stmt.step).astype(stmt.var.type.dtype)  # downwards, an unsigned step wraps
-        up = stmt.step > 0
+    def counted_loop(self, stmt: ir.For, body: Callable[[ir.Body], Body]) -> Loop:
+        name, start, step = stmt.var.name, scalar(stmt.start), scalar(counting.step_of(stmt))
 
         def begin(group: WarpGroup) -> None:
             group.registers[name] = start(group)
 
-        def holds(group: WarpGroup) -> Values:
-            current: Any = group.registers[name]
-            return np.asarray(current < stop(group) if up else current > stop(group))
-
         def advance(group: WarpGroup) -> None:
             current: Any = group.registers[name]
-            group.registers[name] = current + step
+            group.registers[name] = current + step(group)
 
-        return Loop(stmt.site, begin, Body([]), holds, self.body(stmt.body), advance, self.counts, stmt)
+        return Loop(
+            stmt.site,
+            begin,
+            Body([]),
+            scalar(counting.test(stmt)),
+            body(stmt.body),
+            advance,
+            self.counts,
+            self._samples_of_loop(stmt.site),
+            stmt,
+        )
+
+    def _samples_of_loop(self, site: int) -> Table | None:
+        return None if self.samples is None else self.samples.of_loop(site)
 
     # -------------------------------------------------------------- plain statements
     def assign(self, target: ir.Reg | ir.Item | None) -> Callable[[WarpGroup, Any], None]:
@@ -279,6 +318,8 @@ class _Compiler:
                 return warp.syncwarp(stmt, stmt.site)
             case ir.Fence():
                 return warp.fence(stmt)
+            case ir.AsyncCommit() | ir.AsyncWait():
+                return warp.copies(stmt)
             case ir.Assert():
                 return _assertion(stmt)
             case ir.Check():
@@ -300,12 +341,14 @@ class _Compiler:
                 return warp.shuffle(node, site)
             case ir.Vote():
                 return warp.vote(node, site)
-        assert not isinstance(node, ir.Call | ir.Barrier)
+        assert not isinstance(node, ir.Call | ir.Barrier | ir.Clock)
         return value(node)
 
     def access(self, node: memory.AccessNode, site: int) -> memory.Access:
         tracked = self.plan.tracked.get(node.array)
-        return memory.Access(node, self.sites[site].access, site, self.arrays[node.array], self.counts, tracked)
+        kind = self.sites[site].access
+        samples = self.samples.of_access(site) if self.samples and kind.space in ("global", "shared") else None
+        return memory.Access(node, kind, site, self.arrays[node.array], self.counts, tracked, samples)
 
     def printing(self, stmt: ir.Print) -> Callable[[WarpGroup], None]:
         parts = [p if isinstance(p, str) else scalar(p) for p in stmt.parts]
@@ -313,7 +356,10 @@ class _Compiler:
         def run(group: WarpGroup) -> None:
             columns = [p if isinstance(p, str) else group.full(p(group)) for p in parts]
             for row, lane in np.argwhere(group.full(group.active)):
-                self.printed.append(" ".join(c if isinstance(c, str) else str(c[row, lane]) for c in columns))
+                block, warp = divmod(int(row), group.shape[1])
+                thread = int(group.warps[warp]) * 32 + int(lane)
+                values = [c if isinstance(c, str) else c[row, lane] for c in columns]
+                self.prints.add(int(group.blocks[block]), thread, values)
 
         return run
 

@@ -32,6 +32,8 @@ def scalar(expr: ir.Expr) -> Callable[[WarpGroup], Values]:
             return lambda group: np.full((1, 1, 1), group.memory.lengths[array], np.int32)
         case ir.Op():
             return _operation(expr)
+        case ir.Within():
+            return scalar(expr.flat)
         case ir.Defined(value=op):
             domain, operands = TABLE[op.name].domain, [scalar(a) for a in op.args]
             assert domain is not None

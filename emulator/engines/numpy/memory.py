@@ -9,14 +9,16 @@ import numpy as np
 
 from ...errors import Diagnostic
 from ...ir import nodes as ir
-from ...ir.access import AccessKind, Operation
+from ...ir.access import AccessKind, Operation, open_dimensions, shown_dimensions
+from ...ir.updates import UPDATES
 from ...language.types import Array, Vector
 from ...machine import banks, coalescing
-from ...profiler import events
+from ...profiler import events, samples
 from ...profiler.events import Counts
+from ...profiler.samples import Table
 from ...sanitizer import bounds, uninitialised
 from ...sanitizer.races import detect, happens_before, shadow
-from ...sanitizer.tracking import AccessId, TrackedArray
+from ...sanitizer.tracking import RELEASES, AccessId, TrackedArray
 from . import lanes
 from .expressions import scalar, value
 from .warp import mask_bits
@@ -25,9 +27,10 @@ from .warp_group import Mask, Register, Values, WarpGroup
 Effect = Callable[[WarpGroup], Any]
 AccessNode = ir.Load | ir.Store | ir.Atomic | ir.CompareSwap
 
-_COMBINE: dict[str, Any] = {
-    "add": np.add, "min": np.minimum, "max": np.maximum, "and": np.bitwise_and, "or": np.bitwise_or, "xor": np.bitwise_xor,
-}  # fmt: skip
+_COLUMNS = {
+    "global": [events.REQUESTS, events.SECTORS, events.LINES],
+    "shared": [events.REQUESTS, events.WAVEFRONTS, events.CONFLICTS],
+}
 _GLOBAL: dict[Operation, Any] = {
     Operation.LOAD: coalescing.count, Operation.STORE: coalescing.count,
     Operation.ATOMIC: coalescing.count_atomic, Operation.REDUCTION: coalescing.count_reduction,
@@ -45,11 +48,14 @@ class Access:
         array: Array,
         counts: Counts | None,
         tracked: TrackedArray | None,
+        samples: Table | None,
     ) -> None:
-        self.tracked, self.id = tracked, AccessId.of(site, kind.operation)
+        self.tracked, self.id = tracked, AccessId.of(site, kind.operation, node)
         self.node, self.kind, self.site, self.array = node, kind, site, array
-        self.row = None if counts is None else counts[site]
+        self.row, self.samples = None if counts is None else counts[site], samples
         self.index = scalar(node.index)
+        self.dimensions = [(scalar(part), scalar(extent)) for part, extent in open_dimensions(node.index)]
+        self.shown = [scalar(part) for part in shown_dimensions(node.index)]
         self.size = array.element.size
         self.space = array.space
         self.name = node.array
@@ -60,6 +66,9 @@ class Access:
         """(element index [warps, 32], 0 where it is out of bounds; lanes inside the array)."""
         index, active = group.full(self.index(group)), group.full(group.active)
         length = group.memory.lengths[self.name]
+        for part, extent in self.dimensions:
+            at = group.full(part(group))
+            index = np.where((at < 0) | (at >= group.full(extent(group))), -1, index)
         self.out_of_bounds, safe, inside = lanes.guard(index, active, length)
         if self.out_of_bounds:
             group.fault(
@@ -70,27 +79,44 @@ class Access:
             )
         if self.row is not None:
             self.count(group, safe, inside)
+        if self.samples is not None:
+            self.sample(self.samples, group, safe, active, active & ~inside)
         return safe, inside
 
     def count(self, group: WarpGroup, index: Values, active: Mask) -> None:
         """Add the transactions of this access to the counts of its site."""
-        row, device, out = self.row, group.request.device, self._out
-        assert row is not None
+        columns = _COLUMNS.get(self.space)
+        if columns is not None:
+            assert self.row is not None
+            self.row[columns] += self._costs(group, index, active)
+
+    def _costs(self, group: WarpGroup, index: Values, active: Mask) -> Values:
+        """Requests, and the two columns that accesses to this memory have: int64[3], of all the warps."""
+        device, out = group.request.device, self._out
         out[:] = 0
         if self.space == "global":
             sector = device.load_sector if self.kind.operation is Operation.LOAD else device.sector
             _GLOBAL[self.kind.operation](index, active, self.size, sector, device.line, out)
-            row[events.REQUESTS] += out[0]
-            row[events.SECTORS] += out[1]
-            row[events.LINES] += out[2]
-        elif self.space == "shared":
+        else:
             kind = {Operation.LOAD: banks.load_kind(device), Operation.STORE: banks.STORE}.get(
                 self.kind.operation, banks.ATOMIC
             )
+            index = index + group.memory.shifts.get(self.name, 0)
             banks.count(kind, index, active, self.size, device.banks, device.bank_width, out)
-            row[events.REQUESTS] += out[0]
-            row[events.WAVEFRONTS] += out[1]
-            row[events.CONFLICTS] += out[2]
+        return out
+
+    def sample(self, table: Table, group: WarpGroup, index: Values, active: Mask, wrong: Mask) -> None:
+        """Keep the warps' accesses by their cost. Those of which a lane is out of bounds are not kept."""
+        for row in np.flatnonzero(active.any(axis=1) & ~wrong.any(axis=1)):
+            block, warp = divmod(int(row), group.shape[1])
+            here = active[row : row + 1]
+            cost = int(self._costs(group, np.ascontiguousarray(index[row : row + 1]), np.ascontiguousarray(here))[1])
+            one = np.zeros(1, samples.ACCESS)
+            one["count"], one["block"], one["phase"] = 1, group.blocks[block], group.phase[block]
+            one["warp"], one["mask"] = group.warps[warp], mask_bits(here)[0, 0]
+            one["index"] = np.where(here, index[row], 0)
+            kept = slice(min(cost, samples.COSTS - 1), min(cost, samples.COSTS - 1) + 1)
+            table[kept] = samples.merged([table[kept], one])
 
     def positions(self, group: WarpGroup, index: Values) -> Values:
         """Positions in the array's storage."""
@@ -116,7 +142,9 @@ class Access:
         mask = int(mask_bits(inside)[0, 0])
         at = (self.positions(group, index) if self.space == "local" else index).reshape(32).astype(np.int64)
         race_state(happens_before.resume_warp, int(group.warps[0]))
-        if self.tracked.for_unwritten and self.id.effect != shadow.STORES:
+        if self.node.order in RELEASES:
+            race_state(happens_before.fence, mask, 1 if self.node.scope == "block" else 2)
+        if self.tracked.for_unwritten and not isinstance(self.node, ir.Store):
             unwritten = race_state(happens_before.unwritten, number, mask, at)
             if unwritten:
                 self._report_uninitialised(group, index, unwritten)
@@ -131,7 +159,8 @@ class Access:
         kernel, node = self.tracked.kernel, self.node
 
         def describe(row: int, lane: int, place: str) -> Diagnostic:
-            return uninitialised.read(kernel, node.span, self.name, self.array, int(index[row, lane]), place)
+            at, forms = int(index[row, lane]), group.request.forms
+            return uninitialised.read(kernel, node.span, self.name, self.array, at, place, forms)
 
         lanes_at_fault = (np.uint32(mask) >> np.arange(32, dtype=np.uint32) & 1).astype(np.bool_).reshape(1, 32)
         group.fault("uninitialised", self.site, lanes_at_fault, describe)
@@ -143,10 +172,9 @@ class Access:
         values = {bounds.user_name(n): group.lane_value(n, row, lane) for n in names}
         known = {n: v for n, v in values.items() if v is not None}
         allocated = group.memory.allocated[self.name]
-        where = int(index[row, lane])
-        return bounds.out_of_bounds(
-            self.kind.operation, self.node.span, self.name, self.array, length, where, place, known, allocated
-        )
+        shown = [int(group.full(part(group))[row, lane]) for part in self.shown]
+        where = (int(index[row, lane]), length, *shown)
+        return bounds.out_of_bounds(self.kind.operation, self.node, self.array, where, place, known, allocated)
 
 
 def _bits(values: Values) -> Values:
@@ -201,23 +229,30 @@ def store(access: Access, stmt: ir.Store) -> Effect:
 
 def atomic(access: Access, node: ir.Atomic, used: bool) -> Effect:
     """An atomic operation. Lanes take their turns in ascending order; the result is what each of them found."""
-    operand = scalar(node.value)
-    combine = _COMBINE.get(node.op)
+    operand, parts = value(node.value), isinstance(node.type, Vector)
+    update = UPDATES[node.op]
 
-    def run(group: WarpGroup) -> Values | None:
-        given = group.full(operand(group))
+    def run(group: WarpGroup) -> Register | None:
+        operands = operand(group)
+        given = (
+            np.stack([group.full(part) for part in operands], axis=-1)
+            if isinstance(operands, tuple)
+            else group.full(operands)
+        )
         index, inside = access.lanes(group)
         storage = group.memory.arrays[access.name]
         positions = access.positions(group, index)
         access.track(group, index, inside)
-        if combine is not None and not used:
-            combine.at(storage, positions[inside], given[inside])
+        if isinstance(update, np.ufunc) and not used:
+            update.at(storage, positions[inside], given[inside])
             return None
-        old = np.zeros(index.shape, storage.dtype)
+        old = np.zeros((*index.shape, *storage.shape[1:]), storage.dtype)
         for row, lane in np.argwhere(inside):
             at = positions[row, lane]
             old[row, lane] = storage[at]
-            storage[at] = given[row, lane] if combine is None else combine(storage[at], given[row, lane])
+            storage[at] = update(storage[at], given[row, lane])
+        if parts:
+            return tuple(np.ascontiguousarray(old[..., p]).reshape(group.shape) for p in range(old.shape[-1]))
         return old.reshape(group.shape)
 
     return run

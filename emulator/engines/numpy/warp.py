@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
@@ -101,6 +102,18 @@ def shuffle(node: ir.Shuffle, site: int) -> Callable[[WarpGroup], Values]:
     return run
 
 
+REDUCTIONS: dict[str, Any] = {
+    "add": np.add, "min": np.minimum, "max": np.maximum, "and": np.bitwise_and, "or": np.bitwise_or, "xor": np.bitwise_xor,
+}  # fmt: skip
+
+
+def _neutral(op: str, dtype: np.dtype[Any]) -> Any:
+    """The number that a reduction starts with."""
+    whole = np.iinfo(dtype)
+    ones = np.array(-1 if dtype.kind == "i" else whole.max, dtype)
+    return {"min": whole.max, "max": whole.min, "and": ones}.get(op, dtype.type(0))
+
+
 def vote(node: ir.Vote, site: int) -> Callable[[WarpGroup], Values]:
     """The predicates or values of the active lanes that the mask names, combined."""
     value_of, mask_of = scalar(node.value), scalar(node.mask)
@@ -112,12 +125,21 @@ def vote(node: ir.Vote, site: int) -> Callable[[WarpGroup], Values]:
             return mask_bits(active).reshape(*group.shape[:2], 1)
         masks, values = group.full(mask_of(group)), group.full(value_of(group))
         named = masks & mask_bits(active)
-        if node.mode == "match":
+        if node.mode in ("match", "match_all"):
             values = values.view(f"u{values.dtype.itemsize}")  # CUDA compares the bits
             equal = np.zeros(values.shape, np.uint32)
             for lane in range(32):
                 equal |= np.where(values == values[:, lane : lane + 1], BITS[lane], np.uint32(0))
-            return (equal & named).reshape(group.shape)
+            matching = equal & named
+            if node.mode == "match_all":
+                matching = np.where(matching == named, named, np.uint32(0))
+            return matching.reshape(group.shape)
+        if node.mode in REDUCTIONS:
+            taken = (named[..., None] >> np.arange(32, dtype=np.uint32) & 1).astype(np.bool_)
+            own = np.broadcast_to(values[:, None, :], taken.shape)
+            combine, start = REDUCTIONS[node.mode], _neutral(node.mode, values.dtype)
+            found: Values = combine.reduce(own, axis=-1, where=taken, initial=start)
+            return found.astype(values.dtype).reshape(group.shape)
         holds = mask_bits(active & values) & named
         match node.mode:
             case "ballot":
@@ -156,5 +178,20 @@ def fence(node: ir.Fence) -> Callable[[WarpGroup], None]:
         if race_state is not None:
             race_state(happens_before.resume_warp, int(group.warps[0]))
             race_state(happens_before.fence, int(mask_bits(group.full(group.active))[0, 0]), scope)
+
+    return run
+
+
+def copies(node: ir.AsyncCommit | ir.AsyncWait) -> Callable[[WarpGroup], None]:
+    """The end of a group of asynchronous copies, or a wait. They are done already, so only the race state learns of it."""
+
+    def run(group: WarpGroup) -> None:
+        race_state = group.memory.race_state
+        if race_state is not None:
+            race_state(happens_before.resume_warp, int(group.warps[0]))
+            if isinstance(node, ir.AsyncWait):
+                race_state(happens_before.wait_for_copies, node.pending)
+            else:
+                race_state(happens_before.commit_copies)
 
     return run

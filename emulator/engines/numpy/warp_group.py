@@ -32,12 +32,14 @@ class ArrayStorage:
     """The arrays of a batch of blocks, by name, and what belongs to all its warps.
 
     Global and constant arrays are flat, shared ones [blocks * length], local ones [length * blocks * threads]. Arrays of
-    vectors have a last axis for the parts. allocated: where each array is declared.
+    vectors have a last axis for the parts. allocated: where each array is declared. shifts: of arrays in dynamic shared
+    memory, the elements between the start of a bank's word and theirs.
     """
 
     arrays: dict[str, Values] = field(default_factory=dict)
     lengths: dict[str, int] = field(default_factory=dict)
     allocated: dict[str, Span] = field(default_factory=dict)
+    shifts: dict[str, int] = field(default_factory=dict)
     race_state: Applied | None = None
     schedule: Schedule | None = None
 

@@ -18,11 +18,14 @@ from .shadow import (
     BARRIERS,
     BITS,
     BLOCK,
+    BLOCK_ATOMICS,
     BLOCK_OF,
     FENCED,
     FOREIGN,
+    GRID,
     HANDED,
     LENGTH,
+    LOADS,
     MERGED,
     MOST_PAIRS,
     NOW,
@@ -44,6 +47,8 @@ ORDERED, OF_WARP, OF_BLOCK, OF_GRID = range(4)
     range(PAIR)
 )
 """Columns of a finding: access ids and threads of the first access and of the second, at which it was found."""
+NOT_AT_ONCE, ALL_AT_ONCE, UNDER_WAY = range(3)
+"""AT_ONCE: the second access is another one, or the same of other lanes; or the first is a copy not waited for."""
 
 
 # ------------------------------------------------------------------ order
@@ -53,6 +58,8 @@ def _distance(state: Global[i64], full: Global[u32], shared: bool, epoch: i64, t
 
     Orders that only vector clocks and fences give are left out.
     """
+    if epoch < state[GRID]:
+        return ORDERED
     if epoch < state[FOREIGN]:
         return ORDERED if epoch == 0 or shared else OF_GRID  # of shared memory: a block that has ended
     other = epoch & THREAD
@@ -80,7 +87,7 @@ def _covered(state: Global[i64], shared: bool, read: i64, other: i64, thread: i6
     if _owns(state, read, thread):
         return True
     if other < state[PHASE]:
-        return other > 0 and other < state[FOREIGN] and not shared
+        return other > 0 and state[GRID] <= other < state[FOREIGN] and not shared
     if (read ^ other) & (THREAD & ~31) != 0:
         return True
     lately = min(read, other) >= state[NOW]
@@ -175,6 +182,29 @@ def _hand_over(
     state[RELEASES] += 1
 
 
+@st.device
+def _is_under_way(
+    state: Global[i64],
+    log: Global[i32],
+    copies: Global[i64],
+    asynchronous: Global[i32],
+    groups: Global[i32],
+    shared: bool,
+    wrote: i64,
+) -> bool:
+    """Whether an element was written last by an asynchronous copy that nobody waited for, as the current warp may know:
+    its own waits, and those of other warps before the last barrier."""
+    if wrote == 0 or wrote < state[GRID] or (shared and wrote < state[FOREIGN]) or state[MERGED] != 0:
+        return False
+    when = wrote >> BITS
+    if asynchronous[i64(log[4 * when + ACCESS_OF]) // 4] == 0:
+        return False
+    warp = (wrote & THREAD) >> 5
+    known = warp == state[WARP] or copies[4 * warp + 3] < state[BARRIERS]
+    done = copies[4 * warp + 1] if known else copies[4 * warp + 2]
+    return i64(groups[when]) > done
+
+
 # ------------------------------------------------------------------ one access of a warp
 @native
 def access(
@@ -191,6 +221,9 @@ def access(
     acquired: Global[i64],
     pairs: Global[i64],
     scratch: Global[i32],
+    copies: Global[i64],
+    asynchronous: Global[i32],
+    groups: Global[i32],
     array: i64,
     access_id: i64,
     mask: u32,
@@ -205,6 +238,9 @@ def access(
     base = (
         timestamp_of(state, log, timestamp, epochs, joined, full, clock, scratch, access_id) << BITS | state[WARP] << 5
     )
+    copying = asynchronous[access_id // 4] != 0
+    if copying:
+        groups[base >> BITS] = i32(copies[4 * state[WARP]] + 1)
     start = places[4 * array]
     size = places[4 * array + 1]
     shared = places[4 * array + 2] != 0
@@ -220,7 +256,10 @@ def access(
         read = i64(epochs[at + READ * size])
         other = i64(epochs[at + OTHER * size])
         last_atomic = i64(epochs[at + ATOMIC * size]) if atomic else i64(0)
-        if kind != ATOMICS and _owns(state, wrote, thread) and _kind(log, wrote) == STORES:
+        if not copying and _is_under_way(state, log, copies, asynchronous, groups, shared, wrote):
+            _report(state, log, pairs, array, access_id, wrote, thread, element, False, OF_WARP, i32(UNDER_WAY))
+            continue
+        if kind < ATOMICS and _owns(state, wrote, thread) and _kind(log, wrote) == STORES:
             continue
         for which in range(4):
             epoch = wrote if which == 0 else read if which == 1 else other if which == 2 else last_atomic
@@ -228,8 +267,10 @@ def access(
             if apart == ORDERED:
                 continue
             first = _kind(log, epoch)
-            if first != STORES and kind != STORES and first == kind:
-                continue  # two loads, or two atomic operations
+            if first == LOADS and kind == LOADS:
+                continue
+            if first >= ATOMICS and kind >= ATOMICS and not (apart == OF_GRID and max(first, kind) == BLOCK_ATOMICS):
+                continue  # of scopes that hold both threads
             ordered = _met(state, clock, epoch, thread)
             if state[FENCED] != 0 and not ordered:
                 ordered = _released(state, log, releases, acquired, epoch, thread)
@@ -240,9 +281,9 @@ def access(
                     and first == STORES
                     and _equal(lanes, parts, 1 + parts, lane, lane)
                 )
-                _report(state, log, pairs, array, access_id, epoch, thread, element, same, apart, False)
+                _report(state, log, pairs, array, access_id, epoch, thread, element, same, apart, i32(NOT_AT_ONCE))
                 break
-        if kind == ATOMICS:
+        if kind >= ATOMICS:
             if state[FENCED] != 0:
                 _hand_over(state, full, fences, releases, acquired, array, element, thread)
             if wrote == 0 or (shared and wrote < state[FOREIGN]):
@@ -250,8 +291,8 @@ def access(
         if kind == STORES:
             noted |= u32(1) << u32(lane)
             continue
-        last = last_atomic if kind == ATOMICS else read
-        second = other if _kind(log, other) == kind else i64(0)
+        last = last_atomic if kind >= ATOMICS else read
+        second = other if (_kind(log, other) >= ATOMICS) == (kind >= ATOMICS) else i64(0)
         if not _covered(state, shared, last, second, thread):
             noted |= u32(1) << u32(lane)
             far = _distance(state, full, shared, last, thread)
@@ -263,7 +304,7 @@ def access(
                 epochs[start + lanes[lane]] = u32(base | lane)
         _at_once(state, log, epochs, pairs, array, access_id, start, base, noted, lanes, parts)
     else:
-        main = (i64(ATOMIC) if kind == ATOMICS else i64(READ)) * size
+        main = (i64(ATOMIC) if kind >= ATOMICS else i64(READ)) * size
         _note_readers(state, full, epochs, shared, start + main, start + OTHER * size, base, noted, lanes)
 
 
@@ -330,7 +371,17 @@ def _at_once(
             if epoch != base | lane:
                 same = _equal(lanes, parts, i64(1), lane, epoch & 31)
                 _report(
-                    state, log, pairs, array, access_id, epoch, (base | lane) & THREAD, lanes[lane], same, OF_WARP, True
+                    state,
+                    log,
+                    pairs,
+                    array,
+                    access_id,
+                    epoch,
+                    (base | lane) & THREAD,
+                    lanes[lane],
+                    same,
+                    OF_WARP,
+                    i32(ALL_AT_ONCE),
                 )
 
 
@@ -346,7 +397,7 @@ def _report(
     element: i64,
     same: bool,
     apart: i32,
-    at_once: bool,
+    at_once: i32,
 ) -> None:
     """Count a finding under its pair of sites; keep the first of those that need the strongest order.
     `same`: both write the same."""

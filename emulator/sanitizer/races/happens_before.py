@@ -18,6 +18,7 @@ from .shadow import (
     EPOCHS,
     FOREIGN,
     FRESH,
+    GRID,
     LENGTH,
     MERGED,
     NOW,
@@ -65,6 +66,26 @@ def begin_block(state: Global[i64], block: i64) -> None:
 
 
 @native
+def resume_block(state: Global[i64], block: i64, barriers: i64) -> None:
+    """A block goes on after a grid barrier, having passed so many barriers."""
+    state[BLOCK] = block
+    state[BARRIERS] = barriers
+    state[WARP] = 0
+    state[ACQUIRED] = 0
+    now = state[LENGTH]
+    state[FOREIGN] = now * ONE
+    state[PHASE] = now * ONE
+    state[NOW] = now * ONE
+    state[FRESH] = now
+
+
+@native
+def grid_barrier(state: Global[i64]) -> None:
+    """All blocks pass a grid barrier: all accesses so far are ordered before all later ones."""
+    state[GRID] = state[LENGTH] * ONE
+
+
+@native
 def barrier(state: Global[i64]) -> None:
     """The block passes a barrier: all its accesses so far are ordered before all later ones."""
     now = state[LENGTH]
@@ -81,6 +102,23 @@ def resume_warp(state: Global[i64], joined: Global[u32], warp: i64) -> None:
         state[WARP] = warp
         state[FRESH] = state[LENGTH]
         state[NOW] = max(state[PHASE], i64(joined[warp]))
+
+
+@native
+def commit_copies(state: Global[i64], copies: Global[i64]) -> None:
+    """The current warp ends a group of asynchronous copies; later ones have timestamps of their own."""
+    copies[4 * state[WARP]] += 1
+    state[FRESH] = state[LENGTH]
+
+
+@native
+def wait_for_copies(state: Global[i64], copies: Global[i64], pending: i64) -> None:
+    """The current warp waits for its groups but the last few."""
+    own = 4 * state[WARP]
+    if copies[own + 3] != state[BARRIERS]:
+        copies[own + 2] = copies[own + 1]
+        copies[own + 3] = state[BARRIERS]
+    copies[own + 1] = max(copies[own + 1], copies[own] - pending)
 
 
 @native
@@ -273,6 +311,8 @@ def _shorten(
         if epoch != 0:
             epochs[at] = (u32(scratch[epoch >> BITS]) << BITS) + epoch % ONE
     _move(state, timestamp, joined, full, clock, scratch, count, own)
+    if state[GRID] != 0:
+        state[GRID] = state[FOREIGN]  # rows before and after the grid barrier were merged
     state[MERGED] = 1
 
 

@@ -9,7 +9,7 @@ from typing import Any
 from ...errors import Diagnostic
 from ...language.types import Array
 from ...span import Span
-from ..bounds import user_name
+from ..elements import Forms, element
 from ..places import Dim3, coordinates
 from .detect import (
     ARRAY,
@@ -28,9 +28,10 @@ from .detect import (
     SECOND,
     THREAD_1,
     THREAD_2,
+    UNDER_WAY,
     USED,
 )
-from .shadow import ATOMICS, LOADS, MERGED, PAIR, STORES, RaceState
+from .shadow import ATOMICS, BLOCK_ATOMICS, LOADS, MERGED, PAIR, STORES, RaceState
 
 
 # ------------------------------------------------------------------ what is said about them
@@ -42,6 +43,7 @@ def findings(
     barriers: Sequence[int],
     grid: Dim3,
     block: Dim3,
+    forms: Forms,
 ) -> list[tuple[tuple[int, int, int], set[int], Diagnostic]]:
     """(order, its sites, diagnostic) of every pair of sites that raced. names, arrays: by number of the array.
     barriers: their lines."""
@@ -56,7 +58,8 @@ def findings(
         row = max(same, key=lambda one: one[RELATION])  # the first of those farthest apart
         number = int(row[ARRAY])
         forgotten = bool(h.state[MERGED]) and row[RELATION] == OF_GRID
-        told = _Finding(row, user_name(names[number]), arrays[number], sites, barriers, grid, block, forgotten).told()
+        place = element(names[number], arrays[number], int(row[INDEX]), forms)
+        told = _Finding(row, place, arrays[number], sites, barriers, grid, block, forgotten).told()
         told = replace(told, count=sum(int(one[COUNT]) for one in same))
         accessed = {int(one[n]) // 4 for one in same for n in (FIRST, SECOND)}
         found.append((_order(row), accessed, told))
@@ -76,7 +79,7 @@ class _Finding:
     """One row of `pairs`, and what is needed to describe it."""
 
     row: Any
-    name: str
+    element: str
     type: Array
     sites: Mapping[int, Span]
     barriers: Sequence[int]
@@ -86,8 +89,10 @@ class _Finding:
 
     def told(self) -> Diagnostic:
         row, (first, second), kinds = self.row, self.spans, self.kinds
-        element = f"{self.name}[{int(row[INDEX])}]"
-        if row[AT_ONCE]:
+        element = self.element
+        if row[AT_ONCE] == UNDER_WAY:
+            what = f"{element} is {_DONE[kinds[1]]} here before its asynchronous copy at {first.place} is waited for"
+        elif row[AT_ONCE]:
             what = f"{element} is written by several threads at once"
         elif first == second and kinds[0] == kinds[1]:
             what = f"two threads {_VERBS[kinds[0]]} {element} here"
@@ -122,8 +127,12 @@ class _Finding:
     def _advice(self) -> str:
         """How the two accesses could be ordered."""
         first, second = self.spans
+        if self.row[AT_ONCE] == UNDER_WAY:
+            return "write st.async_wait(...) before it, and st.sync() after that for the copies of other threads"
         if self.row[AT_ONCE]:
             return "give each thread an element of its own, let one thread write, or use an atomic operation"
+        if min(self.kinds) >= ATOMICS:
+            return 'scope="block" holds for the threads of one block: use scope="device"'
         if first == second and STORES in self.kinds:
             return "use an atomic operation, or give each thread an element of its own"
         between = "between the two, in statements of their own"
@@ -133,16 +142,26 @@ class _Finding:
             if any(low < line < high for line in self.barriers):
                 between = f"after line {high} too, before the next iteration reaches line {low}"
         how = _ORDERS[int(self.row[RELATION])].format(between)
-        if ATOMICS in self.kinds:
-            plain = second if self.kinds[0] == ATOMICS else first
+        if max(self.kinds) >= ATOMICS:
+            plain = second if self.kinds[0] >= ATOMICS else first
             return f"line {plain.line} is not atomic: make it so, or order it: {how}"
         return f"to order them: {how}"
 
 
 KIND = "race"
-_VERBS = {LOADS: "read", STORES: "write", ATOMICS: "act on"}
-_THIRD = {LOADS: "reads", STORES: "writes", ATOMICS: "acts atomically on"}
-_DONE = {LOADS: "read", STORES: "written", ATOMICS: "changed by an atomic operation"}
+_VERBS = {LOADS: "read", STORES: "write", ATOMICS: "act on", BLOCK_ATOMICS: "act, for their blocks alone, on"}
+_THIRD = {
+    LOADS: "reads",
+    STORES: "writes",
+    ATOMICS: "acts atomically on",
+    BLOCK_ATOMICS: "acts, atomically for its block, on",
+}
+_DONE = {
+    LOADS: "read",
+    STORES: "written",
+    ATOMICS: "changed by an atomic operation",
+    BLOCK_ATOMICS: "accessed by an atomic operation of a block",
+}
 _ORDERS = {
     OF_WARP: "st.syncwarp() {} (from compute capability 7.0 on the lanes of a warp are not in step)",
     OF_BLOCK: "st.sync() {}",

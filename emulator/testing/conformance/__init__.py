@@ -19,7 +19,20 @@ gives the table's results wherever CUDA defines them, arrays that stay with the 
 the third part; `simtbed.testing.strategies` says how they are used.
 """
 
-from . import features, features_memory  # noqa: F401  (their decorators fill FEATURES)
+from . import (  # noqa: F401  (their decorators fill FEATURES)
+    features,
+    features_arrays,
+    features_atomics,
+    features_complex,
+    features_control,
+    features_grids,
+    features_halves,
+    features_maths,
+    features_memory,
+    features_shared,
+    features_values,
+    features_warps,
+)
 from .feature import FEATURES, Feature
 from .outcomes import assert_same
 from .suite import Case, cases

@@ -27,6 +27,24 @@ def summed(between: Global[i32], pairs: Global[int2], out: Global[i32]) -> None:
     out[i] = between[i] + 100 * pairs[i].x
 
 
+@st.kernel
+def transposed(x: Global[i32], out: Global[i32]) -> None:
+    """out = x, transposed."""
+    for i in range(out.shape[0]):
+        if st.lane < out.shape[1]:
+            out[i, st.lane] = x[st.lane, i]
+
+
+def of_two_dimensions(engine: EngineName | Engine) -> None:
+    """An array goes there and back through another one. Raises AssertionError."""
+    run, first = launcher(engine), FILL.reshape(4, 16)
+    given, between = DeviceArray(first[:, ::3]), DeviceArray(st.empty((6, 4), i32))
+    run(transposed, grid=1, block=32, args={"x": given, "out": between}, counters=False)
+    back = run(transposed, grid=1, block=32, args={"x": between, "out": st.empty((4, 6), i32)}, counters=False)
+    assert np.array_equal(between.numpy(), first[:, ::3].T)
+    assert np.array_equal(back.buffers["out"], first[:, ::3])
+
+
 def sequence(engine: EngineName | Engine) -> tuple[DeviceArray, DeviceArray, list[int]]:
     """doubled twice, then summed: between and pairs, and what `summed` found in them. Raises AssertionError."""
     run = launcher(engine)

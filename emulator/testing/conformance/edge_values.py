@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 import numpy.typing as npt
 
@@ -24,7 +25,7 @@ def edges(type: Scalar) -> Values:
         low, high = type.range
         some = {low, low + 1, -7, -2, -1, 0, 1, 2, 3, 7, 8, 31, 32, 63, 64, high // 2, high - 1, high}
         return np.array(sorted(n for n in some if low <= n <= high), type.dtype)
-    info = np.finfo(type.dtype)
+    info: Any = ml_dtypes.finfo(type.dtype)
     some_floats = [
         0.0,
         1.0,
@@ -52,14 +53,15 @@ def edges(type: Scalar) -> Values:
         1 + 2 * float(info.eps),
         0.49999997,
     ]
-    return np.array([*some_floats, *(-x for x in some_floats), float("nan")], type.dtype)
+    with np.errstate(over="ignore"):
+        return np.array([*some_floats, *(-x for x in some_floats), float("nan")], type.dtype)
 
 
 def operands(row: Op, type: Scalar) -> tuple[Values, ...]:
     """Every combination of edge values, one array an operand; three-operand rows thin theirs out."""
     values = edges(type)
-    if row.name == "select":
-        columns = [edges(BOOL), values, values]
+    if row.first:
+        columns = [edges(t) for t in row.operand_types(type)]
     elif row.operands == 3:
         columns = [values[::2], values[::2], values[::2]]
     else:
@@ -70,8 +72,14 @@ def operands(row: Op, type: Scalar) -> tuple[Values, ...]:
 
 
 def defined(row: Op, arrays: tuple[Values, ...]) -> npt.NDArray[np.bool_]:
-    """Where the row's domain lets engines be compared."""
+    """Where the row's domain has the operands."""
     if row.domain is None:
         return np.ones(len(arrays[0]), bool)
     with np.errstate(all="ignore"):
         return np.asarray(row.domain.holds(*arrays))
+
+
+def comparable(row: Op, arrays: tuple[Values, ...]) -> npt.NDArray[np.bool_]:
+    """Where engines can be compared."""
+    with np.errstate(all="ignore"):
+        return np.asarray(row.comparable(*arrays))

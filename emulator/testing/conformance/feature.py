@@ -20,6 +20,7 @@ class Feature:
     grid: int | tuple[int, ...] = 1
     block: int | tuple[int, ...] = 32
     shared: int = 0
+    cooperative: bool = False
 
     @property
     def name(self) -> str:
@@ -27,19 +28,20 @@ class Feature:
 
     def launch(self, run: Callable[..., Any]) -> Any:
         """Run it with `launch`, or something called like it."""
-        return run(self.kernel, grid=self.grid, block=self.block, args=self.args, shared=self.shared)
+        how = {"cooperative": True} if self.cooperative else {}
+        return run(self.kernel, grid=self.grid, block=self.block, args=self.args, shared=self.shared, **how)
 
 
 FEATURES: list[Feature] = []
 
 
 def feature(
-    expected: Any, *, grid: Any = 1, block: Any = 32, shared: int = 0, **args: Any
+    expected: Any, *, grid: Any = 1, block: Any = 32, shared: int = 0, cooperative: bool = False, **args: Any
 ) -> Callable[[Kernel], Kernel]:
     """Add the decorated kernel to FEATURES with the contents of `out` that it must leave, and its launch."""
 
     def add(kernel: Kernel) -> Kernel:
-        FEATURES.append(Feature(kernel, args, expected, grid, block, shared))
+        FEATURES.append(Feature(kernel, args, expected, grid, block, shared, cooperative))
         return kernel
 
     return add

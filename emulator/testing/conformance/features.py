@@ -1,6 +1,6 @@
 """One tiny kernel for each feature of the language, with its answer worked out in plain Python.
 
-features_memory.py has memory, barriers and warps; this file has arithmetic, control flow and functions. Their names and
+the other files named features have memory, barriers, warps and atomic operations; this file has arithmetic, control flow and functions. Their names and
 texts are recorded on GPUs: a change of either makes the records stale.
 """
 

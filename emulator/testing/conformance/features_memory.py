@@ -81,14 +81,12 @@ def block_reduction(x: Global[i32], out: Global[i32]) -> None:
 @st.kernel
 def shared_transpose(x: Global[i32], out: Global[i32]) -> None:
     tile = st.shared(i32, 32, 33)
-    source = st.matrix(x, 32)
-    result = st.matrix(out, 32)
     column = st.thread.x
     for row in range(st.thread.y, 32, 8):
-        tile[row, column] = source[row, column]
+        tile[row, column] = x[row * 32 + column]
     st.sync()
     for row in range(st.thread.y, 32, 8):
-        result[row, column] = tile[column, row]
+        out[row * 32 + column] = tile[column, row]
 
 
 @feature([48 - x for x in range(48)], block=48, out=out(48), shared=48 * 4)

@@ -20,27 +20,27 @@ Group = tuple[Scalar, tuple[Op, ...]]
 
 
 def groups() -> Iterator[Group]:
-    """Rows that share their operands: by type, number of operands, and whether the first one is a condition."""
+    """Rows that share their operands: by type, number of operands, and the type of a first one that differs."""
     for type in (BOOL, *NUMBERS):
         rows = [row for row in TABLE.values() if type in row.types]
         for key in sorted({_key(row) for row in rows}):
             yield type, tuple(row for row in rows if _key(row) == key)
 
 
-def _key(row: Op) -> tuple[int, bool]:
-    return row.operands, row.name == "select"
+def _key(row: Op) -> tuple[int, str]:
+    return row.operands, row.first.name if row.first else ""
 
 
 def group_id(group: Group) -> str:
     type, rows = group
-    return f"{type}-{rows[0].operands}{'-select' if rows[0].name == 'select' else ''}"
+    return f"{type}-{rows[0].operands}{f'-{rows[0].name}' if rows[0].first else ''}"
 
 
-def request(group: Group) -> tuple[Request, tuple[Values, ...]]:
-    """The launch that computes out_ROW for all rows of a group, and its operands."""
+def request(group: Group, given: tuple[Values, ...] = ()) -> tuple[Request, tuple[Values, ...]]:
+    """The launch that computes out_ROW for all rows of a group, and its operands: edge values where none are given."""
     type, rows = group
-    given = operands(rows[0], type)
-    types = [BOOL if rows[0].name == "select" and at == 0 else type for at in range(len(given))]
+    given = given or operands(rows[0], type)
+    types = rows[0].operand_types(type)
     names = "abc"[: len(given)]
     params = [ir.Param(name, Array(t, None, "global"), NOWHERE) for name, t in zip(names, types, strict=True)]
     params += [ir.Param(f"out_{row.name}", Array(row.result_type(type), None, "global"), NOWHERE) for row in rows]

@@ -30,18 +30,20 @@ def _launch(engine: Engine, kernel: Kernel, **given: Any) -> Outcome:
     """Arrays that stay with the engine take over what the kernel changed."""
     request = prepare_request(kernel, **given)
     outcome = engine.run(request)
+    outcome.buffers = request.shaped(outcome.buffers)
     for name in request.device_arrays.keys() & outcome.buffers.keys():
         request.device_arrays[name].replace(outcome.buffers.pop(name))
     return outcome
 
 
 def assert_same(found: Outcome, expected: Outcome, request: Request) -> None:
-    """Two outcomes of one launch have the same outputs (any NaN equals any NaN), counts, faults and printed lines."""
+    """Two outcomes of one launch have the same outputs (any NaN equals any NaN), counts, samples, faults and printed lines."""
     assert list(found.buffers) == list(expected.buffers)
     for name, values in found.buffers.items():
         differing = np.argwhere(~BITS.agree(values, expected.buffers[name]))
         assert not len(differing), f"{name}{differing[0]}: {values[tuple(differing[0])]}"
     assert_same_counts(found, expected, request)
+    assert_same_samples(found, expected, request)
     assert [(f.kind, f.count, str(f)) for f in found.faults] == [(f.kind, f.count, str(f)) for f in expected.faults]
     assert found.printed == expected.printed
 
@@ -55,3 +57,16 @@ def assert_same_counts(found: Outcome, expected: Outcome, request: Request) -> N
         f"{sites[n].kind} {sites[n].span.place} {sites[n].span.text}: {found.counts[n]}, expected {expected.counts[n]}"
         for n in wrong
     )
+
+
+def assert_same_samples(found: Outcome, expected: Outcome, request: Request) -> None:
+    """The samples of every site are the same; the message names the sites where they differ."""
+    if found.samples is None or expected.samples is None:
+        assert found.samples is expected.samples
+        return
+    sites = request.prepared.sites
+    pairs = ((found.samples.accesses, expected.samples.accesses), (found.samples.loops, expected.samples.loops))
+    for kept, wanted in pairs:
+        assert kept.keys() == wanted.keys()
+        wrong = [site for site, table in kept.items() if (table != wanted[site]).any()]
+        assert not wrong, "\n".join(f"{sites[n].kind} {sites[n].span.place} {sites[n].span.text}" for n in wrong)

@@ -8,7 +8,7 @@ from simtbed import SimtbedError
 
 from ..packed import SCALE
 from .layout import words_of_intratask, words_of_packed, words_of_pairalign
-from .problem import Problem
+from .problem import Offsets, Problem
 
 WIDEST = 1024
 """Threads of a block: columns of `wide`."""
@@ -26,36 +26,52 @@ def check(problem: Problem, variant: str) -> None:
     """Raises SimtbedError, one line that names the first pair that cannot be held and a variant that can hold it."""
     n, m = problem.rows, problem.columns
     score = problem.parameters
-    _refuse((n == 0) | (m == 0), "{} is of an empty sequence")
+    _refuse(problem, (n == 0) | (m == 0), "{} is of an empty sequence")
     if score.match < 0 or max(score.mismatch, score.opening, score.extending) > 0:
         raise SimtbedError(
             f"the parameters {','.join(map(str, score))} are match, mismatch, opening and extending a gap: "
             "the first one is not negative, the others not positive"
         )
     step = max(abs(value) for value in score)
-    _refuse((n + m) * step >= HIGHEST, "the scores of {} may leave 32 bits")
+    _refuse(problem, (n + m) * step >= HIGHEST, "the scores of {} may leave 32 bits")
     if variant.startswith("wide"):
         instead = variant.replace("wide", "passes")
-        _refuse(m > WIDEST, f"{{}} has an alternate of more than {WIDEST:,} bases: use {instead}")
+        _refuse(problem, m > WIDEST, f"{{}} has an alternate of more than {WIDEST:,} bases: use {instead}")
     if variant.endswith("runs"):
         instead = variant.replace("runs", "steps")
-        _refuse(np.maximum(n, m) > LONGEST_RUN, f"{{}} has more than {LONGEST_RUN:,} bases: use {instead}")
+        _refuse(problem, np.maximum(n, m) > LONGEST_RUN, f"{{}} has more than {LONGEST_RUN:,} bases: use {instead}")
     if variant == "packed":
         # A step is at most a match or mismatch less two extensions, and skewed scores differ by one a step.
         reach = (n + m + LARGEST_TILE) * 3 * step * SCALE
-        _refuse(reach >= HIGHEST * 2, "the scores of {} may leave the 28 bits that packed has: use pairalign")
-        words = words_of_packed(n, m, 32, 32)
-    elif variant == "pairalign":
-        words = words_of_pairalign(n, m) * 32
-    else:
-        words = words_of_intratask(n, m, "diagonal-major" in variant)
+        _refuse(problem, reach >= HIGHEST * 2, "the scores of {} may leave the 28 bits that packed has: use pairalign")
     _refuse(
-        words >= MOST_WORDS,
+        problem,
+        _words(problem, variant) >= MOST_WORDS,
         "the moves of {} are more than 32-bit indices reach" + ": use packed" * (variant != "packed"),
     )
 
 
-def _refuse(where: npt.NDArray[np.bool_], why: str) -> None:
+def check_memory(problem: Problem, variant: str, words: int) -> None:
+    """Raises SimtbedError where the moves of a pair are more than so many words."""
+    _refuse(
+        problem,
+        _words(problem, variant) > words,
+        f"the moves of {{}} are more than the {4 * words:,} bytes that --max-memory leaves for them"
+        + (": use packed" if variant != "packed" else ""),
+    )
+
+
+def _words(problem: Problem, variant: str) -> Offsets:
+    """Of the moves of each pair."""
+    n, m = problem.rows, problem.columns
+    if variant == "packed":
+        return words_of_packed(n, m, 32, 32)
+    if variant == "pairalign":
+        return words_of_pairalign(n, m) * 32
+    return words_of_intratask(n, m, "diagonal-major" in variant)
+
+
+def _refuse(problem: Problem, where: npt.NDArray[np.bool_], why: str) -> None:
     found = np.flatnonzero(where)
     if len(found):
-        raise SimtbedError(why.format(f"pair {found[0] + 1:,}"))
+        raise SimtbedError(why.format(f"pair {problem.before + int(found[0]) + 1:,}"))

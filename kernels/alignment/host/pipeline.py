@@ -29,7 +29,7 @@ from .layout import (
 from .problem import ANSWER, Offsets, Problem
 
 WORDS_AT_ONCE = 1 << 30
-"""Words of moves that a launch may fill, beyond one pair: bounds the memory a batch takes, here to 4 GiB."""
+"""Words of moves that a launch may fill where nothing else is said: 4 GiB."""
 
 OPERATIONS = 16
 """Operations of a CIGAR there is room for at first; pairs that need more are walked again with room for all."""
@@ -69,11 +69,14 @@ class Moves:
 Batch = tuple[Offsets, Callable[[], Moves]]
 
 
-def solve(problem: Problem, variant: str, launcher: Launcher) -> Answer:
-    """CIGAR, offset and score of every pair, in order. Raises SimtbedError where the variant cannot hold a pair."""
+def solve(problem: Problem, variant: str, launcher: Launcher, words: int = WORDS_AT_ONCE) -> Answer:
+    """CIGAR, offset and score of every pair, in order; words: of moves that a launch may fill, beyond one pair.
+
+    Raises SimtbedError where the variant cannot hold a pair.
+    """
     limits.check(problem, variant)
     answer = np.empty(len(problem), ANSWER)
-    for chosen, stage_1 in VARIANTS[variant](problem, launcher):
+    for chosen, stage_1 in VARIANTS[variant](problem, launcher, words):
         found = stage_1()
         cigars, offset = _stage_2(found, problem, launcher)
         answer["cigar"][chosen] = cigars
@@ -83,7 +86,7 @@ def solve(problem: Problem, variant: str, launcher: Launcher) -> Answer:
 
 
 # ------------------------------------------------------------------ stage 1
-def _packed(problem: Problem, launcher: Launcher) -> Iterator[Batch]:
+def _packed(problem: Problem, launcher: Launcher, at_once: int) -> Iterator[Batch]:
     n, m = problem.rows, problem.columns
     small = len(problem) <= SMALL_PROBLEM
     shapes = SMALL_PROBLEM_BINS if small else BINS
@@ -92,7 +95,9 @@ def _packed(problem: Problem, launcher: Launcher) -> Iterator[Batch]:
     for number in np.unique(bins):
         lanes, each = shapes[number]
         members = np.flatnonzero(bins == number)
-        for chosen in _batches(members[np.argsort(m[members], kind="stable")], words_of_packed(n, m, lanes, each)):
+        for chosen in _batches(
+            members[np.argsort(m[members], kind="stable")], words_of_packed(n, m, lanes, each), at_once
+        ):
 
             def stage_1(chosen: Offsets = chosen, lanes: int = lanes, each: int = each) -> Moves:
                 warps, args, places = packed_arguments(problem, chosen, lanes, each)
@@ -106,12 +111,14 @@ def _packed(problem: Problem, launcher: Launcher) -> Iterator[Batch]:
             yield chosen, stage_1
 
 
-def _intratask(problem: Problem, launcher: Launcher, wide: bool, diagonal_major: bool, form: int) -> Iterator[Batch]:
+def _intratask(
+    problem: Problem, launcher: Launcher, at_once: int, wide: bool, diagonal_major: bool, form: int
+) -> Iterator[Batch]:
     """Pairs of one block size at a time: `wide` has blocks of as many warps as the alternate needs."""
     n, m = problem.rows, problem.columns
     blocks = -(-m // 32) * 32 if wide else np.full_like(m, PASS)
     for block in np.unique(blocks):
-        for chosen in _batches(np.flatnonzero(blocks == block), words_of_intratask(n, m, diagonal_major)):
+        for chosen in _batches(np.flatnonzero(blocks == block), words_of_intratask(n, m, diagonal_major), at_once):
 
             def stage_1(chosen: Offsets = chosen, block: int = int(block)) -> Moves:
                 args, places = intratask_arguments(problem, chosen, block, diagonal_major, form)
@@ -123,9 +130,9 @@ def _intratask(problem: Problem, launcher: Launcher, wide: bool, diagonal_major:
             yield chosen, stage_1
 
 
-def _pairalign(problem: Problem, launcher: Launcher) -> Iterator[Batch]:
+def _pairalign(problem: Problem, launcher: Launcher, at_once: int) -> Iterator[Batch]:
     n, m = problem.rows, problem.columns
-    for chosen in _batches(np.lexsort((m, n)), words_of_pairalign(n, np.full_like(m, m.max(initial=0)))):
+    for chosen in _batches(np.lexsort((m, n)), words_of_pairalign(n, np.full_like(m, m.max(initial=0))), at_once):
 
         def stage_1(chosen: Offsets = chosen) -> Moves:
             warps, args, places = pairalign_arguments(problem, chosen)
@@ -140,17 +147,17 @@ def _pairalign(problem: Problem, launcher: Launcher) -> Iterator[Batch]:
         yield chosen, stage_1
 
 
-def _batches(order: Offsets, words: Offsets) -> Iterator[Offsets]:
-    """`order` cut into launches of at most WORDS_AT_ONCE words of moves beyond one pair."""
+def _batches(order: Offsets, words: Offsets, at_once: int) -> Iterator[Offsets]:
+    """`order` cut into launches of at most so many words of moves beyond one pair."""
     at = 0
     while at < len(order):
         largest = np.maximum.accumulate(words[order[at:]])
-        fitting = int(np.searchsorted(largest * np.arange(1, len(largest) + 1), WORDS_AT_ONCE, "right"))
+        fitting = int(np.searchsorted(largest * np.arange(1, len(largest) + 1), at_once, "right"))
         yield order[at : at + max(fitting, 1)]
         at += max(fitting, 1)
 
 
-VARIANTS: dict[str, Callable[[Problem, Launcher], Iterator[Batch]]] = {
+VARIANTS: dict[str, Callable[[Problem, Launcher, int], Iterator[Batch]]] = {
     **{
         f"{blocks}-{layout}-{moves}": partial(
             _intratask, wide=blocks == "wide", diagonal_major=layout == "diagonal-major", form=form

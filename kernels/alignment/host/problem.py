@@ -51,7 +51,7 @@ class Problem:
     """Pair p is reference p, the rows i = 1..n, against alternate p, the columns j = 1..m.
 
     references, alternates: bytes, one sequence after the other; sequence p is [offsets[p], offsets[p+1]).
-    names: of reference and alternate, where the input has them.
+    names: of reference and alternate, where the input has them. before: pairs of the same input that came earlier.
     """
 
     references: Bytes
@@ -61,6 +61,7 @@ class Problem:
     parameters: Parameters = NEW
     strategy: Strategy = Strategy.SOFTCLIP
     names: tuple[tuple[str, str], ...] = ()
+    before: int = 0
 
     def __len__(self) -> int:
         return len(self.reference_offsets) - 1
@@ -90,6 +91,7 @@ class Problem:
             alternates=self.alternates[a[0] : a[-1]],
             alternate_offsets=a - a[0],
             names=self.names[first:last],
+            before=self.before + first,
         )
 
     def shares(self, count: int) -> list[Problem]:

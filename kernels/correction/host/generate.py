@@ -12,6 +12,8 @@ from .problem import Bytes, Offsets, Problem, Reads
 LETTERS = np.frombuffer(b"ACGT", np.uint8)
 COMPLEMENT = np.zeros(256, np.uint8)
 COMPLEMENT[LETTERS] = LETTERS[::-1]
+PIECE = 1 << 20
+"""Bases that are drawn at a time."""
 WORST = 0.5
 """Errors a base in the worst reads, at their ends."""
 
@@ -32,17 +34,23 @@ def example() -> Problem:
 
 def genome(seed: int, length: int) -> Bytes:
     """Random bases."""
-    return np.random.default_rng(seed).choice(LETTERS, length)
+    draw = np.random.default_rng(seed)
+    return np.concatenate([draw.choice(LETTERS, min(PIECE, length - at)) for at in range(0, length, PIECE)])
 
 
 def simulate(
-    seed: int, reference: Bytes, reads: int, length: tuple[int, int], error_rate: float, unknown: float = 0.0
+    seed: int | np.random.Generator,
+    reference: Bytes,
+    reads: int,
+    length: tuple[int, int],
+    error_rate: float,
+    unknown: float = 0.0,
 ) -> Simulated:
     """Reads of a reference of A, C, G, T, from both strands, their lengths drawn between two (both possible).
 
     error_rate: substitutions a base. Errors cluster, as Illumina's do: towards the end of a read (a last base is wrong
     five times as often as a first one), and in some reads (their rates are spread log-normally, sigma 1). Qualities
-    state each base's rate. unknown: rate of N. Equal arguments give equal reads.
+    state each base's rate. unknown: rate of N. Equal arguments give equal reads; a generator goes on where it stands.
     """
     draw = np.random.default_rng(seed)
     lengths = draw.integers(length[0], np.minimum(length[1], len(reference)) + 1, reads)

@@ -38,8 +38,9 @@ FILTERS = {"exact": EXACT, "bloom": BLOOM, "split-first": SPLIT_FIRST}
 class Counter:
     """Counts k-mers, batch after batch, in a table that stays with the engine and grows as it fills."""
 
-    def __init__(self, k: int, launcher: Launcher) -> None:
-        self.k, self.launcher = k, launcher
+    def __init__(self, k: int, launcher: Launcher, most: int = LARGEST_TABLE) -> None:
+        """most: slots of the table."""
+        self.k, self.launcher, self.most = k, launcher, min(most, LARGEST_TABLE)
         self.windows = 0  # letters at which a k-mer may start: no fewer than are counted
         self.table = _Table.empty(SMALLEST_TABLE)
 
@@ -60,8 +61,11 @@ class Counter:
         used = int(self.table.used.numpy()[0])
         while used + new > FULL * size:
             size *= 2
-        if size > LARGEST_TABLE:
-            raise SimtbedError(f"more than {int(FULL * LARGEST_TABLE):,} different k-mers: the table holds no more")
+        if size > self.most:
+            room = "" if self.most == LARGEST_TABLE else " in what --max-memory leaves for it"
+            raise SimtbedError(
+                f"there may be more than {int(FULL * self.most):,} different k-mers: the table holds no more{room}"
+            )
         if size > self.table.size:
             larger = _Table.empty(size)
             old = {"old_keys": self.table.keys, "old_counts": self.table.counts}

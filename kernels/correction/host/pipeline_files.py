@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
-from contextlib import ExitStack
 from dataclasses import dataclass, field
 from itertools import zip_longest
-from pathlib import Path
 from typing import BinaryIO
 
 from dnaio import SequenceRecord
 
 from ...family import InputError, Launcher
+from ...files import MEMORY, printable
 from .compare import Accuracy
-from .files import ReadFile, reads_of, text_of, whole_file
+from .files import ReadFile, reads_of, text_of
 from .pipeline import Counter, Filter, correct
 from .problem import Corrected, Parameters, Reads
 
 LOG_COLUMNS = ("name", "flag", "length", "sequence", "edits")
+BYTES_OF_A_SLOT = 24
+"""Of the table: key and count in it, in the one it grew from, and in the filter made of it."""
 SPARSE = 0.5
 """If fewer of the k-mers counted, each as often as it was, belong to solid ones, coverage is too low to correct by."""
 
@@ -42,45 +42,75 @@ class Summary:
 
 
 @dataclass(frozen=True)
-class Targets:
-    """Where results go: corrected reads (None: standard output), discarded reads as they came, a line a read."""
+class Writers:
+    """Where results go: corrected reads, discarded reads as they came, a line a read."""
 
-    output: Path | None = None
-    discarded: Path | None = None
-    log: Path | None = None
+    output: BinaryIO
+    discarded: BinaryIO | None = None
+    log: BinaryIO | None = None
+
+    def write(self, records: list[SequenceRecord], corrected: Corrected, form: str, summary: Summary) -> None:
+        edits = corrected.edits()
+        for r, (record, flag, (start, end)) in enumerate(
+            zip(records, map(chr, corrected.flags.tolist()), corrected.spans.tolist(), strict=True)
+        ):
+            changes = edits.get(r, [])
+            summary.edits += len(changes)
+            if self.log:
+                listed = ",".join(f"{at + 1}:{old}>{new}" for at, old, new in changes)
+                sequence = corrected.sequence(r)
+                self.log.write(f"{printable(record.name)}\t{flag}\t{len(sequence)}\t{sequence}\t{listed}\n".encode())
+            if flag == "D":
+                summary.discarded += 1
+                if self.discarded:
+                    self.discarded.write(text_of(record, form))
+                continue
+            if flag == "S":
+                summary.short += 1
+            elif end - start < len(record):
+                summary.trimmed += 1
+                record = record[start:end]
+                record.sequence = corrected.sequence(r)
+            elif changes:
+                summary.changed += 1
+                record.sequence = corrected.sequence(r)
+            else:
+                summary.unchanged += 1
+                if not record.sequence.isupper():
+                    record.sequence = record.sequence.upper()
+            self.output.write(text_of(record, form))
 
 
 def correct_file(
-    source: Path, targets: Targets, parameters: Parameters, variant: str, launcher: Launcher, truth: Path | None = None
+    reads: ReadFile,
+    writers: Writers,
+    parameters: Parameters,
+    variant: str,
+    launcher: Launcher,
+    truth: ReadFile | None = None,
+    memory: int = MEMORY,
 ) -> Summary:
     """Correct the reads of a file by their own spectrum, in their order.
 
-    truth: the same reads without errors, for an accuracy. Raises InputError; then no target is there.
+    truth: the same reads without errors, for an accuracy. memory: what the table of k-mers may take. Raises InputError.
     """
-    reads = ReadFile.find(source)
-    true_reads = ReadFile.find(truth) if truth else None
     summary = Summary()
-    with ExitStack() as stack:
-        files = _Writers(
-            *(
-                stack.enter_context(whole_file(p)) if p else None
-                for p in (targets.output, targets.discarded, targets.log)
-            )
-        )
-        filter = _spectrum(reads, parameters, variant, launcher, summary)
-        if files.log:
-            files.log.write(("\t".join(LOG_COLUMNS) + "\n").encode())
-        for records, true_part in _beside(reads, true_reads):
-            corrected = correct(reads_of(records), filter, parameters, variant, launcher)
-            if true_part is not None:
-                summary.accuracy = (summary.accuracy or Accuracy()) + Accuracy.of(corrected, true_part)
-            files.write(records, corrected, reads.form, summary)
+    filter = _spectrum(reads, parameters, variant, launcher, summary, memory)
+    if writers.log:
+        writers.log.write(("\t".join(LOG_COLUMNS) + "\n").encode())
+    for records, true_part in _beside(reads, truth):
+        corrected = correct(reads_of(records), filter, parameters, variant, launcher)
+        if true_part is not None:
+            summary.accuracy = (summary.accuracy or Accuracy()) + Accuracy.of(corrected, true_part)
+        writers.write(records, corrected, reads.form, summary)
     return summary
 
 
-def _spectrum(reads: ReadFile, parameters: Parameters, variant: str, launcher: Launcher, summary: Summary) -> Filter:
+def _spectrum(
+    reads: ReadFile, parameters: Parameters, variant: str, launcher: Launcher, summary: Summary, memory: int
+) -> Filter:
     """The first pass; what the summary says of the spectrum."""
-    counter = Counter(parameters.k, launcher)
+    counter = Counter(parameters.k, launcher, memory // BYTES_OF_A_SLOT)
     for records in reads.chunks():
         summary.reads += len(records)
         counter.add(reads_of(records))
@@ -89,7 +119,7 @@ def _spectrum(reads: ReadFile, parameters: Parameters, variant: str, launcher: L
     summary.solid, summary.solid_share = solid.total, occurrences
     least = parameters.min_multiplicity
     if summary.reads == 0:
-        summary.warnings.append(f"{reads.path} holds no reads")
+        summary.warnings.append(f"{reads.name} holds no reads")
     elif solid.total == 0:
         summary.warnings.append(
             f"no k-mer was seen {least} times: every read of {parameters.k} bases or more is discarded"
@@ -115,50 +145,11 @@ def _beside(reads: ReadFile, truth: ReadFile | None) -> Iterator[tuple[list[Sequ
         for record, true in zip_longest(records, found):
             read += 1
             if true is None:
-                raise InputError(f"{truth.path}: it ends before read {read} of {reads.path}")
+                raise InputError(f"{truth.name}: it ends before read {read} of {reads.name}")
             if len(true) != len(record):
                 raise InputError(
-                    f"{truth.path}: read {read} has {len(true)} bases, expected {len(record)} as in {reads.path}"
+                    f"{truth.name}: read {read} has {len(true)} bases, expected {len(record)} as in {reads.name}"
                 )
         yield records, reads_of(found)
     if next(true_records, None) is not None:
-        raise InputError(f"{truth.path}: it goes on after read {read}, the last of {reads.path}")
-
-
-@dataclass(frozen=True)
-class _Writers:
-    output: BinaryIO | None
-    discarded: BinaryIO | None
-    log: BinaryIO | None
-
-    def write(self, records: list[SequenceRecord], corrected: Corrected, form: str, summary: Summary) -> None:
-        output = self.output or sys.stdout.buffer
-        edits = corrected.edits()
-        for r, (record, flag, (start, end)) in enumerate(
-            zip(records, map(chr, corrected.flags.tolist()), corrected.spans.tolist(), strict=True)
-        ):
-            changes = edits.get(r, [])
-            summary.edits += len(changes)
-            if self.log:
-                listed = ",".join(f"{at + 1}:{old}>{new}" for at, old, new in changes)
-                sequence = corrected.sequence(r)
-                self.log.write(f"{record.name}\t{flag}\t{len(sequence)}\t{sequence}\t{listed}\n".encode())
-            if flag == "D":
-                summary.discarded += 1
-                if self.discarded:
-                    self.discarded.write(text_of(record, form))
-                continue
-            if flag == "S":
-                summary.short += 1
-            elif end - start < len(record):
-                summary.trimmed += 1
-                record = record[start:end]
-                record.sequence = corrected.sequence(r)
-            elif changes:
-                summary.changed += 1
-                record.sequence = corrected.sequence(r)
-            else:
-                summary.unchanged += 1
-                if not record.sequence.isupper():
-                    record.sequence = record.sequence.upper()
-            output.write(text_of(record, form))
+        raise InputError(f"{truth.name}: it goes on after read {read}, the last of {reads.name}")

@@ -6,9 +6,7 @@ and H lines of one haplotype each. A file holds any number of records.
 
 from __future__ import annotations
 
-import gzip
 from collections.abc import Iterator
-from io import BufferedIOBase
 from pathlib import Path
 from typing import Literal
 
@@ -16,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ...family import InputError
-from ...files import contents, reading, shown
+from ...files import MEMORY, Input, contents, opened, shown
 from .files_scan import HIGHEST, MORE, NUMBER, PHRED, SCORE, WRONG, line_ends, scan
 from .files_scan import text as scores_as_text
 from .problem import Bytes, Problem
@@ -27,6 +25,8 @@ COLUMNS = ("bases", "base qualities", "insertion qualities", "deletion qualities
 BASES = b"ACGTNacgtn"
 BLOCK = 1 << 24
 """Bytes of a file that are held at once, and as many more as a record needs to be whole."""
+BYTES_OF_A_PAIR = 64
+"""That arrays take for it while a block is solved."""
 VALUES_AT_ONCE = 1 << 18
 
 
@@ -37,7 +37,7 @@ def example() -> Problem:
 
 
 def read(path: Path) -> Problem:
-    """The problem in a file, plain or gzip; an empty file is an empty problem. Lower case counts as upper case.
+    """The problem in a file, plain or packed; an empty file is an empty problem. Lower case counts as upper case.
 
     Raises InputError: one line that says where the first mistake is, what is there and what was expected.
     """
@@ -49,27 +49,56 @@ def parse(data: bytes, name: str) -> Problem:
     return _Scanned(np.frombuffer(data, np.uint8), name, 0, last=True).problem()
 
 
-def blocks(path: Path, size: int | None = None) -> Iterator[Problem]:
-    """The problem in a file, some records at a time: about `size` (BLOCK) bytes of text. One at least, perhaps an empty one.
-    Raises InputError, once what stands before the mistake has been given."""
-    with reading(path), path.open("rb") as plain:
-        packed = plain.peek(2)[:2] == b"\x1f\x8b"
-        with gzip.GzipFile(fileobj=plain) if packed else plain as file:
-            yield from _blocks(file, str(path), size or BLOCK)
+def blocks(path: Path, size: int | None = None, memory: int = MEMORY) -> Iterator[Problem]:
+    """The problem in a file, some records at a time: about `size` (BLOCK) bytes of text, and no more pairs than fit into
+    a quarter of the memory. One at least, perhaps an empty one. Raises InputError, once what stands before the mistake
+    has been given."""
+    with opened(path, memory) as file:
+        yield from _blocks(file, min(size or BLOCK, file.longest), memory // BYTES_OF_A_PAIR)
 
 
-def _blocks(file: BufferedIOBase, name: str, size: int) -> Iterator[Problem]:
-    buffer, kept, line, ended = np.empty(size, np.uint8), 0, 0, False
-    while not ended:
+def _blocks(file: Input, size: int, pairs: int) -> Iterator[Problem]:
+    name = str(file.path)
+    buffer, kept, line = np.empty(size, np.uint8), 0, 0
+    while True:
         if kept == len(buffer):  # a record that does not fit
+            if 2 * len(buffer) > file.longest:
+                raise file.too_long(f"the record at line {line + 1}")
             buffer = np.concatenate([buffer, np.empty_like(buffer)])
-        filled = kept + file.readinto(buffer[kept:].data)
+        filled = kept + _fill(file, buffer[kept:])
         ended = filled < len(buffer)
         scanned = _Scanned(buffer[:filled], name, line, ended)
         if ended or scanned.records or scanned.outcome == WRONG:
-            yield scanned.problem()
+            yield from _of_few_pairs(scanned.problem(), name, line, pairs)
+        if ended:
+            return
         kept, line = filled - scanned.length, line + scanned.lines
         buffer[:kept] = buffer[scanned.length : filled].copy()
+
+
+def _fill(file: Input, buffer: Bytes) -> int:
+    """Read until the buffer is full or the file ends; how many bytes. A pipe gives some at a time."""
+    filled = 0
+    while filled < len(buffer) and (count := file.readinto(buffer[filled:].data)):
+        filled += count
+    return filled
+
+
+def _of_few_pairs(problem: Problem, name: str, before: int, most: int) -> Iterator[Problem]:
+    """The records of a problem, cut where they have a quarter of so many pairs. Raises InputError where one has more."""
+    reads, haplotypes = np.diff(problem.record_reads), np.diff(problem.record_haplotypes)
+    pairs = reads * haplotypes
+    for record in np.flatnonzero(pairs > most)[:1].tolist():
+        line = before + record + int(reads[:record].sum() + haplotypes[:record].sum()) + 1
+        raise InputError(
+            f"{name}:{line}: a record of {pairs[record]:,} pairs, expected at most the {most:,} for which --max-memory has room"
+        )
+    done = np.concatenate([[0], np.cumsum(pairs)])
+    first = 0
+    while first < len(reads) or not first:
+        last = max(int(np.searchsorted(done, done[first] + most // 4, "right")) - 1, first + 1)
+        yield problem.records_part(first, min(last, len(reads)))
+        first = last
 
 
 class _Scanned:

@@ -91,6 +91,19 @@ class Problem:
             np.clip(self.record_reads[begin : end + 1], first, last) - first, haplotypes - haplotypes[0],
         )  # fmt: skip
 
+    def records_part(self, first: int, last: int) -> Problem:
+        """The records [first, last), as views."""
+        reads, seen = self.record_reads[first : last + 1], self.record_haplotypes[first : last + 1]
+        read_offsets = self.read_offsets[reads[0] : reads[-1] + 1]
+        haplotype_offsets = self.haplotype_offsets[seen[0] : seen[-1] + 1]
+        bases, letters = (slice(offsets[0], offsets[-1]) for offsets in (read_offsets, haplotype_offsets))
+        columns = (self.bases, self.base_quality, self.insertion, self.deletion, self.continuation)
+        a, b, c, d, e = (column[bases] for column in columns)
+        return Problem(
+            a, b, c, d, e, read_offsets - read_offsets[0], self.haplotypes[letters], haplotype_offsets - haplotype_offsets[0],
+            reads - reads[0], seen - seen[0],
+        )  # fmt: skip
+
     @property
     def cells(self) -> int:
         """Cells of all dynamic-programming matrices together."""

@@ -5,7 +5,6 @@ Memory is bounded whatever the file: a batch of sites is read, used and forgotte
 
 from __future__ import annotations
 
-import gzip
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
@@ -15,10 +14,10 @@ from typing import Literal
 import numpy as np
 
 from ...family import InputError
-from ...files import reading
-from . import files_beagle, files_npz, files_vcf
+from ...files import MEMORY, Input, opened, printable
+from . import files_bcf, files_beagle, files_npz, files_vcf
 from .frequency import by_em, by_reads
-from .problem import EPSILON, P_VARIABLE, Mode, Problem, Rows
+from .problem import EPSILON, P_VARIABLE, Floats, Mode, Problem, Rows
 from .sites import SiteCounts, Sites
 
 Polarise = Literal["minor", "alt"]
@@ -36,20 +35,30 @@ class Options:
     epsilon: float = EPSILON
 
 
-def problems(path: Path, options: Options, counts: SiteCounts) -> Iterator[Problem]:
+def problems(path: Path, options: Options, counts: SiteCounts, memory: int = MEMORY) -> Iterator[Problem]:
     """A file's sites as problems, some at a time; at least one, perhaps without sites. Raises InputError.
 
     In saf and gama mode a site of which no individual knows anything is left out.
     """
-    form = _format(path)
-    polarise = options.polarise or ("minor" if form in ("VCF", "BCF") else "alt")
-    for sites in READERS[form](path, counts):
-        yield _problem(sites, replace(options, polarise=polarise), counts)
+    with opened(path, memory) as source:
+        form = _format(source)
+        polarise = options.polarise or ("minor" if form in ("VCF", "BCF") else "alt")
+        for sites in READERS[form](source, counts):
+            yield _problem(sites, replace(options, polarise=polarise), counts)
 
 
 def read(path: Path) -> Problem:
     """The whole of a file in saf mode. Raises InputError."""
     return joined(list(problems(path, Options(), Counter())))
+
+
+def check_answer(problem: Problem, answer: Floats) -> None:
+    """Raises InputError where a site's answer would hold NaN or infinity; log 0 is -inf and may stand there."""
+    wrong = np.flatnonzero(np.isnan(answer).any(axis=1) | (answer == np.inf).any(axis=1))
+    if len(wrong):
+        site = int(wrong[0])
+        place = printable(f"{problem.chromosomes[site]}:{problem.positions[site]}")
+        raise InputError(f"{place}: the likelihoods of this site have no finite answer in {problem.mode} mode")
 
 
 def joined(parts: list[Problem]) -> Problem:
@@ -97,32 +106,20 @@ def _problem(sites: Sites, options: Options, counts: SiteCounts) -> Problem:
     )
 
 
-def _format(path: Path) -> str:
+def _format(source: Input) -> str:
     """The format that a file's first bytes say."""
-    with reading(path), path.open("rb") as file:
-        start = file.read(4)
-        if start[:2] == b"\x1f\x8b":
-            file.seek(0)
-            with gzip.open(file) as unpacked:
-                start = unpacked.read(16)
-        else:
-            start += file.read(12)
-    if start.startswith(b"PK\x03\x04"):
-        return "npz"
-    if start.startswith(b"##fileformat=VCF"):
-        return "VCF"
-    if start.startswith(b"BCF"):
-        return "BCF"
-    if start.startswith(b"marker"):
-        return "Beagle"
+    start = source.peek(16)[:16]
+    for begin, form in ((b"PK\x03\x04", "npz"), (b"##fileformat=VCF", "VCF"), (b"BCF", "BCF"), (b"marker", "Beagle")):
+        if start.startswith(begin):
+            return form
     raise InputError(
-        f"{path}: expected a VCF, a BCF, Beagle genotype likelihoods (a first line 'marker ...') or an npz"
+        f"{source.path}: expected a VCF, a BCF, Beagle genotype likelihoods (a first line 'marker ...') or an npz"
     )
 
 
-READERS: dict[str, Callable[[Path, SiteCounts], Iterator[Sites]]] = {
+READERS: dict[str, Callable[[Input, SiteCounts], Iterator[Sites]]] = {
     "VCF": files_vcf.read,
-    "BCF": files_vcf.read,
+    "BCF": files_bcf.read,
     "Beagle": files_beagle.read,
     "npz": files_npz.read,
 }

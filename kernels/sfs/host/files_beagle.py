@@ -2,56 +2,63 @@
 
 from __future__ import annotations
 
-import gzip
-import io
 from collections.abc import Iterator
-from contextlib import contextmanager
-from pathlib import Path
 
 import numpy as np
 
 from ...family import InputError
-from ...files import reading
-from .sites import SiteBatch, SiteCounts, Sites
+from ...files import Input, shown
+from .problem import Floats
+from .sites import SiteBatch, SiteCounts, Sites, position
 
 
-def read(path: Path, counts: SiteCounts) -> Iterator[Sites]:
+def read(source: Input, counts: SiteCounts) -> Iterator[Sites]:
     """The file's sites, a batch at a time; the second allele is the minor one. Raises InputError."""
-    with reading(path), _text(path) as lines:
-        header = lines.readline().split()
-        individuals = (len(header) - 3) // 3
-        if len(header) < 6 or len(header) % 3:
-            raise InputError(f"{path}:1: {len(header)} columns, expected marker, two alleles and three an individual")
-        batch = SiteBatch(individuals)
-        for number, line in enumerate(lines, 2):
-            fields = line.split()
-            if not fields:
-                continue
-            if len(fields) != len(header):
-                raise InputError(f"{path}:{number}: {len(fields)} columns, expected {len(header)} like the first line")
-            try:
-                likelihoods = np.array(fields[3:], np.float64)
-            except ValueError as error:
-                raise InputError(f"{path}:{number}: a likelihood is a number: {error}") from None
-            batch.add(likelihoods, *_position(fields[0]), f"line {number}")
-            if batch.full:
-                yield batch.sites(path)
-                batch = SiteBatch(individuals)
+    path, lines = source.path, source.lines()
+    columns = len(next(lines, (1, b""))[1].split())
+    individuals = (columns - 3) // 3
+    if columns < 6 or columns % 3:
+        raise InputError(f"{path}:1: {columns} columns, expected marker, two alleles and three an individual")
+    batch = SiteBatch(individuals)
+    for number, line in lines:
+        fields = line.split()
+        if not fields:
+            continue
+        if len(fields) != columns:
+            raise InputError(f"{path}:{number}: {len(fields)} columns, expected {columns} like the first line")
+        batch.add(_numbers(fields[3:], f"{path}:{number}"), *_position(fields[0], f"{path}:{number}"), f"line {number}")
+        if batch.full:
+            yield batch.sites(path)
+            batch = SiteBatch(individuals)
     yield batch.sites(path)
 
 
-@contextmanager
-def _text(path: Path) -> Iterator[io.TextIOBase]:
-    with path.open("rb") as file:
-        packed = file.read(2) == b"\x1f\x8b"
-        file.seek(0)
-        yield io.TextIOWrapper(gzip.GzipFile(fileobj=file) if packed else file, "utf-8", "replace")
+def _numbers(fields: list[bytes], where: str) -> Floats:
+    try:
+        return np.array(fields, np.float64)
+    except ValueError:
+        pass
+    for field in fields:
+        try:
+            float(field)
+        except ValueError:
+            raise InputError(f"{where}: a likelihood is a number, not {shown(field)}") from None
+    raise InputError(f"{where}: a likelihood is a number")
 
 
-def _position(marker: str) -> tuple[str, int]:
+def _position(marker: bytes, where: str) -> tuple[str, int]:
     """Chromosome and position of a marker CHROM_POS or CHROM:POS; (the marker, 0) where it says neither."""
+    try:
+        name = marker.decode("utf-8")
+    except UnicodeDecodeError:
+        raise InputError(f"{where}: the marker {shown(marker)} is not UTF-8") from None
+    if not name.isprintable():
+        raise InputError(f"{where}: the marker {shown(marker)} is not printable")
     for separator in "_:":
-        chromosome, found, position = marker.rpartition(separator)
-        if found and position.isdigit():
-            return chromosome, int(position)
-    return marker, 0
+        chromosome, found, last = name.rpartition(separator)
+        if found and last.isdigit():
+            at = position(last.encode())
+            if at is None:
+                raise InputError(f"{where}: {shown(marker)}: expected a position of at most 18 digits 0 to 9")
+            return chromosome, at
+    return name, 0

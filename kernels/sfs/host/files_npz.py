@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import lzma
+import math
 import shutil
-import tempfile
+import struct
+import sys
 import zipfile
+import zlib
 from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import IO, Any
 
@@ -13,77 +18,170 @@ import numpy as np
 import numpy.typing as npt
 
 from ...family import InputError
-from ...files import reading
-from .problem import Rows
+from ...files import Input, printable, temporary
+from .problem import Counts, Rows
 from .sites import SiteCounts, Sites, batch_size, check_likelihoods
 
+MOST_MEMBERS = 1_000
+HEADERS = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
+LONGEST_CHROMOSOME = 1_000
+DAMAGE = (zipfile.BadZipFile, zlib.error, lzma.LZMAError, EOFError, OSError, struct.error, ValueError, OverflowError)
 
-def read(path: Path, counts: SiteCounts) -> Iterator[Sites]:
+
+def read(source: Input, counts: SiteCounts) -> Iterator[Sites]:
     """The sites of `P`, a batch at a time; chromosomes are '.' and positions count from 1 without `chrom` and `pos`.
     Raises InputError."""
-    with reading(path), zipfile.ZipFile(path) as archive:
-        if "P.npy" not in archive.namelist():
-            names = ", ".join(name.removesuffix(".npy") for name in archive.namelist())
-            raise InputError(f"{path}: expected an array P of sites x individuals x 3, found {names or 'nothing'}")
-        chromosomes, positions = _optional(path, archive, "chrom"), _optional(path, archive, "pos")
-        with archive.open("P.npy") as file:
-            shape, dtype = _npy_header(path, file)
-            for given, name in ((chromosomes, "chrom"), (positions, "pos")):
-                if given is not None and given.shape != shape[:1]:
-                    raise InputError(
-                        f"{path}: {name} has the shape {given.shape}, expected ({shape[0]},) like P's sites"
-                    )
-            sites, individuals, _ = shape
-            step = batch_size(individuals)
-            for start in range(0, max(sites, 1), step):
-                count = min(step, sites - start)
-                data = file.read(count * individuals * 3 * dtype.itemsize)
-                if len(data) < count * individuals * 3 * dtype.itemsize:
-                    raise InputError(f"{path}: P ends before its {sites} sites are complete")
-                likelihoods = np.frombuffer(data, dtype).astype(np.float64).reshape(count, individuals, 3)
-                numbers = range(start, start + count)
-                check_likelihoods(path, likelihoods, [f"P[{number}]" for number in numbers])
-                yield Sites(
-                    likelihoods,
-                    ["." if chromosomes is None else str(chromosomes[number]) for number in numbers],
-                    np.array([number + 1 if positions is None else positions[number] for number in numbers], np.int64),
-                    np.zeros(count),
-                )
+    path = source.path
+    with source.file_to_seek() as file, ExitStack() as stack:
+        with _damage(path):
+            archive = stack.enter_context(zipfile.ZipFile(file))
+        names = _members(path, archive)
+        if "P" not in names:
+            found = printable(", ".join(names))[:200]
+            raise InputError(f"{path}: expected an array P of sites x individuals x 3, found {found or 'nothing'}")
+        members = {
+            name: stack.enter_context(_Member.opened(path, archive, name))
+            for name in ("P", "chrom", "pos")
+            if name in names
+        }
+        P = members["P"]
+        _check(P, source.longest)
+        sites, individuals = P.shape[:2]
+        for name, member in members.items():
+            if name != "P" and member.shape != P.shape[:1]:
+                raise InputError(f"{path}: {name} has the shape {member.shape}, expected ({sites},) like P's sites")
+        step = batch_size(individuals)
+        for start in range(0, max(sites, 1), step):
+            count = min(step, sites - start)
+            numbers = range(start, start + count)
+            likelihoods = P.take(count).astype(np.float64).reshape(count, individuals, 3)
+            check_likelihoods(path, likelihoods, [f"P[{number}]" for number in numbers])
+            chromosomes = _names(path, members["chrom"], start, count) if "chrom" in members else ["."] * count
+            positions = np.arange(start + 1, start + count + 1)
+            if "pos" in members:
+                positions = _positions(path, members["pos"].take(count), start)
+            yield Sites(likelihoods, chromosomes, positions, np.zeros(count))
+        for member in members.values():
+            member.end()
 
 
-def _optional(path: Path, archive: zipfile.ZipFile, name: str) -> npt.NDArray[Any] | None:
-    if f"{name}.npy" not in archive.namelist():
-        return None
-    with archive.open(f"{name}.npy") as file:
-        try:
-            return np.asarray(np.lib.format.read_array(file))
-        except ValueError as error:
-            raise InputError(f"{path}: {name} cannot be read: {error}") from None
-
-
-def _npy_header(path: Path, file: IO[bytes]) -> tuple[tuple[int, int, int], np.dtype[np.generic]]:
+@contextmanager
+def _damage(path: Path) -> Iterator[None]:
     try:
-        version = np.lib.format.read_magic(file)
-        reader = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
-        shape, fortran, dtype = reader(file)
-    except ValueError as error:
-        raise InputError(f"{path}: P is no NumPy array: {error}") from None
-    if len(shape) != 3 or shape[2] != 3 or shape[1] < 1 or dtype.kind not in "fiu":
-        raise InputError(f"{path}: P is {dtype} of shape {shape}, expected numbers of shape (sites, individuals, 3)")
-    if fortran and shape[0] > 1:
+        yield
+    except DAMAGE as error:
+        raise InputError(f"{path}: damaged or truncated: {printable(error)}") from None
+    except (NotImplementedError, RuntimeError) as error:  # encrypted, or packed in a way that is not known
+        raise InputError(f"{path}: cannot be unpacked: {printable(error)}") from None
+
+
+def _members(path: Path, archive: zipfile.ZipFile) -> list[str]:
+    """The arrays of the archive. Raises InputError where two have one name."""
+    names = archive.namelist()
+    if len(names) > MOST_MEMBERS:
+        raise InputError(f"{path}: {len(names):,} members, expected at most {MOST_MEMBERS:,}")
+    found = [name.removesuffix(".npy") for name in names]
+    if len(set(found)) < len(found):
+        raise InputError(f"{path}: two members have one name")
+    return found
+
+
+class _Member:
+    """An array of the archive, some elements at a time, in C order."""
+
+    def __init__(self, path: Path, name: str, file: IO[bytes]) -> None:
+        self.path, self.name, self.file = path, name, file
+        try:
+            version = np.lib.format.read_magic(file)
+            if version not in HEADERS:
+                raise InputError(
+                    f"{path}: {name} has the version {version[0]}.{version[1]} of NumPy's format, expected 1.0 or 2.0"
+                )
+            shape, self.fortran, self.dtype = HEADERS[version](file)
+        except InputError:
+            raise
+        except Exception as error:  # the header is Python text, and NumPy raises whatever that leads to
+            raise InputError(f"{path}: {name} is no NumPy array: {printable(error)[:200]}") from None
+        if not all(type(size) is int and 0 <= size < 2**48 for size in shape) or math.prod(shape) >= 2**60:
+            raise InputError(f"{path}: {name} has an impossible shape {printable(shape)[:80]}")
+        self.shape: tuple[int, ...] = shape
+        self.items = math.prod(shape[1:])
+
+    @staticmethod
+    @contextmanager
+    def opened(path: Path, archive: zipfile.ZipFile, name: str) -> Iterator[_Member]:
+        with ExitStack() as stack:
+            with _damage(path):
+                file = stack.enter_context(archive.open(f"{name}.npy"))
+                member = _Member(path, name, file)
+            yield member
+
+    def take(self, rows: int) -> npt.NDArray[Any]:
+        """The next rows, flat."""
+        size = rows * self.items * self.dtype.itemsize
+        with _damage(self.path):
+            data = self.file.read(size)
+        if len(data) < size:
+            raise InputError(f"{self.path}: {self.name} ends before its {self.shape[0]} sites are complete")
+        return np.frombuffer(data, self.dtype)
+
+    def end(self) -> None:
+        """Raises InputError where more follows, or what was read is not what was packed."""
+        with _damage(self.path):
+            more = self.file.read(1)
+        if more:
+            raise InputError(f"{self.path}: {self.name} goes on after its {self.shape[0]} sites")
+
+
+def _check(P: _Member, longest: int) -> None:
+    shape, path = P.shape, P.path
+    if len(shape) != 3 or shape[2] != 3 or shape[1] < 1 or P.dtype.kind not in "fiu":
+        raise InputError(f"{path}: P is {P.dtype} of shape {shape}, expected numbers of shape (sites, individuals, 3)")
+    if P.fortran and shape[0] > 1:
         raise InputError(f"{path}: P is in Fortran order, expected C order: save np.ascontiguousarray(P)")
-    return (shape[0], shape[1], shape[2]), dtype
+    if P.items * max(P.dtype.itemsize, 8) > longest:
+        raise InputError(
+            f"{path}: a site of {shape[1]:,} individuals takes more than {longest:,} bytes, an eighth of --max-memory"
+        )
+
+
+def _names(path: Path, member: _Member, start: int, count: int) -> list[str]:
+    """Chromosomes as text: numbers are written out, bytes are ASCII."""
+    kind = member.dtype.kind
+    if kind not in "USiu" or member.dtype.itemsize > 4 * LONGEST_CHROMOSOME or not member.dtype.itemsize:
+        raise InputError(f"{path}: chrom is {member.dtype}, expected names of chromosomes, or whole numbers")
+    try:
+        array = member.take(count)
+        if kind == "U" and (array.view(f"{array.dtype.str[0]}u4") > sys.maxunicode).any():
+            raise ValueError("it holds what is no character")
+        values = array.tolist()
+        names = [value.decode("ascii") if kind == "S" else str(value) for value in values]
+    except (UnicodeDecodeError, ValueError) as error:
+        raise InputError(f"{path}: chrom: {printable(error)[:200]}") from None
+    for number, name in enumerate(names, start):
+        if not name or not name.isprintable():
+            raise InputError(f"{path}: chrom[{number}] is {printable(name)[:80]!r}, expected a printable name")
+    return names
+
+
+def _positions(path: Path, values: npt.NDArray[Any], start: int) -> Counts:
+    if values.dtype.kind not in "iu":
+        raise InputError(f"{path}: pos is {values.dtype}, expected whole numbers")
+    wrong = np.flatnonzero((values < 0) | (values > 10**18))
+    if len(wrong):
+        raise InputError(f"{path}: pos[{start + wrong[0]}] is {values[wrong[0]]}, expected 0 to 10^18")
+    return values.astype(np.int64)
 
 
 # ------------------------------------------------------------------ writing
 def write(rows: Rows, target: IO[bytes]) -> None:
     """`values` (sites, 2N + 1) as they come; `pos`; `chrom` as numbers into `chromosomes`.
 
-    Raises OSError. The shapes are known last, so the arrays wait in files of their own.
+    The shapes are known last, so the arrays wait in files of their own.
     """
     names: dict[str, int] = {}
     sites, width = 0, 0
-    with tempfile.TemporaryFile() as values, tempfile.TemporaryFile() as positions, tempfile.TemporaryFile() as chrom:
+    with temporary() as values, temporary() as positions, temporary() as chrom:
         for problem, answer in rows:
             sites, width = sites + len(answer), answer.shape[1]
             values.write(np.ascontiguousarray(answer, np.float64).data)

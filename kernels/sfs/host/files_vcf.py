@@ -1,138 +1,157 @@
-"""Reads genotype likelihoods from VCF and BCF with cyvcf2: FORMAT PL or GL of biallelic sites."""
+"""Reads genotype likelihoods from VCF: lines are checked here, and cyvcf2 reads the samples of those that are good."""
 
 from __future__ import annotations
 
 import ctypes
-import math
+import re
 from collections.abc import Iterator
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
-from simtbed import SimtbedError
+from simtbed import SimtbedError, UnavailableError
 
 from ...family import InputError
-from .problem import Counts, Floats
-from .sites import SiteBatch, SiteCounts, Sites
+from ...files import Input, shown, temporary
+from .files_genotypes import field_of, likelihoods, reads
+from .files_vcf_header import TYPES, Header, parse
+from .sites import SiteBatch, SiteCounts, Sites, batch_size
 
-END_OF_BGZF = bytes.fromhex("1f8b08040000000000ff0600424302001b0003000000000000000000")
-NOTHING_ELSE = ("<*>", "<NON_REF>", "*")
-"""ALT of sites at which nothing but REF was seen."""
-MISSING = np.iinfo(np.int32).min
-END = MISSING + 1
-"""htslib's marks for an integer that is missing, and for one beyond what a sample has."""
-MISSING_REAL = (0x7F800001, 0x7F800002)
-"""The same for floats, as their bits."""
+BYTES_AT_ONCE = 1 << 23
+"""Of lines that cyvcf2 gets at a time."""
+HIGHEST = 2**31 - 1
+"""Position of VCF."""
+_KEY = re.compile(r"[A-Za-z_][0-9A-Za-z_.]*", re.ASCII)
+_LONG = re.compile(rb"\d{10}")
 
 
-def read(path: Path, counts: SiteCounts) -> Iterator[Sites]:
+@dataclass
+class _Lines:
+    """Sites whose samples are to be read. text: lines for cyvcf2. fields: the FORMAT of each; name: where it has PL or GL."""
+
+    text: list[bytes] = field(default_factory=list)
+    size: int = 0
+    places: list[tuple[str, int]] = field(default_factory=list)
+    numbers: list[int] = field(default_factory=list)
+    fields: list[list[str]] = field(default_factory=list)
+    names: list[str] = field(default_factory=list)
+
+
+def read(source: Input, counts: SiteCounts) -> Iterator[Sites]:
     """The file's sites, a batch at a time; what is skipped is in `counts`. Raises InputError."""
-    reader = _opened(path)
-    individuals = len(reader.samples)
-    if not individuals:
-        raise InputError(f"{path}: no samples, expected genotype likelihoods of at least one")
-    known = [name for name in ("PL", "GL") if reader.contains(name)]
-    if not known:
-        raise InputError(f"{path}: the header has neither FORMAT PL nor GL: no genotype likelihoods to work on")
-    counting = reader.contains("AD")
-    batch, last = SiteBatch(individuals), "the header"
-    records = iter(reader)
-    while True:
-        try:
-            record = next(records)
-        except StopIteration:
-            break
-        except Exception as error:  # cyvcf2 raises nothing more special
-            raise InputError(
-                f"{path}: the record after {last} cannot be read: truncated or damaged ({error})"
-            ) from None
-        last = f"{record.CHROM}:{record.POS}"
-        found = _likelihoods(path, record, known, counts)
-        if found is None:
-            continue
-        likelihoods, scale = found
-        batch.add(likelihoods, record.CHROM, record.POS, last, scale)
-        if counting:
-            batch.reads.append(_reads(record, individuals))
-        if batch.full:
-            yield batch.sites(path, "genotype likelihood")
-            batch = SiteBatch(individuals)
-    yield batch.sites(path, "genotype likelihood")
+    numbered = source.lines()
+    header = parse(numbered, source.path)
+    require_cyvcf2()
+    some = _Lines()
+    for number, line in numbered:
+        if not line:
+            raise InputError(f"{source.path}:{number}: a blank line, expected a site")
+        _add(some, line, number, header, source.path, counts)
+        if len(some.text) >= batch_size(len(header.samples)) or some.size >= BYTES_AT_ONCE:
+            yield _sites(some, header, source.path, counts)
+            some = _Lines()
+    yield _sites(some, header, source.path, counts)
 
 
-def _opened(path: Path) -> Any:
+def require_cyvcf2() -> Any:
+    """The module. Raises UnavailableError where it is not installed."""
     try:
         import cyvcf2
-    except ModuleNotFoundError:
-        raise SimtbedError(f'{path}: reading VCF and BCF needs cyvcf2: pip install "simtbed[vcf]"') from None
-    with path.open("rb") as file:
-        if file.read(4) == b"\x1f\x8b\x08\x04":  # blocks of gzip, which end with an empty one
-            file.seek(-len(END_OF_BGZF), 2)
-            if file.read() != END_OF_BGZF:
-                raise InputError(f"{path}: truncated: the empty block that ends a BGZF file is not there")
-    library = ctypes.CDLL(cyvcf2.cyvcf2.__file__)
-    library.hts_set_log_level(0)  # what htslib would print comes as an exception, too
+    except ImportError:
+        raise UnavailableError('reading VCF needs cyvcf2: pip install "simtbed[vcf]"') from None
+    ctypes.CDLL(cyvcf2.cyvcf2.__file__).hts_set_log_level(0)  # what htslib would print is found out here
+    return cyvcf2
+
+
+def _add(some: _Lines, line: bytes, number: int, header: Header, path: Path, counts: SiteCounts) -> None:
+    """Check a line, and keep it where it has what is wanted."""
+    place, columns = f"{path}:{number}", 9 + len(header.samples)
+    parts = line.split(b"\t", 9)
+    if len(parts) < 10 or parts[9].count(b"\t") + 10 != columns:
+        raise InputError(f"{place}: {line.count(bytes([9])) + 1} columns, expected {columns} with tabs between them")
     try:
-        return cyvcf2.VCF(str(path))
-    except OSError as error:
-        raise InputError(f"{path}: {error}") from None
+        chromosome, position, _, reference, alternatives, _, _, _, fields = (part.decode("utf-8") for part in parts[:9])
+    except UnicodeDecodeError:
+        raise InputError(f"{place}: {shown(line)} is not UTF-8") from None
+    if not chromosome or not chromosome.isprintable() or " " in chromosome:
+        raise InputError(f"{place}: CHROM is {shown(parts[0])}, expected a name without spaces")
+    if not (position.isascii() and position.isdigit() and len(position) <= 10 and int(position) <= HIGHEST):
+        raise InputError(f"{place}: POS is {shown(parts[1])}, expected a number from 0 to {HIGHEST:,}")
+    if not reference or not alternatives or not all(alternatives.split(",")):
+        raise InputError(f"{place}: an allele is empty")
+    keys = fields.split(":")
+    if len(set(keys)) < len(keys) or not all(_KEY.fullmatch(key) for key in keys if fields != "."):
+        raise InputError(f"{place}: FORMAT is {shown(parts[8])}, expected different names with ':' between them")
+    name = field_of(alternatives.split(","), keys, header.known, counts)
+    if name is None:
+        return
+    if parts[9].count(b"\0") or b"\r" in parts[9]:
+        raise InputError(f"{place}: a sample holds a control character")
+    _check_long(parts[9], keys, place)
+    text = b"\t".join([b"1", b"1", b".", b"N", b"A", b".", b".", b".", parts[8], parts[9]]) + b"\n"
+    some.text.append(text)
+    some.size += len(text)
+    some.places.append((chromosome, int(position)))
+    some.numbers.append(number)
+    some.fields.append(keys)
+    some.names.append(name)
 
 
-def _likelihoods(path: Path, record: Any, known: list[str], counts: SiteCounts) -> tuple[Floats, float] | None:
-    """((N, 3) likelihoods, the largest 1, and the logarithm of what that took), or None and why in `counts`."""
-    alternatives = [allele for allele in record.ALT if allele not in NOTHING_ELSE]
-    if not alternatives:
-        counts["skipped: no alternative allele"] += 1
-        return None
-    if len(record.ALT) > 1:
-        counts["skipped: more than two alleles"] += 1
-        return None
-    name = next((name for name in known if name in record.FORMAT), None)
-    values = record.format(name) if name else None
-    if values is None:
-        counts[f"skipped: neither {' nor '.join(known)}" if len(known) > 1 else f"skipped: no {known[0]}"] += 1
-        return None
-    missing, ended = _missing(values)
-    unknown = np.asarray(missing.any(axis=1) | ended.all(axis=1))
-    if unknown.all():
-        return np.ones((len(values), 3)), 0.0
-    if values.shape[1] != 3 or (ended.any(axis=1) & ~unknown).any():
-        counts["skipped: a sample is not diploid"] += 1
-        return None
-    if name == "PL":
-        logarithms, wrong = values * (-math.log(10.0) / 10.0), values < 0
-    else:
-        logarithms = values.astype(np.float64) * math.log(10.0)
-        wrong = np.isnan(values) | (values == np.inf) | (values == -np.inf).all(axis=1, keepdims=True)
-    bad = np.flatnonzero(wrong.any(axis=1) & ~unknown)
-    if len(bad):
-        shown = ",".join(f"{value:g}" for value in values[bad[0]])
-        expected = "Phred scores from 0 up" if name == "PL" else "logarithms to base 10, at least one above -inf"
-        place = f"{record.CHROM}:{record.POS}, sample {bad[0] + 1}"
-        raise InputError(f"{path}: {place}: {name} is {shown}, expected {expected}")
-    logarithms = np.where(unknown[:, None], 0.0, logarithms)
-    largest = logarithms.max(axis=1)
-    return np.exp(logarithms - largest[:, None]), float(largest.sum())
+def _check_long(samples: bytes, keys: list[str], place: str) -> None:
+    """Raises InputError where a number is beyond 32 bits: htslib would take it for a missing one."""
+    if not _LONG.search(samples):
+        return
+    wanted = [(at, key) for at, key in enumerate(keys) if TYPES.get(key) == "Integer"]
+    for number, sample in enumerate(samples.split(b"\t"), 1):
+        values = sample.split(b":")
+        for at, key in wanted:
+            for value in values[at].split(b",") if at < len(values) else ():
+                if value.isdigit() and int(value[:20]) > HIGHEST:
+                    raise InputError(f"{place}: sample {number}: {key} is {shown(value)}, expected at most {HIGHEST:,}")
 
 
-def _missing(values: npt.NDArray[Any]) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
-    """Which numbers are missing, and which lie beyond what a sample has."""
-    if values.dtype.kind == "f":
-        bits = values.view(np.uint32)
-        return bits == MISSING_REAL[0], bits == MISSING_REAL[1]
-    return values == MISSING, values == END
+def _sites(some: _Lines, header: Header, path: Path, counts: SiteCounts) -> Sites:
+    """The sites of a batch of lines."""
+    individuals = len(header.samples)
+    batch = SiteBatch(individuals)
+    records = _records(some, individuals)
+    for at, (chromosome, position) in enumerate(some.places):
+        place = f"{chromosome}:{position}"
+        try:
+            record = next(records)
+            got = {name: record.format(name) for name in (some.names[at], "AD", "DP") if name in some.fields[at]}
+        except (SimtbedError, MemoryError):
+            raise
+        except Exception as error:  # cyvcf2 raises nothing more special, and StopIteration at what it cannot read
+            what = f" ({error})" if str(error) else ""
+            raise InputError(f"{path}:{some.numbers[at]}: the samples of {place} cannot be read{what}") from None
+        if any(values is None or len(values) != individuals for values in got.values()):
+            raise InputError(f"{path}:{some.numbers[at]}: the samples of {place} cannot be read")
+        found = likelihoods(path, place, some.names[at], got[some.names[at]], counts)
+        if found is None:
+            continue
+        batch.add(found[0], chromosome, position, place, found[1])
+        if "AD" in header.formats:
+            batch.reads.append(reads(some.fields[at], got.__getitem__, individuals))
+    return batch.sites(path, "genotype likelihood")
 
 
-def _reads(record: Any, individuals: int) -> tuple[Counts, Counts]:
-    """Reads of ALT and of both alleles; from AD of both, or from AD of ALT alone and DP. 0 where they are missing."""
-    nothing = np.zeros(individuals, np.int64)
-    if "AD" not in record.FORMAT:
-        return nothing, nothing
-    depths = np.maximum(record.format("AD").astype(np.int64), 0)
-    if depths.shape[1] >= 2:
-        return depths[:, 1], depths[:, 0] + depths[:, 1]
-    if "DP" not in record.FORMAT:
-        return nothing, nothing
-    whole = np.maximum(record.format("DP").astype(np.int64)[:, 0], 0)
-    return np.minimum(depths[:, 0], whole), whole
+def _records(some: _Lines, individuals: int) -> Iterator[Any]:
+    """The lines as cyvcf2 reads them, with a header that declares just what they have."""
+    if not some.text:
+        return
+    names = sorted({key for keys in some.fields for key in keys if key != "."})
+    declared = [f'##FORMAT=<ID={name},Number=.,Type={TYPES.get(name, "String")},Description="">\n' for name in names]
+    columns = "\t".join(
+        ["#CHROM", "POS", "ID", "REF", "ALT", "QUAL", "FILTER", "INFO", "FORMAT", *map(str, range(individuals))]
+    )
+    with temporary() as file:
+        file.write(f"##fileformat=VCFv4.2\n##contig=<ID=1>\n{''.join(declared)}{columns}\n".encode())
+        file.writelines(some.text)
+        file.flush()
+        file.seek(0)
+        reader = require_cyvcf2().VCF(file.fileno())
+        try:
+            yield from reader
+        finally:
+            reader.close()

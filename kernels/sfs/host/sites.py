@@ -13,6 +13,8 @@ from .problem import Counts, Floats
 
 BYTES_AT_ONCE = 1 << 25
 """Most bytes of a batch's likelihoods."""
+LARGEST = 1e300
+"""Likelihood: their sums and products with small numbers stay finite."""
 SITES_AT_ONCE = 1 << 14
 """Most sites of a batch."""
 
@@ -69,6 +71,13 @@ class SiteBatch:
         return Sites(likelihoods, self.chromosomes, np.array(self.positions, np.int64), np.array(self.scale), reads)
 
 
+def position(text: bytes) -> int | None:
+    """A position of ASCII digits that fits; None where it is something else."""
+    if not text.isdigit() or len(text) > 18:
+        return None
+    return int(text)
+
+
 def batch_size(individuals: int) -> int:
     """Sites of a batch."""
     return max(1, min(SITES_AT_ONCE, BYTES_AT_ONCE // (24 * individuals)))
@@ -76,12 +85,12 @@ def batch_size(individuals: int) -> int:
 
 def check_likelihoods(path: Path, likelihoods: Floats, where: list[str], what: str = "likelihood") -> None:
     """Raise InputError where a number is no likelihood; `where` has the place of each site in the file."""
-    wrong = ~(np.isfinite(likelihoods) & (likelihoods >= 0)).all(axis=2) | ~(likelihoods > 0).any(axis=2)
+    wrong = ~((likelihoods >= 0) & (likelihoods <= LARGEST)).all(axis=2) | ~(likelihoods > 0).any(axis=2)
     if not wrong.any():
         return
     site, individual = (int(at) for at in np.argwhere(wrong)[0])
     shown = " ".join(f"{value:g}" for value in likelihoods[site, individual])
     raise InputError(
-        f"{path}: {where[site]}, individual {individual + 1}: '{shown}' are no {what}s, expected three finite numbers, "
-        "none negative and not all zero"
+        f"{path}: {where[site]}, individual {individual + 1}: '{shown}' are no {what}s, expected three numbers from 0 to "
+        f"{LARGEST:g}, not all zero"
     )

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import tempfile
-
 import numpy as np
 
+from ...files import temporary
 from .problem import Floats, Mode
 
 CLOSE = 1e-8
@@ -26,7 +25,7 @@ class Spectrum:
         self.mode = mode
         self.sites, self.width = 0, 0
         self.total: Floats = np.zeros(0)
-        self.rows = tempfile.TemporaryFile() if mode == "saf" else None  # noqa: SIM115, it lives as long as this
+        self.rows = temporary() if mode == "saf" else None
 
     def __enter__(self) -> Spectrum:
         return self

@@ -103,14 +103,46 @@ def wrong_row_of_a_tile(x: Global[f32], out: Global[f32], FIXED: Const) -> None:
         out[t] = tile[t // 8, t % 8 + 1]
 
 
-@pair("bounds", x=X, width=16)
+@pair("bounds", x=X.reshape(-1, 16))
 @st.kernel
-def matrix_column_of_the_next_row(x: Global[f32], out: Global[f32], width: i32, FIXED: Const) -> None:
-    m = st.matrix(x, width)
+def column_of_the_row_before(x: Global[f32], out: Global[f32], FIXED: Const) -> None:
     t = st.thread.x
     column = t % 16
     if not FIXED or column > 0:
-        out[t] = m[t // 16 + 1, column - 1]
+        out[t] = x[t // 16 + 1, column - 1]
+
+
+@pair("bounds", x=X.reshape(-1, 16))
+@st.kernel
+def row_that_is_not_there(x: Global[f32], out: Global[f32], FIXED: Const) -> None:
+    t = st.thread.x
+    rows = x.shape[0]
+    row = x[t % rows if FIXED else t % (rows + 1), :]
+    out[t] = row[0] if t % (rows + 1) < rows else f32(0)
+
+
+@pair("bounds", x=X)
+@st.kernel
+def slice_that_ends_with_its_array(x: Global[f32], out: Global[f32], FIXED: Const) -> None:
+    """x has 128 elements: in its memory, but not in the slice."""
+    t = st.thread.x
+    part = x[64 : 96 if not FIXED else 128]
+    out[t] = part[t]
+
+
+@pair("bounds", x=X)
+@st.kernel
+def slice_that_begins_before_its_array(x: Global[f32], out: Global[f32], FIXED: Const) -> None:
+    t = st.thread.x
+    part = x[t if FIXED else t - 1 :]
+    out[t] = part[1]
+
+
+@pair("bounds", x=X.reshape(-1, 4)[:, ::2])
+@st.kernel
+def gap_of_a_strided_array(x: Global[f32], out: Global[f32], FIXED: Const) -> None:
+    t = st.thread.x
+    out[t] = x[t // 4, t % (2 if FIXED else 4)]
 
 
 @pair("bounds", shared=64 * 4, x=X)
@@ -144,3 +176,16 @@ def off_by_one_in_a_function(x: Global[f32], out: Global[f32], FIXED: Const) -> 
     row[t] = x[t]
     st.sync()
     out[t] = last_of(row, 63 if FIXED else 64)
+
+
+@pair("bounds", shared=64 * 4 + 64 * 4, x=X, n=64)
+@st.kernel
+def from_one_dynamic_array_into_the_next(x: Global[f32], out: Global[f32], n: i32, FIXED: Const) -> None:
+    """Inside the bytes of the launch, so only the array tells."""
+    first = st.dynamic_shared(f32, n)
+    second = st.dynamic_shared(f32)
+    t = st.thread.x
+    first[t] = x[t]
+    second[t] = x[t]
+    st.sync()
+    out[t] = first[(t + 1) % n if FIXED else t + 1] + second[t]

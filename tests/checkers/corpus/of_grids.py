@@ -146,3 +146,110 @@ def last_warp_wins(out: Global[i32], FIXED: Const) -> None:
             st.atomic_max(out, 0, st.warp)
         else:
             st.atomic_exchange(out, 0, st.warp)
+
+
+@pair("race", grid=2, x=X, cooperative=True)
+@st.kernel
+def neighbours_without_a_grid_barrier(x: Global[f32], out: Global[f32], FIXED: Const) -> None:
+    """A block barrier orders the threads of one block."""
+    i = st.block.x * 64 + st.thread.x
+    x[i] = f32(i)
+    if FIXED:
+        st.grid_sync()
+    else:
+        st.sync()
+    right = x[(i + 64) % 128]
+    st.grid_sync()
+    out[i] = right
+
+
+@pair("race", grid=2, x=X, cooperative=True)
+@st.kernel
+def turns_with_half_their_grid_barriers(x: Global[f32], out: Global[f32], FIXED: Const) -> None:
+    i = st.block.x * 64 + st.thread.x
+    for turn in range(3):
+        left = x[(i + 64) % 128]
+        if FIXED:
+            st.grid_sync()
+        x[i] = left + 1
+        st.grid_sync()
+    out[i] = x[i]
+
+
+@pair("barrier", grid=3, x=X, cooperative=True)
+@st.kernel
+def block_that_returns_before_the_grid_barrier(x: Global[f32], out: Global[f32], FIXED: Const) -> None:
+    i = st.block.x * 64 + st.thread.x
+    if i >= 128 and not FIXED:
+        return
+    st.grid_sync()
+    if i < 128:
+        out[i] = x[i]
+
+
+@pair("uninitialised", grid=2, x=X, cooperative=True)
+@st.kernel
+def shared_memory_of_another_block(x: Global[f32], out: Global[f32], FIXED: Const) -> None:
+    """A block's shared memory outlives a grid barrier, and is no other block's."""
+    kept = st.shared(f32, 64)
+    t = st.thread.x
+    if FIXED or st.block.x == 0:
+        kept[t] = x[t]
+    st.grid_sync()
+    out[st.block.x * 64 + t] = kept[t]
+
+
+@pair("race", grid=2, x=X, left=np.zeros(64, np.float32), flag=np.zeros(1, np.int32))
+@st.kernel
+def hand_over_without_a_release(
+    x: Global[f32], left: Global[f32], flag: Global[i32], out: Global[f32], FIXED: Const
+) -> None:
+    """A block leaves a value and raises a flag; a volatile store orders nothing."""
+    t = st.thread.x
+    if st.block.x == 0:
+        if t == 0:
+            left[0] = x[0]
+            if FIXED:
+                st.store_release(flag, 0, 1)
+            else:
+                st.volatile_store(flag, 0, 1)
+    elif t == 0 and st.load_acquire(flag, 0) == 1:
+        out[0] = left[0]
+
+
+@pair("race", grid=2, x=X, left=np.zeros(64, np.float32), flag=np.zeros(1, np.int32))
+@st.kernel
+def release_to_its_own_block(
+    x: Global[f32], left: Global[f32], flag: Global[i32], out: Global[f32], FIXED: Const
+) -> None:
+    """A release of the scope of a block orders nothing for another one."""
+    t = st.thread.x
+    if st.block.x == 0:
+        if t == 0:
+            left[0] = x[0]
+            if FIXED:
+                st.atomic_exchange(flag, 0, 1, order="release")
+            else:
+                st.atomic_exchange(flag, 0, 1, order="release", scope="block")
+    elif t == 0 and st.load_acquire(flag, 0) == 1:
+        out[0] = left[0]
+
+
+@pair("race", grid=2, x=X, total=np.zeros(1, np.int32))
+@st.kernel
+def blocks_count_by_block_scope(x: Global[f32], total: Global[i32], out: Global[f32], FIXED: Const) -> None:
+    if FIXED:
+        st.atomic_add(total, 0, 1)
+    else:
+        st.atomic_add(total, 0, 1, scope="block")
+
+
+@pair("race", grid=2, x=X, flag=np.zeros(1, np.int32))
+@st.kernel
+def flag_read_plainly(x: Global[f32], flag: Global[i32], out: Global[f32], FIXED: Const) -> None:
+    t = st.thread.x
+    if st.block.x == 0 and t == 0:
+        st.volatile_store(flag, 0, 1)
+    elif t == 0:
+        seen = st.volatile_load(flag, 0) if FIXED else flag[0]
+        out[0] = f32(seen)

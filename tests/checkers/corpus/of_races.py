@@ -245,3 +245,88 @@ def flag_by_plain_stores(x: Global[f32], out: Global[f32], FIXED: Const) -> None
         st.atomic_exchange(ready, 0, 1)
     if t == 32 and st.atomic_add(ready, 0, 0) == 1:
         out[t] = cell[0]
+
+
+@pair("race", x=X)
+@st.kernel
+def swapped_buffers_without_a_barrier(x: Global[f32], out: Global[f32], FIXED: Const) -> None:
+    """The buffers change places each turn; a warp that is ahead writes what another one still reads."""
+    now = st.shared(f32, 64)
+    then = st.shared(f32, 64)
+    t = st.thread.x
+    now[t] = x[t]
+    st.sync()
+    for turn in range(4):
+        then[t] = now[63 - t] + 1
+        if FIXED:
+            st.sync()
+        now, then = then, now
+    st.sync()
+    out[t] = now[t]
+
+
+@pair("race", x=X)
+@st.kernel
+def copy_that_is_not_waited_for(x: Global[f32], out: Global[f32], FIXED: Const) -> None:
+    tile = st.shared(f32, 64)
+    t = st.thread.x
+    st.async_copy(tile, t, x, t)
+    st.async_commit()
+    if FIXED:
+        st.async_wait(0)
+    out[t] = tile[t]
+    st.async_wait(0)
+
+
+@pair("race", x=X)
+@st.kernel
+def barrier_without_a_wait(x: Global[f32], out: Global[f32], FIXED: Const) -> None:
+    """A barrier orders no copy that is under way; the wait must come before it."""
+    tile = st.shared(f32, 64)
+    t = st.thread.x
+    st.async_copy(tile, t, x, t)
+    st.async_commit()
+    if FIXED:
+        st.async_wait(0)
+    st.sync()
+    if not FIXED:
+        st.async_wait(0)
+    out[t] = tile[63 - t]
+
+
+@pair("race", x=X)
+@st.kernel
+def pipeline_that_waits_for_too_few(x: Global[f32], out: Global[f32], FIXED: Const) -> None:
+    """With two groups under way, the older one is there only if no more than one may be pending."""
+    now = st.shared(f32, 64)
+    then = st.shared(f32, 64)
+    t = st.thread.x
+    total = f32(0)
+    st.async_copy(now, t, x, t)
+    st.async_commit()
+    for k in range(1, 5):
+        st.async_copy(then, t, x, (t + k) % 64)
+        st.async_commit()
+        if FIXED:
+            st.async_wait(1)
+        else:
+            st.async_wait(2)
+        st.sync()
+        total += now[63 - t]
+        st.sync()
+        now, then = then, now
+    st.async_wait(0)
+    out[t] = total
+
+
+@pair("race", x=X)
+@st.kernel
+def copied_for_another_warp_without_a_barrier(x: Global[f32], out: Global[f32], FIXED: Const) -> None:
+    tile = st.shared(f32, 64)
+    t = st.thread.x
+    st.async_copy(tile, t, x, t)
+    st.async_commit()
+    st.async_wait(0)
+    if FIXED:
+        st.sync()
+    out[t] = tile[63 - t]

@@ -27,6 +27,7 @@ class Pair:
     shared: int
     device: Device
     schedule: int | None
+    cooperative: bool
     args: dict[str, Any]
 
     @property
@@ -37,7 +38,8 @@ class Pair:
         """Run one twin under all checks."""
         return launch(
             self.kernel, grid=self.grid, block=self.block, args={**self.args, "FIXED": fixed}, shared=self.shared,
-            device=self.device, schedule=self.schedule, engine=engine, check="all", faults="return", step_limit=200,
+            device=self.device, schedule=self.schedule, cooperative=self.cooperative, engine=engine, check="all", faults="return",
+            step_limit=200,
         )  # fmt: skip
 
 
@@ -46,14 +48,14 @@ PAIRS: dict[str, Pair] = {}
 
 def pair(
     fault: str, *, grid: int = 1, block: int = 64, shared: int = 0, device: Device = devices.H200,
-    schedule: int | None = None, **args: Any,
+    schedule: int | None = None, cooperative: bool = False, **args: Any,
 ) -> Callable[[Kernel], Kernel]:  # fmt: skip
     """Add a kernel to the corpus. args: its own; `out` is an Out of N f32 unless given."""
 
     def add(kernel: Kernel) -> Kernel:
         assert kernel.__name__ not in PAIRS
         given = {"out": empty(N, "f32"), **args}
-        PAIRS[kernel.__name__] = Pair(kernel, fault, grid, block, shared, device, schedule, given)
+        PAIRS[kernel.__name__] = Pair(kernel, fault, grid, block, shared, device, schedule, cooperative, given)
         return kernel
 
     return add

@@ -38,5 +38,6 @@ control(int* __restrict__ x, unsigned char* __restrict__ flags, unsigned int* __
     atomicMax(&out[0], __ballot_sync(0xffffffff, value > 0));
     if (!(__any_sync(0xffffffff, flags[t] == 0) != 0)) return;
     assert(value < 100 && "100% of \"value\"");
-    printf("value %d %s %.9g\n", value, value > 0 ? "True" : "False", (float)value);
+    printf("block (%u, %u, %u), thread (%u, %u, %u): value %d %s %.9g\n", blockIdx.x, blockIdx.y, blockIdx.z,
+        threadIdx.x, threadIdx.y, threadIdx.z, value, value > 0 ? "True" : "False", (float)value);
 }

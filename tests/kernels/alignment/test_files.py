@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import gzip
+import io
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
+from simtbed import SimtbedError
 from simtbed.kernels import InputError
 from simtbed.kernels.alignment import FAMILY
 from simtbed.kernels.alignment.host import files
@@ -80,7 +83,7 @@ def test_two_fasta_files_are_paired_in_order(tmp_path: Path) -> None:
     [
         (b">a\nACG\n", "a.fa: 1 records, expected 2 like .*r.fa: they are paired in order"),
         (b">a\nACG\n>b\n", "a.fa: record 2, 'b', is empty"),
-        (b"ACG\n", "a.fa: not FASTA: .*"),
+        (b"ACG\n", "a.fa:1: 'ACG', expected '>' at the beginning of a record"),
         (b">\nA\n>b\nC\n", "a.fa: record 1 has no name"),
         (b">a\nA\x01\n>b\nC\n", "a.fa: record 1, 'a', holds '\\\\x01', expected printable letters without spaces"),
         (gzip.compress(b">a\nACG\n>b\nC\n", mtime=0)[:-9], "a.fa: .*"),
@@ -104,15 +107,24 @@ def test_an_answer_as_a_table() -> None:
 def test_an_answer_as_sam(tmp_path: Path) -> None:
     problem = Problem.of([(b"ACGT", b"CG"), (b"CG", b"ACGT")])
     answer = FAMILY.oracle(problem)
-    assert "".join(files.lines(problem, answer, "sam")) == (
+    assert as_sam(problem, answer) == (
         "@HD\tVN:1.6\tSO:unknown\n@SQ\tSN:ref1\tLN:4\n@SQ\tSN:ref2\tLN:2\n"
         "alt1\t0\tref1\t2\t255\t2M\t*\t0\t0\tCG\t*\tAS:i:400\n"
         "alt2\t0\tref2\t1\t255\t1S2M1S\t*\t0\t0\tACGT\t*\tAS:i:400\n"
     )
+    one_by_one = [(problem.part(p, p + 1), answer[p : p + 1]) for p in range(2)]
+    assert as_sam(*one_by_one[0], *one_by_one[1]) == as_sam(problem, answer)
     named = replace(problem, names=(("c", "a"), ("c", "b")))
     with pytest.raises(InputError, match="references of different lengths are called c"):
-        files.lines(named, answer, "sam")
+        as_sam(named, answer)
     with pytest.raises(InputError, match="alt1 holds more than letters"):
-        files.lines(Problem.of([(b"A", b"*")]), answer[:1], "sam")
-    with pytest.raises(InputError, match="SAM cannot say that an alignment begins before its reference"):
-        files.lines(replace(problem, strategy=Strategy.IGNORE), answer, "sam")
+        as_sam(Problem.of([(b"A", b"*")]), answer[:1])
+    with pytest.raises(SimtbedError, match="SAM cannot say that an alignment begins before its reference"):
+        files.check_form("sam", Strategy.IGNORE)
+
+
+def as_sam(*answers: Any) -> str:
+    """Problems and their answers, one after the other, as SAM."""
+    to = io.BytesIO()
+    files.write(zip(answers[::2], answers[1::2], strict=True), "sam", to)
+    return to.getvalue().decode()

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from simtbed.kernels import InputError
 from simtbed.kernels.sfs.host import sites
-from simtbed.kernels.sfs.host.files import Options, joined, problems
+from simtbed.kernels.sfs.host.files import Options, check_answer, joined, problems
 from simtbed.kernels.sfs.host.frequency import by_em, by_reads
 from simtbed.kernels.sfs.host.generate import likelihoods
 from simtbed.kernels.sfs.host.problem import Problem
@@ -153,7 +153,7 @@ def test_truncated_files(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> N
         (tmp_path / "cut.bcf").write_bytes(whole[:length])
         assert "truncated" in refusal(tmp_path / "cut.bcf")
     path.write_text(path.read_text()[:-20])
-    assert "the record after 1:3998 cannot be read" in refusal(path)
+    assert ":4008: 10 columns, expected 12" in refusal(path)
     assert capfd.readouterr().err == ""  # htslib says nothing of its own
 
 
@@ -293,3 +293,75 @@ def test_gama_takes_reads_where_they_are_counted(tmp_path: Path) -> None:
     by_hand = by_reads(np.array([[0, 0, 1]]), np.array([[4, 2, 2]]), 0.01)[0]
     expected = [by_hand, by_hand, by_em(problem.likelihoods[2:3])[0], by_hand]
     assert problem.frequency.tolist() == pytest.approx(expected)
+
+
+# ------------------------------------------------------------------ what was accepted though wrong
+@pytest.mark.parametrize("value", ["1e301", "inf", "nan", "1e999"])
+def test_likelihoods_that_have_no_finite_answer(tmp_path: Path, value: str) -> None:
+    path = beagle(tmp_path, BEAGLE + f"chr1_9 0 1 {value}" + " 1" * 8 + "\n")
+    assert "line 4, individual 1: " in refusal(path)
+
+
+def test_the_largest_likelihoods_have_an_answer(tmp_path: Path) -> None:
+    problem, _ = taken(beagle(tmp_path, BEAGLE + "chr1_9 0 1" + " 1e300" * 5 + " 1e-320" + " 0 1e300 0\n"))
+    vectors, scale = problem.vectors()
+    assert np.isfinite(vectors).all() and np.isfinite(scale).all()
+
+
+def test_an_answer_that_is_not_finite_is_refused(tmp_path: Path) -> None:
+    problem, _ = taken(beagle(tmp_path, BEAGLE))
+    answer = np.zeros((2, 7))
+    answer[1, 3] = -np.inf  # log 0
+    check_answer(problem, answer)
+    for wrong in (np.nan, np.inf):
+        answer[1, 3] = wrong
+        with pytest.raises(InputError, match="rs7:0: the likelihoods of this site have no finite answer in saf mode"):
+            check_answer(problem, answer)
+
+
+@pytest.mark.parametrize(
+    ("begin", "fields", "said"),
+    [
+        ("1\t", "PL\t0,1,2", ":10: POS is '', expected a number"),
+        ("1\t-5", "PL\t0,1,2", ":10: POS is '-5'"),
+        ("1\t2147483648", "PL\t0,1,2", ":10: POS is '2147483648'"),
+        ("\t5", "PL\t0,1,2", ":10: CHROM is ''"),
+        ("1\t5", "PL\t0,1,99999999999", ":10: sample 1: PL is '99999999999'"),
+        ("1\t5", "PL\t0,1x,2", ":10: the samples of 1:5 cannot be read"),
+        ("1\t5", "PL:PL\t0,1,2", ":10: FORMAT is 'PL:PL'"),
+    ],
+)
+def test_records_that_are_none(tmp_path: Path, begin: str, fields: str, said: str) -> None:
+    path = tmp_path / "given.vcf"
+    path.write_text(f"{HEADER}{begin}\t.\tA\tG\t.\t.\t.\t{fields}\t0,1,2\t0,1,2\n")
+    assert said in refusal(path)
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "said"),
+    [
+        ("A\tB\tC", "A\tB\tA", ":9: two samples are called A"),
+        ("##contig=<ID=X>", "##contig=<ID=\xff>", ":3: '##contig=<ID=\\xff>' is not UTF-8"),
+        ("#CHROM", "#CHROMOSOME", ":9: expected the columns #CHROM POS"),
+        ("Number=G,Type=Integer", "Number=G,Type=String", "FORMAT PL has the Type String, expected Integer"),
+        ("Number=.,Type=Integer", "Number=.,Type=String", "FORMAT AD has the Type String, expected Integer"),
+        ("##contig=<ID=1>", "##contig=<ID=1,IDX=999999999>", ":2: IDX is '999999999', expected a number below"),
+    ],
+)
+def test_headers_that_are_none(tmp_path: Path, before: str, after: str, said: str) -> None:
+    path = tmp_path / "given.vcf"
+    path.write_bytes(HEADER.replace(before, after).encode("latin-1"))
+    assert said in refusal(path)
+
+
+def test_chromosomes_and_positions_of_an_npz_are_not_altered(tmp_path: Path) -> None:
+    path, P = tmp_path / "in.npz", np.ones((2, 1, 3)) * [1, 2, 3]
+    for names in (np.array([b"1", b"22"]), np.array(["1", "22"]), np.array([1, 22])):
+        np.savez(path, P=P, chrom=names)
+        assert taken(path)[0].chromosomes == ["1", "22"]
+    for wrong in (np.array([1.5, 2.5]), np.array(["a\tb", "c"]), np.array([1j, 2j])):
+        np.savez(path, P=P, chrom=wrong)
+        assert "chrom" in refusal(path)
+    for positions in (np.array([1j, 2]), np.array([-1, 2]), np.array([1.5, 2.0]), np.array([2**63, 1], np.uint64)):
+        np.savez(path, P=P, pos=positions)
+        assert "pos" in refusal(path)

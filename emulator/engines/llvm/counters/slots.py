@@ -12,8 +12,9 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
-from ....profiler import events
+from ....profiler import events, samples
 from ....profiler.events import Counts
+from ....profiler.samples import Samples
 
 CONTRIBUTION = np.dtype([(name, np.int64) for name in ("slot", "site", "column", "amount")])
 """Each count in a slot adds an amount to a column of a site."""
@@ -67,6 +68,39 @@ class CounterSlots:
     def table(self) -> npt.NDArray[np.void]:
         """The contributions, CONTRIBUTION[n]."""
         return np.array([(*key, amount) for key, amount in self.contributions.items()], CONTRIBUTION)
+
+
+@dataclass
+class SampleSlots:
+    """Where the sample table of each access and of each loop begins in the sample buffer, in bytes, by site."""
+
+    accesses: dict[int, int] = field(default_factory=dict)
+    loops: dict[int, int] = field(default_factory=dict)
+
+    @property
+    def size(self) -> int:
+        """Bytes of the buffer."""
+        return len(self.accesses) * samples.COSTS * samples.ACCESS.itemsize + (
+            len(self.loops) * samples.ITERATIONS * samples.LOOP.itemsize
+        )
+
+    def access(self, site: int) -> int:
+        return self.accesses.setdefault(site, self.size)
+
+    def loop(self, site: int) -> int:
+        return self.loops.setdefault(site, self.size)
+
+    def decode(self, buffers: Sequence[npt.NDArray[np.uint8]]) -> Samples:
+        """The samples of a launch from the buffers of its threads."""
+        shapes = ((self.accesses, samples.ACCESS, samples.COSTS), (self.loops, samples.LOOP, samples.ITERATIONS))
+        accesses, loops = (
+            {
+                site: samples.merged(np.frombuffer(b, dtype, rows, start) for b in buffers)
+                for site, start in known.items()
+            }
+            for known, dtype, rows in shapes
+        )
+        return Samples(accesses, loops)
 
 
 def decode(table: npt.NDArray[np.void], buffer: npt.NDArray[np.int64], sites: int) -> Counts:

@@ -6,12 +6,12 @@ from __future__ import annotations
 from ....ir.access import AccessKind, Operation
 from ....language.types import I64
 from ....llvm.builder import IOTA, many, splat, vector
-from ....llvm.operations import extended
-from ....llvm.values import Value, broadcast, lanes
+from ....llvm.casts import extended
+from ....llvm.values import Value, broadcast, lanes, moved
 from ....machine import banks
 from ....profiler import events
-from ..context import CodegenContext
-from . import rules
+from ..context import ArrayLocation, CodegenContext
+from . import rules, samples
 
 GLOBAL = (events.SECTORS, events.LINES)
 SHARED = (events.WAVEFRONTS, events.CONFLICTS)
@@ -34,6 +34,15 @@ class TransactionCounter:
         self.device = context.options.device
         self.columns = GLOBAL if kind.space == "global" else SHARED
         self.fixed = self._fixed() if self.counted else (0, 0)
+
+    @staticmethod
+    def of_array(
+        context: CodegenContext, kind: AccessKind, site: int, array: ArrayLocation, index: Value, multiple: int = 1
+    ) -> TransactionCounter:
+        """A counter of accesses to an array, which may begin within a bank's word."""
+        if array.shift:
+            index, multiple = moved(context.builder, index, array.shift), 1
+        return TransactionCounter(context, kind, site, array.type.element.size, index, multiple)
 
     @property
     def counted(self) -> bool:
@@ -92,16 +101,24 @@ class TransactionCounter:
             return
         self.counters()
         self.context.count_constant(self.site, events.REQUESTS, 1)
+        cost = self._count()
+        if self.context.options.detail:
+            samples.keep_access(self.context, self.site, self.index, cost)
+
+    def _count(self) -> str:
+        """Add what the access costs to the two columns; what it adds to the first, an i64."""
         if self.fixed is not None:
             for column, amount in zip(self.columns, self.fixed, strict=True):
                 self.context.count_constant(self.site, column, amount)
-        elif self._plain and self.context.mask is None and self.index.affine:
-            self._count_units(events.SECTORS, rules.log2(self.sector // self.size))
+            return str(self.fixed[0])
+        if self._plain and self.context.mask is None and self.index.affine:
             self._count_units(events.LINES, rules.log2(self.device.line // self.size))
-        elif self.kind.space == "shared" and self._phases():
-            self._count_banks(self._phases())
-        else:
-            self._add(self.exact(self.context.active()))
+            return self._count_units(events.SECTORS, rules.log2(self.sector // self.size))
+        if self.kind.space == "shared" and self._phases():
+            return self._count_banks(self._phases())
+        costs = self.exact(self.context.active())
+        self._add(costs)
+        return self._half(costs, 0)
 
     def _phases(self) -> int:
         """The phases in which consecutive elements are served without conflicts; 0 where they have conflicts or the number
@@ -111,9 +128,9 @@ class TransactionCounter:
             return int(self.device.banks >= 32)
         return 32 * self.size // served if self.size >= self.device.bank_width and self.context.mask is None else 0
 
-    def _count_banks(self, phases: int) -> None:
+    def _count_banks(self, phases: int) -> str:
         """Lanes that access consecutive banks, as they mostly do, cost one wavefront for each phase. Call the rule only for
-        others."""
+        others. The wavefronts, an i64."""
         context, builder = self.context, self.context.builder
         element = "i64" if self.index.type.size == 8 else "i32"
         units = lanes(builder, self.index)
@@ -128,30 +145,34 @@ class TransactionCounter:
         odd = builder.let(f"bitcast {many('i1')} {differ} to i32", "differ")
         if context.mask is not None:
             odd = builder.let(f"and i32 {odd}, {context.active()}", "differ")
-        ask, on = builder.label("banks"), builder.label("on")
+        ask, on, before = builder.label("banks"), builder.label("on"), builder.block
         builder.branch(builder.let(f"icmp eq i32 {odd}, 0", "apart"), on, ask)
         builder.place(ask)
         costs = self.exact(context.active())
+        found = self._half(costs, 0)
         context.count(
             context.counter_slots.counter(self.site, events.WAVEFRONTS),
-            builder.let(f"add i64 {self._half(costs, 0)}, {-phases}", "more"),
+            builder.let(f"add i64 {found}, {-phases}", "more"),
         )
         context.count(context.counter_slots.counter(self.site, events.CONFLICTS), self._half(costs, 1))
+        asked = builder.block
         builder.jump(on)
         builder.place(on)
         context.count_constant(self.site, events.WAVEFRONTS, phases)
+        return builder.phi("i64", (str(phases), before), (found, asked), hint="wavefronts")
 
-    def _count_units(self, column: int, shift: int) -> None:
-        """Count the units of 2 ** shift elements that a full warp touches with an affine index."""
+    def _count_units(self, column: int, shift: int) -> str:
+        """Count the units of 2 ** shift elements that a full warp touches with an affine index; how many, an i64."""
         context, builder = self.context, self.context.builder
         step = self.index.step
         if step is not None and abs(step) >> shift:
             context.count_constant(self.site, column, 32)
-            return
+            return "32"
         if step is not None and self.multiple >> shift:
             start = 0 if step > 0 else 31 * step
-            context.count_constant(self.site, column, (start + 31 * abs(step) >> shift) - (start >> shift) + 1)
-            return
+            units = (start + 31 * abs(step) >> shift) - (start >> shift) + 1
+            context.count_constant(self.site, column, units)
+            return str(units)
         first = extended(builder, Value(self.index.type, self.index.ref), I64).ref
         if step is None:
             stride = extended(builder, Value(self.index.type, str(self.index.stride)), I64).ref
@@ -171,6 +192,7 @@ class TransactionCounter:
             between = builder.let(f"select i1 {far}, i64 31, i64 {between}", "between")
         context.count_constant(self.site, column, 1)
         context.count(context.counter_slots.counter(self.site, column), between)
+        return builder.let(f"add i64 {between}, 1", "units")
 
     # -------------------------------------------------------------- exact rules
     def counters(self) -> int:

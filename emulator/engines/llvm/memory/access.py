@@ -10,10 +10,11 @@ from collections.abc import Sequence
 
 from ....errors import Diagnostic
 from ....ir import nodes as ir
+from ....ir.access import open_dimensions, shown_dimensions
 from ....ir.walk import expressions
 from ....language.types import I32, I64, Scalar, Vector
 from ....llvm.builder import FULL, many, scalar_type
-from ....llvm.operations import extended
+from ....llvm.casts import extended
 from ....llvm.values import Value, Values, lanes, number
 from ....runtime.engine import Request
 from ....sanitizer import bounds
@@ -23,7 +24,7 @@ from ..counters.transactions import TransactionCounter
 from ..fault_records import BOUNDS, FaultRecord, Number, length, position
 from ..faults import record_values
 from ..races.tracking import TrackedAccess
-from . import atomics, elements
+from . import atomics, dimensions, elements
 from .out_of_bounds import access_out_of_bounds
 
 Access = ir.Load | ir.Store | ir.Atomic | ir.CompareSwap
@@ -54,16 +55,17 @@ def store(context: CodegenContext, stmt: ir.Store) -> None:
     access.finish([], given)
 
 
-def atomic(context: CodegenContext, node: ir.Atomic | ir.CompareSwap, site: int) -> Value:
+def atomic(context: CodegenContext, node: ir.Atomic | ir.CompareSwap, site: int) -> Values:
     """An atomic operation; lanes take their turns in ascending order. The result is what each of them found."""
-    operands = [context.expression(node.value)]
+    operands = list(context.values(node.value))
     if isinstance(node, ir.CompareSwap):
         operands.insert(0, context.expression(node.expected))
     access = _Access(context, node, site)
     access.begin()
     word = node.op if isinstance(node, ir.Atomic) else "compare_swap"
-    found = [atomics.perform(context, word, access.array, access.index, operands, context.active())]
-    return access.finish(found, operands, word)[0]
+    found = atomics.perform(context, word, access.array, access.index, operands, context.active())
+    found = access.finish(found, operands, word)
+    return tuple(found) if isinstance(node.type, Vector) else found[0]
 
 
 class _Access:
@@ -73,18 +75,27 @@ class _Access:
         self.context, self.node, self.site = context, node, site
         self.kind = context.prepared.sites[site].access
         self.given = context.expression(node.index)
-        self.index = _index(context, self.given)
+        self.dimensions = [
+            (context.expression(part), context.expression(extent)) for part, extent in open_dimensions(node.index)
+        ]
+        self.index = self._of_all_lanes(_index(context, self.given))
         self.array = elements.own(context, context.arrays[node.array])
         multiple = context.divergence.multiple(node.index)
-        self.transactions = TransactionCounter(
-            context, self.kind, site, self.array.type.element.size, self.index, multiple
-        )
+        self.transactions = TransactionCounter.of_array(context, self.kind, site, self.array, self.index, multiple)
         tracked = node.array in context.plan.tracked
         self.tracked_access = (
-            TrackedAccess(context, node, site, AccessId.of(site, self.kind.operation), self.array, self.index, given)
+            TrackedAccess(
+                context, node, site, AccessId.of(site, self.kind.operation, node), self.array, self.index, given
+            )
             if tracked
             else None
         )
+
+    def _of_all_lanes(self, index: Value) -> Value:
+        """The index; one a lane where they are equal, but some of them may leave a dimension."""
+        if not index.uniform or all(part.uniform and extent.uniform for part, extent in self.dimensions):
+            return index
+        return Value(index.type, lanes(self.context.builder, index), None)
 
     def begin(self) -> None:
         """Check the bounds; go on where all active lanes are inside the array, and count the access."""
@@ -94,7 +105,12 @@ class _Access:
             builder.label("out.of.bounds"),
             builder.label("accessed"),
         )
-        builder.branch(_all_inside(self.context, self.array, self.index), inside, self.out_of_bounds, rarely=True)
+        tests = [_all_inside(self.context, self.array, self.index)]
+        tests += [dimensions.all_inside(self.context, part, extent) for part, extent in self.dimensions]
+        whole = tests[0]
+        for test in tests[1:]:
+            whole = builder.let(f"and i1 {whole}, {test}", "in")
+        builder.branch(whole, inside, self.out_of_bounds, rarely=True)
         builder.place(inside)
         self.transactions.inside()
         if self.tracked_access:
@@ -106,6 +122,7 @@ class _Access:
         good = builder.block
         builder.jump(self.done)
         builder.place(self.out_of_bounds)
+        self.index = dimensions.invalid(context, self.index, self.dimensions)
         if self.tracked_access:
             self._track_others(self.tracked_access)
         record = self._record()
@@ -152,26 +169,27 @@ class _Access:
         operation = self.kind.operation
 
         def describe(place: str, request: Request, found: Sequence[Number]) -> Diagnostic:
-            at, extent, *rest = found
+            rest, tail = found[2 : 2 + len(names)], found[2 + len(names) :]
             shown: dict[str, object] = dict(zip(names, rest, strict=True))
-            return bounds.out_of_bounds(
-                operation, node.span, node.array, array.type, int(extent), int(at), place, shown, array.allocated
-            )
+            where = [int(number) for number in (*found[:2], *tail)]
+            return bounds.out_of_bounds(operation, node, array.type, where, place, shown, array.allocated)
 
-        types = [r.type for r in registers if isinstance(r.type, Scalar)]
+        types = [r.type for r in (*registers, *shown_dimensions(node.index)) if isinstance(r.type, Scalar)]
         index = self.given.type if self.given.type.size == 8 else self.index.type
         return self.context.records.record("bounds", self.site, [index, I64, *types], describe)
 
     def _record_registers(self, record: FaultRecord, pointer: str, seen: str) -> None:
-        """Of the first fault, record the registers of the index."""
+        """Of the first fault, record the registers of the index and its dimensions."""
         context, builder, registers = self.context, self.context.builder, self._registers()
-        if not registers:
+        shown = shown_dimensions(self.node.index)
+        if not registers and not shown:
             return
         keep, kept = builder.label("keep"), builder.label("kept")
         builder.branch(builder.let(f"icmp eq i64 {seen}, 0", "first"), keep, kept)
         builder.place(keep)
         mask = builder.load("i64", builder.element("i64", pointer, position(BOUNDS, "mask")))
         values = [value for register in registers if isinstance(value := context.read(register), Value)]
+        values += [context.expression(part) for part in shown]
         wrong = builder.let(f"trunc i64 {mask} to i32", "wrong")
         record_values(builder, pointer, length(BOUNDS), wrong, values)
         builder.jump(kept)

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ....language.types import I64, Scalar
+from ....ir import nodes as ir
+from ....language.types import HALVES, I64, Scalar
 from ....llvm.builder import FunctionBuilder, many, scalar_type, splat
-from ....llvm.operations import extended
+from ....llvm.casts import extended
+from ....llvm.operations import operation
 from ....llvm.values import Value, broadcast, chosen, lanes
+from ....span import NOWHERE
 from ..context import ArrayLocation, CodegenContext
 from ..counters.rules import helper_text
 
@@ -20,16 +23,22 @@ def beyond(builder: FunctionBuilder, index: str, element: str, limit: str) -> st
 
 def perform(
     context: CodegenContext, word: str, array: ArrayLocation, index: Value, operands: Sequence[Value], mask: str
-) -> Value:
-    """An atomic operation of the lanes of a mask."""
+) -> list[Value]:
+    """An atomic operation of the lanes of a mask; of a vector, part by part. operands: of a vector, its parts."""
     builder, element = context.builder, scalar_type(array.scalar)
     name = _lane_by_lane(context, word, array.scalar, array.type.space == "global" and context.options.atomic)
     at = lanes(builder, index if index.type is I64 else extended(builder, index, I64))
     given = [(many(element), lanes(builder, v)) for v in operands]
-    found = builder.call(
-        many(element), name, ("ptr", array.base), (many("i64"), at), *given, ("i32", mask), hint="found"
-    )
-    return Value(array.scalar, found, None)
+
+    def one(at: str, *operands: tuple[str, str]) -> Value:
+        arguments = (("ptr", array.base), (many("i64"), at), *operands, ("i32", mask))
+        return Value(array.scalar, builder.call(many(element), name, *arguments, hint="found"), None)
+
+    if array.parts == 1:
+        return [one(at, *given)]
+    first = builder.let(f"mul {many('i64')} {at}, {splat('i64', array.parts)}", "part")
+    places = [builder.let(f"add {many('i64')} {first}, {splat('i64', part)}", "part") for part in range(array.parts)]
+    return [one(place, part) for place, part in zip(places, given, strict=True)]
 
 
 def _lane_by_lane(context: CodegenContext, word: str, type: Scalar, atomic: bool) -> str:
@@ -80,14 +89,31 @@ def _plain(builder: FunctionBuilder, word: str, type: Scalar, where: str, operan
         case "compare_swap":
             same = builder.let(f"icmp eq {element} {old}, {operands[0]}", "same")
             new = builder.let(f"select i1 {same}, {element} {operands[1]}, {element} {old}", "new")
+        case "inc" | "dec":
+            new = _wrapping(builder, word, element, old, operands[0])
         case "min" | "max":
             new = builder.intrinsic(
                 f"llvm.{'s' if type.kind == 'int' else 'u'}{word}", element, old, operands[0], hint="new"
             )
+        case _ if type in HALVES:
+            new = operation(builder, ir.Op(word, (), type, NOWHERE), [Value(type, v) for v in (old, *operands)]).ref
         case _:
             new = builder.let(f"{'f' if type.is_float else ''}{word} {element} {old}, {operands[0]}", "new")
     builder.store(element, new, where, type.size)
     return old
+
+
+def _wrapping(builder: FunctionBuilder, word: str, element: str, old: str, limit: str) -> str:
+    """One more or less, between 0 and a limit."""
+    if word == "inc":
+        more = builder.let(f"add {element} {old}, 1", "more")
+        return builder.let(
+            f"select i1 {builder.let(f'icmp uge {element} {old}, {limit}')}, {element} 0, {element} {more}"
+        )
+    none, beyond = builder.let(f"icmp eq {element} {old}, 0"), builder.let(f"icmp ugt {element} {old}, {limit}")
+    less = builder.let(f"sub {element} {old}, 1", "less")
+    wraps = builder.let(f"or i1 {none}, {beyond}", "wraps")
+    return builder.let(f"select i1 {wraps}, {element} {limit}, {element} {less}", "new")
 
 
 def _atomic(builder: FunctionBuilder, word: str, type: Scalar, where: str, operands: list[str]) -> str:

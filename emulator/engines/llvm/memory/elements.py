@@ -7,7 +7,8 @@ from dataclasses import replace
 
 from ....language.types import BOOL, I32, I64
 from ....llvm.builder import FULL, IOTA, LANES, many, memory_type, scalar_type, splat, suffix, vector
-from ....llvm.operations import Shape, extended
+from ....llvm.casts import extended
+from ....llvm.shape import Shape
 from ....llvm.values import Value, chosen, lanes
 from ..context import ArrayLocation, CodegenContext
 from . import atomics

@@ -42,6 +42,7 @@ def access_out_of_bounds(
             type,
             *(["one"] if one else []),
             *([word] if word else []),
+            *([f"from_{array.shift}"] if array.shift else []),
         )
     )
     counters, constant_cost = "0", (0, 0)
@@ -93,7 +94,7 @@ def _function(
     _report(builder, inner, width)
     builder.do("%right = and i32 %active, %kept")
     if transactions.counted:
-        _correct_counters(inner, _of_any_index(inner, transactions, every))
+        _correct_counters(inner, TransactionCounter.of_array(inner, kind, transactions.site, array, every))
     returned = "ret void"
     values = [Value(v.type, f"%given{n}", None) for n, v in enumerate(given)]
     if not one:
@@ -131,11 +132,6 @@ def _report(builder: FunctionBuilder, inner: CodegenContext, width: str) -> None
     builder.place(on)
 
 
-def _of_any_index(inner: CodegenContext, transactions: TransactionCounter, index: Value) -> TransactionCounter:
-    """A counter of the same accesses that assumes nothing of the index."""
-    return TransactionCounter(inner, transactions.kind, transactions.site, transactions.size, index)
-
-
 def _correct_counters(inner: CodegenContext, transactions: TransactionCounter) -> None:
     """Add what the access costs, less what each execution adds as a constant. %counters: requests, then the two columns."""
     builder = inner.builder
@@ -160,12 +156,11 @@ def _access_inside(
 ) -> str:
     """The access of the lanes inside the array; the instruction that returns what they find."""
     builder = inner.builder
-    if word:
-        return f"ret {result} {atomics.perform(inner, word, array, index, given, '%right').ref}"
     if kind.operation is Operation.STORE:
         elements.scatter(inner, array, index, given, "%right")
         return "ret void"
-    found = elements.gather(inner, array, index, "%right")
+    access = atomics.perform(inner, word, array, index, given, "%right") if word else None
+    found = elements.gather(inner, array, index, "%right") if access is None else access
     if len(found) == 1:
         return f"ret {result} {found[0].ref}"
     packed = "poison"

@@ -19,10 +19,18 @@ FUNCTIONS: dict[str, Native] = {
     "begin_block": happens_before.begin_block,
     "barrier": happens_before.barrier,
     "fence": happens_before.fence,
+    "commit_copies": happens_before.commit_copies,
+    "wait_for_copies": happens_before.wait_for_copies,
     "join": happens_before.join,
     "access": detect.access,
 }
 """In the order of their addresses in the table."""
+
+
+_ORDERS: dict[type, str] = {
+    ir.Barrier: "barrier", ir.Fence: "fence", ir.WarpBarrier: "join", ir.AsyncCommit: "commit_copies",
+    ir.AsyncWait: "wait_for_copies",
+}  # fmt: skip
 
 
 def arrays_of(function: str) -> list[str]:
@@ -35,8 +43,9 @@ def table(race_state: RaceState, plan: Plan) -> npt.NDArray[np.int64]:
     called = {"begin_block"}
     for stmt in statements(plan.kernel.body):
         done = effect(stmt) or stmt
-        if isinstance(done, ir.Barrier | ir.Fence | ir.WarpBarrier):
-            called.add({ir.Barrier: "barrier", ir.Fence: "fence", ir.WarpBarrier: "join"}[type(done)])
+        called |= {function for kind, function in _ORDERS.items() if isinstance(done, kind)}
+    if plan.fenced:
+        called.add("fence")
     if any(tracked.for_races for tracked in plan.tracked.values()):
         called.add("access")
     addresses = [FUNCTIONS[name].address() if name in called else 0 for name in FUNCTIONS]

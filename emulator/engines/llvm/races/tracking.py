@@ -15,12 +15,12 @@ from ....ir import nodes as ir
 from ....ir.walk import effect, statements
 from ....language.types import I64
 from ....llvm.builder import IOTA, FunctionBuilder, many, scalar_type, splat, vector
-from ....llvm.operations import extended
+from ....llvm.casts import extended
 from ....llvm.values import Value, broadcast, chosen, lanes
 from ....runtime.engine import Request
 from ....sanitizer import uninitialised
 from ....sanitizer.races import shadow
-from ....sanitizer.tracking import AccessId, TrackedArray
+from ....sanitizer.tracking import RELEASES, AccessId, TrackedArray
 from ..context import ArrayLocation, CodegenContext
 from ..fault_records import Number
 from ..faults import record_fault
@@ -99,7 +99,10 @@ def has_tracked_effects(context: CodegenContext, nodes: Sequence[Node]) -> bool:
         return False
     for stmt in statements(tuple(n for n in nodes if isinstance(n, STATEMENTS))):
         done = effect(stmt) or stmt
-        if isinstance(stmt, ir.WarpBarrier | ir.Fence) or getattr(done, "array", None) in context.plan.tracked:
+        if (
+            isinstance(stmt, ir.WarpBarrier | ir.Fence | ir.AsyncCommit | ir.AsyncWait)
+            or getattr(done, "array", None) in context.plan.tracked
+        ):
             return True
     return False
 
@@ -130,7 +133,7 @@ class TrackedAccess:
         self.tracked: TrackedArray = tracked
         self.array, self.index = array, index
         self.given = given if access.effect == shadow.STORES else ()
-        self.reads = access.effect != shadow.STORES
+        self.reads = not isinstance(node, ir.Store)
 
     def inside(self) -> None:
         """Check an access of which all active lanes are inside the array."""
@@ -266,7 +269,8 @@ class TrackedAccess:
 
     # -------------------------------------------------------------- uninitialised reads
     def _threshold(self) -> str:
-        return str(shadow.ONE) if self.array.type.space == "global" else state(self.context, shadow.FOREIGN, "begin")
+        lasting = self.array.type.space == "global" or self.context.frame is not None
+        return str(shadow.ONE) if lasting else state(self.context, shadow.FOREIGN, "begin")
 
     def _check_uninitialised(self, wrote: str) -> None:
         builder = self.builder
@@ -278,7 +282,8 @@ class TrackedAccess:
         node, array, tracked, builder = self.node, self.array, self.tracked, self.builder
 
         def describe(place: str, request: Request, found: Sequence[Number]) -> Diagnostic:
-            return uninitialised.read(tracked.kernel, node.span, node.array, array.type, int(found[0]), place)
+            at, forms = int(found[0]), request.forms
+            return uninitialised.read(tracked.kernel, node.span, node.array, array.type, at, place, forms)
 
         bad, good = builder.label("unwritten"), builder.label("written")
         builder.branch(builder.let(f"icmp eq i32 {mask}, 0", "fine"), good, bad, rarely=True)
@@ -301,6 +306,9 @@ class TrackedAccess:
 
     def _call_slow_path(self, mask: str) -> None:
         """Call the function of the module that takes the slow path."""
+        if self.node.order in RELEASES:
+            scope = "1" if self.node.scope == "block" else "2"
+            notify(self.context, "fence", ("i32", mask), ("i32", scope))
         builder, tracked = self.builder, self.tracked
         stored = [(many(scalar_type(v.type)), lanes(builder, v)) for v in self.given]
         name = "_".join(

@@ -1,0 +1,54 @@
+"""Cooperative launches by the CUDA driver itself: PyCUDA has no call for them."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from ...errors import LaunchError, UnavailableError
+from ...runtime.engine import Dim3
+
+MOST_DYNAMIC_SHARED = 8
+"""The driver's number of the attribute of a function."""
+
+
+@cache
+def _driver() -> ctypes.CDLL:
+    try:
+        return ctypes.CDLL("libcuda.so.1")
+    except OSError as error:
+        raise UnavailableError(f"the CUDA driver does not load: {error}") from None
+
+
+def _check(status: int, what: str) -> None:
+    if status:
+        text = ctypes.c_char_p()
+        _driver().cuGetErrorString(status, ctypes.byref(text))
+        raise LaunchError(f"{what} failed on the GPU: {(text.value or b'?').decode()}")
+
+
+class CooperativeFunction:
+    """A kernel of a cubin in the current context, called as PyCUDA's functions are. Its blocks may wait for the grid."""
+
+    def __init__(self, cubin: bytes, name: str) -> None:
+        self.name = name
+        self.module, self.function = ctypes.c_void_p(), ctypes.c_void_p()
+        _check(_driver().cuModuleLoadData(ctypes.byref(self.module), cubin), f"loading {name}")
+        found = _driver().cuModuleGetFunction(ctypes.byref(self.function), self.module, name.encode())
+        _check(found, f"loading {name}")
+
+    def set_attribute(self, attribute: Any, value: int) -> None:
+        """Only the most dynamic shared memory is ever set."""
+        _check(_driver().cuFuncSetAttribute(self.function, MOST_DYNAMIC_SHARED, value), self.name)
+
+    def __call__(self, *arguments: np.number[Any], grid: Dim3, block: Dim3, shared: int, stream: Any = None) -> None:
+        """Launch. Raises LaunchError where the blocks cannot all be resident."""
+        values = [ctypes.create_string_buffer(np.asarray(value).tobytes()) for value in arguments]
+        pointers = (ctypes.c_void_p * len(values))(*(ctypes.addressof(value) for value in values))
+        where = ctypes.c_void_p(None if stream is None else int(stream.handle))
+        launch: Callable[..., int] = _driver().cuLaunchCooperativeKernel
+        _check(launch(self.function, *grid, *block, shared, where, pointers), self.name)

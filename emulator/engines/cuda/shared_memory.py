@@ -1,0 +1,89 @@
+"""Declarations of a kernel's shared arrays: each by itself, or as parts of one dynamic allocation."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ...ir import nodes as ir
+from ...language.types import I32
+from .expressions import Expressions
+from .names import Names
+from .operators import INFIX, type_name
+
+UNIT = 16  # bytes: the widest access, so where any array may begin
+MOST_STATIC = 48 * 1024  # bytes
+
+
+def too_large(shared: tuple[ir.Alloc, ...]) -> bool:
+    """Whether the arrays are too large together to be static."""
+    return sum(map(_bytes, shared)) > MOST_STATIC
+
+
+def carved_bytes(shared: tuple[ir.Alloc, ...]) -> int:
+    """Dynamic shared memory that the launch must add for arrays of constant size."""
+    return sum(map(_bytes, shared)) if too_large(shared) else 0
+
+
+def declarations(shared: tuple[ir.Alloc, ...], expr: Expressions, scope: Names) -> Iterator[tuple[str, ir.Alloc]]:
+    """Lines that declare the arrays, and whose they are. Those of constant size come first."""
+    fixed = [a for a in shared if a.type.length is not None]
+    dynamic = [a for a in shared if a.type.length is None]
+    together = too_large(shared)
+    if not together:
+        for alloc in fixed:
+            yield f"__shared__ {type_name(alloc.type.element)} {expr.names[alloc.array]}[{alloc.type.length}];", alloc
+    if not together and len(dynamic) == 1 and dynamic[0].count is None:
+        (alloc,) = dynamic
+        type = type_name(alloc.type.element)
+        yield f"extern __shared__ __align__({UNIT}) {type} {expr.names[alloc.array]}[];", alloc
+        return
+    if not together and not dynamic:
+        return
+    memory, start = scope.new("shared_memory"), 0
+    yield f"extern __shared__ __align__({UNIT}) unsigned char {memory}[];", shared[0]
+    for alloc in fixed if together else ():
+        yield f"{_part(alloc, expr, memory, start)}  // {alloc.type.length} elements", alloc
+        start += _bytes(alloc)
+    yield from _dynamic(dynamic, expr, scope, memory, start)
+
+
+def _dynamic(
+    arrays: list[ir.Alloc], expr: Expressions, scope: Names, memory: str, end: int | str
+) -> Iterator[tuple[str, ir.Alloc]]:
+    """Each array after the one before it, aligned to its type. end: bytes before the first one, or the text of them."""
+    aligned = UNIT  # divides the end
+    for alloc in arrays:
+        size = alloc.type.element.size
+        if isinstance(end, int):
+            start: int | str = -(-end // size) * size
+        else:
+            start = scope.new(f"{expr.names[alloc.array]}_start")
+            rounded = end if size <= aligned else f"({end} + {size - 1}) & ~{size - 1}"
+            yield f"const int {start} = {rounded};", alloc
+        yield _part(alloc, expr, memory, start), alloc
+        count = alloc.count
+        if isinstance(start, int) and isinstance(count, ir.Const):
+            end = start + int(count.value) * size
+        elif count is not None:
+            before = f"{start} + " if start else ""
+            end, aligned = f"{before}{_times(size, count, expr)}", size
+
+
+def _times(size: int, count: ir.Expr, expr: Expressions) -> str:
+    """The bytes of so many elements, as int."""
+    if isinstance(count, ir.Const):
+        return str(size * int(count.value))
+    if size == 1:
+        return expr(count, INFIX["+"] + 1, "+") if count.type is I32 else f"int({expr(count)})"
+    return f"{size} * {expr(count, INFIX['*'] + 1, '*')}" if count.type is I32 else f"{size} * int({expr(count)})"
+
+
+def _part(alloc: ir.Alloc, expr: Expressions, memory: str, start: int | str) -> str:
+    name, type = expr.names[alloc.array], type_name(alloc.type.element)
+    return f"{type}* {name} = reinterpret_cast<{type}*>({memory} + {start});"
+
+
+def _bytes(alloc: ir.Alloc) -> int:
+    """Bytes of a shared array, up to where the next may begin; of one of unknown length, none."""
+    size = alloc.type.element.size * (alloc.type.length or 0)
+    return -(-size // UNIT) * UNIT

@@ -1,0 +1,56 @@
+"""Code that checks an index of several dimensions against the extent of each."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ....language.types import I64
+from ....llvm.builder import many, scalar_type
+from ....llvm.casts import extended
+from ....llvm.values import Value, broadcast, lanes
+from ..context import CodegenContext
+
+
+def all_inside(context: CodegenContext, part: Value, extent: Value) -> str:
+    """An i1: whether the index of each active lane is in 0 ... its extent."""
+    builder = context.builder
+    part, extent = _of_one_width(context, part, extent)
+    element = scalar_type(part.type)
+    if part.uniform and extent.uniform:
+        return builder.let(f"icmp ult {element} {part.ref}, {extent.ref}", "in")
+    outside = builder.let(f"bitcast {many('i1')} {_outside(context, part, extent)} to i32", "outside")
+    wrong = builder.let(f"and i32 {outside}, {context.active()}", "wrong")
+    return builder.let(f"icmp eq i32 {wrong}, 0", "in")
+
+
+def invalid(context: CodegenContext, index: Value, dimensions: Sequence[tuple[Value, Value]]) -> Value:
+    """The index, or -1 where a dimension is left."""
+    builder, element = context.builder, scalar_type(index.type)
+    for part, extent in (_of_one_width(context, *pair) for pair in dimensions):
+        if index.uniform:
+            outside = builder.let(f"icmp uge {scalar_type(part.type)} {part.ref}, {extent.ref}", "outside")
+            index = Value(index.type, builder.let(f"select i1 {outside}, {element} -1, {element} {index.ref}", "index"))
+        else:
+            outside, all_lanes = _outside(context, part, extent), lanes(builder, index)
+            never = broadcast(builder, element, "-1")
+            chosen = f"select {many('i1')} {outside}, {many(element)} {never}, {many(element)} {all_lanes}"
+            index = Value(index.type, builder.let(chosen, "index"), None)
+    return index
+
+
+def _outside(context: CodegenContext, part: Value, extent: Value) -> str:
+    """Of each lane an i1."""
+    builder, element = context.builder, scalar_type(part.type)
+    given = f"{many(element)} {lanes(builder, part)}, {lanes(builder, extent)}"
+    return builder.let(f"icmp uge {given}", "outside")
+
+
+def _of_one_width(context: CodegenContext, part: Value, extent: Value) -> tuple[Value, Value]:
+    """Both as unsigned numbers of one width: a negative index is beyond every extent."""
+    if part.type.size == extent.type.size:
+        return part, extent
+    return _wide(context, part), _wide(context, extent)
+
+
+def _wide(context: CodegenContext, value: Value) -> Value:
+    return value if value.type.size == I64.size else extended(context.builder, value, I64)

@@ -1,0 +1,130 @@
+"""The rounds in which blocks that wait for the grid run: each goes as far as its next grid barrier."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from ...runtime.engine import Request
+from .grids import FINISHED, GOES_ON, OWN, PHASE, RESUME
+from .layout import Buffers
+
+if TYPE_CHECKING:
+    from ...runtime.prepared import Prepared
+    from ...sanitizer.faults import Faults
+    from ...sanitizer.races.shadow import RaceState
+    from ...sanitizer.tracking import Plan
+
+Worker = TypeVar("Worker")
+Run = Callable[[Worker, int, int], bool]
+"""Runs a range of blocks; whether no loop was cut off."""
+
+
+class HasPrepared(Protocol):
+    @property
+    def prepared(self) -> Prepared: ...
+
+
+def aligned(size: int) -> npt.NDArray[np.uint8]:
+    """Zeroed bytes that start at a cache line."""
+    raw = np.zeros(size + 128, np.uint8)
+    start = -raw.ctypes.data % 64
+    return raw[start : start + size + 64]
+
+
+@dataclass
+class Rounds:
+    """The blocks of one launch. A kernel without grid barriers has one round.
+
+    memory: of all blocks, by name. missing: barrier, those passed before, blocks that wait at it, blocks that do not.
+    """
+
+    request: Request
+    needed: Buffers
+    race_state: RaceState | None
+    plan: Plan | None
+    memory: dict[str, npt.NDArray[Any]] = field(default_factory=dict)
+    missing: list[tuple[int, int, list[int], list[int]]] = field(default_factory=list)
+
+    def run(
+        self, distribute: Callable[[Sequence[Worker], Run[Worker]], bool], workers: Sequence[Worker], run: Run[Worker]
+    ) -> bool:
+        """Run all blocks to their end; whether no loop was cut off."""
+        size = int(self.needed.sizes["frame"])
+        if not size:
+            return distribute(workers, run)
+        blocks = int(np.prod(self.request.grid))
+        self.memory |= {name: aligned(int(self.needed.sizes[name]) * blocks) for name in OWN}
+        heads = self.memory["frame"][: size * blocks].view(np.int32).reshape(blocks, -1)
+        heads[:, GOES_ON] = 1
+        one = self._in_turn(heads, run) if self.race_state is not None else run
+        passed = 0
+        while distribute(workers, one):
+            waiting = heads[heads[:, RESUME] != FINISHED, RESUME]
+            if not len(waiting):
+                return True
+            here = heads[:, RESUME] == waiting.min()
+            heads[:, GOES_ON] = here
+            if not here.all():
+                self.missing.append((int(waiting.min()), passed, _numbers(here), _numbers(~here)))
+            passed += 1
+            if self.race_state is not None:
+                self._applied()(_happens_before().grid_barrier)
+        return False
+
+    def report(self, faults: Faults, program: HasPrepared) -> None:
+        """Add the faults of blocks that did not come to a barrier."""
+        if not self.missing:
+            return
+        from ...passes.grids import grid_barriers
+        from ...sanitizer.grids import check_arrivals
+
+        barriers = grid_barriers(program.prepared.program.kernel)
+        for number, passed, here, others in self.missing:
+            stmt = barriers[number - 1]
+            check_arrivals(faults, stmt.value.span, stmt.site, passed, here, others, self.request.grid)
+
+    def _in_turn(self, heads: npt.NDArray[np.int32], run: Run[Worker]) -> Run[Worker]:
+        """`run` for blocks one at a time, each of which the race state is told of."""
+        order = self._order(len(heads))
+
+        def one(worker: Worker, first: int, last: int) -> bool:
+            assert self.plan is not None and self.race_state is not None
+            for place in range(first, last):
+                block = order[place]
+                if not heads[block, GOES_ON]:
+                    continue
+                self.plan.turn_to(self.race_state, block, len(heads))
+                self._applied()(_happens_before().resume_block, block, int(heads[block, PHASE]))
+                if not run(worker, place, place + 1):
+                    return False
+            return True
+
+        return one
+
+    def _order(self, blocks: int) -> Sequence[int]:
+        if self.request.schedule is None:
+            return range(blocks)
+        from ...sanitizer.schedules import Schedule
+
+        found: list[int] = Schedule.of(self.request.schedule, self.request.grid, self.request.block).blocks.tolist()
+        return found
+
+    def _applied(self) -> Any:
+        assert self.race_state is not None
+        return _happens_before().Applied(self.race_state)
+
+
+def _numbers(chosen: npt.NDArray[np.bool_]) -> list[int]:
+    found: list[int] = np.flatnonzero(chosen).tolist()
+    return found
+
+
+def _happens_before() -> Any:
+    from ...sanitizer.races import happens_before  # late: most launches are not checked
+
+    return happens_before

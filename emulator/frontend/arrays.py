@@ -1,0 +1,430 @@
+"""Arrays in a kernel: indices by dimension, rows and slices as views, and `shape`, `size` and `ndim`.
+
+A view is a description and no statement: the array in the IR, where the view begins, and an extent and a stride for each
+of its dimensions. What may change later is computed where the view is made.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+
+from ..ir import names
+from ..ir import nodes as ir
+from ..language.types import BOOL, FLAT, I32, I64, Array, Layout, Scalar, Vector
+from ..span import Span
+from . import typing
+from .protocols import FunctionReader
+from .values import ArrayValue, Choice, Literal, Number, SourceError, Tuple, Value, no_number
+
+ONE, ZERO = Literal(1), Literal(0)
+
+
+# ------------------------------------------------------------------ whole arrays
+def whole(name: str, type: Array, span: Span) -> ArrayValue:
+    """An array that is declared in the kernel, or a parameter of one dimension without gaps."""
+    shape: tuple[Number, ...] = (ir.Extent(name, I32, span),)
+    if type.shape is not None:
+        shape = tuple(Literal(extent) for extent in type.shape)
+    shown = names.Name.of(name).user
+    return ArrayValue(name, type, shape, _row_major(shape, span), ZERO, shown, is_whole=len(shape) == 1)
+
+
+def parameter(name: str, type: Array, layout: Layout, span: Span) -> tuple[ArrayValue, list[ir.Param]]:
+    """A kernel's parameter as the launch lays it out, and the parameters that say how."""
+    if layout == FLAT:
+        return whole(name, type, span), []
+    kind = I64 if layout.wide else I32
+    dimensions = range(layout.dimensions)
+    extents = tuple(ir.Reg(names.extent(name, d), kind, span) for d in dimensions)
+    params = list(extents)
+    strides = tuple(_multiply(n, Literal(layout.step), span) for n in _row_major(extents, span))
+    if not layout.contiguous:
+        strides = own = tuple(ir.Reg(names.stride(name, d), kind, span) for d in dimensions)
+        params += own
+    value = ArrayValue(name, type, extents, strides, Literal(layout.begin), names.Name.of(name).user, is_whole=False)
+    return value, [ir.Param(reg.name, kind, span) for reg in params]
+
+
+def _row_major(extents: Sequence[Number], span: Span) -> tuple[Number, ...]:
+    strides: list[Number] = [ONE]
+    for extent in reversed(extents[1:]):
+        strides.insert(0, _multiply(extent, strides[0], span))
+    return tuple(strides)
+
+
+# ------------------------------------------------------------------ indices
+@dataclass(frozen=True)
+class _Slice:
+    """`start:stop` of one dimension; None for what is not written."""
+
+    start: Number | None
+    stop: Number | None
+
+
+@dataclass(frozen=True)
+class _Place:
+    """What stands for one dimension in brackets."""
+
+    value: Number | _Slice
+    span: Span
+
+
+def _places(reader: FunctionReader, array: ArrayValue, node: ast.expr | Given) -> list[_Place]:
+    found = list(node.places) if isinstance(node, Given) else read_index(reader, node)
+    if len(found) > len(array.extents):
+        has = f"{len(array.extents)} dimension{'s' if len(array.extents) > 1 else ''}"
+        advice = f"give the kernel an array of {len(found)} dimensions: .reshape(...)"
+        raise SourceError(
+            node.span if isinstance(node, Given) else reader.span(node),
+            f"{array.shown} has {has}, {len(found)} indices given",
+            advice if array.type.space == "global" else "declare it with as many extents",
+        )
+    return found
+
+
+@dataclass(frozen=True)
+class Given:
+    """An index that was read: of several arrays, the fields of an array of structs."""
+
+    places: tuple[_Place, ...]
+    span: Span
+    text: str
+
+
+def given(reader: FunctionReader, node: ast.expr) -> Given:
+    """The index, computed once for the statement it stands in."""
+    span = reader.span(node)
+
+    def kept(place: _Place) -> _Place:
+        if isinstance(place.value, _Slice | ir.Reg | ir.Special):
+            return place
+        return _Place(_frozen(reader, place.value, place.span, "index"), place.span)
+
+    return Given(tuple(kept(place) for place in read_index(reader, node)), span, ast.unparse(node))
+
+
+def read_index(reader: FunctionReader, node: ast.expr) -> list[_Place]:
+    """What stands in the brackets."""
+    nodes = node.elts if isinstance(node, ast.Tuple) else [node]
+
+    def place(item: ast.expr) -> list[_Place]:
+        span = reader.span(item)
+        if isinstance(item, ast.Slice):
+            return [_Place(_slice(reader, item, span), span)]
+        value = reader.value(item)
+        parts = value.items if isinstance(value, Tuple) and len(nodes) == 1 else (value,)
+        return [_Place(_integer(part, span), span) for part in parts]
+
+    return [one for part in reader.together(*(partial(place, item) for item in nodes)) for one in part]
+
+
+def _slice(reader: FunctionReader, node: ast.Slice, span: Span) -> _Slice:
+    if node.step is not None and not (isinstance(step := reader.value(node.step), Literal) and step.value == 1):
+        raise SourceError(reader.span(node.step), "a slice has no step in a kernel", "give the kernel x[::step]")
+    start, stop = (None if n is None else _integer(reader.value(n), reader.span(n)) for n in (node.lower, node.upper))
+    for bound in (start, stop):
+        if isinstance(bound, Literal) and bound.value < 0:
+            raise SourceError(
+                span, f"a slice at {bound.value}: arrays do not wrap around in a kernel", "write len(x) - 1"
+            )
+    return _Slice(start, stop)
+
+
+def _integer(value: Value, span: Span) -> Number:
+    """An index of at least 32 bits."""
+    if isinstance(value, Literal):
+        if isinstance(value.value, float | complex):
+            raise SourceError(
+                span, f"an index is an integer, this is {value.value!r}", "divide with //, or write st.i32(...)"
+            )
+        if isinstance(value.value, bool):
+            raise SourceError(span, "an index is an integer, this is bool", "write st.i32(...)")
+        return value
+    result = typing.expression(value, span, I32 if isinstance(value, Choice) else None)
+    if not (isinstance(result.type, Scalar) and result.type.is_integer):
+        advice = "write a part: v.x" if isinstance(result.type, Vector) else "write st.i32(...)"
+        raise SourceError(span, f"an index is an integer, this is {result.type}", advice)
+    return typing.cast(result, I32, span) if result.type.size < 4 else result
+
+
+def is_element(reader: FunctionReader, array: ArrayValue, node: ast.expr) -> bool:
+    """Whether brackets name one element, and not a view."""
+    nodes = node.elts if isinstance(node, ast.Tuple) else [node]
+    if any(isinstance(n, ast.Slice) for n in nodes):
+        return False
+    return len(nodes) >= len(array.extents) or (len(nodes) == 1 and _is_tuple(reader, nodes[0], len(array.extents)))
+
+
+def _is_tuple(reader: FunctionReader, node: ast.expr, items: int) -> bool:
+    """Whether a name stands for a tuple of as many indices."""
+    value = reader.value(node) if isinstance(node, ast.Name) else None
+    return isinstance(value, Tuple) and len(value.items) >= items
+
+
+def index(reader: FunctionReader, array: ArrayValue, node: ast.expr | Given) -> ir.Expr:
+    """The index of the element `array[node]` in the array of the IR."""
+    places, span = _places(reader, array, node), _span(reader, node)
+    if len(places) < len(array.extents) or any(isinstance(p.value, _Slice) for p in places):
+        raise SourceError(span, *no_number(view(reader, array, node)))
+    given = [p.value for p in places if not isinstance(p.value, _Slice)]
+    for dimension, place in enumerate(places):
+        _check_known(array, dimension, place)
+    if array.is_whole:
+        return typing.expression(given[0], span, I32)
+    flat = _sum(array, [array.offset], [*zip(given, array.strides, strict=True)], span)
+    if all(isinstance(v, Literal) for v in (*given, *array.extents)):
+        return flat
+    parts = tuple(typing.expression(v, p.span, I32) for v, p in zip(given, places, strict=True))
+    extents = tuple(typing.expression(n, span, I32) for n in array.extents)
+    assert isinstance(flat.type, Scalar)
+    return ir.Within(flat, array.shown, parts, extents, flat.type, span)
+
+
+def once(reader: FunctionReader, array: ArrayValue, given: ir.Expr, span: Span) -> ir.Expr:
+    """The index of a place that is read and then written: computed once."""
+    if isinstance(given, ir.Within):
+        parts = tuple(part and _kept(reader, part, f"{array.name}_index", span) for part in given.index)
+        flat = _kept(reader, given.flat, f"{array.name}_index", span)
+        return replace(given, flat=flat, index=parts)
+    return given if isinstance(given, ir.Const | ir.Reg) else reader.let(given, f"{array.name}_index", span)
+
+
+def _kept(reader: FunctionReader, value: ir.Expr, stem: str, span: Span) -> ir.Expr:
+    return value if isinstance(value, ir.Const | ir.Reg) else reader.let(value, stem, span)
+
+
+def _check_known(array: ArrayValue, dimension: int, place: _Place) -> None:
+    """Refuse an index that is known to be outside."""
+    value, extent = place.value, array.extents[dimension]
+    known = value.value if isinstance(value, Literal | ir.Const) else None
+    if known is None:
+        return
+    if known < 0:
+        length = f"{array.shown}.shape[{dimension}]" if len(array.extents) > 1 else f"len({array.shown})"
+        message = f"index {known}: arrays do not wrap around in a kernel"
+        raise SourceError(place.span, message, f"write {length} - {-known}")
+    if isinstance(extent, Literal) and known >= extent.value:
+        has = f"{extent.value} elements"
+        raise SourceError(
+            place.span,
+            f"index {known}, but {array.shown} has {has}{f' in dimension {dimension}' if len(array.extents) > 1 else ''}",
+            f"its last index is {extent.value - 1}",
+        )
+
+
+# ------------------------------------------------------------------ views
+def _span(reader: FunctionReader, node: ast.expr | Given) -> Span:
+    return node.span if isinstance(node, Given) else reader.span(node)
+
+
+def view(reader: FunctionReader, array: ArrayValue, node: ast.expr | Given) -> ArrayValue:
+    """The row, the column or the slice `array[node]`."""
+    span = _span(reader, node)
+    if array.type.space == "register":
+        raise SourceError(span, f"{array.shown} is in registers, which have no slices", "index one register at a time")
+    places = _places(reader, array, node)
+    places += [_Place(_Slice(None, None), span)] * (len(array.extents) - len(places))
+    extents: list[Number] = []
+    strides: list[Number] = []
+    begins: list[tuple[Number, Number]] = []
+    for dimension, place in enumerate(places):
+        extent, stride = array.extents[dimension], array.strides[dimension]
+        if isinstance(place.value, _Slice):
+            start = _frozen(reader, place.value.start or ZERO, place.span)
+            stop = None if place.value.stop is None else _frozen(reader, place.value.stop, place.span)
+            _check_start(reader, start, place.span)
+            extents.append(_length(start, stop, extent, place.span))
+            strides.append(stride)
+            begins.append((start, stride))
+        else:
+            _check_known(array, dimension, place)
+            begins.append((place.value, stride))
+    _check_fixed(reader, array, places, span)
+    inside = ast.Name(node.text.strip("()")) if isinstance(node, Given) else node
+    shown = ast.unparse(ast.Subscript(ast.Name(array.shown), inside))
+    stem = f"{names.Name.of(array.name).user.replace('.', '_')}_offset"
+    offset = _frozen(reader, _simple(_sum(array, [array.offset], begins, span)), span, stem)
+    return ArrayValue(
+        array.name, array.type, tuple(extents), tuple(strides), offset, shown, is_whole=False, is_view=True
+    )
+
+
+def _simple(value: ir.Expr) -> Number:
+    return Literal(value.value) if isinstance(value, ir.Const) else value
+
+
+def _length(start: Number, stop: Number | None, extent: Number, span: Span) -> Number:
+    """The elements of a slice, which ends with its array as Python's slices do."""
+    if isinstance(start, Literal) and start.value == 0 and stop is None:
+        return extent
+    end = extent if stop is None else stop
+    if isinstance(start, Literal) and isinstance(extent, Literal) and isinstance(end, Literal):
+        return Literal(max(min(end.value, extent.value) - start.value, 0))
+    kind = I64 if _is_wide(start, end, extent) else I32
+    begins, ends, most = (typing.cast(v, kind, span) for v in (start, end, extent))
+    if stop is not None:
+        ends = ir.Op("min", (ends, most), kind, span)
+    rest = ir.Op("sub", (ends, begins), kind, span)
+    return ir.Op("max", (rest, ir.Const(0, kind, span)), kind, span)
+
+
+def _check_start(reader: FunctionReader, start: Number, span: Span) -> None:
+    """A check that a slice does not begin before its array."""
+    if isinstance(start, Literal) or start.type.kind == "uint":  # type: ignore[union-attr]
+        return
+    assert isinstance(start.type, Scalar)
+    holds = ir.Op("ge", (start, ir.Const(0, start.type, span)), BOOL, span)
+    reader.emit(ir.Check("bounds", holds, start, (start,), span))
+
+
+def _check_fixed(reader: FunctionReader, array: ArrayValue, places: Sequence[_Place], span: Span) -> None:
+    """A check that the indices of a row or a column lie in their dimensions."""
+    parts: list[ir.Expr | None] = []
+    holds: list[ir.Expr] = []
+    for place, extent in zip(places, array.extents, strict=True):
+        if isinstance(place.value, _Slice):
+            parts.append(None)
+            continue
+        part = typing.expression(place.value, place.span, I32)
+        parts.append(part)
+        if not (isinstance(place.value, Literal) and isinstance(extent, Literal)):
+            holds += _inside(part, extent, place.span)
+    if not holds:
+        return
+    whole = holds[0]
+    for one in holds[1:]:
+        whole = ir.Op("both", (whole, one), BOOL, span)
+    extents = tuple(typing.expression(n, span, I32) for n in array.extents)
+    within = ir.Within(ir.Const(0, I32, span), array.shown, tuple(parts), extents, I32, span)
+    reader.emit(ir.Check("bounds", whole, within, (*(p for p in parts if p is not None), *extents), span))
+
+
+def _inside(part: ir.Expr, extent: Number, span: Span) -> list[ir.Expr]:
+    kind = I64 if _is_wide(part, extent) else I32
+    at, wide = typing.cast(part, kind, span), typing.cast(extent, kind, span)
+    return [ir.Op("ge", (at, ir.Const(0, kind, span)), BOOL, span), ir.Op("lt", (at, wide), BOOL, span)]
+
+
+def _frozen(reader: FunctionReader, value: Number, span: Span, stem: str = "start") -> Number:
+    """The value as it is now."""
+    if isinstance(value, Literal | ir.Const) or (isinstance(value, ir.Reg) and names.Name.of(value.name).temporary):
+        return value
+    return reader.let(value, stem, span)
+
+
+# ------------------------------------------------------------------ arithmetic of indices
+def _is_wide(*values: Number) -> bool:
+    return any(isinstance(v, ir.EXPRESSIONS) and v.type.size == 8 for v in values)
+
+
+def _kind(values: Sequence[Number], layout: Sequence[Number]) -> Scalar:
+    """The type in which an index is computed: that of all its parts, where nothing but they has one; else i32, or i64
+    where something has 64 bits."""
+    types = {v.type for v in values if isinstance(v, ir.EXPRESSIONS)}
+    if len(types) == 1 and all(isinstance(v, Literal) for v in layout):
+        (one,) = types
+        assert isinstance(one, Scalar)
+        return one
+    return I64 if _is_wide(*values, *layout) else I32
+
+
+def _sum(array: ArrayValue, first: Sequence[Number], terms: Sequence[tuple[Number, Number]], span: Span) -> ir.Expr:
+    kind = _kind([v for v, _ in terms], [*first, *(stride for _, stride in terms)])
+    total: Number = ZERO
+    for start in first:
+        total = _add(total, _as(start, kind, span), span)
+    for value, stride in terms:
+        total = _add(total, _multiply(_as(value, kind, span), _as(stride, kind, span), span), span)
+    return typing.expression(total, span, kind)
+
+
+def _as(value: Number, kind: Scalar, span: Span) -> Number:
+    return value if isinstance(value, Literal) else typing.cast(value, kind, span)
+
+
+def _multiply(a: Number, b: Number, span: Span) -> Number:
+    if isinstance(a, Literal) and isinstance(b, Literal):
+        return Literal(a.value * b.value)
+    if any(isinstance(v, Literal) and v.value == 0 for v in (a, b)):
+        return ZERO
+    for one, other in ((a, b), (b, a)):
+        if isinstance(one, Literal) and one.value == 1:
+            return other
+    return typing.operation("mul", typing.unified([(a, span), (b, span)], "*"), span, "*")
+
+
+def _add(a: Number, b: Number, span: Span) -> Number:
+    if isinstance(a, Literal) and isinstance(b, Literal):
+        return Literal(a.value + b.value)
+    for one, other in ((a, b), (b, a)):
+        if isinstance(one, Literal) and one.value == 0:
+            return other
+    return typing.operation("add", typing.unified([(a, span), (b, span)], "+"), span, "+")
+
+
+# ------------------------------------------------------------------ what an array tells
+def extent(array: ArrayValue, dimension: int, span: Span) -> Number:
+    """Elements in one dimension, an i32."""
+    found = array.extents[dimension]
+    if isinstance(found, Literal):
+        return found
+    if isinstance(found, ir.Extent):
+        return replace(found, span=span)
+    return typing.cast(found, I32, span)
+
+
+def attribute(array: ArrayValue, name: str, span: Span) -> Value:
+    """`shape`, `size` or `ndim`."""
+    extents = tuple(extent(array, d, span) for d in range(len(array.extents)))
+    if name == "shape":
+        return Tuple(extents)
+    if name == "ndim":
+        return Literal(len(extents))
+    if name != "size":
+        advice = f"write {array.shown}.shape, .size or .ndim, or a loop over {array.shown}[i]"
+        raise SourceError(span, f"{array.shown} has no {name} in a kernel", advice)
+    if _is_wide(*array.extents):
+        raise SourceError(
+            span,
+            f"{array.shown} has more elements than an i32 holds",
+            "multiply its extents: st.i64(x.shape[0]) * st.i64(x.shape[1])",
+        )
+    total: Number = ONE
+    for one in extents:
+        total = _multiply(total, one, span)
+    return total
+
+
+# ------------------------------------------------------------------ device functions
+def argument(name: str, array: ArrayValue, span: Span) -> tuple[ArrayValue, list[tuple[ir.Param, ir.Expr]]]:
+    """An array given to the parameter `name`: what it is in the function, and the parameters that it needs besides."""
+    type = Array(array.type.element, array.type.shape and (array.type.length or 0,), array.type.space)
+    if array.is_whole:
+        return replace(whole(name, type, span), type=type), []
+    more: list[tuple[ir.Param, ir.Expr]] = []
+
+    def given(value: Number, own: str) -> Number:
+        if isinstance(value, Literal):
+            return value
+        assert isinstance(value.type, Scalar)
+        more.append((ir.Param(own, value.type, span), value))
+        return ir.Reg(own, value.type, span)
+
+    extents = tuple(given(n, names.extent(name, d)) for d, n in enumerate(array.extents))
+    known = {id(old): new for old, new in zip(array.extents, extents, strict=True)}
+    strides = tuple(
+        known[id(n)] if id(n) in known else given(n, names.stride(name, d)) for d, n in enumerate(array.strides)
+    )
+    offset = given(array.offset, names.offset(name))
+    return ArrayValue(name, type, extents, strides, offset, name, is_whole=False, is_view=array.is_view), more
+
+
+def layout_key(array: ArrayValue) -> tuple[object, ...]:
+    """What a device function is specialised for, of an array's extents and strides."""
+    parts = (array.offset, *array.extents, *array.strides)
+    kinds = [part if isinstance(part, Literal) else str(part.type) for part in parts]
+    same = tuple(tuple(extent is stride for extent in array.extents) for stride in array.strides)
+    return (array.is_whole, *kinds, same)

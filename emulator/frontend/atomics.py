@@ -1,0 +1,139 @@
+"""Calls of the words for atomic operations."""
+
+from __future__ import annotations
+
+import ast
+from typing import cast, get_args
+
+from ..ir import nodes as ir
+from ..language import forms
+from ..language.intrinsics import Intrinsic
+from ..language.types import COMPLEX, F32, F64, HALVES, I32, I64, U32, U64, VECTORS, Scalar
+from ..language.types import Value as ValueType
+from ..span import Span
+from .protocols import Args, Binder, FunctionReader
+from .values import NOTHING, ArrayValue, Host, SourceError, Value
+
+_NUMBERS = (I32, U32, I64, U64, F32, F64)
+_HALF_VECTORS = (VECTORS["half2"], VECTORS["bfloat162"])
+_FLOAT_VECTORS = (VECTORS["float2"], VECTORS["float4"])
+_OF_FLOATS = ("add", "sub", "exchange")
+_OF_HALVES = ("add", "sub")
+
+
+def choice(reader: FunctionReader, given: ast.expr | str, what: str, among: tuple[str, ...]) -> str:
+    """One of a few words, written out as text."""
+    if isinstance(given, str):
+        return given
+    value = reader.value(given)
+    if not (isinstance(value, Host) and value.object in among):
+        wanted = ", ".join(f'"{word}"' for word in among)
+        raise SourceError(reader.span(given), f"{what} is not known", f"write one of {wanted}")
+    return cast(str, value.object)
+
+
+def ordering(reader: FunctionReader, args: Args) -> tuple[forms.MemoryOrder, forms.MemoryScope]:
+    """The order and the scope of an atomic operation."""
+    order = choice(reader, args["order"], "the order of an atomic operation", get_args(forms.MemoryOrder))
+    scope = choice(reader, args["scope"], "a scope", get_args(forms.MemoryScope))
+    return cast(forms.MemoryOrder, order), cast(forms.MemoryScope, scope)
+
+
+def _target(reader: FunctionReader, args: Args, span: Span) -> tuple[ArrayValue, ir.Expr, ValueType]:
+    array = reader.array(args["array"])
+    if array.type.space not in ("global", "shared"):
+        message = f"atomics work on global and shared memory, {array.name} is {array.type.space}"
+        raise SourceError(span, message, "no other thread sees it: write a plain assignment")
+    type = array.type.element
+    if type not in (*_NUMBERS, *HALVES, *_HALF_VECTORS, *_FLOAT_VECTORS):
+        message = f"atomics work on 32- and 64-bit numbers, {array.name} holds {type}"
+        advice = "use arrays of the real and the imaginary parts" if type in COMPLEX else "use an array of i32 or u32"
+        raise SourceError(span, message, advice)
+    return array, reader.index(array, args["index"]), type
+
+
+def _atomic(reader: FunctionReader, word: Intrinsic, args: Args, span: Span) -> Value:
+    op = cast(forms.AtomicUpdate, word.form).op
+    array, index, type = _target(reader, args, span)
+    order, scope = ordering(reader, {"order": "relaxed", **args})
+    if isinstance(type, Scalar):
+        _check(op, type, span)
+        if type in HALVES and (order, scope) != ("relaxed", "device"):
+            raise SourceError(
+                span, f"an atomic operation on {type} is relaxed, for the device", "work on an array of f32"
+            )
+    else:
+        _check_vector(op, array, order, scope, span)
+    given = args["limit"] if op in ("inc", "dec") else args["value"]
+    value = reader.convert(given, type, f"{array.name}'s element")
+    update = ir.Atomic(op, array.name, index, value, type, span, order, scope)
+    return reader.let(update, f"{array.name}_old", span)
+
+
+def _check(op: forms.AtomicOp, type: Scalar, span: Span) -> None:
+    if type in HALVES and op not in _OF_HALVES:
+        raise SourceError(span, f"CUDA has no atomic {op} on {type}", "use an array of f32 or i32")
+    if type.is_float and op not in _OF_FLOATS:
+        raise SourceError(
+            span, f"CUDA has no atomic {op} on {type}", "use st.compare_swap on its bits, or an integer type"
+        )
+    if op in ("inc", "dec") and type is not U32:
+        raise SourceError(span, f"CUDA's atomic {op} works on u32, this is {type}", "use an array of u32")
+
+
+def _check_vector(op: forms.AtomicOp, array: ArrayValue, order: str, scope: str, span: Span) -> None:
+    halves = array.type.element in _HALF_VECTORS
+    somewhere = halves or array.type.space == "global"
+    if op != "add" or not somewhere or (order, scope) != ("relaxed", "device"):
+        where = "" if halves else " to global memory"
+        message = f"an atomic operation on {array.type.element} is a relaxed add{where}"
+        raise SourceError(span, message, "work on an array of f32")
+
+
+def _compare_and_swap(reader: FunctionReader, word: Intrinsic, args: Args, span: Span) -> Value:
+    array, index, type = _target(reader, args, span)
+    if not isinstance(type, Scalar) or type.is_float:
+        raise SourceError(
+            span,
+            f"compare_swap works on integers, {array.name} holds {type}",
+            "keep the bits in an integer array: st.bitcast",
+        )
+    expected = reader.convert(args["expected"], type, f"{array.name}'s element")
+    value = reader.convert(args["value"], type, f"{array.name}'s element")
+    swap = ir.CompareSwap(array.name, index, expected, value, type, span, *ordering(reader, args))
+    return reader.let(swap, f"{array.name}_old", span)
+
+
+def _in_memory(reader: FunctionReader, word: Intrinsic, args: Args, span: Span) -> tuple[ArrayValue, ir.Expr, Scalar]:
+    array = reader.array(args["array"])
+    if array.type.space not in ("global", "shared") or array.type.element not in _NUMBERS:
+        held = f"{array.name} is {array.type.space} {array.type.element}"
+        raise SourceError(span, f"{word.name} works on 32- and 64-bit numbers in global and shared memory, {held}")
+    assert isinstance(array.type.element, Scalar)
+    return array, reader.index(array, args["index"]), array.type.element
+
+
+def _scope(reader: FunctionReader, args: Args) -> forms.MemoryScope:
+    return cast(forms.MemoryScope, choice(reader, args.get("scope", "device"), "a scope", get_args(forms.MemoryScope)))
+
+
+def _ordered_load(reader: FunctionReader, word: Intrinsic, args: Args, span: Span) -> Value:
+    array, index, type = _in_memory(reader, word, args, span)
+    order = cast(forms.OrderedLoad, word.form).order
+    return reader.let(ir.Load(array.name, index, type, span, order, _scope(reader, args)), array.name, span)
+
+
+def _ordered_store(reader: FunctionReader, word: Intrinsic, args: Args, span: Span) -> Value:
+    array, index, type = _in_memory(reader, word, args, span)
+    value = reader.convert(args["value"], type, f"{array.name}'s element")
+    order, scope = cast(forms.OrderedStore, word.form).order, _scope(reader, args)
+    reader.emit(ir.Store(array.name, index, value, span, order=order, scope=scope))
+    return NOTHING
+
+
+BINDERS: dict[type, Binder] = {
+    forms.AtomicUpdate: _atomic,
+    forms.CompareAndSwap: _compare_and_swap,
+    forms.OrderedLoad: _ordered_load,
+    forms.OrderedStore: _ordered_store,
+}

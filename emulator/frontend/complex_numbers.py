@@ -1,0 +1,180 @@
+"""Complex numbers: vectors of a real and an imaginary part in the IR, whose operations are operations on real numbers.
+
+The formulas are those of the documentation (docs/language.md); none of their operations is fused.
+"""
+
+from __future__ import annotations
+
+import ast
+from typing import Any, TypeGuard
+
+from ..ir import nodes as ir
+from ..language.types import COMPLEX, Vector
+from ..span import Span
+from . import typing
+from .protocols import FunctionReader
+from .values import Choice, Literal, SourceError, Value, describe
+
+Operand = tuple[Value, Span]
+Parts = tuple[ir.Expr, ir.Expr]
+
+
+def is_complex(value: Value) -> TypeGuard[ir.Expr | Literal | Choice]:
+    """Whether a value, or a literal by itself, is a complex number."""
+    if isinstance(value, Literal | Choice):
+        return value.natural in COMPLEX
+    return isinstance(value, ir.EXPRESSIONS) and value.type in COMPLEX
+
+
+# ------------------------------------------------------------------ values
+def construct(reader: FunctionReader, node: ast.Call, type: Any, span: Span) -> Value:
+    """`c64(re, im)`, `c64(re)`, and a complex number converted to `c64`."""
+    if len(node.args) not in (1, 2) or node.keywords:
+        raise SourceError(span, f"{type} takes a real and an imaginary part", f"write {type}(re, im), or {type}(re)")
+    if len(node.args) == 2:
+        found = zip(reader.values(*node.args), map(reader.span, node.args), strict=True)
+        return _pack((typing.converted(v, type.element, s, f"a part of {type}") for v, s in found), type, span)
+    value = reader.value(node.args[0])
+    if isinstance(value, Literal | Choice):
+        return typing.expression(value, span, type)
+    if is_complex(value):
+        return _pack((typing.cast(part, type.element, span) for part in _parts(reader, value, span)), type, span)
+    return _pack((typing.cast(value, type.element, span), typing.constant(Literal(0), type.element, span)), type, span)
+
+
+def attribute(value: Value, name: str, span: Span) -> Value:
+    """`z.real` and `z.imag`."""
+    if name not in ("real", "imag"):
+        raise SourceError(span, f"{describe(value)} has no {name}", "write z.real, z.imag, st.conj(z) or abs(z)")
+    if isinstance(value, Literal):
+        return Literal(getattr(value.value, name))
+    return typing.part(typing.expression(value, span), int(name == "imag"), span)
+
+
+def refuse_parts(value: Value, span: Span) -> None:
+    """Refuse a complex number where a vector's parts are indexed or assigned."""
+    if is_complex(value):
+        raise SourceError(
+            span,
+            f"the parts of {describe(value)} have no index and do not change",
+            "write z.real, z.imag, or c64(re, im)",
+        )
+
+
+def conjugate(reader: FunctionReader, value: Value, span: Span) -> Value:
+    """`st.conj(z)`."""
+    if isinstance(value, Literal):
+        return Literal(complex(value.value).conjugate())
+    if not is_complex(value):
+        raise SourceError(
+            span, f"st.conj takes a complex number, this is {describe(value)}", "write c64(x), or x itself"
+        )
+    real, imag = _parts(reader, value, span)
+    return _pack((real, _real("neg", span, imag)), _type(value), span)
+
+
+def magnitude(reader: FunctionReader, value: Value, span: Span) -> Value:
+    """`abs(z)`: hypot of the parts."""
+    return _real("hypot", span, *_parts(reader, value, span))
+
+
+def negative(reader: FunctionReader, value: Value, span: Span) -> Value:
+    """`-z`."""
+    return _pack((_real("neg", span, part) for part in _parts(reader, value, span)), _type(value), span)
+
+
+# ------------------------------------------------------------------ operators
+def arithmetic(reader: FunctionReader, kind: type, symbol: str, a: Operand, b: Operand, span: Span) -> Value:
+    """`a + b`, `a - b`, `a * b` and `a / b`."""
+    if kind not in _OPERATORS:
+        advice = "write z * z" if kind is ast.Pow else "they have +, -, * and /"
+        raise SourceError(span, f"{symbol} is not defined for complex numbers", advice)
+    one, other = _unified(a, b, symbol)
+    return _pack(
+        _OPERATORS[kind](reader, _parts(reader, one, a[1]), _parts(reader, other, b[1]), span), _type(one), span
+    )
+
+
+def compared(reader: FunctionReader, name: str, symbol: str, a: Operand, b: Operand, span: Span) -> Value:
+    """`a == b` and `a != b`."""
+    if name not in _JOINED:
+        raise SourceError(span, f"{symbol}: complex numbers have no order", "compare abs(z), z.real or z.imag")
+    one, other = _unified(a, b, symbol)
+    pairs = zip(_parts(reader, one, a[1]), _parts(reader, other, b[1]), strict=True)
+    return _real(_JOINED[name], span, *(_real(name, span, left, right) for left, right in pairs))
+
+
+def _sum(reader: FunctionReader, a: Parts, b: Parts, span: Span) -> Parts:
+    return _real("add", span, a[0], b[0]), _real("add", span, a[1], b[1])
+
+
+def _difference(reader: FunctionReader, a: Parts, b: Parts, span: Span) -> Parts:
+    return _real("sub", span, a[0], b[0]), _real("sub", span, a[1], b[1])
+
+
+def _product(reader: FunctionReader, a: Parts, b: Parts, span: Span) -> Parts:
+    real = _real("sub", span, _real("mul", span, a[0], b[0]), _real("mul", span, a[1], b[1]))
+    return real, _real("add", span, _real("mul", span, a[0], b[1]), _real("mul", span, a[1], b[0]))
+
+
+def _quotient(reader: FunctionReader, a: Parts, b: Parts, span: Span) -> Parts:
+    """Smith's formula (Communications of the ACM 5, 1962): by the larger part of the divisor."""
+    size = [_real("abs", span, part) for part in b]
+    wide = reader.let(_real("ge", span, *size), "wide", span)
+
+    def chosen(yes: ir.Expr, no: ir.Expr) -> ir.Expr:
+        return _real("select", span, wide, yes, no)
+
+    large, small = reader.let(chosen(*b), "large", span), reader.let(chosen(b[1], b[0]), "small", span)
+    ratio = reader.let(_real("fdiv", span, small, large), "ratio", span)
+    scale = reader.let(_real("add", span, large, _real("mul", span, small, ratio)), "scale", span)
+    first, second = chosen(*a), chosen(a[1], a[0])
+    real = _real("add", span, first, _real("mul", span, second, ratio))
+    turned = _real("mul", span, first, ratio)
+    imag = chosen(_real("sub", span, a[1], turned), _real("sub", span, _real("mul", span, a[1], ratio), a[0]))
+    return _real("fdiv", span, real, scale), _real("fdiv", span, imag, scale)
+
+
+_OPERATORS = {ast.Add: _sum, ast.Sub: _difference, ast.Mult: _product, ast.Div: _quotient}
+_JOINED = {"eq": "both", "ne": "either"}
+
+
+# ------------------------------------------------------------------ parts
+def _unified(a: Operand, b: Operand, symbol: str) -> tuple[ir.Expr, ir.Expr]:
+    """Both operands as complex numbers of one type: literals take it, nothing else is converted."""
+    typed = [value.type for value, _ in (a, b) if isinstance(value, ir.EXPRESSIONS)]
+    wanted = next((type for type in typed if type in COMPLEX), None)
+    for value, span in (a, b):
+        if wanted is None or (isinstance(value, ir.EXPRESSIONS) and value.type != wanted):
+            names = " and ".join(describe(v) for v, _ in (a, b))
+            real = next((s for v, s in (a, b) if isinstance(v, ir.EXPRESSIONS) and v.type != wanted), span)
+            advice = f"write {wanted or 'c64'}({real.text})"
+            raise SourceError(real, f"{symbol} of {names}: nothing is converted silently", advice)
+    one, other = (typing.expression(value, span, wanted) for value, span in (a, b))
+    return one, other
+
+
+def _parts(reader: FunctionReader, value: Value, span: Span) -> Parts:
+    """The real and the imaginary part, computed once."""
+    whole = typing.expression(value, span)
+    plain = isinstance(whole, ir.Reg) or (isinstance(whole, ir.Pack) and all(map(_is_plain, whole.args)))
+    whole = whole if plain else reader.let(whole, "complex", span)
+    return typing.part(whole, 0, span), typing.part(whole, 1, span)
+
+
+def _is_plain(part: ir.Expr) -> bool:
+    return isinstance(part, ir.Reg | ir.Const) or (isinstance(part, ir.Part) and isinstance(part.value, ir.Reg))
+
+
+def _type(value: Value) -> Vector:
+    type = typing.expression(value, value.span).type if isinstance(value, ir.EXPRESSIONS) else value.natural  # type: ignore[union-attr]
+    assert isinstance(type, Vector)
+    return type
+
+
+def _real(name: str, span: Span, *args: ir.Expr) -> ir.Op:
+    return typing.operation(name, list(args), span, name)
+
+
+def _pack(parts: Any, type: Any, span: Span) -> ir.Pack:
+    return ir.Pack(tuple(parts), type, span)

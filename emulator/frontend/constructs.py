@@ -1,0 +1,42 @@
+"""Constructs of Python that are not in the language, and numbers that stand where a bool does: what to write instead."""
+
+from __future__ import annotations
+
+import ast
+import re
+
+from ..span import Span
+from .values import SourceError
+
+
+def not_a_bool(message: str, span: Span, test: str = "!=") -> SourceError:
+    """The error of a number where a bool is expected."""
+    plain = re.fullmatch(r"[\w.\[\]()]{1,30}", span.text)
+    return SourceError(span, message, f"write {span.text if plain else '(...)'} {test} 0")
+
+
+def construct_name(node: ast.AST) -> str:
+    """A construct's name for a message."""
+    return _CONSTRUCTS.get(type(node), (f"`{type(node).__name__}`", ""))[0]
+
+
+def refused(node: ast.AST, span: Span) -> SourceError:
+    """The error of a construct that is not in the language."""
+    name, advice = _CONSTRUCTS.get(type(node), (f"`{type(node).__name__}`", "write it with plain statements"))
+    return SourceError(span, f"{name} is not in the kernel language", advice)
+
+
+_ARRAYS = "write st.local(st.f32, n), or st.registers(st.f32, n) where indices are constants"
+_ACCUMULATE = "write a for loop, with a variable that accumulates"
+_CONSTRUCTS: dict[type, tuple[str, str]] = {
+    ast.MatMult: ("`@`", "write a loop over products"),
+    ast.Is: ("`is`", "write == or !="), ast.IsNot: ("`is not`", "write == or !="),
+    ast.In: ("`in`", "write a == 1 or a == 2"), ast.NotIn: ("`not in`", "write a != 1 and a != 2"),
+    ast.List: ("a list", _ARRAYS), ast.Dict: ("a dict", _ARRAYS), ast.Set: ("a set", _ARRAYS),
+    ast.ListComp: ("a list comprehension", _ACCUMULATE), ast.GeneratorExp: ("a generator expression", _ACCUMULATE),
+    ast.Lambda: ("a lambda", "define a function with def, marked @st.device"),
+    ast.JoinedStr: ("an f-string", "it stands in print(...) alone"), ast.NamedExpr: ("`:=`", "write it as a statement"),
+    ast.Starred: ("`*`", "write the values one by one"), ast.Slice: ("a slice", "write a loop over its indices"),
+    ast.Await: ("`await`", "write st.sync(), or wait in a loop"), ast.Yield: ("`yield`", "store the value in an array"),
+    ast.Constant: ("this constant", "write a number; a complex one is two, in a tuple or a struct"),
+}  # fmt: skip

@@ -1,0 +1,44 @@
+"""Calls of the words for asynchronous copies."""
+
+from __future__ import annotations
+
+from ..ir import nodes as ir
+from ..language import forms
+from ..language.intrinsics import Intrinsic
+from ..span import Span
+from .protocols import Args, Binder, FunctionReader
+from .values import NOTHING, SourceError, Value
+
+MOST_PENDING = 8
+
+
+def _copy(reader: FunctionReader, word: Intrinsic, args: Args, span: Span) -> Value:
+    target, source = reader.array(args["shared"]), reader.array(args["source"])
+    if (target.type.space, source.type.space) != ("shared", "global"):
+        spaces = f"{target.shown} is {target.type.space}, {source.shown} is {source.type.space}"
+        raise SourceError(span, f"async_copy goes from global to shared memory, {spaces}")
+    element = target.type.element
+    if element != source.type.element or element.size not in (4, 8, 16):
+        given = f"{target.shown} holds {element}, {source.shown} {source.type.element}"
+        raise SourceError(span, f"async_copy copies elements of one type of 4, 8 or 16 bytes, {given}")
+    to, at = reader.index(target, args["i"]), reader.index(source, args["j"])
+    found = reader.let(ir.Load(source.name, at, element, span), "copied", span)
+    reader.emit(ir.Store(target.name, to, found, span, order="async"))
+    return NOTHING
+
+
+def _commit(reader: FunctionReader, word: Intrinsic, args: Args, span: Span) -> Value:
+    reader.emit(ir.AsyncCommit(span))
+    return NOTHING
+
+
+def _wait(reader: FunctionReader, word: Intrinsic, args: Args, span: Span) -> Value:
+    given = args["pending"]
+    pending = given if isinstance(given, int) else reader.known(given, "the number of groups that may be pending")
+    if not 0 <= pending <= MOST_PENDING:
+        raise SourceError(span, f"0 to {MOST_PENDING} groups of copies may be pending, not {pending}")
+    reader.emit(ir.AsyncWait(pending, span))
+    return NOTHING
+
+
+BINDERS: dict[type, Binder] = {forms.AsyncCopy: _copy, forms.AsyncCommit: _commit, forms.AsyncWait: _wait}

@@ -1,0 +1,62 @@
+"""Words of CUDA C++, Numba, Triton and Python's libraries in a kernel: what they are called here."""
+
+from __future__ import annotations
+
+import ast
+import builtins
+from collections.abc import Sequence
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+
+_KNOWN_AS = {
+    "numba.cuda": "cuda", "triton.language": "tl", "numpy": "np", "math": "math", "random": "random", "time": "time",
+}  # fmt: skip
+"""The names under which words.py lists what modules hold."""
+PYTHON = ("np", "math", "random", "time")
+
+
+def dotted(node: ast.expr) -> list[str]:
+    """The names of `a.b.c`; none of any other expression."""
+    if isinstance(node, ast.Name):
+        return [node.id]
+    owner = dotted(node.value) if isinstance(node, ast.Attribute) else []
+    return [*owner, node.attr] if owner and isinstance(node, ast.Attribute) else []
+
+
+def advice(names: Sequence[str]) -> tuple[str, str] | None:
+    """The message and the advice for a name that is written `a.b.c` elsewhere; None where it is unknown."""
+    from ..language.words import by_name  # late: only what is refused needs it
+
+    for length in range(len(names), 0, -1):
+        text, axis = ".".join(names[:length]), names[length - 1]
+        key = f"{text[:-1]}x" if axis in ("y", "z") else text
+        found = by_name().get(key) or by_name().get(f"{text}.x")
+        if found is not None:
+            origin, word = found
+            ours = word.ours.replace("`", "")
+            return f"{text} is a word of {origin}", f"write {ours if key == text else ours.replace('.x', f'.{axis}')}"
+    return None
+
+
+def names_elsewhere(target: Any) -> list[str]:
+    """How an object of another library is called: numba.cuda is `cuda`, and so on; empty where it has no such name."""
+    if isinstance(target, ModuleType):
+        return [_KNOWN_AS[target.__name__]] if target.__name__ in _KNOWN_AS else []
+    module, name = getattr(target, "__module__", None), getattr(target, "__name__", None)
+    if isinstance(target, np.ufunc):
+        module = "numpy"
+    if not isinstance(module, str) or not isinstance(name, str):
+        return []
+    if getattr(builtins, name, None) is target:
+        return [name]
+    package = next((known for full, known in _KNOWN_AS.items() if (module + ".").startswith(full + ".")), None)
+    return [package, name] if package else []
+
+
+def closest(name: str, names: Sequence[str]) -> str | None:
+    """The name that was probably meant."""
+    from difflib import get_close_matches
+
+    return next(iter(get_close_matches(name, names, 1)), None)

@@ -1,0 +1,409 @@
+"""Reading of loops: counted ones, unrolled ones, those over constants, their else, break and continue."""
+
+from __future__ import annotations
+
+import ast
+import builtins
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+from typing import Literal as Word
+
+from ..ir import nodes as ir
+from ..ir.walk import expressions
+from ..language import intrinsics
+from ..language.types import BOOL, Scalar
+from ..span import Span
+from . import typing
+from .blocks import Blocks, stored
+from .values import ArrayValue, Host, Literal, NeedsConstants, SourceError, Tuple, Value, describe
+
+MOST_TURNS = 4096
+"""Turns of a loop that is written out."""
+
+
+@dataclass
+class _Turn:
+    """The loop around a statement. written_out: each turn is read by itself. broke: set by its break, where what
+    follows asks for that. left: whether a statement leaves a turn that is written out."""
+
+    kind: Word["plain", "unrolled", "written out"]
+    broke: ir.Reg | None = None
+    left: bool = False
+
+
+class Loops(Blocks):
+    """Reads the loops of one function."""
+
+    turns: tuple[_Turn, ...] = ()
+
+    # -------------------------------------------------------------- break and continue
+    def _Break(self, node: ast.Break) -> bool:
+        turn = self._turn()
+        if turn.broke is not None:
+            self.emit(ir.Let(turn.broke, ir.Const(True, BOOL, self.span(node)), self.span(node)))
+        turn.left = True
+        self.emit(ir.Break(self.span(node)))
+        return False
+
+    def _Continue(self, node: ast.Continue) -> bool:
+        turn = self._turn()
+        turn.left = True
+        # A turn that is written out is a loop of one turn.
+        leave = ir.Break if turn.kind == "written out" else ir.Continue
+        self.emit(leave(self.span(node)))
+        return False
+
+    def _turn(self) -> _Turn:
+        if self.turns[-1].kind == "unrolled":
+            raise NeedsConstants  # such a loop has no place to jump to
+        return self.turns[-1]
+
+    def _in_turn(self, turn: _Turn, nodes: list[ast.stmt]) -> tuple[ir.Body, bool]:
+        outer, self.turns = self.turns, (*self.turns, turn)
+        try:
+            return self.body_of(nodes)
+        finally:
+            self.turns = outer
+
+    def _flag(self, node: ast.While | ast.For, wanted: bool) -> ir.Reg | None:
+        """A register that says whether the loop was left by break."""
+        if not (wanted and _breaks(node.body)):
+            return None
+        span = self.span(node.orelse[0]) if node.orelse else self.span(node.body[0])
+        return self.let(ir.Const(False, BOOL, span), "broke", span)
+
+    def _otherwise(self, node: ast.While | ast.For, broke: ir.Reg | None) -> None:
+        """The else of a loop, which runs where the loop was not left by break."""
+        if not node.orelse:
+            return
+        if broke is None:
+            self.read(node.orelse)
+            return
+        before = set(self.assigned)
+        body, _ = self.body_of(node.orelse)
+        self.assigned &= before
+        self.emit(ir.If(_no(broke), body, (), self.span(node.orelse[0])))
+
+    def _enter(self, node: ast.While | ast.For) -> None:
+        """Loop variables of inner loops end with those, so that the next turn does not find them."""
+        inner = {name for name in _loop_variables(node.body) if name not in self.active}
+        self.ended |= inner
+        self.assigned -= inner
+
+    # -------------------------------------------------------------- while
+    def _While(self, node: ast.While) -> bool:
+        self._enter(node)
+        with self.block() as setup:
+            test = self.condition(node.test)
+        before = set(self.assigned)
+        broke = self._flag(node, bool(node.orelse))
+        body, _ = self._in_turn(_Turn("plain", broke), node.body)
+        self.assigned &= before
+        self.emit(ir.While(tuple(setup), test, body, self.span(node.test)))
+        endless = isinstance(test, ir.Const) and bool(test.value)
+        if endless and not _breaks(node.body):
+            return False
+        if not endless:
+            self._otherwise(node, broke)
+        return True
+
+    # -------------------------------------------------------------- for
+    def _For(self, node: ast.For) -> bool:
+        iterable, unroll = self._unrolled(node.iter)
+        counted = isinstance(iterable, ast.Call) and self._is(iterable.func, builtins.range)
+        if not counted:
+            return self._written_out(node, self._items(iterable))
+        assert isinstance(iterable, ast.Call)
+        if not isinstance(node.target, ast.Name):
+            raise SourceError(self.span(node.target), "a loop over range has one variable", "write: for i in range(n)")
+        self._check_target(node.target)
+        if not unroll:
+            self._counted(node, iterable, False)
+            return True
+        before = self.state()
+        try:
+            self._counted(node, iterable, True)
+        except NeedsConstants:
+            self.restore(before)
+            return self._written_out(node, [Literal(i) for i in self._numbers(iterable)])
+        if node.orelse:
+            self.read(node.orelse)
+        return True
+
+    def _unrolled(self, node: ast.expr) -> tuple[ast.expr, bool]:
+        """What a loop runs over, and whether it is to be unrolled."""
+        if isinstance(node, ast.Call) and self._is(node.func, intrinsics.unroll) and len(node.args) == 1:
+            return node.args[0], True
+        return node, False
+
+    def _is(self, node: ast.expr, target: Any) -> bool:
+        value = self.value(node)
+        return isinstance(value, Host) and value.object is target
+
+    def _check_target(self, target: ast.Name) -> None:
+        if target.id in self.active:
+            raise SourceError(
+                self.span(target), f"{target.id} is the variable of a loop around this one", "use another name"
+            )
+
+    def _bounds(self, call: ast.Call) -> list[tuple[Value, Span]]:
+        """Start, stop and, where it is given, step of a range."""
+        if call.keywords or not 1 <= len(call.args) <= 3 or any(isinstance(a, ast.Starred) for a in call.args):
+            raise SourceError(self.span(call), "range takes one to three numbers", "write range(start, stop, step)")
+        bounds = list(zip(self.values(*call.args), map(self.span, call.args), strict=True))
+        return bounds if len(bounds) > 1 else [(Literal(0), self.span(call)), *bounds]
+
+    def _counted(self, node: ast.For, call: ast.Call, unroll: bool) -> None:
+        bounds = self._bounds(call)
+        step: int | ir.Expr = 1
+        given = bounds[2][0] if len(bounds) == 3 else Literal(1)
+        if isinstance(given, Literal):
+            step = _whole(given, "a loop's step", bounds[-1][1])
+            del bounds[2:]
+        unified = typing.unified(bounds, "range")
+        start, stop = unified[:2]
+        if len(unified) == 3:
+            step = unified[2]
+        assert isinstance(start.type, Scalar)
+        if not start.type.is_integer or start.type.size < 4:
+            raise SourceError(
+                self.span(call), f"a loop counts in 32 or 64 bits, this is {start.type}", "write st.i32(...)"
+            )
+        if step == 0:
+            raise SourceError(self.span(call), "a loop's step is not 0", "write a step, such as 1 or -1")
+        if unroll and not all(self.is_fixed(e) for e in unified):
+            raise SourceError(
+                self.span(call), "an unrolled loop's bounds must be known at compile time", "make them Const parameters"
+            )
+        if unroll and not isinstance(step, int):
+            raise NeedsConstants
+        self._loop(node, start, stop, step, unroll)
+
+    def _loop(self, node: ast.For, start: ir.Expr, stop: ir.Expr, step: int | ir.Expr, unroll: bool) -> None:
+        assert isinstance(node.target, ast.Name) and isinstance(start.type, Scalar)
+        name, span = node.target.id, self.span(node.target)
+        changed = {self.register(n) for n in stored(node.body)}
+        stop = self._kept(stop, changed, f"{name}_stop")  # Python evaluates range() once
+        rises = False
+        if not isinstance(step, int):
+            step = self._kept(step, changed, f"{name}_step")
+            rises = self._rises(step)
+        broke = None if unroll else self._flag(node, bool(node.orelse))
+        outer = self._bind_loop(name, start.type)
+        self._enter(node)
+        before = set(self.assigned) - {name}
+        self.fixed |= {name} if unroll else set()
+        variable = ir.Reg(self.register(name), start.type, span)
+        body, _ = self._in_turn(_Turn("unrolled" if unroll else "plain", broke), node.body)
+        self.fixed.discard(name)
+        self.assigned &= before
+        self._unbind(name, outer)
+        self.emit(ir.For(variable, start, stop, step, unroll, body, self.span(node.iter), rises=rises))
+        if not unroll:
+            self._otherwise(node, broke)
+
+    def _kept(self, bound: ir.Expr, changed: set[str], stem: str) -> ir.Expr:
+        """A bound that stays what it is before the loop."""
+        inside = (bound, *expressions(bound))
+        if any(isinstance(e, ir.Item) or (isinstance(e, ir.Reg) and e.name in changed) for e in inside):
+            return self.let(bound, stem, bound.span)
+        return bound
+
+    def _rises(self, step: ir.Expr) -> bool:
+        """Whether a loop with this step is known to count up; one that may stand still is at fault."""
+        assert isinstance(step.type, Scalar)
+        if self.is_positive(step):
+            return True
+        if not isinstance(step, ir.Const):
+            zero = ir.Const(0, step.type, step.span)
+            moves = ir.Op("ne", (step, zero), BOOL, step.span)
+            self.emit(ir.Assert(moves, "a range's step is not 0", step.span))
+        return step.type.kind == "uint"
+
+    def _bind_loop(self, name: str, type: Scalar) -> tuple[Any, Any]:
+        """Make a name a loop's variable. Returns what it was."""
+        outer = self.types.pop(name, None), self.renamed.pop(name, None)
+        own = self.new_register(name, "loop", type)
+        self.taken[own] = "loop", type
+        self.types[name] = type
+        if own != name:
+            self.renamed[name] = own
+        self.active.add(name)
+        self.assigned.add(name)
+        self.unresolved.discard(name)
+        return outer
+
+    def _unbind(self, name: str, outer: tuple[Any, Any]) -> None:
+        """End a loop's variable: a variable of that name goes on, without a value."""
+        self.active.discard(name)
+        self.ended.add(name)
+        type, register = outer
+        self.types.pop(name, None)
+        self.renamed.pop(name, None)
+        if type is not None:
+            self.types[name] = type
+        if register is not None:
+            self.renamed[name] = register
+
+    # -------------------------------------------------------------- loops over constants
+    def _numbers(self, call: ast.Call) -> range:
+        """The numbers of a range that is known."""
+        if call.keywords or not 1 <= len(call.args) <= 3:
+            raise SourceError(self.span(call), "range takes one to three numbers", "write range(start, stop, step)")
+        bounds = [self.known(a, "an unrolled loop's bound") for a in call.args]
+        if len(bounds) == 3 and bounds[2] == 0:
+            raise SourceError(self.span(call), "a loop's step is not 0", "write a step, such as 1 or -1")
+        return range(*bounds)
+
+    def _items(self, node: ast.expr) -> list[Value]:
+        """What a loop over a tuple, a list, range, enumerate, zip or reversed runs over."""
+        if isinstance(node, ast.List | ast.Tuple):
+            return self.values(*node.elts)
+        if isinstance(node, ast.Call) and isinstance(called := self.value(node.func), Host):
+            if called.object is builtins.range:
+                return [Literal(i) for i in self._numbers(node)]
+            if called.object in (enumerate, zip, reversed):
+                return self._combined(node, called.object)
+        value, span = self.value(node), self.span(node)
+        if isinstance(value, Tuple):
+            return list(value.items)
+        if isinstance(value, ArrayValue):
+            raise SourceError(span, "a loop runs over indices", f"write: for i in range(len({value.name}))")
+        if isinstance(value, Host) and isinstance(value.object, list):
+            raise SourceError(span, "a list may change", "make it a tuple")
+        advice = "write: for i in range(n), or for w in a tuple of constants"
+        raise SourceError(span, f"a loop runs over range(...) or a tuple, this is {describe(value)}", advice)
+
+    def _combined(self, node: ast.Call, by: Any) -> list[Value]:
+        keywords = {k.arg: k.value for k in node.keywords}
+        if by is enumerate and set(keywords) <= {"start"} and 1 <= len(node.args) <= 2 - len(keywords):
+            first = next((self.known(n, "start") for n in (*node.args[1:], *keywords.values())), 0)
+            return [Tuple((Literal(i), item)) for i, item in enumerate(self._items(node.args[0]), first)]
+        if by is reversed and len(node.args) == 1 and not keywords:
+            return self._items(node.args[0])[::-1]
+        if by is zip and node.args and not set(keywords) - {"strict"}:
+            columns = [self._items(n) for n in node.args]
+            if len({len(c) for c in columns}) > 1:
+                lengths = ", ".join(str(len(c)) for c in columns)
+                raise SourceError(self.span(node), f"zip of different lengths: {lengths}", "make them equally long")
+            return [Tuple(row) for row in zip(*columns, strict=True)]
+        raise SourceError(
+            self.span(node), f"{by.__name__} does not take this", "write enumerate(T), zip(A, B) or reversed(T)"
+        )
+
+    def _written_out(self, node: ast.For, items: list[Value]) -> bool:
+        """The body once for each item, which is a constant there. Whether control goes on behind the loop."""
+        targets = [n for n in ast.walk(node.target) if isinstance(n, ast.Name)]
+        for target in targets:
+            self._check_target(target)
+        if len(items) > MOST_TURNS:
+            message = f"this loop would be written out {len(items)} times, at most {MOST_TURNS} are"
+            raise SourceError(self.span(node.iter), message, "write a plain range, without st.unroll")
+        items = [self._evaluated(item, self.span(node.iter)) for item in items]
+        broke = self._flag(node, True)
+        names = {target.id for target in targets}
+        outer = {
+            name: (self.names.get(name), self.types.pop(name, None), self.renamed.pop(name, None)) for name in names
+        }
+        self.active |= names
+        falls = True
+        for at, item in enumerate(items):
+            falls = self._one_turn(node, item, broke, at)
+            if not falls:
+                break
+        self.active -= names
+        for name, (value, *rest) in outer.items():
+            self.names.pop(name, None)
+            if value is not None:
+                self.names[name] = value
+            self._unbind(name, (rest[0], rest[1]))
+            self.assigned.discard(name)
+        if falls:
+            self._otherwise(node, broke)
+        return falls
+
+    def _one_turn(self, node: ast.For, item: Value, broke: ir.Reg | None, at: int) -> bool:
+        """One turn; whether control goes on behind it."""
+        span = self.span(node.iter)
+        own = stored(node.body)
+        constants = {n for n in own & self.once if isinstance(self.names.get(n), Literal | Tuple | ArrayValue)}
+        for name in constants:  # given anew in each turn
+            del self.names[name]
+        self.assigned -= constants
+        self._enter(node)
+        before = set(self.assigned)
+        turn = _Turn("written out", broke)
+        with self.block() as whole:
+            self._bind(node.target, item, self.span(node.target))
+            inner, falls = self._in_turn(turn, node.body)
+            if turn.left:
+                end = (ir.Break(span),) if falls else ()
+                self.emit(ir.While((), ir.Const(True, BOOL, span), (*inner, *end), span))
+                falls = True
+            else:
+                self.body += inner
+        guarded = broke is not None and at > 0
+        if turn.left or guarded:
+            self.assigned &= before
+        if guarded and broke is not None:
+            self.emit(ir.If(_no(broke), tuple(whole), (), span))
+            return True
+        self.body += whole
+        return falls
+
+    def _evaluated(self, item: Value, span: Span) -> Value:
+        """The item as it is before the loop."""
+        if isinstance(item, Tuple):
+            return Tuple(tuple(self._evaluated(i, span) for i in item.items))
+        return (
+            self.let(item, "item", span)
+            if isinstance(item, ir.EXPRESSIONS) and not isinstance(item, ir.Const)
+            else item
+        )
+
+    def _bind(self, target: ast.expr, item: Value, span: Span) -> None:
+        """Give the variables of a loop that is written out their values for one turn."""
+        if isinstance(target, ast.Name):
+            self.types.pop(target.id, None)
+            self.names[target.id] = item
+            self.assigned.add(target.id)
+            self.unresolved.discard(target.id)
+            return
+        if not isinstance(target, ast.Tuple | ast.List):
+            raise SourceError(span, "a loop gives its values to variables", "write: for i in range(n)")
+        if not isinstance(item, Tuple) or len(item.items) != len(target.elts):
+            message = f"{len(target.elts)} values are expected here, this is {describe(item)}"
+            raise SourceError(span, message, "write as many values as names")
+        for part, value in zip(target.elts, item.items, strict=True):
+            self._bind(part, value, self.span(part))
+
+
+def _no(flag: ir.Reg) -> ir.Expr:
+    return ir.Op("not", (flag,), BOOL, flag.span)
+
+
+def _whole(given: Literal, what: str, span: Span) -> int:
+    if isinstance(given.value, bool) or not isinstance(given.value, int):
+        raise SourceError(span, f"{what} is a whole number, this is {describe(given)}", "write a whole number")
+    return given.value
+
+
+def _breaks(nodes: list[ast.stmt]) -> bool:
+    """Whether a loop body holds a break of that loop."""
+    for node in nodes:
+        if isinstance(node, ast.Break):
+            return True
+        if isinstance(node, ast.If) and (_breaks(node.body) or _breaks(node.orelse)):
+            return True
+        if isinstance(node, ast.For | ast.While) and _breaks(node.orelse):
+            return True
+    return False
+
+
+def _loop_variables(nodes: list[ast.stmt]) -> Iterator[str]:
+    """Variables of the loops that statements hold."""
+    for node in nodes:
+        for inner in ast.walk(node):
+            if isinstance(inner, ast.For):
+                yield from (n.id for n in ast.walk(inner.target) if isinstance(n, ast.Name))

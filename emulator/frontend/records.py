@@ -1,0 +1,177 @@
+"""Tuples and structs in a kernel: each is its parts, which the IR has as registers and parameters of their own.
+
+A tuple has the types of its items. A struct is a named tuple or a dataclass whose fields are numbers, vectors,
+tuples or structs. Only what a device function returns stays together in the IR, as `Results`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from ..ir import names
+from ..ir import nodes as ir
+from ..language.types import COMPLEX, I32, Results, Vector
+from ..language.types import Value as ValueType
+from ..span import Span
+from . import typing
+from .protocols import FunctionReader
+from .signature import Record
+from .values import Host, SourceError, Struct, Tuple, Value, describe, of_python
+
+
+@dataclass(frozen=True)
+class TupleType:
+    """The types of a tuple's items."""
+
+    items: tuple[Any, ...]
+
+    def __str__(self) -> str:
+        return f"tuple[{', '.join(map(str, self.items))}]"
+
+    @property
+    def parts(self) -> Iterator[tuple[str, Any]]:
+        return ((str(n), item) for n, item in enumerate(self.items))
+
+
+@dataclass(frozen=True)
+class StructType:
+    """A struct: the Python class, and its fields with their types."""
+
+    record: type
+    fields: tuple[tuple[str, Any], ...]
+
+    def __str__(self) -> str:
+        return self.record.__name__
+
+    @property
+    def parts(self) -> Iterator[tuple[str, Any]]:
+        return iter(self.fields)
+
+
+RecordType = TupleType | StructType
+
+
+# ------------------------------------------------------------------ leaves
+def leaf_types(type: ValueType | RecordType) -> list[ValueType]:
+    """The numbers and vectors that something of this type holds, in order."""
+    if isinstance(type, RecordType):
+        return [leaf for _, part in type.parts for leaf in leaf_types(part)]
+    return [type]
+
+
+def leaf_names(name: str, type: ValueType | RecordType) -> list[str]:
+    """A register or parameter for each of them."""
+    if isinstance(type, RecordType):
+        return [leaf for key, part in type.parts for leaf in leaf_names(names.part(name, key), part)]
+    return [name]
+
+
+def leaf_paths(type: ValueType | RecordType) -> list[tuple[str, ...]]:
+    """The fields and items that lead to each of them."""
+    if isinstance(type, RecordType):
+        return [(key, *path) for key, part in type.parts for path in leaf_paths(part)]
+    return [()]
+
+
+def parameter(name: str, type: RecordType) -> Record:
+    """What a launch must know of a parameter of this type."""
+    parts = zip(leaf_names(name, type), leaf_paths(type), leaf_types(type), strict=True)
+    return Record(_written(type) if isinstance(type, StructType) else str(type), tuple(parts))
+
+
+def leaves(value: Value) -> list[Value]:
+    """The parts of a value that are no tuples or structs."""
+    if isinstance(value, Tuple | Struct):
+        return [leaf for item in value.items for leaf in leaves(item)]
+    return [value]
+
+
+def filled(type: ValueType | RecordType, given: Iterator[Any]) -> Value:
+    """A value of this type with these leaves."""
+    if not isinstance(type, RecordType):
+        return next(given)  # type: ignore[no-any-return]
+    items = tuple(filled(part, given) for _, part in type.parts)
+    return Struct(type, items) if isinstance(type, StructType) else Tuple(items)
+
+
+def type_of(value: Value, span: Span) -> ValueType | RecordType:
+    """The type of a value; literals have their natural one."""
+    if isinstance(value, Tuple):
+        return TupleType(tuple(type_of(item, span) for item in value.items))
+    return value.type if isinstance(value, Struct) else typing.expression(value, span).type
+
+
+def results(type: RecordType) -> Results:
+    """What a device function of this type returns in the IR."""
+    return Results(tuple(leaf_types(type)))
+
+
+# ------------------------------------------------------------------ conversions
+def converted(value: Value, type: ValueType | RecordType, span: Span, what: str) -> Value:
+    """The value where something of this type is expected; its leaves are typed."""
+    if not isinstance(type, RecordType):
+        return typing.converted(value, type, span, what)
+    items = _items(value, type)
+    parts = list(type.parts)
+    if items is None or len(items) != len(parts):
+        raise SourceError(span, f"{what} is {type}, this is {describe(value)}", f"write {_written(type)}")
+    found = [
+        converted(item, part, span, f"item {key} of {what}" if key.isdigit() else f"{what}'s {key}")
+        for item, (key, part) in zip(items, parts, strict=True)
+    ]
+    return Struct(type, tuple(found)) if isinstance(type, StructType) else Tuple(tuple(found))
+
+
+def _items(value: Value, type: RecordType) -> tuple[Value, ...] | None:
+    if isinstance(type, TupleType):
+        return value.items if isinstance(value, Tuple) else None
+    if isinstance(value, Struct):
+        return value.items if value.type == type else None
+    if isinstance(value, Host) and isinstance(value.object, type.record):
+        return tuple(of_python(getattr(value.object, name)) for name, _ in type.fields)
+    return None
+
+
+def _written(type: RecordType) -> str:
+    if isinstance(type, StructType):
+        return f"{type}({', '.join(name for name, _ in type.fields)})"
+    return f"({', '.join(map(str, type.items))}{',' if len(type.items) == 1 else ''})"
+
+
+def called(reader: FunctionReader, type: RecordType, call: ir.Call, stem: str, span: Span) -> Value:
+    """The parts of what a device function returns."""
+    whole = reader.let(call, stem, span)
+    index = ((ir.Const(n, I32, span), leaf) for n, leaf in enumerate(leaf_types(type)))
+    return filled(type, (ir.Part(whole, at, leaf, span) for at, leaf in index))  # type: ignore[arg-type]
+
+
+def construct(reader: FunctionReader, type: StructType, given: dict[str, Any], span: Span) -> Value:
+    """`Point(x, y)`: given holds expressions, and the class's own defaults."""
+
+    def part(name: str, kind: Any) -> Value:
+        one = given[name]
+        if hasattr(one, "lineno"):
+            return converted(reader.value(one), kind, reader.span(one), f"{type}'s {name}")
+        return converted(of_python(one), kind, span, f"{type}'s {name}")
+
+    return Struct(type, tuple(reader.together(*(partial(part, name, kind) for name, kind in type.fields))))
+
+
+def field(value: Struct, name: str, span: Span) -> Value:
+    """`p.x`."""
+    names_of = [key for key, _ in value.type.fields]
+    if name not in names_of:
+        raise SourceError(span, f"{value.type} has no field {name}", f"it has {', '.join(names_of)}")
+    return value.items[names_of.index(name)]  # type: ignore[no-any-return]
+
+
+def as_tuple(value: Value, span: Span) -> Value:
+    """The value where a tuple is wanted: named tuples and vectors are taken apart."""
+    if isinstance(value, Struct) and issubclass(value.type.record, tuple):
+        return Tuple(value.items)
+    if isinstance(value, ir.EXPRESSIONS) and isinstance(value.type, Vector) and value.type not in COMPLEX:
+        return Tuple(tuple(typing.part(value, n, span) for n in range(value.type.lanes)))
+    return value

@@ -1,0 +1,109 @@
+"""Arrays of structs: each field is an array with a stride, and each access to a field is one access to memory."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping
+from dataclasses import replace
+
+from ..ir import names
+from ..ir import nodes as ir
+from ..language.types import Array, Layout, Scalar
+from ..span import Span
+from . import arrays, records
+from .protocols import FunctionReader
+from .signature import RecordArray
+from .values import ArrayValue, SourceError, Struct, StructArray, StructElement, Value
+
+OF_FIELD = Layout(1, contiguous=False)
+
+
+def record(name: str, type: records.StructType) -> RecordArray:
+    """What a launch must know of a parameter that is an array of these."""
+    parts = records.parameter(name, type)
+    return RecordArray(parts.name, parts.parts)
+
+
+def parameter(
+    name: str, type: records.StructType, layouts: Mapping[str, Layout], span: Span
+) -> tuple[StructArray, list[ir.Param]]:
+    """A kernel's parameter, and the program's own parameters for it."""
+    items: list[ArrayValue | StructArray] = []
+    params: list[ir.Param] = []
+    for key, part in type.fields:
+        own = names.part(name, key)
+        if isinstance(part, records.StructType):
+            inner, more = parameter(own, part, layouts, span)
+            items.append(inner)
+        else:
+            if not isinstance(part, Scalar):
+                raise SourceError(span, f"{type}.{key} is {part}: the fields of an array are numbers and structs")
+            array = Array(part, None, "global")
+            leaf, more = arrays.parameter(own, array, layouts.get(own, OF_FIELD), span)
+            items.append(leaf)
+            more = [ir.Param(own, array, span), *more]
+        params += more
+    return StructArray(type, tuple(items)), params
+
+
+def leaves(array: StructArray | ArrayValue) -> list[ArrayValue]:
+    """The arrays of its fields, in order."""
+    return [leaf for item in array.items for leaf in leaves(item)] if isinstance(array, StructArray) else [array]
+
+
+def filled(type: records.StructType, given: list[ArrayValue]) -> StructArray:
+    """The array of structs with these arrays, which are used up."""
+    items: list[ArrayValue | StructArray] = []
+    for _, part in type.fields:
+        items.append(filled(part, given) if isinstance(part, records.StructType) else given.pop(0))
+    return StructArray(type, tuple(items))
+
+
+def subscript(reader: FunctionReader, array: StructArray, node: ast.expr) -> StructElement | StructArray:
+    """An element, of which nothing is loaded, or a view."""
+    index = arrays.given(reader, node)
+    first = leaves(array)[0]
+    if arrays.is_element(reader, first, node):
+        return StructElement(array, index)
+    return filled(array.type, [arrays.view(reader, leaf, index) for leaf in leaves(array)])
+
+
+def field(element: StructElement, name: str, span: Span) -> StructElement | tuple[ArrayValue, arrays.Given]:
+    """A field of an element: an array and the index in it, or an element of structs."""
+    found = member(element.array, name, span)
+    return StructElement(found, element.index) if isinstance(found, StructArray) else (found, element.index)
+
+
+def member(array: StructArray, name: str, span: Span) -> ArrayValue | StructArray:
+    """`x.field`: the field of every element."""
+    known = [key for key, _ in array.type.fields]
+    if name not in known:
+        raise SourceError(span, f"{array.type} has the fields {', '.join(known)}, not {name}")
+    return array.items[known.index(name)]
+
+
+def attribute(array: StructArray, name: str, span: Span) -> Value:
+    """`shape`, `size` and `ndim`, or the field of every element."""
+    if name in ("shape", "size", "ndim"):
+        return arrays.attribute(leaves(array)[0], name, span)
+    return member(array, name, span)
+
+
+def load(reader: FunctionReader, element: StructElement, span: Span) -> Struct:
+    """The whole element: one access for each field, in order."""
+    loaded = []
+    for leaf in leaves(element.array):
+        index = arrays.index(reader, leaf, element.index)
+        loaded.append(reader.let(ir.Load(leaf.name, index, leaf.type.element, span), leaf.shown, span))
+    found = records.filled(element.array.type, iter(loaded))
+    assert isinstance(found, Struct)
+    return found
+
+
+def renamed(array: StructArray | ArrayValue, shown: str) -> StructArray | ArrayValue:
+    """The array as messages call it."""
+    if isinstance(array, ArrayValue):
+        return replace(array, shown=shown)
+    keys = (key for key, _ in array.type.fields)
+    items = (renamed(item, f"{shown}.{key}") for item, key in zip(array.items, keys, strict=True))
+    return replace(array, items=tuple(items))

@@ -1,0 +1,232 @@
+"""The names of one function while it is read: what each stands for, the register it has, and what may be read."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, TypeVar
+from typing import Literal as Word
+
+from ..ir import nodes as ir
+from ..ir.names import renamed, temporary
+from ..ir.walk import expressions
+from ..language.intrinsics import INTRINSICS, Index
+from ..language.types import I32, SCALARS, VECTORS, Scalar
+from ..language.types import Value as ValueType
+from ..span import Span
+from . import foreign
+from .inference import decide, whole_number
+from .launch_known import LaunchKnown
+from .protocols import ProgramReader
+from .source import MISSING, FunctionSource
+from .swaps import Swaps
+from .values import AlreadyReported, ArrayValue, Literal, SourceError, Tuple, TypeConflict, Value, of_python
+
+T = TypeVar("T")
+
+
+class Variables:
+    """The variables of one function, and the statements collected so far."""
+
+    def __init__(self, program: ProgramReader, source: FunctionSource) -> None:
+        self.program = program
+        self.source = source
+        self.names: dict[str, Value] = {}  # parameters, arrays and compile-time names
+        self.types: dict[str, ValueType] = {}  # variables
+        self.renamed: dict[str, str] = {}  # registers of variables that are not called as the user calls them
+        self.bundles: dict[str, tuple[str, Any]] = {}  # variables that are tuples or structs: register, type
+        self.taken: dict[str, tuple[Word["plain", "loop"], ValueType]] = {}  # registers
+        self.assigned: set[str] = set()  # variables that every path has assigned
+        self.fixed: set[str] = set()  # those that are constants once loops are unrolled
+        self.active: set[str] = set()  # loop variables of the loops around
+        self.ended: set[str] = set()  # loop variables of loops that are over
+        self.positive: set[str] = set()  # variables that are above 0
+        self.soft: dict[str, frozenset[str]] = {}  # registers whose type the first literals of others decide
+        self.decided: dict[str, Scalar] = {}  # registers that begin with a literal, and the type of their other uses
+        self.once = assigned_once(source.tree)
+        self.swaps = Swaps.of(source.tree)
+        self.local = {n.id for n in ast.walk(source.tree) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
+        self.launch_known = LaunchKnown(source)
+        self.in_kernel = False
+        self.unresolved: set[str] = set()
+        self.body: list[ir.Stmt] = []
+        self._temporaries = 0
+
+    def value(self, node: ast.expr) -> Value:
+        """The value of an expression, typed or known at compile time."""
+        raise NotImplementedError
+
+    # -------------------------------------------------------------- what is wrong
+    def refuse(self, error: SourceError) -> None:
+        """Note an error. Raises Decided where a variable that began with a literal can take another type instead."""
+        notes = error.notes
+        if isinstance(error, TypeConflict):
+            decide(error, self.soft, self.decided)
+            for expr, wanted in error.pairs:
+                name = whole_number(expr, wanted, self.soft)
+                if name is not None:
+                    variable = next(n for n in self.types if self.register(n) == name)
+                    notes = (f"{variable} starts as a whole number: start it as a float, such as 0.0",)
+                    self.unresolved.add(variable)  # its later uses would say the same
+        self.program.report(error.span, error.message, *notes)
+
+    def together(self, *reads: Callable[[], T]) -> list[T]:
+        """What several parts of an expression are; what is wrong with any of them is noted."""
+        found: list[T] = []
+        for read in reads:
+            try:
+                found.append(read())
+            except SourceError as error:
+                self.refuse(error)
+            except AlreadyReported:
+                pass
+        if len(found) < len(reads):
+            raise AlreadyReported
+        return found
+
+    def values(self, *nodes: ast.expr) -> list[Value]:
+        """The values of several parts of an expression."""
+        return self.together(*((lambda node=node: self.value(node)) for node in nodes))
+
+    # -------------------------------------------------------------- emitting
+    def span(self, node: ast.AST) -> Span:
+        return self.source.span(node)
+
+    def emit(self, stmt: ir.Stmt) -> None:
+        self.body.append(stmt)
+
+    @contextmanager
+    def block(self) -> Iterator[list[ir.Stmt]]:
+        """Collect what is emitted inside."""
+        outer, self.body = self.body, []
+        try:
+            yield self.body
+        finally:
+            self.body = outer
+
+    @contextmanager
+    def arm(self) -> Iterator[list[ir.Stmt]]:
+        """Collect what is emitted inside, which may not run: what it assigns is not assigned afterwards."""
+        before = set(self.assigned)
+        with self.block() as effects:
+            yield effects
+        self.assigned &= before
+
+    def temporary(self, stem: str, type: ValueType, span: Span) -> ir.Reg:
+        self._temporaries += 1
+        return ir.Reg(temporary(stem, self._temporaries), type, span)
+
+    def let(self, value: ir.Expr | ir.Effect, stem: str, span: Span) -> ir.Reg:
+        """Keep a value in a generated register."""
+        assert value.type is not None
+        target = self.temporary(stem, value.type, span)
+        self.emit(ir.Let(target, value, span))
+        return target
+
+    # -------------------------------------------------------------- names
+    def register(self, name: str) -> str:
+        """The register of a variable."""
+        return self.renamed.get(name, name)
+
+    def new_register(self, name: str, kind: Word["plain", "loop"], type: ValueType | None) -> str:
+        """A register for a variable of this name: loops that follow each other share one, nothing else does.
+        type: None where the first value of the variable decides it."""
+        number, chosen = 1, name
+        while self._is_taken(chosen, kind, type):
+            number += 1
+            chosen = renamed(name, number)
+        return chosen
+
+    def _is_taken(self, register: str, kind: Word["plain", "loop"], type: ValueType | None) -> bool:
+        if register in self.taken:
+            return kind == "plain" or self.taken[register] != (kind, type)
+        known = self.names.get(register)
+        return known is not None and not isinstance(known, Literal | Tuple)
+
+    def _Name(self, node: ast.Name) -> Value:
+        name, span = node.id, self.span(node)
+        if name in self.unresolved:
+            raise AlreadyReported
+        if name in self.ended and name not in self.assigned:
+            raise SourceError(span, f"{name} ends with its loop", f"keep it in another variable: last = {name}")
+        value = self.names.get(name)
+        is_view = isinstance(value, ArrayValue) and value.is_view and name in self.once
+        variable = (
+            name in self.types
+            or name in self.bundles
+            or is_view
+            or (name in self.once and isinstance(value, Literal | Tuple))
+        )
+        unknown = value is None and name in self.local and name not in self.types
+        if unknown or (variable and name not in self.assigned and name not in self.fixed):
+            advice = "assign it on every path, for example before the loop or branch"
+            raise SourceError(span, f"{name} may be unassigned here", advice)
+        if name in self.types:
+            return ir.Reg(self.register(name), self.types[name], span)
+        if value is not None:
+            if isinstance(value, ir.Reg):  # a scalar parameter, or an item of a loop
+                return ir.Reg(value.name, value.type, span)
+            return value
+        found = self.program.external(self.source, name)
+        if found is MISSING:
+            self.refuse_foreign([name], span)
+            near = foreign.closest(name, [*self.names, *self.types, *self.source.function.__globals__])
+            if name in (SCALARS.keys() | VECTORS) or any(word.name == name for word in INTRINSICS.values()):
+                near = f"st.{name}"
+            meant = f"do you mean {near}?" if near else "make it a parameter, or assign it first"
+            raise SourceError(span, f"{name} is not defined", meant)
+        return self.special(found, span)
+
+    def special(self, found: Any, span: Span) -> Value:
+        """`st.lane` and `st.warp` are values, everything else stands for itself."""
+        return ir.Special(found.name, I32, span) if isinstance(found, Index) else of_python(found)
+
+    def refuse_foreign(self, names: Sequence[str], span: Span) -> None:
+        """Raise for a word that has another name here."""
+        if (found := foreign.advice(names)) is not None:
+            raise SourceError(span, *found)
+
+    def names_elsewhere(self, node: ast.expr) -> list[str]:
+        """How another library calls what a name such as `cuda.threadIdx.x` stands for, or would; empty where it is
+        one of the kernel's own."""
+        names = foreign.dotted(node)
+        if not names or names[0] in {*self.names, *self.types, *self.local}:
+            return []
+        root = self.program.external(self.source, names[0])
+        known_as = names[:1] if root is MISSING else foreign.names_elsewhere(root)
+        return [*known_as, *names[1:]] if known_as else []
+
+    # -------------------------------------------------------------- what is known of a value
+    def is_fixed(self, expr: ir.Expr) -> bool:
+        """Whether the expression is a constant once loops are unrolled."""
+        fixed = {self.register(name) for name in self.fixed}
+        leaves = [e for e in (expr, *expressions(expr)) if not isinstance(e, ir.Op)]
+        return all(isinstance(e, ir.Const) or (isinstance(e, ir.Reg) and e.name in fixed) for e in leaves)
+
+    def is_positive(self, expr: ir.Expr) -> bool:
+        """Whether the expression is above 0, however large: numbers of threads and blocks, and what they make."""
+        match expr:
+            case ir.Const():
+                return bool(expr.value > 0)
+            case ir.Special():
+                return expr.name.startswith(("block_dim", "grid_dim"))
+            case ir.Reg():
+                return expr.name in {self.register(name) for name in self.positive}
+            case ir.Op(name="add" | "mul" | "min") | ir.Op(name="cast_i32" | "cast_u32" | "cast_i64" | "cast_u64"):
+                return all(map(self.is_positive, expr.args))
+            case ir.Op(name="max"):
+                return any(map(self.is_positive, expr.args))
+            case ir.Op(name="shl"):
+                return self.is_positive(expr.args[0])
+        return False
+
+
+def assigned_once(function: ast.FunctionDef) -> frozenset[str]:
+    """Names with a single assignment in the function, as a plain `name = value`."""
+    stores = [n.id for n in ast.walk(function) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)]
+    targets = [t for n in ast.walk(function) if isinstance(n, ast.Assign) for t in n.targets]
+    plain = {
+        t.id for target in targets for t in ast.walk(target) if isinstance(t, ast.Name) and isinstance(t.ctx, ast.Store)
+    }
+    return frozenset(n for n in plain if stores.count(n) == 1)

@@ -1,0 +1,121 @@
+"""Calls of the words for a warp: shuffles, votes, matches, reductions, lane masks; and of those for its time."""
+
+from __future__ import annotations
+
+import ast
+from typing import cast
+
+from ..ir import nodes as ir
+from ..language import forms
+from ..language.intrinsics import FULL_MASK, Intrinsic
+from ..language.types import BOOL, F32, F64, I32, I64, SCALARS, U32, U64, Scalar, Vector
+from ..span import Span
+from .protocols import Args, Binder, FunctionReader
+from .values import NOTHING, SourceError, Tuple, Value, written
+
+
+def _mask(reader: FunctionReader, args: Args, span: Span) -> ir.Expr:
+    given = args["mask"]
+    if isinstance(given, ast.expr):
+        return reader.convert(given, U32, "a lane mask")
+    return ir.Const(given, U32, span)
+
+
+def _warp_barrier(reader: FunctionReader, word: Intrinsic, args: Args, span: Span) -> Value:
+    reader.emit(ir.WarpBarrier(_mask(reader, args, span), span))
+    return NOTHING
+
+
+def _shuffle(reader: FunctionReader, word: Intrinsic, args: Args, span: Span) -> Value:
+    form = cast(forms.Shuffle, word.form)
+    value = reader.expr(args["value"])
+    if isinstance(value.type, Vector) or value.type is BOOL:
+        raise SourceError(
+            span,
+            f"a shuffle moves a number, this is {value.type}",
+            "shuffle st.i32(flag), or a vector's parts one by one",
+        )
+    where = reader.convert(args[form.lane], I32, f"{form.lane} of a shuffle")
+    width = args["width"]
+    if isinstance(width, ast.expr):
+        width = reader.known(args["width"], "a shuffle's width")
+    if width not in (2, 4, 8, 16, 32):
+        raise SourceError(span, f"{width} is no width of a shuffle", "write 2, 4, 8, 16 or 32")
+    return reader.let(
+        ir.Shuffle(form.mode, value, where, width, _mask(reader, args, span), value.type, span), "shuffled", span
+    )
+
+
+def _vote(reader: FunctionReader, word: Intrinsic, args: Args, span: Span) -> Value:
+    form = cast(forms.Vote, word.form)
+    mode = form.mode
+    if mode == "active":
+        value: ir.Expr = ir.Const(True, BOOL, span)
+        mask: ir.Expr = ir.Const(FULL_MASK, U32, span)
+    else:
+        value = reader.condition(args["predicate"]) if mode != "match" else reader.expr(args["value"])
+        mask = _mask(reader, args, span)
+    if mode == "match" and value.type not in (I32, U32, I64, U64, F32, F64):
+        raise SourceError(
+            span, f"match_any compares 32- and 64-bit numbers, this is {value.type}", "cast it: st.i32(...)"
+        )
+    return reader.let(ir.Vote(mode, value, mask, SCALARS[form.result], span), mode, span)
+
+
+def _match_all(reader: FunctionReader, word: Intrinsic, args: Args, span: Span) -> Value:
+    value = reader.expr(args["value"])
+    if value.type not in (I32, U32, I64, U64, F32, F64):
+        raise SourceError(
+            span, f"match_all compares 32- and 64-bit numbers, this is {value.type}", "cast it: st.i32(...)"
+        )
+    found = reader.let(ir.Vote("match_all", value, _mask(reader, args, span), U32, span), "match_all", span)
+    return Tuple((found, ir.Op("ne", (found, ir.Const(0, U32, span)), BOOL, span)))
+
+
+def _reduction(reader: FunctionReader, word: Intrinsic, args: Args, span: Span) -> Value:
+    op, value = cast(forms.Reduction, word.form).op, reader.expr(args["value"])
+    types = (I32, U32) if op in ("add", "min", "max") else (U32,)
+    if value.type not in types:
+        wanted = " or ".join(str(t) for t in types)
+        raise SourceError(
+            span, f"{word.name} combines {wanted}, this is {value.type}", f"cast it: {written(types[-1])}(...)"
+        )
+    assert isinstance(value.type, Scalar)
+    return reader.let(ir.Vote(op, value, _mask(reader, args, span), value.type, span), word.name, span)
+
+
+def _lane_mask(reader: FunctionReader, word: Intrinsic, args: Args, span: Span) -> Value:
+    """Of the bit of this lane, or of the next one."""
+    order = cast(forms.LaneMask, word.form).order
+
+    def op(name: str, *of: ir.Expr) -> ir.Expr:
+        return ir.Op(name, of, U32, span)
+
+    one = ir.Const(1, U32, span)
+    lane = op("cast_u32", ir.Special("lane", I32, span))
+    bit = op("shl", ir.Const(2, U32, span) if order in ("le", "gt") else one, lane)
+    if order == "eq":
+        return bit
+    below = op("sub", bit, one)
+    return op("invert", below) if order in ("ge", "gt") else below
+
+
+def _sleep(reader: FunctionReader, word: Intrinsic, args: Args, span: Span) -> Value:
+    reader.emit(ir.Sleep(reader.convert(args["nanoseconds"], U32, "a time in nanoseconds"), span))
+    return NOTHING
+
+
+def _clock(reader: FunctionReader, word: Intrinsic, args: Args, span: Span) -> Value:
+    return reader.let(ir.Clock(SCALARS[cast(forms.Clock, word.form).result], span), word.name, span)
+
+
+BINDERS: dict[type, Binder] = {
+    forms.WarpBarrier: _warp_barrier,
+    forms.Shuffle: _shuffle,
+    forms.Vote: _vote,
+    forms.MatchAll: _match_all,
+    forms.Reduction: _reduction,
+    forms.LaneMask: _lane_mask,
+    forms.Sleep: _sleep,
+    forms.Clock: _clock,
+}

@@ -1,0 +1,42 @@
+"""How a counted loop goes on: the test before each iteration, and the variable after it."""
+
+from __future__ import annotations
+
+from ..language.types import BOOL, Scalar
+from . import nodes as ir
+
+
+def direction(loop: ir.For) -> int:
+    """1 where the loop counts up, -1 where it counts down, 0 where only running tells."""
+    step = loop.step.value if isinstance(loop.step, ir.Const) else loop.step
+    if isinstance(step, int):
+        return (step > 0) - (step < 0)
+    return int(loop.rises)
+
+
+def test(loop: ir.For) -> ir.Expr:
+    """Whether another iteration begins. A loop whose step is 0 has none."""
+    up, down = (ir.Op(name, (loop.var, loop.stop), BOOL, loop.span) for name in ("lt", "gt"))
+    known = direction(loop)
+    if known:
+        return up if known > 0 else down
+    step = step_of(loop)
+    zero = ir.Const(0, step.type, step.span)  # type: ignore[arg-type]
+    forth, back = (ir.Op(name, (step, zero), BOOL, step.span) for name in ("gt", "lt"))
+    return ir.Op("select", (forth, up, ir.Op("both", (back, down), BOOL, loop.span)), BOOL, loop.span)
+
+
+def moved(loop: ir.For) -> ir.Op:
+    """The variable's next value."""
+    assert isinstance(loop.var.type, Scalar)
+    return ir.Op("add", (loop.var, step_of(loop)), loop.var.type, loop.span)
+
+
+def step_of(loop: ir.For) -> ir.Expr:
+    """The step as an expression of the variable's type; downwards, an unsigned one wraps."""
+    type = loop.var.type
+    assert isinstance(type, Scalar)
+    if not isinstance(loop.step, int):
+        return loop.step
+    low, _ = type.range
+    return ir.Const(loop.step if low < 0 else loop.step % (1 << type.bits), type, loop.span)

@@ -1,0 +1,116 @@
+"""The rows of mathematical functions in the table of operations.
+
+Bounds in units in the last place are those of an H200 against the emulator, over the sweep of `tests/gpu/maths.py`.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import math
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
+
+from ..language.types import BOOL, F32, F64, FLOATS, I32, Scalar
+from .library import address
+from .op import BITS, Meaning, Op, Policy, Values, ulp
+
+_BOUNDS = {
+    # of one operand: f32, f64
+    "sin": (1, 1), "cos": (1, 1), "tan": (3, 2), "asin": (1, 2), "acos": (1, 1), "atan": (1, 2),
+    "sinh": (3, 1), "cosh": (2, 1), "tanh": (2, 2), "asinh": (2, 2), "acosh": (2, 2), "atanh": (3, 2),
+    "exp": (2, 1), "exp2": (2, 1), "exp10": (2, 1), "expm1": (1, 1),
+    "log": (1, 1), "log2": (1, 1), "log10": (2, 1), "log1p": (1, 1), "cbrt": (1, 1), "rcbrt": (1, 1),
+    "erf": (1, 2), "erfc": (4, 5), "normcdf": (5, 5), "tgamma": (5, 10),
+}  # fmt: skip
+_BOUNDS_OF_TWO = {"pow": (2, 1), "atan2": (2, 2), "hypot": (1, 2)}
+_LOG_GAMMA = {F32: ulp(6, 2.0**-18), F64: ulp(4, 2.0**-46)}
+"""The distances: between its zeros from -11 to -2.26, where CUDA states no units in the last place."""
+_FAST = {
+    # CUDA's name, the bound, and the largest magnitude of the last operand to which it applies
+    "fast_exp": ("__expf({0})", ulp(2), math.inf),
+    "fast_exp10": ("__exp10f({0})", ulp(2), math.inf),
+    "fast_log": ("__logf({0})", ulp(3, 2.0**-21.41), math.inf),
+    "fast_log2": ("__log2f({0})", ulp(2, 2.0**-22), math.inf),
+    "fast_log10": ("__log10f({0})", ulp(3, 2.0**-24), math.inf),
+    "fast_sin": ("__sinf({0})", ulp(0, 2.0**-21.41), math.pi),
+    "fast_cos": ("__cosf({0})", ulp(0, 2.0**-21.19), math.pi),
+    "fast_tan": ("__tanf({0})", ulp(0, 2.0**-20), 1.0),
+    "fast_pow": ("__powf({0}, {1})", ulp(512), 128.0),
+    "fast_divide": ("__fdividef({0}, {1})", ulp(2), 2.0**126),
+}
+
+_APPROXIMATED = {"fast_log2": "log2", "fast_sin": "sin", "fast_cos": "cos"}
+"""Fast forms that approximate a function of the library itself."""
+
+
+class Computed:
+    """The meaning of a row that a function of its name computes. Floats are widened to f64, and the result is rounded
+    once: to the type of the last operand, where no result's type is given."""
+
+    def __init__(self, name: str, result: Scalar | None = None) -> None:
+        self.name, self.result = name, result
+
+    def __call__(self, *operands: Values) -> Values:
+        shape = np.broadcast_shapes(*(np.shape(a) for a in operands))
+        wide = [a.astype(np.float64) if a.dtype.kind == "f" else a for a in operands]
+        given = [np.ascontiguousarray(np.broadcast_to(a, shape)) for a in wide]
+        found = np.empty(shape)
+        function = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * (len(given) + 1), ctypes.c_int64)(address(self.name))
+        function(*(a.ctypes.data for a in (*given, found)), found.size)
+        return found.astype(self.result.dtype if self.result else operands[-1].dtype)
+
+
+def _half_away(x: Values) -> Values:
+    """Rounded to an integer, halves away from zero."""
+    size = np.abs(x)
+    down = np.floor(size)
+    return np.asarray(np.copysign(down + (size - down >= 0.5), x))
+
+
+_ROUNDED: dict[str, Meaning] = {
+    "floor": np.floor, "ceil": np.ceil, "trunc": np.trunc, "rint": np.rint, "round": _half_away,
+}  # fmt: skip
+_KINDS: dict[str, Meaning] = {
+    "isnan": np.isnan, "isinf": np.isinf, "isfinite": np.isfinite, "signbit": np.signbit,
+}  # fmt: skip
+
+
+def _spelled(name: str, *operands: int) -> dict[Scalar, str]:
+    given = ", ".join(f"{{{n}}}" for n in operands or (0,))
+    return {F32: f"{name}f({given})", F64: f"{name}({given})"}
+
+
+def _bounds(pair: tuple[int, int]) -> dict[Scalar, Policy]:
+    return {F32: ulp(pair[0]), F64: ulp(pair[1])}
+
+
+def _rows() -> Iterator[Op]:
+    def computed(name: str, cuda: str | dict[Scalar, str], operands: int, policy: Policy | dict[Scalar, Policy]) -> Op:
+        types = FLOATS if isinstance(cuda, dict) else (F32,)
+        function = _APPROXIMATED.get(name, name)
+        return Op(name, types, Computed(function), cuda, f"${function}", "sfu", operands, policy=policy)
+
+    for name, bounds in _BOUNDS.items():
+        yield computed(name, _spelled(name), 1, _bounds(bounds))
+    for name, bounds in _BOUNDS_OF_TWO.items():
+        yield computed(name, _spelled(name, 0, 1), 2, _bounds(bounds))
+    yield computed("lgamma", _spelled("lgamma"), 1, _LOG_GAMMA)
+    for name, (cuda, policy, within) in _FAST.items():
+        yield replace(computed(name, cuda, cuda.count("{"), policy), within=within)
+    for name in ("fmod", "remainder"):
+        yield replace(computed(name, _spelled(name, 0, 1), 2, BITS), cost="fdiv")
+    yield Op("copysign", FLOATS, np.copysign, _spelled("copysign", 0, 1), "@copysign", "arith", 2)
+    for name, meaning in _ROUNDED.items():
+        yield Op(name, FLOATS, meaning, _spelled(name), f"@{name}", "arith", 1)
+    for name, meaning in _KINDS.items():
+        yield Op(name, FLOATS, meaning, f"{name}({{0}})", f":{name}", "arith", 1, BOOL)
+    ldexp = {F32: "ldexpf({1}, {0})", F64: "ldexp({1}, {0})"}
+    yield Op("ldexp", FLOATS, Computed("ldexp"), ldexp, "$ldexp", "arith", 2, first=I32)
+    fraction, exponent = "frexp_fraction", "frexp_exponent"
+    yield Op(fraction, FLOATS, Computed(fraction), f"{fraction}({{0}})", f"${fraction}", "arith", 1)
+    yield Op(exponent, FLOATS, Computed(exponent, I32), f"{exponent}({{0}})", f"${exponent}", "arith", 1, I32)
+
+
+ROWS = tuple(_rows())

@@ -1,0 +1,134 @@
+"""A row of the table of pure operations: its types, meaning, spellings, cost, domain, and how far engines may differ."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from ..language.types import F64, HALVES, Scalar, holds_floats
+from .domains import Domain
+
+Values = npt.NDArray[Any]
+Meaning = Callable[..., Values]
+Cost = Literal["alu", "imul", "idiv", "fp32", "fp64", "fdiv", "sfu", "convert"]
+COSTS: tuple[Cost, ...] = ("alu", "imul", "idiv", "fp32", "fp64", "fdiv", "sfu", "convert")
+
+
+@dataclass(frozen=True)
+class Policy:
+    """How far engines may differ: the same bits, the same value (-0 equals 0), or within `ulp` units in the last place or
+    the distance `absolute`.
+
+    Any NaN equals any NaN under each policy: the processors disagree on a NaN's sign and payload. Complex numbers agree
+    where both parts do.
+    """
+
+    name: Literal["bits", "value", "ulp"]
+    ulp: int = 0
+    absolute: float = 0.0
+
+    def agree(self, a: Values, b: Values) -> npt.NDArray[np.bool_]:
+        """Element by element, whether two results of the same type count as equal."""
+        if a.dtype.kind == "c":
+            return self.agree(a.real, b.real) & self.agree(a.imag, b.imag)
+        if not holds_floats(a.dtype):
+            return np.asarray(a == b)
+        with np.errstate(invalid="ignore"):  # a signalling NaN
+            both_nan = np.isnan(a) & np.isnan(b)
+        if self.name == "bits":
+            bits = f"u{a.dtype.itemsize}"
+            return np.asarray((a.view(bits) == b.view(bits)) | both_nan)
+        if self.name == "value":
+            return np.asarray((a == b) | both_nan)
+        with np.errstate(invalid="ignore", over="ignore"):
+            close = np.abs(a.astype(np.float64) - b.astype(np.float64)) <= self.absolute
+        return np.asarray((units_apart(a, b) <= self.ulp) | both_nan | close)
+
+
+def units_apart(a: Values, b: Values) -> npt.NDArray[np.uint64]:
+    """Element by element, how many units in the last place two arrays of one float type are apart; a NaN counts as the
+    number that its bits would be next."""
+    bits = f"i{a.dtype.itemsize}"
+    # Ordering floats as integers makes neighbouring numbers differ by one.
+    ordered = [
+        np.where(v.view(bits) < 0, np.iinfo(bits).min - v.view(bits), v.view(bits)).astype(np.int64) for v in (a, b)
+    ]
+    return np.asarray(np.maximum(*ordered).view(np.uint64) - np.minimum(*ordered).view(np.uint64))
+
+
+BITS, VALUE = Policy("bits"), Policy("value")
+
+
+def ulp(units: int, absolute: float = 0.0) -> Policy:
+    """Results may differ by so many units in the last place, or by a distance."""
+    return Policy("ulp", units, absolute)
+
+
+@dataclass(frozen=True)
+class Op:
+    """One operation.
+
+    types: operand types it is defined for; all operands share one, save the first where `first` is its type.
+    result: "same" as the operands, or one type whatever they are.
+    cuda: C++ text with {0} {1} {2} for the operands; a dict where the spelling depends on the type.
+    llvm: the instruction; "signed|unsigned|float|half" where it depends on the type, the last one where it is float's.
+        @name: LLVM's intrinsic of that name; :name: several instructions, which the printer of LLVM text knows under
+        that name; $name: the library's function of that name. Halves go through f32 unless the printer knows better.
+    cost: issue class; "arith" stands for alu, fp32 (halves too) or fp64 by type.
+    domain: the operands for which CUDA defines the result; None means all.
+    within: the largest magnitude of the last operand for which CUDA states how precise the result is.
+    first: the type of the first operand, where it is another one.
+    widens: kinds of integer types narrower than int for which C++, computing as int, may leave the type.
+    """
+
+    name: str
+    types: tuple[Scalar, ...]
+    meaning: Meaning
+    cuda: str | dict[Scalar, str]
+    llvm: str
+    cost: Cost | Literal["arith", "mul"]
+    operands: int = 2
+    result: Literal["same"] | Scalar = "same"
+    domain: Domain | None = None
+    widens: tuple[Literal["int", "uint"], ...] = ()
+    policy: Policy | dict[Scalar, Policy] = BITS
+    first: Scalar | None = None
+    within: float = math.inf
+
+    def comparable(self, *operands: Values) -> Values:
+        """Element by element, whether the policy holds for the operands."""
+        inside = np.ones(operands[0].shape, bool) if self.domain is None else self.domain.holds(*operands)
+        return np.asarray(inside if self.within == math.inf else inside & (np.abs(operands[-1]) <= self.within))
+
+    def operand_types(self, type: Scalar) -> tuple[Scalar, ...]:
+        """The types of all operands, where the last one's is `type`."""
+        return (self.first or type, *[type] * (self.operands - 1))
+
+    def held(self, type: Scalar) -> Policy:
+        """The policy for operands of `type`."""
+        return self.policy if isinstance(self.policy, Policy) else self.policy[type]
+
+    def spelling(self, type: Scalar) -> str:
+        """The CUDA template for operands of `type`."""
+        return self.cuda if isinstance(self.cuda, str) else self.cuda[type]
+
+    def instruction(self, type: Scalar) -> str:
+        """The LLVM word for operands of `type`."""
+        words = self.llvm.split("|")
+        at = {"int": 0, "float": 2}.get(type.kind, 1) + (type in HALVES)
+        return words[min(at, len(words) - 1)] if len(words) > 1 else words[0]
+
+    def result_type(self, type: Scalar) -> Scalar:
+        return type if self.result == "same" else self.result
+
+    def cost_class(self, type: Scalar) -> Cost:
+        if self.cost != "arith" and self.cost != "mul":
+            return self.cost
+        if type.is_float:
+            return "fp64" if type is F64 else "fp32"
+        return "imul" if self.cost == "mul" else "alu"

@@ -1,0 +1,182 @@
+"""Words of the kernel language for atomic operations, and for loads and stores that other threads may see happen.
+
+An atomic operation returns the old value.
+
+`order`: "relaxed", or "acquire", "release" or "acq_rel", which need compute capability 7.0. `scope`: the threads among
+which the operation is atomic and ordered: those of the "block", of the "device" or of the whole "system".
+"""
+
+from __future__ import annotations
+
+from typing import TypeVar
+
+from .forms import AtomicUpdate, CompareAndSwap, MemoryOrder, MemoryScope, OrderedLoad, OrderedStore
+from .hints import Array, on_host
+from .intrinsics import intrinsic
+
+T = TypeVar("T")
+
+
+@intrinsic(AtomicUpdate("add"))
+def atomic_add(
+    array: Array[T],
+    index: int | tuple[int, ...],
+    value: T,
+    order: MemoryOrder = "relaxed",
+    scope: MemoryScope = "device",
+) -> T:
+    """array[index] += value; of vectors of floats part by part; of float2 and float4 in global memory, from
+    compute capability 9.0 on."""
+    on_host("atomic_add()")
+
+
+@intrinsic(AtomicUpdate("sub"))
+def atomic_sub(
+    array: Array[T],
+    index: int | tuple[int, ...],
+    value: T,
+    order: MemoryOrder = "relaxed",
+    scope: MemoryScope = "device",
+) -> T:
+    """array[index] -= value."""
+    on_host("atomic_sub()")
+
+
+@intrinsic(AtomicUpdate("inc"))
+def atomic_inc(array: Array[int], index: int | tuple[int, ...], limit: int, scope: MemoryScope = "device") -> int:
+    """array[index] = array[index] + 1, or 0 where it is `limit` or more; of u32."""
+    on_host("atomic_inc()")
+
+
+@intrinsic(AtomicUpdate("dec"))
+def atomic_dec(array: Array[int], index: int | tuple[int, ...], limit: int, scope: MemoryScope = "device") -> int:
+    """array[index] = array[index] - 1, or `limit` where it is 0 or more than `limit`; of u32."""
+    on_host("atomic_dec()")
+
+
+@intrinsic(AtomicUpdate("min"))
+def atomic_min(
+    array: Array[T],
+    index: int | tuple[int, ...],
+    value: T,
+    order: MemoryOrder = "relaxed",
+    scope: MemoryScope = "device",
+) -> T:
+    """array[index] = min(array[index], value), of integers: CUDA has none of floats."""
+    on_host("atomic_min()")
+
+
+@intrinsic(AtomicUpdate("max"))
+def atomic_max(
+    array: Array[T],
+    index: int | tuple[int, ...],
+    value: T,
+    order: MemoryOrder = "relaxed",
+    scope: MemoryScope = "device",
+) -> T:
+    """array[index] = max(array[index], value), of integers: CUDA has none of floats."""
+    on_host("atomic_max()")
+
+
+@intrinsic(AtomicUpdate("and"))
+def atomic_and(
+    array: Array[T],
+    index: int | tuple[int, ...],
+    value: T,
+    order: MemoryOrder = "relaxed",
+    scope: MemoryScope = "device",
+) -> T:
+    """array[index] &= value."""
+    on_host("atomic_and()")
+
+
+@intrinsic(AtomicUpdate("or"))
+def atomic_or(
+    array: Array[T],
+    index: int | tuple[int, ...],
+    value: T,
+    order: MemoryOrder = "relaxed",
+    scope: MemoryScope = "device",
+) -> T:
+    """array[index] |= value."""
+    on_host("atomic_or()")
+
+
+@intrinsic(AtomicUpdate("xor"))
+def atomic_xor(
+    array: Array[T],
+    index: int | tuple[int, ...],
+    value: T,
+    order: MemoryOrder = "relaxed",
+    scope: MemoryScope = "device",
+) -> T:
+    """array[index] ^= value."""
+    on_host("atomic_xor()")
+
+
+@intrinsic(AtomicUpdate("exchange"))
+def atomic_exchange(
+    array: Array[T],
+    index: int | tuple[int, ...],
+    value: T,
+    order: MemoryOrder = "relaxed",
+    scope: MemoryScope = "device",
+) -> T:
+    """array[index] = value."""
+    on_host("atomic_exchange()")
+
+
+@intrinsic(CompareAndSwap())
+def compare_swap(
+    array: Array[T],
+    index: int | tuple[int, ...],
+    expected: T,
+    value: T,
+    order: MemoryOrder = "relaxed",
+    scope: MemoryScope = "device",
+) -> T:
+    """array[index] = value where it equals `expected`."""
+    on_host("compare_swap()")
+
+
+@intrinsic(OrderedLoad("acquire"))
+def load_acquire(array: Array[T], index: int, scope: MemoryScope = "device") -> T:
+    """array[index]; what its writer did before a release is done for this thread. Compute capability 7.0."""
+    on_host("load_acquire()")
+
+
+@intrinsic(OrderedStore("release"))
+def store_release(array: Array[T], index: int, value: T, scope: MemoryScope = "device") -> None:
+    """array[index] = value, after all that this thread did before. Compute capability 7.0."""
+    on_host("store_release()")
+
+
+@intrinsic(OrderedLoad("volatile"))
+def volatile_load(array: Array[T], index: int) -> T:
+    """array[index], read from memory each time. It orders nothing else."""
+    on_host("volatile_load()")
+
+
+@intrinsic(OrderedStore("volatile"))
+def volatile_store(array: Array[T], index: int, value: T) -> None:
+    """array[index] = value, written to memory each time. It orders nothing else."""
+    on_host("volatile_store()")
+
+
+__all__ = [
+    "atomic_add",
+    "atomic_and",
+    "atomic_dec",
+    "atomic_exchange",
+    "atomic_inc",
+    "atomic_max",
+    "atomic_min",
+    "atomic_or",
+    "atomic_sub",
+    "atomic_xor",
+    "compare_swap",
+    "load_acquire",
+    "store_release",
+    "volatile_load",
+    "volatile_store",
+]

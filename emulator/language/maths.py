@@ -1,0 +1,396 @@
+"""Mathematical functions of f32 and f64, one row each; the language's page has their bounds."""
+
+from __future__ import annotations
+
+from .forms import Operation, Operations
+from .hints import on_host
+from .intrinsics import intrinsic
+
+
+@intrinsic(Operation("sin"))
+def sin(x: float) -> float:
+    """The sine of an angle in radians."""
+    on_host("sin()")
+
+
+@intrinsic(Operation("cos"))
+def cos(x: float) -> float:
+    """The cosine of an angle in radians."""
+    on_host("cos()")
+
+
+@intrinsic(Operation("tan"))
+def tan(x: float) -> float:
+    """The tangent of an angle in radians."""
+    on_host("tan()")
+
+
+@intrinsic(Operations(("sin", "cos")))
+def sincos(x: float) -> tuple[float, float]:
+    """The sine and the cosine of an angle in radians."""
+    on_host("sincos()")
+
+
+@intrinsic(Operation("asin"))
+def asin(x: float) -> float:
+    """The arc sine, from -pi / 2 to pi / 2; NaN for |x| > 1."""
+    on_host("asin()")
+
+
+@intrinsic(Operation("acos"))
+def acos(x: float) -> float:
+    """The arc cosine, from 0 to pi; NaN for |x| > 1."""
+    on_host("acos()")
+
+
+@intrinsic(Operation("atan"))
+def atan(x: float) -> float:
+    """The arc tangent, from -pi / 2 to pi / 2."""
+    on_host("atan()")
+
+
+@intrinsic(Operation("sinh"))
+def sinh(x: float) -> float:
+    """The hyperbolic sine."""
+    on_host("sinh()")
+
+
+@intrinsic(Operation("cosh"))
+def cosh(x: float) -> float:
+    """The hyperbolic cosine."""
+    on_host("cosh()")
+
+
+@intrinsic(Operation("tanh"))
+def tanh(x: float) -> float:
+    """The hyperbolic tangent."""
+    on_host("tanh()")
+
+
+@intrinsic(Operation("asinh"))
+def asinh(x: float) -> float:
+    """The inverse of the hyperbolic sine."""
+    on_host("asinh()")
+
+
+@intrinsic(Operation("acosh"))
+def acosh(x: float) -> float:
+    """The inverse of the hyperbolic cosine; NaN for x < 1."""
+    on_host("acosh()")
+
+
+@intrinsic(Operation("atanh"))
+def atanh(x: float) -> float:
+    """The inverse of the hyperbolic tangent; NaN for |x| > 1."""
+    on_host("atanh()")
+
+
+@intrinsic(Operation("exp"))
+def exp(x: float) -> float:
+    """e ** x."""
+    on_host("exp()")
+
+
+@intrinsic(Operation("exp2"))
+def exp2(x: float) -> float:
+    """2 ** x."""
+    on_host("exp2()")
+
+
+@intrinsic(Operation("exp10"))
+def exp10(x: float) -> float:
+    """10 ** x."""
+    on_host("exp10()")
+
+
+@intrinsic(Operation("expm1"))
+def expm1(x: float) -> float:
+    """e ** x - 1, precise near 0."""
+    on_host("expm1()")
+
+
+@intrinsic(Operation("log"))
+def log(x: float) -> float:
+    """Natural logarithm; -inf of 0, NaN of negative numbers."""
+    on_host("log()")
+
+
+@intrinsic(Operation("log2"))
+def log2(x: float) -> float:
+    """Logarithm to base 2."""
+    on_host("log2()")
+
+
+@intrinsic(Operation("log10"))
+def log10(x: float) -> float:
+    """Logarithm to base 10."""
+    on_host("log10()")
+
+
+@intrinsic(Operation("log1p"))
+def log1p(x: float) -> float:
+    """log(1 + x), precise near 0."""
+    on_host("log1p()")
+
+
+@intrinsic(Operation("cbrt"))
+def cbrt(x: float) -> float:
+    """The cube root, of negative numbers too."""
+    on_host("cbrt()")
+
+
+@intrinsic(Operation("rcbrt"))
+def rcbrt(x: float) -> float:
+    """1 / cbrt(x)."""
+    on_host("rcbrt()")
+
+
+@intrinsic(Operation("erf"))
+def erf(x: float) -> float:
+    """The error function."""
+    on_host("erf()")
+
+
+@intrinsic(Operation("erfc"))
+def erfc(x: float) -> float:
+    """1 - erf(x), precise where that is small."""
+    on_host("erfc()")
+
+
+@intrinsic(Operation("normcdf"))
+def normcdf(x: float) -> float:
+    """The cumulative distribution function of the standard normal distribution."""
+    on_host("normcdf()")
+
+
+@intrinsic(Operation("tgamma"))
+def tgamma(x: float) -> float:
+    """The gamma function; NaN of negative integers."""
+    on_host("tgamma()")
+
+
+@intrinsic(Operation("lgamma"))
+def lgamma(x: float) -> float:
+    """Logarithm of |gamma(x)|; inf of 0 and negative integers."""
+    on_host("lgamma()")
+
+
+@intrinsic(Operation("floor"))
+def floor(x: float) -> float:
+    """Rounded down to an integer; a float, exact."""
+    on_host("floor()")
+
+
+@intrinsic(Operation("ceil"))
+def ceil(x: float) -> float:
+    """Rounded up to an integer; a float, exact."""
+    on_host("ceil()")
+
+
+@intrinsic(Operation("trunc"))
+def trunc(x: float) -> float:
+    """Rounded towards zero to an integer; a float, exact."""
+    on_host("trunc()")
+
+
+@intrinsic(Operation("rint"))
+def rint(x: float) -> float:
+    """Rounded to the nearest integer, halves to even; a float, exact."""
+    on_host("rint()")
+
+
+@intrinsic(Operation("round"))
+def round(x: float) -> float:
+    """Rounded to the nearest integer, halves away from zero, unlike Python's; a float, exact."""
+    on_host("round()")
+
+
+@intrinsic(Operation("pow"))
+def pow(x: float, y: float) -> float:
+    """x ** y, with C's special cases."""
+    on_host("pow()")
+
+
+@intrinsic(Operation("atan2"))
+def atan2(y: float, x: float) -> float:
+    """The angle of the point (x, y), from -pi to pi."""
+    on_host("atan2()")
+
+
+@intrinsic(Operation("hypot"))
+def hypot(x: float, y: float) -> float:
+    """sqrt(x * x + y * y), without overflow on the way; infinite where one of them is."""
+    on_host("hypot()")
+
+
+@intrinsic(Operation("fmod"))
+def fmod(x: float, y: float) -> float:
+    """x - y * trunc(x / y), exact: it has the sign of x. Python's `%` is not defined for floats here."""
+    on_host("fmod()")
+
+
+@intrinsic(Operation("remainder"))
+def remainder(x: float, y: float) -> float:
+    """x - y * rint(x / y), exact."""
+    on_host("remainder()")
+
+
+@intrinsic(Operation("copysign"))
+def copysign(x: float, y: float) -> float:
+    """x with the sign of y, exact."""
+    on_host("copysign()")
+
+
+@intrinsic(Operation("isnan"))
+def isnan(x: float) -> bool:
+    """Whether x is no number."""
+    on_host("isnan()")
+
+
+@intrinsic(Operation("isinf"))
+def isinf(x: float) -> bool:
+    """Whether x is infinite."""
+    on_host("isinf()")
+
+
+@intrinsic(Operation("isfinite"))
+def isfinite(x: float) -> bool:
+    """Whether x is neither infinite nor NaN."""
+    on_host("isfinite()")
+
+
+@intrinsic(Operation("signbit"))
+def signbit(x: float) -> bool:
+    """Whether the sign bit of x is set: of -0 and some NaNs too."""
+    on_host("signbit()")
+
+
+@intrinsic(Operation("ldexp", (1, 0)))
+def ldexp(x: float, power: int) -> float:
+    """x * 2 ** power, rounded once."""
+    on_host("ldexp()")
+
+
+@intrinsic(Operations(("frexp_fraction", "frexp_exponent")))
+def frexp(x: float) -> tuple[float, int]:
+    """x as m * 2 ** n, m of magnitude from 1 / 2 to 1: (m, n). Of 0, infinity and NaN it is (x, 0)."""
+    on_host("frexp()")
+
+
+@intrinsic(Operation("fast_exp"))
+def fast_exp(x: float) -> float:
+    """CUDA's `__expf`, of f32."""
+    on_host("fast_exp()")
+
+
+@intrinsic(Operation("fast_exp10"))
+def fast_exp10(x: float) -> float:
+    """CUDA's `__exp10f`, of f32."""
+    on_host("fast_exp10()")
+
+
+@intrinsic(Operation("fast_log"))
+def fast_log(x: float) -> float:
+    """CUDA's `__logf`, of f32."""
+    on_host("fast_log()")
+
+
+@intrinsic(Operation("fast_log2"))
+def fast_log2(x: float) -> float:
+    """CUDA's `__log2f`, of f32."""
+    on_host("fast_log2()")
+
+
+@intrinsic(Operation("fast_log10"))
+def fast_log10(x: float) -> float:
+    """CUDA's `__log10f`, of f32."""
+    on_host("fast_log10()")
+
+
+@intrinsic(Operation("fast_sin"))
+def fast_sin(x: float) -> float:
+    """CUDA's `__sinf`, of f32, for |x| up to pi."""
+    on_host("fast_sin()")
+
+
+@intrinsic(Operation("fast_cos"))
+def fast_cos(x: float) -> float:
+    """CUDA's `__cosf`, of f32, for |x| up to pi."""
+    on_host("fast_cos()")
+
+
+@intrinsic(Operation("fast_tan"))
+def fast_tan(x: float) -> float:
+    """CUDA's `__tanf`, of f32, for |x| up to 1."""
+    on_host("fast_tan()")
+
+
+@intrinsic(Operation("fast_pow"))
+def fast_pow(x: float, y: float) -> float:
+    """CUDA's `__powf`, of f32, for x > 0."""
+    on_host("fast_pow()")
+
+
+@intrinsic(Operation("fast_divide"))
+def fast_divide(x: float, y: float) -> float:
+    """CUDA's `__fdividef`, of f32: 0 for |y| beyond 2 ** 126."""
+    on_host("fast_divide()")
+
+
+__all__ = [
+    "acos",
+    "acosh",
+    "asin",
+    "asinh",
+    "atan",
+    "atan2",
+    "atanh",
+    "cbrt",
+    "ceil",
+    "copysign",
+    "cos",
+    "cosh",
+    "erf",
+    "erfc",
+    "exp",
+    "exp2",
+    "exp10",
+    "expm1",
+    "fast_cos",
+    "fast_divide",
+    "fast_exp",
+    "fast_exp10",
+    "fast_log",
+    "fast_log2",
+    "fast_log10",
+    "fast_pow",
+    "fast_sin",
+    "fast_tan",
+    "floor",
+    "fmod",
+    "frexp",
+    "hypot",
+    "isfinite",
+    "isinf",
+    "isnan",
+    "ldexp",
+    "lgamma",
+    "log",
+    "log1p",
+    "log2",
+    "log10",
+    "normcdf",
+    "pow",
+    "rcbrt",
+    "remainder",
+    "rint",
+    "round",
+    "signbit",
+    "sin",
+    "sincos",
+    "sinh",
+    "tan",
+    "tanh",
+    "tgamma",
+    "trunc",
+]

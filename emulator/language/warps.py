@@ -1,0 +1,116 @@
+"""Words of the kernel language for a warp beyond shuffles and votes: matches, reductions, lane masks; and for its time."""
+
+from __future__ import annotations
+
+from .forms import Clock, LaneMask, MatchAll, Reduction, Sleep
+from .hints import on_host
+from .intrinsics import FULL_MASK, intrinsic
+
+
+@intrinsic(MatchAll())
+def match_all(value: int, mask: int = FULL_MASK) -> tuple[int, bool]:
+    """(u32, bool): the named lanes and True where all of them have one value, else 0 and False. Compute capability 7.0."""
+    on_host("match_all()")
+
+
+@intrinsic(Reduction("add"))
+def reduce_add(value: int, mask: int = FULL_MASK) -> int:
+    """The sum of i32 or u32 over the named lanes, which wraps. Compute capability 8.0."""
+    on_host("reduce_add()")
+
+
+@intrinsic(Reduction("min"))
+def reduce_min(value: int, mask: int = FULL_MASK) -> int:
+    """The least i32 or u32 of the named lanes. Compute capability 8.0."""
+    on_host("reduce_min()")
+
+
+@intrinsic(Reduction("max"))
+def reduce_max(value: int, mask: int = FULL_MASK) -> int:
+    """The greatest i32 or u32 of the named lanes. Compute capability 8.0."""
+    on_host("reduce_max()")
+
+
+@intrinsic(Reduction("and"))
+def reduce_and(value: int, mask: int = FULL_MASK) -> int:
+    """The bits of u32 that are set in all named lanes. Compute capability 8.0."""
+    on_host("reduce_and()")
+
+
+@intrinsic(Reduction("or"))
+def reduce_or(value: int, mask: int = FULL_MASK) -> int:
+    """The bits of u32 that are set in any named lane. Compute capability 8.0."""
+    on_host("reduce_or()")
+
+
+@intrinsic(Reduction("xor"))
+def reduce_xor(value: int, mask: int = FULL_MASK) -> int:
+    """The bits of u32 that are set in an odd number of named lanes. Compute capability 8.0."""
+    on_host("reduce_xor()")
+
+
+@intrinsic(LaneMask("lt"))
+def lanemask_lt() -> int:
+    """u32 of the lanes below this one."""
+    on_host("lanemask_lt()")
+
+
+@intrinsic(LaneMask("le"))
+def lanemask_le() -> int:
+    """u32 of the lanes up to this one."""
+    on_host("lanemask_le()")
+
+
+@intrinsic(LaneMask("eq"))
+def lanemask_eq() -> int:
+    """u32 of this lane alone."""
+    on_host("lanemask_eq()")
+
+
+@intrinsic(LaneMask("ge"))
+def lanemask_ge() -> int:
+    """u32 of the lanes from this one on."""
+    on_host("lanemask_ge()")
+
+
+@intrinsic(LaneMask("gt"))
+def lanemask_gt() -> int:
+    """u32 of the lanes above this one."""
+    on_host("lanemask_gt()")
+
+
+@intrinsic(Sleep())
+def nanosleep(nanoseconds: int) -> None:
+    """Suspend the thread for about so long, at most a millisecond; an emulator goes on. Compute capability 7.0."""
+    on_host("nanosleep()")
+
+
+@intrinsic(Clock("i32"))
+def clock() -> int:
+    """The low 32 bits of the SM's cycle counter, as i32; in an emulator, how often the thread has read a clock before."""
+    on_host("clock()")
+
+
+@intrinsic(Clock("i64"))
+def clock64() -> int:
+    """The SM's cycle counter, as i64; in an emulator, how often the thread has read a clock before."""
+    on_host("clock64()")
+
+
+__all__ = [
+    "clock",
+    "clock64",
+    "lanemask_eq",
+    "lanemask_ge",
+    "lanemask_gt",
+    "lanemask_le",
+    "lanemask_lt",
+    "match_all",
+    "nanosleep",
+    "reduce_add",
+    "reduce_and",
+    "reduce_max",
+    "reduce_min",
+    "reduce_or",
+    "reduce_xor",
+]

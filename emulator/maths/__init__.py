@@ -1,0 +1,35 @@
+"""Mathematical functions in the kernel language, by the names of their rows in the table of operations."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+from ..ir import library
+
+if TYPE_CHECKING:
+    from ..llvm.compiler import Library, ModuleText
+
+_compiled: dict[str, Library] = {}
+
+
+def _address(name: str) -> int:
+    if name not in _compiled:
+        from .. import disk_cache  # late: `import simtbed` needs no compiler
+        from ..llvm.compiler import LOOPS, NATIVE, compiled
+
+        key = ("maths", name, disk_cache.edition())
+        _, found = compiled(key, partial(_text, name), NATIVE, bytes, passes=LOOPS)
+        _compiled.setdefault(name, found)  # of two threads one keeps its code
+    return _compiled[name].address
+
+
+def _text(name: str) -> tuple[bytes, ModuleText]:
+    from ..native.specialised import prepared  # late: only where the disk has no code of it
+    from ..native.text import module
+    from . import functions
+
+    return b"", module(prepared(getattr(functions, name), {}))
+
+
+library.enter(_address)

@@ -1,0 +1,75 @@
+"""What a kernel may grow to: statements once calls are inlined and loops unrolled, and memory of a thread.
+
+Each limit is looked at before anything is expanded, so that a kernel above it is refused at once, at the line that is
+too much.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import NoReturn
+
+from ..errors import CompileError, Diagnostic
+from ..ir import nodes as ir
+from ..ir.limits import DEEPEST_CALLS, MOST_STATEMENTS, taken, too_much
+from ..ir.walk import bodies, statements
+from ..span import Span
+
+
+def refuse(span: Span, message: str, advice: str) -> NoReturn:
+    raise CompileError([Diagnostic("compile", message, span, (advice,))])
+
+
+def check_calls(program: ir.Program) -> None:
+    """Refuse a program that would be too long without calls. Functions stand before those that call them."""
+    sizes: dict[str, int] = {}
+    depths: dict[str, int] = {}
+    for function in (*program.functions, program.kernel):
+        size = depth = 0
+        for stmt in statements(function.body):
+            size += 1
+            if isinstance(stmt, ir.Let) and isinstance(stmt.value, ir.Call):
+                callee = stmt.value.function
+                size += sizes[callee]
+                depth = max(depth, 1 + depths[callee])
+                if depth > DEEPEST_CALLS:
+                    message = f"calls nest {depth} deep here, at most {DEEPEST_CALLS} do"
+                    refuse(stmt.value.span, message, "write what the innermost functions do in their callers")
+            if size > MOST_STATEMENTS:
+                too_long(stmt.span, size, "up to here")
+        sizes[function.name], depths[function.name] = size, depth
+
+
+def check_memory(kernel: ir.Function) -> None:
+    """Refuse arrays for which a thread has no room together. Each of them fits by itself."""
+    counted: Counter[str] = Counter()
+    for stmt in {s.array: s for s in statements(kernel.body) if isinstance(s, ir.Alloc)}.values():
+        counted[stmt.type.space] += taken(stmt.type)
+        found = too_much(stmt.type.space, counted[stmt.type.space])
+        if found is not None:
+            refuse(stmt.span, *found)
+
+
+def check_loops(body: ir.Body) -> int:
+    """The statements of a body once its loops are unrolled, at least: bounds that other unrolled loops decide are not
+    known here. Refuses a loop that is too long."""
+    size = 0
+    for stmt in body:
+        inner = sum(check_loops(part) for part in bodies(stmt))
+        if isinstance(stmt, ir.For) and stmt.unroll:
+            if isinstance(stmt.start, ir.Const) and isinstance(stmt.stop, ir.Const) and isinstance(stmt.step, int):
+                inner = max(inner, 1) * trips(int(stmt.start.value), int(stmt.stop.value), stmt.step)
+            if inner > MOST_STATEMENTS:
+                too_long(stmt.span, inner, "by this unrolled loop")
+        size += 1 + inner
+    return size
+
+
+def trips(start: int, stop: int, step: int) -> int:
+    """Iterations of a loop."""
+    return max(0, -((start - stop) // step))
+
+
+def too_long(span: Span, size: int, why: str) -> NoReturn:
+    message = f"the kernel has at least {size:,} statements {why}, at most {MOST_STATEMENTS:,} are compiled"
+    refuse(span, message, "use a plain range(...) for a loop, and call a function in a loop instead of many times")

@@ -1,0 +1,193 @@
+"""A run as one HTML file that needs no network: source with heat, explanations, pictures, tables."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from html import escape
+from importlib.resources import files
+from pathlib import PurePath
+from typing import Any
+
+import jinja2
+
+from ..costs import Costs, Place
+from ..events import DERIVED, MEANING, METRIC
+from ..explain import Explanation, explanations, worst
+from ..samples import taken
+from ..sums import CONFLICTS, DIVERGENT, INSTRUCTIONS, SECTORS, WAVEFRONTS, Sum
+from . import pictures
+from .roofline import roofline
+
+HEAT: Mapping[str, Sum] = {
+    "instructions": INSTRUCTIONS,
+    "divergent": DIVERGENT,
+    "sectors": SECTORS,
+    "wavefronts": WAVEFRONTS,
+    "conflicts": CONFLICTS,
+}
+"""The columns beside the source."""
+_SHADES = 6
+Context = Any
+"""What the template is given."""
+
+
+@dataclass(frozen=True)
+class SourceLine:
+    """A line of the source. cells: for each column of HEAT its count and a shade from 0 to `_SHADES`."""
+
+    number: int
+    text: str
+    anchor: str
+    lanes: str
+    cells: list[tuple[int, int]]
+    notes: list[Explanation]
+
+
+def framed(text: str) -> str:
+    """A page within another one, as notebooks show it."""
+    return f'<iframe srcdoc="{escape(text)}" style="border: 0; height: 40rem; width: 100%"></iframe>'
+
+
+def page(
+    target: str,
+    profiles: Mapping[str, Costs],
+    launches: Sequence[Context] = (),
+    occupancies: Mapping[str, Context] = {},
+) -> str:
+    """The file's text. profiles: at least one, by name. launches, occupancies: as `launches` has them, the latter by the
+    names of profiles."""
+    whole = sum(list(profiles.values())[1:], next(iter(profiles.values())))
+    loader = jinja2.FunctionLoader(lambda name: files(__package__).joinpath(name).read_text(encoding="utf-8"))
+    environment = jinja2.Environment(loader=loader, autoescape=True, trim_blocks=True, lstrip_blocks=True)
+    environment.filters["figure"] = _figure
+    kernels = [
+        _kernel(n, name, profile, occupancies.get(name, [])) for n, (name, profile) in enumerate(profiles.items())
+    ]
+    points = [(name, _intensity(profile)) for name, profile in profiles.items()]
+    classes = [n.split(".")[1] for n, count in whole.totals().items() if n.startswith("warp_instructions.") and count]
+    return environment.get_template("page.html").render(
+        target=target,
+        device=whole.device,
+        launches=launches,
+        kernels=kernels,
+        heat=list(HEAT),
+        roofline=roofline(points, classes, whole.device),
+        style=files(__package__).joinpath("page.css").read_text(encoding="utf-8"),
+        script=files(__package__).joinpath("page.js").read_text(encoding="utf-8"),
+    )
+
+
+# ------------------------------------------------------------------ a kernel
+def _kernel(number: int, name: str, profile: Costs, occupancies: Context) -> dict[str, Any]:
+    notes = explanations(profile)
+    totals, derived = profile.totals(), profile.derived()
+    anchor = f"k{number}"
+    return {
+        "anchor": anchor,
+        "name": name,
+        "launches": profile.launches,
+        "device": profile.device.name,
+        "notes": [(note, _line_anchor(anchor, note.place)) for note in notes],
+        "files": [_source(anchor, profile, file, notes) for file in profile.sources if _lines_of(profile, file)],
+        "totals": [(n, count, MEANING[n], METRIC.get(n, "")) for n, count in totals.items() if count],
+        "derived": [(n, value, DERIVED[n], METRIC.get(n, "")) for n, value in derived.items()],
+        "arrays": [(array, row) for array, row in profile.by_array().items()],
+        "line_arrays": [
+            (PurePath(file).name, line, array, row) for (file, line, array), row in profile.by_line_and_array().items()
+        ],
+        "accesses": list(_accesses(anchor, profile, notes[0].place if notes else None)),
+        "loops": [
+            (_where(place), _line_anchor(anchor, place), pictures.iterations(table))
+            for place, table in profile.loops.items()
+            if taken(table)
+        ],
+        "branches": [
+            (_where(place), _line_anchor(anchor, place), place.span.text, row)
+            for place, row in profile.rows.items()
+            if place.kind == "branch" and row.get("branches")
+        ],
+        "occupancy": occupancies,
+    }
+
+
+def _lines_of(profile: Costs, file: str) -> list[int]:
+    return [line for (name, line) in profile.by_line() if name == file]
+
+
+def _source(anchor: str, profile: Costs, file: str, notes: list[Explanation]) -> dict[str, Any]:
+    """The lines of a file from the first that costs something to the last, with their heat."""
+    by_line = profile.by_line()
+    rows = {line: row for (name, line), row in by_line.items() if name == file}
+    most = {name: max((value(row) for row in by_line.values()), default=0) for name, value in HEAT.items()}
+    text = profile.sources[file].splitlines()
+    first, last = max(1, min(rows) - 2), min(len(text), max(rows) + 1)
+    lines = []
+    for number in range(first, last + 1):
+        row = rows.get(number, {})
+        cells = [(value(row), _shade(value(row), most[name])) for name, value in HEAT.items()]
+        instructions = row.get("warp_instructions", 0)
+        lanes = f"{row.get('thread_instructions', 0) / instructions:.1f}" if instructions else ""
+        own = [note for note in notes if (note.place.span.file, note.place.span.line) == (file, number)]
+        lines.append(SourceLine(number, text[number - 1], f"{anchor}-{_tag(file)}-{number}", lanes, cells, own))
+    return {"name": PurePath(file).name, "lines": lines}
+
+
+def _shade(count: int, most: int) -> int:
+    return min(_SHADES, 1 + int(_SHADES * count / most)) if count else 0
+
+
+def _accesses(anchor: str, profile: Costs, shown_first: Place | None) -> Iterator[dict[str, Any]]:
+    """Pictures of each access: of the cost that most of its transactions have, and of the most frequent one."""
+    for place, table in profile.accesses.items():
+        rows = taken(table)
+        if not rows:
+            continue
+        dearest, usual = worst(table), max(rows, key=lambda row: int(table["count"][row]))
+        shown = [("most transactions", dearest)] + ([("most frequent", usual)] if usual != dearest else [])
+        unit = "sector" if place.kind.startswith("global") else "wavefront"
+        yield {
+            "where": _where(place),
+            "line": _line_anchor(anchor, place),
+            "what": f"{place.kind.replace('_', ' ')} of {place.array}",
+            "open": place == shown_first,
+            "costs": ", ".join(f"{_many(row, unit)}: {int(table['count'][row]):,}" for row in rows),
+            "pictures": [
+                (
+                    f"{label}: {_many(row, unit)}, first in block {int(table['block'][row]):,}, warp {int(table['warp'][row])}",
+                    pictures.access(place, table, row, profile.device),
+                )
+                for label, row in shown
+            ],
+        }
+
+
+def _many(count: int, unit: str) -> str:
+    return f"{count} {unit}{'' if count == 1 else 's'}"
+
+
+def _line_anchor(anchor: str, place: Place) -> str:
+    return f"{anchor}-{_tag(place.span.file)}-{place.span.line}"
+
+
+def _where(place: Place) -> str:
+    return f"{PurePath(place.span.file).name}:{place.span.line}"
+
+
+def _tag(file: str) -> str:
+    """The file's name as part of an anchor."""
+    return "".join(c if c.isalnum() else "-" for c in PurePath(file).name)
+
+
+def _intensity(profile: Costs) -> float:
+    """Warp instructions for each sector of global memory."""
+    totals = profile.totals()
+    sectors = SECTORS(totals)
+    return totals["warp_instructions"] / sectors if sectors else 0.0
+
+
+def _figure(value: Any) -> str:
+    """A number as it is read; nothing for 0 and for what is not there."""
+    if not value:
+        return ""
+    return f"{value:,}" if isinstance(value, int) else f"{value:,.3g}"

@@ -1,0 +1,105 @@
+"""The roofline of a device as SVG: warp instructions a second over warp instructions for each sector of global memory."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from html import escape
+
+from ...machine.device import WARP, Device
+from .pictures import svg
+
+WIDTH, HEIGHT, LEFT, TOP = 560, 300, 60, 10
+"""Pixels: of the plot, and of what lies before it."""
+
+
+@dataclass(frozen=True)
+class _Limits:
+    """What a device allows a second. issue: warp instructions. memory: sectors. pipes: warp instructions, by issue class."""
+
+    issue: float
+    memory: float
+    pipes: dict[str, float]
+
+    @staticmethod
+    def of(device: Device, classes: Iterable[str]) -> _Limits:
+        """With the pipes of some issue classes that are slower than issue."""
+        clock = device.clock * 1e6
+        rates = {name: getattr(device.rates, name, 0) for name in classes}
+        slower = {name: rate for name, rate in rates.items() if 0 < rate < device.warp_unit * WARP}
+        pipes = {name: device.sms * rate / WARP * clock for name, rate in slower.items()}
+        return _Limits(device.sms * device.warp_unit * clock, device.bandwidth * 1e9 / device.sector, pipes)
+
+    def named(self) -> dict[float, str]:
+        """The names of limits on instructions, those of one height together."""
+        names = {self.issue: "issue"}
+        for name, limit in self.pipes.items():
+            names[limit] = f"{names[limit]}, {name}" if limit in names else name
+        return names
+
+
+@dataclass(frozen=True)
+class _Axes:
+    """Powers of ten at the ends of two logarithmic axes."""
+
+    left: int
+    right: int
+    bottom: int
+    top: int
+
+    @staticmethod
+    def around(limits: _Limits, values: list[float]) -> _Axes:
+        bend = limits.issue / limits.memory
+        left = math.floor(math.log10(min([*values, bend / 8])))
+        right = math.ceil(math.log10(max([*values, bend * 8])))
+        top = math.ceil(math.log10(limits.issue))
+        return _Axes(left, right, min(math.floor(math.log10(limits.memory)) + left, top - 2), top)
+
+    def at(self, x: float, y: float) -> tuple[float, float]:
+        """The pixel of a point; what lies below the plot is put on its edge."""
+        across = (math.log10(x) - self.left) / (self.right - self.left)
+        down = (self.top - max(math.log10(y), self.bottom)) / (self.top - self.bottom)
+        return round(LEFT + across * WIDTH, 1), round(TOP + down * HEIGHT, 1)
+
+    def grid(self) -> Iterator[str]:
+        """Lines at powers of ten, with their numbers."""
+        for power in range(self.left, self.right + 1):
+            x, y = self.at(10.0**power, 10.0**self.bottom)
+            yield f'<line class="grid" x1="{x}" x2="{x}" y1="{TOP}" y2="{y}"/>'
+            yield f'<text x="{x}" y="{y + 14}">{_power(power)}</text>'
+        for power in range(self.bottom, self.top + 1):
+            x, y = self.at(10.0**self.left, 10.0**power)
+            yield f'<line class="grid" x1="{x}" x2="{LEFT + WIDTH}" y1="{y}" y2="{y}"/>'
+            yield f'<text class="end" x="{x - 6}" y="{y + 4}">{_power(power - 9)}</text>'
+
+
+def roofline(points: Iterable[tuple[str, float]], classes: Iterable[str], device: Device) -> str:
+    """points: kernels and their warp instructions a sector; those that move no sector are left out. classes: the issue
+    classes they use, each of which has a limit."""
+    limits = _Limits.of(device, classes)
+    known = [(name, x) for name, x in points if x > 0]
+    axes = _Axes.around(limits, [x for _, x in known])
+    start = 10.0**axes.left
+    parts = [*axes.grid(), _line(axes, (start, limits.memory * start), (limits.issue / limits.memory, limits.issue))]
+    for limit, name in limits.named().items():
+        parts.append(_line(axes, (limit / limits.memory, limit), (10.0**axes.right, limit)))
+        x, y = axes.at(10.0**axes.right, limit)
+        parts.append(f'<text class="end" x="{x - 4}" y="{y - 4}">{escape(name)} {round(limit / 1e9):,}</text>')
+    for name, intensity in known:
+        x, y = axes.at(intensity, min(limits.issue, limits.memory * intensity))
+        title = escape(f"{name}: {intensity:.3g} instructions a sector")
+        parts.append(f'<circle class="point" cx="{x}" cy="{y}" r="5"><title>{title}</title></circle>')
+        parts.append(f'<text class="start" x="{x + 8}" y="{y + 14}">{escape(name)}</text>')
+    parts.append(f'<text x="{LEFT + WIDTH / 2}" y="{HEIGHT + 44}">warp instructions a sector</text>')
+    parts.append('<text class="start" x="0" y="-4">10^9 warp instructions a second</text>')
+    return svg(LEFT + WIDTH + 20, HEIGHT + 50, parts, f"roofline of an {device.name}", top=14)
+
+
+def _line(axes: _Axes, start: tuple[float, float], end: tuple[float, float]) -> str:
+    (x1, y1), (x2, y2) = axes.at(*start), axes.at(*end)
+    return f'<line class="roof" x1="{x1}" y1="{y1}" x2="{x2}" y2="{y2}"/>'
+
+
+def _power(power: int) -> str:
+    return f"{10.0**power:g}" if -3 <= power <= 4 else f"1e{power}"

@@ -1,0 +1,96 @@
+"""The profile of launches: what they cost, what of it is worth a sentence, and a page of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from ..machine.device import Device
+from ..span import Span
+from .costs import Costs, Place, add
+from .counters import Row
+from .events import Counts, by_site
+from .explain import Explanation, explanations
+from .samples import Samples, Table, merged
+
+
+class Site(NamedTuple):
+    """A row of a launch's counts: its place, the instructions of one execution by issue class, and the row of the
+    innermost if, while or for around it."""
+
+    place: Place
+    costs: Mapping[str, int]
+    parent: int | None
+
+
+@dataclass(frozen=True, eq=False)
+class CountedKernel:
+    """A kernel as its counts see it, specialised for its constants.
+
+    span: of its definition. sites: one a row of the counts of its launches. sources: the text of each file that a
+    site lies in, by the file's name in spans.
+    """
+
+    name: str
+    span: Span
+    sites: tuple[Site, ...]
+    sources: Mapping[str, str]
+
+    def profile(self, counts: Counts, device: Device, launches: int = 1, samples: Samples | None = None) -> Profile:
+        """The named counters of int64[site, column] counts, which may be those of several launches, as may samples."""
+        rows: dict[Place, Row] = {}
+        under: dict[Place, Row] = {}
+        for site, count in zip(self.sites, counts, strict=True):
+            row: Row = {}
+            for name, n in by_site(site.place.kind, site.place.size, dict(site.costs), count):
+                row[name] = row.get(name, 0) + n
+            add(rows.setdefault(site.place, {}), row)
+            for around in self._around(site):
+                add(under.setdefault(around, {}), row)
+        accesses, loops = (
+            self._by_place(samples.accesses if samples else {}),
+            self._by_place(samples.loops if samples else {}),
+        )
+        return Profile((self.name,), launches, device, rows, self.sources, under, accesses, loops)
+
+    def _around(self, site: Site) -> set[Place]:
+        """The places of the ifs, whiles and fors around a site."""
+        found = set()
+        while site.parent is not None:
+            site = self.sites[site.parent]
+            found.add(site.place)
+        return found
+
+    def _by_place(self, tables: Mapping[int, Table]) -> dict[Place, Table]:
+        groups: dict[Place, list[Table]] = {}
+        for number, table in tables.items():
+            groups.setdefault(self.sites[number].place, []).append(table)
+        return {place: merged(group) for place, group in groups.items()}
+
+
+@dataclass(frozen=True)
+class Profile(Costs):
+    """What launches of one kernel, or of several, cost on a device."""
+
+    def explanations(self) -> list[Explanation]:
+        """What costs at least a hundredth of all cycles more than it had to, the most first; of launches with detail."""
+        return explanations(self)
+
+    def html(self) -> str:
+        """One page with everything but launches, which needs no network."""
+        from .html.page import page  # late: it needs a template engine
+
+        name = ", ".join(self.kernels)
+        return page(name, {name: self})
+
+    def _repr_html_(self) -> str:
+        from .html.page import framed
+
+        return framed(self.html())
+
+
+def joined(profiles: Iterable[Profile]) -> Profile:
+    """Profiles of one device, at least one, as one."""
+    first, *others = profiles
+    return sum(others, first)

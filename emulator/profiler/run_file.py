@@ -1,0 +1,251 @@
+"""A run as JSON: its form, which has a version, written and read."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, fields
+from typing import Any
+
+import numpy as np
+
+from ..checked import shown
+from ..errors import Diagnostic
+from ..machine.device import Device, Rates
+from ..span import Span
+from .costs import Place
+from .events import COLUMNS, GLOBAL, SHARED
+from .forms import Form, anything, maybe, number, record, sequence, several, table, text, whole
+from .launch import Argument, Launch
+from .profile import CountedKernel, Site
+from .samples import ACCESS, COSTS, ITERATIONS, LOOP, Packed, Samples, taken
+
+FORMAT, VERSION = "simtbed run", 1
+
+
+def encode(made: Sequence[Launch], target: str) -> dict[str, Any]:
+    """The run as what JSON can hold. Kernels, devices and sources stand once; launches name them by number."""
+    kernels = list({id(one.kernel): one.kernel for one in made}.values())
+    devices = list(dict.fromkeys(one.device for one in made))
+    numbers = {id(kernel): number for number, kernel in enumerate(kernels)}
+    launches = [
+        {
+            **{name: getattr(one, name) for name in _PLAIN},
+            "kernel": numbers[id(one.kernel)],
+            "device": devices.index(one.device),
+            "arguments": [asdict(argument) for argument in one.arguments],
+            "counts": None if one.counts is None else one.counts.tolist(),
+            "samples": None if one.samples is None else _encode_samples(one.samples),
+            **{name: [asdict(finding) for finding in getattr(one, name)] for name in _FINDINGS},
+        }
+        for one in made
+    ]
+    return {
+        "format": FORMAT,
+        "version": VERSION,
+        "target": target,
+        "sources": {file: text for kernel in kernels for file, text in kernel.sources.items()},
+        "devices": [asdict(device) for device in devices],
+        "kernels": [_encode_kernel(kernel) for kernel in kernels],
+        "launches": launches,
+    }
+
+
+def decode(content: Any) -> tuple[list[Launch], str]:
+    """The launches and the target. Raises ValueError or LaunchError for what is none."""
+    if not isinstance(content, dict) or content.get("format") != FORMAT:
+        raise ValueError(f"there is no format {FORMAT!r}")
+    if content.get("version") != VERSION:
+        raise ValueError(f"its version is {shown(content.get('version'))}, this simtbed reads version {VERSION}")
+    _look(content)
+    devices = [_decode_device(device) for device in content["devices"]]
+    kernels = [_decode_kernel(kernel, content["sources"]) for kernel in content["kernels"]]
+    launches = [_decode_launch(one, kernels, devices) for one in content["launches"]]
+    return launches, content["target"]
+
+
+def _whole_of(dtype: np.dtype[Any]) -> Form:
+    limits = np.iinfo(dtype)
+    return whole(int(limits.max), int(limits.min))
+
+
+def _row(dtype: np.dtype[Any], rows: int) -> Form:
+    """A row of a sample table: its number, and its fields."""
+    fields = [
+        _whole_of(one.base) if one.subdtype is None else several(_whole_of(one.base), one.shape[0])
+        for one, *_ in (dtype.fields or {}).values()
+    ]
+    return sequence(whole(rows - 1), *fields)
+
+
+def _span(content: Any, at: str) -> None:
+    _SPAN(content, at)
+
+
+def _value(content: Any, at: str) -> None:
+    """Of a number or a constant; constants may be tuples of them."""
+    if isinstance(content, list):
+        several(_value)(content, at)
+    elif isinstance(content, dict):
+        raise ValueError(f"{at}: expected a number, a text or a list, not an object")
+
+
+_LINE = whole((1 << 31) - 1)
+_SPAN = record(
+    {"file": text, "line": _LINE, "column": _LINE, "end_line": _LINE, "end_column": _LINE, "calls": several(_span)}
+)
+_FINDING = record({
+    "kind": text, "message": text, "span": _span, "notes": several(text), "count": whole(), "related": maybe(_span),
+})  # fmt: skip
+_ARGUMENT = record({"name": text, "type": text, "shape": maybe(several(whole())), "value": _value})
+_DEVICE = record(
+    {**{one.name: anything for one in fields(Device)}, "rates": record({one.name: anything for one in fields(Rates)})}
+)
+_DIM3 = several(whole((1 << 31) - 1, 1), 3)
+_FILE = record({
+    "format": text, "version": whole(), "target": text, "sources": table(text), "devices": several(_DEVICE),
+    "kernels": several(record({
+        "name": text, "span": _span, "files": several(text),
+        "sites": several(record({
+            "span": _span, "kind": text, "array": text, "size": whole(1 << 31), "costs": table(whole(1 << 31)), "parent": maybe(whole()),
+        })),
+    })),
+    "launches": several(record({
+        "kernel": whole(), "device": whole(), "grid": _DIM3, "block": _DIM3, "arguments": several(_ARGUMENT),
+        "shared_bytes": whole(), "engine": text, "seconds": number, "milliseconds": maybe(number), "registers": maybe(whole(1 << 16)),
+        "counts": maybe(several(several(whole(), COLUMNS))),
+        "samples": maybe(record({
+            "accesses": several(sequence(whole(), several(_row(ACCESS, COSTS)))),
+            "loops": several(sequence(whole(), several(_row(LOOP, ITERATIONS)))),
+        })),
+        **{name: several(_FINDING) for name in ("faults", "remarks", "disagreements")},
+    })),
+})  # fmt: skip
+
+
+def _look(content: Any) -> None:
+    """Raises ValueError where the run has another form, or a part names one that is not there."""
+    _FILE(content, "run")
+    for at, kernel in enumerate(content["kernels"]):
+        for file in kernel["files"]:
+            _within(file in content["sources"], f"run.kernels[{at}].files", "a source")
+        for number_, site in enumerate(kernel["sites"]):
+            place = f"run.kernels[{at}].sites[{number_}]"
+            _within(site["span"]["file"] in kernel["files"], f"{place}.span.file", "one of the kernel's files")
+            _within(site["size"] > 0 or site["kind"] not in (*GLOBAL, *SHARED), f"{place}.size", "bytes of an access")
+            _within(site["parent"] is None or site["parent"] < number_, f"{place}.parent", "an earlier site")
+    for at, launch in enumerate(content["launches"]):
+        place = f"run.launches[{at}]"
+        _within(launch["kernel"] < len(content["kernels"]), f"{place}.kernel", "the number of a kernel")
+        _within(launch["device"] < len(content["devices"]), f"{place}.device", "the number of a device")
+        kinds = [site["kind"] for site in content["kernels"][launch["kernel"]]["sites"]]
+        sites = len(kinds)
+        _within(launch["counts"] is None or len(launch["counts"]) == sites, f"{place}.counts", f"{sites} rows")
+        for name, rows in (launch["samples"] or {}).items():
+            _within(all(site < sites for site, _ in rows), f"{place}.samples.{name}", "numbers of sites")
+        accesses = (launch["samples"] or {"accesses": ()})["accesses"]
+        moving = all(kinds[site] in (*GLOBAL, *SHARED) for site, _ in accesses)
+        _within(moving, f"{place}.samples.accesses", "numbers of accesses")
+        lanes = list(ACCESS.names or ()).index("mask") + 1  # behind the number of the row
+        some = all(row[1] > 0 and row[lanes] > 0 for _, rows in accesses for row in rows)
+        _within(some, f"{place}.samples.accesses", "executions by some lanes")
+
+
+def _within(right: bool, at: str, expected: str) -> None:
+    if not right:
+        raise ValueError(f"{at}: expected {expected}")
+
+
+_PLAIN = ("grid", "block", "shared_bytes", "engine", "seconds", "milliseconds", "registers")
+_FINDINGS = ("faults", "remarks", "disagreements")
+
+
+def _decode_launch(content: Any, kernels: Sequence[CountedKernel], devices: Sequence[Device]) -> Launch:
+    changed: dict[str, Any] = {
+        "kernel": kernels[content["kernel"]],
+        "device": devices[content["device"]],
+        "grid": _dim3(content["grid"]),
+        "block": _dim3(content["block"]),
+        "arguments": tuple(_decode_argument(argument) for argument in content["arguments"]),
+        "counts": None if content["counts"] is None else np.array(content["counts"], np.int64),
+        "packed": None if content["samples"] is None else Packed.of(_decode_samples(content["samples"])),
+    }
+    findings = {name: tuple(_decode_finding(finding) for finding in content[name]) for name in _FINDINGS}
+    own = {name: value for name, value in content.items() if name != "samples"}
+    return Launch(**{**own, **changed, **findings})
+
+
+def _encode_samples(samples: Samples) -> dict[str, Any]:
+    """Rows that are not empty, by site and row."""
+    return {
+        name: [
+            [site, [[row, *(table[row][field].tolist() for field in table.dtype.fields or ())] for row in taken(table)]]
+            for site, table in tables.items()
+        ]
+        for name, tables in (("accesses", samples.accesses), ("loops", samples.loops))
+    }
+
+
+def _decode_samples(content: Any) -> Samples:
+    samples = Samples({}, {})
+    for name, empty in (("accesses", samples.of_access), ("loops", samples.of_loop)):
+        for site, rows in content[name]:
+            table = empty(site)
+            for row, *values in rows:
+                table[row] = tuple(values)
+    return samples
+
+
+def _encode_kernel(kernel: CountedKernel) -> dict[str, Any]:
+    sites = [
+        {
+            "span": asdict(site.place.span), "kind": site.place.kind, "array": site.place.array,
+            "size": site.place.size, "costs": dict(site.costs), "parent": site.parent,
+        }
+        for site in kernel.sites
+    ]  # fmt: skip
+    return {"name": kernel.name, "span": asdict(kernel.span), "sites": sites, "files": list(kernel.sources)}
+
+
+def _decode_kernel(content: Any, sources: Any) -> CountedKernel:
+    sites = [
+        Site(
+            Place(_decode_span(site["span"]), site["kind"], site["array"], site["size"]), site["costs"], site["parent"]
+        )
+        for site in content["sites"]
+    ]
+    texts = {file: sources[file] for file in content["files"]}
+    return CountedKernel(content["name"], _decode_span(content["span"]), tuple(sites), texts)
+
+
+def _decode_span(content: Any) -> Span:
+    return Span(**{**content, "calls": tuple(_decode_span(call) for call in content["calls"])})
+
+
+def _decode_finding(content: Any) -> Diagnostic:
+    related = content["related"]
+    changed = {
+        "span": _decode_span(content["span"]),
+        "notes": tuple(content["notes"]),
+        "related": related and _decode_span(related),
+    }
+    return Diagnostic(**{**content, **changed})
+
+
+def _decode_argument(content: Any) -> Argument:
+    shape, value = content["shape"], content["value"]
+    return Argument(
+        content["name"],
+        content["type"],
+        None if shape is None else tuple(shape),
+        tuple(value) if isinstance(value, list) else value,
+    )
+
+
+def _decode_device(content: Any) -> Device:
+    plain: dict[str, Any] = {name: tuple(v) if isinstance(v, list) else v for name, v in content.items()}
+    return Device(**plain | {"rates": Rates(**content["rates"])})
+
+
+def _dim3(sizes: Any) -> tuple[int, int, int]:
+    x, y, z = sizes
+    return x, y, z

@@ -1,0 +1,25 @@
+"""What a row of counters has in all of one kind, whatever the memory operation."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from .counters import Row
+from .events import GLOBAL, SHARED
+
+Sum = Callable[[Row], int]
+
+
+def _sum(*names: str) -> Sum:
+    return lambda row: sum(row.get(name, 0) for name in names)
+
+
+SECTORS = _sum(*(f"{kind}_sectors" for kind in GLOBAL))
+REQUESTS = _sum(*(f"{kind}_requests" for kind in GLOBAL))
+WAVEFRONTS = _sum(*(f"{kind}_wavefronts" for kind in SHARED))
+CONFLICTS = _sum(*(f"{kind}_conflicts" for kind in SHARED))
+INSTRUCTIONS = _sum("warp_instructions")
+DIVERGENT = _sum("divergent_branches")
+THREADS = _sum("thread_instructions")
+"""Of warps: global sectors and requests, shared wavefronts and those that bank conflicts added, instructions, branches
+that diverged; of threads: instructions."""

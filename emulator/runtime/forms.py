@@ -1,0 +1,167 @@
+"""How the arrays of a launch lie in memory: what kernels are specialised for, and the flat buffers that engines get."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..errors import LaunchError
+from ..ir import names
+from ..language.types import COMPLEX, FLAT, Layout, Scalar, Vector
+from .arrays import MOST_DIMENSIONS, Buffer, split
+
+MOST = (1 << 31) - 1
+"""The largest extent, and the largest index of 32 bits."""
+
+
+@dataclass(frozen=True)
+class Form:
+    """One global array as a launch gives it.
+
+    lanes: of its vectors, which its last axis holds; 0 of scalars. strides: in elements. length: elements from its first
+    to its last, those in gaps included. dtype: of complex numbers, which have two lanes.
+    begin: of a field of structs, its first element in the memory of the structs; step:
+    elements that a struct takes, where structs are contiguous.
+    """
+
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+    length: int
+    lanes: int
+    contiguous: bool
+    dtype: np.dtype[Any] | None = None
+    begin: int | None = None
+    step: int | None = None
+
+    @staticmethod
+    def of(name: str, array: Buffer, element: Scalar | Vector) -> Form:
+        """The form of an array of this element. Raises LaunchError for one that a kernel cannot take as it is."""
+        _, lanes = split(element)
+        shape, steps = array.shape, array.strides
+        if lanes:
+            if array.ndim < 2 or shape[-1] != lanes:
+                raise LaunchError(
+                    f"{name} is Global[{element}], its array has the shape (n, {lanes}), not {array.shape}"
+                )
+            shape, steps = shape[:-1], steps[:-1]
+        _check(name, array, shape, steps, element, lanes)
+        strides = tuple(step // element.size for step in steps)
+        last = 0 if 0 in shape else 1 + sum((n - 1) * stride for n, stride in zip(shape, strides, strict=True))
+        contiguous = array.flags.c_contiguous
+        return Form(
+            shape,
+            strides,
+            int(np.prod(shape, dtype=object)) if contiguous else last,
+            lanes,
+            contiguous,
+            COMPLEX.get(element),
+        )
+
+    @property
+    def whole_shape(self) -> tuple[int, ...]:
+        """The shape of the array given: of vectors, with their lanes."""
+        return (*self.shape, self.lanes) if self.lanes and self.dtype is None else self.shape
+
+    @property
+    def layout(self) -> Layout:
+        """What the kernel is specialised for."""
+        if len(self.shape) == 1 and self.contiguous:
+            return FLAT
+        contiguous, step, begin = self.contiguous or self.step is not None, self.step or 1, self.begin or 0
+        return Layout(len(self.shape), contiguous, self.length > MOST, step, begin)
+
+    def numbers(self, name: str) -> Iterator[tuple[str, np.generic]]:
+        """The parameters that tell a kernel the extents and strides of the array `name`."""
+        layout = self.layout
+        number = np.int64 if layout.wide else np.int32
+        if layout != FLAT:
+            yield from ((names.extent(name, d), number(n)) for d, n in enumerate(self.shape))
+        if not layout.contiguous:
+            yield from ((names.stride(name, d), number(n)) for d, n in enumerate(self.strides))
+
+    def flat(self, array: Buffer) -> Buffer:
+        """The array's memory from its first element to its last, in one dimension, or (elements, lanes); never a copy."""
+        if self.contiguous:
+            return (
+                array
+                if array.ndim == (2 if self.lanes else 1)
+                else array.reshape((-1, self.lanes) if self.lanes else -1)
+            )
+        shape = (self.length, self.lanes) if self.lanes else (self.length,)
+        steps = (array.itemsize * (self.lanes or 1), array.itemsize)[: len(shape)]
+        return np.lib.stride_tricks.as_strided(array, shape, steps)
+
+    def shaped(self, flat: Buffer) -> Buffer:
+        """Memory such as `flat` gives, in the array's own shape."""
+        if self.dtype is not None:
+            size = flat.itemsize * self.lanes
+            steps = tuple(stride * size for stride in self.strides)
+            return np.lib.stride_tricks.as_strided(flat.view(self.dtype), self.shape, steps)
+        shape = self.whole_shape
+        if self.contiguous:
+            return flat if flat.shape == shape else flat.reshape(shape)
+        size = flat.itemsize * (self.lanes or 1)
+        if self.begin is not None:
+            flat = flat[self.begin :]
+        steps = (*(stride * size for stride in self.strides), *([flat.itemsize] if self.lanes else []))
+        return np.lib.stride_tricks.as_strided(flat, shape, steps)
+
+
+def parts_of(array: Buffer) -> Buffer:
+    """The memory of complex numbers as real numbers: the last axis holds the real and the imaginary part."""
+    real = array.real
+    return np.lib.stride_tricks.as_strided(real, (*real.shape, 2), (*real.strides, real.itemsize))
+
+
+def field(name: str, array: Buffer, path: tuple[str, ...], type: Scalar) -> tuple[Form, Buffer]:
+    """The form of a field of an array of structs, and the memory of the structs as numbers of its type."""
+    found, offset = array.dtype, 0
+    for key in path:
+        if not found.fields or key not in found.fields:
+            raise LaunchError(f"{name} has no field {'.'.join(path)}; its dtype is {array.dtype}")
+        found, inner = found.fields[key][:2]
+        offset += inner
+    where = f"{name}'s {'.'.join(path)}"
+    if found != type.dtype:
+        raise LaunchError(f"{where} is {type}, the array given has {found}; its dtype is {array.dtype}")
+    if not 1 <= array.ndim <= MOST_DIMENSIONS or min(array.strides) < 0:
+        raise LaunchError(f"{name} has 1 to {MOST_DIMENSIONS} dimensions and no backward strides in a kernel; copy it")
+    if any(n % type.size for n in (offset, array.itemsize, *array.strides, array.ctypes.data)):
+        raise LaunchError(f"{where} does not lie at multiples of {type.size} bytes; make the dtype with align=True")
+    strides = tuple(step // type.size for step in array.strides)
+    length = 0
+    memory = np.empty(0, type.dtype)
+    if array.size:
+        last = sum((n - 1) * step for n, step in zip(array.shape, array.strides, strict=True))
+        length = (last + array.itemsize) // type.size
+        first = array[(slice(0, 1),) * array.ndim].reshape(1).view(type.dtype)
+        memory = np.lib.stride_tricks.as_strided(first, (length,), (type.size,))
+    step = array.itemsize // type.size if array.flags.c_contiguous else None
+    return Form(array.shape, strides, length, 0, False, None, offset // type.size, step), memory
+
+
+def _check(
+    name: str, array: Buffer, shape: tuple[int, ...], steps: tuple[int, ...], element: Scalar | Vector, lanes: int
+) -> None:
+    copied = f"give np.ascontiguousarray({name})"
+    if not 1 <= len(shape) <= MOST_DIMENSIONS:
+        raise LaunchError(f"{name} has {len(shape)} dimensions, a kernel takes 1 to {MOST_DIMENSIONS}; reshape it")
+    if not array.flags.aligned:
+        raise LaunchError(
+            f"the elements of {name} do not lie at multiples of {array.itemsize} bytes; give {name}.copy()"
+        )
+    if array.flags.c_contiguous:
+        if len(shape) > 1 and max(shape) > MOST:
+            raise LaunchError(f"{name} has the shape {shape}, an extent is at most {MOST}; reshape it")
+        return
+    if max(shape) > MOST:
+        raise LaunchError(f"{name} has the shape {shape}, an extent is at most {MOST}; {copied}")
+    if min(steps) < 0:
+        raise LaunchError(f"{name} runs backwards, its strides are {array.strides} bytes; {copied}")
+    if any(step % element.size for step in steps) or (lanes and array.strides[-1] != array.itemsize):
+        raise LaunchError(
+            f"{name} has strides of {array.strides} bytes, not multiples of the {element.size} bytes of {element}; {copied}"
+        )

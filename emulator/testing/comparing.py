@@ -1,0 +1,46 @@
+"""Answers of one launch side by side: the first element that differs, who wrote it, and where."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy.typing as npt
+
+from ..errors import Diagnostic
+from ..runtime.engine import Request
+from ..sanitizer.places import where
+from .tolerance import Tolerance
+from .writers import last_write
+
+Answer = Mapping[str, npt.NDArray[Any]]
+
+
+def disagreement(
+    request: Request, found: Answer, expected: Answer, names: tuple[str, str], tolerance: Tolerance
+) -> Diagnostic | None:
+    """The first element that does not agree, at the statement that wrote it; None where all do.
+
+    found, expected: arrays of the same names and shapes. names: whose answers they are. request: with the values of
+    its arguments.
+    """
+    for array, values in found.items():
+        apart = tolerance.differing(values, expected[array])
+        if not len(apart):
+            continue
+        at, form = tuple(int(n) for n in apart[0]), request.forms[array]
+        index, lane = at[: len(form.shape)], at[len(form.shape) :]
+        element = f"{array}[{', '.join(map(str, index))}]" + "".join(f".{'xyzw'[n]}" for n in lane)
+        message = f"{element} is {values[at]} from {names[0]}, {expected[array][at]} from {names[1]}"
+        notes = [f"{len(apart):,} of {values.size:,} elements of {array} do not agree {tolerance}"]
+        written = last_write(request, array, sum(n * stride for n, stride in zip(index, form.strides, strict=True)))
+        if written is None:
+            return Diagnostic(
+                "disagreement", message, request.program.kernel.span, (*notes, f"no thread writes {element}")
+            )
+        (x, y, _), (i, j, _) = request.grid, request.block
+        block = written.block[0] + x * (written.block[1] + y * written.block[2])
+        thread = written.thread[0] + i * (written.thread[1] + j * written.thread[2])
+        notes.append("written by " + where(block, thread, request.grid, request.block, 0))
+        return Diagnostic("disagreement", message, written.span, tuple(notes), len(apart))
+    return None

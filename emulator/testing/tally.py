@@ -1,0 +1,37 @@
+"""What a run of tests did with kernels, as plain values that pytest-xdist carries from its workers."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+
+@dataclass
+class Tally:
+    """launches: how many, by engine. not_run: tests that no engine could run here, with the reason. remarks: what the
+    summary says besides. pins: numbers of known findings that were found. budgets: the figures measured, by test and
+    name. incomplete: files of which a test did not pass. deselected: whether tests were left out.
+    """
+
+    launches: Counter[str] = field(default_factory=Counter)
+    not_run: list[str] = field(default_factory=list)
+    remarks: list[str] = field(default_factory=list)
+    pins: list[int] = field(default_factory=list)
+    budgets: dict[str, dict[str, Any]] = field(default_factory=dict)
+    incomplete: list[str] = field(default_factory=list)
+    deselected: bool = False
+
+    def plain(self) -> dict[str, Any]:
+        """Its fields."""
+        return {**asdict(self), "launches": dict(self.launches)}
+
+    def add(self, other: Mapping[str, Any]) -> None:
+        """Add the fields of another one."""
+        self.launches.update(other["launches"])
+        for name in ("not_run", "remarks", "pins", "incomplete"):
+            getattr(self, name).extend(other[name])
+        for test, budgets in other["budgets"].items():
+            self.budgets.setdefault(test, {}).update(budgets)
+        self.deselected |= other["deselected"]

@@ -1,0 +1,138 @@
+"""A kernel held to an oracle and to itself: one launch on several engines, under the checkers and in other orders."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ..errors import Diagnostic, LaunchError, SimtbedError, render
+from ..language.functions import Kernel
+from ..runtime.arrays import DeviceArray, NewArray
+from ..runtime.engine import Request
+from ..runtime.launching import launch
+from ..runtime.registry import EngineName, engine_called, row_of
+from ..runtime.result import Result
+from .comparing import Answer, disagreement
+from .tolerance import Tolerance
+
+ORDERS = 2
+"""Other orders of blocks and warps that a checked launch is run in."""
+
+
+class Disagreement(AssertionError):
+    """Two engines, or an engine and the oracle, do not answer the same: the first element, and what wrote it."""
+
+
+def verify(
+    kernel: Kernel,
+    *,
+    grid: int | tuple[int, ...],
+    block: int | tuple[int, ...],
+    args: Mapping[str, Any],
+    oracle: Callable[..., Any] | None = None,
+    engines: Sequence[EngineName] = ("jit", "numpy"),
+    rtol: float = 0.0,
+    atol: float = 0.0,
+    ulp: int = 0,
+    checked: bool = False,
+    **how: Any,
+) -> Result:
+    """Launch a kernel on each engine and compare what it writes, with the first engine and with an oracle.
+
+    oracle: is called with those arguments, by name, that its parameters name: arrays as the launch finds them. It
+    returns what the kernel should write: a mapping from names to arrays, or the array where the kernel writes one.
+    Engines must agree to the bit. The oracle must, too, unless a tolerance is stated: floats within
+    `atol + rtol * |expected|`, or within `ulp` units in the last place; a stated tolerance holds between engines too.
+    checked: emulators run all checkers, and the first one other orders of blocks and warps too. how: as in `launch`.
+
+    Gives the result of the first engine. Raises Disagreement, an AssertionError, with the first element that differs,
+    its block and thread and the statement that wrote it; FaultError; and what `launch` raises.
+    """
+    if not engines:
+        raise LaunchError("verify needs at least one engine")
+    if given := [name for name, value in args.items() if isinstance(value, DeviceArray)]:
+        raise LaunchError(f"verify launches several times: give arrays, not a DeviceArray, for {', '.join(given)}")
+    tolerance = Tolerance(rtol, atol, ulp)
+    shape: dict[str, Any] = {"grid": grid, "block": block, "args": args, **how}
+    results = {engine: _launched(kernel, engine, checked, engine == engines[0], shape) for engine in engines}
+    first, *others = engines
+    result = results[first]
+    if oracle is not None:
+        _agree(
+            result.request,
+            result.buffers,
+            _expected(oracle, {**kernel.defaults, **args}, result),
+            (first, "the oracle"),
+            tolerance,
+        )
+    for engine in others:
+        _agree(result.request, results[engine].buffers, result.buffers, (engine, first), tolerance)
+    return result
+
+
+def _launched(kernel: Kernel, engine: EngineName, checked: bool, orders: bool, shape: dict[str, Any]) -> Result:
+    """A launch on one engine; with the checkers, and in other orders, where that is asked for and the engine can."""
+    if not (checked and row_of(engine).emulates):
+        return launch(kernel, engine=engine, **shape)
+    result = launch(kernel, engine=engine, **{"check": "all", **shape})
+    for seed in range(1, ORDERS + 1) if orders else ():
+        launch(kernel, engine=engine, **{"schedule": seed, **shape})
+    return result
+
+
+def _expected(oracle: Callable[..., Any], args: Mapping[str, Any], result: Result) -> Answer:
+    """What an oracle says, as arrays of the types and shapes of what the kernel wrote."""
+    given = {name: value.made() if isinstance(value, NewArray) else _own(value) for name, value in args.items()}
+    parameters = inspect.signature(oracle).parameters.values()
+    if not any(one.kind is inspect.Parameter.VAR_KEYWORD for one in parameters):
+        given = {one.name: given[one.name] for one in parameters if one.name in given}
+    answer = oracle(**given)
+    if not isinstance(answer, Mapping):
+        if len(result.buffers) != 1:
+            raise SimtbedError(
+                f"the kernel writes {', '.join(result.buffers)}: the oracle returns a mapping from names to arrays"
+            )
+        answer = dict.fromkeys(result.buffers, answer)
+    if unknown := [name for name in answer if name not in result.buffers]:
+        raise SimtbedError(f"the kernel does not write {', '.join(unknown)}; it writes {', '.join(result.buffers)}")
+    return {name: _like(name, np.asarray(values), result.buffers[name]) for name, values in answer.items()}
+
+
+def _own(value: Any) -> Any:
+    return value.copy() if isinstance(value, np.ndarray) else value
+
+
+def _like(name: str, values: npt.NDArray[Any], written: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    if values.size != written.size:
+        raise SimtbedError(f"{name} has the shape {written.shape}, the oracle's answer {values.shape}")
+    return np.ascontiguousarray(values, written.dtype).reshape(written.shape)
+
+
+def _agree(request: Request, found: Answer, expected: Answer, names: tuple[str, str], tolerance: Tolerance) -> None:
+    wrong = disagreement(request, {name: found[name] for name in expected}, expected, names, tolerance)
+    if wrong is not None:
+        raise Disagreement(render(wrong))
+
+
+def compare_engines(
+    request: Request, found: Answer, engines: Sequence[EngineName], tolerance: Tolerance
+) -> list[Diagnostic]:
+    """What other engines answer otherwise than the jit engine did: a diagnostic each, for those that disagree."""
+    quiet: dict[str, Any] = {
+        "counters": False,
+        "detail": False,
+        "checks": frozenset(),
+        "schedule": None,
+        "show_prints": False,
+    }
+    request = replace(request, device_arrays={}, **quiet)
+    wrong = []
+    for engine in engines:
+        answer = request.shaped(engine_called(engine).run(request).buffers)
+        wrong.append(disagreement(request, answer, found, (engine, "jit"), tolerance))
+    return [one for one in wrong if one is not None]

@@ -1,0 +1,82 @@
+"""Which thread and which statement wrote an element: the launch is made again with every write to its array watched."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from ..ir import nodes as ir
+from ..ir.walk import effect, map_bodies
+from ..language.types import BOOL, I32, Array, Scalar
+from ..runtime.engine import Dim3, Request
+from ..runtime.prepared import prepare
+from ..runtime.registry import engine_called
+from ..runtime.specialisation import Specialisation
+from ..span import NOWHERE, Span
+
+_WATCHED = "writer@"
+_FIELDS = ("block.x", "block.y", "block.z", "thread.x", "thread.y", "thread.z")
+
+
+@dataclass(frozen=True)
+class Written:
+    """The last write to an element: the statement, and the thread that executed it."""
+
+    span: Span
+    block: Dim3
+    thread: Dim3
+
+
+def last_write(request: Request, array: str, index: int) -> Written | None:
+    """The last write to element `index` of the memory of an array in a launch, on an emulator; None where no thread writes it.
+
+    request: with the values of all its arguments.
+    """
+    kernel = prepare(request.program).program.kernel
+    spans: list[Span] = []
+
+    def watched(body: ir.Body) -> ir.Body:
+        found: list[ir.Stmt] = []
+        for stmt in body:
+            write = stmt if isinstance(stmt, ir.Store) else effect(stmt)
+            if isinstance(write, ir.Store | ir.Atomic | ir.CompareSwap) and write.array == array:
+                found += _watch(write.index, index, len(spans))
+                spans.append(replace(write.span, calls=()))
+            found.append(map_bodies(stmt, watched))
+        return tuple(found)
+
+    body = watched(kernel.body)
+    params = (*kernel.params, ir.Param(_WATCHED, Array(I32, None, "global"), NOWHERE))
+    program = ir.Program(replace(kernel, params=params, body=body), ())
+    again = replace(
+        request,
+        specialisation=Specialisation.of_program(program),
+        arguments={**request.arguments, _WATCHED: np.full(1 + len(_FIELDS), -1, np.int32)},
+        counters=False,
+        detail=False,
+        device_arrays={},
+        checks=frozenset(),
+        schedule=None,
+        show_prints=False,
+    )
+    number, *found = (int(n) for n in engine_called("jit").run(again).buffers.get(_WATCHED, (-1,)))
+    if number < 0:
+        return None
+    x, y, z, i, j, k = found
+    return Written(spans[number], (x, y, z), (i, j, k))
+
+
+def _watch(index: ir.Expr, wanted: int, number: int) -> list[ir.Stmt]:
+    """Note the thread, where the index of a write is the one wanted."""
+    assert isinstance(index.type, Scalar)
+    low, high = index.type.range
+    if not low <= wanted <= high:
+        return []
+
+    def store(at: int, value: ir.Expr) -> ir.Stmt:
+        return ir.Store(_WATCHED, ir.Const(at, I32, NOWHERE), value, NOWHERE)
+
+    notes = [store(at, ir.Special(name, I32, NOWHERE)) for at, name in enumerate(_FIELDS, 1)]
+    same = ir.Op("eq", (index, ir.Const(wanted, index.type, NOWHERE)), BOOL, NOWHERE)
+    return [ir.If(same, (store(0, ir.Const(number, I32, NOWHERE)), *notes), (), NOWHERE)]

@@ -1,0 +1,183 @@
+"""What a file is packed in, by its first bytes, and its bytes without it: no more of them than its size allows."""
+
+from __future__ import annotations
+
+import bz2
+import io
+import lzma
+import zlib
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Protocol, TypeVar
+
+from simtbed import UnavailableError
+
+from ..family import InputError
+from .places import DISK, DiskError
+
+RATIO, ALLOWANCE = 1_100, 1 << 26
+"""A file may unpack to RATIO times its size, which is more than gzip reaches, and ALLOWANCE bytes."""
+XZ_MEMORY = 1 << 30
+"""Bytes that an xz file may ask for to be unpacked."""
+PIECE = 1 << 16
+Read = TypeVar("Read")
+END_OF_BGZF = bytes.fromhex("1f8b08040000000000ff0600424302001b0003000000000000000000")
+LONGEST_MAGIC = 18
+
+
+class Decoder(Protocol):
+    """Takes one member of a packed file, as bz2, lzma and zstd give it."""
+
+    eof: bool
+    needs_input: bool
+    unused_data: bytes
+
+    def decompress(self, data: bytes, max_length: int) -> bytes: ...
+
+
+class _Gzip:
+    """zlib's decoder in the form of the others."""
+
+    def __init__(self) -> None:
+        self.inner = zlib.decompressobj(zlib.MAX_WBITS | 16)
+
+    def decompress(self, data: bytes, max_length: int) -> bytes:
+        return self.inner.decompress(self.inner.unconsumed_tail + data, max_length)
+
+    @property
+    def eof(self) -> bool:
+        return self.inner.eof
+
+    @property
+    def needs_input(self) -> bool:
+        return not self.inner.eof and not self.inner.unconsumed_tail
+
+    @property
+    def unused_data(self) -> bytes:
+        return self.inner.unused_data
+
+
+def _zstd() -> Any:
+    try:
+        try:
+            from compression import zstd  # type: ignore[import-not-found]
+        except ModuleNotFoundError:
+            from backports import zstd
+    except ModuleNotFoundError:
+        raise UnavailableError("reading zstd needs Python 3.14 or backports.zstd") from None
+    return zstd.ZstdDecompressor()
+
+
+def _xz() -> Any:
+    return lzma.LZMADecompressor(lzma.FORMAT_XZ, memlimit=XZ_MEMORY)
+
+
+PACKINGS: dict[bytes, tuple[str, Callable[[], Any]]] = {
+    b"\x1f\x8b": ("gzip", _Gzip),
+    b"\xfd7zXZ\x00": ("xz", _xz),
+    b"BZh": ("bzip2", bz2.BZ2Decompressor),
+    b"\x28\xb5\x2f\xfd": ("zstd", _zstd),
+}
+"""By its first bytes: the name of a packing, and what takes one member of it off."""
+
+
+def packing_of(start: bytes) -> tuple[str, Callable[[], Any]] | None:
+    """What a file that begins like this is packed in. A text may begin with BZh: bzip2 goes on with the digits of pi."""
+    if start[:3] == b"BZh" and start[4:10] not in (b"1AY&SY", b"\x17rE8P\x90"):
+        return None
+    return next((packing for magic, packing in PACKINGS.items() if start.startswith(magic)), None)
+
+
+class Unpacked(io.RawIOBase):
+    """The bytes of an open file without its packing. What goes wrong is an InputError or a DiskError."""
+
+    def __init__(self, file: io.BufferedIOBase, path: Path) -> None:
+        super().__init__()
+        self.file, self.path = file, path
+        self.packed, self.given = 0, 0  # bytes read, bytes handed out
+        self.last = b""
+        self.waiting = b""
+        while len(self.waiting) < LONGEST_MAGIC and (more := self._more(LONGEST_MAGIC - len(self.waiting))):
+            self.waiting += more
+        found = packing_of(self.waiting)
+        self.name = found[0] if found else ""
+        self.new = found[1] if found else None
+        self.blocked = self.waiting[:4] == b"\x1f\x8b\x08\x04" and self.waiting[12:14] == b"BC"
+        self.decoder: Decoder | None = self.new() if self.new else None
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        view = memoryview(buffer).cast("B")
+        if self.decoder is None:
+            if not self.waiting:
+                return self._reading(lambda: self.file.readinto1(view))
+            count = min(len(view), len(self.waiting))
+            view[:count], self.waiting = self.waiting[:count], self.waiting[count:]
+            return count
+        data = self._unpack(len(view))
+        view[: len(data)] = data
+        self.given += len(data)
+        if self.given > ALLOWANCE + RATIO * self.packed:
+            raise InputError(
+                f"{self.path}: {self.packed:,} bytes of {self.name} unpack to more than {self.given:,}: "
+                f"a file may unpack to {RATIO:,} times its size and {ALLOWANCE >> 20} MiB"
+            )
+        return len(data)
+
+    def _unpack(self, size: int) -> bytes:
+        """Some bytes, or none at the end of the file."""
+        assert self.decoder is not None and self.new is not None
+        while True:
+            try:
+                if self.decoder.eof:
+                    rest = self.decoder.unused_data or self.waiting or self._more(PIECE)
+                    self.waiting = b""
+                    while rest and not rest.strip(b"\0"):  # padding
+                        rest = self._more(PIECE)
+                    if not rest:
+                        return self._ended()
+                    rest = rest.lstrip(b"\0")
+                    while len(rest) < LONGEST_MAGIC and (more := self._more(PIECE)):
+                        rest += more
+                    found = packing_of(rest)
+                    if found is None or found[0] != self.name:
+                        raise InputError(
+                            f"{self.path}: damaged: something else follows the end of the {self.name} data"
+                        )
+                    self.decoder, self.waiting = self.new(), rest
+                data = b""
+                if self.decoder.needs_input:
+                    data = self.waiting or self._more(PIECE)
+                    self.waiting = b""
+                    if not data:
+                        raise InputError(f"{self.path}: damaged or truncated: it ends within its {self.name} data")
+                if made := self.decoder.decompress(data, size):
+                    return made
+            except (zlib.error, lzma.LZMAError, EOFError, ValueError) as error:
+                raise InputError(f"{self.path}: damaged or truncated: {error}") from None
+            except OSError as error:  # of bz2
+                raise InputError(f"{self.path}: damaged or truncated: {error}") from None
+            except Exception as error:
+                if type(error).__name__ != "ZstdError":
+                    raise
+                raise InputError(f"{self.path}: damaged or truncated: {error}") from None
+
+    def _ended(self) -> bytes:
+        if self.blocked and self.last != END_OF_BGZF:
+            raise InputError(f"{self.path}: truncated: the empty block that ends a BGZF file is not there")
+        return b""
+
+    def _more(self, size: int) -> bytes:
+        data = self._reading(lambda: self.file.read1(size))
+        self.packed += len(data)
+        self.last = (self.last + data)[-len(END_OF_BGZF) :]
+        return data
+
+    def _reading(self, read: Callable[[], Read]) -> Read:
+        try:
+            return read()
+        except OSError as error:
+            kind = DiskError if error.errno in DISK else InputError
+            raise kind(f"{self.path}: {error.strerror or error}") from None

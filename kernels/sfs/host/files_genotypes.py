@@ -1,0 +1,86 @@
+"""Genotype likelihoods from what VCF and BCF say of a site: FORMAT PL or GL, and reads by allele."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ...family import InputError
+from .problem import Counts, Floats
+from .sites import SiteCounts
+
+NOTHING_ELSE = ("<*>", "<NON_REF>", "*", ".")
+"""ALT of sites at which nothing but REF was seen."""
+MISSING = np.iinfo(np.int32).min
+END = MISSING + 1
+"""htslib's marks for an integer that is missing, and for one beyond what a sample has."""
+MISSING_REAL = (0x7F800001, 0x7F800002)
+"""The same for floats, as their bits."""
+
+Values = npt.NDArray[Any]
+Get = Callable[[str], Values]
+"""A FORMAT field of a site: (individuals, values each), int32 or float32."""
+
+
+def field_of(alternatives: list[str], fields: list[str], known: list[str], counts: SiteCounts) -> str | None:
+    """The field that has the likelihoods of a site of two alleles, or None and why in `counts`."""
+    if not any(allele not in NOTHING_ELSE for allele in alternatives):
+        counts["skipped: no alternative allele"] += 1
+    elif len(alternatives) > 1:
+        counts["skipped: more than two alleles"] += 1
+    elif name := next((name for name in known if name in fields), None):
+        return name
+    else:
+        counts[f"skipped: neither {' nor '.join(known)}" if len(known) > 1 else f"skipped: no {known[0]}"] += 1
+    return None
+
+
+def likelihoods(path: Path, place: str, name: str, values: Values, counts: SiteCounts) -> tuple[Floats, float] | None:
+    """((N, 3) likelihoods, the largest 1, and the logarithm of what that took), or None and why in `counts`."""
+    missing, ended = _missing(values)
+    unknown = np.asarray(missing.any(axis=1) | ended.all(axis=1))
+    if unknown.all():
+        return np.ones((len(values), 3)), 0.0
+    if values.shape[1] != 3 or (ended.any(axis=1) & ~unknown).any():
+        counts["skipped: a sample is not diploid"] += 1
+        return None
+    if name == "PL":
+        logarithms, wrong = values * (-math.log(10.0) / 10.0), values < 0
+    else:
+        logarithms = values.astype(np.float64) * math.log(10.0)
+        wrong = np.isnan(values) | (values == np.inf) | (values == -np.inf).all(axis=1, keepdims=True)
+    bad = np.flatnonzero(wrong.any(axis=1) & ~unknown)
+    if len(bad):
+        shown = ",".join(f"{value:g}" for value in values[bad[0]])
+        expected = "Phred scores from 0 up" if name == "PL" else "logarithms to base 10, at least one above -inf"
+        raise InputError(f"{path}: {place}, sample {bad[0] + 1}: {name} is {shown}, expected {expected}")
+    logarithms = np.where(unknown[:, None], 0.0, logarithms)
+    largest = logarithms.max(axis=1)
+    return np.exp(logarithms - largest[:, None]), float(largest.sum())
+
+
+def _missing(values: Values) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
+    """Which numbers are missing, and which lie beyond what a sample has."""
+    if values.dtype.kind == "f":
+        bits = values.view(np.uint32)
+        return bits == MISSING_REAL[0], bits == MISSING_REAL[1]
+    return values == MISSING, values == END
+
+
+def reads(fields: list[str], get: Get, individuals: int) -> tuple[Counts, Counts]:
+    """Reads of ALT and of both alleles; from AD of both, or from AD of ALT alone and DP. 0 where they are missing."""
+    nothing = np.zeros(individuals, np.int64)
+    if "AD" not in fields:
+        return nothing, nothing
+    depths = np.maximum(get("AD").astype(np.int64), 0)
+    if depths.shape[1] >= 2:
+        return depths[:, 1], depths[:, 0] + depths[:, 1]
+    if "DP" not in fields or not depths.shape[1]:
+        return nothing, nothing
+    whole = np.maximum(get("DP").astype(np.int64)[:, 0], 0)
+    return np.minimum(depths[:, 0], whole), whole

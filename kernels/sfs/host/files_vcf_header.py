@@ -1,0 +1,117 @@
+"""The header of VCF and BCF, checked before anything relies on it: samples, FORMAT types, and BCF's dictionaries."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from ...family import InputError
+from ...files import printable, shown
+
+COLUMNS = ("#CHROM", "POS", "ID", "REF", "ALT", "QUAL", "FILTER", "INFO")
+TYPES = {"PL": "Integer", "GL": "Float", "AD": "Integer", "DP": "Integer"}
+"""Of the FORMAT fields that are read."""
+LONGEST = 1 << 26
+"""Bytes of a header."""
+MOST_LINES = 1 << 20
+MOST_NUMBERED = 1 << 20
+"""Entries of a dictionary of BCF."""
+
+_QUOTED = re.compile(r'"(?:[^"\\]|\\.)*"')
+_STRUCTURED = re.compile(r"##(FILTER|INFO|FORMAT|contig)=<(.*)>\s*")
+_KEYED = re.compile(r"(?:^|,)(ID|Type|IDX)=([^,]*)")
+
+
+@dataclass
+class Header:
+    """formats: the Type of each FORMAT field. strings, contigs: what BCF's records name by number.
+    numbers: their names. following: the numbers of the next ones."""
+
+    samples: list[str] = field(default_factory=list)
+    formats: dict[str, str] = field(default_factory=dict)
+    strings: dict[int, str] = field(default_factory=lambda: {0: "PASS"})
+    contigs: dict[int, str] = field(default_factory=dict)
+    numbers: tuple[set[str], set[str]] = field(default_factory=lambda: ({"PASS"}, set()))
+    following: list[int] = field(default_factory=lambda: [1, 0])
+
+    @property
+    def known(self) -> list[str]:
+        """The fields with genotype likelihoods, the better one first."""
+        return [name for name in ("PL", "GL") if name in self.formats]
+
+
+def parse(lines: Iterable[tuple[int, bytes]], path: Path) -> Header:
+    """The header whose last line is #CHROM, the last line that is taken. Raises InputError."""
+    header, size = Header(), 0
+    for number, line in lines:
+        size += len(line)
+        if size > LONGEST or number > MOST_LINES:
+            raise InputError(f"{path}: a header of more than {LONGEST:,} bytes or {MOST_LINES:,} lines")
+        try:
+            text = line.decode("utf-8")
+        except UnicodeDecodeError:
+            raise InputError(f"{path}:{number}: {shown(line)} is not UTF-8") from None
+        if text.startswith("##"):
+            _take(header, text, f"{path}:{number}")
+        elif text.startswith("#"):
+            _columns(header, text, f"{path}:{number}")
+            return _checked(header, path)
+        else:
+            raise InputError(f"{path}:{number}: {shown(line)}, expected a line of the header: '##...' or '#CHROM...'")
+    raise InputError(f"{path}: the header ends without a line #CHROM")
+
+
+def _take(header: Header, text: str, place: str) -> None:
+    found = _STRUCTURED.fullmatch(_QUOTED.sub('""', text))
+    if not found:
+        if re.match(r"##(FILTER|INFO|FORMAT|contig)=", text):
+            raise InputError(f"{place}: {shown(text.encode())}, expected {text[2 : text.index('=')]}=<ID=...>")
+        return
+    kind, keyed = found[1], dict(_KEYED.findall(found[2]))
+    name, number = keyed.get("ID", ""), keyed.get("IDX", "")
+    if not name or not name.isprintable():
+        raise InputError(f"{place}: {kind} without an ID")
+    if number and not (number.isascii() and number.isdigit() and len(number) < 8 and int(number) < MOST_NUMBERED):
+        raise InputError(f"{place}: IDX is {printable(number)[:24]!r}, expected a number below {MOST_NUMBERED:,}")
+    if kind == "FORMAT" and header.formats.setdefault(name, keyed.get("Type", "")) != keyed.get("Type", ""):
+        raise InputError(f"{place}: FORMAT {name} has two types")
+    numbered = header.contigs if kind == "contig" else header.strings
+    if number:
+        if numbered.setdefault(int(number), name) != name:
+            raise InputError(f"{place}: IDX {number} stands for {printable(numbered[int(number)])} and for {name}")
+    elif name not in header.numbers[kind == "contig"]:
+        number = str(header.following[kind == "contig"])
+        numbered[int(number)] = name
+    header.numbers[kind == "contig"].add(name)
+    if number:
+        header.following[kind == "contig"] = max(header.following[kind == "contig"], int(number) + 1)
+
+
+def _columns(header: Header, text: str, place: str) -> None:
+    columns = text.split("\t")
+    if tuple(columns[:8]) != COLUMNS or columns[8:9] not in ([], ["FORMAT"]):
+        raise InputError(
+            f"{place}: expected the columns {' '.join(COLUMNS)} FORMAT and samples, with tabs between them"
+        )
+    header.samples = columns[9:]
+    seen: set[str] = set()
+    for name in header.samples:
+        if not name or name in seen:
+            raise InputError(
+                f"{place}: {'two samples are called ' + printable(name) if name else 'a sample without a name'}"
+            )
+        seen.add(name)
+
+
+def _checked(header: Header, path: Path) -> Header:
+    if not header.samples:
+        raise InputError(f"{path}: no samples, expected genotype likelihoods of at least one")
+    if not header.known:
+        raise InputError(f"{path}: the header has neither FORMAT PL nor GL: no genotype likelihoods to work on")
+    for name, expected in TYPES.items():
+        if header.formats.get(name, expected) != expected:
+            found = printable(header.formats[name])[:24]
+            raise InputError(f"{path}: FORMAT {name} has the Type {found or 'nothing'}, expected {expected}")
+    return header

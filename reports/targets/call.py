@@ -1,0 +1,62 @@
+"""Calls the function that a target names, in a process of its own."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import sys
+from pathlib import Path
+from types import ModuleType, TracebackType
+from typing import Any, NoReturn
+
+from simtbed import Kernel
+
+
+def call(reference: str) -> None:
+    """Call the host function "package.module:function" or "file.py:function"."""
+    sys.excepthook = _hook
+    place, _, name = reference.rpartition(":")
+    module = _of_file(Path(place)) if place.endswith(".py") else _of_name(place)
+    function: Any = getattr(module, name, None)
+    if isinstance(function, Kernel):
+        _refuse(f"{reference} is a kernel: name a host function that launches it, with its grid, block and arguments")
+    if not callable(function):
+        _refuse(f"{place} has no function {name}")
+    function()
+
+
+def _of_file(path: Path) -> ModuleType:
+    """The file as a module of its stem's name, with its folder first among those that are searched."""
+    if not path.is_file():
+        _refuse(f"{path}: No such file")
+    path = path.resolve()
+    sys.path[0] = str(path.parent)
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    assert spec is not None and spec.loader is not None
+    module = sys.modules[path.stem] = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def _of_name(name: str) -> ModuleType:
+    try:
+        return importlib.import_module(name)
+    except ModuleNotFoundError as error:
+        if error.name is None or not f"{name}.".startswith(f"{error.name}."):
+            raise
+        _refuse(f"no module is called {error.name}")
+
+
+def _refuse(message: str) -> NoReturn:
+    print(f"simtbed: {message}", file=sys.stderr)
+    sys.exit(2)
+
+
+def _hook(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+    """Show an error as Python does, without what called the function."""
+    while trace and trace.tb_frame.f_code.co_filename in ("<string>", __file__, *_IMPORTING):
+        trace = trace.tb_next
+    sys.__excepthook__(kind, error.with_traceback(trace), trace)
+
+
+_IMPORTING = (importlib.__file__, "<frozen importlib._bootstrap>", "<frozen importlib._bootstrap_external>")

@@ -1,0 +1,37 @@
+"""What checked launches of a target found, gathered over all of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from simtbed import Diagnostic, Launch
+from simtbed.errors import render
+from simtbed.profiler.run import gathered
+from simtbed.sanitizer.suppressions import UNUSED
+
+from ..profile.annotate import short
+
+
+def findings(launches: Iterable[Launch]) -> tuple[list[Diagnostic], list[Diagnostic]]:
+    """Faults, and remarks, one a place. A comment that allowed something in one launch may allow nothing in another."""
+    launches = list(launches)
+    remarks = gathered(remark for one in launches for remark in one.remarks)
+    useful = {(d.span.file, d.span.line) for d in remarks if d.kind != UNUSED}
+    useful |= {(d.related.file, d.related.line) for d in remarks if d.related}
+    kept = [d for d in remarks if d.kind != UNUSED or (d.span.file, d.span.line) not in useful]
+    return gathered(fault for one in launches for fault in one.faults), kept
+
+
+def as_text(found: Iterable[Diagnostic]) -> str:
+    """Each finding with how often it was made."""
+    return "\n".join(f"{render(d)}\n      {d.count:,} time{'' if d.count == 1 else 's'}" for d in found)
+
+
+def as_row(found: Diagnostic) -> dict[str, Any]:
+    """A finding for JSON."""
+    related = found.related and {"file": short(found.related.file), "line": found.related.line}
+    return {
+        "kind": found.kind, "message": found.message, "file": short(found.span.file), "line": found.span.line,
+        "column": found.span.column, "related": related or None, "notes": list(found.notes), "count": found.count,
+    }  # fmt: skip

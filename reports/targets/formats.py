@@ -1,0 +1,193 @@
+"""Findings as the services that show them read them: SARIF, GitHub's annotations and table, GitLab's code quality, JUnit."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+from simtbed import Diagnostic, __version__
+from simtbed.errors import render
+from simtbed.span import Span
+
+ANNOTATIONS = 10
+"""Errors of a step that GitHub shows."""
+RESULTS = 25_000
+"""Findings that GitHub takes of a SARIF run."""
+SUMMARY = 1 << 20
+"""Bytes of a step's summary; GitHub drops a longer one whole."""
+_SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
+
+
+@dataclass(frozen=True)
+class Finding:
+    """A fault or a remark, and what tells it from all others, whatever is edited elsewhere."""
+
+    found: Diagnostic
+    fault: bool
+    fingerprint: str
+
+    @property
+    def level(self) -> str:
+        return "error" if self.fault else "warning"
+
+
+def named(faults: Sequence[Diagnostic], remarks: Sequence[Diagnostic]) -> list[Finding]:
+    """Findings with their fingerprints: of the kind, the file, the text of both lines, and the number among equal ones."""
+    seen: Counter[tuple[str, ...]] = Counter()
+    rows = []
+    for number, one in enumerate((*faults, *remarks)):
+        places = [text for span in (one.span, one.related) if span for text in (_file(span), span.source.strip())]
+        key = (one.kind, *places)
+        digest = hashlib.sha256("\0".join((*key, str(seen[key]))).encode()).hexdigest()[:32]
+        seen[key] += 1
+        rows.append(Finding(one, number < len(faults), digest))
+    return rows
+
+
+def _file(span: Span) -> str:
+    """With slashes, from the current folder where it lies below."""
+    return Path(span.name).as_posix()
+
+
+# ------------------------------------------------------------------ SARIF
+def sarif(found: Sequence[Finding]) -> str:
+    """SARIF 2.1.0, as GitHub takes it."""
+    kinds = sorted({one.found.kind for one in found})
+    driver = {"name": "simtbed", "version": __version__, "rules": [_rule(kind) for kind in kinds]}
+    results = [_result(one, kinds) for one in found[:RESULTS]]
+    run = {"tool": {"driver": driver}, "columnKind": "unicodeCodePoints", "results": results}
+    return json.dumps({"$schema": _SCHEMA, "version": "2.1.0", "runs": [run]}, indent=1)
+
+
+def _rule(kind: str) -> dict[str, Any]:
+    text = f"A finding of simtbed's emulator of kind {kind}."
+    return {
+        "id": _identifier(kind),
+        "shortDescription": {"text": kind},
+        "fullDescription": {"text": text},
+        "help": {"text": text},
+    }
+
+
+def _identifier(kind: str) -> str:
+    return kind.replace(" ", "-")
+
+
+def _result(one: Finding, kinds: list[str]) -> dict[str, Any]:
+    found = one.found
+    related = found.related
+    return {
+        "ruleId": _identifier(found.kind),
+        "ruleIndex": kinds.index(found.kind),
+        "level": one.level,
+        "message": {"text": "\n".join((found.message, *found.notes))},
+        "locations": [_location(found.span)],
+        **({"relatedLocations": [{**_location(related), "message": {"text": "the other place"}}]} if related else {}),
+        "partialFingerprints": {"primaryLocationLineHash": one.fingerprint},
+        "occurrenceCount": found.count,
+    }
+
+
+def _location(span: Span) -> dict[str, Any]:
+    region = {
+        "startLine": max(span.line, 1),
+        "startColumn": max(span.column, 1),
+        "endLine": max(span.end_line, 1),
+        "endColumn": max(span.end_column, 1),
+    }
+    return {"physicalLocation": {"artifactLocation": {"uri": _uri(span)}, "region": region}}
+
+
+def _uri(span: Span) -> str:
+    path = Path(span.name)
+    return path.as_uri() if path.is_absolute() else path.as_posix()
+
+
+# ------------------------------------------------------------------ GitHub and GitLab
+def github(found: Sequence[Finding]) -> str:
+    """An annotation for each fault, as many as GitHub shows; the rest in one line."""
+    faults = [one.found for one in found if one.fault]
+    lines = [_annotation(one) for one in faults[:ANNOTATIONS]]
+    if len(faults) > ANNOTATIONS:
+        lines.append(f"and {len(faults) - ANNOTATIONS} more findings, which GitHub would not show")
+    return "\n".join(lines)
+
+
+def _annotation(found: Diagnostic) -> str:
+    span = found.span
+    values = (
+        ("file", _file(span)),
+        ("line", span.line),
+        ("endLine", span.end_line),
+        ("col", span.column),
+        ("title", found.kind),
+    )
+    properties = ",".join(f"{name}={_escaped(str(value), ':,')}" for name, value in values)
+    return f"::error {properties}::{_escaped(render(found))}"
+
+
+def _escaped(text: str, more: str = "") -> str:
+    """As GitHub's workflow commands have it."""
+    for letter in "%\r\n" + more:
+        text = text.replace(letter, f"%{ord(letter):02X}")
+    return text
+
+
+def summary(found: Sequence[Finding]) -> str:
+    """A table in Markdown that is not longer than GitHub takes."""
+    lines = ["| | place | finding | times |", "|---|---|---|--:|"]
+    room = SUMMARY - 200 - sum(len(line) + 1 for line in lines)
+    for number, one in enumerate(found):
+        message = " ".join(one.found.message.split()).replace("|", "\\|")
+        line = f"| {one.level} | {one.found.span.place} | {message} | {one.found.count} |"
+        room -= len(line.encode()) + 1
+        if room < 0:
+            lines.append(f"\n{len(found) - number} more findings do not fit.")
+            break
+        lines.append(line)
+    return "\n".join(lines) + "\n"
+
+
+def gitlab(found: Sequence[Finding]) -> str:
+    """GitLab's code quality report."""
+    rows = [
+        {
+            "description": one.found.message,
+            "check_name": _identifier(one.found.kind),
+            "fingerprint": one.fingerprint,
+            "severity": "major" if one.fault else "info",
+            "location": {"path": _file(one.found.span), "lines": {"begin": one.found.span.line}},
+        }
+        for one in found
+    ]
+    return json.dumps(rows, indent=1)
+
+
+# ------------------------------------------------------------------ JUnit
+def junit(found: Sequence[Finding]) -> str:
+    """A test case for each fault, which fails; one that passes where there is none."""
+    faults = [one.found for one in found if one.fault]
+    suite = ElementTree.Element(
+        "testsuite", name="simtbed check", tests=str(len(faults) or 1), failures=str(len(faults))
+    )
+    for one in faults:
+        case = ElementTree.SubElement(suite, "testcase", name=one.kind, classname=one.span.place)
+        failure = ElementTree.SubElement(case, "failure", message=_plain(one.message))
+        failure.text = _plain(render(one))
+    if not faults:
+        ElementTree.SubElement(suite, "testcase", name="no finding", classname="simtbed check")
+    return ElementTree.tostring(suite, encoding="unicode")
+
+
+def _plain(text: str) -> str:
+    """Without what XML has no letter for."""
+    return "".join(letter for letter in text if letter in "\t\n" or letter >= " ")
+
+
+FORMATS = {"sarif": sarif, "github": github, "gitlab": gitlab, "junit": junit}

@@ -1,0 +1,34 @@
+"""The observer that makes every launch on other engines too, and notes where their answers differ."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from simtbed import Device, Launch, Result
+from simtbed.runtime.observing import Call, Proceed
+from simtbed.runtime.recording import Recorder
+from simtbed.runtime.registry import EngineName
+from simtbed.testing.tolerance import Tolerance
+from simtbed.testing.verifying import compare_engines
+
+
+@dataclass(frozen=True)
+class Verifier:
+    """The program gets what the jit engine answers. engines: the others."""
+
+    add: Callable[[Launch], object]
+    engines: tuple[EngineName, ...]
+    tolerance: Tolerance
+    device: Device | None = None
+    engine: EngineName = "jit"
+
+    def observe(self, call: Call, proceed: Proceed) -> Result:
+        start = time.perf_counter()
+        result = proceed(call)
+        seconds = time.perf_counter() - start
+        launch = Recorder(self.add).launch(call, result, result.faults, result.remarks, seconds)
+        wrong = compare_engines(call.request, result.buffers, self.engines, self.tolerance)
+        self.add(replace(launch, disagreements=tuple(wrong)))
+        return result

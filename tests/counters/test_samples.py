@@ -1,0 +1,91 @@
+"""What a detailed launch keeps: accesses by cost with an example, and lanes by iterations; the same for any threads."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import simtbed as st
+from simtbed.engines.llvm.engine import LlvmEngine
+from simtbed.profiler import samples
+from simtbed.profiler.samples import COSTS, EXACT, ITERATIONS, Samples, iteration, lanes_by_iterations, row_of
+from simtbed.runtime.engine import Request
+from simtbed.runtime.request import prepare_request
+
+
+@st.kernel
+def strided(x: st.Global[st.f32], out: st.Global[st.f32], stride: st.i32) -> None:
+    """out[i] = x[i * stride], summed over i iterations of a loop."""
+    i = st.block.x * st.block_dim.x + st.thread.x
+    total = st.f32(0)
+    turns = 0
+    while turns < i % 4:
+        total += x[i * stride]
+        turns += 1
+    out[i] = total
+
+
+def request(stride: int = 2, blocks: int = 8) -> Request:
+    n = 64 * blocks
+    args = {"x": np.ones(n * stride, np.float32), "out": st.empty(n, st.f32), "stride": stride}
+    return prepare_request(strided, grid=blocks, block=64, args=args, detail=True)
+
+
+def kept(launch: Request, threads: int = 1) -> Samples:
+    found = LlvmEngine(threads).run(launch).samples
+    assert found is not None
+    return found
+
+
+def test_an_access_has_a_row_for_each_cost_with_the_first_execution() -> None:
+    launch = request(stride=2, blocks=1)
+    site = next(n for n, s in enumerate(launch.prepared.sites) if s.kind == "global_load")
+    table = kept(launch).accesses[site]
+    # Lanes 1, 2, 3 of every four; then 2, 3; then 3: lanes 8 bytes apart lie four to a sector of 32 bytes.
+    assert np.flatnonzero(table["count"]).tolist() == [8] and table["count"][8] == 6
+    first = table[8]
+    assert (first["block"], first["warp"], first["phase"]) == (0, 0, 0)
+    assert first["mask"] == 0xEEEEEEEE
+    assert first["index"].tolist() == [0 if lane % 4 == 0 else 2 * lane for lane in range(32)]
+
+
+def test_a_loop_counts_the_lanes_that_took_so_many_iterations() -> None:
+    (table,) = kept(request(blocks=2)).loops.values()
+    assert lanes_by_iterations(table) == [(1, 1, 32), (2, 2, 32), (3, 3, 32)]  # of 128 lanes, a quarter took none
+    assert table["warps"][:4].tolist() == [4, 4, 4, 0]
+
+
+def test_late_iterations_share_rows() -> None:
+    rows = range(ITERATIONS - 1)
+    assert [row_of(iteration(row)) for row in rows] == [*rows]
+    assert row_of(EXACT + 1) is None
+    table = np.zeros(ITERATIONS, samples.LOOP)
+    for number in range(300):
+        if (row := row_of(number)) is not None:
+            table["lanes"][row] += 1
+    assert lanes_by_iterations(table) == [(257, 512, 1)]
+
+
+@pytest.mark.parametrize("threads", [2, 3, 8])
+def test_threads_keep_the_same_samples(threads: int) -> None:
+    alone, shared = kept(request(blocks=40)), kept(request(blocks=40), threads)
+    for one, other in ((alone.accesses, shared.accesses), (alone.loops, shared.loops)):
+        assert one.keys() == other.keys()
+        assert all((one[site] == other[site]).all() for site in one)
+
+
+def test_the_first_of_merged_samples_is_the_one_of_the_lowest_block_phase_and_warp() -> None:
+    def table(block: int, phase: int, warp: int, count: int) -> samples.Table:
+        made = np.zeros(COSTS, samples.ACCESS)
+        made[4] = (count, block, phase, warp, 1, 0, np.arange(32))
+        return made
+
+    merged = samples.merged([table(3, 0, 0, 5), table(2, 1, 0, 7), table(2, 0, 9, 1), np.zeros(COSTS, samples.ACCESS)])
+    assert (merged[4]["count"], merged[4]["block"], merged[4]["phase"], merged[4]["warp"]) == (13, 2, 0, 9)
+
+
+def test_a_plain_launch_keeps_none() -> None:
+    assert LlvmEngine(1).run(replace(request(), detail=False)).samples is None
+    with pytest.raises(st.LaunchError, match="detail=True is about what is counted"):
+        prepare_request(strided, grid=1, block=1, args={}, detail=True, counters=False)

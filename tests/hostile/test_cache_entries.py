@@ -1,0 +1,319 @@
+"""Entries of the disk cache: whatever happens to one, it is made anew, and nothing but time is lost."""
+
+from __future__ import annotations
+
+import errno
+import os
+import random
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import simtbed as st
+from simtbed import Global, disk_cache, i32
+from simtbed.engines.cuda import nvcc
+from simtbed.engines.llvm.engine import WORTH_OPTIMISING, LlvmEngine
+from simtbed.frontend import reader
+from simtbed.llvm import compiler
+from simtbed.native import native
+from simtbed.runtime.request import prepare_request
+
+from tests.language.test_cuda_build import REPORT, elf
+
+KINDS = (".o", ".helper", ".json", ".slow", ".cubin")
+
+
+@st.kernel
+def quotients(x: Global[i32], out: Global[i32]) -> None:
+    i = st.block.x * 32 + st.thread.x
+    out[i] = x[i] // x[i + 1]
+
+
+@native
+def summed(x: Global[i32], n: i32) -> i32:
+    total = 0
+    for i in range(n):
+        total += x[i]
+    return total
+
+
+@pytest.fixture
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("SIMTBED_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr(nvcc, "find_nvcc", lambda: Path("nvcc"))
+    monkeypatch.setattr(nvcc, "version", lambda nvcc: "release 1")
+    monkeypatch.setattr(nvcc, "_compile", lambda *_: (elf(_text=80), REPORT))
+    return tmp_path / "cache"
+
+
+def compile_all() -> list[Any]:
+    """What this process needs of every kind of entry, as if it had just begun."""
+    compiler._HELPERS.clear()
+    vars(quotients).pop("_known", None)
+    summed._codes.clear()
+    x = np.arange(1, 66, dtype=np.int32)
+    engine = LlvmEngine()
+    request = prepare_request(quotients, grid=2, block=32, args={"x": x, "out": st.empty(64, "i32")})
+    found = engine.run(request)
+    (kernel,) = engine._kernels[request.specialisation].values()
+    kernel.ran(2 * WORTH_OPTIMISING)
+    assert found.counts is not None
+    return [found.buffers["out"].tolist(), found.counts.tolist(), summed(x, 65), nvcc.build("text", "twice", "sm_90")]
+
+
+def from_disk() -> list[Any]:
+    """The same, where the disk has all of it."""
+    compile_all()  # what is optimised now
+    with pytest.MonkeyPatch.context() as patched:
+        for module, name in ((compiler, "object_code"), (nvcc, "_compile"), (reader, "specialise")):
+            patched.setattr(module, name, lambda *_: pytest.fail("made again"))
+        return compile_all()
+
+
+def entries(cache: Path, kind: str) -> list[Path]:
+    return sorted(path for path in cache.iterdir() if path.suffix == kind)
+
+
+def whole(cache: Path) -> set[str]:
+    """The names of entries that can be read."""
+    return {path.name for path in cache.iterdir() if disk_cache.load(path.name, bytes) is not None}
+
+
+def names(cache: Path) -> set[str]:
+    return {path.name for path in cache.iterdir()}
+
+
+# ------------------------------------------------------------------ damage
+def _damaged(data: bytes) -> Iterator[bytes]:
+    """Every byte of the head and of what follows it, bytes all over the content, and every end."""
+    for place in [*range(min(len(data), 100)), *range(100, len(data), 1 + len(data) // 200)]:
+        yield data[:place]
+        yield data[:place] + bytes([data[place] ^ 1 << place % 8]) + data[place + 1 :]
+    yield data + b"\0"
+    yield data[: len(data) // 2] * 2
+    yield bytes(len(data))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_no_damage_is_read(cache: Path, kind: str) -> None:
+    compile_all()
+    path = max(entries(cache, kind), key=lambda path: path.stat().st_size)
+    data = path.read_bytes()
+    assert disk_cache.load(path.name, bytes) is not None
+    for damaged in _damaged(data):
+        path.write_bytes(damaged)
+        assert disk_cache.load(path.name, bytes) is None
+    path.write_bytes(data)
+    assert disk_cache.load(path.name, bytes) is not None
+
+
+def _swapped(path: Path) -> bytes:
+    other = next(one for one in path.parent.iterdir() if one.name not in (path.name, "key"))
+    return other.read_bytes()
+
+
+DAMAGES: dict[str, Callable[[Path], bytes]] = {
+    "nothing": lambda _: b"",
+    "half": lambda path: path.read_bytes()[: path.stat().st_size // 2],
+    "one bit": lambda path: path.read_bytes()[:-1] + bytes([path.read_bytes()[-1] ^ 1]),
+    "another entry": _swapped,
+}
+
+
+@pytest.mark.parametrize("kind", [*KINDS, "key"])
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_damaged_entries_are_made_anew(cache: Path, kind: str, damage: str) -> None:
+    expected = compile_all()
+    for path in [cache / "key"] if kind == "key" else entries(cache, kind):
+        path.write_bytes(DAMAGES[damage](path))
+    disk_cache._place.cache_clear()
+    assert compile_all() == expected
+    assert from_disk() == expected
+
+
+JUNK = {
+    "nothing": b"",
+    "random": random.Random(0).randbytes(300),
+    "a header alone": (2).to_bytes(8, "little") + b"{}",
+    "no object": compiler._joined({"metadata": "", "name": "f", "helpers": {}}, random.Random(1).randbytes(300)),
+    "half an object": compiler._joined({"metadata": "", "name": "f", "helpers": {}}, elf(_text=80)[:100]),
+    "another list": b"[]",
+    "deep": b"[" * 100_000,
+}
+
+
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != ".slow"])  # a note has no content
+@pytest.mark.parametrize("junk", JUNK)
+def test_junk_with_a_valid_digest_is_made_anew(cache: Path, kind: str, junk: str) -> None:
+    expected = compile_all()
+    for path in entries(cache, kind):
+        disk_cache.save(path.name, JUNK[junk])
+    assert compile_all() == expected
+    assert from_disk() == expected
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", [".o", ".helper"])
+def test_changed_code_with_a_valid_digest_is_not_linked(cache: Path, kind: str) -> None:
+    """LLVM would end the process over some of these changes."""
+    expected = compile_all()
+    for seed in range(20):
+        for path in entries(cache, kind):
+            kept = disk_cache.load(path.name, bytes)
+            assert kept is not None
+            start, chosen = 8 + int.from_bytes(kept[:8], "little"), random.Random(seed)
+            place = chosen.choice(
+                [start + chosen.randrange(64), chosen.randrange(start, len(kept))]
+            )  # the ELF header too
+            disk_cache.save(
+                path.name, kept[:place] + bytes([kept[place] ^ chosen.randrange(1, 256)]) + kept[place + 1 :]
+            )
+        assert compile_all() == expected
+    assert from_disk() == expected
+
+
+def test_an_entry_of_another_cache_is_not_read(cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its digest was made with another secret."""
+    disk_cache.save("a" * 64 + ".o", b"content")
+    planted = (cache / ("a" * 64 + ".o")).read_bytes()
+    monkeypatch.setenv("SIMTBED_CACHE", str(tmp_path / "other"))
+    disk_cache.save("b" * 64 + ".o", b"content")
+    (tmp_path / "other" / ("a" * 64 + ".o")).write_bytes(planted)
+    assert whole(tmp_path / "other") == {"b" * 64 + ".o"}
+
+
+def test_a_helper_that_calls_itself_is_made_anew(cache: Path) -> None:
+    expected = compile_all()
+    for path in entries(cache, ".helper"):
+        disk_cache.save(path.name, compiler._joined({"name": "f", "helpers": {"f": path.name}}, b""))
+    assert compile_all() == expected
+
+
+# ------------------------------------------------------------------ what stands in an entry's place
+def _no_regular_file(path: Path, kind: str) -> None:
+    data = path.read_bytes()
+    path.unlink()
+    if kind == "a folder":
+        path.mkdir()
+    elif kind == "a pipe":
+        os.mkfifo(path)
+    elif kind == "a link":
+        path.with_name("elsewhere").write_bytes(data)
+        path.symlink_to("elsewhere")
+    elif kind == "a circle":
+        path.symlink_to(path.name)
+    elif kind == "what others can write":
+        path.write_bytes(data)
+        path.chmod(0o666)
+    elif kind == "a hole":
+        with open(path, "wb") as file:
+            file.truncate(1 << 40)
+
+
+@pytest.mark.parametrize("kind", ["a folder", "a pipe", "a link", "a circle", "what others can write", "a hole"])
+def test_only_regular_files_of_ones_own_are_read(cache: Path, kind: str) -> None:
+    expected = compile_all()
+    paths = [path for path in cache.iterdir() if path.name != "key"]
+    for path in paths:
+        _no_regular_file(path, kind)
+    assert all(disk_cache.load(path.name, bytes) is None for path in paths)
+    assert compile_all() == expected
+    if kind != "a folder":
+        assert from_disk() == expected
+    assert not list(cache.glob("*.part"))
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root gives files away")
+def test_an_entry_of_another_user_is_not_read(cache: Path) -> None:
+    expected = compile_all()
+    for path in cache.iterdir():
+        os.chown(path, 65534, 65534)
+    assert whole(cache) == set()
+    disk_cache._place.cache_clear()
+    assert compile_all() == expected
+    assert from_disk() == expected
+
+
+# ------------------------------------------------------------------ faults of the disk
+CALLS = ("open", "link", "replace", "unlink", "fstat", "lstat", "mkdir", "scandir", "access")
+
+
+@pytest.mark.parametrize("code", [errno.ENOSPC, errno.EACCES, errno.EROFS, errno.EIO, errno.EMFILE, errno.ESTALE])
+@pytest.mark.parametrize("call", CALLS)
+def test_a_call_that_fails_is_no_error(cache: Path, monkeypatch: pytest.MonkeyPatch, call: str, code: int) -> None:
+    """Each call of the system fails from its first, second ... use on, on an empty cache."""
+    disk_cache.edition()  # reads the package itself, not the cache
+    for first in range(4):
+        monkeypatch.setenv("SIMTBED_CACHE", str(cache / str(first)))
+        with monkeypatch.context() as patched:
+            patched.setattr(os, call, _failing(getattr(os, call), first, code, cache))
+            for number in range(3):
+                name = f"{number:064x}.o"
+                disk_cache.save(name, b"content")
+                assert disk_cache.load(name, bytes) in (b"content", None)
+        disk_cache._place.cache_clear()
+        disk_cache.save(name, b"later")
+        assert disk_cache.load(name, bytes) in (b"later", b"content", None)
+        disk_cache._GIVEN_UP.clear()
+
+
+def _failing(real: Callable[..., Any], first: int, code: int, below: Path) -> Callable[..., Any]:
+    calls = 0
+
+    def call(*given: Any, **named: Any) -> Any:
+        nonlocal calls
+        if given and isinstance(given[0], (str, Path)) and not str(given[0]).startswith(str(below)):
+            return real(*given, **named)
+        calls += 1
+        if calls > first:
+            raise OSError(code, os.strerror(code), *map(str, given[:1]))
+        return real(*given, **named)
+
+    return call
+
+
+def test_a_full_disk_ends_keeping_for_this_run(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    disk_cache.save("a" * 64 + ".o", b"before")
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "replace", _failing(os.replace, 0, errno.ENOSPC, cache))
+        disk_cache.save("b" * 64 + ".o", b"meanwhile")
+    disk_cache.save("c" * 64 + ".o", b"after")
+    assert whole(cache) == {"a" * 64 + ".o"} and not list(cache.glob("*.part"))
+
+
+# ------------------------------------------------------------------ what is left behind
+def test_what_dead_processes_left_and_old_entries_go(cache: Path) -> None:
+    disk_cache.save("a" * 64 + ".o", b"")
+    old, left, mine = cache / ("b" * 64 + ".o"), cache / ("c" * 64 + ".o." + "0" * 16 + ".part"), cache / "thesis.txt"
+    for path in (old, left, mine, cache / "key"):
+        path.write_bytes(path.read_bytes() if path.exists() else b"")
+        os.utime(path, (1, 1))
+    disk_cache._sweep.cache_clear()
+    disk_cache.save("d" * 64 + ".o", b"")
+    assert names(cache) == {"a" * 64 + ".o", "d" * 64 + ".o", "thesis.txt", "key"}
+
+
+# ------------------------------------------------------------------ editions
+def test_the_edition_is_of_contents(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A file of the same size and time, but other content, is another edition."""
+
+    def found() -> str:
+        disk_cache.edition.cache_clear()
+        return disk_cache.edition()
+
+    monkeypatch.setattr(disk_cache, "__file__", str(tmp_path / "disk_cache.py"))
+    (tmp_path / "engines").mkdir()
+    source = tmp_path / "engines" / "module.py"
+    editions = set()
+    for text in ("x = 1\n", "x = 2\n"):
+        source.write_text(text)
+        os.utime(source, (1, 1))
+        editions.add(found())
+    source.rename(tmp_path / "engines" / "other.py")
+    editions.add(found())
+    (tmp_path / "reports").mkdir()
+    (tmp_path / "reports" / "module.py").write_text("x = 1\n")
+    assert found() in editions and len(editions) == 3
+    disk_cache.edition.cache_clear()

@@ -1,0 +1,62 @@
+"""Memory does not grow with the file."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.hostile.formats import BEAGLE, PAIRHMM, VCF_HEADER
+
+GROWTH = 1.3
+"""A file eight times as large may take so many times the memory."""
+PROGRAM = """
+import resource, sys
+from simtbed.reports.cli.app import run
+code = run(sys.argv[1:])
+print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, file=sys.stderr)
+sys.exit(code)
+"""
+
+
+def _reads(count: int) -> bytes:
+    return b"".join(b"@r%d\n%s\n+\n%s\n" % (r, b"ACGTTGCA" * 12, b"I" * 96) for r in range(count))
+
+
+INPUTS: dict[str, tuple[Callable[[int], bytes], int, tuple[str, ...]]] = {
+    "pairhmm": (lambda n: PAIRHMM * n, 4_000, ("pairhmm",)),
+    "align": (lambda n: (b"ACGTTGCATT" * 30 + b"\t" + b"ACGTTGCATT" * 15 + b"\n") * n, 2_000, ("align",)),
+    "correct": (_reads, 6_000, ("correct", "--k", "12")),
+    "beagle": (lambda n: BEAGLE + b"X:9 0 1 0 .1 .001 1 0 0\n" * n, 20_000, ("sfs",)),
+    "vcf": (lambda n: VCF_HEADER + b"1\t5\t.\tA\tG\t.\t.\t.\tPL\t0,10,30\t30,10,0\n" * n, 20_000, ("sfs",)),
+}
+
+
+def _most(arguments: list[str]) -> int:
+    """Kilobytes that the command takes at most."""
+    done = subprocess.run([sys.executable, "-c", PROGRAM, *arguments], capture_output=True, text=True, check=True)
+    return int(done.stderr.splitlines()[-1])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", INPUTS)
+def test_memory_does_not_grow_with_the_file(name: str, tmp_path: Path) -> None:
+    make, count, (command, *options) = INPUTS[name]
+    taken = []
+    for times in (1, 8):
+        path = tmp_path / f"{times}.in"
+        path.write_bytes(make(count * times))
+        taken.append(_most([command, str(path), "-o", str(tmp_path / "out"), "--max-memory", "64M", *options]))
+    assert taken[1] < GROWTH * taken[0]
+
+
+@pytest.mark.slow
+def test_simulate_streams(tmp_path: Path) -> None:
+    few, many = (
+        _most(["simulate", "-o", str(tmp_path / "reads"), "--genome", "200000", "--coverage", str(coverage)])
+        for coverage in (25, 100)
+    )
+    assert many < GROWTH * few

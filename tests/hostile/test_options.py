@@ -1,0 +1,35 @@
+"""Hostile values of every option of the file commands: they end with 0 or 2, and with one line."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.hostile.trial import command
+
+VALUES = (
+    "", "0", "-1", "1e400", "nan", "inf", "-inf", "99999999999999999999", "\xb2", "x", "\x1b[31m", "a\nb", "1,2,3,4",
+    "2147483647,-2147483647,-1,-1", "1-", "-5", "5-4", "0.5", "\udc80", "A" * 5000, "64M", "-", "/", "/dev/null", ".",
+)  # fmt: skip
+OPTIONS = {
+    "sfs": ("--p-variable", "--epsilon", "--mode", "--format", "--max-memory", "--spectrum", "-o", "--variant"),
+    "correct": ("--k", "--min-multiplicity", "--min-votes", "--max-trim", "--log", "--discarded", "-o", "--filter"),
+    "align": ("--parameters", "--strategy", "--gpus", "--format", "--max-memory", "-o"),
+    "pairhmm": ("--variant", "--gpus", "--max-memory", "-o"),
+    "simulate": ("--genome", "--coverage", "--length", "--error-rate", "--seed", "--max-memory", "--truth"),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("name", "option"), [(name, option) for name, given in OPTIONS.items() for option in given])
+def test_options_are_handled(name: str, option: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    needed = ["-o", "reads", "--genome", "100"] if name == "simulate" else ["--example"]
+    for value in VALUES:
+        code, printed, told = command([name, *needed, option, value])
+        assert code in (0, 2), (value, told)
+        if code:
+            assert printed == b""
+            assert told.startswith("simtbed: ") and told.count("\n") == 1
+            assert told.rstrip("\n").isprintable()

@@ -1,0 +1,96 @@
+"""Files of reports: none is an input or another output, and none is there unless all are."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.hostile.trial import BEFORE, command
+
+PROGRAM = """
+import numpy as np
+import simtbed as st
+
+@st.kernel
+def double(x: st.Global[st.f32], out: st.Global[st.f32]) -> None:
+    out[st.thread.x] = x[st.thread.x] * st.f32(2.0)
+
+def run() -> None:
+    st.launch(double, grid=1, block=32, args={"x": np.ones(32, np.float32), "out": st.zeros(32, "f32")})
+
+if __name__ == "__main__":
+    run()
+"""
+OPTIONS = [("profile", option) for option in ("-o", "--save", "--html")]
+OPTIONS += [(name, "-o") for name in ("check", "verify", "cuda", "diff")]
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    (tmp_path / "k.py").write_text(PROGRAM)
+    (tmp_path / "link.py").symlink_to("k.py")
+    (tmp_path / "hard.py").hardlink_to(tmp_path / "k.py")
+    (tmp_path / "mine.toml").write_text('like = "V100"\nname = "mine"\n')
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def refused(words: list[str]) -> str:
+    code, printed, told = command(words)
+    assert (code, printed) == (2, b"")
+    assert told.count("\n") == 1
+    return told
+
+
+@pytest.mark.parametrize(("name", "option"), OPTIONS)
+@pytest.mark.parametrize("at", ["k.py", "./k.py", "link.py", "hard.py"])
+@pytest.mark.parametrize("target", ["k.py", "k.py:run", "link.py:run"])
+def test_no_report_replaces_the_program(name: str, option: str, at: str, target: str) -> None:
+    second = ["iterative"] if name == "diff" else []
+    assert "the same file" in refused([name, option, at, target, *second])
+    assert Path("k.py").read_text() == PROGRAM
+
+
+@pytest.mark.parametrize("name", ["profile", "check", "verify", "diff"])
+def test_no_report_replaces_the_device(name: str) -> None:
+    second = ["k.py:run"] if name == "diff" else []
+    assert "the same file" in refused([name, "-o", "mine.toml", "--device", "mine.toml", "k.py:run", *second])
+    assert "mine" in Path("mine.toml").read_text()
+
+
+@pytest.mark.parametrize("name", ["profile", "check", "verify"])
+def test_no_report_replaces_the_problem(name: str) -> None:
+    Path("given").write_bytes(BEFORE)
+    refused([name, "-o", "given", "--input", "given", "iterative"])
+    assert Path("given").read_bytes() == BEFORE
+
+
+def test_no_report_replaces_a_run() -> None:
+    Path("run.json").write_bytes(BEFORE)
+    assert "the same file" in refused(["diff", "-o", "run.json", "run.json", "iterative"])
+    assert "the same file" in refused(["diff", "-o", "run.json", "iterative", "run.json"])
+    assert Path("run.json").read_bytes() == BEFORE
+
+
+def test_two_reports_are_two_files() -> None:
+    assert "the same file" in refused(["profile", "-o", "a", "--save", "a", "iterative"])
+    assert "the same file" in refused(["profile", "--html", "a", "--save", "./a", "iterative"])
+    assert not Path("a").exists()
+
+
+@pytest.mark.parametrize("last", ["/dev/full", ".", "none/x", "k.py"])
+def test_all_reports_or_none(last: str) -> None:
+    Path("a").write_bytes(BEFORE)
+    code, _, told = command(["profile", "--save", "a", "--html", "b", "-o", last, "k.py:run"])
+    assert (code, told.count("\n")) == (3 if last == "/dev/full" else 2, 1)
+    assert Path("a").read_bytes() == BEFORE
+    assert not Path("b").exists()
+
+
+def test_a_name_that_is_not_utf8_is_reported(folder: Path) -> None:
+    name = "caf\udce9.py"
+    Path(name).write_text(PROGRAM)
+    code, _, told = command(["profile", "--save", "a", "--html", "b", "-o", "c", name])
+    assert code == 0, told
+    assert "caf\\udce9.py" in Path("c").read_text()

@@ -1,0 +1,204 @@
+"""Answers do not depend on threads, hash seeds, locales, time zones, nor on what runs at the same time."""
+
+from __future__ import annotations
+
+import os
+import resource
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from simtbed import disk_cache
+from simtbed.engines.llvm.engine import LlvmEngine
+from simtbed.kernels import FAMILIES
+from simtbed.reports.launchers import Runner
+from simtbed.runtime.request import prepare_request
+from simtbed.testing.conformance import FEATURES, Feature, assert_same
+
+COMMANDS = {
+    "pairhmm": ("pairhmm", "--example", "--counters"),
+    "align": ("align", "--example", "--counters"),
+    "correct": ("correct", "--example"),
+    "sfs": ("sfs", "--example"),
+}
+MORE = {"profile": ("profile", "sfs/iterative", "--json"), "check": ("check", "sfs/iterative", "--json")}
+PROGRAM = """
+import locale, sys
+locale.setlocale(locale.LC_ALL, "")
+from simtbed.reports.cli.app import run
+sys.exit(run(sys.argv[1:]))
+"""
+Answer = tuple[int, bytes, bytes]
+
+
+def start(words: tuple[str, ...], cache: Path, **environment: str) -> subprocess.Popen[bytes]:
+    """A command in a process that takes the locale of its environment, as an embedding program may."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(("LC_", "LANG", "SIMTBED_"))}
+    return subprocess.Popen(
+        [sys.executable, "-c", PROGRAM, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        env={**kept, "SIMTBED_CACHE": str(cache), **environment},
+    )  # fmt: skip
+
+
+def answer(process: subprocess.Popen[bytes]) -> Answer:
+    out, err = process.communicate()
+    return process.returncode, out, err
+
+
+@pytest.fixture(scope="module")
+def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("cache")
+
+
+@pytest.fixture(scope="module")
+def expected(cache: Path) -> dict[str, Answer]:
+    """What every command answers alone, with one thread."""
+    found = {
+        name: answer(start(words, cache, SIMTBED_THREADS="1", LC_ALL="C.UTF-8", TZ="UTC", PYTHONHASHSEED="0"))
+        for name, words in {**COMMANDS, **MORE}.items()
+    }
+    assert [name for name, (code, out, _) in found.items() if code or not out] == [], found
+    return found
+
+
+# ------------------------------------------------------------------ threads
+def _solved(family: str, variant: str, threads: int, monkeypatch: pytest.MonkeyPatch) -> tuple[str, dict[str, int]]:
+    monkeypatch.setenv("SIMTBED_THREADS", str(threads))
+    row, runner = FAMILIES[family], Runner("jit", counting=True)
+    found = row.solve(row.example(), variant, runner)
+    assert runner.counters is not None
+    return repr(found.tolist()), dict(runner.counters.totals())
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("family", FAMILIES)
+def test_one_to_sixteen_threads_give_the_same_bits_and_counters(family: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    variant = next(iter(FAMILIES[family].variants))
+    alone = _solved(family, variant, 1, monkeypatch)
+    for threads in range(2, 17):
+        assert _solved(family, variant, threads, monkeypatch) == alone
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("family", "variant"), [(f, variant) for f, row in FAMILIES.items() for variant in row.variants]
+)
+def test_threads_do_not_show_in_a_variant(family: str, variant: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    alone = _solved(family, variant, 1, monkeypatch)
+    for threads in (2, 7):
+        assert _solved(family, variant, threads, monkeypatch) == alone
+
+
+@pytest.mark.parametrize("feature", FEATURES, ids=lambda feature: feature.name)
+def test_threads_do_not_show_in_a_feature(feature: Feature) -> None:
+    """Outputs, counters, findings and what is printed, in their order."""
+    request = feature.launch(prepare_request)
+    alone, together = (LlvmEngine(threads=threads).run(request) for threads in (1, 5))
+    assert_same(together, alone, request)
+    assert (together.faults, together.printed) == (alone.faults, alone.printed)
+
+
+# ------------------------------------------------------------------ the environment
+ENVIRONMENTS = {
+    "another hash seed": {"PYTHONHASHSEED": "1"},
+    "random hashes": {"PYTHONHASHSEED": "random"},
+    "the locale C": {"LC_ALL": "C"},
+    "ASCII": {"LC_ALL": "POSIX", "PYTHONCOERCECLOCALE": "0", "PYTHONUTF8": "0"},
+    "no locale": {},
+    "a time zone ahead": {"TZ": "Pacific/Kiritimati"},
+    "a time zone of half hours": {"TZ": "America/St_Johns"},
+    "sixteen threads": {"SIMTBED_THREADS": "16"},
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("environment", ENVIRONMENTS)
+def test_the_environment_does_not_show(environment: str, cache: Path, expected: dict[str, Answer]) -> None:
+    """Nor is anything kept under another name."""
+    _assert_same(ENVIRONMENTS[environment], cache, expected)
+
+
+@pytest.fixture
+def comma(tmp_path: Path) -> dict[str, str]:
+    """A locale that writes decimals with a comma."""
+    compiler = shutil.which("localedef")
+    if compiler is None or not Path("/usr/share/i18n/locales/de_DE").exists():
+        pytest.skip("there is nothing here to make a locale with")
+    done = subprocess.run([compiler, "-i", "de_DE", "-f", "UTF-8", str(tmp_path / "de_DE.UTF-8")], capture_output=True)
+    assert (tmp_path / "de_DE.UTF-8").is_dir(), done.stderr
+    environment = {"LOCPATH": str(tmp_path), "LC_ALL": "de_DE.UTF-8"}
+    program = "import locale; locale.setlocale(locale.LC_ALL, ''); print(locale.str(0.5))"
+    shown = subprocess.run([sys.executable, "-c", program], env={**os.environ, **environment}, capture_output=True)
+    assert shown.stdout == b"0,5\n"
+    return environment
+
+
+@pytest.mark.slow
+def test_a_decimal_comma_does_not_show(comma: dict[str, str], cache: Path, expected: dict[str, Answer]) -> None:
+    _assert_same(comma, cache, expected)
+
+
+def _assert_same(environment: dict[str, str], cache: Path, expected: dict[str, Answer]) -> None:
+    before = read_by_the_front_end(cache)
+    for name, words in {**COMMANDS, **MORE}.items():
+        assert answer(start(words, cache, **environment)) == expected[name], name
+    assert read_by_the_front_end(cache) == before != set()
+
+
+def read_by_the_front_end(cache: Path) -> set[str]:
+    """The entries that depend on kernels alone. Code depends on time too: what runs for long is optimised."""
+    return {path.name for path in cache.glob("*.json")}
+
+
+# ------------------------------------------------------------------ at once
+@pytest.mark.slow
+def test_eight_processes_on_an_empty_cache(tmp_path: Path, expected: dict[str, Answer]) -> None:
+    """Two of each command side by side; afterwards every entry is whole."""
+    cache = tmp_path / "cache"
+    running = [(name, start(words, cache)) for name, words in [*COMMANDS.items()] * 2]
+    for name, process in running:
+        assert answer(process) == expected[name], name
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setenv("SIMTBED_CACHE", str(cache))
+        assert {path.name for path in cache.iterdir() if disk_cache.load(path.name, bytes) is None} == {"key"}
+    before = read_by_the_front_end(cache)
+    for name, words in COMMANDS.items():
+        assert answer(start(words, cache)) == expected[name]
+    assert read_by_the_front_end(cache) == before != set()
+
+
+# ------------------------------------------------------------------ a disk that is full
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """A disk with room for few entries."""
+    if os.geteuid() != 0 or shutil.which("mount") is None:
+        pytest.skip("only root mounts a disk")
+    done = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=32k,mode=700", "tmpfs", str(tmp_path)])
+    if done.returncode:
+        pytest.skip("nothing can be mounted here")
+    yield tmp_path
+    subprocess.run(["umount", str(tmp_path)], check=True)
+
+
+@pytest.mark.slow
+def test_a_full_disk_does_not_show(small_disk: Path, expected: dict[str, Answer]) -> None:
+    for name in ("pairhmm", "sfs"):
+        assert answer(start(COMMANDS[name], small_disk / "cache")) == expected[name]
+    kept = list((small_disk / "cache").iterdir())
+    assert kept and not [path for path in kept if path.suffix == ".part"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("most", [0, 16, 4096])
+def test_a_limit_of_file_sizes_does_not_show(most: int, tmp_path: Path, expected: dict[str, Answer]) -> None:
+    words = (sys.executable, "-c", PROGRAM, *MORE["profile"])
+    done = subprocess.run(
+        words, capture_output=True, env={**os.environ, "XDG_CACHE_HOME": str(tmp_path), "TMPDIR": str(tmp_path)},
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (most, most)),
+    )  # fmt: skip
+    assert (done.returncode, done.stdout, done.stderr) == expected["profile"]
+    assert not list(tmp_path.rglob("*.part"))
+    assert [path for path in tmp_path.rglob("*.*") if path.stat().st_size > most] == []

@@ -1,0 +1,77 @@
+"""Standard streams that are closed or full, in all combinations: the exit code tells, and nothing breaks."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.hostile.trial import BEFORE
+
+LINES = (
+    ("list",), ("--help",), ("nosuch",), ("doctor",), ("sfs", "--example"), ("sfs", "-"), ("sfs", "--example", "-o", "out"),
+    ("align", "--example", "--check", "-o", "out"), ("correct", "--example"), ("profile", "iterative"), ("list", "--json"),
+)  # fmt: skip
+STATES = ("open", "closed", "full")
+COMBINATIONS = [
+    (line, states)
+    for line in LINES
+    for states in itertools.product(STATES[:2], STATES, STATES)
+    if states != ("open",) * 3
+]
+
+
+def _ended(line: tuple[str, ...], states: tuple[str, ...], folder: Path) -> tuple[int, bytes]:
+    """Exit code, and stderr where it is open."""
+    opened = [open(path, "wb") for path in (folder / "1", folder / "2")]  # noqa: SIM115
+    full = os.open("/dev/full", os.O_WRONLY)
+
+    def become() -> None:
+        os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+        for number, (state, file) in enumerate(zip(states[1:], opened, strict=True), 1):
+            os.dup2(full if state == "full" else file.fileno(), number)
+        for number, state in enumerate(states):
+            if state == "closed":
+                os.close(number)
+
+    done = subprocess.run(
+        [sys.executable, "-m", "simtbed", *line],
+        cwd=folder,
+        preexec_fn=become,
+        close_fds=True,
+        timeout=120,
+        check=False,
+    )
+    os.close(full)
+    for one in opened:
+        one.close()
+    return done.returncode, (folder / "2").read_bytes()
+
+
+def _wrong(line: tuple[str, ...], states: tuple[str, ...], folder: Path) -> str:
+    (folder / "out").write_bytes(BEFORE)
+    code, told = _ended(line, states, folder)
+    _, stdout, stderr = states
+    kept = (folder / "out").read_bytes() == BEFORE
+    expected = {2} if line[0] == "nosuch" or line[1:] == ("-",) else {"open": {0}, "closed": {2}, "full": {3}}[stdout]
+    wrong = [] if code in expected else [f"exit code {code}"]
+    if "out" in line and kept:  # that the report is lost takes nothing from the answer
+        wrong.append("the exit code says something else than the file")
+    if code and stderr == "open" and (told.count(b"\n") != 1 or not told.startswith(b"simtbed: ")):
+        wrong.append(f"not one line: {told!r}")
+    if b"defect" in told or b"Traceback" in told or b"Exception" in told:
+        wrong.append(repr(told))
+    return "; ".join(wrong)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full")
+@pytest.mark.parametrize("line", LINES, ids=" ".join)
+def test_streams_that_are_closed_or_full(line: tuple[str, ...], tmp_path: Path) -> None:
+    chosen = [states for one, states in COMBINATIONS if one == line]
+    wrong = [(states, found) for states in chosen if (found := _wrong(line, states, tmp_path))]
+    assert wrong == []

@@ -1,0 +1,44 @@
+"""Commands run where neither the package nor a home can be written. `.ci/run` does it for the installed package."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.hostile.unprivileged import COMMANDS, CannotDropPrivileges, drop, fault, folders, run
+
+
+@pytest.fixture(scope="module")
+def places() -> Iterator[tuple[Path, Path]]:
+    if os.geteuid() != 0:
+        pytest.skip("the package can be written: only root becomes somebody who cannot")
+    try:
+        drop()
+    except CannotDropPrivileges as error:
+        pytest.skip(str(error))
+    with folders() as found:
+        yield found
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("command", COMMANDS)
+def test_commands_run_for_who_may_write_nothing(places: tuple[Path, Path], command: str) -> None:
+    assert fault(run(command, *places)) == ""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("command", ["a script", "pairhmm", "sfs"])
+def test_commands_run_without_any_cache(places: tuple[Path, Path], command: str) -> None:
+    assert fault(run(command, places[0], Path("/dev/null"))) == ""
+
+
+@pytest.mark.slow
+def test_code_is_kept_among_temporary_files(places: tuple[Path, Path]) -> None:
+    assert fault(run("a script", *places)) == ""
+    (kept,) = places[1].glob("simtbed-*")
+    before = {path: path.stat().st_mtime_ns for path in kept.iterdir()}
+    assert fault(run("a script", *places)) == ""
+    assert {path: path.stat().st_mtime_ns for path in kept.iterdir()} == before != {}

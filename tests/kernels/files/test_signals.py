@@ -1,0 +1,64 @@
+"""Signals: a command that is told to end ends with 128 and the number, says nothing, and leaves nothing behind."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+# Stands for a command: it writes, says so, and works on, in Python or in compiled code that looks for no signals.
+PROGRAM = """
+import ctypes, sys, time
+from pathlib import Path
+from simtbed.kernels.files import Outputs, watch, Stopped
+watch()
+try:
+    with Outputs({"out": Path(sys.argv[1])}) as outputs:
+        outputs["out"].write(bytes(1 << 21))
+        print("writing", flush=True)
+        ctypes.CDLL(None).sleep(30) if sys.argv[2] == "compiled" else time.sleep(30)
+except Stopped as error:
+    if sys.argv[2] == "slow to end":
+        time.sleep(30)
+    sys.exit(128 + error.number)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("work", ["python", "compiled", "slow to end"])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT])
+def test_a_signal_ends_a_command(number: signal.Signals, work: str, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    out.write_text("before")
+    with subprocess.Popen(
+        [sys.executable, "-c", PROGRAM, str(out), work], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    ) as process:
+        assert process.stdout and process.stdout.readline() == b"writing\n"
+        process.send_signal(number)
+        if work != "python":
+            time.sleep(0.1)
+            process.send_signal(number)
+        _, told = process.communicate(timeout=20)
+    assert (process.returncode, told) == (128 + number, b"")
+    assert [path.name for path in tmp_path.iterdir()] == ["out"]
+    assert out.read_text() == "before"
+
+
+@pytest.mark.slow
+def test_what_was_killed_is_cleaned_up_by_the_next_run(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    with subprocess.Popen([sys.executable, "-c", PROGRAM, str(out), "python"], stdout=subprocess.PIPE) as process:
+        assert process.stdout and process.stdout.readline() == b"writing\n"
+        process.kill()
+    (left,) = os.listdir(tmp_path)
+    assert left.startswith(".out.") and left.endswith(".unfinished")
+    code = (
+        "import sys; from pathlib import Path; from simtbed.kernels.files import write; write(Path(sys.argv[1]), ['x'])"
+    )
+    subprocess.run([sys.executable, "-c", code, str(out)], check=True)
+    assert os.listdir(tmp_path) == ["out"]

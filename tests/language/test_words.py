@@ -1,0 +1,118 @@
+"""The words of other languages: each is answered in a kernel, with words that exist, as the documentation lists them."""
+
+from __future__ import annotations
+
+import ast
+import math
+import random
+import re
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import simtbed as st
+from simtbed.frontend.reader import specialise
+from simtbed.language.intrinsics import INTRINSICS
+from simtbed.language.words import SECTIONS, Word, by_name
+
+PAGE = Path(__file__).parents[2] / "docs/words.md"
+MODULES = (math, np, random, time)  # that the texts name
+
+
+def told(line: str) -> str:
+    """What a kernel with this line is told."""
+    kernel = st.kernel(source=f"def k(x: st.Global[st.f32]) -> None:\n    {line}\n")
+    with pytest.raises(st.CompileError) as caught:
+        specialise(kernel, {})
+    assert len(caught.value.diagnostics) == 1
+    return str(caught.value)
+
+
+@pytest.mark.parametrize("name", by_name())
+def test_every_word_is_answered(name: str) -> None:
+    origin, word = by_name()[name]
+    message = told(f"value = {name}(x, 1)")
+    assert f"{name} is a word of {origin}" in message and f"write {word.ours.replace('`', '')}" in message
+
+
+@pytest.mark.parametrize(
+    ("line", "advice"),
+    [
+        ("i = threadIdx.y", "write st.thread.y"),
+        ("i = cuda.blockDim.z + 1", "write st.block_dim.z"),
+        ("i = threadIdx + 1", "write st.thread.x"),
+        ("i = st.threadIdx.x", "write st.thread.x"),
+        ("st.syncthreads()", "write st.sync()"),
+        ("st.__syncthreads()", "write st.sync()"),
+        ("st.atomicAdd(x, 0, 1.0)", "write st.atomic_add(x, i, v)"),
+        ("st.shuffel_up(x[0], 1)", "do you mean st.shuffle_up?"),
+        ("x[0] = xx", "do you mean x?"),
+        ("x[0] = sqrt(x[0])", "do you mean st.sqrt?"),
+        ("x[0] = np.exp(x[0])", "write st.exp(x)"),
+    ],
+)
+def test_forms_of_words(line: str, advice: str) -> None:
+    assert advice in told(line)
+
+
+def exists(text: str) -> bool:
+    """Whether a name such as st.thread.x is one."""
+    found: Any = st
+    for name in text.split(".")[1:]:
+        if not hasattr(type(found), "__annotations__") or name not in type(found).__annotations__:
+            found = getattr(found, name, None)
+    return found is not None
+
+
+def words() -> list[Word]:
+    return [word for section in SECTIONS.values() for word in section]
+
+
+def test_what_is_advised_exists() -> None:
+    named = {name for word in words() for name in re.findall(r"\bst(?:\.[a-z_A-Z]\w*)+", word.ours)}
+    assert sorted(name for name in named if not exists(name)) == [] and len(named) > 50
+
+
+def test_no_word_is_listed_twice_in_a_section() -> None:
+    for section in SECTIONS.values():
+        spellings = [text for word in section for text in word.theirs]
+        assert sorted(t for t in set(spellings) if spellings.count(t) > 1) == []
+
+
+def test_every_word_of_the_language_is_advised() -> None:
+    advised = {name for word in words() for name in re.findall(r"\bst\.(\w+)", word.ours)}
+    assert sorted(word.name for word in INTRINSICS.values() if word.name not in advised) == []
+
+
+def is_code(text: str) -> bool:
+    """Whether a text is Python, not a sentence."""
+    try:
+        ast.parse(text)
+    except SyntaxError:
+        return False
+    return True
+
+
+def page() -> str:
+    """docs/words.md."""
+    lines = [
+        "# From CUDA C++ and Numba",
+        "",
+        "What is called otherwise here. A kernel that uses a word of the left column is told the right one.",
+        "A lane mask is the last parameter here, and all lanes where it is left out.",
+    ]
+    for origin, section in SECTIONS.items():
+        lines += ["", f"## {origin}", "", f"| in {origin} | here |", "|---|---|"]
+        for word in section:
+            lines.append(
+                f"| {', '.join(f'`{t}`' for t in word.theirs)} | {f'`{word.ours}`' if is_code(word.ours) else word.ours} |"
+            )
+    return "\n".join(lines) + "\n"
+
+
+def test_the_page_lists_them(request: pytest.FixtureRequest) -> None:
+    if request.config.getoption("--update-golden"):
+        PAGE.write_text(page(), encoding="utf-8")
+    assert page() == PAGE.read_text(encoding="utf-8"), "docs/words.md differs; --update-golden writes it"

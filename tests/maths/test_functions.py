@@ -1,0 +1,159 @@
+"""The library of functions: its errors over sweeps, exact results, its coefficients, and the engines that call it."""
+
+from __future__ import annotations
+
+import ctypes
+import math
+import platform
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+from simtbed import maths
+from simtbed.ir.maths import ROWS
+from simtbed.ir.op import BITS, Op
+from simtbed.ir.ops import TABLE
+from simtbed.language.types import F32, F64, Scalar
+from simtbed.llvm.compiler import LOOPS, NATIVE, QUICK, Target, compiled, host
+from simtbed.maths import coefficients
+from simtbed.runtime.registry import engine_called
+from simtbed.testing.conformance.operations import request
+
+from tests.gpu.sweep import Values, sweep
+from tests.maths.fit import FITS, Fit, constants, words_of_two_over_pi
+from tests.ops.exact import rounded
+from tests.ops.exact_maths import EXACTLY, evaluate
+
+CASES = [(row, type) for row in ROWS for type in row.types]
+IDS = [f"{row.name}-{type}" for row, type in CASES]
+OWN = [row for row in ROWS if row.llvm.startswith("$") and row.name not in EXACTLY and not row.name.startswith("fast_")]
+BOUNDS = {"erf": 1.2, "erfc": 3.0, "normcdf": 3.0, "tgamma": 2.0, "lgamma": 4.0}
+"""Of the library's own error in f64, in units in the last place; 0.65 of all others."""
+COUNTS = [150, pytest.param(4000, marks=pytest.mark.slow)]
+"""Operands of a function."""
+
+
+def _some(row: Op, type: Scalar, count: int) -> tuple[Values, ...]:
+    """Operands from all parts of the sweep."""
+    whole = sweep(row, type, 1 << 12)
+    picked = np.arange(count) * len(whole[0]) // count
+    return tuple(a[picked] for a in whole)
+
+
+def _unit(exact: Fraction) -> Fraction:
+    """The unit in the last place of the f64 numbers near."""
+    exponent = abs(exact.numerator).bit_length() - exact.denominator.bit_length()
+    exponent -= abs(exact) < Fraction(2) ** exponent
+    return Fraction(2) ** (max(exponent, -1022) - 52)
+
+
+@pytest.mark.parametrize("count", COUNTS)
+@pytest.mark.parametrize("row", OWN, ids=lambda row: row.name)
+def test_errors_stay_below_their_bounds(row: Op, count: int) -> None:
+    operands = _some(row, F64, count)
+    with np.errstate(all="ignore"):
+        found = row.meaning(*operands)
+    bound = BOUNDS.get(row.name, 0.65)
+    for got, *given in zip(found.tolist(), *(a.tolist() for a in operands), strict=True):
+        exact = evaluate(row.name, *given)
+        if isinstance(exact, Fraction) and math.isfinite(got):
+            near = row.name == "lgamma" and -11 < given[0] < -2.26
+            error = abs(Fraction(got) - exact)
+            assert error <= max(Fraction(2) ** -50 if near else 0, bound * _unit(exact)), (given, got)
+        else:
+            wanted = rounded(exact, F64) if isinstance(exact, Fraction) else exact
+            assert got == wanted or (got != got and wanted != wanted), (given, got, wanted)
+
+
+@pytest.mark.parametrize("count", COUNTS)
+@pytest.mark.parametrize("row", OWN, ids=lambda row: row.name)
+def test_f32_is_rounded_right(row: Op, count: int) -> None:
+    """Within a hundredth of a unit of half of one."""
+    operands = _some(row, F32, count)
+    with np.errstate(all="ignore"):
+        found = row.meaning(*operands)
+    for got, *given in zip(found.tolist(), *(a.tolist() for a in operands), strict=True):
+        exact = evaluate(row.name, *given)
+        wanted = rounded(exact, F32) if isinstance(exact, Fraction) else float(np.float32(exact))
+        if got != wanted and not (got != got and wanted != wanted):
+            assert isinstance(exact, Fraction), (given, got, wanted)
+            assert abs(Fraction(got) - exact) < Fraction(51, 100) * abs(Fraction(got) - Fraction(wanted)), (given, got)
+
+
+@pytest.mark.parametrize(("row", "type"), CASES, ids=IDS)
+def test_engines_give_the_same_bits(row: Op, type: Scalar) -> None:
+    launch, given = request((type, (row,)), _some(row, type, 1000))
+    with np.errstate(all="ignore"):
+        expected = row.meaning(*given)
+    for engine in ("jit", "numpy"):
+        found = engine_called(engine).run(launch).buffers[f"out_{row.name}"]
+        assert BITS.agree(found, expected).all(), engine
+
+
+@pytest.mark.skipif(platform.machine() not in ("x86_64", "AMD64"), reason="names x86 processors")
+@pytest.mark.parametrize("name", ["sin", "pow", "lgamma", "fmod", "fast_exp"])
+def test_bits_depend_on_no_processor(name: str) -> None:
+    """Code for processors without fused multiply-add or wide vectors, optimised or not, answers as this one's."""
+    operands = [np.ascontiguousarray(a, np.float64) for a in _some(TABLE[name], F64, 3000)]
+    _, text = maths._text(name)
+    found = []
+    for cpu, passes in (("x86-64", LOOPS), ("x86-64-v3", QUICK), (host().cpu, LOOPS)):
+        target = Target(cpu, host().features if cpu == host().cpu else "")
+        _, library = compiled(None, lambda: (b"", text), NATIVE, bytes, target, passes)
+        to = np.empty(len(operands[0]))
+        types = [ctypes.c_void_p] * (len(operands) + 1)
+        given = [a.ctypes.data for a in (*operands, to)]
+        ctypes.CFUNCTYPE(None, *types, ctypes.c_int64)(library.address)(*given, len(to))
+        found.append(to)
+    assert BITS.agree(found[0], found[2]).all()
+    assert BITS.agree(found[1], found[2]).all()
+
+
+def _of(name: str, *given: float) -> Any:
+    return TABLE[name].meaning(*(np.array([x]) for x in given))[0].item()
+
+
+def test_exact_results_are_exact() -> None:
+    assert [_of("exp2", float(n)) for n in range(-1074, 1024)] == [2.0**n for n in range(-1074, 1024)]
+    assert [_of("log2", 2.0**n) for n in range(-1074, 1024)] == list(range(-1074, 1024))
+    assert [_of("exp10", float(n)) for n in range(23)] == [float(10**n) for n in range(23)]
+    assert [_of("log10", float(10**n)) for n in range(23)] == list(range(23))
+    assert [_of("cbrt", float(n**3)) for n in range(-300, 300)] == list(range(-300, 300))
+    assert [_of("pow", float(n), 5.0) for n in range(-200, 200)] == [float(n**5) for n in range(-200, 200)]
+    assert [_of("pow", float(n * n), 0.5) for n in range(200)] == list(range(200))
+    assert [_of("hypot", 3.0 * n, 4.0 * n) for n in range(1, 200)] == [5.0 * n for n in range(1, 200)]
+    assert [_of("tgamma", float(n)) for n in range(1, 23)] == [float(math.factorial(n - 1)) for n in range(1, 23)]
+
+
+@pytest.mark.parametrize(
+    "x", [6381956970095103 * 2.0**797, 5.319372648326541e255, 1.7976931348623157e308, 2.0**28 + 0.5]
+)
+def test_angles_near_multiples_of_a_quarter_turn(x: float) -> None:
+    for name in ("sin", "cos", "tan"):
+        exact = evaluate(name, x)
+        assert abs(Fraction(_of(name, x)) - exact) <= 0.65 * _unit(exact), name
+
+
+@pytest.mark.parametrize(("name", "fit"), FITS.items(), ids=[*FITS])
+def test_coefficients_are_those_of_the_fit(name: str, fit: Fit) -> None:
+    held = getattr(coefficients, name)
+    assert held == tuple(fit.coefficients())
+    assert fit.error(20) < (2.0**-9 if name == "CBRT" else 2.0**-54)
+
+
+def test_constants_are_those_computed() -> None:
+    assert {name: list(getattr(coefficients, name)) for name in constants()} == constants()
+    assert (0, *words_of_two_over_pi()) == coefficients.TWO_OVER_PI
+
+
+def test_the_logarithm_of_gamma_is_right_up_to_where_it_overflows() -> None:
+    """Stirling's parts overflow before their sum does: from 2.5e305 on the answer once stood still."""
+    row = next(row for row in ROWS if row.name == "lgamma")
+    below, above = 2.559983327851638e305, 2.559983327851639e305
+    given = np.array([1e300, 2.4e305, 2.5e305, 2.5001e305, 2.5553733538451814e305, below, above, np.inf])
+    found = row.meaning(given)
+    exact = [x / 16 * (math.log(x) - 1) for x in given[:5]]
+    np.testing.assert_allclose(found[:5] / 16, exact, rtol=1e-14)
+    assert np.isfinite(found[:6]).all() and (np.diff(found[:6]) > 0).all()
+    assert found[6] == np.inf == found[7]

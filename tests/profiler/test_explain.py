@@ -1,0 +1,206 @@
+"""What a profile says of costly lines: a mistake that must be named with its numbers, and its mended twin that is not."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import simtbed as st
+from simtbed.profiler.explain import Explanation, explanations
+from simtbed.profiler.pattern import Pattern
+from simtbed.runtime.arrays import NewArray
+
+N = 128
+
+
+@st.kernel
+def strided(x: st.Global[st.f32], out: st.Global[st.f32], S: st.Const, OFFSET: st.Const) -> None:
+    """out[i] = x[S i + OFFSET]."""
+    i = st.block.x * st.block_dim.x + st.thread.x
+    out[i] = x[S * i + OFFSET]
+
+
+@st.kernel
+def gathered(x: st.Global[st.f32], at: st.Global[st.i32], out: st.Global[st.f32]) -> None:
+    """out[i] = x[at[i]]."""
+    i = st.block.x * st.block_dim.x + st.thread.x
+    out[i] = x[at[i]]
+
+
+@st.kernel
+def turned(x: st.Global[st.f32], out: st.Global[st.f32], PITCH: st.Const) -> None:
+    """A tile of 32 x 32 is written by rows and read by columns."""
+    tile = st.shared(st.f32, 32 * PITCH)
+    for k in range(32):
+        tile[k * PITCH + st.lane] = x[k * 32 + st.lane]
+    st.sync()
+    for k in range(32):
+        out[k * 32 + st.lane] = tile[st.lane * PITCH + k]
+
+
+@st.kernel
+def looped(out: st.Global[st.i32], MOST: st.Const, EACH: st.Const) -> None:
+    """Lane n takes EACH iterations, and n of MOST more."""
+    total = 0
+    turns = 0
+    while turns < EACH + st.lane * MOST // 31:
+        total += turns * turns
+        turns += 1
+    out[st.block.x * 32 + st.lane] = total
+
+
+@st.kernel
+def chosen(out: st.Global[st.i32], PART: st.Const) -> None:
+    """Lanes below PART do the work."""
+    total = 0
+    if st.lane < PART:
+        for k in range(100):
+            total += k * st.lane
+    out[st.lane] = total
+
+
+@st.kernel
+def counted(out: st.Global[st.i32], BINS: st.Const) -> None:
+    """Each lane adds to one of BINS bins."""
+    st.atomic_add(out, st.lane % BINS, 1)
+
+
+@st.kernel
+def synchronised(out: st.Global[st.i32], WORK: st.Const) -> None:
+    """WORK additions after each barrier."""
+    total = 0
+    for k in range(16):
+        st.sync()
+        for j in st.unroll(range(WORK)):
+            total += k * j
+    out[st.thread.x] = total
+
+
+def found(kernel: st.Kernel, block: int = 32, grid: int = 1, **args: Any) -> list[Explanation]:
+    return explanations(st.launch(kernel, grid=grid, block=block, args=args, detail=True).profile())
+
+
+def floats(n: int) -> np.ndarray[Any, np.dtype[np.float32]]:
+    return np.ones(n, np.float32)
+
+
+def ints(n: int) -> NewArray:
+    return st.empty(n, st.i32)
+
+
+SHUFFLED = np.random.default_rng(3).permutation(N * 32).astype(np.int32)[:N]
+NEIGHBOURS = np.arange(N, dtype=np.int32)
+
+
+def of_stride(stride: int, offset: int = 0) -> list[Explanation]:
+    return found(strided, grid=4, x=floats(N * stride + 8), out=st.empty(N, st.f32), S=stride, OFFSET=offset)
+
+
+def of_gather(at: np.ndarray[Any, np.dtype[np.int32]]) -> list[Explanation]:
+    return found(gathered, grid=4, x=floats(N * 32), at=at, out=st.empty(N, st.f32))
+
+
+def of_tile(pitch: int) -> list[Explanation]:
+    return found(turned, x=floats(1024), out=st.empty(1024, st.f32), PITCH=pitch)
+
+
+Try = Callable[[], list[Explanation]]
+MISTAKES: dict[str, tuple[Try, Try, str, str]] = {
+    "stride": (
+        lambda: of_stride(2), lambda: of_stride(1),
+        "uncoalesced access", "touches 8 sectors where 4 .* 2 elements, 8 bytes, apart.* vector",
+    ),
+    "column": (
+        lambda: of_stride(64), lambda: of_stride(1),
+        "uncoalesced access", "touches 32 sectors where 4 .* 64 elements, 256 bytes, apart.* tile",
+    ),
+    "misaligned": (
+        lambda: of_stride(1, 1), lambda: of_stride(1, 8),
+        "uncoalesced access", "touches 5 sectors where 4 .* does not begin a sector.* multiple of 8",
+    ),
+    "column of half a warp": (
+        lambda: of_gather(NEIGHBOURS % 16 * 64), lambda: of_gather(NEIGHBOURS % 16),
+        "uncoalesced access", "touches 16 sectors where 2 .* 64 elements, 256 bytes, apart.* tile",
+    ),
+    "scattered": (
+        lambda: of_gather(SHUFFLED), lambda: of_gather(NEIGHBOURS),
+        "uncoalesced access", "32 lanes take 32 elements in no order",
+    ),
+    "pitch": (
+        lambda: of_tile(32), lambda: of_tile(33),
+        "bank conflicts", "takes 32 passes .* instead of 1: .* 32 words apart, .* share 1 of 32 banks.* pitch of 33",
+    ),
+    "even pitch": (
+        lambda: of_tile(34), lambda: of_tile(35),
+        "bank conflicts", "takes 2 passes .* share 16 of 32 banks",
+    ),
+    "uneven": (
+        lambda: found(looped, out=ints(32), MOST=31, EACH=1), lambda: found(looped, out=ints(32), MOST=0, EACH=32),
+        "uneven loop", "1 to 32 iterations.*48 % of its lanes' iterations are idle",
+    ),
+    "few lanes": (
+        lambda: found(chosen, out=ints(32), PART=4), lambda: found(chosen, out=ints(32), PART=32),
+        "divergent branch", "in 1 of 1 executions .* 12 % of the lanes",
+    ),
+    "contended": (
+        lambda: found(counted, out=st.zeros(32, st.i32), BINS=1),
+        lambda: found(counted, out=st.zeros(32, st.i32), BINS=32),
+        "contended atomic", "32 lanes of a warp change one element of out",
+    ),
+    "barriers": (
+        lambda: found(synchronised, 64, out=ints(64), WORK=2), lambda: found(synchronised, 64, out=ints(64), WORK=64),
+        "frequent barrier", "every 8 instructions",
+    ),
+}  # fmt: skip
+"""Of each mistake: the costly kernel, its mended twin, what it is called, and the numbers that must be named."""
+
+
+@pytest.mark.parametrize("name", MISTAKES)
+def test_a_costly_line_is_named_with_what_happens(name: str) -> None:
+    costly, mended, what, text = MISTAKES[name]
+    (one,) = [e for e in costly() if e.what == what]
+    assert re.search(text, f"{one.sentence} {one.remedy}"), str(one)
+    assert [e for e in mended() if e.what == what] == []
+
+
+def test_what_costs_most_comes_first() -> None:
+    shares = [e.share for e in of_gather(SHUFFLED)]
+    assert shares == sorted(shares, reverse=True) and 0 < shares[0] < 1
+
+
+@pytest.mark.parametrize(
+    ("elements", "kind", "stride", "run"),
+    [
+        ([7] * 32, "one", 0, 1),
+        (range(5, 37), "stride", 1, 1),
+        (range(99, 3, -3), "stride", -3, 1),
+        ([64 * (n // 8) + n % 8 for n in range(32)], "runs", 64, 8),
+        ([n % 5 for n in range(32)], "stride", 1, 1),
+        ([64 * (n % 16) for n in range(32)], "stride", 64, 1),
+        ([n // 2 for n in range(32)], "runs", 0, 16),
+        ([n * n for n in range(32)], "scattered", 0, 1),
+    ],
+)
+def test_patterns(elements: Any, kind: str, stride: int, run: int) -> None:
+    found = Pattern.of(0xFFFFFFFF, np.array(elements))
+    assert (found.kind, found.stride, found.run) == (kind, stride, run)
+
+
+def test_a_pattern_is_of_the_active_lanes() -> None:
+    index = np.arange(32)
+    index[1::2] = 1000
+    assert Pattern.of(0x55555555, index) == Pattern("stride", 16, 16, 1)
+
+
+def test_a_saved_run_explains_the_same(tmp_path: Path) -> None:
+    with st.profiling(detail=True) as run:
+        of_gather(SHUFFLED)
+        of_stride(64)
+    run.save(tmp_path / "run.json")
+    loaded = st.Run.load(tmp_path / "run.json")
+    texts = [str(one) for one in explanations(run.profile)]
+    assert texts and texts == [str(one) for one in explanations(loaded.profile)]

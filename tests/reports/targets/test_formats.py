@@ -1,0 +1,135 @@
+"""Findings as SARIF, annotations, tables and reports of other services: valid, within limits, with lasting fingerprints."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+from pydantic_sarif.model import StaticAnalysisResultsFormatSarifVersion210JsonSchema as Sarif
+from simtbed import Diagnostic
+from simtbed.reports.targets import formats
+from simtbed.span import Span
+
+from tests.reports.conftest import Ran, Simtbed
+
+RACE = """
+import numpy as np
+import simtbed as st
+from simtbed import Global, i32
+
+@st.kernel
+def shift(x: Global[i32], out: Global[i32]) -> None:
+    s = st.shared(i32, 64)
+    s[st.thread.x] = x[st.thread.x]
+    out[st.thread.x] = s[63 - st.thread.x]
+
+x = np.arange(64, dtype=np.int32)
+st.launch(shift, grid=1, block=64, args=dict(x=x, out=st.empty(64, i32)))
+"""
+
+
+def _checked(simtbed: Simtbed, tmp_path: Path, source: str, shape: str) -> tuple[Ran, str]:
+    script, report = tmp_path / f"script{len(source)}.py", tmp_path / "report"
+    script.write_text(source, encoding="utf-8")
+    ran = simtbed("check", "--format", shape, "-o", str(report), str(script))
+    return ran, report.read_text(encoding="utf-8")
+
+
+def _found(count: int) -> list[formats.Finding]:
+    span = Span("file,1.py", 3, 5, 3, 9)
+    return formats.named([Diagnostic("race", f"100 % | of\n{n}", span, related=span) for n in range(count)], [])
+
+
+@pytest.mark.slow
+def test_sarif_is_valid_and_has_both_places(simtbed: Simtbed, tmp_path: Path) -> None:
+    ran, text = _checked(simtbed, tmp_path, RACE, "sarif")
+    assert ran.code == 1
+    Sarif.model_validate_json(text)
+    (run,) = json.loads(text)["runs"]
+    result = run["results"][0]
+    assert run["tool"]["driver"]["rules"][result["ruleIndex"]]["id"] == result["ruleId"] == "race"
+    places = [one["physicalLocation"] for one in (*result["locations"], *result["relatedLocations"])]
+    assert sorted(place["region"]["startLine"] for place in places) == [9, 10]
+    assert all(place["artifactLocation"]["uri"].endswith(".py") for place in places)
+    assert all({"startColumn", "endLine", "endColumn"} <= set(place["region"]) for place in places)
+
+
+def test_sarif_without_findings_is_valid() -> None:
+    Sarif.model_validate_json(formats.sarif([]))
+
+
+def test_fingerprints_outlive_edits_elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+    def fingerprints(text: str, first: int) -> list[str]:
+        import linecache
+
+        file = tmp_path / "kernel.py"
+        file.write_text(text)
+        linecache.checkcache(str(file))
+        spans = [Span(str(file), first + n, 5, first + n, 9) for n in range(2)]
+        found = [Diagnostic("race", f"{first}", spans[0], related=spans[1]), Diagnostic("bounds", "b", spans[1])]
+        return [one.fingerprint for one in formats.named(found, [])]
+
+    one = fingerprints("    a = 1\n    b = 2\n", 1)
+    assert one == fingerprints("# above\n\n    a = 1\n    b = 2\n", 3)
+    assert one != fingerprints("    a = 1\n    b = 33\n", 1)
+    assert len(set(one)) == 2
+
+
+def test_equal_lines_have_fingerprints_of_their_own() -> None:
+    assert len({one.fingerprint for one in _found(5)}) == 5
+
+
+def test_annotations_stay_within_githubs_limits() -> None:
+    lines = formats.github(_found(12)).split("\n")
+    assert len(lines) == formats.ANNOTATIONS + 1
+    assert all(
+        re.fullmatch(r"::error file=file%2C1\.py,line=3,endLine=3,col=5,title=race::[^\n]*", one) for one in lines[:10]
+    )
+    assert "100 %25 | of%0A0" in lines[0]
+    assert lines[-1] == "and 2 more findings, which GitHub would not show"
+
+
+def test_the_table_is_cut_by_us(monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = formats.summary(_found(3))
+    assert whole.count("| error |") == 3 and "100 % \\| of 0" in whole
+    monkeypatch.setattr(formats, "SUMMARY", 400)
+    cut = formats.summary(_found(50))
+    assert len(cut.encode()) <= 400
+    shown = cut.count("| error |")
+    assert shown > 0 and f"{50 - shown} more findings do not fit." in cut
+
+
+@pytest.mark.slow
+def test_the_table_goes_where_github_reads_it(
+    simtbed: Simtbed, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(tmp_path / "summary"))
+    ran, text = _checked(simtbed, tmp_path, RACE, "github")
+    assert ran.code == 1 and text.startswith("::error file=")
+    assert "| error |" in (tmp_path / "summary").read_text()
+
+
+def test_gitlab_has_what_it_asks_for() -> None:
+    (one,) = json.loads(formats.gitlab(_found(1)))
+    assert set(one) == {"description", "check_name", "fingerprint", "severity", "location"}
+    assert one["location"] == {"path": "file,1.py", "lines": {"begin": 3}}
+
+
+@pytest.mark.parametrize("count", [0, 2])
+def test_junit_counts_its_failures(count: int) -> None:
+    suite = ElementTree.fromstring(formats.junit(_found(count)))
+    assert suite.get("failures") == str(count) == str(len(suite.findall("testcase/failure")))
+    assert len(suite.findall("testcase")) == int(suite.get("tests", "")) == max(count, 1)
+
+
+@pytest.mark.slow
+def test_a_clean_script_passes_in_every_format(simtbed: Simtbed, tmp_path: Path) -> None:
+    clean = RACE.replace("    out[", "    st.sync()\n    out[")
+    for shape in formats.FORMATS:
+        ran, text = _checked(simtbed, tmp_path, clean, shape)
+        assert ran.code == 0, (shape, text)

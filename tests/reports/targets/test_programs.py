@@ -1,0 +1,233 @@
+"""Programs under observation do what they do alone, and every launch is caught."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from functools import partial
+from pathlib import Path
+
+import pytest
+from simtbed import SimtbedError
+from simtbed.kernels import FAMILIES
+from simtbed.reports.targets.running import run_target
+from simtbed.reports.targets.stream import Writer, read
+from simtbed.reports.targets.target import Function, Script, Shipped, find_target, is_program
+from simtbed.runtime.recording import Recorder, profiling
+
+from tests.reports.conftest import Simtbed
+from tests.reports.sums import SUMS
+from tests.reports.targets import programs
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def write(folder: Path, name: str, text: str) -> Path:
+    path = folder / name
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+# ------------------------------------------------------------------ names
+def test_what_a_name_stands_for(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(FAMILIES, "sums", SUMS)
+    write(folder, "run", "")
+    write(folder, "tree", "")
+    write(folder, "a.py", "")
+    assert find_target("a.py", ["--n", "1"]) == Script(Path("a.py"), ("--n", "1"))
+    assert find_target("run") == Script(Path("run"))
+    assert find_target("./tree") == Script(Path("tree"))
+    assert find_target("pack.age:function") == Function("pack.age:function")
+    assert find_target("some/a.py:function") == Function("some/a.py:function")
+    for name in ("tree", "sums/tree"):
+        found = find_target(name)
+        assert isinstance(found, Shipped) and (found.family.name, found.variant) == ("sums", "tree")
+    assert [is_program(name) for name in ("tree", "sums/tree", "nothing", "run", "nowhere.py", "a:b")] == [
+        False, False, False, True, True, True,
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "source", "told"),
+    [
+        ("nowhere.py", (), None, "nowhere.py: No such file; a script, module:function, file.py:function or a shipped"),
+        ("nothing", (), None, "no variant is called 'nothing'; there are"),
+        ("tree", ("--n",), None, "tree takes no arguments, not --n"),
+        ("a:b", ("1",), None, "a:b is called without arguments, not with 1"),
+        ("a:b", (), Path("x"), "--input is for shipped variants; arguments of a:b come after it"),
+    ],
+)
+def test_other_names_are_refused(
+    name: str, arguments: tuple[str, ...], source: Path | None, told: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(FAMILIES, "sums", SUMS)
+    with pytest.raises(SimtbedError) as refused:
+        find_target(name, arguments, source)
+    assert told in str(refused.value)
+
+
+# ------------------------------------------------------------------ the stream
+def test_launches_go_through_a_file_and_share_their_kernels(tmp_path: Path) -> None:
+    space: dict[str, object] = {"__name__": "here"}
+    file = write(tmp_path, "kernels.py", programs.KERNELS)
+    exec(compile(programs.KERNELS, str(file), "exec"), space)
+    run = space["run"]
+    assert callable(run)
+    with profiling(keep_arguments=True) as recorded:
+        run(), run()
+    path = tmp_path / "launches"
+    writer = Writer(path)
+    for launch in recorded.launches:
+        writer.add(launch)
+    first, second = read(path)
+    assert first.kernel is second.kernel
+    assert first.profile == recorded.launches[0].profile
+    assert first.request.arguments["x"][3] == 3
+    whole = path.read_bytes()
+    path.write_bytes(whole[:-1])  # the last one was not written whole
+    assert len(list(read(path))) == 1
+
+
+# ------------------------------------------------------------------ programs
+@pytest.mark.slow
+@pytest.mark.parametrize("name", programs.DOES)
+def test_a_program_does_what_it_does_alone(name: str, folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    write(folder, "program_other.py", f"{programs.KERNELS}\nrun()\n")
+    path = write(folder, "program.py", programs.text(name))
+    _, code, launches = programs.DOES[name]
+    alone = subprocess.run(
+        [sys.executable, path, "--device", "x"], capture_output=True, text=True, stdin=subprocess.DEVNULL
+    )
+    assert alone.returncode == (code if code < 128 else 128 - code), alone.stderr
+    capfd.readouterr()
+    ran = run_target(find_target(str(path), ["--device", "x"]), partial(Recorder, engine="jit"))
+    printed = capfd.readouterr()
+    assert (ran.code, len(ran.run.launches)) == (code, launches)
+    assert printed.out == alone.stdout
+    assert printed.err == alone.stderr
+    assert {one.engine for one in ran.run.launches} == {"jit"}
+
+
+OTHERWISE = """
+from simtbed.engines.numpy.engine import NumpyEngine
+real = NumpyEngine.run
+def otherwise(self, request):
+    outcome = real(self, request)
+    outcome.buffers["out"][37] = -1
+    return outcome
+NumpyEngine.run = otherwise
+run()
+"""
+
+
+@pytest.mark.slow
+def test_engines_that_differ_are_found(folder: Path, simtbed: Simtbed) -> None:
+    write(folder, "program.py", f"{programs.KERNELS}\n{OTHERWISE}")
+    assert simtbed("verify", "--engine", "jit", "-o", "report.txt", "program.py").code == 0
+    assert simtbed("verify", "--engine", "numpy", "-o", "report.txt", "program.py").code == 1
+    report = (folder / "report.txt").read_text()
+    assert "program.py: jit and numpy, to the bit" in report and "DIFFERS" in report
+    assert "program.py:7:5: out[37] is -1 from numpy, 74 from jit" in report
+    assert "written by block (1, 0, 0), thread (5, 0, 0) = warp 0 lane 5" in report
+    assert simtbed("verify", "--json", "--engine", "numpy", "-o", "report.json", "program.py").code == 1
+    content = json.loads((folder / "report.json").read_text())
+    assert (content["agrees"], content["kernels"][0]["disagreements"][0]["line"]) == (False, 7)
+
+
+@pytest.mark.slow
+def test_what_a_kernel_prints_is_shown_once(folder: Path) -> None:
+    text = "import simtbed as st\n@st.kernel\ndef speak(out: st.Global[st.i32]) -> None:\n    out[0] = st.thread.x\n"
+    text += "    if st.thread.x == 1:\n        print('spoken')\n"
+    write(folder, "program.py", text + "st.launch(speak, grid=1, block=32, args={'out': st.empty(1, 'i32')})\n")
+    for command in ("profile", "check", "verify"):
+        ran = subprocess.run(
+            [sys.executable, "-m", "simtbed", command, "-o", "report.txt", "program.py"], capture_output=True, text=True
+        )
+        assert (ran.returncode, ran.stdout.count("spoken")) == (int(command == "check"), 1)
+
+
+@pytest.mark.slow
+def test_a_fault_that_the_program_catches_is_a_finding(folder: Path, simtbed: Simtbed) -> None:
+    write(folder, "program.py", programs.text("catches its fault"))
+    assert simtbed("check", "--schedules", "2", "-o", "report.txt", "program.py").code == 1
+    report = (folder / "report.txt").read_text()
+    assert report.count("global write out of bounds: out[64]") == 1
+
+
+@pytest.mark.slow
+def test_cuda_prints_each_kernel_once_for_its_constants_and_blocks(folder: Path, simtbed: Simtbed) -> None:
+    write(folder, "program.py", f"{programs.KERNELS}\nrun(); run(); run(racy)\n")
+    assert simtbed("cuda", "-o", "kernels.cu", "program.py").code == 0
+    assert (folder / "kernels.cu").read_text().count("__global__") == 2
+    assert simtbed("cuda", "--json", "--kernel", "racy", "-o", "kernels.json", "program.py").code == 0
+    (kernel,) = json.loads((folder / "kernels.json").read_text())["kernels"]
+    assert kernel["kernel"] == "racy" and "__global__" in kernel["source"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_program_that_is_asked_to_end_is_reported_on(number: signal.Signals, folder: Path) -> None:
+    """The signals reach the program, and what it launched until then is in the report."""
+    write(folder, "waits.py", f"{programs.KERNELS}\nrun()\nprint('ready', flush=True)\nimport time; time.sleep(60)\n")
+    command = [sys.executable, "-m", "simtbed", "profile", "--json", "waits.py"]
+    process = subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
+    )
+    assert process.stdout is not None and process.stdout.readline() == "ready\n"
+    os.killpg(process.pid, number) if number == signal.SIGINT else process.send_signal(number)
+    _, report = process.communicate(timeout=30)
+    assert process.returncode == 128 + number
+    assert '"launches": 1' in report
+
+
+@pytest.mark.slow
+def test_functions(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    write(folder, "mine.py", f"{programs.KERNELS}\nimport beside\ndef bad(): return run(past)\nnumber = 1\n")
+    write(folder, "beside.py", "")
+    write(folder, "broken.py", "import not_there\n")
+
+    def code(reference: str) -> tuple[int, int]:
+        ran = run_target(find_target(reference), Recorder)
+        return ran.code, len(ran.run.launches)
+
+    assert code("mine:run") == (0, 1)
+    assert code(f"{folder}/mine.py:run") == (0, 1)
+    capfd.readouterr()
+    assert code("mine:bad") == (1, 1)
+    shown = capfd.readouterr().err.splitlines()
+    assert shown[0] == "Traceback (most recent call last):"
+    assert "mine.py" in shown[1] and "reports/targets" not in "".join(shown)
+    for reference, told in {
+        "mine:double": "mine:double is a kernel: name a host function that launches it",
+        "mine:nothing": "mine has no function nothing",
+        "mine:number": "mine has no function number",
+        "nowhere:run": "no module is called nowhere",
+        "nowhere.py:run": "nowhere.py: No such file",
+    }.items():
+        assert code(reference) == (2, 0)
+        assert told in capfd.readouterr().err
+    assert code("broken:run") == (1, 0)
+    assert "No module named 'not_there'" in capfd.readouterr().err
+
+
+# ------------------------------------------------------------------ the report
+@pytest.mark.slow
+def test_the_report_is_apart_from_the_output(folder: Path, simtbed: Simtbed) -> None:
+    write(folder, "program.py", f"{programs.KERNELS}\nprint('mine')\nrun()\n")
+    assert simtbed("profile", "program.py").code == 0
+    write(folder, "racy.py", f"{programs.KERNELS}\nprint(run(racy).faults)\nrun()\n")
+    ran = simtbed("check", "-o", "report.txt", "racy.py")
+    assert ran.code == 1
+    report = (folder / "report.txt").read_text()
+    assert "race on global memory: out[0]" in report and "racy.py" in report
+    assert simtbed("check", "--kernel", "double", "-o", "report.txt", "racy.py").code == 0
+    assert "no kernel was launched that 'x*' fits" in simtbed("check", "--kernel", "x*", "racy.py").err
+    write(folder, "still.py", "print(1)")
+    assert simtbed("profile", "still.py").err.endswith("simtbed: still.py launches no kernel\n")

@@ -1,0 +1,32 @@
+"""Ordinary scripts run under profile, check and verify without a change."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.pages import ROOT
+from tests.reports.conftest import Simtbed
+
+SCRIPTS = sorted((ROOT / "examples/scripts").glob("*.py"))
+LAUNCHES = {
+    "histogram": 2, "mandelbrot": 1, "matmul": 2, "monte_carlo_pi": 4, "nearest_neighbours": 2, "prefix_sum": 5,
+    "reduction": 3, "saxpy": 1, "stencil": 4, "transpose": 3,
+}  # fmt: skip
+
+
+def test_there_are_ten() -> None:
+    assert [script.stem for script in SCRIPTS] == sorted(LAUNCHES)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("script", SCRIPTS, ids=lambda path: path.stem)
+@pytest.mark.parametrize("command", ["profile", "check", "verify"])
+def test_a_script(command: str, script: Path, simtbed: Simtbed, tmp_path: Path) -> None:
+    report = tmp_path / "report.json"
+    ran = simtbed(command, "--json", "-o", str(report), str(script))
+    assert (ran.code, ran.err) == (0, "")
+    content = json.loads(report.read_text(encoding="utf-8"))
+    assert sum(row["launches"] for row in content["kernels"]) == LAUNCHES[script.stem]

@@ -1,0 +1,32 @@
+"""`simtbed doctor`: parts that work, parts that are missing, and what brings them."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from simtbed import UnavailableError
+from simtbed.engines.cuda import nvcc
+
+from tests.reports.conftest import Simtbed
+
+
+def test_what_works_and_what_is_missing(simtbed: Simtbed, monkeypatch: pytest.MonkeyPatch) -> None:
+    def missing() -> None:
+        raise UnavailableError(nvcc.MISSING)
+
+    monkeypatch.setattr(nvcc, "find_nvcc", missing)
+    ran = simtbed("doctor", "--json")
+    parts = {part["name"]: part for part in json.loads(ran.out)["parts"]}
+    assert ran.code == 0
+    assert all(parts[name]["works"] for name in ("Python", "numpy", "llvmlite", "jit", "cache"))
+    assert " files, " in parts["cache"]["found"]
+    assert not parts["nvcc"]["works"] and parts["nvcc"]["remedy"] == 'python -m pip install "simtbed[nvcc]"'
+    text = simtbed("doctor").out
+    assert f"nvcc: {nvcc.MISSING}\n      python -m pip install" in text
+
+
+def test_a_folder_that_cannot_be_written(simtbed: Simtbed, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SIMTBED_CACHE", "/proc/simtbed")
+    parts = {part["name"]: part for part in json.loads(simtbed("doctor", "--json").out)["parts"]}
+    assert not parts["cache"]["works"] and "SIMTBED_CACHE=FOLDER" in parts["cache"]["remedy"]
