@@ -118,8 +118,9 @@ LEFT = 60
 """Calls that are left: fewer than reading a kernel needs."""
 
 
-def test_the_end_of_pythons_stack_is_told(tmp_path: Path) -> None:
-    kernel = made(tmp_path, DEEP["brackets"][0])
+def test_the_end_of_pythons_stack_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SIMTBED_CACHE", str(tmp_path / "cache"))  # a kernel that is kept is not read
+    kernel = made(tmp_path, f"x[1] = st.f32({'(n + ' * 70}n{')' * 70})")
 
     def within(calls: int) -> None:
         if calls:
