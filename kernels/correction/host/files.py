@@ -8,7 +8,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 
@@ -30,7 +29,8 @@ PARSERS = 4
 PRINTABLE = bytes(range(33, 127))
 
 
-class ReadBlock(NamedTuple):
+@dataclass(frozen=True)
+class ReadBlock:
     """Reads of a file that follow each other. data: bytes of the file, or, of FASTA, names and sequences without line
     ends. names: [begin, end) of read r in data is names[2 r : 2 r + 2], without the mark before it. sequences,
     qualities: where they begin there; of FASTA there are no qualities. part: as of `Piece`."""
@@ -43,7 +43,7 @@ class ReadBlock(NamedTuple):
     reads: Reads
     part: float | None = None
 
-    def __len__(self) -> int:  # type: ignore[override]
+    def __len__(self) -> int:
         return len(self.reads)
 
     def name(self, read: int) -> str:
