@@ -70,6 +70,10 @@ MaxMemory = Annotated[
     Size, Option(("--max-memory",), metavar="SIZE", help="Most bytes of arrays that the input sizes, such as 512M.")
 ]
 MEMORY = Size(4 << 30)
+Threads = Annotated[
+    int | None,
+    Option(("--threads",), min=1, max=1024, metavar="N", help="Cores to use; else SIMTBED_THREADS, or all."),
+]
 Json = Annotated[bool, Option(("--json",), help="Print JSON instead of tables.")]
 Input = Annotated[Path | None, Option(("--input",), metavar="FILE", help="Instead of the shipped example.")]
 OnlyFamily = Annotated[str | None, Option(("--family",), help="Only this family.")]
