@@ -12,7 +12,8 @@ from pathlib import Path
 import numpy as np
 
 from ...family import InputError
-from ...files import MEMORY, Input, Piece, opened_again, pieces, shown
+from ...files import MEMORY, Input, opened_again, shown
+from ...files.piecewise import Piece, pieces
 from ...files.fasta import Record
 from ...files.fasta import records as fasta_records
 from ...files.text_loops import after_newline, newlines
