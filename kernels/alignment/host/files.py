@@ -274,11 +274,12 @@ class Writer:
     def __init__(self, form: Format, to: IO[bytes], memory: int = MEMORY) -> None:
         self.to, self.memory = to, memory
         self.lengths: dict[bytes, int] = {}
-        self.stack = ExitStack()
         self.waiting = self.header = None
-        if form == "sam":
-            self.header = self.stack.enter_context(temporary())
-            self.waiting = self.stack.enter_context(temporary())
+        with ExitStack() as stack:
+            if form == "sam":
+                self.header = stack.enter_context(temporary())
+                self.waiting = stack.enter_context(temporary())
+            self.stack = stack.pop_all()
 
     def __enter__(self) -> Writer:
         return self

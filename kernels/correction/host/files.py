@@ -13,9 +13,9 @@ import numpy as np
 
 from ...family import InputError
 from ...files import MEMORY, Input, opened_again, shown
-from ...files.piecewise import Piece, pieces
 from ...files.fasta import Record
 from ...files.fasta import records as fasta_records
+from ...files.piecewise import Piece, pieces
 from ...files.text_loops import after_newline, newlines
 from ...pipeline import Flow, workers_for
 from .fastq_scan import GOOD, LINES, NOT_ASCII, scan_fastq
