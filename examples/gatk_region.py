@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 import simtbed as st
@@ -38,7 +39,7 @@ class Found:
     changed: int = 0
 
 
-def again(dump: Path, variant: str, engine: str, found: Found) -> Iterator[bytes]:
+def again(dump: Path, variant: str, engine: Literal["jit", "numpy", "cuda"], found: Found) -> Iterator[bytes]:
     """The lines of a dump with the likelihoods found here, some reads at a time."""
     launcher = FunctionLauncher(partial(st.launch, engine=engine, counters=False))
     records = 0

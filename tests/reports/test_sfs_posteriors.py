@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import math
+from collections import Counter
 from pathlib import Path
 
 import cyvcf2
@@ -14,6 +15,7 @@ from simtbed.kernels.sfs import FAMILY
 from simtbed.kernels.sfs.host import files, files_vcf_out
 from simtbed.kernels.sfs.host.files import Options
 from simtbed.kernels.sfs.host.generate import likelihoods
+from simtbed.kernels.sfs.host.problem import Problem
 
 from tests.reports.conftest import Simtbed
 
@@ -43,7 +45,7 @@ def test_readers_find_the_oracles_posteriors(simtbed: Simtbed, tmp_path: Path) -
     source, target = called(tmp_path), tmp_path / "posteriors.vcf"
     ran = simtbed("sfs", str(source), "--mode", "gama", "--format", "vcf", "-o", str(target))
     assert (ran.code, ran.err) == (0, "")
-    (problem,) = files.problems(source, Options("gama"), files.Counter())
+    (problem,) = files.problems(source, Options("gama"), Counter())
     expected = FAMILY.oracle(problem)
     expected[problem.turned] = expected[problem.turned, ::-1]
     assert 5 < problem.turned.sum() < 15
@@ -81,7 +83,7 @@ def test_readers_find_the_oracles_posteriors(simtbed: Simtbed, tmp_path: Path) -
 def test_genotypes_are_bayes_rule_by_hand() -> None:
     """Likelihoods (1, 0.1, 0.001) at f = 0.25: (0.5625, 0.0375, 0.0000625) of 0.6000625."""
     posteriors, known = files_vcf_out.genotype_posteriors(
-        files.Problem(np.array([[[1, 0.1, 0.001], [1, 1, 1]]]), ["1"], np.array([1]), "gama", np.array([0.25]))
+        Problem(np.array([[[1, 0.1, 0.001], [1, 1, 1]]]), ["1"], np.array([1]), "gama", np.array([0.25]))
     )
     whole = 0.5625 + 0.0375 + 0.0000625
     np.testing.assert_allclose(posteriors[0, 0], np.array([0.5625, 0.0375, 0.0000625]) / whole)
@@ -93,7 +95,7 @@ def test_genotypes_are_bayes_rule_by_hand() -> None:
 
 def test_certain_genotypes() -> None:
     """GQ stops at 99, and a genotype that the frequency rules out is told by its likelihoods."""
-    problem = files.Problem(np.array([[[0, 0, 1.0], [1, 0, 0]]]), ["1"], np.array([1]), "gama", np.array([0.0]))
+    problem = Problem(np.array([[[0, 0, 1.0], [1, 0, 0]]]), ["1"], np.array([1]), "gama", np.array([0.0]))
     posteriors, known = files_vcf_out.genotype_posteriors(problem)
     text = files_vcf_out.sample_text(posteriors[0], known[0]).decode()
     assert text == "\t1/1:99:0.00000,0.00000,1.00000\t0/0:99:1.00000,0.00000,0.00000"
