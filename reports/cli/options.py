@@ -6,7 +6,8 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
-from ..targets.target import is_program
+from simtbed.kernels.family import deferred
+
 from .parameters import ARGUMENTS, Option, Program, Size
 
 
@@ -40,7 +41,7 @@ Variant = Annotated[str, Option(("--variant",), help="How it is computed: see `s
 _TARGET = Program(
     metavar="TARGET",
     help="A script, MODULE:FUNCTION, FILE.py:FUNCTION, or a variant of `simtbed list`.",
-    is_program=is_program,
+    is_program=deferred("simtbed.reports.targets.target:is_program"),
 )
 TargetArgument = Annotated[str, _TARGET]
 TargetOrAll = Annotated[str | None, _TARGET]
