@@ -6,7 +6,7 @@ import io
 from collections import deque
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, cast
 
 from isal import igzip_lib, isal_zlib
 
@@ -23,6 +23,9 @@ GROUP = 16
 """Blocks that a thread packs at a time."""
 WORKERS = 16
 LEVEL = 2
+
+DeflateError = cast(type[Exception], igzip_lib.IsalError)
+"""Of data that are no gzip, or whose checksum is wrong."""
 
 _START = bytes.fromhex("1f8b08040000000000ff060042430200")
 _RAW = -15
@@ -54,7 +57,7 @@ def unpacked_blocks(data: bytes) -> bytes:
         decoder = igzip_lib.IgzipDecompressor(flag=igzip_lib.DECOMP_GZIP)
         try:
             found.append(decoder.decompress(view[at : at + size], MOST + 1))
-        except igzip_lib.error as error:
+        except DeflateError as error:
             raise ValueError(str(error)) from None
         if not decoder.eof or decoder.unused_data or len(found[-1]) > MOST:
             raise ValueError("a block of BGZF does not end where it says")

@@ -16,7 +16,7 @@ from simtbed import UnavailableError
 
 from ..family import InputError
 from ..pipeline import Flow, workers_for
-from .bgzf import END_OF_BGZF, HEADER, begins_block, length_of_blocks, unpacked_blocks
+from .bgzf import END_OF_BGZF, HEADER, DeflateError, begins_block, length_of_blocks, unpacked_blocks
 from .places import DISK, DiskError
 
 RATIO, ALLOWANCE = 1_100, 1 << 26
@@ -196,7 +196,7 @@ class Unpacked(io.RawIOBase):
                         raise InputError(f"{self.path}: damaged or truncated: it ends within its {self.name} data")
                 if made := self.decoder.decompress(data, size):
                     return made
-            except (igzip_lib.error, lzma.LZMAError, EOFError, ValueError) as error:
+            except (DeflateError, lzma.LZMAError, EOFError, ValueError) as error:
                 raise InputError(f"{self.path}: damaged or truncated: {error}") from None
             except OSError as error:  # of bz2
                 raise InputError(f"{self.path}: damaged or truncated: {error}") from None

@@ -108,7 +108,8 @@ def _shapes(lengths: Offsets) -> npt.NDArray[np.float64]:
     """The sum over the bases of each read of 1 + 4 (place / last place)^2, which is how errors rise towards its end."""
     last = np.maximum(lengths - 1, 1)
     squares = (lengths - 1) * lengths * (2 * lengths - 1) / 6
-    return lengths + 4 * squares / last**2
+    shapes: npt.NDArray[np.float64] = lengths + 4 * squares / last**2
+    return shapes
 
 
 def records_of(reads: Reads, quality: Bytes, first: int, fastq: bool) -> Bytes:
