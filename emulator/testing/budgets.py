@@ -101,7 +101,7 @@ def _is_baseline(one: Any) -> bool:
     return (
         isinstance(figures, dict)
         and isinstance(lines, list)
-        and all(isinstance(line, dict) and _LINE <= set(line) for line in lines)
+        and all(isinstance(line, dict) and set(line) >= _LINE for line in lines)
         and all(_is_number(value) for value in figures.values())
         and all(_is_number(value) for line in lines for name, value in line.items() if name not in _TEXTS)
         and all(isinstance(line[name], str) for line in lines for name in _TEXTS)

@@ -10,7 +10,6 @@ from simtbed import Profile, Run
 
 from .annotate import short
 
-
 NEITHER = ("arithmetic_intensity",)
 """Figures of which neither more nor less is worse."""
 
