@@ -50,7 +50,7 @@ def problems(path: Path, options: Options, counts: SiteCounts, memory: int = MEM
         with opened(path, memory) as source:
             form = _format(source)
             polarise = options.polarise or ("minor" if form in ("VCF", "BCF") else "alt")
-            for sites in READERS[form](source, skipped):
+            for sites in _sites(form, source, skipped, options.mode):
                 yield sites, replace(options, polarise=polarise)
 
     def prepared(given: tuple[Sites, Options]) -> tuple[Problem, SiteCounts]:
@@ -133,6 +133,13 @@ def _problem(sites: Sites, options: Options, counts: SiteCounts) -> Problem:
     )
 
 
+def _sites(form: str, source: Input, counts: SiteCounts, mode: Mode) -> Iterator[Sites]:
+    """A file's sites, a batch at a time."""
+    if form == "VCF":
+        return files_vcf.read(source, counts, posteriors=mode == "gama")
+    return READERS[form](source, counts)
+
+
 def _format(source: Input) -> str:
     """The format that a file's first bytes say."""
     start = source.peek(16)[:16]
@@ -145,9 +152,8 @@ def _format(source: Input) -> str:
 
 
 READERS: dict[str, Callable[[Input, SiteCounts], Iterator[Sites]]] = {
-    "VCF": files_vcf.read,
     "BCF": files_bcf.read,
     "Beagle": files_beagle.read,
     "npz": files_npz.read,
 }
-"""By format: a file's sites, a batch at a time."""
+"""By format other than VCF: a file's sites, a batch at a time."""
