@@ -11,6 +11,7 @@ import zipfile
 import zlib
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from pathlib import Path
 from typing import IO, Any
 
@@ -55,7 +56,7 @@ def read(source: Input, counts: SiteCounts) -> Iterator[Sites]:
         for start in range(0, max(sites, 1), step):
             count = min(step, sites - start)
             likelihoods = P.take(count).astype(np.float64).reshape(count, individuals, 3)
-            check_likelihoods(path, likelihoods, lambda site, start=start: f"P[{start + site}]")
+            check_likelihoods(path, likelihoods, partial(_place, start))
             chromosomes = _names(path, members["chrom"], start, count) if "chrom" in members else ["."] * count
             positions = np.arange(start + 1, start + count + 1)
             if "pos" in members:
@@ -63,6 +64,11 @@ def read(source: Input, counts: SiteCounts) -> Iterator[Sites]:
             yield Sites(likelihoods, chromosomes, positions, np.zeros(count))
         for member in members.values():
             member.end()
+
+
+def _place(start: int, site: int) -> str:
+    """What a site of a batch that begins at `start` is called."""
+    return f"P[{start + site}]"
 
 
 @contextmanager
