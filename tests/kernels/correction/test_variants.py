@@ -294,7 +294,7 @@ def test_the_original_works_in_a_second_copy_of_the_reads() -> None:
     letters = int(problem.reads.lengths[eligible(problem.reads, problem.parameters.k)].sum())
     for line in ("copies[first + i] = text[first + i]", "text[first + j] = copies[first + j]"):
         assert original.at(line).total("global_store_bytes") == letters
-        assert direct.at(line).total("global_store_bytes") == 0
+    assert direct.total("global_store_bytes") <= original.total("global_store_bytes") - 2 * letters
     assert original.at("successor[i32(base)]").total("global_load_bytes") > 0
     for counters in (original, direct):
         for line in ("most_at[found] = at", "most_base[found] = base", "whole[p] = 1"):
