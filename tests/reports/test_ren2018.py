@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from simtbed.kernels.pairhmm import FAMILY
-from simtbed.reports.papers import ren2018
+from simtbed.reports.papers.ren2018 import profiled as ren2018
 
 ROWS = pytest.mark.parametrize("printed", ren2018.PAPER, ids=lambda printed: printed.variant)
 
