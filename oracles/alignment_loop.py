@@ -11,10 +11,15 @@ import numpy as np
 import numpy.typing as npt
 from numba import njit
 
-from .alignment import FLOOR, NEVER, Bytes, Parameters
-
+Bytes = npt.NDArray[np.uint8]
+Parameters = tuple[int, int, int, int]
+"""Match, mismatch, opening a gap, extending it by one: what each adds to a score."""
 Offsets = npt.NDArray[np.int64]
 Integers = npt.NDArray[np.int32]
+
+FLOOR = -100_000_000
+NEVER = -(2**30)
+"""A gap that is not open yet."""
 
 
 def align_all(

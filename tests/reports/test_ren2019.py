@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from simtbed.kernels.alignment import FAMILY
-from simtbed.kernels.alignment.host.problem import Problem
+from simtbed.kernels.alignment.host.problem import Parameters, Problem
 from simtbed.reports.papers import library
 from simtbed.reports.papers.measured import Machine, Measured, Timing
 from simtbed.reports.papers.paper import Setting, Shown, Size, Verdict
@@ -26,7 +26,7 @@ def test_figure_1_is_the_best_alignment_of_no_parameters() -> None:
     for mismatch in range(-14, 1, 2):
         for opening in range(-9, 0, 2):
             for extending in range(opening, 1, 2):
-                problem = Problem.of([(above, below)], figures.Parameters(10, mismatch, opening, extending))
+                problem = Problem.of([(above, below)], Parameters(10, mismatch, opening, extending))
                 assert FAMILY.oracle(problem)["cigar"][0] != figures.CIGAR
 
 

@@ -202,7 +202,7 @@ def lengths(setting: Setting) -> Shown:
             Claim("a pair of situation 3 has more cells", cells["3"] > cells["2"],
                   f"{cells['3'] / cells['2']:.1f} times as many for made regions, by the medians"),
         ],
-        "`simtbed align --statistics` says the same of any input; the paper's input is not public.",
+        "Lengths and cells are statistics of an input, and the paper's input is not public.",
         [Table("Lengths", rows)],
     )  # fmt: skip
 
