@@ -77,7 +77,8 @@ def _steps(
     pipes = [name for name in found.limits if name not in ("L1", "L2", "DRAM", "latency", "atomics", "issue")]
     if pipes:
         most = max(pipes, key=lambda name: found.limits[name])
-        yield f"with half of the {most} instructions", observed, device, {"scale": {most: 0.5, "issue": 0.75}}
+        rest = 1 - observed.instructions[most] / (2 * found.warp_instructions)
+        yield f"with half of the {most} instructions", observed, device, {"scale": {most: 0.5, "issue": rest}}
     yield "with twice the L2", observed, replace(device, l2=2 * device.l2), None
 
 

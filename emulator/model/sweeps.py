@@ -7,11 +7,10 @@ import hashlib
 import io
 import json
 import os
-import pickle
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
@@ -19,16 +18,18 @@ import numpy as np
 
 from .. import disk_cache
 from ..checked import one_of, shown
+from ..cluster import map_over_cluster
 from ..errors import LaunchError, SimtbedError
-from ..frontend.digest import digest
+from ..ir.fingerprint import fingerprint
 from ..language.functions import Kernel
-from ..language.hints import Const
 from ..machine.device import Device
-from ..runtime.arrays import NewArray
+from ..runtime.arrays import DeviceArray
+from ..runtime.engine import Request
 from ..runtime.request import device_given, prepare_request
+from ..runtime.specialisation import signature_of
 from .explain import text as explained
 from .launches import counting_rules, observe
-from .time import Observed, estimate
+from .time import estimate
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -60,9 +61,8 @@ class Replayed:
     @property
     def constants(self) -> dict[str, Any]:
         """Its Const arguments, those left to their defaults included."""
-        given = {**self.kernel.defaults, **self.arguments}
-        annotations = self.kernel.function.__annotations__
-        return {n: v for n, v in given.items() if annotations[n] is Const or str(annotations[n]).endswith("Const")}
+        given, parameters = {**self.kernel.defaults, **self.arguments}, signature_of(self.kernel).parameters
+        return {name: given[name] for name, parameter in parameters.items() if parameter.type is None and name in given}
 
 
 @dataclass(frozen=True)
@@ -167,30 +167,87 @@ def _flat(value: Any) -> str:
     return "x".join(map(str, value)) if isinstance(value, list) else str(value)
 
 
-# ------------------------------------------------------------------ running
+# ------------------------------------------------------------------ planning
 @dataclass(frozen=True)
 class Task:
-    """One configuration of a launch on devices that count alike."""
+    """One configuration of a launch on devices that count alike. request: None where it cannot be launched, for the reason
+    `refused`. kernel, number: of the launch."""
 
-    launch: Replayed
-    configuration: Configuration
+    kernel: str
+    number: int
+    choice: str
+    constants: Mapping[str, Any]
     devices: tuple[Device, ...]
+    request: Request | None
+    refused: str = ""
+
+
+def plan(launch: Replayed, axes: Axes, devices: Sequence[Device]) -> list[Task]:
+    """What there is to emulate of a launch. Arrays that configurations share are one object."""
+    groups: dict[tuple[object, ...], list[Device]] = defaultdict(list)
+    for device in devices:
+        groups[counting_rules(device)].append(device)
+    tasks: list[Task] = []
+    for chosen, group in product(axes.of(launch), groups.values()):
+        request, refused = None, ""
+        try:
+            request = _request(launch, chosen, group[0])
+        except SimtbedError as error:
+            refused = f"{launch.kernel.__name__}, {chosen.choice}: {str(error).splitlines()[0]}"
+        plain = {name: _plain(value) for name, value in chosen.constants.items()}
+        tasks.append(Task(launch.kernel.__name__, launch.number, chosen.choice, plain, tuple(group), request, refused))
+    first = next((task.request for task in tasks if task.request), None)
+    return [replace(task, request=_sharing(task.request, first)) for task in tasks] if first else tasks
+
+
+def _request(launch: Replayed, chosen: Configuration, device: Device) -> Request:
+    request = prepare_request(
+        launch.kernel, grid=chosen.grid, block=chosen.block, args={**launch.arguments, **chosen.constants}, device=device,
+        shared=launch.shared, cooperative=launch.cooperative, types=launch.types,
+    )  # fmt: skip
+    return replace(request, device_arrays={})
+
+
+def _sharing(request: Request | None, first: Request) -> Request | None:
+    """A request with the arrays of another one where they are the same."""
+    if request is None:
+        return None
+    given = dict(request.arguments)
+    for name, array in request.arguments.items():
+        other = first.arguments.get(name)
+        if isinstance(array, np.ndarray) and isinstance(other, np.ndarray):
+            alike = array.dtype == other.dtype and array.shape == other.shape
+            if alike and (name in request.all_zero & first.all_zero or array.ctypes.data == other.ctypes.data):
+                given[name] = other
+    return replace(request, arguments=given)
+
+
+def _plain(value: Any) -> Any:
+    return value if isinstance(value, bool | int | float | str) else str(value)
+
+
+# ------------------------------------------------------------------ running
+@dataclass(frozen=True)
+class Work:
+    """A task, and how its times are computed."""
+
+    task: Task
     cold: bool
     registers: Registers | None
 
-    def name(self) -> str | None:
-        """By its content, under which the disk cache keeps what it found; None where the kernel has no digest."""
-        kernel = digest(self.launch.kernel)
-        if kernel is None:
-            return None
-        found = hashlib.sha256(f"{kernel.key}\0{disk_cache.edition()}\0{self.configuration}\0{self.devices}\0".encode())
-        found.update(f"{self.cold}\0{self.launch.shared}\0{self.launch.cooperative}\0{self.launch.types}\0".encode())
-        found.update(f"{self.launch.number}\0{self.registers}\0".split(" at 0x")[0].encode())
-        for name, value in sorted(self.launch.arguments.items()):
-            array = isinstance(value, np.ndarray)
-            found.update(f"{name}\0{(value.dtype, value.shape, value.strides) if array else value}\0".encode())
-            if array:
-                found.update(np.ascontiguousarray(value).view(np.uint8).reshape(-1).data)
+    def name(self) -> str:
+        """By its content, under which the disk cache keeps what it found."""
+        task, request = self.task, self.task.request
+        assert request is not None
+        program = request.specialisation.key or fingerprint(request.program)
+        how = (request.grid, request.block, request.dynamic_shared, request.cooperative, task.devices, task.number)
+        registers = getattr(self.registers, "__qualname__", None)
+        found = hashlib.sha256(f"{program}\0{disk_cache.edition()}\0{how}\0{self.cold}\0{registers}\0".encode())
+        found.update(f"{task.kernel}\0{task.choice}\0{task.constants}\0".encode())
+        for name, value in sorted(request.arguments.items()):
+            array = np.asarray(value)
+            found.update(f"{name}\0{array.dtype}\0{array.shape}\0".encode())
+            found.update(np.ascontiguousarray(array).reshape(-1).view(np.uint8).data)
         return f"{found.hexdigest()}.whatif"
 
 
@@ -198,57 +255,42 @@ Answer = tuple[list[dict[str, Any]], list[str], str]
 """Rows, their explanations, and why there are none."""
 
 
-def solve(task: Task) -> Answer:
+def solve(work: Work) -> Answer:
     """The rows of a task, from the disk cache where they are known."""
-    name = task.name()
-    known = name and disk_cache.load(name, json.loads)
-    if known:
-        rows, explanations, refused = known
-        return rows, explanations, refused
-    answer = _solved(task)
-    if name:
-        disk_cache.save(name, json.dumps(answer).encode())
-    return answer
+    if work.task.request is None:
+        return [], [], work.task.refused
+    name = work.name()
+    known: Answer | None = disk_cache.load(name, json.loads)
+    if known is None:
+        known = _solved(work, work.task.request)
+        disk_cache.save(name, json.dumps(known).encode())
+    return known
 
 
-def _solved(task: Task) -> Answer:
-    launch, chosen = task.launch, task.configuration
-    try:
-        request = prepare_request(
-            launch.kernel, grid=chosen.grid, block=chosen.block, args={**launch.arguments, **chosen.constants},
-            device=task.devices[0], shared=launch.shared, cooperative=launch.cooperative, types=launch.types,
-        )  # fmt: skip
-        observed = observe(request)
-    except SimtbedError as error:
-        line = str(error).splitlines()[0]
-        return [], [], f"{launch.kernel.__name__}, {chosen.choice}: {line}"
+def _solved(work: Work, request: Request) -> Answer:
+    task = work.task
+    observed = observe(request)
     rows, explanations, refused = [], [], ""
     for device in task.devices:
-        registers = task.registers(request, device) if task.registers else 0
-        own = Observed(request, observed.counts, observed.lines, registers)
+        registers = work.registers(request, device) if work.registers else 0
+        own = replace(observed, registers=registers)
         if not own.occupancy(device).active_blocks:
-            refused = f"{launch.kernel.__name__}, {chosen.choice}: {device.name} holds no block of it"
+            refused = f"{task.kernel}, {task.choice}: {device.name} holds no block of it"
             continue
-        found = estimate(own, device, task.cold)
+        found = estimate(own, device, work.cold)
         rows.append({
-            "kernel": launch.kernel.__name__, "launch": launch.number, "device": device.name, "grid": list(chosen.grid),
-            "block": list(chosen.block), "const": {n: _plain(v) for n, v in chosen.constants.items()},
+            "kernel": task.kernel, "launch": task.number, "device": device.name, "grid": list(request.grid),
+            "block": list(request.block), "const": dict(task.constants),
             "time_us": found.time_us, "low_us": found.low_us, "high_us": found.high_us, "bound": found.bound,
             "warp_instructions": found.warp_instructions, "l1_hit": found.traffic.l1_hit, "l2_hit": found.traffic.l2_hit,
             "dram_bytes": found.traffic.dram_bytes,
         })  # fmt: skip
-        explanations.append(explained(own, device, found, task.cold))
+        explanations.append(explained(own, device, found, work.cold))
     return rows, explanations, refused
 
 
-def _plain(value: Any) -> Any:
-    return value if isinstance(value, bool | int | float | str) else str(value)
-
-
-def sweep(
-    launches: Sequence[Replayed],
-    axes: Axes,
-    devices: Sequence[Device],
+def run(
+    tasks: Sequence[Task],
     *,
     objective: str = "time",
     cold: bool = False,
@@ -256,34 +298,20 @@ def sweep(
     registers: Registers | None = None,
     progress: Callable[[str], None] = lambda done: None,
 ) -> Table:
-    """All launches in all configurations on all devices, on all cores of this machine, or on a Dask cluster.
+    """All tasks, on all cores of this machine, or on a Dask cluster.
 
     What was found is kept in the disk cache task by task, so that a sweep that was interrupted goes on where it was.
-    Raises LaunchError for a constant that no launch has, and where no configuration can be launched.
+    Raises LaunchError where no configuration can be launched.
     """
     one_of("objective", objective, OBJECTIVES)
-    named = {name for launch in launches for name in launch.constants}
-    for name in (*axes.constants, *axes.ties):
-        if name not in named:
-            raise LaunchError(
-                f"no launch has a Const parameter {shown(name)}; there are {', '.join(sorted(named)) or 'none'}"
-            )
-    groups: dict[tuple[object, ...], list[Device]] = defaultdict(list)
-    for device in devices:
-        groups[counting_rules(device)].append(device)
-    tasks = [
-        Task(launch, chosen, tuple(group), cold, registers)
-        for launch in launches
-        for chosen in axes.of(launch)
-        for group in groups.values()
-    ]
     if len(tasks) > _MOST:
         raise LaunchError(f"{len(tasks):,} configurations: a sweep takes at most {_MOST:,}")
     table = Table(objective)
-    for number, (task, (rows, explanations, refused)) in enumerate(_answers(tasks, dask), 1):
+    works = [Work(task, cold, registers) for task in tasks]
+    for number, (work, (rows, explanations, refused)) in enumerate(_answers(works, dask), 1):
         progress(f"{number:,} of {len(tasks):,} configurations")
         table += rows
-        table.choices += [task.configuration.choice] * len(rows)
+        table.choices += [work.task.choice] * len(rows)
         table.explanations += explanations
         if refused and refused not in table.refused:
             table.refused.append(refused)
@@ -292,15 +320,21 @@ def sweep(
     return table
 
 
-def _answers(tasks: Sequence[Task], dask: Any) -> Iterator[tuple[Task, Answer]]:
-    if dask is not None:
-        from ..cluster import map_over_cluster
+def require_constants(axes: Axes, known: Iterable[str]) -> None:
+    """Raises LaunchError for a constant that no launch has."""
+    names = sorted(set(known))
+    for name in (*axes.constants, *axes.ties):
+        if name not in names:
+            raise LaunchError(f"no launch has a Const parameter {name}; there are {', '.join(names) or 'none'}")
 
-        yield from map_over_cluster(tasks, solve, dask)
+
+def _answers(works: Sequence[Work], dask: Any) -> Iterator[tuple[Work, Answer]]:
+    if dask is not None:
+        yield from map_over_cluster(works, solve, dask)
         return
-    pool = ThreadPoolExecutor(max(1, min(len(tasks), os.cpu_count() or 1)))
+    pool = ThreadPoolExecutor(max(1, min(len(works), os.cpu_count() or 1)))
     try:
-        yield from zip(tasks, pool.map(solve, tasks), strict=True)
+        yield from zip(works, pool.map(solve, works), strict=True)
     finally:
         pool.shutdown(cancel_futures=True)
 
@@ -339,14 +373,16 @@ def whatif(
             raise LaunchError(f"tie of {name} is block.x, block.y or block.z, not {shown(of)}")
     values = {name: tuple(given) for name, given in (const or {}).items()}
     axes = Axes(tuple(map(dim3, blocks)), tuple(map(dim3, grids)), values, dict(tie or {}))
-    kept = dict(args.items())
-    for name, value in args.items():
-        if not isinstance(value, NewArray):
-            kept[name] = getattr(value, "host", value)
+    kept = {name: host_values(value) for name, value in args.items()}
     launch = Replayed(kernel, dim3(grid), dim3(block), kept, shared, cooperative, types)
-    if dask is not None:
-        pickle.dumps(launch)
-    return sweep([launch], axes, [device_given(one) for one in several], objective=objective, cold=cold, dask=dask)
+    require_constants(axes, launch.constants)
+    tasks = plan(launch, axes, [device_given(one) for one in several])
+    return run(tasks, objective=objective, cold=cold, dask=dask)
+
+
+def host_values(given: Any) -> Any:
+    """An argument of a launch as it can be given again: arrays that stay with an engine as what is in them."""
+    return given.numpy() if isinstance(given, DeviceArray) else given
 
 
 def dim3(given: Any) -> Dim3:

@@ -12,8 +12,8 @@ from simtbed.runtime.recording import Recorder
 
 from .. import tables
 from ..profile import page
-from ..targets.running import Ran, require_launches, run_target
-from ..targets.target import Shipped, Target, find_target
+from ..targets.running import Ran, own_launches, require_launches, run_target
+from ..targets.target import Shipped, find_target
 from .options import Device, Emulator, Input, Json, Kernels, Number, Report, TargetArgument, TargetArguments
 from .output import report_on, reports, write_lines
 from .parameters import Option, command
@@ -59,21 +59,12 @@ def profile(
     with reports({"--save": save, "--html": html, "--output": output}, found.files, device) as outputs:
         ran = run_target(found, make)
         require_launches(ran, found)
-        run = _own(ran.run, found).select(kernel, launch)
+        run = own_launches(ran.run, found).select(kernel, launch)
         for option, text in (("--save", run.json), ("--html", run.html)):
             if (file := outputs.get(option)) is not None:
                 write_lines(file, text())
         report_on(found, outputs.get("--output"), show(heading, ran, run, row, json))
     return ran.code
-
-
-def _own(run: Run, target: Target) -> Run:
-    """The run without the kernels that prepare what all variants of a family need."""
-    if not isinstance(target, Shipped):
-        return run
-    preparing = {(one.__name__, one.function.__code__.co_filename) for one in target.family.preparing()}
-    own = [one for one in run.launches if (one.kernel.name, one.kernel.span.file) not in preparing]
-    return Run(own, run.target)
 
 
 def _counted(heading: dict[str, str], ran: Ran, run: Run, device: DeviceRow, json: bool) -> str:

@@ -61,6 +61,15 @@ def require_launches(ran: Ran, target: Target) -> None:
         raise SimtbedError(f"{target} launches no kernel")
 
 
+def own_launches(run: Run, target: Target) -> Run:
+    """The run without the kernels that prepare what all variants of a family need."""
+    if not isinstance(target, Shipped):
+        return run
+    preparing = {(one.__name__, one.function.__code__.co_filename) for one in target.family.preparing()}
+    own = [one for one in run.launches if (one.kernel.name, one.kernel.span.file) not in preparing]
+    return Run(own, run.target)
+
+
 def _command(target: Script | Function) -> list[str]:
     if isinstance(target, Script):
         return [sys.executable, str(target.path), *target.arguments]
