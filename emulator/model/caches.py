@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -47,8 +46,8 @@ def _oldest(stamps: Global[i64], first: i64, ways: i64) -> i64:
 
 @st.device
 def _mixed(line: i64) -> i64:
-    """The number by which a line finds its set."""
-    return line ^ (line >> 7) ^ (line >> 13) ^ (line >> 19)
+    """The number by which a line finds its set: as good as drawn, so that no stride fills few sets."""
+    return (line * 0x1E3779B97F4A7C15) >> 24
 
 
 @st.device
@@ -142,7 +141,7 @@ def _run(
                             l1_stamps[way] = now
                     if wanted != 0:
                         home = _half(line) * (halves - 1)
-                        of_set = _mixed(line >> (halves - 1)) & (l2_sets - 1)
+                        of_set = _mixed(line) & (l2_sets - 1)
                         at_home = (home * l2_sets + of_set) * l2_ways
                         if kind[site] == 0:
                             reached = wanted
@@ -196,7 +195,7 @@ class Traffic:
 
     sites: int64[site, COLUMNS], of all blocks. dram_read, dram_written: bytes from and to device memory.
     hottest: lanes whose atomic operations go to one address. traced: blocks that were simulated, of `blocks`; the others
-    are taken for more of what the second half of them did.
+    are taken for more of what those in the middle did.
     """
 
     sites: npt.NDArray[np.int64]
@@ -295,22 +294,21 @@ def simulate(lines: Lines, device: Device, resident: int, shared: int, cold: boo
         sites, state = np.zeros(COLUMNS * len(lines.kinds), np.int64), np.zeros(8, np.int64)
         state[LEFT], state[CLOCK] = traced, clock
         in_slots = np.full(slots, -1, np.int64), np.zeros(slots, np.int64), np.zeros(slots * warps, np.int64)
-        halfway: tuple[Any, Any] | None = None
-        for until in (traced // 2, 0):
+        passed: list[tuple[Words, Words]] = []
+        for until in (traced - traced // 4, traced // 4, 0):
             while state[LEFT] > until:
                 _run(
                     records, first_of, held, lines.kinds, device.sms, resident, warps, traced, until, _ROUNDS, *in_slots,
                     *l1_arrays, l1.sets if l1 else 0, l1.ways if l1 else 0, *l2.arrays, l2.sets, l2.ways, halves,
                     sites, state,
                 )  # fmt: skip
-            halfway = halfway or (sites.copy(), state.copy())
+            passed.append((sites.copy(), state.copy()))
         clock = int(state[CLOCK])
-    assert halfway is not None
-    later = (blocks - traced) / max(1, traced - traced // 2)
-    sites, state = (
-        now + np.rint((now - before) * later).astype(np.int64)
-        for now, before in zip((sites, state), halfway, strict=True)
-    )
+    if blocks > traced:  # as between the quarters, with as many blocks under way at both
+        (from_sites, from_state), (to_sites, to_state), _ = passed
+        later = (blocks - traced) / max(1, int(from_state[LEFT] - to_state[LEFT]))
+        sites += np.rint((to_sites - from_sites) * later).astype(np.int64)
+        state += np.rint((to_state - from_state) * later).astype(np.int64)
     return Traffic(
         sites.reshape(-1, COLUMNS), lines.kinds, int(state[READ]) * SECTOR, int(state[WRITTEN]) * SECTOR, lines.hottest,
         traced, blocks,
