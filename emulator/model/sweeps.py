@@ -94,10 +94,10 @@ class Axes:
             self.blocks or (launch.block,), self.grids or (None,), *(self.constants[name] for name in names)
         ):
             constants = dict(zip(names, values, strict=True))
-            constants |= {name: block["xyz".index(of[-1])] for name, of in self.ties.items() if name in own}
             words = ["x".join(map(str, block)).removesuffix("x1").removesuffix("x1")] if self.blocks else []
             words += [f"grid {'x'.join(map(str, grid))}"] if grid else []
             words += [f"{name}={value}" for name, value in constants.items()]
+            constants |= {name: block["xyz".index(of[-1])] for name, of in self.ties.items() if name in own}
             covering = tuple(-(-g * b // n) for g, b, n in zip(launch.grid, launch.block, block, strict=True))
             x, y, z = grid or covering
             found.append(Configuration((x, y, z), block, {**own, **constants}, ", ".join(words) or "as launched"))

@@ -80,14 +80,12 @@ def whatif(
                 progress=done,
             )  # fmt: skip
         title = f"{found}: {', '.join(one.name for one in devices)}, {'cold' if cold else 'warm'} caches"
-        drawn = report.drawn(table)
-        for option, text in (
-            ("--csv", lambda: table.csv().rstrip("\n")),
-            ("--svg", lambda: drawn[0][1]),
-            ("--html", lambda: report.page(title, table)),
-        ):
-            if (file := outputs.get(option)) is not None:
-                write_lines(file, text())
+        if (file := outputs.get("--csv")) is not None:
+            write_lines(file, table.csv().rstrip("\n"))
+        if (file := outputs.get("--svg")) is not None:
+            write_lines(file, report.drawn(table)[0][1])
+        if (file := outputs.get("--html")) is not None:
+            write_lines(file, report.page(title, table, devices))
         shown = report.as_json(table) if json else report.text(title, table)
         report_on(found, outputs.get("--output"), shown)
     return ran.code

@@ -12,9 +12,12 @@ STYLE = """
 :root { color-scheme: light dark; } body { font: 15px/1.4 system-ui, sans-serif; margin: 2rem; }
 table { border-collapse: collapse; } td, th { padding: .2rem .6rem; text-align: right; border-bottom: 1px solid #8886; }
 pre { overflow-x: auto; } svg { max-width: 100%; }
+svg text { font: 11px sans-serif; fill: currentColor; text-anchor: middle; } svg .start { text-anchor: start; }
+svg .end { text-anchor: end; } svg .grid { stroke: #8886; } svg .roof { stroke: currentColor; } svg .point { fill: #c60; }
 """
 _SVG_STYLE = (
-    "text{font:11px sans-serif;fill:currentColor}.l{fill:none;stroke:currentColor;stroke-width:1.6}"
+    "text{font:11px sans-serif;fill:currentColor}.start{text-anchor:start}.end{text-anchor:end}.middle{text-anchor:middle}"
+    ".l{fill:none;stroke:currentColor;stroke-width:1.6}"
     ".g{stroke:#8886}.i{stroke:currentColor;stroke-opacity:.35;stroke-width:3}"
 )
 
@@ -35,7 +38,7 @@ def lines(devices: Mapping[str, Mapping[str, tuple[float, float, float]]], unit:
     for power in range(low, high + 1):
         y = down(10.0**power)
         parts.append(f'<line class="g" x1="{LEFT}" x2="{LEFT + WIDTH}" y1="{y}" y2="{y}"/>')
-        parts.append(f'<text x="{LEFT - 6}" y="{y + 4}" text-anchor="end">{10.0**power:g}</text>')
+        parts.append(f'<text x="{LEFT - 6}" y="{y + 4}" class="end">{10.0**power:g}</text>')
     for number, (device, of) in enumerate(devices.items()):
         points = []
         for at, choice in enumerate(choices):
@@ -51,11 +54,11 @@ def lines(devices: Mapping[str, Mapping[str, tuple[float, float, float]]], unit:
         dash = _DASHES[number % len(_DASHES)]
         parts.append(f'<polyline class="l" stroke-dasharray="{dash}" points="{" ".join(points)}"/>')
         if points:
-            x, y = points[-1].split(",")
-            parts.append(f'<text x="{float(x) + 6}" y="{float(y) - 6}">{escape(device)}</text>')
+            end_x, end_y = map(float, points[-1].split(","))
+            parts.append(f'<text class="start" x="{end_x + 6}" y="{end_y - 6}">{escape(device)}</text>')
     for at, choice in enumerate(choices):
         x, y = LEFT + step * (at + 0.5), TOP + HEIGHT + 14
-        parts.append(f'<text transform="translate({x:.1f},{y}) rotate(20)">{escape(choice)}</text>')
+        parts.append(f'<text class="start" transform="translate({x:.1f},{y}) rotate(20)">{escape(choice)}</text>')
     return _svg(LEFT + WIDTH + 120, TOP + HEIGHT + 90, parts, f"{unit} by choice")
 
 
@@ -68,13 +71,12 @@ def heat_map(cells: Mapping[tuple[str, ...], float]) -> str:
         x, y = LEFT + CELL * columns.index(column), TOP + 20 + 26 * rows.index(row)
         shade = 0.08 + 0.6 * ((value - least) / (most - least) if most > least else 0.0)
         parts.append(f'<rect x="{x}" y="{y}" width="{CELL - 2}" height="24" fill="#c60" fill-opacity="{shade:.2f}"/>')
-        parts.append(f'<text x="{x + CELL / 2}" y="{y + 16}" text-anchor="middle">{value:,.4g}</text>')
+        parts.append(f'<text x="{x + CELL / 2}" y="{y + 16}" class="middle">{value:,.4g}</text>')
     parts += [
-        f'<text x="{LEFT - 6}" y="{TOP + 36 + 26 * n}" text-anchor="end">{escape(row)}</text>'
-        for n, row in enumerate(rows)
+        f'<text x="{LEFT - 6}" y="{TOP + 36 + 26 * n}" class="end">{escape(row)}</text>' for n, row in enumerate(rows)
     ]
     parts += [
-        f'<text x="{LEFT + CELL * (n + 0.5)}" y="{TOP + 10}" text-anchor="middle">{escape(c)}</text>'
+        f'<text x="{LEFT + CELL * (n + 0.5)}" y="{TOP + 10}" class="middle">{escape(c)}</text>'
         for n, c in enumerate(columns)
     ]
     return _svg(LEFT + CELL * len(columns) + 20, TOP + 30 + 26 * len(rows), parts, "two axes")

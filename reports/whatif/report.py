@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
+from collections.abc import Iterable
 from html import escape
 
+from simtbed import Device
 from simtbed.model.sweeps import OBJECTIVES, Table
+from simtbed.profiler.html.roofline import roofline
 
 from .. import tables
 from .pictures import STYLE, heat_map, lines
@@ -55,11 +58,10 @@ def as_json(table: Table) -> str:
     return json.dumps(list(table), indent=1, allow_nan=False)
 
 
-def page(title: str, table: Table) -> str:
+def page(title: str, table: Table, devices: Iterable[Device]) -> str:
     """One HTML file that needs no network."""
-    pictures = "".join(
-        f"<figure>{picture}<figcaption>{escape(name)}</figcaption></figure>" for name, picture in drawn(table)
-    )
+    named = [*drawn(table), *rooflines(table, devices)]
+    pictures = "".join(f"<figure>{svg}<figcaption>{escape(name)}</figcaption></figure>" for name, svg in named)
     rows = "".join(
         "<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in line.split(",")) + "</tr>"
         for line in table.csv().splitlines()[1:]
@@ -71,6 +73,22 @@ def page(title: str, table: Table) -> str:
         f"<h1>{escape(title)}</h1><pre>{escape(words)}</pre>{pictures}"
         f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table></html>"
     )
+
+
+def rooflines(table: Table, devices: Iterable[Device]) -> list[tuple[str, str]]:
+    """Of each device, with a point for each kernel and choice: warp instructions for each sector of device memory."""
+    found = []
+    for device in devices:
+        points: dict[str, tuple[int, int]] = {}
+        for row, choice in zip(table, table.choices, strict=True):
+            if row["device"] == device.name:
+                name = f"{row['kernel']}, {choice}"
+                before = points.get(name, (0, 0))
+                points[name] = before[0] + row["warp_instructions"], before[1] + row["dram_bytes"] // device.sector
+        known = [(name, instructions / sectors) for name, (instructions, sectors) in points.items() if sectors]
+        if known:
+            found.append((f"{device.name}: device memory", roofline(known, ("fp32", "alu"), device)))
+    return found
 
 
 def drawn(table: Table) -> list[tuple[str, str]]:

@@ -60,7 +60,7 @@ def test_all_choices_of_all_axes_on_all_devices() -> None:
 def test_what_cannot_be_launched_is_left_out_with_its_reason() -> None:
     table = exchanged(blocks=[64, 2048], tie={"BLOCK": "block.x"})
     assert len(table) == 1
-    assert table.refused == ["exchange, 2048, BLOCK=2048: block[0] is 2,048: the H200 takes at most 1,024"]
+    assert table.refused == ["exchange, 2048: block[0] is 2,048: the H200 takes at most 1,024"]
     with pytest.raises(st.LaunchError, match=r"block\[0\] is 2,048"):
         exchanged(blocks=[2048])
 
