@@ -6,21 +6,22 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from html import escape
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..checked import shown
 from ..errors import Diagnostic, SimtbedError, render
-from ..machine.occupancy import Occupancy, occupancy
-from ..profiler.counters import Counters
-from ..profiler.events import Counts
-from ..profiler.profile import Profile
-from ..profiler.samples import Samples
 from .arrays import Buffer
-from .described import described
 from .engine import Request, Resources
 from .registry import cuda_text
+
+if TYPE_CHECKING:  # what was counted is looked at by few, so that its code is imported when it is asked for
+    from ..machine.occupancy import Occupancy
+    from ..profiler.counters import Counters
+    from ..profiler.events import Counts
+    from ..profiler.profile import Profile
+    from ..profiler.samples import Samples
 
 _UNCOUNTED = "nothing was counted: an emulator counts, and only with counters=True"
 
@@ -89,6 +90,8 @@ class Result:
         """What the emulator counted, by source line. Raises SimtbedError where nothing was counted."""
         if self.counts is None:
             raise SimtbedError(_UNCOUNTED)
+        from ..profiler.counters import Counters
+
         sites = ((s.kind, s.span, s.size, s.costs) for s in self.request.prepared.sites)
         return Counters.of(sites, self.counts, self.request.device.sector)
 
@@ -96,6 +99,8 @@ class Result:
         """What the launch cost, place by place and array by array. Raises SimtbedError where nothing was counted."""
         if self.counts is None:
             raise SimtbedError(_UNCOUNTED)
+        from .described import described
+
         return described(self.request).profile(self.counts, self.request.device, samples=self.samples)
 
     @property
@@ -107,6 +112,8 @@ class Result:
     def occupancy(self) -> Occupancy:
         """Theoretical occupancy on the request's device. Registers are known once a compiler has run (the cuda
         engine's result); before that they are taken not to limit."""
+        from ..machine.occupancy import occupancy
+
         request = self.request
         registers = self.resources.registers if self.resources else 0
         return occupancy(request.device, int(np.prod(request.block)), registers, self.shared_bytes)

@@ -1,7 +1,8 @@
 """The one door for files: what is read is opened, unpacked and limited here; what is written is whole or not there."""
 
-from .inputs import MEMORY, Input, Metered, contents, opened, opened_again
+from .inputs import MEMORY, Input, contents, opened, opened_again
 from .outputs import Outputs, write
+from .piecewise import Piece, pieces
 from .places import STANDARD, DiskError, flush_standard_output, is_file_name
 from .signals import Stopped, held, watch
 from .text import printable, shown
@@ -12,8 +13,8 @@ __all__ = [
     "STANDARD",
     "DiskError",
     "Input",
-    "Metered",
     "Outputs",
+    "Piece",
     "Stopped",
     "contents",
     "flush_standard_output",
@@ -21,6 +22,7 @@ __all__ = [
     "is_file_name",
     "opened",
     "opened_again",
+    "pieces",
     "printable",
     "shown",
     "temporary",

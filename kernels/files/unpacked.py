@@ -5,6 +5,8 @@ from __future__ import annotations
 import bz2
 import io
 import lzma
+import os
+import stat
 import zlib
 from collections.abc import Callable
 from pathlib import Path
@@ -88,6 +90,15 @@ def packing_of(start: bytes) -> tuple[str, Callable[[], Any]] | None:
     return next((packing for magic, packing in PACKINGS.items() if start.startswith(magic)), None)
 
 
+def _size(file: io.BufferedIOBase) -> int:
+    """Bytes of a regular file; 0 for anything else."""
+    try:
+        there = os.fstat(file.fileno())
+    except (OSError, ValueError):
+        return 0
+    return there.st_size if stat.S_ISREG(there.st_mode) else 0
+
+
 class Unpacked(io.RawIOBase):
     """The bytes of an open file without its packing. What goes wrong is an InputError or a DiskError."""
 
@@ -95,6 +106,7 @@ class Unpacked(io.RawIOBase):
         super().__init__()
         self.file, self.path = file, path
         self.packed, self.given = 0, 0  # bytes read, bytes handed out
+        self.size = _size(file)
         self.last = b""
         self.waiting = b""
         while len(self.waiting) < LONGEST_MAGIC and (more := self._more(LONGEST_MAGIC - len(self.waiting))):
@@ -112,7 +124,9 @@ class Unpacked(io.RawIOBase):
         view = memoryview(buffer).cast("B")
         if self.decoder is None:
             if not self.waiting:
-                return self._reading(lambda: self.file.readinto1(view))
+                count = self._reading(lambda: self.file.readinto1(view))
+                self.packed += count
+                return count
             count = min(len(view), len(self.waiting))
             view[:count], self.waiting = self.waiting[:count], self.waiting[count:]
             return count
@@ -125,6 +139,11 @@ class Unpacked(io.RawIOBase):
                 f"a file may unpack to {RATIO:,} times its size and {ALLOWANCE >> 20} MiB"
             )
         return len(data)
+
+    @property
+    def part(self) -> float | None:
+        """Of the file that is read, from 0 to 1; None where its size is not known."""
+        return min(self.packed / self.size, 1.0) if self.size else None
 
     def _unpack(self, size: int) -> bytes:
         """Some bytes, or none at the end of the file."""

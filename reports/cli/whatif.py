@@ -9,7 +9,7 @@ from typing import Annotated
 
 from simtbed.model.sweeps import require_constants, run
 
-from ..targets.running import own_launches, require_launches, run_target
+from ..targets.running import own, require_launches, run_target
 from ..targets.target import find_target
 from ..terminal import progress
 from ..whatif import report
@@ -70,7 +70,7 @@ def whatif(
     with reports(files, found.files, device) as outputs:
         ran = run_target(found, make)
         require_launches(ran, found)
-        chosen = own_launches(ran.run, found).select(kernel, launch)
+        chosen = own(ran.run, found).select(kernel, launch)
         planned = [one.request for one in chosen.launches if isinstance(one.request, Planned)]
         require_constants(varied, (name for one in planned for name in one.constants))
         with progress(f"what if: {found}") as done:

@@ -16,7 +16,7 @@ from functools import partial
 from pathlib import Path
 from typing import Literal
 
-from simtbed import Run, SimtbedError, launch
+from simtbed import Launch, Run, SimtbedError, launch
 from simtbed.kernels import FunctionLauncher
 from simtbed.runtime.observing import OBSERVER, observing
 
@@ -61,13 +61,20 @@ def require_launches(ran: Ran, target: Target) -> None:
         raise SimtbedError(f"{target} launches no kernel")
 
 
-def own_launches(run: Run, target: Target) -> Run:
+def own(run: Run, target: Target) -> Run:
     """The run without the kernels that prepare what all variants of a family need."""
-    if not isinstance(target, Shipped):
-        return run
-    preparing = {(one.__name__, one.function.__code__.co_filename) for one in target.family.preparing()}
-    own = [one for one in run.launches if (one.kernel.name, one.kernel.span.file) not in preparing]
-    return Run(own, run.target)
+    return Run([one for one in run.launches if not _prepares(one, target)], run.target)
+
+
+def preparing(run: Run, target: Target) -> Run:
+    """The run with those alone."""
+    return Run([one for one in run.launches if _prepares(one, target)], run.target)
+
+
+def _prepares(launch: Launch, target: Target) -> bool:
+    kernels = target.family.preparing() if isinstance(target, Shipped) else ()
+    kernel = launch.kernel
+    return any((kernel.name, kernel.span.file) == (one.__name__, one.function.__code__.co_filename) for one in kernels)
 
 
 def _command(target: Script | Function) -> list[str]:

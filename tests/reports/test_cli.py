@@ -82,7 +82,7 @@ def test_help_and_list_import_nothing_heavy(command: str) -> None:
         ("profile packed", "packed is ambiguous: say alignment/packed or correction/packed"),
         ("verify --variant packed", "packed is ambiguous: say alignment/packed or correction/packed"),
         ("profile pairhmm/packed", "no variant is called 'pairhmm/packed'; there are "),
-        ("profile nobody", "pairalign, alignment/packed, "),
+        ("profile nobody", "pairalign-global, alignment/packed, "),
         ("profile tree --device Z80", "no device is called 'Z80'; there are C2070,"),
         ("profile tree --device nowhere.toml", "nowhere.toml: No such file"),
         ("profile tree --input nowhere.txt", "nowhere.txt: No such file"),

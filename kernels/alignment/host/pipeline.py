@@ -14,8 +14,9 @@ from simtbed import DeviceArray, empty, zeros
 from ...family import Answer, Launcher
 from ..intratask import intratask
 from ..packed import packed
-from ..pairalign import pairalign
-from ..traceback import BOOLEANS, FLAGS, RUNS, STEPS, traceback
+from ..pairalign import pairalign_strips
+from ..pairalign_global import pairalign
+from ..traceback import BOOLEANS, FLAGS, RUNS, STEPS, STRIPS, traceback
 from . import limits
 from .layout import (
     Table,
@@ -25,6 +26,7 @@ from .layout import (
     words_of_intratask,
     words_of_packed,
     words_of_pairalign,
+    words_of_strips,
 )
 from .problem import ANSWER, Offsets, Problem
 
@@ -45,6 +47,9 @@ done: they are launched together, each with a whole warp."""
 
 PASS = 128
 """Threads of a block of `passes`."""
+
+PAIRALIGN_BLOCK = 128
+"""Threads of a block of `pairalign`, the paper's."""
 
 THREADS = 64
 """Of a block of stage 2."""
@@ -130,19 +135,19 @@ def _intratask(
             yield chosen, stage_1
 
 
-def _pairalign(problem: Problem, launcher: Launcher, at_once: int) -> Iterator[Batch]:
+def _pairalign(problem: Problem, launcher: Launcher, at_once: int, strips: bool) -> Iterator[Batch]:
     n, m = problem.rows, problem.columns
-    for chosen in _batches(np.lexsort((m, n)), words_of_pairalign(n, np.full_like(m, m.max(initial=0))), at_once):
+    words_of, form = (words_of_strips, STRIPS) if strips else (words_of_pairalign, BOOLEANS)
+    kernel, block = (pairalign_strips, PAIRALIGN_BLOCK) if strips else (pairalign, 32)
+    own = {"BLOCK": block} if strips else {}
+    for chosen in _batches(np.lexsort((m, n)), words_of(n, np.full_like(m, m.max(initial=0))), at_once):
 
         def stage_1(chosen: Offsets = chosen) -> Moves:
-            warps, args, places = pairalign_arguments(problem, chosen)
-            words = words_of_pairalign(
-                *(args["sizes"][:, at].reshape(-1, 32).max(axis=1).astype(np.int64) for at in (1, 3))
-            )
-            moves = DeviceArray(empty(int(words.sum()) * 32, "u32"))
-            args |= {"moves": moves, "ends": empty(warps * 32, "int4")}
-            ends = launcher.launch(pairalign, grid=warps, block=32, args=args)["ends"]
-            return Moves(moves, places, args["sizes"], ends[: len(chosen)], BOOLEANS)
+            args, words, places = pairalign_arguments(problem, chosen, block, strips)
+            moves = DeviceArray(empty(words, "u32"))
+            args |= {"moves": moves, "ends": empty(len(args["sizes"]), "int4"), **own}
+            ends = launcher.launch(kernel, grid=len(args["sizes"]) // block, block=block, args=args)["ends"]
+            return Moves(moves, places, args["sizes"], ends[: len(chosen)], form)
 
         yield chosen, stage_1
 
@@ -166,7 +171,8 @@ VARIANTS: dict[str, Callable[[Problem, Launcher, int], Iterator[Batch]]] = {
         for layout in ("diagonal-major", "row-major")
         for moves, form in (("runs", RUNS), ("steps", STEPS))
     },
-    "pairalign": _pairalign,
+    "pairalign": partial(_pairalign, strips=True),
+    "pairalign-global": partial(_pairalign, strips=False),
     "packed": _packed,
 }
 """Stage 1 of each variant: the batches of a problem, each with a function that launches it."""
