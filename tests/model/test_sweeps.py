@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 import simtbed as st
 from simtbed.model import sweeps
+from simtbed.model.launches import observe
 from simtbed.model.sweeps import COLUMNS, Table
 
 from tests.model.launches import copy, exchange
@@ -106,19 +107,24 @@ def test_what_was_found_is_kept_and_found_again(tmp_path: Path, monkeypatch: pyt
 def test_a_sweep_that_was_interrupted_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SIMTBED_CACHE", str(tmp_path))
     tmp_path.chmod(0o700)
-    whole, done = sweeps.observe, []
+    done: list[Any] = []
 
     def interrupted(request: Any) -> Any:
         if len(done) == 2:
             raise KeyboardInterrupt
         done.append(request)
-        return whole(request)
+        return observe(request)
 
     monkeypatch.setattr(sweeps, "observe", interrupted)
     monkeypatch.setattr("os.cpu_count", lambda: 1)
     with pytest.raises(KeyboardInterrupt):
         exchanged(const={"STRIDE": [1, 2, 4, 8]})
-    monkeypatch.setattr(sweeps, "observe", lambda request: done.append(request) or whole(request))
+
+    def going_on(request: Any) -> Any:
+        done.append(request)
+        return observe(request)
+
+    monkeypatch.setattr(sweeps, "observe", going_on)
     assert len(exchanged(const={"STRIDE": [1, 2, 4, 8]})) == 4
     assert len(done) == 4
 
