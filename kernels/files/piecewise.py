@@ -38,7 +38,7 @@ def pieces(
     while True:
         buffer = np.empty(min(max(size, 2 * len(rest)), max(file.longest, len(rest) + 1)), np.uint8)
         buffer[: len(rest)] = rest
-        filled = len(rest) + _fill(file, buffer[len(rest) :])
+        filled = len(rest) + file.fill(buffer[len(rest) :])
         if filled < len(buffer):
             yield Piece(buffer[:filled], lines, -1, True, file.part)
             return
@@ -49,11 +49,3 @@ def pieces(
             raise file.too_long(what)
         rest = buffer[length:].copy()
         lines += newlines
-
-
-def _fill(file: Input, buffer: Bytes) -> int:
-    """Read until the buffer is full or the file ends; how many bytes. A pipe gives some at a time."""
-    filled = 0
-    while filled < len(buffer) and (count := file.readinto(buffer[filled:].data)):
-        filled += count
-    return filled
