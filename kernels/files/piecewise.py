@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import NamedTuple
-
-import numpy as np
-import numpy.typing as npt
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from .inputs import Input
 
-Bytes = npt.NDArray[np.uint8]
+if TYPE_CHECKING:  # the door is opened by commands that need no arrays too
+    import numpy as np
+    import numpy.typing as npt
+
+Bytes: TypeAlias = "npt.NDArray[np.uint8]"
 
 
 class Piece(NamedTuple):
@@ -33,6 +34,8 @@ def pieces(
     whole: of bytes that begin with a record the length of the records that are whole, and how many newlines these have.
     what: is told to be too long where it does not fit into `file.longest`. Raises InputError.
     """
+    import numpy as np
+
     size = min(size, file.longest)
     rest, lines = np.empty(0, np.uint8), 0
     while True:
