@@ -12,7 +12,7 @@ import pytest
 from simtbed.kernels import InputError
 from simtbed.kernels.files import opened
 from simtbed.kernels.sfs.host import files_vcf
-from simtbed.kernels.sfs.host.sites import SiteCounts
+from simtbed.kernels.sfs.host.sites import SiteCounts, batch_size
 
 HEADER = """##fileformat=VCFv4.2
 ##FORMAT=<ID=GT,Number=1,Type=String,Description="">
@@ -101,7 +101,7 @@ def test_ordinary_sites_never_reach_cyvcf2(tmp_path: Path, monkeypatch: pytest.M
         parts = list(files_vcf.read(source, counts, posteriors=False))
     assert [name for part in parts for name in part.chromosomes] == ["1"] * 3000 + ["2"] * 2000
     assert np.concatenate([part.positions for part in parts]).tolist() == list(range(5000))
-    assert max(len(part.likelihoods) for part in parts) <= files_vcf.batch_size(3)
+    assert max(len(part.likelihoods) for part in parts) <= batch_size(3)
 
 
 @pytest.mark.parametrize(
