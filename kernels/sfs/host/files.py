@@ -19,8 +19,8 @@ from ...pipeline import Flow, workers_for
 from . import files_bcf, files_beagle, files_npz, files_vcf
 from .frequency import by_em, by_reads
 from .problem import EPSILON, P_VARIABLE, Floats, Mode, Problem
+from .problem_loops import informed, turn
 from .sites import SiteCounts, Sites
-from .vector_loops import informed, turn
 
 PREPARING = 4
 """Threads that make problems of sites at most."""

@@ -19,9 +19,7 @@ from ...files.piecewise import Bytes, pieces
 from ...files.text_loops import first_newline, whole_lines
 from .files_genotypes import field_of, likelihoods, reads
 from .files_vcf_header import TYPES, Header, parse
-from .problem import Alleles, Counts
-from .sites import SiteBatch, SiteCounts, Sites, batch_size
-from .vcf_scan import (
+from .files_vcf_scan import (
     AT,
     COLUMNS,
     FOUND,
@@ -40,6 +38,8 @@ from .vcf_scan import (
     same_texts,
     scan_sites,
 )
+from .problem import Alleles, Counts
+from .sites import SiteBatch, SiteCounts, Sites, batch_size
 
 BYTES_AT_ONCE = 1 << 23
 """Of lines that cyvcf2 gets at a time."""

@@ -6,7 +6,7 @@ import numpy as np
 
 from ..tiled import GROUP
 from .problem import Floats
-from .vector_loops import tiled_vectors
+from .problem_loops import tiled_vectors
 
 
 def interleaved(vectors: Floats) -> Floats:

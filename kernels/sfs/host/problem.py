@@ -9,7 +9,7 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from .vector_loops import by_largest
+from .problem_loops import by_largest
 
 Floats = npt.NDArray[np.float64]
 Counts = npt.NDArray[np.int64]

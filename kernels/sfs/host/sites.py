@@ -11,7 +11,7 @@ import numpy as np
 
 from ...family import InputError
 from .problem import Alleles, Counts, Floats
-from .vector_loops import first_wrong
+from .problem_loops import first_wrong
 
 BYTES_AT_ONCE = 1 << 23
 """Most bytes of a batch's likelihoods."""
