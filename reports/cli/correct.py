@@ -31,15 +31,18 @@ class Filter(StrEnum):
     exact = "exact"
     bloom = "bloom"
     split_first = "split-first"
+    blocked = "blocked"
 
 
 @dataclass(frozen=True)
 class Targets:
-    """Where results go: corrected reads (None: standard output), discarded reads as they came, a line a read."""
+    """Where results go: corrected reads (None: standard output), discarded reads as they came, a line a read, the k-mers
+    counted."""
 
     output: Path | None = None
     discarded: Path | None = None
     log: Path | None = None
+    spectrum: Path | None = None
 
 
 @command
@@ -62,6 +65,17 @@ def correct(
     truth: Annotated[
         Path | None, Option(("--truth",), metavar="FILE", help="The same reads without errors: report accuracy.")
     ] = None,
+    spectrum: Annotated[
+        Path | None,
+        Option(
+            ("--spectrum",),
+            metavar="DUMP",
+            help="K-mers and counts, instead of those of IN: of KMC, Jellyfish, or saved.",
+        ),
+    ] = None,
+    save_spectrum: Annotated[
+        Path | None, Option(("--save-spectrum",), metavar="FILE", help="For the k-mers counted and their counts.")
+    ] = None,
     engine: RunOn = Engine.jit,
     example: Example = False,
     threads: Threads = None,
@@ -82,9 +96,9 @@ def correct(
     if example and truth:
         raise SimtbedError("--truth belongs to a file of reads: the example has none")
     parameters = Parameters(k, min_multiplicity, min_votes, max_trim, not no_trim, filter.value)
-    targets = Targets(output, discarded, log)
+    targets = Targets(output, discarded, log, save_spectrum)
     with on_cores(threads or current_cores()):
-        return correct_reads(source, targets, parameters, variant, engine.value, truth, max_memory, json)
+        return correct_reads(source, targets, parameters, variant, engine.value, truth, spectrum, max_memory, json)
 
 
 def correct_reads(
@@ -94,6 +108,7 @@ def correct_reads(
     variant: str,
     engine: EngineName,
     truth: Path | None,
+    spectrum: Path | None,
     memory: int,
     json: bool,
 ) -> int:
@@ -101,15 +116,22 @@ def correct_reads(
     if variant not in FAMILY.variants:
         raise SimtbedError(f"correction has no variant {variant!r}; it has {', '.join(FAMILY.variants)}")
     runner = Runner(engine)
-    named = {"--output": targets.output or STANDARD, "--discarded": targets.discarded, "--log": targets.log}
+    named = {
+        "--output": targets.output or STANDARD,
+        "--discarded": targets.discarded,
+        "--log": targets.log,
+        "--save-spectrum": targets.spectrum,
+    }
     with (
-        Outputs(named, [source, truth]) as outputs,
+        Outputs(named, [source, truth, spectrum]) as outputs,
         progress_of_records(f"{variant} on {source or 'the example'}", "reads") as show,
         read_file(source, memory) if source else nullcontext(example_file()) as reads,
         read_file(truth, memory) if truth else nullcontext() as true_reads,
     ):
-        writers = Writers(outputs["--output"], outputs.get("--discarded"), outputs.get("--log"), show)
-        summary = correct_file(reads, writers, parameters, variant, runner, true_reads, memory)
+        writers = Writers(
+            outputs["--output"], outputs.get("--discarded"), outputs.get("--log"), outputs.get("--save-spectrum"), show
+        )
+        summary = correct_file(reads, writers, parameters, variant, runner, true_reads, memory, spectrum)
     for warning in summary.warnings:
         warn(warning)
     tell(outputs, tables.as_json(_content(summary, runner)) if json else _report(summary))
