@@ -12,6 +12,7 @@ import pytest
 from simtbed.kernels.alignment.host.files import table
 from simtbed.kernels.files import write
 from simtbed.kernels.sfs.host.files import read as read_sites
+from simtbed.kernels.sfs.host.generate import likelihoods
 from simtbed.reports.bench import files, files_made
 
 from tests.reports.conftest import Simtbed
@@ -64,7 +65,7 @@ def test_variants_are_a_vcf(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     write(path, files_made.variants(7))
     problem = read_sites(path)
     assert problem.likelihoods.shape == (7, files_made.SAMPLES, 3)
-    first = files_made.likelihoods(1, 3, files_made.SAMPLES)
+    first = likelihoods(1, 3, files_made.SAMPLES)
     np.testing.assert_allclose(problem.likelihoods[:3], first, rtol=1e-5)
 
 

@@ -18,10 +18,10 @@ from ...family import InputError
 from ...files import MEMORY, Piece, opened, pieces, shown
 from ...pipeline import Flow, Show, workers_for
 from ..filters import EMPTY
-from .fastq_scan import after_newline, newlines
+from .files_scan import after_newline, newlines
+from .files_spectrum_scan import format_spectrum, scan_spectrum
 from .pipeline import Counter
 from .problem import Bytes
-from .spectrum_scan import format_spectrum, scan_spectrum
 
 Keys = npt.NDArray[np.uint64]
 Counts = npt.NDArray[np.uint32]
