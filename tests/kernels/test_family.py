@@ -18,7 +18,7 @@ HOST = {"compare", "files", "generate", "layout", "pipeline", "problem"}
 """Files of every host folder. A part of one that would be too long has its name first: files_vcf."""
 OTHERS = {
     "alignment": {"answer", "limits", "statistics"},
-    "correction": set(),
+    "correction": {"pairs"},
     "pairhmm": set(),
     "sfs": {"frequency", "sites", "spectrum"},
 }
