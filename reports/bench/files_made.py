@@ -7,8 +7,8 @@ from pathlib import Path
 
 import numpy as np
 from simtbed import Global, i64, u8
-from simtbed.kernels.correction.host.files_scan import copied, decimal
 from simtbed.kernels.files import Outputs
+from simtbed.kernels.files.text_loops import copied, decimal
 from simtbed.kernels.pairhmm.host.files import records
 from simtbed.kernels.pairhmm.host.generate import equal_lengths
 from simtbed.kernels.sfs.host.generate import likelihoods

@@ -15,10 +15,11 @@ import numpy as np
 import numpy.typing as npt
 
 from ...family import InputError
-from ...files import MEMORY, Piece, opened, pieces, shown
+from ...files import MEMORY, opened, shown
+from ...files.piecewise import Piece, pieces
+from ...files.text_loops import after_newline, newlines
 from ...pipeline import Flow, Show, workers_for
 from ..filters import EMPTY
-from .files_scan import after_newline, newlines
 from .files_spectrum_scan import format_spectrum, scan_spectrum
 from .pipeline import Counter
 from .problem import Bytes

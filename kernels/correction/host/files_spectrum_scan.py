@@ -6,7 +6,7 @@ import simtbed as st
 from simtbed import Global, i64, u8, u32, u64
 from simtbed.native import native
 
-from .files_scan import decimal, line_end, without_return
+from ...files.text_loops import decimal, line_end, without_return
 
 MOST = (1 << 31) - 1
 """That is counted of one line: two of them, of both strands, fit into a count."""
