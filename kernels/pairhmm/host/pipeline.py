@@ -10,12 +10,13 @@ from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from simtbed import OutOfMemory, Result, current_gpu, on_gpu
+from simtbed import Kernel, OutOfMemory, Result, current_gpu, on_gpu
 
 from ...family import Launcher, PlannedLaunch, run_planned
 from .. import intratask_block, intratask_warp
 from ..intertask_naive import WARPS, intertask_naive
 from ..intertask_tiled import intertask_tiled
+from ..intertask_tiles import intertask_tiles
 from ..wavefront import wavefront
 from ..wavefront_rescaled import wavefront_rescaled
 from .layout import Real, anti_diagonals, interleaved, sub_warps
@@ -145,6 +146,7 @@ def _in_batches(
 
 
 def _intertask(
+    kernel: Kernel,
     tile: int,
     by_length: bool,
     problem: Problem,
@@ -157,8 +159,8 @@ def _intertask(
         grid, args = interleaved(problem, some_reads, some_haplotypes, real, tile)
         args["scale"] = SCALE[real]
         if tile > 1:
-            return launcher.launch(intertask_tiled, grid=grid, block=32 * WARPS, args={**args, "K": tile})
-        return launcher.launch(intertask_naive, grid=grid, block=32 * WARPS, args=args)
+            args["K"] = tile
+        return launcher.launch(kernel, grid=grid, block=32 * WARPS, args=args)
 
     return _in_batches(problem, reads, haplotypes, launch, by_length)
 
@@ -182,13 +184,19 @@ def _intratask_block(
 
 
 def _intratask_warp(
-    warps: int, problem: Problem, reads: Offsets, haplotypes: Offsets, real: Real, launcher: Launcher
+    warps: int,
+    copies: int,
+    problem: Problem,
+    reads: Offsets,
+    haplotypes: Offsets,
+    real: Real,
+    launcher: Launcher,
 ) -> Floats:
     def launch(some_reads: Offsets, some_haplotypes: Offsets) -> Result:
-        args = anti_diagonals(problem, some_reads, some_haplotypes, real, at_once=warps, rows=32)
+        args = anti_diagonals(problem, some_reads, some_haplotypes, real, warps, 32, copies)
         columns = -(-int(args["pairs"][:, 3].max()) // COLUMN_STEP) * COLUMN_STEP
-        shared = warps == 1 and 3 * columns * np.dtype(real).itemsize <= EDGES_IN_SHARED
-        args |= {"scale": SCALE[real], "WARPS": warps, "COLUMNS": columns, "SHARED": shared}
+        shared = warps == 1 and 3 * copies * columns * np.dtype(real).itemsize <= EDGES_IN_SHARED
+        args |= {"scale": SCALE[real], "WARPS": warps, "COLUMNS": columns, "SHARED": shared, "COPIES": copies}
         return launcher.launch(
             intratask_warp.intratask_warp, grid=len(args["pairs"]) // warps, block=32 * warps, args=args
         )
@@ -336,13 +344,15 @@ def _batches(order: Offsets, sizes: Offsets) -> Iterator[Offsets]:
 
 
 VARIANTS: dict[str, Method] = {
-    "intertask-naive": _by_sweeps(partial(_intertask, 1, True)),
-    "intertask-naive-unsorted": _by_sweeps(partial(_intertask, 1, False)),
-    **{f"intertask-tile{k}": _by_sweeps(partial(_intertask, k, True)) for k in TILES},
+    "intertask-naive": _by_sweeps(partial(_intertask, intertask_naive, 1, True)),
+    "intertask-naive-unsorted": _by_sweeps(partial(_intertask, intertask_naive, 1, False)),
+    **{f"intertask-tile{k}": _by_sweeps(partial(_intertask, intertask_tiles, k, True)) for k in TILES},
+    **{f"intertask-tile{k}-registers": _by_sweeps(partial(_intertask, intertask_tiled, k, True)) for k in TILES},
     "intratask-naive": _by_sweeps(partial(_intratask_block, 1)),
     "intratask-tile2": _by_sweeps(partial(_intratask_block, 2)),
-    "intratask-warp": _by_sweeps(partial(_intratask_warp, 1)),
-    "intratask-warps": _by_sweeps(partial(_intratask_warp, intratask_warp.WARPS)),
+    "intratask-warp": _by_sweeps(partial(_intratask_warp, 1, 2)),
+    "intratask-warp-in-place": _by_sweeps(partial(_intratask_warp, 1, 1)),
+    "intratask-warps": _by_sweeps(partial(_intratask_warp, intratask_warp.WARPS, 2)),
     "wavefront": _by_plan(_plan_wavefront),
     "wavefront-rescaled": _by_plan(_plan_rescaled),
 }

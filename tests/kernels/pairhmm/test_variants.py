@@ -383,6 +383,8 @@ def test_tiles_move_six_values_for_k_cells(k: int) -> None:
     warps = pairs // 32
     assert loads == 3 * (m // k - 1) * n * warps
     assert stores == 3 * (m // k) * n * warps
+    assert counters.total("shared_load_requests") == 3 * m * n * warps  # M, D and MID from the left
+    assert counters.total("shared_store_requests") == 4 * m * (n + 1) * warps
     assert counters.total("shared_load_conflicts") == counters.total("shared_store_conflicts") == 0
 
 
@@ -396,11 +398,23 @@ def test_two_barriers_a_step(variant: str, k: int, m: int, n: int) -> None:
     assert counters.total("barriers") == (2 * (m + -(-n // k) - 1) + 1) * warps
 
 
-@pytest.mark.parametrize("variant", ["intratask-warp", "intratask-warps"])
+@pytest.mark.parametrize("variant", ["intratask-warp", "intratask-warp-in-place", "intratask-warps"])
 def test_warps_need_no_barrier(variant: str) -> None:
-    counters = counted(random_problem(5, [(70, 75)] * 9, quality=(30, 40)), variant, devices.K40)
+    counters = counted(random_problem(5, [(70, 75)] * 8, quality=(30, 40)), variant, devices.K40)
     assert counters.total("barriers") == 0
     assert counters.total("shuffles") > 0
+    steps = 2 * (75 + 31) + 75 + 5
+    assert counters.total("syncwarps") == 8 * (3 + (steps if variant.endswith("place") else 0))
+
+
+def test_pairs_in_the_order_of_the_input_wait_for_the_longest() -> None:
+    """32 short and 32 long pairs in turn: sorted, a warp has one kind; unsorted, every warp goes on to the longest."""
+    problem = random_problem(5, [(8, 8), (24, 24)] * 64, quality=(30, 40))
+    by_length, as_they_come = (
+        counted(problem, variant, devices.K40).total("global_store_requests")
+        for variant in ("intertask-naive", "intertask-naive-unsorted")
+    )
+    assert as_they_come > 1.5 * by_length
 
 
 def test_the_wavefront_reads_its_emissions_without_bank_conflicts() -> None:
