@@ -28,12 +28,13 @@ class Format(StrEnum):
 
     gpupairhmm = "gpupairhmm"
     tsv = "tsv"
+    gatk = "gatk"
 
 
 @command
 def pairhmm(
     source: Annotated[
-        Path | None, Argument(metavar="IN", help="Reads and haplotypes; plain or packed; - is stdin.")
+        Path | None, Argument(metavar="IN", help="Reads and haplotypes, or GATK's dump of them; - is stdin.")
     ] = None,
     target: Output = None,
     variant: Variant = "wavefront-rescaled",
@@ -65,7 +66,7 @@ def solve_file(
     target: Path | None,
     variant: str,
     engine: EngineName,
-    form: Literal["gpupairhmm", "tsv"],
+    form: Literal["gpupairhmm", "tsv", "gatk"],
     counting: bool,
     check: bool,
     json: bool,

@@ -14,12 +14,13 @@ import numpy as np
 import numpy.typing as npt
 
 from ...family import InputError
-from ...files import MEMORY, Input, contents, opened, shown
+from ...files import MEMORY, Input, opened, shown
+from . import files_gatk
 from .files_scan import HIGHEST, MORE, NUMBER, PHRED, SCORE, WRONG, line_ends, scan
 from .files_scan import text as scores_as_text
 from .problem import Bytes, Problem
 
-Format = Literal["gpupairhmm", "tsv"]
+Format = Literal["gpupairhmm", "tsv", "gatk"]
 EXAMPLE = Path(__file__).parents[1] / "example.in"
 COLUMNS = ("bases", "base qualities", "insertion qualities", "deletion qualities", "gap continuation")
 BASES = b"ACGTNacgtn"
@@ -37,11 +38,15 @@ def example() -> Problem:
 
 
 def read(path: Path) -> Problem:
-    """The problem in a file, plain or packed; an empty file is an empty problem. Lower case counts as upper case.
+    """The problem in a file, plain or packed; an empty file is an empty problem. Lower case counts as upper case. A dump
+    of GATK's is read too.
 
     Raises InputError: one line that says where the first mistake is, what is there and what was expected.
     """
-    return parse(contents(path), str(path))
+    with opened(path) as file:
+        if files_gatk.is_dump(file):
+            return files_gatk.whole(file)
+        return parse(file.whole(), str(path))
 
 
 def parse(data: bytes, name: str) -> Problem:
@@ -51,9 +56,12 @@ def parse(data: bytes, name: str) -> Problem:
 
 def blocks(path: Path, size: int | None = None, memory: int = MEMORY) -> Iterator[Problem]:
     """The problem in a file, some records at a time: about `size` (BLOCK) bytes of text, and no more pairs than fit into
-    a quarter of the memory. One at least, perhaps an empty one. Raises InputError, once what stands before the mistake
-    has been given."""
+    a quarter of the memory. One at least, perhaps an empty one. A dump of GATK's is read too. Raises InputError, once
+    what stands before the mistake has been given."""
     with opened(path, memory) as file:
+        if files_gatk.is_dump(file):
+            yield from (problem for problem, _ in files_gatk.parts_of(file))
+            return
         yield from _blocks(file, min(size or BLOCK, file.longest), memory // BYTES_OF_A_PAIR)
 
 
@@ -217,7 +225,11 @@ def lines(
 
     gpupairhmm: a record's header `R H`, then a line of H scores for each read.
     tsv: a header, then `record read haplotype log10`, all counted from 1, one pair a line.
+    gatk: a dump of GATK's pair-HMM, with these scores.
     """
+    if form == "gatk":
+        yield from files_gatk.lines(problem, scores, before)
+        return
     if form == "tsv" and not before:
         yield b"record\tread\thaplotype\tlog10\n"
     reads, haplotypes = np.diff(problem.record_reads), np.diff(problem.record_haplotypes)
