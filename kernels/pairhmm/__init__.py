@@ -70,7 +70,13 @@ FAMILY: Family[Problem] = Family(
             _variant("intratask-warp", "intratask_warp", "one warp a pair and block, shuffles", REN),
             _variant("intratask-warp-in-place", "intratask_warp", "the same, one copy of a pass's last row", "ours"),
             _variant("intratask-warps", "intratask_warp", "eight warps a block, each with its own pair", REN),
-            _variant("wavefront", "wavefront", "P lanes a pair, K rows a lane in registers, shuffles", SCHMIDT),
+            _variant(
+                "wavefront",
+                "wavefront_shuffled",
+                "P lanes a pair, K rows a lane in registers; edges and letters by shuffle; reads in lists by length",
+                SCHMIDT,
+            ),
+            _variant("wavefront-loaded", "wavefront", "the same, each lane loads its letters", "ours"),
             _variant(
                 "wavefront-rescaled",
                 "wavefront_rescaled",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import NamedTuple
@@ -21,6 +21,7 @@ from ..wavefront import wavefront
 from ..wavefront_rescaled import wavefront_rescaled
 from .layout import Real, anti_diagonals, interleaved, sub_warps
 from .layout_rescaled import RescaledLayout
+from .partitioned import KERNELS, plan_partitioned
 from .problem import Offsets, Problem
 
 Floats = npt.NDArray[np.float64]
@@ -229,7 +230,23 @@ def _plan_parts(
             yield from launches
 
 
-def _plan_wavefront(launcher: Launcher, problem: Problem, sums: Floats) -> Iterator[PlannedLaunch]:
+def _plan_wavefront_of(
+    kernels: Sequence[tuple[int, int]], launcher: Launcher, problem: Problem, sums: Floats
+) -> Iterator[PlannedLaunch]:
+    """gpuPairHMM's launches, of kernels (P, K); reads that are too long for all of them are computed in tiles."""
+
+    def too_long(reads: Offsets, haplotypes: Offsets, at: Offsets) -> Iterator[PlannedLaunch]:
+        return _plan_pairs(problem, reads, haplotypes, np.float32, sums, at)
+
+    return plan_partitioned(problem, sums, SCALE[np.float32], kernels, launcher, too_long)
+
+
+def wavefront_sums(problem: Problem, kernels: Sequence[tuple[int, int]], launcher: Launcher) -> Floats:
+    """The sums of all pairs of a problem by gpuPairHMM's kernels (P, K) of `SELECTABLE`, in float."""
+    return _by_plan(partial(_plan_wavefront_of, kernels)).whole(problem, launcher)
+
+
+def _plan_loaded(launcher: Launcher, problem: Problem, sums: Floats) -> Iterator[PlannedLaunch]:
     """Launches that set the sums of all pairs of a problem."""
     return _plan_pairs(problem, *problem.pairs, np.float32, sums)
 
@@ -276,7 +293,7 @@ def _by_bin(bins: Offsets, full: npt.NDArray[np.bool_], cells: Offsets) -> Itera
 
 
 def _plan_rescaled(launcher: Launcher, problem: Problem, sums: Floats) -> Iterator[PlannedLaunch]:
-    """As `_plan_wavefront`; reads that the rescaled form does not support are left to the wavefront."""
+    """As `_plan_loaded`; reads that the rescaled form does not support are left to the wavefront."""
     layout, m = RescaledLayout(problem, LETTERS_AT_ONCE, launcher.empty), problem.read_lengths
     sizes = np.array([lanes * each for lanes, each in RESCALED_BINS])
     bins = np.searchsorted(sizes, m)
@@ -353,6 +370,7 @@ VARIANTS: dict[str, Method] = {
     "intratask-warp": _by_sweeps(partial(_intratask_warp, 1, 2)),
     "intratask-warp-in-place": _by_sweeps(partial(_intratask_warp, 1, 1)),
     "intratask-warps": _by_sweeps(partial(_intratask_warp, intratask_warp.WARPS, 2)),
-    "wavefront": _by_plan(_plan_wavefront),
+    "wavefront": _by_plan(partial(_plan_wavefront_of, KERNELS)),
+    "wavefront-loaded": _by_plan(_plan_loaded),
     "wavefront-rescaled": _by_plan(_plan_rescaled),
 }
