@@ -200,18 +200,13 @@ def sweep(setting: Setting) -> Shown:
                 taken[length] = max(taken.get(length, 0.0), timing.rate / 1e12)
             rows.append(row)
     known = sorted({length for _, length in best})
+    most = {name: max((best[name, length] for length in known), default=0.0) for name in PEAKS}
     peaks: list[Row] = [
-        {
-            about("GPU"): name,
-            paper("peak, TCUPS"): peak,
-            emulator("at most, TCUPS"): max((best[name, length] for length in known), default=None),
-        }
+        {about("GPU"): name, paper("peak, TCUPS"): peak, emulator("at most, TCUPS"): most[name]}
         for name, peak in PEAKS.items()
     ]
     grows = [best["H100", a] <= 1.02 * best["H100", b] for a, b in pairwise(known)]
-    within = all(
-        peak <= (row[emulator("at most, TCUPS")] or 0) for (_, peak), row in zip(PEAKS.items(), peaks, strict=True)
-    )  # type: ignore[operator]
+    within = all(peak <= most[name] for name, peak in PEAKS.items())
     return Shown(
         [
             Claim("performance generally grows with length", sum(grows) > len(grows) / 2 if grows else None,
@@ -219,8 +214,7 @@ def sweep(setting: Setting) -> Shown:
             Claim("close to the peak of the GPU", None if not taken else max(taken.values()) > 0.6 * best["H100", max(taken)],
                   "needs times of a GPU" if not taken else f"{max(taken.values()):.2f} TCUPS measured"),
             Claim("the peaks are within what the GPUs can issue", within,
-                  ", ".join(f"{name} {peak / float(row[emulator('at most, TCUPS')] or 1):.0%}" for (name, peak),
-                      row in zip(PEAKS.items(), peaks, strict=True))),
+                  ", ".join(f"{name} {peak / most[name]:.0%}" for name, peak in PEAKS.items() if most[name])),
         ],
         "What a cell costs falls with length as filling and draining the lanes is shared by more columns; which (p, k) wins needs a GPU.",
         [Table("The paper's peaks, and what counted instructions allow", peaks), Table("All kernels that a length fills", rows)],
