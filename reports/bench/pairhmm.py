@@ -273,7 +273,7 @@ def _ren_sets() -> Iterable[tuple[str, int, tuple[int, int]]]:
 
 
 def _ren_variants(name: str) -> list[str]:
-    return [v for v in FAMILY.variants if v.startswith((name, "wavefront-loaded"))]
+    return [v for v in FAMILY.variants if v.startswith((name, "wavefront"))]
 
 
 # ------------------------------------------------------------------ on the emulator

@@ -19,7 +19,7 @@ HOST = {"compare", "files", "generate", "layout", "pipeline", "problem"}
 OTHERS = {
     "alignment": {"limits"},
     "correction": set(),
-    "pairhmm": set(),
+    "pairhmm": {"partitioned"},
     "sfs": {"frequency", "sites", "spectrum"},
 }
 """Files that only one family needs."""
