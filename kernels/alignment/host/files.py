@@ -25,8 +25,7 @@ from ...files.inputs import MOST_BLANK
 from ...files.piecewise import Piece, pieces
 from ...files.text_loops import whole_lines
 from .answer import Alignments
-from .problem import Bytes, Offsets, Problem, Strategy, joined
-from .text_scan import (
+from .files_scan import (
     BLANK,
     CONSTANTS,
     FOLLOWING,
@@ -42,6 +41,7 @@ from .text_scan import (
     scan_table,
     table_rows,
 )
+from .problem import Bytes, Offsets, Problem, Strategy, joined
 
 Format = Literal["tsv", "sam"]
 EXAMPLE = Path(__file__).parents[1] / "example.tsv"

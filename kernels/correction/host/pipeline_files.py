@@ -14,7 +14,8 @@ from ...family import InputError, Launcher
 from ...files import MEMORY, printable
 from ...pipeline import Show, workers_for
 from .compare import Accuracy
-from .fastq_scan import (
+from .files import ReadBlock, ReadFile
+from .files_scan import (
     CHANGED,
     COUNTS,
     DISCARDED,
@@ -27,7 +28,6 @@ from .fastq_scan import (
     format_reads,
     printable_names,
 )
-from .files import ReadBlock, ReadFile
 from .pairs import halves, in_turn, kept_together
 from .pipeline import Counter, Filter, correct
 from .problem import Corrected, Parameters, Reads
@@ -100,7 +100,7 @@ class Solved(NamedTuple):
 
 
 class Written(NamedTuple):
-    """A block's part of each output, and what it counts (`fastq_scan.COUNTS`). mates: kept second mates. with_mate: reads
+    """A block's part of each output, and what it counts (`files_scan.COUNTS`). mates: kept second mates. with_mate: reads
     discarded because their mates were."""
 
     kept: memoryview
