@@ -122,7 +122,9 @@ def errors(
     kept_back, constants = of_times.left_out(rows), of_times.fitted(rows)
     figures = {
         "model, kernel left out": of_times.Errors.of((time, one.measured_us) for one, time in kept_back),
-        "model, as it is": of_times.Errors.of((one.time(SHARPNESS, CHAIN, INSTRUCTIONS), one.measured_us) for one in rows),
+        "model, as it is": of_times.Errors.of(
+            (one.time(SHARPNESS, CHAIN, INSTRUCTIONS), one.measured_us) for one in rows
+        ),
         "roofline": of_times.Errors.of((one.roofline, one.measured_us) for one in rows),
     }
     lost = of_times.lost_by_choices(kept_back)

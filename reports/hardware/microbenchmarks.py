@@ -221,6 +221,7 @@ def measure(device: Device, run: Run, scale: int = 1) -> dict[str, int | float]:
     clock = float(spun.arrays["out"][0]) / max(spun.milliseconds, 1e-9) / 1000
     cycles = clock * 1000  # a millisecond's
     nothing = _median(run, empty, 1, 32, {"out": np.zeros(1, np.int32)}, 25)
+    alu = round(_chain(run, float_chain, x=0.0))  # of an address too, which every hop computes
     near, far = _halves(run)
     between = _chased(run, device.l2 // 16 // 4 // scale, warm=device.l2 // 16 // 128 // scale)
     beyond = _chased(run, 4 * device.l2 // 4 // scale, warm=0)
@@ -230,13 +231,13 @@ def measure(device: Device, run: Run, scale: int = 1) -> dict[str, int | float]:
     big = {"x": np.ones(n, np.float32), "out": np.zeros(n, np.float32)}
     copied = _median(run, copy, n // 256, 256, big) - nothing
     blocks = device.sms * 8
-    small = {
+    small: dict[str, Any] = {
         "x": np.ones(1 << 12, np.float32),
         "out": np.zeros(blocks * 256, np.float32),
         "N": 1 << 12,
         "TIMES": max(1, 256 // scale),
     }
-    middle = {**small, "x": np.ones(1 << 22, np.float32), "N": (1 << 22) // scale, "TIMES": 1}
+    middle: dict[str, Any] = {**small, "x": np.ones(1 << 22, np.float32), "N": (1 << 22) // scale, "TIMES": 1}
     from_l1 = _median(run, read_again, blocks, 256, small) - nothing
     from_l2 = _median(run, read_again, blocks, 256, middle) - nothing
     lone = _median(run, read_again, 8, 256, middle) - nothing
@@ -246,16 +247,16 @@ def measure(device: Device, run: Run, scale: int = 1) -> dict[str, int | float]:
     l2_bytes = blocks * 4.0 * middle["N"]
     return {
         "clock": round(clock),
-        "alu": round(_chain(run, float_chain, x=0.0)),
+        "alu": alu,
         "fp64": round(_chain(run, double_chain, x=0.0)),
         "shuffle": round(_chain(run, shuffle_chain)),
         "barrier": round(float(turned)),
-        "shared": round(float(run(shared_chase, 1, 32, held).arrays["out"][0]) / HOPS),
-        "l1": round(_chased(run, 1 << 12, warm=128)),
-        "l2": round(between - (far - near) / 2),
-        "l2_far": round(between + (far - near) / 2),
-        "dram": round(beyond),
-        "atomic": round((near + far) / 2),
+        "shared": round(float(run(shared_chase, 1, 32, held).arrays["out"][0]) / HOPS) - alu,
+        "l1": round(_chased(run, 1 << 12, warm=128)) - alu,
+        "l2": round(between - (far - near) / 2) - alu,
+        "l2_far": round(between + (far - near) / 2) - alu,
+        "dram": round(beyond) - alu,
+        "atomic": round((near + far) / 2) - alu,
         "atomic_interval": max(1, round(added * cycles / operations)),
         "l1_width": max(1, round(l1_bytes / device.sms / (from_l1 * cycles)))
         if from_l1 > 0

@@ -176,8 +176,8 @@ def conflicts(x: Global[f32], out: Global[f32], STRIDE: Const, BLOCK: Const) -> 
 def warp_sum(x: Global[f32], out: Global[f32]) -> None:
     i = st.block.x * st.block_dim.x + st.thread.x
     total = x[i]
-    for step in st.unroll((16, 8, 4, 2, 1)):
-        total += st.shuffle_xor(total, step)
+    for step in st.unroll(range(5)):
+        total += st.shuffle_xor(total, 16 >> step)
     if st.lane == 0:
         out[i // 32] = total
 
@@ -253,10 +253,10 @@ def cases() -> Iterator[Timed]:
     for stride in (1, 2, 8, 32):
         yield case(conflicts, f"stride {stride}", 2048, 256, _floats, 2048 * 256, 2048 * 256, STRIDE=stride, BLOCK=256)
     for n in (1024, 4096):
-        for block in ((32, 8), (16, 16), (32, 32)):
-            grid = (n // block[0], n // block[1])
-            yield case(naive_transpose, f"{n}", grid, block, _floats, n * n, n * n, n=n)
-            yield case(stencil, f"{n}", grid, block, _floats, n * n, n * n, n=n)
+        for x, y in ((32, 8), (16, 16), (32, 32)):
+            tile_grid, shape = (n // x, n // y), (x, y)
+            yield case(naive_transpose, f"{n}", tile_grid, shape, _floats, n * n, n * n, n=n)
+            yield case(stencil, f"{n}", tile_grid, shape, _floats, n * n, n * n, n=n)
         for tile in (16, 32):
             for pitch in (tile, tile + 1):
                 yield case(

@@ -85,7 +85,7 @@ def test_figures_follow_from_what_launches_took() -> None:
     found = row["timing"]
     assert row["clock"] == 2000 and row["like"] == "H200"
     names = ("alu", "fp64", "shuffle", "barrier", "shared", "l1", "l2", "l2_far", "dram", "atomic", "launch")
-    assert [found[name] for name in names] == [4, 8, 23, 20, 30, 38, 250, 350, 700, 350, 2000]
+    assert [found[name] for name in names] == [4, 8, 23, 20, 26, 34, 246, 346, 696, 346, 2000]
     assert found["dram_share"] == min(1000, round(8 * (1 << 28) / 0.5 / 1e6 / device.bandwidth * 1000))
     assert found["atomic_interval"] == max(1, round(2e6 / (1 << 22)))
 
@@ -94,7 +94,7 @@ def test_a_measured_row_is_a_device(tmp_path: Path) -> None:
     path = tmp_path / "mine.toml"
     path.write_text(timing.device_row(st.devices.H200, Pretended(), "2026-11-22"))
     device = load(path)
-    assert device.timing.l2_far == 350 and device.sms == 132
+    assert device.timing.l2_far == 346 and device.sms == 132
     assert "not measured: schedulers, issue, sfu" in device.timing.source
 
 
