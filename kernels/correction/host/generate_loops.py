@@ -6,7 +6,7 @@ import simtbed as st
 from simtbed import Global, f64, i64, u8
 from simtbed.native import native
 
-from .fastq_scan import copied, decimal
+from ...files.text_loops import copied, decimal
 
 WORST = 0.5
 """Errors a base in the worst reads, at their ends."""
