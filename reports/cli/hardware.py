@@ -81,9 +81,9 @@ def times(
     simtbed hardware times -o times_h200.json
     """
     from ..hardware import nsight, timing, traffic
-    from ..hardware.timed_kernels import cases
+    from ..hardware.timed import every
 
-    row, chosen = devices.find(device), timing.chosen(cases(), only)
+    row, chosen = devices.find(device), timing.chosen(every(), only)
     ncu = nsight.find_ncu() if counters else None
     with progress("times of launches") as done:
         record = timing.take(chosen, row, done=done)
@@ -113,10 +113,10 @@ def errors(
     """
     from ..hardware import errors as of_times
     from ..hardware import timing
-    from ..hardware.timed_kernels import cases
+    from ..hardware.timed import every
     from ..hardware.traffic import within
 
-    known, row, chosen = of_times.load(record), devices.find(device), timing.chosen(cases(), only)
+    known, row, chosen = of_times.load(record), devices.find(device), timing.chosen(every(), only)
     with progress("the model") as done:
         rows = of_times.compare(chosen, known, row, cold, done)
     kept_back, constants = of_times.left_out(rows), of_times.fitted(rows)

@@ -90,7 +90,9 @@ def compare(cases: Iterable[Timed], record: Mapping[str, Any], device: Device, c
         times = record["launches"].get(case.name)
         if times is None:
             continue
-        request = prepare_request(case.kernel, grid=case.grid, block=case.block, args=dict(case.make()), device=device)
+        request = prepare_request(
+            case.kernel, grid=case.grid, block=case.block, args=dict(case.make()), device=device, shared=case.shared
+        )
         observed: Observed = replace(observe(request), registers=int(times.get("registers", 0)))
         modelled = estimate(observed, device, cold)
         limits = {name: limit / factor(name) for name, limit in modelled.limits.items()}

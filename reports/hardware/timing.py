@@ -17,7 +17,7 @@ from simtbed import Const, Device, DeviceArray, Global, Kernel, SimtbedError, f3
 from simtbed.kernels.files import write
 from simtbed.runtime.registry import EngineName
 
-from .microbenchmarks import Taken, measure
+from .microbenchmarks import Run, Taken, measure
 
 WARM, COLD = 15, 7
 """Launches whose median is the time."""
@@ -58,7 +58,7 @@ def flush(out: Global[f32], N: Const) -> None:
 
 
 # ------------------------------------------------------------------ a device's row
-def device_row(device: Device, run: Runner, dated: str, scale: int = 1) -> str:
+def device_row(device: Device, run: Run, dated: str, scale: int = 1) -> str:
     """A TOML file of the device with what was measured; what is not measured stays as the device's row has it."""
     found = measure(device, run, scale)
     clock = found.pop("clock")
@@ -74,13 +74,14 @@ def _left(device: Device, found: Mapping[str, Any]) -> str:
 # ------------------------------------------------------------------ times
 @dataclass(frozen=True)
 class Timed:
-    """One launch to be timed. make: its arguments."""
+    """One launch to be timed. make: its arguments. shared: bytes of dynamic shared memory."""
 
     name: str
     kernel: Kernel
     grid: int | tuple[int, ...]
     block: int | tuple[int, ...]
     make: Callable[[], Mapping[str, Any]]
+    shared: int = 0
 
 
 @dataclass(frozen=True)
@@ -107,7 +108,9 @@ def times_of(case: Timed, device: Device, engine: EngineName = "cuda") -> Times:
     emptied = DeviceArray(np.zeros(device.l2, np.float32))  # four times L2
 
     def once() -> Any:
-        return st.launch(case.kernel, grid=case.grid, block=case.block, args=args, engine=engine, counters=False)
+        return st.launch(
+            case.kernel, grid=case.grid, block=case.block, args=args, shared=case.shared, engine=engine, counters=False
+        )  # fmt: skip
 
     first = once()
     warm = [_microseconds(once()) for _ in range(WARM)]
