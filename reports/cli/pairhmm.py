@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Annotated, Literal, NamedTuple
 
 from simtbed import SimtbedError
-from simtbed.kernels import Agreement
+from simtbed.kernels import Agreement, Launcher
 from simtbed.kernels.family import Answer, joined
 from simtbed.kernels.files import STANDARD, Outputs
 from simtbed.kernels.pairhmm.host.files import Block, blocks, lines
@@ -18,7 +18,7 @@ from simtbed.kernels.pipeline import Flow
 from simtbed.runtime.cores import current_cores, on_cores
 from simtbed.runtime.registry import EngineName
 
-from ..launchers import Runner, new_runner, require_gpus
+from ..launchers import launcher_of_workers, new_runner, require_gpus
 from ..selection import find_family
 from ..terminal import progress_of_records
 from .options import (
@@ -36,7 +36,7 @@ from .options import (
     Threads,
     Variant,
 )
-from .output import report, require_report_options, tell, warn
+from .output import report, require_cluster_options, require_report_options, tell, warn
 from .parameters import Argument, Option, command
 
 
@@ -94,16 +94,15 @@ class Solved(NamedTuple):
 
 @dataclass(frozen=True)
 class Solve:
-    """What is done with a block, here or by a worker of a cluster. runner: None where each block has one of its own."""
+    """What is done with a block, here or by a worker of a cluster."""
 
     variant: str
-    engine: EngineName
+    launcher: Launcher
     check: bool
-    runner: Runner | None = None
 
     def __call__(self, block: Block) -> Solved:
         family = find_family("pairhmm")
-        answer = family.solve(block.problem, self.variant, self.runner or new_runner(self.engine))
+        answer = family.solve(block.problem, self.variant, self.launcher)
         agreement = family.compare(answer, family.oracle(block.problem)) if self.check else None
         return Solved(block.problem, answer, agreement, block.part)
 
@@ -135,8 +134,7 @@ def solve_file(
     if variant not in family.variants:
         raise SimtbedError(f"pairhmm has no variant {variant!r}; it has {', '.join(family.variants)}")
     require_gpus(gpus, engine)
-    if dask and (counting or json or gpus > 1):
-        raise SimtbedError("--dask goes without --counters, --json and --gpus: workers launch for themselves")
+    require_cluster_options(dask, counting, json, gpus)
     name = str(source) if source else "the example"
     runner = new_runner(engine, counting)
     agreements: list[Agreement] = []
@@ -161,7 +159,7 @@ def solve_file(
         Outputs({"--output": target or STANDARD}, [source]) as outputs,
         progress_of_records(f"{variant} on {name}", "pairs") as show,
     ):
-        solve = Solve(variant, engine, check, None if dask else runner)
+        solve = Solve(variant, launcher_of_workers(engine) if dask else runner, check)
         solved = problems.over_cluster(solve, dask) if dask else problems.each(solve, gpus=gpus if gpus > 1 else 0)
         solved.through(texts).into(take)
     if not pairs:

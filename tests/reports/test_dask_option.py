@@ -5,15 +5,18 @@ from __future__ import annotations
 import os
 import signal
 from collections.abc import Iterator
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
 import pytest
 from distributed import Client
 from simtbed.cluster import connected
+from simtbed.kernels.alignment.host import pipeline_files
 from simtbed.kernels.files import contents
 from simtbed.kernels.pairhmm.host import files
 from simtbed.kernels.pipeline import Flow
+from simtbed.reports.bench.files_made import aligned_pairs
 from simtbed.reports.cli import pairhmm
 
 from tests.reports.conftest import Simtbed
@@ -54,7 +57,7 @@ def test_pairhmm_survives_a_killed_worker(
     given.write_bytes(contents(files.EXAMPLE) * 20)
     assert simtbed("pairhmm", str(given), "-o", str(serial)).code == 0
     monkeypatch.setattr(files, "BLOCK", len(contents(files.EXAMPLE)))  # many blocks
-    calls, killed, lines = 0, -1, pairhmm.lines
+    calls, killed, lines = 0, -1, files.lines
 
     def killing(*given: Any) -> Iterator[bytes]:
         nonlocal calls, killed
@@ -68,6 +71,31 @@ def test_pairhmm_survives_a_killed_worker(
     ran = simtbed("pairhmm", str(given), "-o", str(shared), "--check", "--dask", client.scheduler_info()["address"])
     assert ran.code == 0 and "and the oracle agree" in ran.out
     assert calls > 10 and killed > 0
+    assert shared.read_bytes() == serial.read_bytes()
+
+
+@pytest.mark.parametrize("form", ["tsv", "sam"])
+def test_align_survives_a_killed_worker(
+    form: str, simtbed: Simtbed, client: Client, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given, serial, shared = (tmp_path / name for name in ("pairs.tsv", "serial", "shared"))
+    given.write_bytes(b"".join(islice(aligned_pairs(), 300)))
+    line = ("align", str(given), "--format", form, "--max-memory", "64M")
+    assert simtbed(*line, "-o", str(serial)).code == 0
+    calls, killed, texts = 0, -1, pipeline_files.texts
+
+    def killing(*given: Any) -> Any:
+        nonlocal calls, killed
+        calls += 1
+        if calls == 2:
+            killed = next(iter(client.run(os.getpid).values()))
+            os.kill(killed, signal.SIGKILL)
+        return texts(*given)
+
+    monkeypatch.setattr(pipeline_files, "texts", killing)
+    ran = simtbed(*line, "-o", str(shared), "--dask", client.scheduler_info()["address"])
+    assert (ran.code, ran.err) == (0, "")
+    assert calls > 5 and killed > 0
     assert shared.read_bytes() == serial.read_bytes()
 
 
