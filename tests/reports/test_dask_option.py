@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from distributed import Client
 from simtbed.cluster import connected
+from simtbed.kernels.alignment.host import files as align_files
 from simtbed.kernels.alignment.host import pipeline_files
 from simtbed.kernels.files import contents
 from simtbed.kernels.pairhmm.host import files
@@ -82,7 +83,7 @@ def test_align_survives_a_killed_worker(
     given.write_bytes(b"".join(islice(aligned_pairs(), 300)))
     line = ("align", str(given), "--format", form, "--max-memory", "64M")
     assert simtbed(*line, "-o", str(serial)).code == 0
-    calls, killed, texts = 0, -1, pipeline_files.texts
+    calls, killed, texts = 0, -1, align_files.texts
 
     def killing(*given: Any) -> Any:
         nonlocal calls, killed
