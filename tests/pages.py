@@ -30,6 +30,7 @@ ROOT = Path(__file__).parents[1]
 PAGES = [
     *(ROOT / f"{page}.md" for page in ("README", "CONTRIBUTING", "CHANGELOG", "SECURITY")),
     *sorted((ROOT / "docs").glob("*.md")),
+    *sorted((ROOT / "docs/papers").glob("*.md")),
 ]
 GPU = "needs a GPU"
 SOURCE = re.compile(r"^<!-- source of (.*) -->$", re.MULTILINE)
