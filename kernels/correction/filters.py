@@ -2,7 +2,8 @@
 
 exact: `keys` is a hash table of packed k-mers, open addressing, a power of two of slots, EMPTY in those without one.
 Bloom: 64 bits a k-mer, eight probes in order, the first 0 bit ends the query. `split-first` (the paper's Fig. 1) has
-its first probe in a region of its own, a SPLIT-th of the bits, which caches hold better and which is denser.
+its first probe in a region of its own, a part of the bits, which caches hold better and which is denser: a LAYOUT above
+BLOOM is the number of such parts.
 """
 
 from __future__ import annotations
@@ -12,9 +13,8 @@ from simtbed import Array, Const, Global, i32, u8, u32, u64
 
 from .hashes import bkdr, dek, djb, js, mixed, packed_key, pjw, rs, sdbm
 
-EXACT, BLOOM, SPLIT_FIRST = 0, 1, 2
+EXACT, BLOOM = 0, 1
 EMPTY = (1 << 64) - 1
-SPLIT = 16
 
 
 @st.device
@@ -28,8 +28,8 @@ def in_bloom(
     bits: Global[u32], size: u32, letters: Array[u8], first: i32, at: i32, other: u8, K: Const, LAYOUT: Const
 ) -> bool:
     """`size` is the number of bits."""
-    region = size // SPLIT if LAYOUT == SPLIT_FIRST else size
-    begin = region if LAYOUT == SPLIT_FIRST else u32(0)
+    region = size // LAYOUT if LAYOUT > BLOOM else size
+    begin = region if LAYOUT > BLOOM else u32(0)
     rest = size - begin
     if not bit_set(bits, rs(letters, first, at, other, K) % region):
         return False

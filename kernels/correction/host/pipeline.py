@@ -12,7 +12,7 @@ from simtbed import DeviceArray, SimtbedError, empty, zeros
 
 from ...family import Answer, Launcher
 from .. import spectrum
-from ..filters import BLOOM, EMPTY, EXACT, SPLIT_FIRST
+from ..filters import BLOOM, EMPTY, EXACT
 from ..packed import mend, mend_one, screen
 from ..spectrum import THREADS
 from ..thread_per_read import thread_per_read
@@ -32,7 +32,10 @@ FULL = 0.7
 """The table grows before more of its slots could be taken."""
 LETTERS_AT_ONCE = 1 << 24
 
-FILTERS = {"exact": EXACT, "bloom": BLOOM, "split-first": SPLIT_FIRST}
+
+def layout_of(parameters: Parameters) -> int:
+    """The filter's number for the kernels."""
+    return {"exact": EXACT, "bloom": BLOOM, "split-first": parameters.split}[parameters.filter]
 
 
 # ------------------------------------------------------------------ spectrum
@@ -146,7 +149,7 @@ class Filter:
 
         Raises SimtbedError where a Bloom filter would need more bits than 32-bit hashes reach.
         """
-        n, kind = solid.total, FILTERS[parameters.filter]
+        n, kind = solid.total, layout_of(parameters)
         exact = kind == EXACT
         size = 0 if exact else max(64 * n, 64)
         if size >= 1 << 32:
@@ -214,7 +217,7 @@ def _thresholds(parameters: Parameters) -> dict[str, Any]:
         "min_votes": parameters.min_votes,
         "max_trim": parameters.max_trim if parameters.trim else -1,
         "K": parameters.k,
-        "FILTER": FILTERS[parameters.filter],
+        "FILTER": layout_of(parameters),
     }
 
 
