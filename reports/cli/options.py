@@ -82,3 +82,10 @@ Cases = Annotated[
     list[str] | None,
     Option(("--cases",), metavar="MODULE:FUNCTION", help="What to launch; default: every variant on its example."),
 ]
+Budget = Annotated[Path | None, Option(("--budget",), metavar="FILE", help="Hold each kernel to its baseline in FILE.")]
+Soft = Annotated[float, Option(("--soft",), help="Changes up to this are not told.", metavar="PERCENT", min=0, max=1e9)]
+Hard = Annotated[float, Option(("--hard",), help="Changes up to this are remarks.", metavar="PERCENT", min=0, max=1e9)]
+Compiled = Annotated[
+    bool, Option(("--compiled",), help="Budget registers, spills and local memory too; needs nvcc, not a GPU.")
+]
+UpdateBudget = Annotated[bool, Option(("--update-budget",), help="Write the baselines of --budget.")]

@@ -110,6 +110,16 @@ def _ask_version(nvcc: Path) -> str:
     return next((line.strip() for line in reversed(done.stdout.splitlines()) if "elease" in line), done.stdout.strip())
 
 
+@cache
+def architectures(nvcc: Path) -> tuple[str, ...]:
+    """What a compiler makes code for, such as "sm_90", the oldest first."""
+    done = run([str(nvcc), "--list-gpu-code"], None)
+    found = [line.strip() for line in done.stdout.splitlines() if re.fullmatch(r"sm_\d+", line.strip())]
+    if done.returncode or not found:
+        raise LaunchError(f"{nvcc} --list-gpu-code failed\n{said(done)}")
+    return tuple(sorted(found, key=lambda name: int(name[3:])))
+
+
 def _compile(nvcc: Path, text: str, arch: str) -> tuple[bytes, str]:
     """The cubin and nvcc's report. Raises UnavailableError where temporary files cannot be written."""
     try:

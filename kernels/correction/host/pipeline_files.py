@@ -14,19 +14,21 @@ from ...family import InputError, Launcher
 from ...files import MEMORY, printable
 from ...pipeline import Show, workers_for
 from .compare import Accuracy
-from .fastq_scan import (
+from .files import ReadBlock, ReadFile
+from .files_scan import (
     CHANGED,
     COUNTS,
     DISCARDED,
     EDITS,
     KEPT,
+    LINES,
     SHORT,
     TRIMMED,
     format_log,
     format_reads,
     printable_names,
 )
-from .files import ReadBlock, ReadFile
+from .pairs import halves, in_turn, kept_together
 from .pipeline import Counter, Filter, correct
 from .problem import Corrected, Parameters, Reads
 
@@ -42,7 +44,8 @@ SPARSE = 0.5
 @dataclass
 class Summary:
     """What was done. Reads: in all, kept whole and unchanged or changed, kept in part, discarded, too short for k.
-    solid: solid k-mers of both strands. solid_share: their part of all that was counted. accuracy: if truth was given."""
+    with_mate: of the discarded, those whose mates alone were to be. solid: solid k-mers of both strands. solid_share: their
+    part of all that was counted. accuracy: if truth was given."""
 
     reads: int = 0
     unchanged: int = 0
@@ -50,6 +53,7 @@ class Summary:
     trimmed: int = 0
     discarded: int = 0
     short: int = 0
+    with_mate: int = 0
     edits: int = 0
     solid: int = 0
     solid_share: float = 0.0
@@ -70,17 +74,20 @@ class Summary:
         self.discarded += counts[DISCARDED]
         self.short += counts[SHORT]
         self.edits += counts[EDITS]
+        self.with_mate += some.with_mate
         if some.accuracy is not None:
             self.accuracy = (self.accuracy or Accuracy()) + some.accuracy
 
 
 @dataclass(frozen=True)
 class Writers:
-    """Where results go: corrected reads, discarded reads as they came, a line a read. show: is told how far it is."""
+    """Where results go: corrected reads, discarded reads as they came, a line a read. mates: for second mates, where reads
+    are paired. show: is told how far it is."""
 
     output: BinaryIO
     discarded: BinaryIO | None = None
     log: BinaryIO | None = None
+    mates: BinaryIO | None = None
     show: Show = lambda step, reads, part: None
 
 
@@ -93,7 +100,8 @@ class Solved(NamedTuple):
 
 
 class Written(NamedTuple):
-    """A block's part of each output, and what it counts (`fastq_scan.COUNTS`)."""
+    """A block's part of each output, and what it counts (`files_scan.COUNTS`). mates: kept second mates. with_mate: reads
+    discarded because their mates were."""
 
     kept: memoryview
     discarded: memoryview
@@ -101,6 +109,28 @@ class Written(NamedTuple):
     counts: npt.NDArray[np.int64]
     accuracy: Accuracy | None
     part: float | None
+    mates: memoryview = memoryview(b"")
+    with_mate: int = 0
+
+
+def written_pairs(solved: Solved, wants_discarded: bool = False, wants_log: bool = False) -> Written:
+    """The text of a block of first mates and second ones: a pair is kept, or it is discarded."""
+    corrected, with_mate = kept_together(solved.corrected)
+    one, other = (
+        written(Solved(half, found, None), wants_discarded, wants_log)
+        for half, found in halves(solved.block, corrected)
+    )
+    lines = LINES if solved.block.fastq else 2
+    return Written(
+        one.kept,
+        memoryview(in_turn(bytes(one.discarded), bytes(other.discarded), lines)),
+        in_turn(one.log, other.log, 1),
+        one.counts + other.counts,
+        None,
+        solved.block.part,
+        other.kept,
+        with_mate,
+    )
 
 
 def written(solved: Solved, wants_discarded: bool = False, wants_log: bool = False) -> Written:
@@ -145,7 +175,8 @@ def correct_file(
 ) -> Summary:
     """Correct the reads of a file by their own spectrum, in their order.
 
-    truth: the same reads without errors, for an accuracy. memory: what the table of k-mers may take. Raises InputError.
+    truth: the same reads without errors, for an accuracy; not of pairs, which need writers for mates. memory: what the
+    table of k-mers may take. Raises InputError.
     """
     summary = Summary()
     filter = _spectrum(reads, parameters, variant, launcher, summary, memory, writers.show)
@@ -159,6 +190,8 @@ def correct_file(
 
     def take(some: Written) -> None:
         writers.output.write(some.kept)
+        if writers.mates:
+            writers.mates.write(some.mates)
         if writers.discarded:
             writers.discarded.write(some.discarded)
         if writers.log:
@@ -167,7 +200,8 @@ def correct_file(
         writers.show("correcting", summary.done, some.part)
 
     def texts(solved: Solved) -> Written:
-        return written(solved, writers.discarded is not None, writers.log is not None)
+        write = written_pairs if writers.mates else written
+        return write(solved, writers.discarded is not None, writers.log is not None)
 
     beside = reads.blocks().through(lambda blocks: _beside(blocks, reads.name, truth))
     beside.each(solve).each(texts, workers_for(FORMATTERS)).into(take)

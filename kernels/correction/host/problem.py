@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 from simtbed import SimtbedError
 
-from .fastq_scan import known_reads
+from .files_scan import known_reads
 
 Bytes = npt.NDArray[np.uint8]
 Offsets = npt.NDArray[np.int64]
