@@ -8,14 +8,14 @@ from functools import cache, partial
 
 from simtbed import Counters, devices
 from simtbed.kernels.sfs.host import pipeline
-from simtbed.kernels.sfs.host.generate import generate
+from simtbed.kernels.sfs.host.generate import generate, likelihoods
 from simtbed.kernels.sfs.host.pipeline_plain import Merges, merged, normalised_as_printed, summing_to_one
 from simtbed.kernels.sfs.host.problem import Floats
 from simtbed.runtime.registry import EngineName
 
 from ...launchers import Runner
 from ..ren2018.profiled import floors
-from .profiled import DEPTH, IMPOSSIBLE, likelihoods
+from .profiled import DEPTH, IMPOSSIBLE
 
 CARD = devices.C2070
 CACHES_OFF = replace(CARD, name="C2070, caches off", loads_cached=False, load_sector=32)

@@ -75,7 +75,8 @@ def timed(setting: Setting) -> Iterator[Timed]:
         yield Timed(name, Machine.core, partial(_normalise, normalise, n, sites))
 
 
-NORMALISING = {
+Normalise = Callable[[Floats, Floats, Floats, float], Floats]
+NORMALISING: dict[str, Normalise] = {
     "logarithms": sfs_loop.normalised,
     "long doubles": sfs_loop.normalised_in_long_doubles,
 }
@@ -105,9 +106,7 @@ def _kernels(variant: str, n: int, sites: int, repeat: int) -> tuple[list[float]
     return taken[1:], sites
 
 
-def _normalise(
-    normalise: Callable[[Floats, Floats, Floats, float], Floats], n: int, sites: int, repeat: int
-) -> tuple[list[float], float]:
+def _normalise(normalise: Normalise, n: int, sites: int, repeat: int) -> tuple[list[float], float]:
     problem = generate(3, sites, n, "gama")
     h, t, fixed = sfs_loop.iterative(problem.vectors()[0]), problem.vectors()[1], problem.fixed()
     return _rounds(lambda: normalise(h, t, fixed, problem.variable), repeat), sites

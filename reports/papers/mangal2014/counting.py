@@ -8,7 +8,7 @@ from functools import cache
 from simtbed import Counters, devices
 from simtbed.kernels.correction.host import pipeline
 from simtbed.kernels.correction.host.generate import genome, simulate
-from simtbed.kernels.correction.host.problem import Corrected, Parameters, Reads
+from simtbed.kernels.correction.host.problem import Corrected, FilterName, Parameters, Reads
 from simtbed.runtime.registry import EngineName
 
 from ...launchers import Runner
@@ -49,9 +49,8 @@ def corrected(variant: str, data: Data, engine: EngineName, split: int | None = 
     reads, solid = _counted_kmers(data, engine)
     if variant == ALONE:
         reads = reads.part(0, min(data.reads, FEW))
-    parameters = Parameters(
-        K, MIN_MULTIPLICITY, filter="split-first" if split else "bloom", **({"split": split} if split else {})
-    )
+    filter_name: FilterName = "split-first" if split else "bloom"
+    parameters = Parameters(K, MIN_MULTIPLICITY, filter=filter_name, split=split or 2)
     filter = pipeline.Filter.of(solid, parameters, Runner(engine), words=False)
     runner = Runner(engine, CARD, counting=True)
     found = pipeline.correct(reads, filter, parameters, variant, runner)
