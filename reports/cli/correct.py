@@ -32,17 +32,19 @@ class Filter(StrEnum):
     exact = "exact"
     bloom = "bloom"
     split_first = "split-first"
+    blocked = "blocked"
 
 
 @dataclass(frozen=True)
 class Targets:
     """Where results go: corrected reads (None: standard output), discarded reads as they came, a line a read. mates: for
-    second mates."""
+    second mates. spectrum: for the k-mers counted."""
 
     output: Path | None = None
     discarded: Path | None = None
     log: Path | None = None
     mates: Path | None = None
+    spectrum: Path | None = None
 
 
 @command
@@ -68,6 +70,17 @@ def correct(
     log: Annotated[Path | None, Option(("--log",), metavar="TSV", help="Flag, sequence, edits of every read.")] = None,
     truth: Annotated[
         Path | None, Option(("--truth",), metavar="FILE", help="The same reads without errors: report accuracy.")
+    ] = None,
+    spectrum: Annotated[
+        Path | None,
+        Option(
+            ("--spectrum",),
+            metavar="DUMP",
+            help="K-mers and counts, instead of those of IN: of KMC, Jellyfish, or saved.",
+        ),
+    ] = None,
+    save_spectrum: Annotated[
+        Path | None, Option(("--save-spectrum",), metavar="FILE", help="For the k-mers counted and their counts.")
     ] = None,
     engine: RunOn = Engine.jit,
     example: Example = False,
@@ -95,9 +108,11 @@ def correct(
     if mates and truth:
         raise SimtbedError("--truth belongs to one file of reads, not to pairs")
     parameters = Parameters(k, min_multiplicity, min_votes, max_trim, not no_trim, filter.value)
-    targets = Targets(output, discarded, log, paired_output)
+    targets = Targets(output, discarded, log, paired_output, save_spectrum)
     with on_cores(threads or current_cores()):
-        return correct_reads(source, targets, parameters, variant, engine.value, truth, max_memory, json, mates)
+        return correct_reads(
+            source, targets, parameters, variant, engine.value, truth, max_memory, json, mates, spectrum
+        )
 
 
 def correct_reads(
@@ -110,15 +125,16 @@ def correct_reads(
     memory: int,
     json: bool,
     mates: Path | None = None,
+    spectrum: Path | None = None,
 ) -> int:
     """Correct from file to file; the example, without a source."""
     if variant not in FAMILY.variants:
         raise SimtbedError(f"correction has no variant {variant!r}; it has {', '.join(FAMILY.variants)}")
     runner = Runner(engine)
     named = {"--output": targets.output or STANDARD, "--discarded": targets.discarded, "--log": targets.log}
-    named["--paired-output"] = targets.mates
+    named |= {"--paired-output": targets.mates, "--save-spectrum": targets.spectrum}
     with (
-        Outputs(named, [source, mates, truth]) as outputs,
+        Outputs(named, [source, mates, truth, spectrum]) as outputs,
         progress_of_records(f"{variant} on {source or 'the example'}", "reads") as show,
         read_file(source, memory) if source else nullcontext(example_file()) as reads,
         read_file(mates, memory) if mates else nullcontext() as second,
@@ -126,9 +142,10 @@ def correct_reads(
     ):
         both = paired(reads, second) if second else reads
         writers = Writers(
-            outputs["--output"], outputs.get("--discarded"), outputs.get("--log"), outputs.get("--paired-output"), show
-        )
-        summary = correct_file(both, writers, parameters, variant, runner, true_reads, memory)
+            outputs["--output"], outputs.get("--discarded"), outputs.get("--log"), outputs.get("--paired-output"), show,
+            outputs.get("--save-spectrum"),
+        )  # fmt: skip
+        summary = correct_file(both, writers, parameters, variant, runner, true_reads, memory, spectrum)
     for warning in summary.warnings:
         warn(warning)
     tell(outputs, tables.as_json(_content(summary, runner)) if json else _report(summary))

@@ -18,10 +18,10 @@ def test_occupancies_are_the_papers_by_its_registers() -> None:
     assert [items.by_rule(registers) for registers in (85, 56)] == [25.0, 50.0]
 
 
-def test_a_split_is_two_or_more() -> None:
+def test_a_split_is_three_or_more() -> None:
     assert Parameters(split=45).split == 45
-    with pytest.raises(SimtbedError, match="split is 2 to 1048576, not 1"):
-        Parameters(split=1)
+    with pytest.raises(SimtbedError, match="split is 3 to 1048576, not 2"):
+        Parameters(split=2)
 
 
 def test_the_filter_may_be_split_anywhere() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
 import numpy as np
@@ -28,6 +29,7 @@ from .files_scan import (
     format_reads,
     printable_names,
 )
+from .files_spectrum import lines_of, load
 from .pairs import halves, in_turn, kept_together
 from .pipeline import Counter, Filter, correct
 from .problem import Corrected, Parameters, Reads
@@ -37,6 +39,8 @@ FORMATTERS = 4
 LOG_COLUMNS = ("name", "flag", "length", "sequence", "edits")
 BYTES_OF_A_SLOT = 24
 """Of the table: key and count in it, in the one it grew from, and in the filter made of it."""
+BYTES_TO_SAVE = 36
+"""More of a slot, where the spectrum is put into order and saved."""
 SPARSE = 0.5
 """If fewer of the k-mers counted, each as often as it was, belong to solid ones, coverage is too low to correct by."""
 
@@ -60,14 +64,10 @@ class Summary:
     accuracy: Accuracy | None = None
     warnings: list[str] = field(default_factory=list)
 
-    @property
-    def done(self) -> int:
-        """Reads that are written or discarded."""
-        return self.unchanged + self.changed + self.trimmed + self.discarded + self.short
-
     def add(self, some: Written) -> None:
         """Count a block."""
         counts = some.counts.tolist()
+        self.reads += sum(counts) - counts[EDITS]
         self.unchanged += counts[KEPT]
         self.changed += counts[CHANGED]
         self.trimmed += counts[TRIMMED]
@@ -82,13 +82,14 @@ class Summary:
 @dataclass(frozen=True)
 class Writers:
     """Where results go: corrected reads, discarded reads as they came, a line a read. mates: for second mates, where reads
-    are paired. show: is told how far it is."""
+    are paired. show: is told how far it is. spectrum: for the k-mers counted, as a dump (`files_spectrum`)."""
 
     output: BinaryIO
     discarded: BinaryIO | None = None
     log: BinaryIO | None = None
     mates: BinaryIO | None = None
     show: Show = lambda step, reads, part: None
+    spectrum: BinaryIO | None = None
 
 
 class Solved(NamedTuple):
@@ -172,14 +173,15 @@ def correct_file(
     launcher: Launcher,
     truth: ReadFile | None = None,
     memory: int = MEMORY,
+    dump: Path | None = None,
 ) -> Summary:
-    """Correct the reads of a file by their own spectrum, in their order.
+    """Correct the reads of a file by their own spectrum, or by that of a dump, in their order.
 
     truth: the same reads without errors, for an accuracy; not of pairs, which need writers for mates. memory: what the
     table of k-mers may take. Raises InputError.
     """
     summary = Summary()
-    filter = _spectrum(reads, parameters, variant, launcher, summary, memory, writers.show)
+    filter = _spectrum(reads, parameters, variant, launcher, summary, memory, writers, dump)
     if writers.log:
         writers.log.write(("\t".join(LOG_COLUMNS) + "\n").encode())
 
@@ -197,7 +199,7 @@ def correct_file(
         if writers.log:
             writers.log.write(some.log)
         summary.add(some)
-        writers.show("correcting", summary.done, some.part)
+        writers.show("correcting", summary.reads, some.part)
 
     def texts(solved: Solved) -> Written:
         write = written_pairs if writers.mates else written
@@ -205,6 +207,8 @@ def correct_file(
 
     beside = reads.blocks().through(lambda blocks: _beside(blocks, reads.name, truth))
     beside.each(solve).each(texts, workers_for(FORMATTERS)).into(take)
+    if not summary.reads:
+        summary.warnings.append(f"{reads.name} holds no reads")
     return summary
 
 
@@ -215,24 +219,33 @@ def _spectrum(
     launcher: Launcher,
     summary: Summary,
     memory: int,
-    show: Show,
+    writers: Writers,
+    dump: Path | None,
 ) -> Filter:
-    """The first pass; what the summary says of the spectrum."""
-    counter = Counter(parameters.k, launcher, memory // BYTES_OF_A_SLOT)
+    """The first pass, over the reads or a dump; what the summary says of the spectrum."""
+    counter = Counter(parameters.k, launcher, memory // (BYTES_OF_A_SLOT + (BYTES_TO_SAVE if writers.spectrum else 0)))
+    counted = 0
 
     def add(block: ReadBlock) -> None:
-        summary.reads += len(block)
+        nonlocal counted
+        counted += len(block)
         counter.add(block.reads)
-        show("counting", summary.reads, block.part)
+        writers.show("counting", counted, block.part)
 
-    reads.blocks().into(add)
+    if dump:
+        load(dump, counter, memory, writers.show)
+    else:
+        reads.blocks().into(add)
+    if writers.spectrum:
+        for lines in lines_of(counter):
+            writers.spectrum.write(lines.data)
     solid = counter.solid(parameters.min_multiplicity)
     occurrences = solid.occurrences(parameters.min_multiplicity)
     summary.solid, summary.solid_share = solid.total, occurrences
     least = parameters.min_multiplicity
-    if summary.reads == 0:
-        summary.warnings.append(f"{reads.name} holds no reads")
-    elif solid.total == 0:
+    if not counted and not dump:
+        return Filter.of(solid, parameters, launcher, words=variant == "packed")  # of a file without reads
+    if solid.total == 0:
         summary.warnings.append(
             f"no k-mer was seen {least} times: every read of {parameters.k} bases or more is discarded"
         )

@@ -15,10 +15,11 @@ from .files_scan import known_reads
 
 Bytes = npt.NDArray[np.uint8]
 Offsets = npt.NDArray[np.int64]
-FilterName = Literal["exact", "bloom", "split-first"]
+FilterName = Literal["exact", "bloom", "split-first", "blocked"]
 
 SHORTEST_K, LONGEST_K = 12, 31
 MOST_MULTIPLICITY = 255
+LEAST_SPLIT = 3
 """The counts that decide are kept in a histogram of so many bins."""
 
 SEPARATOR = ord("\n")
@@ -50,7 +51,7 @@ class Parameters:
 
     def __post_init__(self) -> None:
         ranges = {
-            "split": (2, 1 << 20),
+            "split": (LEAST_SPLIT, 1 << 20),
             "k": (SHORTEST_K, LONGEST_K),
             "min_multiplicity": (1, MOST_MULTIPLICITY),
             "min_votes": (0, 255),

@@ -50,7 +50,7 @@ def corrected(variant: str, data: Data, engine: EngineName, split: int | None = 
     if variant == ALONE:
         reads = reads.part(0, min(data.reads, FEW))
     filter_name: FilterName = "split-first" if split else "bloom"
-    parameters = Parameters(K, MIN_MULTIPLICITY, filter=filter_name, split=split or 2)
+    parameters = Parameters(K, MIN_MULTIPLICITY, filter=filter_name, split=split or 16)
     filter = pipeline.Filter.of(solid, parameters, Runner(engine), words=False)
     runner = Runner(engine, CARD, counting=True)
     found = pipeline.correct(reads, filter, parameters, variant, runner)

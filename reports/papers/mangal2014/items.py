@@ -201,7 +201,7 @@ DATA = (
 
 # ------------------------------------------------------------------ Fig. 1 and Table 2
 def _split(setting: Setting) -> int:
-    return max(2, round(1 / float(setting["split"])))
+    return max(3, round(1 / float(setting["split"])))
 
 
 def _probes(setting: Setting) -> tuple[Probes, Probes]:
