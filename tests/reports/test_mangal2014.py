@@ -7,7 +7,7 @@ from simtbed import SimtbedError
 from simtbed.kernels.correction.host.problem import Parameters
 from simtbed.oracles.correction import Bloom
 from simtbed.reports.papers.mangal2014 import items
-from simtbed.reports.papers.mangal2014.counting import Data, corrected, counted
+from simtbed.reports.papers.mangal2014.counting import ALONE, Data, corrected, counted
 from simtbed.reports.papers.mangal2014.profiled import K, Probes
 
 SMALL = Data(600, 280, 0.04)
@@ -56,5 +56,5 @@ def test_no_error_rate_gives_3_5_per_cent() -> None:
         for rate in (0.005, 0.025)
     ]
     assert 0.05 < found[0] < found[1]
-    alone = counted(items.ALONE, Data(600, 280, 0.005), "jit").derived()["warp_execution_efficiency"]
+    alone = counted(ALONE, Data(600, 280, 0.005), "jit").derived()["warp_execution_efficiency"]
     assert 1 / 32 <= alone < 0.035

@@ -19,8 +19,9 @@ FilterName = Literal["exact", "bloom", "split-first", "blocked"]
 
 SHORTEST_K, LONGEST_K = 12, 31
 MOST_MULTIPLICITY = 255
-LEAST_SPLIT = 3
 """The counts that decide are kept in a histogram of so many bins."""
+LEAST_SPLIT = 3
+"""Parts of a filter; the kernels have smaller numbers for other filters."""
 
 SEPARATOR = ord("\n")
 _UPPER = np.arange(256, dtype=np.uint8)
