@@ -2,12 +2,27 @@
 
 from __future__ import annotations
 
+import json
+import os
+import resource
+import signal
 import subprocess
 import sys
+import time
 import tomllib
+from collections.abc import Callable
+from importlib import import_module
 from pathlib import Path
+from pkgutil import walk_packages
 
 import pytest
+import simtbed
+from simtbed.engines.cuda.nvcc import find_tool
+
+for _module in walk_packages(simtbed.__path__, "simtbed."):
+    # pytester forgets what a run imports: of modules that know each other it would forget some alone
+    if not _module.name.startswith(("simtbed.__main__", "simtbed.kernels", "simtbed.oracles", "simtbed.reports")):
+        import_module(_module.name)
 
 TRANSPOSE = '''
 import numpy as np
@@ -56,6 +71,11 @@ def test_races(launch):
 def not_in_ci(monkeypatch: pytest.MonkeyPatch) -> None:
     """These runs are a developer's, wherever they run."""
     monkeypatch.delenv("CI", raising=False)
+
+
+def needs_nvcc() -> None:
+    """Skips where there is none."""
+    find_tool("nvcc") or pytest.skip("there is no nvcc")
 
 
 def _run(pytester: pytest.Pytester, *options: str) -> pytest.RunResult:
@@ -290,7 +310,7 @@ def test_a_budget_that_two_launches_of_a_run_fit_differently_fails(pytester: pyt
 
 
 def test_what_is_compiled_counts_where_it_is_asked_for(pytester: pytest.Pytester) -> None:
-    pytest.importorskip("simtbed.engines.cuda.nvcc").find_tool("nvcc") or pytest.skip("there is no nvcc")
+    needs_nvcc()
     pytester.makepyfile(test_a=COSTS.replace('"whole"', '"whole", compiled=True'))
     _run(pytester, "--simtbed-update").assert_outcomes(passed=1)
     written = tomllib.loads(_baseline(pytester).read_text())["test_a.py::test_costs"]["whole"]
@@ -329,24 +349,74 @@ def test_junit_has_every_launch(pytester: pytest.Pytester) -> None:
     assert 'name="simtbed launch" value="transpose on jit, grid (1, 1, 1), block (32, 8, 1), ' in text
 
 
+# ------------------------------------------------------------------ records and reports
+EMPTY = '{"format": "simtbed launches", "version": 1, "tests": {}}'
+
+
 @pytest.mark.parametrize(
-    ("expected", "reason"),
+    ("edit", "reason"),
     [
-        ("3", "1 launches were made; other says 3"),
-        ("0", "1 launches were made; other says 0"),
-        ("", "expected a number"),
+        (lambda text: text.replace("]", ', "transpose (1, 1, 1) (32, 8, 1): rounds"]'), "1 launch on jit; other has 2"),
+        (lambda text: EMPTY, "other has no launches"),
+        (lambda text: text.replace("test_transposes", "test_gone"), "test_gone: made no launch; other has some"),
+        (lambda text: text.replace("test_transposes", "test_gone"), "test_transposes: other knows no launch of it"),
+        (lambda text: text.replace("32, 8, 1", "32, 4, 2"), "not as in other, on jit: transpose (1, 1, 1) (32, 8, 1)"),
+        (lambda text: text.replace("1): ", "1): 0"), "not as in other, on jit: transpose (1, 1, 1) (32, 8, 1)"),
+        (lambda text: "", "other: expected what --simtbed-write-launches wrote"),
+        (lambda text: "[]", "other: expected what --simtbed-write-launches wrote"),
         (None, "No such file"),
     ],
 )
-def test_a_run_launches_as_often_as_another(pytester: pytest.Pytester, expected: str | None, reason: str) -> None:
+def test_a_run_launches_and_answers_as_another(
+    pytester: pytest.Pytester, edit: Callable[[str], str] | None, reason: str
+) -> None:
     pytester.makepyfile(PLAIN)
     assert _run(pytester, "--simtbed-write-launches", "made").ret == 0
-    assert _run(pytester, "--simtbed-same-launches", "made").ret == 0
-    if expected is not None:
-        (pytester.path / "other").write_text(expected)
+    same = _run(pytester, "--simtbed-same-launches", "made", "--simtbed-engine", "numpy")
+    assert same.ret == 0
+    same.stdout.fnmatch_lines(["the bits of 1 of 1 launches compared with made"])
+    if edit is not None:
+        (pytester.path / "other").write_text(edit((pytester.path / "made").read_text()))
     result = _run(pytester, "--simtbed-same-launches", "other")
     assert result.ret == pytest.ExitCode.TESTS_FAILED
-    result.stdout.fnmatch_lines([f"FAILED *{reason}*"])
+    assert any(line.startswith("FAILED ") and reason in line for line in result.outlines), result.outlines
+
+
+@pytest.mark.slow
+def test_a_report_is_one_page_and_a_run(pytester: pytest.Pytester) -> None:
+    pytester.makepyfile(test_a=PLAIN, test_b=PLAIN)
+    reports = ("--simtbed-report", "page.html", "--simtbed-report", "run.json")
+    assert _run(pytester, "-n", "2", *reports).ret == 0
+    page = (pytester.path / "page.html").read_text()
+    assert "transpose" in page and "http" not in page.replace("http://www.w3.org", "")
+    run = json.loads((pytester.path / "run.json").read_text())
+    assert len(run["launches"]) == 2 and all(one["counts"] and one["samples"] for one in run["launches"])
+
+
+def test_what_a_test_failed_for_is_in_the_run(pytester: pytest.Pytester) -> None:
+    pytester.makepyfile(RACE)
+    assert _run(pytester, "--simtbed-check", "all", "--simtbed-report", "run.json").ret == 1
+    (launch,) = json.loads((pytester.path / "run.json").read_text())["launches"]
+    assert {fault["kind"] for fault in launch["faults"]} == {"race"}
+
+
+@pytest.mark.slow
+def test_every_kernel_goes_to_the_compiler(pytester: pytest.Pytester) -> None:
+    needs_nvcc()
+    pytester.makepyfile(PLAIN)
+    assert _run(pytester, "--simtbed-compile", "sm_80,sm_90").ret == 0
+    assert _run(pytester, "--simtbed-compile", "sm_1").ret == pytest.ExitCode.USAGE_ERROR
+    pytester.makepyfile(
+        test_wide=TRANSPOSE
+        + "@st.kernel\ndef wide(x: Global[f32], y: Global[f32]) -> None:\n    kept = st.registers(f32, 96)\n"
+        "    s = f32(1)\n    for k in st.unroll(range(96)):\n        kept[k] = x[st.thread.x + k]\n"
+        "        s = s * kept[k] + 1.0\n    for k in st.unroll(range(96)):\n        s = s * s + kept[k]\n"
+        "    y[st.thread.x] = s\ndef test_wide(launch):\n"
+        "    launch(wide, grid=1, block=1024, args=dict(x=np.zeros(2000, np.float32), y=st.empty(1024, f32)))"
+    )
+    result = _run(pytester, "--simtbed-compile", "sm_90", "test_wide.py")
+    result.assert_outcomes(failed=1)
+    assert "wide spills registers on sm_90" in result.stdout.str() and 'kind = "spill"' in result.stdout.str()
 
 
 # ------------------------------------------------------------------ runs that might pass by accident
@@ -367,9 +437,23 @@ def test_update_is_refused_in_ci(pytester: pytest.Pytester, monkeypatch: pytest.
         ("import not_there", (), 2, "No module named 'not_there'"),
         (PLAIN.replace("st.sync()", "import os"), (), 1, "import"),
         (COSTS, (), 1, "has no baseline"),
+        (PLAIN, ("--simtbed-engine", "cuda"), 1, "1 failed"),
+        ("def test_it():\n    pass", ("--simtbed-report", "page.html"), 1, "so there is nothing to report"),
+        ("def test_it():\n    pass", ("--simtbed-write-launches", "made"), 1, "there is no launch to record"),
         ("import os\ndef test_dies():\n    os._exit(9)", ("-n", "1"), 1, "crashed"),
     ],
-    ids=["no tests", "deselected", "no plugin", "import error", "refused kernel", "no baseline", "dead worker"],
+    ids=[
+        "no tests",
+        "deselected",
+        "no plugin",
+        "import error",
+        "refused kernel",
+        "no baseline",
+        "no GPU",
+        "empty report",
+        "empty record",
+        "dead worker",
+    ],
 )
 def test_a_broken_run_does_not_pass(
     pytester: pytest.Pytester, source: str, options: tuple[str, ...], code: int, reason: str
@@ -378,3 +462,95 @@ def test_a_broken_run_does_not_pass(
     result = pytester.runpytest_subprocess("-p", "no:cacheprovider", *options)
     assert result.ret == code
     assert reason in result.stdout.str() + result.stderr.str()
+
+
+@pytest.mark.slow
+def test_a_missing_engine_fails(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
+    """PyCUDA is not installed."""
+    (pytester.path / "pycuda.py").write_text("raise ModuleNotFoundError(name='pycuda')")
+    monkeypatch.setenv("PYTHONPATH", str(pytester.path))
+    pytester.makepyfile(PLAIN)
+    result = pytester.runpytest_subprocess("-p", "no:cacheprovider", "--simtbed-engine", "cuda")
+    assert result.ret == 1 and "PyCUDA" in result.stdout.str()
+
+
+TOO_OLD = """
+class Error(Exception): pass
+class MemoryError(Error): pass
+def init(): pass
+def get_driver_version(): return 12020
+class Device:
+    @staticmethod
+    def count(): return 1
+    def __init__(self, number): pass
+    def name(self): return "a GPU"
+    def compute_capability(self): return (9, 0)
+    def retain_primary_context(self): return Context()
+class Context:
+    def push(self): pass
+    def pop(self): pass
+def module_from_buffer(cubin): raise Error("cuModuleLoadDataEx failed: device kernel image is invalid")
+"""
+"""PyCUDA with a driver that does not know what nvcc makes."""
+
+
+@pytest.mark.slow
+def test_a_driver_that_is_too_old_fails_with_both_versions(
+    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    needs_nvcc()
+    pytester.mkpydir("pycuda").joinpath("driver.py").write_text(TOO_OLD)
+    monkeypatch.setenv("PYTHONPATH", str(pytester.path))
+    pytester.makepyfile(PLAIN)
+    result = pytester.runpytest_subprocess("-p", "no:cacheprovider", "--simtbed-engine", "cuda")
+    assert result.ret == 1
+    assert (
+        "its driver is for CUDA 12.2, and the kernel was made by Cuda compilation tools, release" in result.stdout.str()
+    )
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("option", ["--simtbed-write-launches", "--simtbed-report", "--simtbed-update"])
+def test_a_full_disk_fails_and_leaves_what_was_there(pytester: pytest.Pytester, option: str) -> None:
+    """Files may grow to a few bytes alone, as on a full disk."""
+    pytester.makepyfile(test_a=COSTS)
+    assert _run(pytester, "--simtbed-update").ret == 0
+    kept = _baseline(pytester).read_text()
+    (pytester.path / "made").write_text("what was there")
+    words = [option] if option == "--simtbed-update" else [option, "made"]
+
+    def full() -> None:
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (100, 100))
+
+    command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-s", *words]
+    quiet = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1"}
+    done = subprocess.run(
+        command,
+        cwd=pytester.path,
+        env=quiet,
+        preexec_fn=full,
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 1 and "File too large" in done.stdout, done.stdout + done.stderr
+    assert _baseline(pytester).read_text() == kept and (pytester.path / "made").read_text() == "what was there"
+    assert {path.name for path in pytester.path.iterdir()} <= {"test_a.py", "made", ".simtbed", "__pycache__"}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL, signal.SIGINT])
+def test_a_run_that_is_ended_for_its_time_does_not_pass(pytester: pytest.Pytester, number: signal.Signals) -> None:
+    """As services do at the end of a job's time."""
+    pytester.makepyfile(
+        PLAIN + "\ndef test_hangs():\n    open('hangs', 'w').close()\n    import time\n    time.sleep(600)"
+    )
+    command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "--simtbed-write-launches", "made"]
+    process = subprocess.Popen(command, cwd=pytester.path, stdout=subprocess.DEVNULL)
+    while not (pytester.path / "hangs").exists():
+        assert process.poll() is None
+        time.sleep(0.05)
+    process.send_signal(number)
+    assert process.wait() != 0
+    made = pytester.path / "made"
+    assert number == signal.SIGINT or not made.exists()
