@@ -2,7 +2,6 @@
 
 from .inputs import MEMORY, Input, contents, opened, opened_again
 from .outputs import Outputs, write
-from .piecewise import Piece, pieces
 from .places import STANDARD, DiskError, flush_standard_output, is_file_name
 from .signals import Stopped, held, watch
 from .text import printable, shown
@@ -14,7 +13,6 @@ __all__ = [
     "DiskError",
     "Input",
     "Outputs",
-    "Piece",
     "Stopped",
     "contents",
     "flush_standard_output",
@@ -22,7 +20,6 @@ __all__ = [
     "is_file_name",
     "opened",
     "opened_again",
-    "pieces",
     "printable",
     "shown",
     "temporary",

@@ -10,12 +10,16 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from ..family import InputError
 from .places import DISK, STANDARD, DiskError, descriptor_of
 from .unpacked import Unpacked
 from .waiting import temporary
+
+if TYPE_CHECKING:  # the door is opened by commands that need no arrays too
+    import numpy as np
+    import numpy.typing as npt
 
 MEMORY = 4 << 30
 """Bytes that the arrays of a command may take where `--max-memory` says nothing."""
@@ -45,6 +49,13 @@ class Input(io.BufferedReader):
             if len(line) > self.longest:
                 raise self.too_long(f"line {number}")
             yield number, line[:-2] if line.endswith(b"\r\n") else line.removesuffix(b"\n")
+
+    def fill(self, buffer: npt.NDArray[np.uint8]) -> int:
+        """Read until the buffer is full or the file ends; how many bytes. A pipe gives some at a time."""
+        filled = 0
+        while filled < len(buffer) and (count := self.readinto(buffer[filled:].data)):
+            filled += count
+        return filled
 
     @property
     def part(self) -> float | None:

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import NamedTuple
-
-import numpy as np
-import numpy.typing as npt
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from .inputs import Input
 
-Bytes = npt.NDArray[np.uint8]
+if TYPE_CHECKING:  # the door is opened by commands that need no arrays too
+    import numpy as np
+    import numpy.typing as npt
+
+Bytes: TypeAlias = "npt.NDArray[np.uint8]"
 
 
 class Piece(NamedTuple):
@@ -33,12 +34,14 @@ def pieces(
     whole: of bytes that begin with a record the length of the records that are whole, and how many newlines these have.
     what: is told to be too long where it does not fit into `file.longest`. Raises InputError.
     """
+    import numpy as np
+
     size = min(size, file.longest)
     rest, lines = np.empty(0, np.uint8), 0
     while True:
         buffer = np.empty(min(max(size, 2 * len(rest)), max(file.longest, len(rest) + 1)), np.uint8)
         buffer[: len(rest)] = rest
-        filled = len(rest) + _fill(file, buffer[len(rest) :])
+        filled = len(rest) + file.fill(buffer[len(rest) :])
         if filled < len(buffer):
             yield Piece(buffer[:filled], lines, -1, True, file.part)
             return
@@ -49,11 +52,3 @@ def pieces(
             raise file.too_long(what)
         rest = buffer[length:].copy()
         lines += newlines
-
-
-def _fill(file: Input, buffer: Bytes) -> int:
-    """Read until the buffer is full or the file ends; how many bytes. A pipe gives some at a time."""
-    filled = 0
-    while filled < len(buffer) and (count := file.readinto(buffer[filled:].data)):
-        filled += count
-    return filled

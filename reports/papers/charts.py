@@ -54,7 +54,7 @@ class _Axes:
         most = max(heights, default=1.0)
         if given.logarithmic:
             low = 10.0 ** math.floor(math.log10(min(heights, default=1.0)))
-            return _Axes(names, left, right, low, 10.0 ** math.ceil(math.log10(most * 1.0001)), True)
+            return _Axes(names, left, right, low, max(10 * low, 10.0 ** math.ceil(math.log10(most))), True)
         step = _step(most - min(0.0, *heights, 0.0))
         low = step * math.floor(min(0.0, *heights, 0.0) / step)
         return _Axes(names, left, right, low, step * max(1, math.ceil(most / step)), False)

@@ -74,7 +74,7 @@ class Measured:
     @staticmethod
     def of(records: Iterable[Record]) -> Measured:
         """Of later records where several have a timing."""
-        found = {}
+        found: dict[tuple[str, str], Timing] = {}
         for record in sorted(records, key=lambda record: record.dated):
             for machine, timings in record.timings.items():
                 found |= {(machine, name): timing for name, timing in timings.items()}

@@ -175,7 +175,7 @@ def test_rows_of_the_op_table_are_recorded() -> None:
 @pytest.mark.usefixtures("gpu")
 def test_data_sets_are_recorded_with_their_times(tmp_path: Path) -> None:
     """A data set called `example` is the shipped one; what waited for the GPU does so no longer."""
-    naive = "correction thread-per-read"
+    naive = "correction thread-per-read-lean"
     cases = {case.name: case for case in data_set_cases(tmp_path, naive)}
     emulated = {name: answers.answers_of(case, "jit") for name, case in cases.items()}
     taken, differences = answers.take_answers(cases, emulated, frozenset(cases))

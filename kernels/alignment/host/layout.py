@@ -10,21 +10,26 @@ import numpy.typing as npt
 from ..packed import SCALE
 from ..traceback import STRIP
 from .problem import Bytes, Offsets, Problem, Strategy, offsets
+from .text_scan import gathered
 
 Arguments = dict[str, Any]
 Table = npt.NDArray[np.int32]
 """Rows of four numbers, an int4 each."""
 
-MARGIN = np.zeros(32, np.uint8)
-"""What stands around the alternates, so that lanes may read before and after one."""
+MARGIN = 32
+"""Zeros around the alternates, so that lanes may read before and after one."""
 
 
 def sequences(problem: Problem, chosen: Offsets) -> tuple[Bytes, Bytes, Table]:
     """(references, alternates, (first base, n, first base, m) of each pair) of some pairs, one after the other."""
     n, m = problem.rows[chosen], problem.columns[chosen]
-    references = np.concatenate([problem.reference(p) for p in chosen])
-    alternates = np.concatenate([MARGIN, *(problem.alternate(p) for p in chosen), MARGIN])
-    return references, alternates, table(offsets(n)[:-1], n, offsets(m)[:-1] + len(MARGIN), m)
+    first_reference, first_alternate = offsets(n), offsets(m) + MARGIN
+    references = np.empty(first_reference[-1], np.uint8)
+    alternates = np.empty(first_alternate[-1] + MARGIN, np.uint8)
+    alternates[:MARGIN] = alternates[-MARGIN:] = 0
+    gathered(problem.references, problem.reference_offsets, chosen, len(chosen), 0, references)
+    gathered(problem.alternates, problem.alternate_offsets, chosen, len(chosen), MARGIN, alternates)
+    return references, alternates, table(first_reference[:-1], n, first_alternate[:-1], m)
 
 
 def table(*columns: Offsets | int) -> Table:

@@ -6,6 +6,8 @@ import simtbed as st
 from simtbed import Global, i32, i64, u8
 from simtbed.native import native
 
+from ...files.text_loops import copied, decimal, line_end, without_return
+
 GOOD, MALFORMED, NOT_ASCII, NO_LETTERS = 0, 1, 2, 3
 """How a scan ended: after the last record; at one that is no FASTQ; at one with bytes of no text; at one whose sequence
 holds what is neither a letter nor printable."""
@@ -14,42 +16,6 @@ LINES = 4
 KEPT, CHANGED, TRIMMED, DISCARDED, SHORT, EDITS = range(6)
 """Places in what `counts` holds of a block."""
 COUNTS = 6
-
-
-@native
-def newlines(data: Global[u8], length: i64) -> i64:
-    found = i64(0)
-    for i in range(length):
-        found += i64(data[i] == 10)
-    return found
-
-
-@native
-def after_newline(data: Global[u8], length: i64, back: i64) -> i64:
-    """Where the line begins that has `back` newlines after it and one before, or 0."""
-    at = length
-    left = back
-    while at > 0:
-        if data[at - 1] == 10:
-            if left == 0:
-                return at
-            left -= 1
-        at -= 1
-    return i64(0)
-
-
-@st.device
-def line_end(data: Global[u8], at: i64, length: i64) -> i64:
-    """Where the line ends that `at` is in: at its newline, or behind the last byte."""
-    while at < length and data[at] != 10:
-        at += 1
-    return at
-
-
-@st.device
-def without_return(data: Global[u8], first: i64, end: i64) -> i64:
-    """The end of a line without the carriage return of another system."""
-    return end - 1 if end > first and data[end - 1] == 13 else end
 
 
 @native
@@ -139,29 +105,6 @@ def known_reads(text: Global[u8], offsets: Global[i64], reads: i64, known: Globa
 
 
 # ------------------------------------------------------------------ writing
-@st.device
-def copied(data: Global[u8], first: i64, end: i64, to: Global[u8], at: i64) -> i64:
-    """Copy bytes; where they end."""
-    for i in range(end - first):
-        to[at + i] = data[first + i]
-    return at + end - first
-
-
-@st.device
-def decimal(number: i64, to: Global[u8], at: i64) -> i64:
-    """Write a whole number, not negative; where it ends."""
-    digits = i64(1)
-    rest = number // 10
-    while rest != 0:
-        digits += 1
-        rest //= 10
-    left = number
-    for place in range(at + digits - 1, at - 1, -1):
-        to[place] = u8(48 + left % 10)
-        left //= 10
-    return at + digits
-
-
 @native
 def format_reads(
     data: Global[u8],

@@ -12,11 +12,13 @@ from pathlib import Path
 import numpy as np
 
 from ...family import InputError
-from ...files import MEMORY, Input, Piece, opened_again, pieces, shown
+from ...files import MEMORY, Input, opened_again, shown
 from ...files.fasta import Record
 from ...files.fasta import records as fasta_records
+from ...files.piecewise import Piece, pieces
+from ...files.text_loops import after_newline, newlines
 from ...pipeline import Flow, workers_for
-from .fastq_scan import GOOD, LINES, NOT_ASCII, after_newline, newlines, scan_fastq
+from .fastq_scan import GOOD, LINES, NOT_ASCII, scan_fastq
 from .generate import example
 from .problem import Bytes, Offsets, Parameters, Problem, Reads, in_upper_case
 
