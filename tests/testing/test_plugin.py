@@ -316,8 +316,8 @@ def test_a_report_is_one_page_and_a_run(pytester: pytest.Pytester) -> None:
     assert run(pytester, "-n", "2", *reports).ret == 0
     page = (pytester.path / "page.html").read_text()
     assert "transpose" in page and "http" not in page.replace("http://www.w3.org", "")
-    run = json.loads((pytester.path / "run.json").read_text())
-    assert len(run["launches"]) == 2 and all(one["counts"] and one["samples"] for one in run["launches"])
+    kept = json.loads((pytester.path / "run.json").read_text())
+    assert len(kept["launches"]) == 2 and all(one["counts"] and one["samples"] for one in kept["launches"])
 
 
 def test_what_a_test_failed_for_is_in_the_run(pytester: pytest.Pytester) -> None:
