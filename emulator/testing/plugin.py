@@ -18,12 +18,13 @@ if TYPE_CHECKING:
     from ..errors import Diagnostic
     from ..runtime.result import Result
     from .budgets import Budget
+    from .compiling import Compiling
     from .known import Pin
     from .watching import Watch
 
 TALLY = pytest.StashKey[Tally]()
 PINS = pytest.StashKey["list[Pin]"]()
-COMPILING = pytest.StashKey["Compiling"]()
+COMPILING: pytest.StashKey[Compiling] = pytest.StashKey()
 WATCH = pytest.StashKey["Watch"]()
 TEST = pytest.StashKey[pytest.Item]()
 """The test that runs now."""
