@@ -19,6 +19,7 @@ import numpy.typing as npt
 from ..errors import Diagnostic
 from ..machine.device import Device
 from ..profiler.samples import Samples
+from ..profiler.trace import Tracer
 from .arrays import Buffer, DeviceArray
 from .dynamic_shared import Carved, carve
 from .forms import Form
@@ -41,7 +42,8 @@ class Request:
     two-dimensional (elements, lanes) for vectors; a scalar is a NumPy scalar. Engines do not change them.
     forms: how the global arrays lie in that memory. structs: the arrays of structs as they were given; owners: of each array
     that is a field of one, its name and the field.
-    detail: whether to keep samples too (`profiler.samples`).
+    detail: whether to keep samples too (`profiler.samples`). trace: what an emulator that counts hands accesses to global
+    memory to; None for nothing.
     dynamic_shared: bytes. step_limit: iterations that one execution of a loop may take; None for WAITING where nothing
     that the loop does takes it further (`passes.waiting`), and LONGEST elsewhere: long work is no mistake.
     device_arrays: arrays that outlive the launch; of those in a device's memory, `arguments` has the shape and type
@@ -67,6 +69,7 @@ class Request:
     all_zero: frozenset[str] = frozenset()
     unwritten: frozenset[str] = frozenset()
     detail: bool = False
+    trace: Tracer | None = None
     checks: frozenset[str] = frozenset()
     schedule: int | None = None
     cooperative: bool = False

@@ -24,6 +24,7 @@ COMMANDS = {
     "simulate": "Make reads with sequencing errors, to try `simtbed correct` on.",
     "sfs": "Site frequency spectra of N individuals, from file to file.",
     "profile": "What a target would cost on a device.",
+    "whatif": "How long a target's launches would take.",
     "verify": "A target on several engines, or every shipped variant against its oracle.",
     "check": "A target under the checkers, or all shipped variants.",
     "cuda": "The kernels of a target as CUDA C++.",
