@@ -84,6 +84,11 @@ class Run:
         """The run as `load` reads it."""
         return json.dumps(run_file.encode(self.launches, self.target))
 
+    @staticmethod
+    def of_json(text: str) -> Run:
+        """The run that a text of `json` holds. Raises ValueError or LaunchError for what is none."""
+        return Run(*run_file.decode(json.loads(text)))
+
     def html(self) -> str:
         """One page with everything, which needs no network. Raises SimtbedError where nothing was counted."""
         from .html import launches, page  # late: they need a template engine
@@ -103,7 +108,7 @@ class Run:
     def load(path: str | Path) -> Run:
         """The run that a file holds. Raises SimtbedError, one line, where it holds none."""
         try:
-            return Run(*run_file.decode(json.loads(Path(path).read_text(encoding="utf-8"))))
+            return Run.of_json(Path(path).read_text(encoding="utf-8"))
         except OSError as error:
             raise SimtbedError(f"{path}: {error.strerror or error}") from None
         except (ValueError, LaunchError) as error:

@@ -10,7 +10,7 @@ from enum import Enum
 from typing import Any, Literal
 
 from ..errors import Diagnostic, LaunchError
-from ..frontend.signature import Record
+from ..frontend.signature import Record, RecordArray
 from ..language.types import Array
 from ..machine.device import Device
 from ..profiler.launch import Argument, Launch
@@ -152,6 +152,10 @@ def _arguments(call: Call) -> tuple[Argument, ...]:
     for name, parameter in signature_of(call.kernel).parameters.items():
         if parameter.type is None:
             found.append(Argument(name, "Const", value=_plain(given[name])))
+        elif isinstance(parameter.type, RecordArray):
+            found.append(Argument(name, f"Global[{parameter.type}]", shape=given[name].shape))
+        elif isinstance(parameter.type, Array) and parameter.type.space == "constant":
+            found.append(Argument(name, f"Constant[{parameter.type.element}]", shape=given[name].shape))
         elif isinstance(parameter.type, Record):
             found.append(Argument(name, str(parameter.type), value=_plain(given[name])))
         elif isinstance(type := types[name], Array):

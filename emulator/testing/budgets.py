@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import tomli_w
 
-from ..errors import SimtbedError
+from ..errors import Diagnostic, SimtbedError
 from ..profiler.profile import Profile
 from ..runtime.engine import Request, Resources
 from ..runtime.result import Result
@@ -25,8 +25,16 @@ FILE = Path(".simtbed", "budgets.toml")
 """Where the baselines are, from pytest's root folder."""
 
 
+KIND = "budget"
+"""The kind of a finding that says that a kernel costs something else."""
+
+
 class OverBudget(AssertionError):
-    """A launch that costs something else than its baseline says, or that has none."""
+    """A launch that costs something else than its baseline says, or that has none. findings: the same as data."""
+
+    def __init__(self, text: str, *findings: Diagnostic) -> None:
+        super().__init__(text)
+        self.findings = findings
 
 
 @dataclass
@@ -178,12 +186,14 @@ class Budget:
         if verdict is None:
             return
         kernel = request.program.kernel
-        head = f"{self.name} of {self.test}: {kernel.name}, {(verdict.place or kernel.span).place}"
+        place = verdict.place or kernel.span
+        head = f"{self.name} of {self.test}: {kernel.name}, {place.place}"
         text = "\n  ".join([head, *verdict.lines])
         if not verdict.over:
             self._remark(f"within its hard limit of {self.hard} %\n{text}")
             return
-        raise OverBudget(f"{text}\n  pytest --simtbed-update accepts it")
+        found = Diagnostic(KIND, f"{self.name} of {self.test} is over its budget", place, tuple(verdict.lines))
+        raise OverBudget(f"{text}\n  pytest --simtbed-update accepts it", found)
 
     def _before(self, now: Figures) -> Figures | None:
         """The baseline to compare with; None where this run writes it."""

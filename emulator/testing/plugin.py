@@ -6,7 +6,7 @@ Nothing else of this package is imported until an option, the marker or a fixtur
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,13 +15,16 @@ import pytest
 from .tally import Tally
 
 if TYPE_CHECKING:
+    from ..errors import Diagnostic
     from ..runtime.result import Result
     from .budgets import Budget
+    from .compiling import Compiling
     from .known import Pin
     from .watching import Watch
 
 TALLY = pytest.StashKey[Tally]()
 PINS = pytest.StashKey["list[Pin]"]()
+COMPILING: pytest.StashKey[Compiling] = pytest.StashKey()
 WATCH = pytest.StashKey["Watch"]()
 TEST = pytest.StashKey[pytest.Item]()
 """The test that runs now."""
@@ -37,9 +40,16 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "or auto: all that can run here"
     )  # fmt: skip
     group.addoption("--simtbed-check", metavar="NAMES", help="look for these in every launch of every test; all: all")
+    group.addoption(
+        "--simtbed-compile", metavar="ARCHS", help="give every kernel to nvcc for these, such as sm_80,sm_90; all: all"
+    )
     group.addoption("--simtbed-update", action="store_true", help="write the baselines of budgets")
-    group.addoption("--simtbed-write-launches", metavar="FILE", help="write how many launches there were")
-    group.addoption("--simtbed-same-launches", metavar="FILE", help="fail unless there are as many as FILE says")
+    group.addoption("--simtbed-write-launches", metavar="FILE", help="record the launches and what they answered")
+    group.addoption("--simtbed-same-launches", metavar="FILE", help="fail unless launches and bits are those of FILE")
+    group.addoption(
+        "--simtbed-report", metavar="FILE", action="append", default=[], help="write what all launches cost: a page "
+        "where FILE ends in .html, else a run for `simtbed diff` and `simtbed check`"
+    )  # fmt: skip
     parser.addini("simtbed_engine", "what --simtbed-engine says where it is not given", default="jit")
 
 
@@ -53,15 +63,20 @@ def pytest_configure(config: pytest.Config) -> None:
     if config.getoption("simtbed_update") and os.environ.get("CI"):
         raise pytest.UsageError("--simtbed-update writes baselines; where CI is set they are only compared")
     _named(config.getoption("simtbed_engine") or config.getini("simtbed_engine"))
-    if check := config.getoption("simtbed_check"):
-        from ..errors import SimtbedError
-        from ..runtime.recording import parsed
+    check, archs = config.getoption("simtbed_check"), config.getoption("simtbed_compile")
+    if not (check or archs):
+        return
+    from ..errors import SimtbedError
+    from ..runtime.recording import parsed
+    from .compiling import Compiling, architectures
 
-        try:
-            parsed(check)
-            _pins(config)
-        except SimtbedError as error:
-            raise pytest.UsageError(str(error)) from None
+    try:
+        parsed(check or ())
+        _pins(config)
+        if archs:
+            config.stash[COMPILING] = Compiling(architectures(archs))
+    except SimtbedError as error:
+        raise pytest.UsageError(str(error)) from None
 
 
 def _pins(config: pytest.Config) -> list[Pin]:
@@ -161,19 +176,24 @@ def _uses(item: pytest.Item) -> bool:
         ENGINE in names
         or "budget" in names
         or item.get_closest_marker("simtbed")
-        or any(item.config.getoption(f"simtbed_{name}") for name in ("check", "write_launches", "same_launches"))
+        or any(item.config.getoption(f"simtbed_{name}") for name in LOOKING)
     )
+
+
+LOOKING = ("check", "compile", "write_launches", "same_launches", "report")
+"""Options that look at every launch."""
 
 
 def _watched(item: pytest.Item) -> Generator[None, Any, Any]:
     """A phase of a test, its launches observed."""
     if not _uses(item):
         return (yield)
-    from ..errors import UnavailableError
+    from ..errors import SimtbedError, UnavailableError
     from ..runtime.observing import observing
 
     found, config = _watch(item), item.config
     config.stash[TEST] = item
+    raised: list[Diagnostic] = []
     try:
         with observing(found):
             result = yield
@@ -182,8 +202,14 @@ def _watched(item: pytest.Item) -> Generator[None, Any, Any]:
             raise
         config.stash[TALLY].not_run.append(f"{item.nodeid}: {error}")
         pytest.skip(str(error))
+    except SimtbedError as error:
+        raised += found.raised(error)
+        raise
+    except AssertionError as error:  # a budget
+        raised += getattr(error, "findings", [])
+        raise
     finally:
-        unknown = _judge(item, found)
+        unknown = _judge(item, found, raised)
     if unknown:
         pytest.fail(unknown, pytrace=False)
     return result
@@ -192,23 +218,37 @@ def _watched(item: pytest.Item) -> Generator[None, Any, Any]:
 def _watch(item: pytest.Item) -> Watch:
     from .watching import watch
 
-    marked, required = _marked(item), item.config.getoption("simtbed_check")
-    return watch(required or marked.get("check", ""), marked.get("schedules", 0), bool(required), marked.get("device"))
+    marked, option = _marked(item), item.config.getoption
+    required = option("simtbed_check")
+    return watch(
+        required or marked.get("check", ""),
+        marked.get("schedules", 0),
+        bool(required),
+        marked.get("device"),
+        compiling=item.config.stash.get(COMPILING, None),
+        detail=bool(option("simtbed_report")),
+        answering=bool(option("simtbed_write_launches") or option("simtbed_same_launches")),
+    )
 
 
-def _judge(item: pytest.Item, found: Watch) -> str:
-    """What the test was not told, as a text; what there is to say of its launches is noted."""
-    from .watching import described
+def _judge(item: pytest.Item, found: Watch, raised: list[Diagnostic]) -> str:
+    """What the test was not told, as a text; what there is to say of its launches is noted. raised: what it failed for."""
+    from .watching import described, told
 
     tally, config = item.config.stash[TALLY], item.config
     tally.launches.update(one.engine for one in found.launches)
+    for engine, lines in found.answers.items():
+        tally.answers.setdefault(_without_engine(item), {}).setdefault(engine, []).extend(lines)
     if config.getoption("xmlpath", None):
         item.user_properties += [("simtbed launch", described(one)) for one in found.launches]
     unknown, used = found.judged(_pins(config) if found.missed else [], config.rootpath)
     tally.pins += sorted(used - {*tally.pins})
-    if unknown:
-        item.add_report_section("call", "simtbed found", unknown)
-    return unknown
+    if config.getoption("simtbed_report") and (run := found.run([*raised, *unknown])):
+        tally.runs.append(run)
+    text = told(unknown, config.rootpath)
+    if text:
+        item.add_report_section("call", "simtbed found", text)
+    return text
 
 
 @pytest.hookimpl(wrapper=True)
@@ -254,41 +294,85 @@ def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
     if hasattr(config, "workeroutput"):
         config.workeroutput["simtbed"] = tally.plain()
         return
-    config.stash[UNUSED] = unused = [] if config.option.collectonly else [*_miscounted(config), *_unused(config)]
-    if unused and exitstatus == pytest.ExitCode.OK:
+    config.stash[UNUSED] = wrong = [] if config.option.collectonly else list(_at_the_end(config))
+    if wrong and exitstatus == pytest.ExitCode.OK:
         session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
 
 UNUSED = pytest.StashKey[list[str]]()
-"""What the whole run did not use, or did not launch, a line each."""
+"""What the whole run did not use, did not launch, or could not write, a line each."""
 
 
-def _miscounted(config: pytest.Config) -> list[str]:
-    """How the number of launches differs from that of another run; it is written where that is asked for."""
-    made = config.stash[TALLY].launches.total()
-    if into := config.getoption("simtbed_write_launches"):
-        Path(into).write_text(f"{made}\n", encoding="utf-8")
-    wanted = config.getoption("simtbed_same_launches")
-    if not wanted:
-        return []
+def _at_the_end(config: pytest.Config) -> Iterator[str]:
+    """Write what is asked for, and say what of the whole run is not as it was to be."""
+    from ..errors import SimtbedError
+
+    for step in (_recorded, _reported, _unused):
+        try:
+            yield from step(config)
+        except OSError as error:
+            yield f"{error.filename or 'a file'}: {error.strerror or error}"
+        except SimtbedError as error:
+            yield str(error)
+
+
+def _recorded(config: pytest.Config) -> Iterator[str]:
+    """Write the record of the launches; how it differs from another one."""
+    into, wanted = config.getoption("simtbed_write_launches"), config.getoption("simtbed_same_launches")
+    if not (into or wanted):
+        return
+    from . import answers
+
+    tally = config.stash[TALLY]
+    if into:
+        if not tally.answers:
+            yield f"{into}: there is no launch to record"
+        _write(Path(into), answers.as_text(tally.answers))
+    if wanted:
+        yield from answers.differences(tally.answers, answers.read(Path(wanted)), wanted)
+        bits, all = answers.compared_bits(tally.answers)
+        tally.remarks.append(f"the bits of {bits} of {all} launches compared with {wanted}")
+
+
+def _reported(config: pytest.Config) -> Iterator[str]:
+    """Write the reports; that there is nothing to report."""
+    tally, files = config.stash[TALLY], config.getoption("simtbed_report")
+    if not files:
+        return
+    from ..profiler.run import Run
+
+    runs = (Run.of_json(text) for text in tally.runs)
+    run = Run([launch for one in runs for launch in one.launches], "the tests")
+    if all(one.counts is None for one in run.launches):
+        yield f"{', '.join(files)}: no launch was counted, so there is nothing to report"
+        return
+    for file in files:
+        _write(Path(file), run.html() if file.endswith((".html", ".htm")) else run.json())
+
+
+def _write(path: Path, text: str) -> None:
+    """Write a file, whole or not at all; what is there and no file, such as a pipe, is written to."""
+    if path.exists() and not path.is_file():
+        path.write_text(text, encoding="utf-8")
+        return
+    beside = path.with_name(f"{path.name}.{os.getpid()}")
     try:
-        expected = int(Path(wanted).read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        return [f"{wanted}: expected a number of launches: {error}"]
-    return [] if made == expected > 0 else [f"{made} launches were made; {wanted} says {expected}"]
+        beside.write_text(text, encoding="utf-8")
+        os.replace(beside, path)
+    finally:
+        beside.unlink(missing_ok=True)
 
 
 def _unused(config: pytest.Config) -> list[str]:
     """Pins and baselines that nothing used, of tests that all ran and passed. Baselines are written where asked."""
     tally = config.stash[TALLY]
     lines = []
-    whole = _is_whole(config)
-    if config.getoption("simtbed_check") and not tally.incomplete and whole(config.rootpath):
-        pins = enumerate(_pins(config))
+    whole, looked = _is_whole(config), _looked_for(config)
+    if looked and not tally.incomplete and whole(config.rootpath):
         lines = [
             f".simtbed/known.toml: not found any more: {pin.kind} in {pin.file}: {pin.line}"
-            for number, pin in pins
-            if number not in tally.pins
+            for number, pin in enumerate(_pins(config))
+            if number not in tally.pins and ("compiler" if pin.kind in ("compile", "spill") else "checkers") in looked
         ]
     if not (tally.budgets or (config.rootpath / ".simtbed" / "budgets.toml").is_file()):
         return lines
@@ -300,6 +384,12 @@ def _unused(config: pytest.Config) -> list[str]:
         baselines.write(tally.budgets, left)
         return lines
     return lines + [f".simtbed/budgets.toml: not used any more: {name} of {test}" for test, name in left]
+
+
+def _looked_for(config: pytest.Config) -> set[str]:
+    """Whose findings all launches were looked at for."""
+    options = {"checkers": "simtbed_check", "compiler": "simtbed_compile"}
+    return {who for who, option in options.items() if config.getoption(option)}
 
 
 def _is_whole(config: pytest.Config) -> Callable[[Path], bool]:

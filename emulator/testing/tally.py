@@ -12,7 +12,8 @@ from typing import Any
 class Tally:
     """launches: how many, by engine. not_run: tests that no engine could run here, with the reason. remarks: what the
     summary says besides. pins: numbers of known findings that were found. budgets: the figures measured, by test and
-    name. incomplete: files of which a test did not pass. deselected: whether tests were left out.
+    name. answers: of launches, by test and engine, where they are recorded. runs: launches as `Run.json` has them, where
+    they are reported. incomplete: files of which a test did not pass. deselected: whether tests were left out.
     """
 
     launches: Counter[str] = field(default_factory=Counter)
@@ -20,6 +21,8 @@ class Tally:
     remarks: list[str] = field(default_factory=list)
     pins: list[int] = field(default_factory=list)
     budgets: dict[str, dict[str, Any]] = field(default_factory=dict)
+    answers: dict[str, dict[str, list[str]]] = field(default_factory=dict)
+    runs: list[str] = field(default_factory=list)
     incomplete: list[str] = field(default_factory=list)
     deselected: bool = False
 
@@ -30,8 +33,11 @@ class Tally:
     def add(self, other: Mapping[str, Any]) -> None:
         """Add the fields of another one."""
         self.launches.update(other["launches"])
-        for name in ("not_run", "remarks", "pins", "incomplete"):
+        for name in ("not_run", "remarks", "pins", "runs", "incomplete"):
             getattr(self, name).extend(other[name])
         for test, budgets in other["budgets"].items():
             self.budgets.setdefault(test, {}).update(budgets)
+        for test, engines in other["answers"].items():
+            for engine, lines in engines.items():
+                self.answers.setdefault(test, {}).setdefault(engine, []).extend(lines)
         self.deselected |= other["deselected"]

@@ -11,7 +11,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Annotated, Any, BinaryIO
 
-from simtbed import Diagnostic, Launch, devices
+from simtbed import Diagnostic, Launch, Run, SimtbedError, devices
 from simtbed.profiler.run import gathered
 from simtbed.runtime.recording import Recorder, parsed
 from simtbed.testing.compiling import Compiling, architectures
@@ -92,7 +92,7 @@ def check(
 
     These look for races, unwritten words, barriers, indices, arithmetic. A finding does not stop a program that would
     go on without the checkers. Kernels over their budget, and kernels that nvcc refuses or that spill registers, are
-    findings where --budget and --compile ask for it.
+    findings where --budget and --compile ask for it. Of a run that was kept (.json) it reports what was found in it.
 
     \b
     simtbed check train.py --epochs 1
@@ -115,6 +115,8 @@ def check(
         keep="program" if compiling or compiled else "nothing",
     )
     looked = _Looked(sorted(wanted), compiling, held)
+    if target is not None and target.endswith(".json"):
+        return _check_kept(Path(target), looked, kernel, launch, output, shape)
     if target is not None and family is None and is_program(target):
         found = find_target(target, arguments, source)
         with held.reports({"--output": output}, found.files, device) as outputs:
@@ -137,6 +139,21 @@ def check(
             looked.add({"variant": shipped.variant, "input": shipped.input}, run.launches)
         held.end(outputs, lambda name: is_whole(kernel, launch) and _is_among(name, chosen, target is None))
         return _report(chosen[0], looked, {}, "variants", outputs.get("--output"), shape)
+
+
+def _check_kept(
+    path: Path, looked: _Looked, kernel: str, launch: int | None, output: Path | None, shape: Format
+) -> int:
+    """What was found in a run that was kept."""
+    if looked.compiling or (looked.held.budgets and looked.held.budgets.compiled):
+        raise SimtbedError(f"{path}: a run that was kept has no kernels to compile")
+    with looked.held.reports({"--output": output}, [path]) as outputs:
+        run = Run.load(path).select(kernel, launch)
+        looked.held.add(run.target, run)
+        looked.held.end(outputs, lambda name: is_whole(kernel, launch) and name == run.target)
+        for name, launches in run.by_kernel().items():
+            looked.add({"kernel": name}, launches)
+        return _report(None, looked, {"target": run.target}, "kernels", outputs.get("--output"), shape)
 
 
 def _is_among(name: str, chosen: Sequence[Shipped], whole: bool) -> bool:
@@ -182,7 +199,7 @@ class _Looked:
 
 
 def _report(
-    target: Target, looked: _Looked, heading: dict[str, str], what: str, output: BinaryIO | None, shape: Format
+    target: Target | None, looked: _Looked, heading: dict[str, str], what: str, output: BinaryIO | None, shape: Format
 ) -> int:
     """Give the report out; 1 where something was found."""
     rows = looked.rows

@@ -1,4 +1,4 @@
-"""`simtbed ci`: a workflow for the service that runs a project's tests."""
+"""`simtbed ci`: workflows for the services that run a project's tests."""
 
 from __future__ import annotations
 
@@ -13,6 +13,12 @@ from simtbed.kernels import files
 from .parameters import Argument, command
 
 
+class Action(StrEnum):
+    """What is done with a workflow."""
+
+    init = "init"
+
+
 class Service(StrEnum):
     """Who runs the tests."""
 
@@ -20,25 +26,35 @@ class Service(StrEnum):
     gitlab = "gitlab"
 
 
-FILES = {Service.github: Path(".github/workflows/kernels.yml"), Service.gitlab: Path(".gitlab-ci.yml")}
-"""Where each service looks for its workflow."""
+FILES = {
+    Service.github: {
+        "github.yml.in": Path(".github/workflows/kernels.yml"),
+        "action.yml.in": Path(".github/actions/simtbed/action.yml"),
+    },
+    Service.gitlab: {"gitlab.yml.in": Path(".gitlab-ci.yml")},
+}
+"""The templates of each service, and where it looks for them."""
 
 
 @command
-def ci(service: Annotated[Service, Argument(metavar="SERVICE", help="github or gitlab.")]) -> int:
+def ci(
+    action: Annotated[Action, Argument(metavar="ACTION", help="init: write the workflow.")],
+    service: Annotated[Service, Argument(metavar="SERVICE", help="github or gitlab.")],
+) -> int:
     """A workflow: the tests on an emulator and on a GPU.
 
-    It is written to where GitHub or GitLab looks for it. It needs a file
+    It is written to where GitHub or GitLab looks for it, with its action. It needs a file
     requirements.txt. The GPU's job runs where the variable HAS_GPU_RUNNER is true.
 
     \b
-    simtbed ci github
+    simtbed ci init github
     """
-    path = FILES[service]
-    if path.exists():
-        raise SimtbedError(f"{path}: is there already")
-    text = resources("simtbed.reports.project").joinpath(f"{service.value}.yml.in").read_text(encoding="utf-8")
-    path.parent.mkdir(parents=True, exist_ok=True)
-    files.write(path, [text])
-    print(path)
+    paths = FILES[service]
+    if there := [path for path in paths.values() if path.exists()]:
+        raise SimtbedError(f"{there[0]}: is there already")
+    for template, path in paths.items():
+        text = resources("simtbed.reports.project").joinpath(template).read_text(encoding="utf-8")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        files.write(path, [text])
+        print(path)
     return 0

@@ -25,14 +25,15 @@ def reports(targets: Mapping[str, Path | None], inputs: Iterable[Path], device: 
     return Outputs(targets, [*inputs, *([Path(device)] if device.endswith(".toml") else [])])
 
 
-def report_on(target: Target, output: BinaryIO | None, text: str) -> None:
-    """Give a report out: to a file, or to stdout; or to stderr where stdout is the program's own."""
+def report_on(target: Target | None, output: BinaryIO | None, text: str) -> None:
+    """Give a report out: to a file, or to stdout; or to stderr where stdout is the program's own.
+    target: None of a run that was kept."""
     from ..targets.target import Shipped
 
     if output is not None:
         write_lines(output, text)
     else:
-        print(text, file=sys.stdout if isinstance(target, Shipped) else sys.stderr)
+        print(text, file=sys.stdout if target is None or isinstance(target, Shipped) else sys.stderr)
 
 
 def write_lines(output: BinaryIO, text: str) -> None:

@@ -16,14 +16,12 @@ from typing import Any
 import numpy as np
 from simtbed import DeviceArray, Kernel, Result, launch
 from simtbed.engines.cuda.printer import Source, cuda_source
-from simtbed.ir import nodes as ir
-from simtbed.ir.ops import TABLE, Policy
-from simtbed.ir.walk import expressions, statements
+from simtbed.ir.ops import Policy
 from simtbed.kernels import Launcher
-from simtbed.language.types import Scalar, holds_floats
 from simtbed.runtime.engine import Engine
 from simtbed.runtime.prepared import prepare
 from simtbed.runtime.registry import EngineName, engine_called
+from simtbed.testing.answers import digest, rounds
 
 from .cases import Case, OperationCase, Values
 
@@ -35,37 +33,9 @@ ROUNDING = 1e-12
 an f32 it is as many units in the last place as of an f64, 4.5e3."""
 
 
-def digest(arrays: Iterable[Values]) -> str:
-    """sha256 of arrays, in order."""
-    whole = hashlib.sha256()
-    for array in arrays:
-        values = np.ascontiguousarray(array)
-        if values.dtype.kind == "c":
-            values = values.view(values.real.dtype)
-        if holds_floats(values.dtype):
-            with np.errstate(invalid="ignore"):  # a signalling NaN
-                values = np.where(np.isnan(values), np.array(np.nan, values.dtype), values)
-        whole.update(f"{values.dtype}{values.shape}".encode() + values.tobytes())
-    return whole.hexdigest()
-
-
 def source_digest(text: str) -> str:
     """sha256 of a printed kernel."""
     return hashlib.sha256(text.encode()).hexdigest()
-
-
-def rounds(program: ir.Program) -> bool:
-    """Whether a program uses operations that engines may round differently."""
-    body = prepare(program).program.kernel.body
-    used = (e for s in statements(body) for e in expressions(s) if isinstance(e, ir.Op))
-    return any(TABLE[e.name].held(_type(e)).name == "ulp" for e in used)
-
-
-def _type(op: ir.Op) -> Scalar:
-    """That of the last operand."""
-    found = op.args[-1].type
-    assert isinstance(found, Scalar)
-    return found
 
 
 @dataclass

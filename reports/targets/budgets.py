@@ -13,14 +13,11 @@ import numpy as np
 from simtbed import Diagnostic, Launch, Run, SimtbedError
 from simtbed.kernels.files import contents
 from simtbed.span import Span
-from simtbed.testing.budgets import Baselines, compiled, judged
+from simtbed.testing.budgets import KIND, Baselines, compiled, judged
 from simtbed.testing.figures import Figures, figures
 
 from .running import own, preparing
 from .target import Shipped, Target
-
-KIND = "budget"
-"""The kind of a finding that says that a kernel costs something else."""
 
 
 @dataclass

@@ -1,75 +1,158 @@
-"""`simtbed ci`: the workflows are YAML of the right shape, and their steps do here what they say."""
+"""`simtbed ci init`, and our own workflows: their jobs are interpreted, and the scripts in them run here."""
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
+import json
+import shutil
 from pathlib import Path
-from typing import Any
+from xml.etree import ElementTree
 
 import pytest
-import yaml
+from pydantic_sarif.model import StaticAnalysisResultsFormatSarifVersion210JsonSchema as Sarif
+from simtbed.engines.cuda.nvcc import find_tool
 
 from tests.pages import ROOT
 from tests.reports.conftest import Simtbed
+from tests.workflows import Runner, load
 
-FILES = {"github": ".github/workflows/kernels.yml", "gitlab": ".gitlab-ci.yml"}
+ACTION = Path(".github/actions/simtbed/action.yml")
+WORKFLOW = Path(".github/workflows/kernels.yml")
+GITLAB = Path(".gitlab-ci.yml")
+OUT = ("launches.json", "report.html", "run.json", "junit.xml")
 
 
-def _steps(service: str, path: Path) -> dict[str, list[str]]:
-    """The shell steps of each job."""
-    content: dict[str, Any] = yaml.safe_load(path.read_text(encoding="utf-8"))
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A project with a kernel, its test and its budget; it wants one architecture, so that nvcc has little to do."""
+    folder = tmp_path / "project"
+    (folder / ".simtbed").mkdir(parents=True)
+    text = (ROOT / "tests/testing/test_transpose.py").read_text()
+    (folder / "test_transpose.py").write_text(text)
+    budgets = (ROOT / ".simtbed/budgets.toml").read_text().replace("tests/testing/", "")
+    (folder / ".simtbed/budgets.toml").write_text(budgets)
+    (folder / "requirements.txt").write_text("simtbed\npytest\n")
+    monkeypatch.chdir(folder)
+    return folder
+
+
+def one_architecture(path: Path) -> None:
+    """Compile for one architecture, or for none where there is no nvcc."""
+    text = path.read_text()
+    if find_tool("nvcc") is None:
+        text = text.replace('--simtbed-compile "$ARCHS"', "").replace("--simtbed-compile all", "")
+    path.write_text(
+        text.replace("default: all", "default: sm_90").replace("--simtbed-compile all", "--simtbed-compile sm_90")
+    )
+
+
+@pytest.mark.parametrize(("service", "files"), [("github", (WORKFLOW, ACTION)), ("gitlab", (GITLAB,))])
+def test_what_is_written(service: str, files: tuple[Path, ...], simtbed: Simtbed, project: Path) -> None:
+    assert simtbed("ci", "init", service).out == "".join(f"{path}\n" for path in files)
+    content = load(project / files[0])
     jobs = content["jobs"] if service == "github" else content
-    steps = {
-        name: job["steps"] if service == "github" else [{"run": one} for one in job["script"]]
-        for name, job in jobs.items()
-    }
-    return {name: [step["run"] for step in found if "run" in step] for name, found in steps.items()}
+    assert set(jobs) == {"cpu", "gpu"}
+    assert all(any(key.startswith("timeout") for key in job) for job in jobs.values())
+    assert "is there already" in simtbed("ci", "init", service).refused()
 
 
-def _shell(step: str, folder: Path, path: str) -> subprocess.CompletedProcess[str]:
-    environment = {**os.environ, "PATH": path, "CI": "true"}
-    return subprocess.run(["bash", "-e", "-c", step], cwd=folder, env=environment, capture_output=True, text=True)
+def test_bad_use(simtbed: Simtbed) -> None:
+    assert "github" in simtbed("ci", "init", "act").refused()
+    assert "init" in simtbed("ci", "github", "init").refused()
 
 
-@pytest.mark.parametrize("service", FILES)
-def test_the_workflow_has_both_jobs(
-    service: str, simtbed: Simtbed, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    assert simtbed("ci", service).out == f"{FILES[service]}\n"
-    assert list(_steps(service, tmp_path / FILES[service])) == ["cpu", "gpu"]
-    assert "is there already" in simtbed("ci", service).refused()
-
-
-def test_services_that_are_not_known(simtbed: Simtbed) -> None:
-    assert "github" in simtbed("ci", "act").refused()
+def test_ours_is_what_is_written(simtbed: Simtbed, project: Path) -> None:
+    simtbed("ci", "init", "github")
+    assert (ROOT / ACTION).read_text() == (project / ACTION).read_text()
+    ours = load(ROOT / ".github/workflows/ci.yml")["jobs"]
+    theirs = load(project / WORKFLOW)["jobs"]
+    for own, written in (("kernels", "cpu"), ("gpu", "gpu")):
+        uses = [[step["uses"] for step in job["steps"] if "uses" in step] for job in (ours[own], theirs[written])]
+        assert uses[0] == uses[1]
+    assert all("timeout-minutes" in job for job in ours.values())
+    assert ours["gpu"]["environment"] == theirs["gpu"]["environment"] == "gpu"
+    checked_out = [job["steps"][0]["with"]["ref"] for job in (ours["gpu"], theirs["gpu"])]
+    assert checked_out == ["${{ github.event.pull_request.head.sha || github.sha }}"] * 2
+    runs = [step["run"] for step in ours["kernels"]["steps"] if "run" in step]
+    assert runs == ["python -m simtbed check --budget .simtbed/variants.toml", "python -m simtbed check --compile all"]
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("service", FILES)
-def test_the_steps_run(service: str, simtbed: Simtbed, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    simtbed("ci", service)
-    steps = _steps(service, tmp_path / FILES[service])
-    text = (ROOT / "tests/testing/test_transpose.py").read_text().replace('    budget("one tile").expect(result)\n', "")
-    (tmp_path / "test_transpose.py").write_text(text)
-    (tmp_path / "bin").mkdir()
-    python = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
-    assert _shell(steps["cpu"][-1], tmp_path, python).returncode == 0
-    assert (tmp_path / "launches.txt").read_text() == "1\n"
-    visible, _, tests = steps["gpu"]
-    no_gpu = f"{tmp_path / 'bin'}:/usr/bin:/bin"
-    (tmp_path / "bin" / "nvidia-smi").write_text("#!/bin/sh\nexit 0\n")
-    (tmp_path / "bin" / "nvidia-smi").chmod(0o755)
-    assert _shell(visible, tmp_path, no_gpu).returncode != 0
-    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
-    ran = _shell(tests.replace(".venv/bin/python", "python"), tmp_path, python)
-    assert ran.returncode == 1 and "1 failed" in ran.stdout
+def test_the_jobs_of_github_run(simtbed: Simtbed, project: Path, tmp_path: Path) -> None:
+    simtbed("ci", "init", "github")
+    one_architecture(project / ACTION)
+    store = tmp_path / "store"
+    runner = Runner(project, store, sha="1" * 40)
+    assert runner.job(project / WORKFLOW, "cpu"), [step.output for step in runner.steps]
+    assert all((store / "artifact-simtbed" / name).is_file() for name in OUT)
+    Sarif.model_validate_json((store / "uploaded.sarif").read_text())
+    assert "pip install -r requirements.txt simtbed[nvcc]" in (store / "pip").read_text()
+    # a pull request on it: the table of base and head
+    test = project / "test_transpose.py"
+    test.write_text(test.read_text().replace("32, 33", "32, 32"))
+    shutil.rmtree(project / "simtbed-base")
+    changed = Runner(project, store, "pull_request", sha="2" * 40, base="1" * 40)
+    assert not changed.job(project / WORKFLOW, "cpu")
+    assert changed.failed() == ["The tests on the emulator"]
+    assert "shared_load_conflicts: 0 in the baseline, now 992" in changed.output("The tests on the emulator")
+    assert changed.output("What was found").startswith("::error file=test_transpose.py,line=14,")
+    summary = (store / "summary").read_text()
+    assert "| transpose |  | shared\\_load\\_conflicts | 0 | 992 | from 0 worse |" in summary
+    (result,) = json.loads((store / "uploaded.sarif").read_text())["runs"][0]["results"]
+    assert result["ruleId"] == "budget"
+    failures = ElementTree.fromstring((store / "artifact-simtbed/junit.xml").read_text()).find("testsuite")
+    assert failures is not None and failures.get("failures") == "1"
 
 
-def test_our_own_job_fails_without_a_gpu() -> None:
-    job = yaml.safe_load((ROOT / ".github/workflows/ci.yml").read_text(encoding="utf-8"))["jobs"]["gpu"]
-    runs = [step["run"] for step in job["steps"] if "run" in step]
-    assert runs[0].startswith("nvidia-smi --list-gpus | grep GPU")
+@pytest.mark.slow
+def test_the_job_on_a_gpu(simtbed: Simtbed, project: Path, tmp_path: Path) -> None:
+    """Without a GPU it fails; with one that answers the same it passes; with another answer or other tests it fails."""
+    simtbed("ci", "init", "github")
+    one_architecture(project / ACTION)
+    store = tmp_path / "store"
+    early = Runner(project, store, gpu=True)
+    assert not early.job(project / WORKFLOW, "gpu") and early.failed() == ["actions/download-artifact@v4"]
+    assert Runner(project, store).job(project / WORKFLOW, "cpu")
+    none = Runner(project, store)
+    assert not none.job(project / WORKFLOW, "gpu") and none.failed() == ["A GPU is visible"]
+    seen = Runner(project, store, gpu=True)
+    assert not seen.job(project / WORKFLOW, "gpu") and seen.failed() == ["The same tests on the GPU"]
+    played = Runner(project, store, gpu=True, environment={"STANDS_FOR_CUDA": "numpy"})
+    assert played.job(project / WORKFLOW, "gpu"), [step.output for step in played.steps]
+    assert "the bits of 1 of 1 launches compared" in played.output("The same tests on the GPU")
+    test = project / "test_transpose.py"
+    text = test.read_text()
+    test.write_text(text.replace("np.arange(1024", "2 * np.arange(1024"))
+    assert not played.job(project / WORKFLOW, "gpu")
+    assert "not as in simtbed-out/launches.json" in played.output("The same tests on the GPU")
+    test.write_text(text.replace("def test_transpose", "def test_other"))
+    assert not played.job(project / WORKFLOW, "gpu")
+
+
+@pytest.mark.slow
+def test_the_jobs_of_gitlab_run(simtbed: Simtbed, project: Path, tmp_path: Path) -> None:
+    simtbed("ci", "init", "gitlab")
+    one_architecture(project / GITLAB)
+    jobs = load(project / GITLAB)
+    store = tmp_path / "store"
+    runner = Runner(project, store)
+    variables = {name: text.replace("$CI_PROJECT_DIR", str(project)) for name, text in jobs["cpu"]["variables"].items()}
+    assert runner.script("cpu", jobs["cpu"]["script"], variables), runner.steps
+    assert runner.script("after", jobs["cpu"]["after_script"], variables), runner.steps
+    assert all((project / "simtbed-out" / name).is_file() for name in (*OUT, "quality.json"))
+    assert json.loads((project / "simtbed-out/quality.json").read_text()) == []
+    assert not runner.script("gpu", jobs["gpu"]["script"], {})
+    played = Runner(project, store, gpu=True, environment={"STANDS_FOR_CUDA": "numpy"})
+    assert played.script("gpu", jobs["gpu"]["script"], {}), played.steps
+
+
+def test_our_own_job_fails_without_a_gpu(tmp_path: Path) -> None:
+    """By the same action, and by the tests that a GPU is needed for."""
+    workflow = ROOT / ".github/workflows/ci.yml"
+    (tmp_path / ACTION).parent.mkdir(parents=True)
+    shutil.copy(ROOT / ACTION, tmp_path / ACTION)
+    runner = Runner(tmp_path, tmp_path / "store")
+    (tmp_path / "store/artifact-simtbed").mkdir()
+    assert not runner.job(workflow, "gpu")
+    assert runner.failed() == ["A GPU is visible"]
+    last = load(workflow)["jobs"]["gpu"]["steps"][-1]["run"]
+    assert last == ".venv/bin/python -m pytest --simtbed-engine cuda tests/gpu"

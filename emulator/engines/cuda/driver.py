@@ -20,6 +20,7 @@ from ...runtime.specialisation import Specialisation
 from .binary import binary
 from .cooperative import CooperativeFunction
 from .interface import Interface
+from .nvcc import Built
 
 NO_PYCUDA = 'PyCUDA is not installed: pip install "simtbed[cuda]"'
 DEFAULT_SHARED = 48 * 1024
@@ -123,10 +124,25 @@ def load(request: Request) -> _Loaded:
         if interface.cooperative:
             module, function = None, CooperativeFunction(made.cubin, interface.kernel)
         else:
-            module = pycuda_driver().module_from_buffer(made.cubin)
+            module = _module(made)
             function = module.get_function(interface.kernel)
         known[request.block] = _Loaded(interface, resources, module, function)
     return known[request.block]
+
+
+def _module(made: Built) -> Any:
+    """A compiled kernel in the device's memory. Raises UnavailableError where the driver does not take it."""
+    driver = pycuda_driver()
+    try:
+        return driver.module_from_buffer(made.cubin)
+    except driver.MemoryError:
+        raise
+    except driver.Error as error:
+        version = driver.get_driver_version()
+        raise UnavailableError(
+            f"the GPU does not load the kernel: {error}; its driver is for CUDA {version // 1000}.{version % 1000 // 10}, "
+            f"and the kernel was made by {made.compiler}"
+        ) from None
 
 
 # ------------------------------------------------------------------ one launch

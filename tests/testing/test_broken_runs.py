@@ -1,0 +1,150 @@
+"""Ways in which a run of tests is broken and might pass: each ends with an exit code that is not 0, and says why."""
+
+from __future__ import annotations
+
+import os
+import resource
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+from tests.testing.projects import COSTS, PLAIN, baseline, needs_nvcc, run
+
+
+def test_update_is_refused_in_ci(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CI", "true")
+    pytester.makepyfile(COSTS)
+    assert run(pytester, "--simtbed-update").ret == pytest.ExitCode.USAGE_ERROR
+    assert not baseline(pytester).exists()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("source", "options", "code", "reason"),
+    [
+        ("", (), 5, "no tests ran"),
+        (PLAIN, ("-k", "nothing"), 5, "1 deselected"),
+        (PLAIN, ("-p", "no:simtbed", "--simtbed-check", "all"), 4, "unrecognized arguments"),
+        ("import not_there", (), 2, "No module named 'not_there'"),
+        (PLAIN.replace("st.sync()", "import os"), (), 1, "import"),
+        (COSTS, (), 1, "has no baseline"),
+        (PLAIN, ("--simtbed-engine", "cuda"), 1, "1 failed"),
+        ("def test_it():\n    pass", ("--simtbed-report", "page.html"), 1, "so there is nothing to report"),
+        ("def test_it():\n    pass", ("--simtbed-write-launches", "made"), 1, "there is no launch to record"),
+        ("import os\ndef test_dies():\n    os._exit(9)", ("-n", "1"), 1, "crashed"),
+    ],
+    ids=[
+        "no tests",
+        "deselected",
+        "no plugin",
+        "import error",
+        "refused kernel",
+        "no baseline",
+        "no GPU",
+        "empty report",
+        "empty record",
+        "dead worker",
+    ],
+)
+def test_a_broken_run_does_not_pass(
+    pytester: pytest.Pytester, source: str, options: tuple[str, ...], code: int, reason: str
+) -> None:
+    pytester.makepyfile(source)
+    result = pytester.runpytest_subprocess("-p", "no:cacheprovider", *options)
+    assert result.ret == code
+    assert reason in result.stdout.str() + result.stderr.str()
+
+
+@pytest.mark.slow
+def test_a_missing_engine_fails(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
+    """PyCUDA is not installed."""
+    (pytester.path / "pycuda.py").write_text("raise ModuleNotFoundError(name='pycuda')")
+    monkeypatch.setenv("PYTHONPATH", str(pytester.path))
+    pytester.makepyfile(PLAIN)
+    result = pytester.runpytest_subprocess("-p", "no:cacheprovider", "--simtbed-engine", "cuda")
+    assert result.ret == 1 and "PyCUDA" in result.stdout.str()
+
+
+TOO_OLD = """
+class Error(Exception): pass
+class MemoryError(Error): pass
+def init(): pass
+def get_driver_version(): return 12020
+class Device:
+    @staticmethod
+    def count(): return 1
+    def __init__(self, number): pass
+    def name(self): return "a GPU"
+    def compute_capability(self): return (9, 0)
+    def retain_primary_context(self): return Context()
+class Context:
+    def push(self): pass
+    def pop(self): pass
+def module_from_buffer(cubin): raise Error("cuModuleLoadDataEx failed: device kernel image is invalid")
+"""
+"""PyCUDA with a driver that does not know what nvcc makes."""
+
+
+@pytest.mark.slow
+def test_a_driver_that_is_too_old_fails_with_both_versions(
+    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    needs_nvcc()
+    pytester.mkpydir("pycuda").joinpath("driver.py").write_text(TOO_OLD)
+    monkeypatch.setenv("PYTHONPATH", str(pytester.path))
+    pytester.makepyfile(PLAIN)
+    result = pytester.runpytest_subprocess("-p", "no:cacheprovider", "--simtbed-engine", "cuda")
+    assert result.ret == 1
+    assert (
+        "its driver is for CUDA 12.2, and the kernel was made by Cuda compilation tools, release" in result.stdout.str()
+    )
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("option", ["--simtbed-write-launches", "--simtbed-report", "--simtbed-update"])
+def test_a_full_disk_fails_and_leaves_what_was_there(pytester: pytest.Pytester, option: str) -> None:
+    """Files may grow to a few bytes alone, as on a full disk."""
+    pytester.makepyfile(test_a=COSTS)
+    assert run(pytester, "--simtbed-update").ret == 0
+    kept = baseline(pytester).read_text()
+    (pytester.path / "made").write_text("what was there")
+    words = [option] if option == "--simtbed-update" else [option, "made"]
+
+    def full() -> None:
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (100, 100))
+
+    command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-s", *words]
+    quiet = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1"}
+    done = subprocess.run(
+        command,
+        cwd=pytester.path,
+        env=quiet,
+        preexec_fn=full,
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 1 and "File too large" in done.stdout, done.stdout + done.stderr
+    assert baseline(pytester).read_text() == kept and (pytester.path / "made").read_text() == "what was there"
+    assert {path.name for path in pytester.path.iterdir()} <= {"test_a.py", "made", ".simtbed", "__pycache__"}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL, signal.SIGINT])
+def test_a_run_that_is_ended_for_its_time_does_not_pass(pytester: pytest.Pytester, number: signal.Signals) -> None:
+    """As services do at the end of a job's time."""
+    pytester.makepyfile(
+        PLAIN + "\ndef test_hangs():\n    open('hangs', 'w').close()\n    import time\n    time.sleep(600)"
+    )
+    command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "--simtbed-write-launches", "made"]
+    process = subprocess.Popen(command, cwd=pytester.path, stdout=subprocess.DEVNULL)
+    while not (pytester.path / "hangs").exists():
+        assert process.poll() is None
+        time.sleep(0.05)
+    process.send_signal(number)
+    assert process.wait() != 0
+    made = pytester.path / "made"
+    assert number == signal.SIGINT or not made.exists()
