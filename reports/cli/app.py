@@ -18,6 +18,7 @@ from simtbed.kernels.files.places import discard_standard_output, flush_standard
 
 COMMANDS = {
     "list": "The kernel families, their variants, and the devices.",
+    "explain": "How a shipped variant works: recurrence, threads, memory, the paper's section.",
     "pairhmm": "Pair-HMM forward likelihoods, from file to file.",
     "align": "Semi-global alignment with traceback, from file to file.",
     "correct": "Correct sequencing errors in reads, from file to file.",
