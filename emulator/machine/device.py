@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tomllib
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 
@@ -359,6 +358,8 @@ def load(path: str | Path) -> Device:
     """
     if not isinstance(path, str | Path):
         raise LaunchError(f"a device's file is given by its path, not {shown(path)}")
+    import tomllib  # late: most launches name a device of the table
+
     try:
         table = tomllib.loads(Path(path).read_text(encoding="utf-8"))
     except OSError as error:

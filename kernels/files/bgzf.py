@@ -5,12 +5,14 @@ from __future__ import annotations
 import io
 from collections import deque
 from collections.abc import Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
-from typing import Any, BinaryIO, cast
+from typing import TYPE_CHECKING, Any, BinaryIO, cast
 
 from isal import igzip_lib, isal_zlib
 
 from ..pipeline import workers_for
+
+if TYPE_CHECKING:
+    from concurrent.futures import Future
 
 END_OF_BGZF = bytes.fromhex("1f8b08040000000000ff0600424302001b0003000000000000000000")
 HEADER = 18
@@ -93,6 +95,8 @@ class BgzfWriter(io.BufferedIOBase):
         self.file = file
         self._waiting = bytearray()
         self._workers = workers_for(WORKERS)
+        from concurrent.futures import ThreadPoolExecutor  # late: most files are of another kind
+
         self._pool = ThreadPoolExecutor(self._workers)
         self._under_way: deque[Future[bytes]] = deque()
 
