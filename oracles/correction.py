@@ -31,14 +31,15 @@ def corrected(
     max_trim: int = 20,
     trim: bool = True,
     bloom: str | None = None,
+    split: int = 16,
 ) -> list[Corrected]:
     """Every read, corrected by the spectrum of all of them or, with `bloom` its layout, by that spectrum's filter:
-    "standard", "split-first" (`Bloom`) or "blocked" (`Blocked`)."""
+    "standard", "split-first" (`Bloom`; `split`: into how many parts) or "blocked" (`Blocked`)."""
     upper = [read.upper() for read in reads]
     solid: Container[str] = solid_kmers(upper, k, min_multiplicity)
     if bloom:
         assert isinstance(solid, set)
-        solid = Blocked(solid) if bloom == "blocked" else Bloom(solid, bloom)
+        solid = Blocked(solid) if bloom == "blocked" else Bloom(solid, bloom, split)
     return [correct(read, solid, k, min_votes, max_trim, trim) for read in upper]
 
 
@@ -55,12 +56,13 @@ def solid_kmers(reads: Iterable[str], k: int, min_multiplicity: int) -> set[str]
 class Bloom:
     """Answers `kmer in bloom`, with false positives: 64 bits a k-mer, eight hash functions.
 
-    layout "standard": each sets one of all bits. "split-first": the first one of the first 16th, others one of the rest.
+    layout "standard": each sets one of all bits. "split-first": the first one of the first of `split` equal parts, others
+    one of the rest.
     """
 
-    def __init__(self, kmers: set[str], layout: str) -> None:
+    def __init__(self, kmers: set[str], layout: str, split: int = 16) -> None:
         size = 64 * len(kmers)
-        self.region = {"standard": (0, size), "split-first": (size // 16, size // 16)}[layout]
+        self.region = {"standard": (0, size), "split-first": (size // split, size // split)}[layout]
         self.size = size
         self.bits = {bit for kmer in kmers for bit in self.places(kmer)}
         self.known: dict[str, bool] = {}  # hashing letter by letter is slow

@@ -38,7 +38,9 @@ def _oracle(problem: Problem) -> Answer:
 
     p = problem.parameters
     layout = {"exact": None, "bloom": "standard", "split-first": "split-first", "blocked": "blocked"}[p.filter]
-    found = corrected(problem.reads.strings(), p.k, p.min_multiplicity, p.min_votes, p.max_trim, p.trim, layout)
+    found = corrected(
+        problem.reads.strings(), p.k, p.min_multiplicity, p.min_votes, p.max_trim, p.trim, layout, p.split
+    )
     return strings(f"{read.flag} {read.sequence}" for read in found)
 
 

@@ -2,7 +2,8 @@
 
 exact: `keys` is a hash table of packed k-mers, open addressing, a power of two of slots, EMPTY in those without one.
 Bloom: 64 bits a k-mer, eight probes in order, the first 0 bit ends the query. `split-first` (the paper's Fig. 1) has
-its first probe in a region of its own, a SPLIT-th of the bits, which caches hold better and which is denser.
+its first probe in a region of its own, a part of the bits, which caches hold better and which is denser: a LAYOUT above
+BLOCKED is the number of such parts.
 blocked: `keys` is an array of blocks of 32 bytes, a sector of global memory; a k-mer has two bits in each of the four
 words of one block, found by its packed form, so a query is one sector. With 64 to 128 bits a k-mer fewer than one in
 a million others is taken for solid. Reference: Putze, Sanders, Singler 2010, Cache-, hash- and space-efficient Bloom
@@ -16,13 +17,12 @@ from simtbed import Array, Const, Global, i32, u8, u32, u64
 
 from .hashes import bkdr, dek, djb, js, mixed, packed_key, pjw, remixed, rs, sdbm
 
-EXACT, BLOOM, SPLIT_FIRST, BLOCKED = 0, 1, 2, 3
+EXACT, BLOOM, BLOCKED = 0, 1, 2
 BY_KEY = (EXACT, BLOCKED)
 """What is asked for a packed k-mer."""
 WORDS_OF_BLOCK, K_MERS_OF_BLOCK = 4, 4
 """Of a blocked filter; so many k-mers at most, on average."""
 EMPTY = (1 << 64) - 1
-SPLIT = 16
 
 
 @st.device
@@ -36,8 +36,8 @@ def in_bloom(
     bits: Global[u32], size: u32, letters: Array[u8], first: i32, at: i32, other: u8, K: Const, LAYOUT: Const
 ) -> bool:
     """`size` is the number of bits."""
-    region = size // SPLIT if LAYOUT == SPLIT_FIRST else size
-    begin = region if LAYOUT == SPLIT_FIRST else u32(0)
+    region = size // LAYOUT if LAYOUT > BLOCKED else size
+    begin = region if LAYOUT > BLOCKED else u32(0)
     rest = size - begin
     if not bit_set(bits, rs(letters, first, at, other, K) % region):
         return False

@@ -9,7 +9,7 @@ from __future__ import annotations
 import simtbed as st
 from simtbed import Const, Global, i32, i64, u8, u32, u64
 
-from .filters import EMPTY, SPLIT, SPLIT_FIRST, WORDS_OF_BLOCK, bits_of_word, block_of
+from .filters import BLOCKED, EMPTY, WORDS_OF_BLOCK, bits_of_word, block_of
 from .hashes import bkdr, code, dek, djb, js, letter_of, mixed, pjw, remixed, rs, sdbm
 from .mutants import bits_of, hash_of, place_of
 
@@ -164,8 +164,8 @@ def build_bloom(found: Global[u64], bits: Global[u32], size: u32, K: Const, LAYO
         key = found[i]
         for k in range(K):
             letters[k] = letter_of(i32((key >> u64(2 * k)) & 3))
-        region = size // SPLIT if LAYOUT == SPLIT_FIRST else size
-        begin = region if LAYOUT == SPLIT_FIRST else u32(0)
+        region = size // LAYOUT if LAYOUT > BLOCKED else size
+        begin = region if LAYOUT > BLOCKED else u32(0)
         rest = size - begin
         nowhere, nothing = -1, u8(0)
         set_bit(bits, rs(letters, 0, nowhere, nothing, K) % region)

@@ -16,7 +16,7 @@ from simtbed.runtime.registry import EngineName
 
 from .. import tables
 from ..launchers import Runner, require_engine
-from ..papers import mangal2014
+from ..papers.mangal2014 import profiled as mangal2014
 from ..terminal import progress
 
 GENOME, READS = 1_125_000, 2_000_000

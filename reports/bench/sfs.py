@@ -19,7 +19,7 @@ from simtbed.runtime.registry import EngineName
 
 from .. import tables
 from ..launchers import Runner, require_engine
-from ..papers import lu2012
+from ..papers.lu2012 import profiled as lu2012
 from ..terminal import progress
 from .emulation import Figure
 

@@ -18,6 +18,7 @@ from simtbed.kernels.files.places import discard_standard_output, flush_standard
 
 COMMANDS = {
     "list": "The kernel families, their variants, and the devices.",
+    "explain": "How a shipped variant works: recurrence, threads, memory, the paper's section.",
     "pairhmm": "Pair-HMM forward likelihoods, from file to file.",
     "align": "Semi-global alignment with traceback, from file to file.",
     "correct": "Correct sequencing errors in reads, from file to file.",
@@ -33,7 +34,7 @@ COMMANDS = {
     "ci": "A workflow: the tests on an emulator and on a GPU.",
     "doctor": "What works on this machine, what is missing, and what brings it.",
     "access": "What single warp accesses cost.",
-    "hardware": "The emulator's counters beside Nsight Compute's.",
+    "hardware": "The emulator beside hardware: counters, times, and the figures of a GPU.",
     "record": "What this machine's GPU answers and counts, as a record.",
     "report": "Every table and figure of a paper, beside what is found here.",
     "bench": "How fast the emulator is, and how fast the kernels are.",

@@ -19,7 +19,7 @@ HOST = {"compare", "files", "generate", "layout", "pipeline", "problem"}
 OTHERS = {
     "alignment": {"answer", "limits", "statistics"},
     "correction": {"pairs"},
-    "pairhmm": set(),
+    "pairhmm": {"partitioned"},
     "sfs": {"frequency", "sites", "spectrum"},
 }
 """Files that only one family needs."""

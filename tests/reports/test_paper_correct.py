@@ -11,8 +11,8 @@ from simtbed.kernels.correction import FAMILY
 from simtbed.reports import launchers
 from simtbed.reports.bench import correct
 from simtbed.reports.launchers import Runner
-from simtbed.reports.papers import mangal2014
-from simtbed.reports.papers.mangal2014 import OFF, SHARED, STEPS, Probes, Workload
+from simtbed.reports.papers.mangal2014 import profiled as mangal2014
+from simtbed.reports.papers.mangal2014.profiled import OFF, SHARED, STEPS, Probes, Workload
 
 from tests.reports.conftest import Simtbed
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 
 import pytest
-from simtbed.reports.papers import lu2012
-from simtbed.reports.papers.lu2012 import Row
+from simtbed.reports.papers.lu2012 import profiled as lu2012
+from simtbed.reports.papers.lu2012.profiled import Row
 
 from tests.reports.conftest import Simtbed
 

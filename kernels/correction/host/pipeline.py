@@ -13,7 +13,7 @@ from simtbed.runtime.arrays import NewArray
 
 from ...family import Answer, Launcher
 from .. import spectrum
-from ..filters import BLOCKED, BLOOM, BY_KEY, EMPTY, EXACT, K_MERS_OF_BLOCK, SPLIT_FIRST, WORDS_OF_BLOCK
+from ..filters import BLOCKED, BLOOM, BY_KEY, EMPTY, EXACT, K_MERS_OF_BLOCK, WORDS_OF_BLOCK
 from ..packed import mend, mend_one, screen
 from ..spectrum import THREADS
 from ..thread_per_read import thread_per_read
@@ -33,7 +33,10 @@ FULL = 0.7
 """The table grows before more of its slots could be taken."""
 LETTERS_AT_ONCE = 1 << 24
 
-FILTERS = {"exact": EXACT, "bloom": BLOOM, "split-first": SPLIT_FIRST, "blocked": BLOCKED}
+
+def layout_of(parameters: Parameters) -> int:
+    """The filter's number for the kernels."""
+    return {"exact": EXACT, "bloom": BLOOM, "split-first": parameters.split, "blocked": BLOCKED}[parameters.filter]
 
 
 # ------------------------------------------------------------------ spectrum
@@ -153,7 +156,7 @@ class Filter:
 
         Raises SimtbedError where a Bloom filter would need more bits than 32-bit hashes reach.
         """
-        n, kind = solid.total, FILTERS[parameters.filter]
+        n, kind = solid.total, layout_of(parameters)
         by_key = kind in BY_KEY
         size = 0 if by_key else max(64 * n, 64)
         if size >= 1 << 32:
@@ -228,7 +231,7 @@ def _thresholds(parameters: Parameters) -> dict[str, Any]:
         "min_votes": parameters.min_votes,
         "max_trim": parameters.max_trim if parameters.trim else -1,
         "K": parameters.k,
-        "FILTER": FILTERS[parameters.filter],
+        "FILTER": layout_of(parameters),
     }
 
 
@@ -281,7 +284,7 @@ def _packed(
     args = {**reads, **switched, "queue": queue, "queued": queued}
     launcher.launch(screen, grid=-(-len(places) // THREADS), block=THREADS, args=args)
     count = int(queued.numpy()[0])
-    if count and FILTERS[parameters.filter] in BY_KEY:
+    if count and layout_of(parameters) in BY_KEY:
         weak, queue, queued = queue, DeviceArray(empty(count, "int4")), DeviceArray(zeros(1, "u32"))
         args = {
             **{name: reads[name] for name in ("text", "places", "keys")}, "words": filter.words, "queue": weak, "count": count,

@@ -20,6 +20,8 @@ FilterName = Literal["exact", "bloom", "split-first", "blocked"]
 SHORTEST_K, LONGEST_K = 12, 31
 MOST_MULTIPLICITY = 255
 """The counts that decide are kept in a histogram of so many bins."""
+LEAST_SPLIT = 3
+"""Parts of a filter; the kernels have smaller numbers for other filters."""
 
 SEPARATOR = ord("\n")
 _UPPER = np.arange(256, dtype=np.uint8)
@@ -34,7 +36,8 @@ def in_upper_case(text: Bytes) -> Bytes:
 @dataclass(frozen=True)
 class Parameters:
     """k: bases of a k-mer. min_multiplicity: the count, over reads and reverse complements, that makes one solid.
-    min_votes: a change needs more than this. max_trim: bases that trimming may take from either end.
+    min_votes: a change needs more than this. max_trim: bases that trimming may take from either end. split: of the filter
+    split-first, into how many parts its bits are split, one of which the first hash function has.
 
     Raises SimtbedError where one is out of range.
     """
@@ -45,9 +48,15 @@ class Parameters:
     max_trim: int = 20
     trim: bool = True
     filter: FilterName = "exact"
+    split: int = 16
 
     def __post_init__(self) -> None:
-        ranges = {"k": (SHORTEST_K, LONGEST_K), "min_multiplicity": (1, MOST_MULTIPLICITY), "min_votes": (0, 255)}
+        ranges = {
+            "split": (LEAST_SPLIT, 1 << 20),
+            "k": (SHORTEST_K, LONGEST_K),
+            "min_multiplicity": (1, MOST_MULTIPLICITY),
+            "min_votes": (0, 255),
+        }
         for name, (least, most) in {**ranges, "max_trim": (0, 2**31 - 1)}.items():
             if not least <= getattr(self, name) <= most:
                 raise SimtbedError(f"{name} is {least} to {most}, not {getattr(self, name)}")

@@ -10,6 +10,8 @@ from simtbed import DeviceArray, SimtbedError, empty
 from ...family import Launcher
 from ..algorithm1 import algorithm1
 from ..iterative import BLOCK
+from ..normalise_printed import BLOCK as NORMALISING
+from ..normalise_printed import normalise_printed
 from ..plain import merge, merge_shared
 from .layout import interleaved
 from .problem import Floats, Problem
@@ -88,3 +90,22 @@ def plain(vectors: Floats, launcher: Launcher, how: Merges | None) -> Plain:
     if how is None:
         return Plain(iterated(divided, launcher), 1, sites, scale)
     return Plain(merged(divided, launcher, how), 3 * individuals, 1, scale)
+
+
+def normalised_as_printed(
+    problem: Problem, vectors: Floats, scale: Floats, launcher: Launcher, extended: bool
+) -> tuple[Floats, int]:
+    """Algorithm 3 on the products of `problem.vectors()`: posteriors, and at how many sites it divided by zero. extended:
+    in double-doubles. Products that leave the range of doubles before are the caller's to avoid."""
+    alleles = 2 * problem.individuals
+    result = launcher.launch(
+        normalise_printed,
+        grid=problem.sites,
+        block=NORMALISING,
+        args={
+            "h": iterated(vectors, launcher), "t": scale, "fixed": problem.fixed(),
+            "out": empty(problem.sites * (alleles + 1), "f64"), "undefined": empty(problem.sites, "i32"), "alleles": alleles,
+            "h_site": 1, "h_step": problem.sites, "variable": problem.variable, "EXTENDED": extended, "BLOCK": NORMALISING,
+        },
+    )  # fmt: skip
+    return np.asarray(result["out"]).reshape(problem.sites, alleles + 1), int(np.asarray(result["undefined"]).sum())

@@ -22,8 +22,8 @@ from simtbed.kernels.sfs.wide import WARP
 from simtbed.machine.occupancy import occupancy
 from simtbed.runtime.registry import EngineName
 
-from .. import tables
-from ..launchers import Runner
+from ... import tables
+from ...launchers import Runner
 
 DEVICE = devices.C2070
 INDIVIDUALS, SITES = 128, 32

@@ -18,8 +18,8 @@ from simtbed.kernels.correction.host.problem import FilterName, Parameters, Read
 from simtbed.machine.occupancy import occupancy
 from simtbed.runtime.registry import EngineName
 
-from .. import tables
-from ..launchers import Runner
+from ... import tables
+from ...launchers import Runner
 
 LENGTH, K = 36, 21
 """K = 21 is what the paper's 65.7 % come from: 21 of 32 lanes are 65.6 %."""

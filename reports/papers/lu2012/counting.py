@@ -1,0 +1,106 @@
+"""What the emulator counts of GAMA's kernels on the paper's card, and the least time that takes there."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cache, partial
+
+from simtbed import Counters, devices
+from simtbed.kernels.sfs.host import pipeline
+from simtbed.kernels.sfs.host.generate import generate, likelihoods
+from simtbed.kernels.sfs.host.pipeline_plain import Merges, merged, normalised_as_printed, summing_to_one
+from simtbed.kernels.sfs.host.problem import Floats
+from simtbed.runtime.registry import EngineName
+
+from ...launchers import Runner
+from ..ren2018.profiled import floors
+from .profiled import DEPTH, IMPOSSIBLE
+
+CARD = devices.C2070
+CACHES_OFF = replace(CARD, name="C2070, caches off", loads_cached=False, load_sector=32)
+"""Global loads past L1: what is not used from shared memory comes from global memory each time."""
+
+
+@dataclass(frozen=True)
+class Count:
+    """Counters of a variant's products of so many sites."""
+
+    counters: Counters
+    sites: int
+
+    def a_site(self, event: str) -> float:
+        return self.counters.total(event) / self.sites
+
+    def microseconds(self) -> dict[str, float]:
+        """A site's least time on a C2070 for each resource, if the others were free."""
+        found = {name: ns / 1e3 for name, ns in floors(self.counters, self.sites, CARD).items()}
+        cycles = 32 * self.a_site("warp_instructions.fp64") / CARD.rates.fp64
+        return {**found, "fp64": cycles / (CARD.clock * CARD.sms)}
+
+    @property
+    def least(self) -> float:
+        """Microseconds a site, by the resource that is used most."""
+        return max(self.microseconds().values())
+
+    @property
+    def bound(self) -> str:
+        found = self.microseconds()
+        return max(found, key=lambda name: found[name])
+
+
+@cache
+def vectors(individuals: int, sites: int) -> Floats:
+    """Of deep sequencing, the most unlikely genotypes 0: what zeros can be skipped of."""
+    found = likelihoods(1, sites, individuals, DEPTH)
+    found[found <= IMPOSSIBLE] = 0.0
+    return found
+
+
+@cache
+def counted(variant: str, individuals: int, sites: int, engine: EngineName, cached: bool = False) -> Count:
+    """Of a shipped variant; cached: with global loads through L1."""
+    return _count(lambda runner: pipeline.VARIANTS[variant](vectors(individuals, sites), runner), sites, engine, cached)
+
+
+@cache
+def blocks_of(block: int, individuals: int, sites: int, engine: EngineName) -> Count:
+    """Of the reduction in shared memory with so many coefficients of b there."""
+    divided, _ = summing_to_one(vectors(individuals, sites))
+    return _count(partial(_merge, divided, Merges(block)), sites, engine, False)
+
+
+def _merge(divided: Floats, how: Merges, runner: Runner) -> None:
+    merged(divided, runner, how)
+
+
+def _count(run: Callable[[Runner], object], sites: int, engine: EngineName, cached: bool) -> Count:
+    runner = Runner(engine, CARD if cached else CACHES_OFF, counting=True)
+    run(runner)
+    assert runner.counters is not None  # it was asked for
+    return Count(runner.counters, sites)
+
+
+@cache
+def divisions_by_zero(individuals: int, sites: int, engine: EngineName) -> tuple[int, float]:
+    """(sites at which Algorithm 3 divides by zero, the lowest t) of sites of a population, sequenced three times."""
+    problem = generate(3, sites, individuals, "gama")
+    found, scale = problem.vectors()
+    _, undefined = normalised_as_printed(problem, found, scale, Runner(engine), extended=False)
+    return undefined, float(scale.min())
+
+
+@cache
+def normalisations(individuals: int, sites: int, engine: EngineName) -> dict[str, Count]:
+    """Of normalising products: in logarithms, in extended precision, and as printed."""
+    problem = generate(3, sites, individuals, "gama")
+    found, scale = problem.vectors()
+    counts = {}
+    for name, extended in (("extended precision", True), ("doubles, as printed", False)):
+        runner = Runner(engine, CARD, counting=True)
+        normalised_as_printed(problem, found, scale, runner, extended)
+        counts[name] = Count(runner.counted[-1][1], sites)
+    runner = Runner(engine, CARD, counting=True)
+    pipeline.normalised(problem, pipeline.VARIANTS["iterative"](found, Runner(engine)), scale, runner)
+    counts["logarithms"] = Count(runner.counted[-1][1], sites)
+    return counts

@@ -1,0 +1,70 @@
+"""What the emulator counts of each step of Mangal and Jain on reads like theirs, by the rules of the card they profiled."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+
+from simtbed import Counters, devices
+from simtbed.kernels.correction.host import pipeline
+from simtbed.kernels.correction.host.generate import genome, simulate
+from simtbed.kernels.correction.host.problem import Corrected, FilterName, Parameters, Reads
+from simtbed.runtime.registry import EngineName
+
+from ...launchers import Runner
+from ..ren2018.profiled import floors
+from .profiled import LENGTH, SEED, K
+
+CARD, TIMED = devices.K20m, devices.M2090
+"""Which was profiled, and on which times were taken."""
+MIN_MULTIPLICITY = 5
+"""With K of the authors' own command line."""
+
+ALONE, FEW = "one-lane-per-warp", 128
+
+
+@dataclass(frozen=True)
+class Data:
+    """Reads of 36 bases of a random genome."""
+
+    genome: int
+    reads: int
+    error_rate: float
+
+
+@cache
+def _counted_kmers(data: Data, engine: EngineName) -> tuple[Reads, pipeline.Solid]:
+    reads = simulate(SEED, genome(SEED, data.genome), data.reads, (LENGTH, LENGTH), data.error_rate).reads
+    counter = pipeline.Counter(K, Runner(engine))
+    counter.add(reads)
+    return reads, counter.solid(MIN_MULTIPLICITY)
+
+
+@cache
+def corrected(variant: str, data: Data, engine: EngineName, split: int | None = None) -> tuple[Corrected, Counters]:
+    """What a variant makes of the reads, and its counters. split: of the filter `split-first`, None for the standard one.
+
+    Where one lane a warp works, of the first reads only: it takes 32 times as many warps.
+    """
+    reads, solid = _counted_kmers(data, engine)
+    if variant == ALONE:
+        reads = reads.part(0, min(data.reads, FEW))
+    filter_name: FilterName = "split-first" if split else "bloom"
+    parameters = Parameters(K, MIN_MULTIPLICITY, filter=filter_name, split=split or 16)
+    filter = pipeline.Filter.of(solid, parameters, Runner(engine), words=False)
+    runner = Runner(engine, CARD, counting=True)
+    found = pipeline.correct(reads, filter, parameters, variant, runner)
+    assert runner.counters is not None  # it was asked for
+    return found, runner.counters
+
+
+def counted(variant: str, data: Data, engine: EngineName, split: int | None = None) -> Counters:
+    """The counters of `corrected`."""
+    return corrected(variant, data, engine, split)[1]
+
+
+def least(counters: Counters, reads: int) -> tuple[float, str]:
+    """(nanoseconds a read that the M2090 takes at least, the resource that takes them)."""
+    found = floors(counters, reads, TIMED)
+    bound = max(found, key=lambda name: found[name])
+    return found[bound], bound

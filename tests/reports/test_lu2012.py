@@ -1,0 +1,92 @@
+"""The claims of Lu 2012 that were open: settled by counts, and held here."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import numpy as np
+import pytest
+from simtbed.kernels.sfs.host.generate import generate
+from simtbed.kernels.sfs.host.pipeline_plain import normalised_as_printed
+from simtbed.kernels.sfs.host.problem import Problem
+from simtbed.oracles import sfs, sfs_loop
+from simtbed.reports.launchers import Runner
+from simtbed.reports.papers.lu2012 import counting, items
+from simtbed.reports.papers.lu2012.algorithms import super_band
+from simtbed.reports.papers.measured import Machine, Measured
+from simtbed.reports.papers.paper import Size
+
+
+def test_the_loops_give_the_products_of_the_oracle() -> None:
+    vectors = generate(2, 5, 45).vectors()[0] / 3
+    expected = np.exp(sfs.product(vectors))
+    for loop in items.LOOPS.values():
+        np.testing.assert_allclose(loop(vectors), expected, rtol=1e-9)
+        np.testing.assert_array_equal(sfs_loop.on_all_cores(loop, vectors), loop(vectors))
+
+
+def test_three_ways_to_normalise_agree() -> None:
+    given = generate(3, 4, 60, "gama")
+    vectors, t = given.vectors()
+    h, fixed = sfs_loop.iterative(vectors), given.fixed()
+    expected = sfs.gama(given.likelihoods, given.frequency, given.variable)
+    for normalise in items.NORMALISING.values():
+        np.testing.assert_allclose(normalise(h, t, fixed, given.variable), expected, atol=1e-12)
+    printed, undefined = sfs_loop.normalised_as_printed(h, t, fixed, given.variable)
+    np.testing.assert_allclose(printed, expected, atol=1e-12)
+    assert not undefined.any()
+
+
+@pytest.mark.parametrize("engine", ["numpy", "jit"])
+@pytest.mark.parametrize("extended", [False, True])
+def test_algorithm_3_on_the_gpu(extended: bool, engine: Literal["numpy", "jit"]) -> None:
+    given = generate(3, 4, 60, "gama")
+    found, undefined = normalised_as_printed(given, *given.vectors(), Runner(engine), extended)
+    np.testing.assert_allclose(found, sfs.gama(given.likelihoods, given.frequency, given.variable), atol=1e-12)
+    assert undefined == 0
+
+
+def test_where_doubles_divide_by_zero_double_doubles_with_an_exponent_do_not() -> None:
+    """Individuals who are known to be of one homozygote or the other, at likelihoods of 10^-40: e^t is e^-3,000."""
+    likelihoods = np.full((3, 60, 3), 1e-40)
+    likelihoods[np.arange(3)[:, None], np.arange(60), np.arange(60) % 2 * 2] = 1.0
+    given = Problem(likelihoods, ["1"] * 3, np.arange(1, 4), "gama", np.full(3, 1e-30))
+    vectors, t = given.vectors()
+    h, fixed = sfs_loop.iterative(vectors), given.fixed()
+    assert max(t.max(), fixed.max()) < -1500
+    printed, undefined = sfs_loop.normalised_as_printed(h, t, fixed, given.variable)
+    assert undefined.all() and np.isnan(printed).all()
+    expected = sfs_loop.normalised(h, t, fixed, given.variable)
+    np.testing.assert_allclose(sfs_loop.normalised_in_long_doubles(h, t, fixed, given.variable), expected, atol=1e-12)
+    _, divided = normalised_as_printed(given, vectors, t, Runner("jit"), extended=False)
+    found, never = normalised_as_printed(given, vectors, t, Runner("jit"), extended=True)
+    assert (divided, never) == (3, 0)
+    np.testing.assert_allclose(found, expected, atol=1e-12)
+
+
+def test_a_super_band_matrix() -> None:
+    np.testing.assert_array_equal(super_band(np.array([1.0, 2.0]), 3), [[1, 0, 0], [2, 1, 0], [0, 2, 1]])
+
+
+@pytest.mark.slow
+def test_the_reduction_is_three_times_as_fast_though_it_has_more_instructions() -> None:
+    """Fig. 7b with Algorithm 1 as printed and no caches: memory bounds it, instructions the reduction. Fig. 12b: 9 times."""
+    iterative = counting.counted("iterative", 1024, 32, "jit")
+    shared, whole, skip = (
+        counting.counted(name, 1024, 8, "jit")
+        for name in ("reduction-shared-plain", "reduction-plain", "reduction-shared-skip-plain")
+    )
+    assert (iterative.bound, shared.bound, whole.bound) == ("global memory", "instructions", "global memory")
+    assert shared.a_site("warp_instructions") > iterative.a_site("warp_instructions")
+    assert iterative.least / shared.least == pytest.approx(3, rel=0.25)
+    assert iterative.least / skip.least == pytest.approx(9, rel=0.25)
+    assert iterative.least < whole.least  # the paper: the reduction is 24 % faster without shared memory, too
+
+
+def test_what_is_timed_runs() -> None:
+    setting = items.PAPER.setting(Size.small, {"individuals": 20, "sites": 4}, "jit", Measured())
+    timed = {(one.name, one.machine): one for one in items.timed(setting)}
+    assert {machine for _, machine in timed} == set(Machine)
+    for name in ("reduction", "logarithms"):
+        milliseconds, work = timed[name, Machine.core].run(2)
+        assert len(milliseconds) == 2 and min(milliseconds) > 0 and work == 4
