@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Any, get_args
 
 import numpy.typing as npt
@@ -23,7 +24,7 @@ from simtbed import (
     launch_concurrent,
     on_gpu,
 )
-from simtbed.kernels import Launcher
+from simtbed.kernels import FunctionLauncher, Launcher
 from simtbed.runtime.registry import EngineName
 
 if TYPE_CHECKING:  # most runs count nothing
@@ -101,6 +102,11 @@ class ConcurrentRunner(Runner):
 def new_runner(engine: EngineName, counting: bool = False) -> Runner:
     """A runner for whole problems: concurrent where the engine is a GPU."""
     return ConcurrentRunner(engine) if engine == "cuda" else Runner(engine, counting=counting)
+
+
+def launcher_of_workers(engine: EngineName) -> FunctionLauncher:
+    """A launcher that can be pickled: a worker of a cluster launches with it, and nobody counts."""
+    return FunctionLauncher(partial(launch, engine=engine, counters=False))
 
 
 def require_gpus(gpus: int, engine: EngineName) -> None:

@@ -23,9 +23,19 @@ from .lines import LOAD, Lines
 
 SHARPNESS = 4.0
 """How little the parts that are not the slowest add: times add up as powers with this exponent. An assumption so far."""
+CHAIN, INSTRUCTIONS = 1.0, 1.0
+"""Factors of the chain of a warp, and of instructions, which are counted from the source. Assumptions so far, as SHARPNESS is:
+`simtbed hardware errors` prints what fits measured times."""
+MEMORIES = ("L1", "L2", "DRAM", "atomics")
+"""Limits that no instruction is counted in."""
 INTERVAL = 1.5
 """A time is stated from so many times less to so many times more, until errors on this device have been recorded."""
 _RATED = ("alu", "imul", "fp32", "fp64", "sfu", "convert", "shuffle")
+
+
+def factor(limit: str) -> float:
+    """By which a limit of that name is multiplied."""
+    return CHAIN if limit == "latency" else 1.0 if limit in MEMORIES else INSTRUCTIONS
 
 
 @dataclass(frozen=True)
@@ -125,8 +135,8 @@ def estimate(
     turns = busiest / resident if given.get("balanced") else ceil(busiest / resident)
     chain = Chain(observed.request.prepared, observed.counts, device, _latencies(observed, traffic, device))
     limits["latency"] = chain.cycles(blocks * observed.warps) * max(1, turns)
-    for name, factor in given.get("scale", {}).items():
-        limits[name] = limits.get(name, 0.0) * factor
+    scale = given.get("scale", {})
+    limits = {name: limit * factor(name) * scale.get(name, 1.0) for name, limit in limits.items()}
     cycles = sum(limit**SHARPNESS for limit in limits.values()) ** (1 / SHARPNESS)
     time = cycles / clock + timing.launch / 1000
     bound = max(limits, key=lambda name: limits[name])

@@ -6,6 +6,7 @@ A `Flow` begins with an iterable of items, such as blocks of a file, and goes th
     flow = flow.each(parse, workers=2)     # a function of one item: so many threads take items from one queue
     flow = flow.through(lay_out)           # a function from items to items, a generator: one thread, items in order
     flow = flow.each(solve, gpus=2)        # a thread a GPU; launches inside go to that GPU
+    flow = flow.over_cluster(solve, dask)  # or the workers of a Dask cluster; lost ones are survived
     flow.each(formatted, workers=2).into(outputs["--output"].write)   # the sink runs in the calling thread
 
 What holds for every flow:
@@ -13,7 +14,7 @@ What holds for every flow:
 - Order: items leave a stage in the order in which they came, whichever worker was done first.
 - Memory: between two stages `AHEAD` items wait at most. A stage of w workers holds w items in work, and as many that are
   done and wait for an earlier one. So a flow holds at most `most_items` items, however long the file is; a stage's
-  work decides how large an item is.
+  work decides how large an item is. A stage over a cluster holds as many more as `map_over_cluster` takes ahead.
 - Errors: an error of a stage takes the place of its item. What stands before it reaches the sink, then the error is
   raised by `into`: the first error in the order of the file, the one that one stage after the other would have met.
   An error of the sink, or a signal in the calling thread, ends all stages at once. No thread is left when `into` ends;

@@ -8,6 +8,7 @@ from contextlib import closing, nullcontext, suppress
 from contextvars import copy_context
 from typing import Any, Generic, TypeVar, cast
 
+from simtbed import map_over_cluster
 from simtbed.runtime.cores import current_cores
 from simtbed.runtime.gpus import on_gpu
 
@@ -44,6 +45,17 @@ class Flow(Generic[Item]):
         """A stage of so many threads that take items from one queue: `work` of each. gpus: a thread for each, in which
         launches go to it."""
         return cast("Flow[Made]", self._with(_Stage(work, max(workers, gpus), whole=False, gpus=gpus)))
+
+    def over_cluster(self, work: Callable[[Item], Made], cluster: str) -> Flow[Made]:
+        """A stage of the workers of a Dask cluster, called by its address: `work` of each item, in order, as
+        `simtbed.map_over_cluster` has it. Work, items and what is made of them are pickled."""
+
+        def answers(items: Iterator[Item]) -> Iterator[Made]:
+            with closing(cast("Generator[tuple[Item, Made]]", map_over_cluster(items, work, cluster))) as found:
+                for _, made in found:
+                    yield made
+
+        return self.through(answers)
 
     def _with(self, stage: _Stage) -> Flow[Any]:
         longer: Flow[Any] = Flow(self._source)

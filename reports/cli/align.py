@@ -23,10 +23,24 @@ from simtbed.runtime.cores import current_cores, on_cores
 from simtbed.runtime.registry import EngineName
 
 from .. import tables
-from ..launchers import Runner, require_gpus
+from ..launchers import Runner, launcher_of_workers, require_gpus
 from ..terminal import progress_of_records
-from .options import MEMORY, Checking, Counting, Engine, Example, Gpus, Json, MaxMemory, Output, RunOn, Threads, Variant
-from .output import report, require_report_options, tell, warn
+from .options import (
+    MEMORY,
+    Checking,
+    Counting,
+    Dask,
+    Engine,
+    Example,
+    Gpus,
+    Json,
+    MaxMemory,
+    Output,
+    RunOn,
+    Threads,
+    Variant,
+)
+from .output import report, require_cluster_options, require_report_options, tell, warn
 from .parameters import Argument, Option, command
 
 
@@ -68,6 +82,7 @@ def align(
     example: Example = False,
     gpus: Gpus = 1,
     threads: Threads = None,
+    dask: Dask = None,
     max_memory: MaxMemory = MEMORY,
     json: Json = False,
 ) -> int:
@@ -94,6 +109,7 @@ def align(
         gpus,
         max_memory,
         statistics,
+        dask or "",
     )
     with on_cores(threads or current_cores()):
         return align_pairs(source, alternates, target, wanted)
@@ -114,6 +130,7 @@ class Wanted:
     gpus: int = 1
     memory: int = MEMORY
     statistics: bool = False
+    cluster: str = ""
 
     def how(self) -> How:
         """Raises SimtbedError where it cannot be, before the work begins."""
@@ -121,10 +138,11 @@ class Wanted:
             raise SimtbedError(f"alignment has no variant {self.variant!r}; it has {', '.join(FAMILY.variants)}")
         require_report_options(self.engine, self.counting, self.check or self.statistics, self.json)
         require_gpus(self.gpus, self.engine)
+        require_cluster_options(self.cluster, self.counting, self.json, self.gpus)
         parameters, strategy = _parameters(self.parameters), OverhangStrategy[self.strategy]
         files.check_form(self.form, strategy)
         gpus = self.gpus if self.engine == "cuda" else 0
-        return How(self.variant, parameters, strategy, self.form, gpus, self.memory)
+        return How(self.variant, parameters, strategy, self.form, gpus, self.memory, self.cluster)
 
 
 def align_pairs(source: Path | None, alternates: Path | None, target: Path | None, wanted: Wanted) -> int:
@@ -132,6 +150,7 @@ def align_pairs(source: Path | None, alternates: Path | None, target: Path | Non
     how = wanted.how()
     name = f"{source} and {alternates}" if alternates else str(source or "the example")
     runner = Runner(wanted.engine, counting=wanted.counting)
+    launcher = launcher_of_workers(wanted.engine) if wanted.cluster else runner
     agreements: list[Agreement] = []
 
     statistics = Statistics()
@@ -147,7 +166,7 @@ def align_pairs(source: Path | None, alternates: Path | None, target: Path | Non
         progress_of_records(f"{wanted.variant} on {name}", "pairs") as show,
     ):
         problems = _problems(source, alternates, how)
-        pairs = align_file(problems, outputs["--output"], how, runner, take, show)
+        pairs = align_file(problems, outputs["--output"], how, launcher, take, show)
     if not pairs:
         warn(f"{name} holds no pairs; the answer is empty")
     agreement = joined(agreements) if wanted.check else None

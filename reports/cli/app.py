@@ -34,7 +34,7 @@ COMMANDS = {
     "ci": "A workflow: the tests on an emulator and on a GPU.",
     "doctor": "What works on this machine, what is missing, and what brings it.",
     "access": "What single warp accesses cost.",
-    "hardware": "The emulator's counters beside Nsight Compute's.",
+    "hardware": "The emulator beside hardware: counters, times, and the figures of a GPU.",
     "record": "What this machine's GPU answers and counts, as a record.",
     "report": "Every table and figure of a paper, beside what is found here.",
     "bench": "How fast the emulator is, and how fast the kernels are.",

@@ -70,6 +70,10 @@ MaxMemory = Annotated[
     Size, Option(("--max-memory",), metavar="SIZE", help="Most bytes of arrays that the input sizes, such as 512M.")
 ]
 MEMORY = Size(4 << 30)
+Dask = Annotated[
+    str | None,
+    Option(("--dask",), metavar="ADDRESS", help="Share the work with a Dask cluster; local: with processes here."),
+]
 Threads = Annotated[
     int | None,
     Option(("--threads",), min=1, max=1024, metavar="N", help="Cores to use; else SIMTBED_THREADS, or all."),

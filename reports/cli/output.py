@@ -64,6 +64,12 @@ def require_report_options(engine: str, counting: bool, check: bool, json: bool)
         raise SimtbedError("--json is about reports: ask for one, such as --check or --counters, too")
 
 
+def require_cluster_options(cluster: str | None, counting: bool, json: bool, gpus: int) -> None:
+    """Raises SimtbedError for options that do not go with workers that launch for themselves."""
+    if cluster and (counting or json or gpus > 1):
+        raise SimtbedError("--dask goes without --counters, --json and --gpus: workers launch for themselves")
+
+
 def report(runner: Runner, agreement: Agreement | None, json: bool, beside: Mapping[str, Any] | None = None) -> str:
     """The agreement and the counters, as far as they were asked for. beside: what JSON holds besides."""
     if json:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Literal, NamedTuple
 
 from simtbed import SimtbedError
-from simtbed.kernels import Agreement
+from simtbed.kernels import Agreement, Launcher
 from simtbed.kernels.family import Answer, joined
 from simtbed.kernels.files import STANDARD, Outputs
 from simtbed.kernels.pairhmm.host.files import Block, blocks, lines
@@ -17,11 +18,25 @@ from simtbed.kernels.pipeline import Flow
 from simtbed.runtime.cores import current_cores, on_cores
 from simtbed.runtime.registry import EngineName
 
-from ..launchers import new_runner, require_gpus
+from ..launchers import launcher_of_workers, new_runner, require_gpus
 from ..selection import find_family
 from ..terminal import progress_of_records
-from .options import MEMORY, Checking, Counting, Engine, Example, Gpus, Json, MaxMemory, Output, RunOn, Threads, Variant
-from .output import report, require_report_options, tell, warn
+from .options import (
+    MEMORY,
+    Checking,
+    Counting,
+    Dask,
+    Engine,
+    Example,
+    Gpus,
+    Json,
+    MaxMemory,
+    Output,
+    RunOn,
+    Threads,
+    Variant,
+)
+from .output import report, require_cluster_options, require_report_options, tell, warn
 from .parameters import Argument, Option, command
 
 
@@ -47,6 +62,7 @@ def pairhmm(
     example: Example = False,
     gpus: Gpus = 1,
     threads: Threads = None,
+    dask: Dask = None,
     max_memory: MaxMemory = MEMORY,
     json: Json = False,
 ) -> int:
@@ -62,7 +78,9 @@ def pairhmm(
         raise SimtbedError("pairhmm takes a file, or --example")
     require_report_options(engine, counting, check, json)
     with on_cores(threads or current_cores()):
-        return solve_file(source, target, variant, engine.value, form.value, counting, check, json, gpus, max_memory)
+        return solve_file(
+            source, target, variant, engine.value, form.value, counting, check, json, gpus, max_memory, dask
+        )
 
 
 class Solved(NamedTuple):
@@ -72,6 +90,21 @@ class Solved(NamedTuple):
     answer: Answer
     agreement: Agreement | None
     part: float | None
+
+
+@dataclass(frozen=True)
+class Solve:
+    """What is done with a block, here or by a worker of a cluster."""
+
+    variant: str
+    launcher: Launcher
+    check: bool
+
+    def __call__(self, block: Block) -> Solved:
+        family = find_family("pairhmm")
+        answer = family.solve(block.problem, self.variant, self.launcher)
+        agreement = family.compare(answer, family.oracle(block.problem)) if self.check else None
+        return Solved(block.problem, answer, agreement, block.part)
 
 
 class Text(NamedTuple):
@@ -94,21 +127,18 @@ def solve_file(
     json: bool,
     gpus: int = 1,
     memory: int = MEMORY,
+    dask: str | None = None,
 ) -> int:
     """From file to file; without a source the shipped example, without a target to stdout. 1 where the oracle disagrees."""
     family = find_family("pairhmm")
     if variant not in family.variants:
         raise SimtbedError(f"pairhmm has no variant {variant!r}; it has {', '.join(family.variants)}")
     require_gpus(gpus, engine)
+    require_cluster_options(dask, counting, json, gpus)
     name = str(source) if source else "the example"
     runner = new_runner(engine, counting)
     agreements: list[Agreement] = []
     pairs = 0
-
-    def solved(block: Block) -> Solved:
-        problem, part = block
-        answer = family.solve(problem, variant, runner)
-        return Solved(problem, answer, family.compare(answer, family.oracle(problem)) if check else None, part)
 
     def texts(blocks: Iterator[Solved]) -> Iterator[Text]:
         records = 0
@@ -129,7 +159,9 @@ def solve_file(
         Outputs({"--output": target or STANDARD}, [source]) as outputs,
         progress_of_records(f"{variant} on {name}", "pairs") as show,
     ):
-        problems.each(solved, gpus=gpus if gpus > 1 else 0).through(texts).into(take)
+        solve = Solve(variant, launcher_of_workers(engine) if dask else runner, check)
+        solved = problems.over_cluster(solve, dask) if dask else problems.each(solve, gpus=gpus if gpus > 1 else 0)
+        solved.through(texts).into(take)
     if not pairs:
         warn(f"{name} holds no pairs of reads and haplotypes; the answer is empty")
     agreement = joined(agreements) if check else None

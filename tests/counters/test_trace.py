@@ -7,8 +7,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import simtbed as st
-from simtbed.engines.llvm.counters.trace import ENTRIES
 from simtbed.engines.llvm.engine import LlvmEngine
+from simtbed.engines.llvm.tracing import ENTRIES
 from simtbed.engines.numpy.engine import NumpyEngine
 from simtbed.profiler.trace import ENTRY, Entries
 from simtbed.runtime.engine import Engine, Request

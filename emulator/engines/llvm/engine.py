@@ -31,10 +31,11 @@ from ...runtime.engine import Outcome, Request
 from ...runtime.prints import Prints
 from ...runtime.specialisation import Specialisation, Summary
 from . import interrupts
-from .counters import trace
 from .counters.slots import decode
 from .layout import ARGUMENTS, ENTRY, HOST_CALL, SIZES, Buffers, Options
 from .rounds import Rounds, aligned
+from .tracing import REQUEST as TRACE
+from .tracing import Buffers as TraceBuffers
 
 if TYPE_CHECKING:
     from ...ir import nodes as ir
@@ -233,7 +234,7 @@ def _launch(request: Request, program: _CompiledKernel, threads: int, prints: Pr
     types, given = _arguments(summary, request, buffers)
     function = ctypes.CFUNCTYPE(ctypes.c_int32, *types, *(a.c for a in ARGUMENTS))(program.library.address)
     blocks = int(np.prod(request.grid))
-    traced = trace.Buffers(request.trace)
+    traced = TraceBuffers(request.trace)
     workers = [_Worker.of(program.buffers, traced.new()) for _ in range(max(1, min(threads, blocks)))]
     race_state, table = _race_state(request, program)
     order = _order(request)
@@ -399,14 +400,14 @@ def _arguments(summary: Summary, request: Request, buffers: dict[str, Buffer]) -
 
 # ------------------------------------------------------------------ calls from compiled code
 def _host_calls(
-    program: _CompiledKernel, prints: Prints, traced: trace.Buffers, raised: list[BaseException]
+    program: _CompiledKernel, prints: Prints, traced: TraceBuffers, raised: list[BaseException]
 ) -> Callable[[int, int, int, int, int], None]:
     def answer(request: int, block: int, warp: int, mask: int, data: int) -> None:
         # ctypes would lose an exception, an interrupt too.
         try:
             if request == interrupts.REQUEST:
                 interrupts.answer(data, raised)
-            elif request == trace.REQUEST:
+            elif request == TRACE:
                 traced.hand_on([data])
             else:
                 _print(prints, program.module.host_calls.requests[request], (block, warp), mask, data)

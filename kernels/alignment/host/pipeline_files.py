@@ -28,7 +28,8 @@ PART_OF_CELLS_OF_GPU = 2
 
 @dataclass(frozen=True)
 class How:
-    """How pairs are aligned. gpus: that share the batches; 0 on an emulator. memory: what arrays may take."""
+    """How pairs are aligned. gpus: that share the batches; 0 on an emulator. memory: what arrays may take. cluster:
+    the address of a Dask cluster whose workers share the batches; empty for this process."""
 
     variant: str
     parameters: Parameters
@@ -36,6 +37,7 @@ class How:
     form: Format
     gpus: int = 0
     memory: int = MEMORY
+    cluster: str = ""
 
     @property
     def words(self) -> int:
@@ -63,7 +65,10 @@ def align_file(
     show: Show = lambda step, records, part: None,
 ) -> int:
     """Align the pairs of all problems, in their order; how many. take: is given each batch when it is written.
-    Raises SimtbedError where a pair cannot be held, InputError for what SAM cannot say."""
+    launcher: one that can be pickled, where a cluster is to have it.
+
+    Raises SimtbedError where a pair cannot be held, InputError for what SAM cannot say.
+    """
     pairs = 0
 
     def solve(problem: Problem) -> tuple[Problem, Alignments]:
@@ -84,7 +89,8 @@ def align_file(
             pairs += len(some.problem)
             show("", pairs, None)
 
-        flow = Flow(problems).each(solve, gpus=how.gpus)
+        given = Flow(problems)
+        flow = given.over_cluster(solve, how.cluster) if how.cluster else given.each(solve, gpus=how.gpus)
         flow.each(formatted, workers=workers_for(FORMATTERS)).into(sink)
         writer.finish()
     return pairs

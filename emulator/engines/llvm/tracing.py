@@ -1,0 +1,57 @@
+"""The buffers of a traced launch, which compiled code fills (`counters.trace`), and how they are handed on."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+
+from ...profiler.trace import ENTRY, Entries, Tracer
+
+REQUEST = -2
+"""The number by which compiled code hands on a full buffer; the data is the address of the buffer's head."""
+ENTRIES = 2048
+"""Of a thread's buffer."""
+NEXT, END, BLOCKS = range(3)
+"""The head of a buffer, int64 each: the address of the next entry and of the end, and how many blocks are traced."""
+
+
+@dataclass
+class Buffer:
+    """A thread's buffer: its head and its entries."""
+
+    head: npt.NDArray[np.int64]
+    entries: Entries
+
+
+@dataclass
+class Buffers:
+    """Those of the threads of one launch; none where it is not traced."""
+
+    tracer: Tracer | None
+    by_address: dict[int, Buffer] = field(default_factory=dict)
+
+    def new(self) -> int:
+        """The address of the head of another thread's buffer."""
+        if self.tracer is None:
+            return 0
+        buffer = Buffer(np.zeros(3, np.int64), np.zeros(ENTRIES, ENTRY))
+        start = buffer.entries.ctypes.data
+        buffer.head[:] = (start, start + buffer.entries.nbytes, self.tracer.blocks)
+        self.by_address[buffer.head.ctypes.data] = buffer
+        return buffer.head.ctypes.data
+
+    def hand_on(self, addresses: Iterable[int] | None = None) -> None:
+        """What is in the buffers at these addresses, or in all."""
+        for address in list(self.by_address) if addresses is None else addresses:
+            buffer = self.by_address[address]
+            start = buffer.entries.ctypes.data
+            used = (ctypes.c_int64.from_address(address).value - start) // ENTRY.itemsize
+            if used:
+                assert self.tracer is not None
+                self.tracer.take(buffer.entries[:used])
+                buffer.head[BLOCKS] = self.tracer.blocks  # which may have become fewer
+            buffer.head[NEXT] = start
