@@ -19,7 +19,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ..family import Answer, Family, Variant, by_name, deferred
+from ..family import Answer, Family, Variant, by_name, deferred, load
 
 if TYPE_CHECKING:
     from simtbed import Kernel
@@ -119,4 +119,5 @@ FAMILY: Family[Problem] = Family(
     oracle=_oracle,
     compare=deferred(f"{__name__}.host.compare:compare"),
     preparing=_preparing,
+    explained=lambda: load(f"{__name__}.explained:EXPLAINED"),
 )

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ..family import Answer, Family, Variant, by_name, deferred
+from ..family import Answer, Family, Variant, by_name, deferred, load
 
 if TYPE_CHECKING:
     from .host.problem import Problem
@@ -76,4 +76,5 @@ FAMILY: Family[Problem] = Family(
     solve=deferred(f"{__name__}.host.pipeline:solve"),
     oracle=_oracle,
     compare=deferred(f"{__name__}.host.compare:compare"),
+    explained=lambda: load(f"{__name__}.explained:EXPLAINED"),
 )

@@ -1,0 +1,71 @@
+"""How each correction variant works: where the paper says it, what a thread does, and where values stand in memory."""
+
+from __future__ import annotations
+
+from ..family import Explained
+
+_FILTER = """\
+global memory, all:          keys[]   an exact set of packed k-mers, or    bits[]   a Bloom filter, 64 bits a k-mer"""
+_ORIGINAL = f"""\
+global memory, a read:       text     read | read | ...      copies   the same once more, where it is corrected
+                             successor[256]                  the next base of each
+local memory, a thread:      votes[4 L]  whole[L]  most_at[4 L]  most_base[4 L]     (whole, most_at, most_base: solid, maxPos, maxMod)
+{_FILTER}"""
+_DIRECT = f"""\
+global memory, a read:       text     read | read | ...      corrected in place
+local memory, a thread:      votes[4 L]  whole[L]  most_at[4 L]  most_base[4 L]
+{_FILTER}"""
+_SHARED = f"""\
+shared memory, a block:      row[threads][L]  cells[threads][4 L]      a read and its votes a thread
+{_FILTER}"""
+_LEAN = f"""\
+global memory, a read:       text     read | read | ...      corrected in place
+local memory, a thread:      votes[4 L]
+{_FILTER}"""
+_WARP = """\
+window p of the read         base  0   1   2  ...  k - 1
+                             lane  0   1   2  ...  k - 1    32 - k lanes have no place
+shared memory, a warp:       row[L]  cells[L][4]"""
+_THREAD = "One thread corrects one read; its lanes wait for each other wherever their reads differ."
+_ALONE = "One thread of each warp corrects one read; the other 31 have none."
+
+EXPLAINED: dict[str, Explained] = {
+    "thread-per-read": Explained("Section 4, Algorithm 1, Table 4 row 1", _THREAD, _ORIGINAL),
+    "one-lane-per-warp": Explained("Table 4 row 2", _ALONE, _ORIGINAL),
+    "thread-per-read-direct": Explained(
+        "Section 6.3, Table 4 row 3 (other optimization)",
+        f"{_THREAD} No second copy, no checks after the first, no table of bases.",
+        _DIRECT,
+    ),
+    "thread-per-read-unrolled": Explained(
+        "Section 6.3, Table 4 row 4 (loop unrolling)",
+        f"{_THREAD} The three mutants of a place stand one after another.",
+        _DIRECT,
+    ),
+    "thread-per-read-shared": Explained(
+        "Sections 5.2 and 6.2, Table 4 row 5 (shared memory in place of global memory)",
+        f"{_THREAD} As many threads a block as shared memory has room for.",
+        _SHARED,
+    ),
+    "thread-per-read-lean": Explained("ours: Algorithm 1 with one buffer", _THREAD, _LEAN),
+    "one-lane-per-warp-lean": Explained("ours: the same", _ALONE, _LEAN),
+    "warp-per-read": Explained(
+        "Sections 6.1 and 6.2, Algorithm 2, Table 4 row 6 (warp divergence)",
+        "One warp corrects one read. All lanes ask for a window; if it is weak, lane v asks for the mutants of its place v.",
+        f"{_WARP}  box[32]     box: to find the most votes\n{_FILTER}",
+    ),
+    "warp-per-read-shuffle": Explained(
+        "Section 9 (future work)",
+        "As warp-per-read; the most votes are found by shuffles.",
+        f"{_WARP}                no box\n{_FILTER}",
+    ),
+    "packed": Explained(
+        "ours",
+        "A thread looks at the windows of a read and queues it if one is weak; a thread mends a single error of a queued read; "
+        "a warp mends what is left, its lanes taking the 3 k mutants of a weak window.",
+        """\
+global memory, all:          keys[]  packed k-mers      words[3][]  which mutants may be solid, a word for each third of a k-mer
+                             queue[]  (read, ...) of weak reads      left[]  of those that a thread could not mend
+shared memory, a warp:       row[L]  cells[L][4]      hashes[96] of the changes, a block""",
+    ),
+}
