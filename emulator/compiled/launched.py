@@ -1,26 +1,23 @@
-"""What the launches of a case did on one engine, kernel by kernel."""
+"""All launches of one printed kernel: what they counted, and where its statements lie in the printed text."""
 
 from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
 
 import numpy as np
-from simtbed import Counters, Device, Kernel, Launch, Result, devices, launch
-from simtbed.engines.cuda.printer import Source, cuda_source
-from simtbed.engines.cuda.sass import Instruction
-from simtbed.ir import nodes as ir
-from simtbed.ir.walk import statements
-from simtbed.kernels import Launcher
-from simtbed.profiler.events import DIVERGENT, LANES, WARPS, Counts
-from simtbed.runtime.engine import Request
-from simtbed.runtime.prepared import prepare
-from simtbed.runtime.registry import EngineName
-from simtbed.span import Span
 
+from ..engines.cuda.printer import Source, cuda_source
+from ..engines.cuda.sass import Instruction
+from ..ir import nodes as ir
+from ..ir.walk import statements
+from ..profiler.counters import Counters
+from ..profiler.events import DIVERGENT, LANES, WARPS, Counts
+from ..runtime.engine import Request
+from ..runtime.prepared import prepare
+from ..span import Span
 from .estimate import Executed, Place, Placed
 
 
@@ -37,6 +34,15 @@ class Launched:
     threads: int = 0
     warps: int = 0
     counts: Counts | None = None
+
+    def add(self, request: Request, counts: Counts | None) -> None:
+        """Another launch of the same printed kernel."""
+        blocks, threads = int(np.prod(request.grid)), int(np.prod(request.block))
+        self.launches += 1
+        self.threads += blocks * threads
+        self.warps += blocks * -(-threads // 32)
+        if counts is not None:
+            self.counts = counts if self.counts is None else self.counts + counts
 
     @property
     def digest(self) -> str:
@@ -100,44 +106,13 @@ class Launched:
         return found
 
 
-@dataclass
-class RecordingLauncher(Launcher):
-    """Launches on one engine; keeps what was launched, in order and kernel by kernel."""
-
-    engine: EngineName
-    device: Device = devices.H200
-    order: list[Launched] = field(default_factory=list)
-
-    def launch(self, kernel: Kernel, **arguments: Any) -> Result:
-        result = launch(kernel, engine=self.engine, device=self.device, **arguments)
-        self.record(result.request, result.counts)
-        return result
-
-    def record(self, request: Request, counts: Counts | None) -> None:
-        """Keep a launch that was made, with what it counted."""
+def printed_kernels(launches: Iterable[tuple[Request, Counts | None]]) -> list[Launched]:
+    """Each printed kernel of some launches once, in the order of their first ones."""
+    found: dict[str, Launched] = {}
+    for request, counts in launches:
         source = cuda_source(request.program, request.block)
-        known = next((one for one in self.order if one.source.text == source.text), None)
-        launched = known or Launched(request, source)
-        self.order.append(launched)
-        blocks, threads = int(np.prod(request.grid)), int(np.prod(request.block))
-        launched.launches += 1
-        launched.threads += blocks * threads
-        launched.warps += blocks * -(-threads // 32)
-        if counts is not None:
-            launched.counts = counts if launched.counts is None else launched.counts + counts
-
-    @property
-    def kernels(self) -> list[Launched]:
-        """Each printed kernel once, in the order of their first launches."""
-        return list({id(launched): launched for launched in self.order}.values())
-
-
-def printed_kernels(launches: Iterable[Launch]) -> list[Launched]:
-    """Each printed kernel of some launches once, in the order of their first ones. Their requests were kept."""
-    recording = RecordingLauncher("jit")
-    for one in launches:
-        recording.record(one.request, one.counts)
-    return recording.kernels
+        found.setdefault(source.text, Launched(request, source)).add(request, counts)
+    return list(found.values())
 
 
 def _loops(body: ir.Body, counts: Counts) -> dict[int, tuple[int, int]]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal
 
-from simtbed.engines.cuda.sass import Instruction
+from ..engines.cuda.sass import Instruction
 
 _JUMPS = ("BRA", "BRX", "JMP", "JMX")
 _ENDS = ("EXIT", "RET", "KILL")

@@ -16,7 +16,7 @@ from itertools import combinations
 
 import numpy as np
 import numpy.typing as npt
-from simtbed.engines.cuda.sass import Instruction
+from ..engines.cuda.sass import Instruction
 
 from .control_flow import Edge, Graph, conditional, graph
 from .linear_program import LinearProgram
