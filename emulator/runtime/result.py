@@ -14,6 +14,7 @@ from ..checked import shown
 from ..errors import Diagnostic, SimtbedError, render
 from ..machine.occupancy import Occupancy, occupancy
 from ..profiler.counters import Counters
+from ..profiler.decisions import Decisions
 from ..profiler.events import Counts
 from ..profiler.profile import Profile
 from ..profiler.samples import Samples
@@ -35,7 +36,8 @@ class Result:
     block and thread; on a GPU they go to stdout alone.
     milliseconds, resources: of the kernel on the GPU; None on an emulator.
     counts: None where nothing was counted, else int64[site, column] for the sites of the request's program;
-    `profiler.events` names the columns. samples: of a launch with detail=True.
+    `profiler.events` names the columns. samples: of a launch with detail=True. decisions: of one with
+    decisions=True (`profiler.decisions`).
     """
 
     buffers: dict[str, Buffer]
@@ -47,6 +49,7 @@ class Result:
     request: Request = field(repr=False)
     counts: Counts | None = field(default=None, repr=False)
     samples: Samples | None = field(default=None, repr=False)
+    decisions: Decisions | None = field(default=None, repr=False)
 
     def __repr__(self) -> str:
         facts = (f"{name} {value}" for name, value in self._facts())
