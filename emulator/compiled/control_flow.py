@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -64,6 +65,133 @@ class Graph:
         """First and last block of the innermost loop around a block: compilers lay loops out in one piece."""
         around = [(e.target, e.source) for e in self.back if e.target <= block <= e.source]
         return min(around, key=lambda loop: loop[1] - loop[0], default=None)
+
+    @cached_property
+    def made(self) -> dict[int, int]:
+        """By meeting point, the block whose BSSY made it: that which names the place behind it."""
+        behind = {self.instructions[past - 1].offset + 16: block for block, (_, past) in enumerate(self.blocks)}
+        found = {}
+        for block, span in enumerate(self.blocks):
+            for n in range(*span):
+                target = re.search(r"BSSY\S* B\d+, 0x([0-9a-f]+)", self.instructions[n].text)
+                if target and (meeting := behind.get(int(target[1], 16))) is not None and self.meets(meeting):
+                    found[meeting] = block
+        return found
+
+    @cached_property
+    def successors(self) -> tuple[tuple[int, ...], ...]:
+        """By block, where its threads go on: past a call, and not where only warps go whose lanes are apart."""
+        found: list[list[int]] = [[] for _ in self.blocks]
+        for edge in self.edges:
+            if edge.kind in ("next", "jump"):
+                found[edge.source].append(edge.target)
+        return tuple(map(tuple, found))
+
+    @cached_property
+    def predecessors(self) -> tuple[tuple[int, ...], ...]:
+        """By block, from where its threads come."""
+        found: list[list[int]] = [[] for _ in self.blocks]
+        for source, targets in enumerate(self.successors):
+            for target in targets:
+                found[target].append(source)
+        return tuple(map(tuple, found))
+
+    @cached_property
+    def dominators(self) -> tuple[int | None, ...]:
+        """By block, the nearest one through which all ways from the entry to it lead; None for the entry and for what it
+        does not reach."""
+        return _dominators(self.successors, 0)
+
+    @cached_property
+    def postdominators(self) -> tuple[int | None, ...]:
+        """By block, the nearest one through which all ways from it to an end lead; None where there is none."""
+        last = len(self.blocks)
+        backwards = [list(sources) for sources in self.predecessors] + [[]]
+        for block, targets in enumerate(self.successors):
+            if block in self.ends or not targets:
+                backwards[last].append(block)
+        return tuple(None if n == last else n for n in _dominators(backwards, last)[:last])
+
+    def dominates(self, one: int, other: int | None) -> bool:
+        """Whether all ways from the entry to the other lead through the one."""
+        while other is not None and other != one:
+            other = self.dominators[other]
+        return other == one
+
+    @cached_property
+    def loops(self) -> tuple[Loop, ...]:
+        """Natural loops, inner ones first."""
+        latches: dict[int, list[int]] = {}
+        for source, targets in enumerate(self.successors):
+            for target in targets:
+                if self.dominators[source] is not None or source == 0:
+                    if self.dominates(target, source):
+                        latches.setdefault(target, []).append(source)
+        found = []
+        for header, sources in latches.items():
+            body, waiting = {header}, list(sources)
+            while waiting:
+                block = waiting.pop()
+                if block not in body:
+                    body.add(block)
+                    waiting += self.predecessors[block]
+            found.append(Loop(header, tuple(sources), frozenset(body)))
+        return tuple(sorted(found, key=lambda loop: len(loop.body)))
+
+    def around(self, block: int) -> list[Loop]:
+        """The natural loops around a block, inner ones first."""
+        return [loop for loop in self.loops if block in loop.body]
+
+
+@dataclass(frozen=True)
+class Loop:
+    """A natural loop: its first block, the blocks that jump back there, and all of its blocks."""
+
+    header: int
+    latches: tuple[int, ...]
+    body: frozenset[int]
+
+
+def _dominators(successors: Sequence[Sequence[int]], entry: int) -> tuple[int | None, ...]:
+    """Immediate dominators (Cooper, Harvey, Kennedy 2001)."""
+    order: list[int] = []
+    seen = {entry}
+    stack = [(entry, iter(successors[entry]))]
+    while stack:
+        block, targets = stack[-1]
+        target = next((t for t in targets if t not in seen), None)
+        if target is None:
+            order.append(block)
+            stack.pop()
+        else:
+            seen.add(target)
+            stack.append((target, iter(successors[target])))
+    number = {block: n for n, block in enumerate(order)}
+    before: dict[int, list[int]] = {block: [] for block in order}
+    for block in order:
+        for target in successors[block]:
+            before[target].append(block)
+    found: dict[int, int] = {entry: entry}
+
+    def meet(one: int, other: int) -> int:
+        while one != other:
+            while number[one] < number[other]:
+                one = found[one]
+            while number[other] < number[one]:
+                other = found[other]
+        return one
+
+    changed = True
+    while changed:
+        changed = False
+        for block in reversed(order[:-1]):
+            known = [b for b in before[block] if b in found]
+            new = known[0]
+            for other in known[1:]:
+                new = meet(new, other)
+            if found.get(block) != new:
+                found[block], changed = new, True
+    return tuple(None if block == entry else found.get(block) for block in range(len(successors)))
 
 
 def graph(instructions: Sequence[Instruction]) -> Graph:

@@ -14,18 +14,20 @@ from ..engines.cuda.sass import Instruction
 from ..ir import nodes as ir
 from ..ir.walk import statements
 from ..profiler.counters import Counters
+from ..profiler.decisions import Decisions, together
 from ..profiler.events import DIVERGENT, LANES, WARPS, Counts
 from ..runtime.engine import Request
 from ..runtime.prepared import prepare
 from ..span import Span
-from .estimate import Executed, Place, Placed
+from .source import Source as Statements
+from .flow import Executed, Place, Placed
 
 
 @dataclass
 class Launched:
     """All launches of one printed kernel by one case.
 
-    request: of the first. threads, warps: launched together. counts: summed, on an emulator.
+    request: of the first. threads, warps: launched together. counts, decisions: summed, on an emulator.
     """
 
     request: Request
@@ -34,8 +36,9 @@ class Launched:
     threads: int = 0
     warps: int = 0
     counts: Counts | None = None
+    decisions: Decisions | None = None
 
-    def add(self, request: Request, counts: Counts | None) -> None:
+    def add(self, request: Request, counts: Counts | None, decisions: Decisions | None = None) -> None:
         """Another launch of the same printed kernel."""
         blocks, threads = int(np.prod(request.grid)), int(np.prod(request.block))
         self.launches += 1
@@ -43,6 +46,8 @@ class Launched:
         self.warps += blocks * -(-threads // 32)
         if counts is not None:
             self.counts = counts if self.counts is None else self.counts + counts
+        if decisions is not None:
+            self.decisions = together([self.decisions or Decisions(), decisions])
 
     @property
     def digest(self) -> str:
@@ -96,6 +101,16 @@ class Launched:
                 found.setdefault((line.span.file, line.span.line), number)
         return found
 
+    @cached_property
+    def statements(self) -> Statements:
+        """Its control, with counts and decisions."""
+        assert self.counts is not None, "only an emulator counts"
+        prepared = prepare(self.request.program)
+        places = [self._place(site.span) for site in prepared.sites]
+        return Statements.of(
+            prepared.program.kernel.body, prepared.sites, places, self.counts, self.decisions or Decisions()
+        )
+
     def placed(self, sass: Iterable[Instruction]) -> list[Placed]:
         """Instructions with their lines of the printed kernel: the innermost that is known, 0 where there is none, and
         those of the calls around it."""
@@ -106,12 +121,12 @@ class Launched:
         return found
 
 
-def printed_kernels(launches: Iterable[tuple[Request, Counts | None]]) -> list[Launched]:
+def printed_kernels(launches: Iterable[tuple[Request, Counts | None, Decisions | None]]) -> list[Launched]:
     """Each printed kernel of some launches once, in the order of their first ones."""
     found: dict[str, Launched] = {}
-    for request, counts in launches:
+    for request, counts, decisions in launches:
         source = cuda_source(request.program, request.block)
-        found.setdefault(source.text, Launched(request, source)).add(request, counts)
+        found.setdefault(source.text, Launched(request, source)).add(request, counts, decisions)
     return list(found.values())
 
 

@@ -32,6 +32,10 @@ class LinearProgram:
         self._entries += [(len(self._values), variable, factor) for variable, factor in row.items()]
         self._values.append(value)
 
+    def most(self, row: Mapping[int, float], value: float) -> None:
+        """The sum is at most the value."""
+        self.equal({**row, self.variable(0.0): 1.0}, value)
+
     def near(self, row: Mapping[int, float], value: float, short: float, excess: float) -> None:
         """The sum shall be the value; what it is short of, or in excess, costs so much each."""
         self.equal({**row, self.variable(short): 1.0, self.variable(excess): -1.0}, value)

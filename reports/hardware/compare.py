@@ -15,9 +15,10 @@ from simtbed import Device, SimtbedError, devices
 from simtbed.machine.occupancy import occupancy
 
 from .cases import find
-from .estimate import estimate_executions
+from simtbed.compiled.flow import estimate_executions
 from .figures import FIGURES, Figure
-from .launched import Launched, RecordingLauncher
+from simtbed.compiled.launched import Launched
+from .recording import RecordingLauncher
 from .profiled import Profiled
 from .record import Record
 

@@ -22,8 +22,9 @@ from simtbed.kernels.files import contents, write
 from . import nsight
 from .answers import AnswerLauncher, Entry, answers_of, take_answers, take_operations
 from .cases import Case, OperationCase, data_set_cases, find_all
-from .estimate import Placed
-from .launched import Launched, RecordingLauncher
+from simtbed.compiled.flow import Placed
+from simtbed.compiled.launched import Launched
+from .recording import RecordingLauncher
 from .profiled import Profiled, Ran, take_counters
 
 FOLDER = Path(__file__).parent / "records"

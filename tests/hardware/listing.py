@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from simtbed.engines.cuda.sass import Instruction, parse
-from simtbed.reports.hardware.estimate import Placed
+from simtbed.compiled.flow import Placed
 
 HEAD = """\t.target\tsm_90
 

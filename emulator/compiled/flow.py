@@ -95,6 +95,7 @@ _CONTROL = ("BRA", "BSSY", "BSYNC", "EXIT", "CALL", "RET", "NOP", "PLOP3", "WARP
 # The weight of a miss, relative to what was expected. Effects cannot be dropped or doubled; operations sometimes
 # are; that a block runs as often as some statement of its lines is a hint for blocks that hold nothing better; and a
 # call is the slow path of a division, which is taken when nothing else explains the rest.
+_COUNTED, _MET, _PARTED, _SAME, _DISAGREED = 3.0, 0.5, 1e-4, 0.01, 0.05
 _EFFECT, _OPERATION, _LINE, _CALLED, _SHORTER = 1.0, 0.3, 1e-3, 0.05, 2e-6
 _LOST = 0.1
 """The weight of a load that is missing, as part of one too many: what was loaded once need not be loaded again, and what only
@@ -103,18 +104,24 @@ _VOTE, _NEARLY = 0.2, 1.2
 """The weight of an instruction's vote on its block, and how near the counts of copies must be to stand for one of them."""
 _BALANCE, _SIMILAR = 0.01, 0.75
 """How much copies of an iteration shall be executed alike, and how much of two blocks must be the same to be copies."""
-_ALIKE = 0.4
-"""Statements whose lanes are within this logarithm of a block's show how many of them are together."""
 
 
-def estimate_executions(sass: Sequence[Placed], executed: Iterable[Executed], threads: int, warps: int) -> Estimate:
+def estimate_executions(
+    sass: Sequence[Placed],
+    executed: Iterable[Executed],
+    threads: int,
+    warps: int,
+    stages: Mapping[int, tuple[float, float]] | None = None,
+    entries: Mapping[int, float] | None = None,
+    parted: Mapping[int, float] | None = None,
+) -> Estimate:
     """Predict the executions of instructions from those of statements.
 
     threads, warps: that entered the kernel, over all launches that `executed` counts. Raises LaunchError without SciPy.
     """
     instructions = tuple(placed.instruction for placed in sass)
     evidence = _Evidence(executed, apart=any(placed.calls for placed in sass))
-    flow = _Flow(graph(instructions), evidence.places(sass), evidence, threads, warps)
+    flow = _Flow(graph(instructions), evidence.places(sass), evidence, threads, warps, stages or {}, entries or {}, parted or {})
     by_block = flow.threads()
     warps_of = flow.warps(by_block)
     sizes = [past - first for first, past in flow.graph.blocks]
@@ -150,7 +157,8 @@ class _Evidence:
 class _Flow:
     """Threads, then warps, through the blocks of a graph."""
 
-    def __init__(self, whole: Graph, places: Sequence[Place], evidence: _Evidence, threads: int, warps: int) -> None:
+    def __init__(self, whole: Graph, places: Sequence[Place], evidence: _Evidence, threads: int, warps: int, stages: Mapping[int, tuple[float, float]], entries: Mapping[int, float], parted: Mapping[int, float]) -> None:
+        self.stages, self.entries, self.parted = stages, entries, parted
         self.graph, self.places, self.evidence = whole, places, evidence
         self.all_threads, self.all_warps = threads, warps
         self.into: dict[int, list[int]] = defaultdict(list)
@@ -186,11 +194,16 @@ class _Flow:
             constant = sum(n * started[block] for block, n in hint.blocks.items())
             excess = 0.0 if hint.at_least else hint.weight
             program.near(total, hint.executions / self.all_threads - constant, hint.weight * hint.lost, excess)
+        for loop in self.graph.loops:
+            if loop.header in self.entries:
+                ways = {way: 1.0 for way in self.into[loop.header] if edges[way].source not in loop.body}
+                program.near(ways, self.entries[loop.header] / self.all_threads, _COUNTED, _COUNTED)
         for one, other in self._copies():
             program.near(_less(entering[one], Counter(self.into[other])), 0.0, _BALANCE, _BALANCE)
         for limit in self._turn_limits():
             program.near(limit, 0.0, 0.0, _OPERATION)
         flow = program.solve()
+        self.edge_threads = flow[: len(edges)] * self.all_threads
         found = np.array([
             (started[block] + sum(flow[way] for way in row)) * self.all_threads for block, row in enumerate(entering)
         ])  # fmt: skip
@@ -214,7 +227,8 @@ class _Flow:
             blocks = {block: sum(w for b, w, _ in each if b == block) / unit for block, _, _ in each}
             lost = _LOST if key[1].endswith("load") else 1.0
             found.append(_Hint(blocks, amounts[key] / unit, weight, any(p for _, _, p in each), lost))
-        return found + self._line_hints(anchored) + self._votes()
+        counted = [_Hint({block: 1.0}, threads, _COUNTED, False) for block, (threads, _) in self.stages.items()]
+        return found + counted + self._line_hints(anchored) + self._votes()
 
     def _copies(self) -> list[tuple[int, int]]:
         """Pairs of blocks in one loop that come from nearly the same places: copies of an iteration, which alternate."""
@@ -350,101 +364,77 @@ class _Flow:
 
     # -------------------------------------------------------------- warps
     def warps(self, threads: Floats) -> Floats:
-        """Executions of each block by warps, `threads` given."""
-        together = self._alike(threads, np.array([self._together(b, threads[b]) for b in range(len(threads))]))
-        found = together.copy()
-        for block in range(len(threads)):
-            # Lanes come to a meeting point, or out of a loop that has none, group by group.
-            if threads[block] and (self.graph.meets(block) or self._leaves_loop(block)):
-                arriving = sum(self._along(w, threads, together, frozenset()) for w in self.into[block])
-                found[block] = min(max(arriving, together[block]), threads[block])
-        return found
+        """Executions of each block by warps, `threads` given.
 
-    def _alike(self, threads: Floats, together: Floats) -> Floats:
-        """Blocks of one loop that are executed by equally many threads are executed by the same ones: as many warps as
-        the effects in any of them say."""
-        groups: dict[tuple[object, float], list[int]] = defaultdict(list)
-        for block in range(len(threads)):
-            if threads[block] > 0 and self.graph.loop(block):
-                groups[self.graph.loop(block), round(float(threads[block]), 3)].append(block)
-        found = together.copy()
-        for blocks in groups.values():
-            known = [b for b in blocks if any(self._stands_for(n) for n in range(*self.graph.blocks[b]))]
-            if known:
-                found[blocks] = np.median(together[known])
-        return found
+        Groups of lanes are conserved as threads are, but that a branch may part a group in two, and that groups become
+        one again at a meeting point, which each executes as it arrives: behind it go as many as came to the BSSY that
+        made it.
+        """
+        program, edges, scale = LinearProgram(), self.graph.edges, self.all_warps
+        flow = self.edge_threads
+        for way in range(len(edges)):
+            program.variable(0.0, most=flow[way] / scale)
+        leaving = {block: program.variable(0.0) for block in self.graph.ends}
+        blocks = range(len(threads))
+        arriving = [dict.fromkeys(self.into[block], 1.0) for block in blocks]
+        started = [float(block == 0) for block in blocks]
+        for block in blocks:
+            out = {way: 1.0 for way in [*self.out[block], *([leaving[block]] if block in leaving else [])]}
+            if self.graph.meets(block):
+                program.most(_less(out, dict.fromkeys(arriving[block], 1)), started[block])
+                made = self.graph.made.get(block)
+                if made is not None:
+                    program.near(_less(out, dict.fromkeys(arriving[made], 1)), started[made], _MET, _MET)
+            elif len(out) > 1:
+                parted = program.variable(_PARTED)
+                known = self._parted(block, threads[block])
+                if known is not None:
+                    program.near({parted: 1.0}, known / scale, _DISAGREED, _DISAGREED)
+                program.equal(_less({**out, parted: -1.0}, dict.fromkeys(arriving[block], 1)), started[block])
+                for way in out:
+                    program.most(_less({way: 1.0}, dict.fromkeys(arriving[block], 1)), started[block])
+            else:
+                program.equal(_less(out, dict.fromkeys(arriving[block], 1)), started[block])
+            least = max(threads[block] / 32, float(threads[block] > 0)) / scale
+            program.most({way: -1.0 for way in arriving[block]}, started[block] - min(least, threads[block] / scale))
+            for known, weight in self._warps_known(block, threads[block]):
+                program.near(arriving[block], known / scale - started[block], weight, weight)
+        ways = program.solve()
+        found = np.array([(started[b] + sum(ways[way] for way in arriving[b])) * scale for b in blocks])
+        return np.where(abs(found - found.round()) < 1e-3, found.round(), found)
 
-    def _leaves_loop(self, block: int) -> bool:
-        """Whether a loop ends right before the block."""
-        loops = [self.graph.loop(self.graph.edges[way].source) for way in self.into[block]]
-        return any(loop is not None and loop[1] == block - 1 for loop in loops)
+    def _parted(self, block: int, threads: float) -> float | None:
+        """How often the lanes of a warp disagree at the end of a block: as at the branch of its line, or a share of that
+        where the compiler made several of it. None where no one branch of the source is meant."""
+        if block in self.parted:
+            return self.parted[block]
+        place = self.places[self.graph.blocks[block][1] - 1]
+        branches = [e for e in self.evidence.statements.get(place, ()) if e.kind == "branch" and e.lanes]
+        if not branches or threads <= 0:
+            return None
+        best = min(branches, key=lambda e: abs(e.lanes - threads))
+        return best.divergent * min(1.0, threads / best.lanes)
 
-    def _together(self, block: int, threads: float) -> float:
-        """Executions by warps whose lanes are as many together as in the statements that the block stands for."""
-        if threads <= 0 or threads == self.all_threads:
-            return self.all_warps if threads > 0 else 0.0
-        first, past = self.graph.blocks[block]
-        near = [e for n in range(first, past) for e in self.evidence.statements.get(self.places[n], ()) if e.lanes]
-        far = [e for statements in self.evidence.statements.values() for e in statements if e.lanes]
-        found = [e for n in range(first, past) for e in self._stands_for(n)]
-        for chosen in (near, () if found else far):
-            if equal := [e for e in chosen if e.lanes == threads]:
-                return float(np.median([e.warps for e in equal]))
-        if found:
-            ratio = float(np.median([e.warps / e.lanes for e in found]))
-        else:
-
-            def apart(e: Executed) -> float:
-                return abs(float(np.log(e.lanes / threads)))
-
-            nearest = min(near or far, key=apart)
-            nearest = nearest if apart(nearest) < _ALIKE else min(far, key=apart)
-            ratio = nearest.warps / nearest.lanes
-        return max(threads * ratio, threads / 32)
+    def _warps_known(self, block: int, threads: float) -> Iterator[tuple[float, float]]:
+        """Executions by warps that statements tell, each with its weight."""
+        if block in self.stages and abs(threads - self.stages[block][0]) <= _SAME * threads:
+            yield self.stages[block][1], _COUNTED
+            return
+        votes: Counter[int] = Counter()
+        for n in range(*self.graph.blocks[block]):
+            effects = self._stands_for(n)
+            for e in effects or self.evidence.statements.get(self.places[n], ()):
+                if e.lanes and abs(e.lanes - threads) <= _SAME * threads:
+                    votes[e.warps] += 10 if effects else 1
+        if votes:
+            known, most = max(votes.items(), key=lambda vote: vote[1])
+            yield known, _EFFECT if most >= 10 else _LINE
 
     def _stands_for(self, n: int) -> list[Executed]:
         """The statements of which an instruction is the effect, where every lane that reaches it has it."""
         instruction = self.graph.instructions[n]
         kind = "" if instruction.predicate else _KINDS.get(instruction.opcode, "")
         return [e for e in self.evidence.statements.get(self.places[n], ()) if e.kind == kind and e.lanes]
-
-    def _along(self, at: int, threads: Floats, together: Floats, passed: frozenset[int]) -> float:
-        """Executions by warps of an edge: how many groups of lanes go that way."""
-        edge = self.graph.edges[at]
-        others = [o for o in self.out[edge.source] if o != at and self.graph.edges[o].kind != "apart"]
-        if not others or edge.source in self.graph.ends:
-            return float(together[edge.source])
-        if (known := self._alone(edge, threads, together)) is not None:
-            return known
-        if others[0] in passed:
-            return float(together[edge.source])
-        other = self._along(others[0], threads, together, passed | {at})
-        rest = together[edge.source] - other + self._divergent(edge.source, threads, together)
-        return float(min(max(rest, 0), together[edge.source]))
-
-    def _alone(self, edge: Edge, threads: Floats, together: Floats) -> float | None:
-        """Where the edge's target determines it: the only way there, or all but what came to a loop from outside."""
-        ways = self.into[edge.target]
-        if threads[edge.target] == 0:
-            return 0.0
-        if self.graph.meets(edge.target) or self._leaves_loop(edge.target):
-            return None
-        rest = [self.graph.edges[w] for w in ways if self.graph.edges[w] != edge]
-        if all(len(self.out[r.source]) == 1 or threads[r.source] == 0 for r in rest):
-            alone = together[edge.target] - sum(together[r.source] for r in rest)
-            return float(min(max(alone, 0), together[edge.source]))
-        return None
-
-    def _divergent(self, block: int, threads: Floats, together: Floats) -> float:
-        """How often lanes parted at the end of a block: as at the branch of its line, or a share of that where the
-        compiler made several of it. A loop whose test moved to its end is tested once less an entry: no share."""
-        place = self.places[self.graph.blocks[block][1] - 1]
-        branches = [e for e in self.evidence.statements.get(place, ()) if e.kind == "branch" and e.warps]
-        if not branches:
-            return 0.0
-        best = min(branches, key=lambda e: abs(e.lanes - threads[block]))
-        share = together[block] / best.warps
-        return best.divergent * float(share if share < 0.75 else 1.0)
 
 
 def _less(row: Mapping[int, float], taken: Mapping[int, int]) -> dict[int, float]:
