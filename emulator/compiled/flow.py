@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import combinations
 
 import numpy as np
@@ -106,29 +106,32 @@ _BALANCE, _SIMILAR = 0.01, 0.75
 """How much copies of an iteration shall be executed alike, and how much of two blocks must be the same to be copies."""
 
 
-def estimate_executions(
-    sass: Sequence[Placed],
-    executed: Iterable[Executed],
-    threads: int,
-    warps: int,
-    stages: Mapping[int, tuple[float, float]] | None = None,
-    entries: Mapping[int, float] | None = None,
-    parted: Mapping[int, float] | None = None,
-) -> Estimate:
-    """Predict the executions of instructions from those of statements.
+@dataclass
+class Counted:
+    """What is known of loops. blocks: executions of a block by threads and by warps. entries: of threads that come to the
+    first block of a loop from outside. parted: by a loop's last block, how often the lanes of a warp disagreed there."""
 
-    threads, warps: that entered the kernel, over all launches that `executed` counts. Raises LaunchError without SciPy.
+    blocks: dict[int, tuple[float, float]] = field(default_factory=dict)
+    entries: dict[int, float] = field(default_factory=dict)
+    parted: dict[int, float] = field(default_factory=dict)
+
+
+def estimate_executions(
+    sass: Sequence[Placed], evidence: Evidence, threads: int, warps: int, counted: Counted | None = None
+) -> Estimate:
+    """The executions of instructions from those of statements.
+
+    threads, warps: that entered the kernel, over all launches that the evidence counts. Raises LaunchError without SciPy.
     """
     instructions = tuple(placed.instruction for placed in sass)
-    evidence = _Evidence(executed, apart=any(placed.calls for placed in sass))
-    flow = _Flow(graph(instructions), evidence.places(sass), evidence, threads, warps, stages or {}, entries or {}, parted or {})
+    flow = _Flow(graph(instructions), evidence.places(sass), evidence, threads, warps, counted or Counted())
     by_block = flow.threads()
     warps_of = flow.warps(by_block)
     sizes = [past - first for first, past in flow.graph.blocks]
     return Estimate(instructions, np.repeat(warps_of, sizes), np.repeat(by_block, sizes))
 
 
-class _Evidence:
+class Evidence:
     """Statements by place, and the bytes or operations they moved or made together. apart: whether a function is told
     apart by its calls."""
 
@@ -157,8 +160,8 @@ class _Evidence:
 class _Flow:
     """Threads, then warps, through the blocks of a graph."""
 
-    def __init__(self, whole: Graph, places: Sequence[Place], evidence: _Evidence, threads: int, warps: int, stages: Mapping[int, tuple[float, float]], entries: Mapping[int, float], parted: Mapping[int, float]) -> None:
-        self.stages, self.entries, self.parted = stages, entries, parted
+    def __init__(self, whole: Graph, places: Sequence[Place], evidence: Evidence, threads: int, warps: int, counted: Counted) -> None:
+        self.counted = counted
         self.graph, self.places, self.evidence = whole, places, evidence
         self.all_threads, self.all_warps = threads, warps
         self.into: dict[int, list[int]] = defaultdict(list)
@@ -195,9 +198,9 @@ class _Flow:
             excess = 0.0 if hint.at_least else hint.weight
             program.near(total, hint.executions / self.all_threads - constant, hint.weight * hint.lost, excess)
         for loop in self.graph.loops:
-            if loop.header in self.entries:
+            if loop.header in self.counted.entries:
                 ways = {way: 1.0 for way in self.into[loop.header] if edges[way].source not in loop.body}
-                program.near(ways, self.entries[loop.header] / self.all_threads, _COUNTED, _COUNTED)
+                program.near(ways, self.counted.entries[loop.header] / self.all_threads, _COUNTED, _COUNTED)
         for one, other in self._copies():
             program.near(_less(entering[one], Counter(self.into[other])), 0.0, _BALANCE, _BALANCE)
         for limit in self._turn_limits():
@@ -227,7 +230,7 @@ class _Flow:
             blocks = {block: sum(w for b, w, _ in each if b == block) / unit for block, _, _ in each}
             lost = _LOST if key[1].endswith("load") else 1.0
             found.append(_Hint(blocks, amounts[key] / unit, weight, any(p for _, _, p in each), lost))
-        counted = [_Hint({block: 1.0}, threads, _COUNTED, False) for block, (threads, _) in self.stages.items()]
+        counted = [_Hint({block: 1.0}, threads, _COUNTED, False) for block, (threads, _) in self.counted.blocks.items()]
         return found + counted + self._line_hints(anchored) + self._votes()
 
     def _copies(self) -> list[tuple[int, int]]:
@@ -406,8 +409,8 @@ class _Flow:
     def _parted(self, block: int, threads: float) -> float | None:
         """How often the lanes of a warp disagree at the end of a block: as at the branch of its line, or a share of that
         where the compiler made several of it. None where no one branch of the source is meant."""
-        if block in self.parted:
-            return self.parted[block]
+        if block in self.counted.parted:
+            return self.counted.parted[block]
         place = self.places[self.graph.blocks[block][1] - 1]
         branches = [e for e in self.evidence.statements.get(place, ()) if e.kind == "branch" and e.lanes]
         if not branches or threads <= 0:
@@ -417,8 +420,8 @@ class _Flow:
 
     def _warps_known(self, block: int, threads: float) -> Iterator[tuple[float, float]]:
         """Executions by warps that statements tell, each with its weight."""
-        if block in self.stages and abs(threads - self.stages[block][0]) <= _SAME * threads:
-            yield self.stages[block][1], _COUNTED
+        if block in self.counted.blocks and abs(threads - self.counted.blocks[block][0]) <= _SAME * threads:
+            yield self.counted.blocks[block][1], _COUNTED
             return
         votes: Counter[int] = Counter()
         for n in range(*self.graph.blocks[block]):

@@ -2,40 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 from math import prod
 
 from ..engines.cuda import nvcc
-from ..engines.cuda.sass import Instruction, disassemble
+from ..engines.cuda.sass import disassemble
 from ..machine.occupancy import Occupancy, occupancy
+from .counted import Counted
 from .executions import Executions, executions_of
+from .flow import Placed
 from .launched import Launched
+from .memory import Memory, memory_of
 from .pipes import PIPES, pipes_of
-
-
-@dataclass(frozen=True)
-class Counted:
-    """One SASS instruction over all launches of a kernel.
-
-    instruction: its text, opcode, predicate, targets, and what it tells the scheduler (`control`). place: its line of the
-    printed kernel, then those of the calls inlined to reach it; 0 for none. block: the basic block, by number. pipes: of
-    an SM that execute it; none for branches. warps, threads: executions by warps, and by their active lanes; lanes that a
-    predicate switches off count as active, as the hardware counts them. least, most: between which `warps` lies for
-    certain, where it could not be counted; `why` then says so.
-    """
-
-    instruction: Instruction
-    place: tuple[int, ...]
-    block: int
-    pipes: tuple[str, ...]
-    warps: float
-    threads: float
-    least: float
-    most: float
-    why: str = ""
 
 
 @dataclass(frozen=True)
@@ -44,13 +25,14 @@ class CompiledKernel:
 
     launched: what was launched; its `source` is the printed kernel, its `warps` and `threads` entered the kernel. arch:
     such as "sm_90". resources: registers, shared memory and spills, as the compiler reports them. instructions: in address
-    order, from the kernel's entry; NOPs behind its end are left out.
+    order, from the kernel's entry; NOPs behind its end are left out. memory: what its accesses move.
     """
 
     launched: Launched
     arch: str
     resources: nvcc.Resources
     instructions: tuple[Counted, ...]
+    memory: Memory
 
     @property
     def name(self) -> str:
@@ -109,11 +91,16 @@ def compiled_kernel(launched: Launched, arch: str) -> CompiledKernel:
     source = launched.source
     built = nvcc.build(source.with_lines(), source.kernel, arch)
     placed = launched.placed(without_padding(disassemble(built.cubin, source.kernel)))
-    found = executions_of(placed, launched)
-    return CompiledKernel(launched, arch, built.resources, tuple(_counted(found)))
+    return CompiledKernel(launched, arch, built.resources, *counted(launched, placed))
 
 
-def _counted(found: Executions) -> Iterable[Counted]:
+def counted(launched: Launched, placed: Sequence[Placed]) -> tuple[tuple[Counted, ...], Memory]:
+    """The instructions of a kernel as they ran, and what its accesses moved. Raises LaunchError without SciPy."""
+    found = tuple(_counted(executions_of(placed, launched)))
+    return found, memory_of(launched, found)
+
+
+def _counted(found: Executions) -> Iterator[Counted]:
     for n, placed in enumerate(found.placed):
         block = found.block_of[n]
         yield Counted(
@@ -121,10 +108,10 @@ def _counted(found: Executions) -> Iterable[Counted]:
             placed.place,
             block,
             pipes_of(placed.instruction),
-            float(found.warps[block]),
-            float(found.threads[block]),
-            float(found.least[block]),
-            float(found.most[block]),
+            float(found.warps[n]),
+            float(found.threads[n]),
+            float(found.least[n]),
+            float(found.most[n]),
             found.why.get(block, ""),
         )
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Literal
 
@@ -88,9 +88,13 @@ class Source:
                     case ir.Frame():
                         walk(stmt.body, context)
 
-
         walk(body, Context(-1, "kernel", None))
         return source
+
+    def without_calls(self) -> Source:
+        """The same where the compiler tells no calls: a function's statements lie at one place, whoever called it."""
+        found = {n: replace(one, place=one.place[:1]) for n, one in self.statements.items()}
+        return replace(self, statements=found)
 
     @cached_property
     def by_place(self) -> dict[Place, list[Statement]]:
