@@ -48,7 +48,8 @@ class SiteDecisions:
     patterns: Rows = field(default_factory=lambda: np.zeros(0, PATTERN))
     runs: Rows = field(default_factory=lambda: np.zeros(0, RUN))
     others: tuple[int, int, int] = (0, 0, 0)
-    _known: dict[int, int] = field(default_factory=dict, repr=False)
+    _hashes: npt.NDArray[np.uint64] = field(default_factory=lambda: np.zeros(0, np.uint64), repr=False)
+    _order: npt.NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64), repr=False)
 
     @property
     def executions(self) -> int:
@@ -66,6 +67,8 @@ class SiteDecisions:
             added = (count.sum(), (count * values.sum(axis=1, dtype=np.int64)).sum(), (count * values.max(axis=1)).sum())
             executions, began, took = (a + int(b) for a, b in zip(self.others, added, strict=True))
             self.others = (executions, began, took)
+        if len(self.runs) == RUNS and notes["block"].min() > self.runs["block"][-1]:
+            return
         runs = np.zeros(len(notes), RUN)
         for name in ("block", "warp", "phase", "count"):
             runs[name] = notes[name]
@@ -76,28 +79,31 @@ class SiteDecisions:
         """The row of each note's pattern; new ones are made while there is room."""
         hashes = hashed(notes)
         _, firsts, which = np.unique(hashes, return_index=True, return_inverse=True)
-        rows, fresh = np.empty(len(firsts), np.int32), []
-        for at in np.argsort(firsts).tolist():
-            first = int(firsts[at])
-            key = int(hashes[first])
-            if key not in self._known and len(self._known) < PATTERNS:
-                self._known[key] = len(self._known)
-                fresh.append(first)
-            rows[at] = self._known.get(key, -1)
-        if fresh:
+        rows = self._known_rows(hashes[firsts])
+        fresh = np.sort(firsts[rows < 0])[: PATTERNS - len(self.patterns)]
+        if len(fresh):
             new = np.zeros(len(fresh), PATTERN)
             new["mask"], new["value"] = notes["mask"][fresh], notes["value"][fresh]
             self.patterns = np.concatenate([self.patterns, new])
+            self._hashes = np.concatenate([self._hashes, hashes[fresh]])
+            self._order = np.argsort(self._hashes)
+            rows = self._known_rows(hashes[firsts])
         return rows[which]
+
+    def _known_rows(self, hashes: npt.NDArray[np.uint64]) -> npt.NDArray[np.int32]:
+        """The rows of patterns by their hashes, -1 for those that are not known."""
+        if not len(self._hashes):
+            return np.full(len(hashes), -1, np.int32)
+        at = self._order[np.minimum(np.searchsorted(self._hashes, hashes, sorter=self._order), len(self._order) - 1)]
+        return np.where(self._hashes[at] == hashes, at, -1).astype(np.int32)
 
     def sort(self) -> None:
         """Patterns in an order that does not hang on that of blocks."""
-        order = np.argsort(np.array(list(self._known), np.uint64))
-        self.patterns = self.patterns[order]
+        order = np.argsort(self._hashes)
+        self.patterns, self._hashes, self._order = self.patterns[order], self._hashes[order], np.arange(len(order))
         moved = np.empty(len(order) + 1, np.int32)
         moved[order], moved[-1] = np.arange(len(order)), -1
         self.runs["pattern"] = moved[self.runs["pattern"]]
-        self._known = {key: int(moved[row]) for key, row in self._known.items()}
 
     def update(self, other: SiteDecisions) -> None:
         """Take in those of another launch; its runs follow."""
@@ -177,10 +183,10 @@ def first_runs(runs: Rows) -> Rows:
 
 def hashed(rows: Rows) -> npt.NDArray[np.uint64]:
     """A number a row, from its mask and values: equal for equal patterns; for others only by chance, one in 2^64."""
-    words = rows["value"].astype(np.uint64)
-    mixed = (words ^ (words << np.uint64(17))) * _FACTORS[:32]
+    words = np.ascontiguousarray(rows["value"]).view(np.uint64)
+    mixed = words * _FACTORS[:16]
     mixed ^= mixed >> np.uint64(31)
-    total: npt.NDArray[np.uint64] = (mixed * _FACTORS[:32]).sum(axis=1, dtype=np.uint64)
+    total: npt.NDArray[np.uint64] = (mixed * _FACTORS[16:32]).sum(axis=1, dtype=np.uint64)
     return total + rows["mask"].astype(np.uint64) * _FACTORS[32]
 
 

@@ -21,7 +21,7 @@ from ..profiler.samples import Samples
 from .arrays import Buffer
 from .described import described
 from .engine import Request, Resources
-from .registry import cuda_text
+from .registry import compiled_view, cuda_text
 
 _UNCOUNTED = "nothing was counted: an emulator counts, and only with counters=True"
 
@@ -100,6 +100,12 @@ class Result:
         if self.counts is None:
             raise SimtbedError(_UNCOUNTED)
         return described(self.request).profile(self.counts, self.request.device, samples=self.samples)
+
+    def compiled(self) -> Any:
+        """What nvcc makes of the kernel, and what that executed and accessed: a `simtbed.compiled.kernel.CompiledKernel`. Raises SimtbedError where the launch had no decisions=True, LaunchError without nvcc and nvdisasm."""
+        if self.counts is None or self.decisions is None:
+            raise SimtbedError("the compiled view counts from decisions: launch with decisions=True on an emulator")
+        return compiled_view(self.request, self.counts, self.decisions)
 
     @property
     def source(self) -> str:

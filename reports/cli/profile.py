@@ -28,8 +28,8 @@ def profile(
     source: Input = None,
     device: Device = "H200",
     engine: Annotated[Emulator, Option(help="What counts.")] = Emulator.jit,
-    sass: Annotated[
-        bool, Option(("--sass",), help="What its compiled kernels execute; needs nvcc and nvdisasm, not a GPU.")
+    compiled: Annotated[
+        bool, Option(("--compiled",), help="What its compiled kernels do; needs nvcc and nvdisasm, not a GPU.")
     ] = False,
     save: Annotated[Path | None, Option(metavar="FILE", help="Keep the run, for `simtbed diff`.")] = None,
     html: Annotated[
@@ -41,7 +41,8 @@ def profile(
     """What a target would cost on a device.
 
     Totals, efficiencies, what costs more than it had to, and the source line by line, of all launches that it makes.
-    Instructions are the IR's; with --sass they are the compiled kernels', estimated from what the emulator counts.
+    That is the source's view. The compiled view, with --compiled, says what nvcc made of each kernel: its instructions
+    and accesses, and where they differ from the source's.
     Launches of a variant that prepare what its whole family needs are left out.
 
     \b
@@ -51,11 +52,12 @@ def profile(
     simtbed profile pairhmm/wavefront
     """
     found, row = find_target(target, arguments, source), devices.find(device)
-    make = partial(Recorder, engine=engine.value, device=row, detail=True, keep="program" if sass else "nothing")
+    keep = {"decisions": True, "keep": "program"} if compiled else {"detail": True}
+    make = partial(Recorder, engine=engine.value, device=row, **keep)
     heading = {"variant" if isinstance(found, Shipped) else "target": str(found)}
     if isinstance(found, Shipped):
         heading["input"] = found.input
-    show = _sass if sass else _counted
+    show = _compiled if compiled else _counted
     with reports({"--save": save, "--html": html, "--output": output}, found.files, device) as outputs:
         ran = run_target(found, make)
         require_launches(ran, found)
@@ -93,13 +95,17 @@ def _counted(heading: dict[str, str], ran: Ran, run: Run, device: DeviceRow, jso
     return "\n\n".join([title, *kernels, page.text(profile)])
 
 
-def _sass(heading: dict[str, str], ran: Ran, run: Run, device: DeviceRow, json: bool) -> str:
-    """Instructions of the compiled kernels, estimated from the emulator's counts."""
-    from ..hardware.instruction_mix import mixes
-    from ..hardware.launched import printed_kernels
+def _compiled(heading: dict[str, str], ran: Ran, run: Run, device: DeviceRow, json: bool) -> str:
+    """What the compiled kernels execute and access."""
+    from simtbed.compiled.kernel import compiled_kernels
+    from simtbed.compiled.launched import printed_kernels
 
-    found = mixes(printed_kernels(run.launches), "sm_{}{}".format(*device.compute_capability))
+    from ..profile.compiled import content, text
+
+    launched = printed_kernels((one.request, one.counts, one.decisions) for one in run.launches)
+    found = compiled_kernels(launched, "sm_{}{}".format(*device.compute_capability))
     if json:
-        return tables.as_json({**heading, "device": device.name, "kernels": [m.content() for m in found]})
-    title = f"{' on '.join(heading.values())}, {device.name}: instructions of the compiled kernels, estimated from the emulator's counts"
-    return f"{title}\n\n{tables.table(list(found[0].row()), [list(m.row().values()) for m in found])}"
+        kernels = [content(kernel) for kernel in found]
+        return tables.as_json({**heading, "device": device.name, "view": "compiled", "kernels": kernels})
+    title = f"{' on '.join(heading.values())}, {device.name}: the compiled view, counted from nvcc's code and the emulator's decisions"
+    return "\n\n".join([title, *map(text, found)])
