@@ -31,6 +31,7 @@ from .language.maths import *  # noqa: F403
 from .language.warps import *  # noqa: F403
 
 if TYPE_CHECKING:
+    from .cluster import map_over_cluster
     from .machine import device as devices
     from .machine.device import Device
     from .profiler.counters import Counters
@@ -69,6 +70,7 @@ __all__ = [
     "kernel",
     "launch",
     "launch_concurrent",
+    "map_over_cluster",
     "map_over_gpus",
     "on_gpu",
     "profiling",
@@ -96,6 +98,7 @@ _HOMES = {
     "empty": "runtime.arrays",
     "launch": "runtime.launching",
     "launch_concurrent": "runtime.launching",
+    "map_over_cluster": "cluster",
     "map_over_gpus": "runtime.gpus",
     "on_gpu": "runtime.gpus",
     "profiling": "runtime.recording",

@@ -5,12 +5,11 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, get_args
+from typing import TYPE_CHECKING, Any, get_args
 
 import numpy.typing as npt
 import simtbed as st
 from simtbed import (
-    Counters,
     Device,
     Global,
     Kernel,
@@ -24,9 +23,12 @@ from simtbed import (
     launch_concurrent,
     on_gpu,
 )
-from simtbed.ir.nodes import Program
 from simtbed.kernels import Launcher
 from simtbed.runtime.registry import EngineName
+
+if TYPE_CHECKING:  # most runs count nothing
+    from simtbed import Counters
+    from simtbed.ir.nodes import Program
 
 ENGINES: tuple[EngineName, ...] = get_args(EngineName)
 
@@ -48,6 +50,12 @@ class Runner(Launcher):
     milliseconds: float | None = None
     counted: list[tuple[Program, Counters]] = field(default_factory=list)
     lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
+
+    def __post_init__(self) -> None:
+        if self.engine == "cuda":
+            from simtbed.engines.cuda.startup import begin_context
+
+            begin_context()
 
     def launch(self, kernel: Kernel, **arguments: Any) -> Result:
         counting = self.counting and kernel not in self.uncounted

@@ -21,15 +21,18 @@ import io
 import re
 import runpy
 import shlex
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 ROOT = Path(__file__).parents[1]
 PAGES = [
     *(ROOT / f"{page}.md" for page in ("README", "CONTRIBUTING", "CHANGELOG", "SECURITY")),
     *sorted((ROOT / "docs").glob("*.md")),
+    *sorted((ROOT / "docs/papers").glob("*.md")),
 ]
 GPU = "needs a GPU"
 SOURCE = re.compile(r"^<!-- source of (.*) -->$", re.MULTILINE)
@@ -119,5 +122,5 @@ def output_of(what: str) -> str:
         with contextlib.chdir(ROOT):
             return printed(lambda: app.run(shlex.split(what)[1:]))
     script = ROOT / what
-    with contextlib.chdir(script.parent):
+    with contextlib.chdir(script.parent), mock.patch.object(sys, "argv", [script.name]):
         return printed(lambda: runpy.run_path(script.name, run_name="__main__"))

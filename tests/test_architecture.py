@@ -27,6 +27,7 @@ ALLOWED: dict[str, set[str]] = {
     "frontend": BASE,
     "passes": {*BASE, "frontend"},
     "disk_cache": set(),
+    "cluster": {"errors", "checked"},
     "llvm": {*BASE, "disk_cache"},
     "native": {*BASE, "frontend", "passes", "llvm", "disk_cache"},
     "maths": {"language", "ir", "llvm", "native", "disk_cache"},
@@ -40,7 +41,7 @@ ALLOWED: dict[str, set[str]] = {
 ALLOWED["simtbed"] = {*ALLOWED} - {"oracles", "engines"}  # the public names
 ALLOWED["compiled"] = {*BASE, "passes", "machine", "profiler", "runtime", "engines"}
 ALLOWED["testing"] = {*BASE, "simtbed", "machine", "sanitizer", "runtime", "profiler"}
-ALLOWED["kernels"] = {"simtbed", "runtime", "native", "oracles"}
+ALLOWED["kernels"] = {"simtbed", "cluster", "runtime", "native", "oracles"}
 ALLOWED["reports"] = {*ALLOWED}  # which nothing may import but
 ALLOWED["__main__"] = {"reports"}
 

@@ -16,9 +16,9 @@ from itertools import combinations
 
 import numpy as np
 import numpy.typing as npt
-from ..engines.cuda.sass import Instruction
 
-from .control_flow import Edge, Graph, conditional, graph
+from ..engines.cuda.sass import Instruction
+from .control_flow import Graph, conditional, graph
 from .linear_program import LinearProgram
 
 Floats = npt.NDArray[np.float64]
@@ -160,7 +160,9 @@ class Evidence:
 class _Flow:
     """Threads, then warps, through the blocks of a graph."""
 
-    def __init__(self, whole: Graph, places: Sequence[Place], evidence: Evidence, threads: int, warps: int, counted: Counted) -> None:
+    def __init__(
+        self, whole: Graph, places: Sequence[Place], evidence: Evidence, threads: int, warps: int, counted: Counted
+    ) -> None:
         self.counted = counted
         self.graph, self.places, self.evidence = whole, places, evidence
         self.all_threads, self.all_warps = threads, warps
@@ -382,7 +384,7 @@ class _Flow:
         arriving = [dict.fromkeys(self.into[block], 1.0) for block in blocks]
         started = [float(block == 0) for block in blocks]
         for block in blocks:
-            out = {way: 1.0 for way in [*self.out[block], *([leaving[block]] if block in leaving else [])]}
+            out = dict.fromkeys([*self.out[block], *([leaving[block]] if block in leaving else [])], 1.0)
             if self.graph.meets(block):
                 program.most(_less(out, dict.fromkeys(arriving[block], 1)), started[block])
                 made = self.graph.made.get(block)
@@ -399,7 +401,7 @@ class _Flow:
             else:
                 program.equal(_less(out, dict.fromkeys(arriving[block], 1)), started[block])
             least = max(threads[block] / 32, float(threads[block] > 0)) / scale
-            program.most({way: -1.0 for way in arriving[block]}, started[block] - min(least, threads[block] / scale))
+            program.most(dict.fromkeys(arriving[block], -1.0), started[block] - min(least, threads[block] / scale))
             for known, weight in self._warps_known(block, threads[block]):
                 program.near(arriving[block], known / scale - started[block], weight, weight)
         ways = program.solve()

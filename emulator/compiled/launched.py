@@ -19,8 +19,8 @@ from ..profiler.events import DIVERGENT, LANES, WARPS, Counts
 from ..runtime.engine import Request
 from ..runtime.prepared import prepare
 from ..span import Span
-from .source import Source as Statements
 from .flow import Executed, Place, Placed
+from .source import Source as Statements
 
 
 @dataclass

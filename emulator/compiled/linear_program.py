@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+
 from ..errors import LaunchError, UnavailableError
 
 MISSING = 'SciPy is not installed: pip install "simtbed[sass]"'

@@ -11,7 +11,7 @@ from functools import cached_property
 from ..engines.cuda.sass import Instruction
 from ..ir import nodes as ir
 from .control_flow import Graph, Loop, conditional
-from .source import Place, Source, Statement, Turns
+from .source import Place, Source, Statement
 from .stages import Region, Stage, Ways, executions, region
 
 EFFECTS = {
@@ -127,7 +127,9 @@ class Matcher:
         if not votes:
             return stage
         threads, warps = max(votes, key=lambda vote: (votes[vote], vote))
-        return Stage(dict.fromkeys(found.copies, threads), dict.fromkeys(found.copies, warps), stage.entries, stage.parted)
+        return Stage(
+            dict.fromkeys(found.copies, threads), dict.fromkeys(found.copies, warps), stage.entries, stage.parted
+        )
 
     def _own(self, sites: tuple[int, ...], place: Place) -> tuple[int, int] | None:
         """Executions, by threads and warps, of what a loop's body does itself at a place, where that is one number."""

@@ -60,9 +60,7 @@ class Source:
     decisions: Decisions = field(default_factory=Decisions)
 
     @staticmethod
-    def of(
-        body: ir.Body, sites: tuple[Site, ...], places: list[Place], counts: Counts, decisions: Decisions
-    ) -> Source:
+    def of(body: ir.Body, sites: tuple[Site, ...], places: list[Place], counts: Counts, decisions: Decisions) -> Source:
         """body: of the program whose sites these are. places: of each site."""
         source = Source(decisions=decisions)
 

@@ -19,6 +19,7 @@ import numpy.typing as npt
 from .control_flow import Graph, Loop
 from .source import Turns
 
+
 @dataclass(frozen=True)
 class Region:
     """The blocks of one compiled instance of a source loop. entry: where all lanes come in, past: where they go on, if that

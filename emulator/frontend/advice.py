@@ -6,8 +6,9 @@ from dataclasses import fields, is_dataclass
 
 import numpy as np
 
+from .constants import Tuple
 from .foreign import closest
-from .values import ArrayValue, Host, Tuple, Value
+from .values import ArrayValue, Host, Value
 
 LISTED = "docs/language.md lists every word"
 ARRAY_FIRST = "give the array and the index apart: x, i"

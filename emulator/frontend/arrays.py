@@ -16,8 +16,9 @@ from ..ir import nodes as ir
 from ..language.types import BOOL, FLAT, I32, I64, Array, Layout, Scalar, Vector
 from ..span import Span
 from . import typing
+from .constants import Literal, Tuple
 from .protocols import FunctionReader
-from .values import ArrayValue, Choice, Literal, Number, SourceError, Tuple, Value, no_number
+from .values import ArrayValue, Choice, Number, SourceError, Value, no_number
 
 ONE, ZERO = Literal(1), Literal(0)
 

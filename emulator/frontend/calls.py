@@ -40,20 +40,9 @@ from ..language.types import Value as ValueType
 from ..span import Span
 from . import arrays, atomics, complex_numbers, copies, foreign, maths, printing, records, struct_arrays, typing, warps
 from .advice import LISTED
+from .constants import Literal, Tuple, is_struct
 from .protocols import Args, Binder, FunctionReader, ProgramReader
-from .values import (
-    NOTHING,
-    ArrayValue,
-    Host,
-    Literal,
-    SourceError,
-    StructArray,
-    Tuple,
-    Value,
-    describe,
-    is_struct,
-    written,
-)
+from .values import NOTHING, ArrayValue, Host, SourceError, StructArray, Value, describe, written
 
 
 def call(reader: FunctionReader, node: ast.Call, target: Any) -> Value:

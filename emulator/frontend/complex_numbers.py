@@ -12,8 +12,9 @@ from ..ir import nodes as ir
 from ..language.types import COMPLEX, Vector
 from ..span import Span
 from . import typing
+from .constants import Literal
 from .protocols import FunctionReader
-from .values import Choice, Literal, SourceError, Value, describe
+from .values import Choice, SourceError, Value, describe
 
 Operand = tuple[Value, Span]
 Parts = tuple[ir.Expr, ir.Expr]

@@ -20,8 +20,8 @@ import numpy as np
 
 from ..language import atomics, bits, hints, intrinsics, maths, warps
 from ..language.functions import SourceFunction
+from .constants import LONGEST_TUPLE, field_annotations, is_record, is_struct
 from .source import MISSING, free_value
-from .values import LONGEST_TUPLE, field_annotations, is_record, is_struct
 
 _WORDS = re.compile(
     r"""(?P<long>\"{3}.*?\"{3}|'{3}.*?'{3}) | (?P<text>"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*') | \#[^\n]*
@@ -37,10 +37,14 @@ class _Unknown(Exception):
 
 @dataclass(frozen=True)
 class Digest:
-    """key: the digest. values: (function, name by its parts, object) of each name that was looked up outside of its
-    function, once: every launch looks them up again."""
+    """key: the digest. places: file and line of each function that was read, which are no part of it.
+
+    values: (function, name by its parts, object) of each name that was looked up outside of its function, once: every
+    launch looks them up again.
+    """
 
     key: str
+    places: str
     values: Sequence[tuple[SourceFunction, Sequence[str], Any]]
 
     @property
@@ -62,7 +66,7 @@ def digest(function: SourceFunction) -> Digest | None:
     except _Unknown:
         return None
     key = hashlib.sha256("\0".join([sys.version, *parts]).encode()).hexdigest()
-    return Digest(key, list(reading.values.values()))
+    return Digest(key, repr(reading.places), list(reading.values.values()))
 
 
 class _Reading:
@@ -70,6 +74,7 @@ class _Reading:
 
     def __init__(self) -> None:
         self.seen: set[int] = set()
+        self.places: list[tuple[str, int]] = []
         self.values: dict[tuple[int, str], tuple[SourceFunction, Sequence[str], Any]] = {}
 
     def function(self, source: SourceFunction) -> Iterator[str]:
@@ -78,6 +83,7 @@ class _Reading:
         self.seen.add(id(source))
         code = source.function.__code__
         text = _text(code)
+        self.places.append((code.co_filename, code.co_firstlineno))
         yield f"{type(source).__name__} {code.co_name} {text}"
         local = {*code.co_varnames, *code.co_cellvars}
         names = set(_names(text[_body(text) :]))

@@ -18,6 +18,7 @@ from ..language.types import Value as ValueType
 from ..span import Span
 from . import arrays, calls, complex_numbers, maths, records, struct_arrays, typing
 from .advice import ARRAY_FIRST, LISTED, advice_for, no_attribute
+from .constants import Literal, Tuple, field_annotations, is_record, is_struct
 from .constructs import not_a_bool, refused
 from .foreign import PYTHON, closest, dotted
 from .source import MISSING
@@ -25,18 +26,13 @@ from .values import (
     ArrayValue,
     Choice,
     Host,
-    Literal,
     NeedsConstants,
     SourceError,
     Struct,
     StructArray,
     StructElement,
-    Tuple,
     Value,
     describe,
-    field_annotations,
-    is_record,
-    is_struct,
     of_python,
 )
 from .variables import Variables

@@ -16,7 +16,8 @@ from ..language.types import BOOL, Scalar
 from ..span import Span
 from . import typing
 from .blocks import Blocks, stored
-from .values import ArrayValue, Host, Literal, NeedsConstants, SourceError, Tuple, Value, describe
+from .constants import Literal, Tuple
+from .values import ArrayValue, Host, NeedsConstants, SourceError, Value, describe
 
 MOST_TURNS = 4096
 """Turns of a loop that is written out."""

@@ -11,8 +11,9 @@ from ..language import intrinsics, maths
 from ..language.types import Scalar
 from ..span import Span
 from . import typing
+from .constants import Literal
 from .protocols import FunctionReader
-from .values import Literal, SourceError, Value
+from .values import SourceError, Value
 
 SAME = (
     "acos", "acosh", "asin", "asinh", "atan", "atan2", "atanh", "cbrt", "ceil", "copysign", "cos", "cosh", "erf", "erfc",

@@ -22,6 +22,7 @@ from ..language.types import FLAT, Array, Layout, Scalar, Space
 from ..language.types import Value as ValueType
 from ..span import Span
 from . import arrays, calls, records, struct_arrays, typing
+from .constants import Literal, Tuple, exact, is_struct
 from .protocols import FunctionReader, Progress
 from .signature import Parameter, Signature
 from .source import MISSING, FunctionSource
@@ -31,15 +32,11 @@ from .values import (
     AlreadyReported,
     ArrayValue,
     Host,
-    Literal,
     NeedsConstants,
     SourceError,
     StructArray,
-    Tuple,
     Value,
     describe,
-    exact,
-    is_struct,
     of_python,
 )
 

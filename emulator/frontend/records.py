@@ -17,9 +17,10 @@ from ..language.types import COMPLEX, I32, Results, Vector
 from ..language.types import Value as ValueType
 from ..span import Span
 from . import typing
+from .constants import Tuple
 from .protocols import FunctionReader
 from .signature import Record
-from .values import Host, SourceError, Struct, Tuple, Value, describe, of_python
+from .values import Host, SourceError, Struct, Value, describe, of_python
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ from ..language.types import Value as ValueType
 from ..span import Span
 from . import arrays, calls, complex_numbers, records, struct_arrays, typing
 from .advice import advice_for
+from .constants import Literal, Tuple
 from .constructs import construct_name, refused
 from .expressions import BINARY, PARTS
 from .inference import roots
@@ -20,12 +21,10 @@ from .values import (
     ArrayValue,
     Choice,
     Host,
-    Literal,
     SourceError,
     Struct,
     StructArray,
     StructElement,
-    Tuple,
     TypeConflict,
     Value,
     describe,

@@ -16,7 +16,8 @@ from ..language.types import BOOL, COMPLEX, F32, HALVES, I32, INTEGERS, Scalar, 
 from ..language.types import Value as ValueType
 from ..span import Span
 from .advice import advice_for
-from .values import ArrayValue, Choice, Literal, SourceError, TypeConflict, Value, describe, no_number, written
+from .constants import Literal
+from .values import ArrayValue, Choice, SourceError, TypeConflict, Value, describe, no_number, written
 
 
 def constant(literal: Literal, type: Scalar, span: Span) -> ir.Const:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Mapping
-from dataclasses import dataclass, is_dataclass
+from dataclasses import dataclass
 from enum import Enum
 from types import ModuleType
 from typing import Any
@@ -13,26 +11,10 @@ import numpy as np
 
 from ..ir import nodes as ir
 from ..language.intrinsics import Index3
-from ..language.types import BOOL, C64, F32, I32, Array, Scalar, Vector
+from ..language.types import C64, F32, Array, Scalar, Vector
 from ..language.types import Value as ValueType
 from ..span import Span
-
-LONGEST_TUPLE = 1 << 17
-"""Items of a tuple that the language sees: more than any constant table has room for."""
-
-
-@dataclass(frozen=True)
-class Literal:
-    """A compile-time number without a type yet, a bool, int, float or complex: it takes the type of the other operand."""
-
-    value: Any
-
-    @property
-    def natural(self) -> Scalar | Vector:
-        """The type it has where nothing else decides: bool, i32, f32 or c64."""
-        if isinstance(self.value, complex):
-            return C64
-        return BOOL if isinstance(self.value, bool) else I32 if isinstance(self.value, int) else F32
+from .constants import LONGEST_TUPLE, Literal, Tuple, is_record
 
 
 @dataclass(frozen=True)
@@ -48,13 +30,6 @@ class Choice:
         """The type it has where nothing else decides."""
         kinds = self.yes.natural, self.no.natural
         return next((wide for wide in (C64, F32) if wide in kinds), kinds[0])
-
-
-@dataclass(frozen=True)
-class Tuple:
-    """A compile-time tuple."""
-
-    items: tuple[Any, ...]
 
 
 @dataclass(frozen=True)
@@ -160,43 +135,6 @@ class AlreadyReported(Exception):
     """A place that depends on an error that was reported already, and so is not reported itself."""
 
 
-def is_record(value: Any) -> bool:
-    """Whether the attributes of an object are constants: an enumeration, a named tuple, a frozen dataclass."""
-    if isinstance(value, type):
-        return issubclass(value, Enum)
-    if isinstance(value, tuple):
-        return hasattr(value, "_fields")
-    return is_dataclass(value) and bool(value.__dataclass_params__.frozen)  # type: ignore[union-attr]
-
-
-def is_struct(found: Any) -> bool:
-    """Whether an object is a class of structs."""
-    if not isinstance(found, type):
-        return False
-    if issubclass(found, tuple):
-        return hasattr(found, "_fields")
-    return is_dataclass(found)
-
-
-def field_annotations(record: type, user: Mapping[str, Any]) -> dict[str, Any]:
-    """What the class says of each field. Text is evaluated where the class was written, then with the names of its user.
-
-    Raises NameError.
-    """
-    found: dict[str, Any] = {}
-    for base in reversed(record.__mro__):
-        found |= vars(base).get("__annotations__", {})
-    own = sys.modules.get(record.__module__)
-    space = {**user, **(vars(own) if own else {})}
-    fields = getattr(record, "_fields", None) or tuple(getattr(record, "__dataclass_fields__", ()))
-    return {name: _evaluated(found.get(name), space) for name in fields}
-
-
-def _evaluated(annotation: Any, space: dict[str, Any]) -> Any:
-    text = getattr(annotation, "__forward_arg__", annotation)
-    return eval(text, space) if isinstance(text, str) else annotation
-
-
 def of_python(value: Any) -> Value:
     """The compile-time value of a Python object."""
     if isinstance(value, Enum):
@@ -216,16 +154,6 @@ def of_python(value: Any) -> Value:
     if isinstance(value, tuple) and len(value) <= LONGEST_TUPLE:
         return Tuple(tuple(of_python(v) for v in value))
     return Host(value)
-
-
-def exact(value: Any) -> Any:
-    """What tells constants apart, of Python or of the language: True from 1, 1 from 1.0, 0.0 from -0.0."""
-    if isinstance(value, Tuple | tuple):
-        return tuple(exact(item) for item in (value.items if isinstance(value, Tuple) else value))
-    number = value.value if isinstance(value, Literal) else value.item() if isinstance(value, np.generic) else value
-    if isinstance(number, complex):
-        return "complex", exact(number.real), exact(number.imag)
-    return type(number).__name__, number.hex() if isinstance(number, float) else number
 
 
 def describe(value: Value) -> str:

@@ -16,12 +16,13 @@ from ..language.types import I32, SCALARS, VECTORS, Scalar
 from ..language.types import Value as ValueType
 from ..span import Span
 from . import foreign
+from .constants import Literal, Tuple
 from .inference import decide, whole_number
 from .launch_known import LaunchKnown
 from .protocols import ProgramReader
 from .source import MISSING, FunctionSource
 from .swaps import Swaps
-from .values import AlreadyReported, ArrayValue, Literal, SourceError, Tuple, TypeConflict, Value, of_python
+from .values import AlreadyReported, ArrayValue, SourceError, TypeConflict, Value, of_python
 
 T = TypeVar("T")
 

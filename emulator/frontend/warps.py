@@ -10,8 +10,9 @@ from ..language import forms
 from ..language.intrinsics import FULL_MASK, Intrinsic
 from ..language.types import BOOL, F32, F64, I32, I64, SCALARS, U32, U64, Scalar, Vector
 from ..span import Span
+from .constants import Tuple
 from .protocols import Args, Binder, FunctionReader
-from .values import NOTHING, SourceError, Tuple, Value, written
+from .values import NOTHING, SourceError, Value, written
 
 
 def _mask(reader: FunctionReader, args: Args, span: Span) -> ir.Expr:

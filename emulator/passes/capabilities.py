@@ -3,28 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
 from ..ir import nodes as ir
 from ..ir.walk import effect, expressions, statements
 from ..language.types import F64, Vector
+from .needs import Capability, Needed
 
-Capability = tuple[int, int]
 _REDUCTIONS = ("add", "min", "max", "and", "or", "xor")
 _OPERATIONS: dict[str, Capability] = {"dp4a": (6, 1)}
 """Operations that older devices do not have and nvcc does not replace."""
 _FUSED: dict[str, Capability] = {"f16": (5, 3), "bf16": (8, 0)}
 _ATOMICS: dict[str, Capability] = {"f16": (7, 0), "half2": (6, 0), "bf16": (8, 0), "bfloat162": (8, 0)}
-
-
-@dataclass(frozen=True)
-class Needed:
-    """What a word of a kernel needs. place: file and line."""
-
-    word: str
-    capability: Capability
-    place: str
 
 
 def needed(program: ir.Program) -> tuple[Needed, ...]:

@@ -76,7 +76,9 @@ class _Noter:
         self.loops.pop()
         yield self.note(stmt, taken, alone=_returns(stmt.body))
 
-    def note(self, about: ir.If | ir.While | ir.For, value: ir.Expr, whole: bool = True, alone: bool = False) -> ir.Stmt:
+    def note(
+        self, about: ir.If | ir.While | ir.For, value: ir.Expr, whole: bool = True, alone: bool = False
+    ) -> ir.Stmt:
         return self.numbered(ir.Note(about.site, value, whole, alone, about.span))
 
     def numbered(self, stmt: ir.Let | ir.Note) -> ir.Stmt:

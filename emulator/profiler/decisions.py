@@ -64,7 +64,11 @@ class SiteDecisions:
         if not kept.all():
             rest = notes[~kept]
             count, values = rest["count"], rest["value"]
-            added = (count.sum(), (count * values.sum(axis=1, dtype=np.int64)).sum(), (count * values.max(axis=1)).sum())
+            added = (
+                count.sum(),
+                (count * values.sum(axis=1, dtype=np.int64)).sum(),
+                (count * values.max(axis=1)).sum(),
+            )
             executions, began, took = (a + int(b) for a, b in zip(self.others, added, strict=True))
             self.others = (executions, began, took)
         if len(self.runs) == RUNS and notes["block"].min() > self.runs["block"][-1]:

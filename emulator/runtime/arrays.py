@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from ..checked import shown, whole
 from ..errors import LaunchError, OutOfMemory
-from ..frontend.values import is_struct
+from ..frontend.constants import is_struct
 from ..language.types import COMPLEX, SCALARS, VECTORS, Scalar, Vector, from_dtype
 
 MOST_DIMENSIONS = 4

@@ -5,12 +5,14 @@ from __future__ import annotations
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from ..checked import whole
+
+if TYPE_CHECKING:
+    from concurrent.futures import Future
 
 MOST_GPUS = 1024
 """More than any machine has: each one is given a thread."""
@@ -48,6 +50,8 @@ def map_over_gpus(
         for piece in pieces:
             yield piece, solve(piece)
         return
+    from concurrent.futures import ThreadPoolExecutor  # late: most work goes to one
+
     numbers, lock = iter(range(gpus)), threading.Lock()
 
     def begin() -> None:

@@ -60,7 +60,9 @@ class Prepared:
         return stmt.site < len(self.sites)
 
 
-_PREPARED: weakref.WeakKeyDictionary[ir.Program, dict[tuple[frozenset[str], bool], Prepared]] = weakref.WeakKeyDictionary()
+_PREPARED: weakref.WeakKeyDictionary[ir.Program, dict[tuple[frozenset[str], bool], Prepared]] = (
+    weakref.WeakKeyDictionary()
+)
 
 
 def prepare(program: ir.Program, checks: frozenset[str] = frozenset(), decisions: bool = False) -> Prepared:

@@ -12,15 +12,14 @@ import numpy as np
 
 from ..checked import counted, shown, truth, whole, within_stack
 from ..errors import LaunchError
+from ..frontend.constants import is_record, is_struct
 from ..frontend.signature import Record, RecordArray, Signature
-from ..frontend.values import is_record, is_struct
 from ..ir import halves
 from ..ir.limits import too_much
 from ..language.functions import Kernel
 from ..language.types import COMPLEX, FLOATS, HALVES, SCALARS, Array, Scalar, Vector, from_dtype, holds_floats
 from ..machine import device as devices
 from ..machine.device import Device
-from ..machine.occupancy import occupancy
 from .arrays import Buffer, DeviceArray, NewArray, array_given, named, split
 from .engine import LONGEST, Dim3, Request
 from .forms import Form, field, parts_of
@@ -156,6 +155,8 @@ def _check_cooperative(kernel: Kernel, request: Request, shared: int) -> None:
     if device.compute_capability < (6, 0):
         raise LaunchError(f"a cooperative launch needs compute capability 6.0: give a newer device than {device.name}")
     blocks, threads = int(np.prod(request.grid)), int(np.prod(request.block))
+    from ..machine.occupancy import occupancy  # late: few launches are cooperative
+
     most = occupancy(device, threads, 0, shared)
     if blocks > most.active_blocks * device.sms:
         raise LaunchError(

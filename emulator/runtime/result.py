@@ -6,22 +6,23 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from html import escape
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..checked import shown
 from ..errors import Diagnostic, SimtbedError, render
-from ..machine.occupancy import Occupancy, occupancy
-from ..profiler.counters import Counters
-from ..profiler.decisions import Decisions
-from ..profiler.events import Counts
-from ..profiler.profile import Profile
-from ..profiler.samples import Samples
 from .arrays import Buffer
-from .described import described
 from .engine import Request, Resources
 from .registry import compiled_view, cuda_text
+
+if TYPE_CHECKING:  # what was counted is looked at by few, so that its code is imported when it is asked for
+    from ..machine.occupancy import Occupancy
+    from ..profiler.counters import Counters
+    from ..profiler.decisions import Decisions
+    from ..profiler.events import Counts
+    from ..profiler.profile import Profile
+    from ..profiler.samples import Samples
 
 _UNCOUNTED = "nothing was counted: an emulator counts, and only with counters=True"
 
@@ -92,6 +93,8 @@ class Result:
         """What the emulator counted, by source line. Raises SimtbedError where nothing was counted."""
         if self.counts is None:
             raise SimtbedError(_UNCOUNTED)
+        from ..profiler.counters import Counters
+
         sites = ((s.kind, s.span, s.size, s.costs) for s in self.request.prepared.sites)
         return Counters.of(sites, self.counts, self.request.device.sector)
 
@@ -99,10 +102,15 @@ class Result:
         """What the launch cost, place by place and array by array. Raises SimtbedError where nothing was counted."""
         if self.counts is None:
             raise SimtbedError(_UNCOUNTED)
+        from .described import described
+
         return described(self.request).profile(self.counts, self.request.device, samples=self.samples)
 
     def compiled(self) -> Any:
-        """What nvcc makes of the kernel, and what that executed and accessed: a `simtbed.compiled.kernel.CompiledKernel`. Raises SimtbedError where the launch had no decisions=True, LaunchError without nvcc and nvdisasm."""
+        """What nvcc makes of the kernel, and what that executed and accessed: a `simtbed.compiled.kernel.CompiledKernel`.
+
+        Raises SimtbedError where the launch had no decisions=True, LaunchError without nvcc and nvdisasm.
+        """
         if self.counts is None or self.decisions is None:
             raise SimtbedError("the compiled view counts from decisions: launch with decisions=True on an emulator")
         return compiled_view(self.request, self.counts, self.decisions)
@@ -116,6 +124,8 @@ class Result:
     def occupancy(self) -> Occupancy:
         """Theoretical occupancy on the request's device. Registers are known once a compiler has run (the cuda
         engine's result); before that they are taken not to limit."""
+        from ..machine.occupancy import occupancy
+
         request = self.request
         registers = self.resources.registers if self.resources else 0
         return occupancy(request.device, int(np.prod(request.block)), registers, self.shared_bytes)

@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from .. import disk_cache
 from ..errors import LaunchError, SimtbedError
+from ..frontend.constants import exact
 from ..frontend.digest import Digest, digest
 from ..frontend.signature import Signature, type_of, type_text
-from ..frontend.values import exact
 from ..language.functions import Kernel
 from ..language.types import FLAT, Array, Layout, Scalar, Value
-from ..passes.capabilities import Needed
+from ..passes.needs import Needed
 from .dynamic_shared import Declared, declared
 
 if TYPE_CHECKING:
@@ -78,10 +78,11 @@ class Summary:
 
 
 class Specialisation:
-    """One program. key: a digest of all that it depends on; None where that is not known."""
+    """One program. key: a digest of all that it depends on; None where that is not known. places: where the functions
+    that it is read from stand, which decides its spans."""
 
-    def __init__(self, read: Callable[[], Specialised], key: str | None) -> None:
-        self._read, self.key = read, key
+    def __init__(self, read: Callable[[], Specialised], key: str | None, places: str = "") -> None:
+        self._read, self.key, self.places = read, key, places
 
     @staticmethod
     def of_program(program: ir.Program) -> Specialisation:
@@ -167,10 +168,13 @@ def specialisation_of(
     laid_out = tuple(sorted((name, astuple(layout)) for name, layout in layouts.items() if layout != FLAT))
     key = (real, named, laid_out)
     if key not in known.specialisations:
-        text = None
+        text, places = None, ""
         if known.digest is not None:
+            places = known.digest.places
             text = hashlib.sha256(repr((known.digest.key, str(real), named, laid_out)).encode()).hexdigest()
-        known.specialisations[key] = Specialisation(partial(_read, known, dict(consts), real, dict(layouts)), text)
+        known.specialisations[key] = Specialisation(
+            partial(_read, known, dict(consts), real, dict(layouts)), text, places
+        )
     return known.specialisations[key]
 
 

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import os
 import tomllib
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from importlib import import_module
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +13,12 @@ import numpy as np
 import tomli_w
 
 from ..errors import SimtbedError
-from ..runtime.engine import Request
+from ..profiler.profile import Profile
+from ..runtime.engine import Request, Resources
 from ..runtime.result import Result
-from .figures import Figures, changes, explained, figures
+from ..span import Span
+from .compiling import architecture, built_for
+from .figures import COMPILED, Figures, changed_lines, compared, explained, figures
 from .tally import Tally
 
 FILE = Path(".simtbed", "budgets.toml")
@@ -46,11 +48,11 @@ class Baselines:
             known = tomllib.loads(path.read_text(encoding="utf-8"))
         except FileNotFoundError:
             known = {}
-        except (OSError, ValueError) as error:
+        except (OSError, ValueError, RecursionError) as error:
             raise SimtbedError(f"{path}: {error}") from None
         for test, budgets in known.items():
             for name, one in budgets.items() if isinstance(budgets, dict) else [("", None)]:
-                if not (isinstance(one, dict) and {"device", "rules", "figures", "lines"} <= set(one)):
+                if not _is_baseline(one):
                     raise SimtbedError(f"{path}: {test} {name}: expected device, rules, figures and lines")
         return Baselines(path, known)
 
@@ -63,18 +65,89 @@ class Baselines:
             if name not in used.get(test, {}) and ran(test.partition("::")[0])
         ]
 
-    def write(self, measured: Mapping[str, Mapping[str, Figures]], left: list[tuple[str, str]]) -> None:
-        """Write what was measured over what is known, without those that are left over."""
+    def merged(self, measured: Mapping[str, Mapping[str, Figures]], left: Sequence[tuple[str, str]]) -> str:
+        """The text of the file with what was measured over what is known, without those that are left over."""
         tests = sorted({*self.known, *measured})
         merged = {test: {**self.known.get(test, {}), **measured.get(test, {})} for test in tests}
         kept = {
             test: {name: one for name, one in sorted(budgets.items()) if (test, name) not in left}
             for test, budgets in merged.items()
         }
+        return "\n".join(_section(test, name, one) for test, budgets in kept.items() for name, one in budgets.items())
+
+    def write(self, measured: Mapping[str, Mapping[str, Figures]], left: Sequence[tuple[str, str]]) -> None:
+        """Write that text to the file, whole or not at all."""
         self.path.parent.mkdir(parents=True, exist_ok=True)
         beside = self.path.with_suffix(f".{os.getpid()}")
-        beside.write_text(tomli_w.dumps({test: one for test, one in kept.items() if one}), encoding="utf-8")
+        beside.write_text(self.merged(measured, left), encoding="utf-8")
         os.replace(beside, self.path)
+
+
+def _section(test: str, name: str, one: Figures) -> str:
+    """A baseline as TOML, a row for each line of the kernel: so that a change of the file shows what changed."""
+    rows = (", ".join(tomli_w.dumps({key: value}).strip() for key, value in line.items()) for line in one["lines"])
+    lines = "".join(f"    {{ {row} }},\n" for row in rows)
+    rest = {key: value for key, value in one.items() if key not in ("figures", "lines")}
+    text = tomli_w.dumps({test: {name: {**rest, "figures": one["figures"]}}})
+    head, figures, table = text.partition("\n\n[")
+    return f"{head}\nlines = [\n{lines}]{figures}{table}"
+
+
+def _is_baseline(one: Any) -> bool:
+    """Whether a table of a file has what a baseline has."""
+    if not (isinstance(one, dict) and {"device", "rules", "figures", "lines"} <= set(one)):
+        return False
+    figures, lines = one["figures"], one["lines"]
+    return (
+        isinstance(figures, dict)
+        and isinstance(lines, list)
+        and all(isinstance(line, dict) and set(line) >= _LINE for line in lines)
+        and all(_is_number(value) for value in figures.values())
+        and all(_is_number(value) for line in lines for name, value in line.items() if name not in _TEXTS)
+        and all(isinstance(line[name], str) for line in lines for name in _TEXTS)
+    )
+
+
+_TEXTS = {"function", "source"}
+_LINE = {*_TEXTS, "line"}
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+# ------------------------------------------------------------------ one budget
+@dataclass(frozen=True)
+class Verdict:
+    """How launches differ from their baseline. over: whether by more than is allowed. place: the line of the kernel that
+    changed most likely; None where it is gone, or none did. lines: all there is to say."""
+
+    over: bool
+    place: Span | None
+    lines: list[str]
+
+
+def judged(before: Figures, now: Figures, profile: Profile, soft: float, hard: float) -> Verdict | None:
+    """A comparison with a baseline; None where nothing differs. soft, hard: limits in percent, as `budget` has them."""
+    found = [change for change in compared(before, now) if change.percent > soft]
+    same_device = before["device"] == now["device"]
+    if same_device and not found:
+        return None
+    changed = changed_lines(before, profile)
+    place = next((line.span for line in changed if line.span), None)
+    over = not same_device or max(change.percent for change in found) > hard
+    return Verdict(over, place, explained(before, now, changed, found))
+
+
+def compiled(requests: Iterable[Request]) -> dict[str, Any]:
+    """What nvcc gives kernels, the most of each figure, on the devices of their launches. Raises UnavailableError where
+    there is no nvcc."""
+    built = [built_for(request, architecture(request.device)) for request in requests]
+    fields = {name: max(getattr(one.resources, name) for one in built) for name in COMPILED if name in _RESOURCES}
+    return {"compiler": built[0].compiler, **fields}
+
+
+_RESOURCES = {one.name for one in fields(Resources)}
 
 
 @dataclass(frozen=True)
@@ -97,17 +170,17 @@ class Budget:
         if result.counts is None:
             self._remark("not compared: nothing was counted")
             return
-        profile = result.profile()
-        threads = int(np.prod(result.request.block))
-        now = figures(profile, threads, result.shared_bytes, _compiled(result.request) if self.compiled else None)
+        profile, request = result.profile(), result.request
+        blocks = [(int(np.prod(request.block)), result.shared_bytes)]
+        now = figures(profile, blocks, compiled([request]) if self.compiled else None)
         before = self._before(now)
-        if before is None:
+        verdict = judged(before, now, profile, self.soft, self.hard) if before is not None else None
+        if verdict is None:
             return
-        found = [change for change in changes(before["figures"], now["figures"]) if change.percent > self.soft]
-        if before["device"] == now["device"] and not found:
-            return
-        text = f"{self.name} of {self.test}:\n{explained(before, now, profile, found)}"
-        if before["device"] == now["device"] and max(change.percent for change in found) <= self.hard:
+        kernel = request.program.kernel
+        head = f"{self.name} of {self.test}: {kernel.name}, {(verdict.place or kernel.span).place}"
+        text = "\n  ".join([head, *verdict.lines])
+        if not verdict.over:
             self._remark(f"within its hard limit of {self.hard} %\n{text}")
             return
         raise OverBudget(f"{text}\n  pytest --simtbed-update accepts it")
@@ -128,18 +201,3 @@ class Budget:
 
     def _remark(self, text: str) -> None:
         self.tally.remarks.append(f"budget {self.name} of {self.test}: {text}")
-
-
-def _compiled(request: Request) -> dict[str, Any]:
-    """What nvcc gives the kernel. Raises UnavailableError where there is no nvcc."""
-    nvcc, printer = (import_module(f"simtbed.engines.cuda.{name}") for name in ("nvcc", "printer"))
-    source = printer.cuda_source(request.program, request.block)
-    built = nvcc.build(source.with_lines(), source.kernel, "sm_{}{}".format(*request.device.compute_capability))
-    report = built.resources
-    return {
-        "compiler": built.compiler,
-        "registers": report.registers,
-        "spill_stores": report.spill_stores,
-        "spill_loads": report.spill_loads,
-        "local_bytes": report.local_bytes,
-    }

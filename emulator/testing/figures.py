@@ -1,42 +1,51 @@
-"""What a launch costs, as a baseline keeps it, and how two of them differ: by figure and by line of the kernel."""
+"""What launches cost, as a baseline keeps it, and how two of them differ: by figure and by line of the kernel."""
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from functools import cache
 from itertools import zip_longest
-from typing import Any
+from typing import Any, NamedTuple
 
-from .. import __version__
 from ..machine.occupancy import occupancy
+from ..profiler.events import RULES
 from ..profiler.profile import Profile
 from ..span import Span
 
 Figures = dict[str, Any]
 MOST_LINES, MOST_CHANGES = 10, 3
 """Lines of a kernel that a difference shows, and figures of each."""
-_ABOUT = {"device": "device", "rules": "simtbed", "compiler": "compiler"}
+COMPILED = ("registers", "spill_stores", "spill_loads", "local_bytes", "compiled_occupancy")
+"""Figures that a compiler gives: bytes, but for registers of a thread and percents of occupancy."""
+_ABOUT = {"device": "device", "rules": "counting rules", "compiler": "compiler"}
 """What figures depend on besides the kernel."""
 
 
-def figures(profile: Profile, threads: int, shared_bytes: int, compiled: Mapping[str, Any] | None = None) -> Figures:
-    """The figures of launches of blocks of `threads` threads. compiled: what a compiler says of the kernel."""
-    registers = compiled["registers"] if compiled else 0
-    held = occupancy(profile.device, threads, registers, shared_bytes)
+def figures(profile: Profile, blocks: Iterable[tuple[int, int]], compiled: Mapping[str, Any] | None = None) -> Figures:
+    """The figures of launches. blocks: the threads and the bytes of shared memory of each one's blocks. compiled: what a
+    compiler says of the kernel: its version and COMPILED, without the occupancy."""
+    shapes = set(blocks)
+
+    def held(registers: int) -> float:
+        """The least occupancy of a launch."""
+        return min(occupancy(profile.device, threads, registers, shared).percent for threads, shared in shapes)
+
     totals = {name: count for name, count in profile.totals().items() if count}
+    made = {name: value for name, value in (compiled or {}).items() if name != "compiler"}
     return {
         "device": profile.device.name,
-        "rules": __version__,
+        "rules": RULES,
         **({"compiler": compiled["compiler"]} if compiled else {}),
         "figures": {
+            "launches": profile.launches,
             **totals,
             **profile.derived(),
-            "occupancy": held.percent,
-            "shared_bytes": shared_bytes,
-            **{name: value for name, value in (compiled or {}).items() if name != "compiler"},
+            "occupancy": held(0),
+            "shared_bytes": max(shared for _, shared in shapes),
+            **({**made, "compiled_occupancy": held(made["registers"])} if compiled else {}),
         },
         "lines": [line for line, _ in _lines(profile)],
     }
@@ -47,8 +56,11 @@ def _lines(profile: Profile) -> Iterator[tuple[Figures, Span]]:
     for (file, number), row in profile.by_line().items():
         text = profile.sources[file]
         function, first = _function(text, number)
-        source = text.splitlines()[number - 1].strip() if text else ""
-        yield {"function": function, "line": number - first, "source": source, **row}, Span(file, number, 1, number, 1)
+        whole = text.splitlines()[number - 1] if text else ""
+        source = whole.strip()
+        column = len(whole) - len(whole.lstrip()) + 1
+        place = Span(file, number, column, number, column + len(source))
+        yield {"function": function, "line": number - first, "source": source, **row}, place
 
 
 @cache
@@ -88,21 +100,47 @@ def changes(before: Mapping[str, float], now: Mapping[str, float]) -> list[Chang
     return sorted((one for one in found if one.before != one.now), key=lambda one: (-one.percent, one.name))
 
 
-def explained(before: Figures, now: Figures, profile: Profile, found: list[Change]) -> str:
+def compared(before: Figures, now: Figures) -> list[Change]:
+    """The changes from a baseline. Figures of a compiler count where `now` has them."""
+    known = before["figures"]
+    if "compiler" not in now:
+        known = {name: value for name, value in known.items() if name not in COMPILED}
+    return changes(known, now["figures"])
+
+
+class ChangedLine(NamedTuple):
+    """A line that costs more or less, that is new, or that is gone. span: its place; None where it is gone.
+    edited: whether its text is not that of the baseline."""
+
+    text: str
+    span: Span | None
+    edited: bool
+
+
+def explained(before: Figures, now: Figures, changed: Sequence[ChangedLine], found: Iterable[Change]) -> list[str]:
     """The changes, the lines of the kernel that they come from, and what else is not as it was."""
-    lines = [f"  {change}" for change in found]
-    changed = list(_changed_lines(before["lines"], profile))
-    lines += changed[:MOST_LINES]
+    lines = [str(change) for change in found]
+    for line in changed[:MOST_LINES]:
+        lines += line.text.split("\n")
     if len(changed) > MOST_LINES:
-        lines.append(f"  and {len(changed) - MOST_LINES} more lines")
-    for key, what in _ABOUT.items():
-        if before.get(key) != now.get(key):
-            lines.append(f"  the baseline is of {what} {before.get(key)}, this is of {what} {now.get(key)}")
-    return "\n".join(lines)
+        lines.append(f"and {len(changed) - MOST_LINES} more lines")
+    about = ("device", "rules", *(["compiler"] if "compiler" in now else []))
+    other = [key for key in about if before.get(key) != now.get(key)]
+    lines += [
+        f"the baseline is of {_ABOUT[key]} {before.get(key, 'none')}, this is of {_ABOUT[key]} {now[key]}"
+        for key in other
+    ]
+    if other and not any(line.edited for line in changed):
+        lines.append("no line of the kernel is another one: that is the reason")
+    return lines
 
 
-def _changed_lines(before: list[Figures], profile: Profile) -> Iterator[str]:
-    """Lines that cost more or less, lines that are new, and lines that are gone. They are matched by their text."""
+def changed_lines(before: Figures, profile: Profile) -> list[ChangedLine]:
+    """The lines that differ from those of a baseline, edited ones first. They are matched by their text."""
+    return sorted(_changed_lines(before["lines"], profile), key=lambda line: not line.edited)
+
+
+def _changed_lines(before: list[Figures], profile: Profile) -> Iterator[ChangedLine]:
     found = list(_lines(profile))
     now = [line for line, _ in found]
     matcher = SequenceMatcher(None, [_key(line) for line in before], [_key(line) for line in now], autojunk=False)
@@ -110,15 +148,17 @@ def _changed_lines(before: list[Figures], profile: Profile) -> Iterator[str]:
         pairs = zip_longest(before[start:end], found[now_start:now_end])
         for was, current in pairs:
             if current is None:
-                yield f"  gone: line {was['line']} of {was['function']}: {was['source']}"
+                text = f"gone: line {was['line']} of {was['function']}: {was['source']}"
+                yield ChangedLine(text, None, edited=True)
                 continue
             row, span = current
             differing = changes(_row(was or {}), _row(row))
             if kind == "equal" and not differing:
                 continue
-            old = [f"      was: {was['source']}"] if kind == "replace" and was else []
-            shown = [f"      {change}" for change in differing[:MOST_CHANGES]]
-            yield "\n".join([f"  {span.place}: {row['source']}", *old, *shown])
+            old = [f"    was: {was['source']}"] if kind == "replace" and was else []
+            shown = [f"    {change}" for change in differing[:MOST_CHANGES]]
+            text = "\n".join([f"{span.place}: {row['source']}", *old, *shown])
+            yield ChangedLine(text, span, edited=kind != "equal")
 
 
 def _key(line: Figures) -> tuple[str, str]:

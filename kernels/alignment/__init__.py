@@ -60,7 +60,18 @@ FAMILY: Family[Problem] = Family(
                 for layout, b in _LAYOUTS.items()
                 for moves, c in _MOVES.items()
             ),
-            _variant("pairalign", "pairalign", "one thread a pair, four Boolean matrices of moves", BLAZEWICZ),
+            Variant(
+                "pairalign",
+                f"{__name__}.pairalign:pairalign_strips",
+                "a thread a pair, strips of 8 rows in shared memory",
+                BLAZEWICZ,
+            ),
+            Variant(
+                "pairalign-global",
+                f"{__name__}.pairalign_global:pairalign",
+                "a thread a pair, row by row, no shared memory",
+                OURS,
+            ),
             _variant("packed", "packed", "P lanes a pair, K rows a lane in registers, four bits a move", OURS),
         )
     ),

@@ -1,7 +1,8 @@
-"""gpu-pairAlign, the paper's peer: one thread computes one pair and leaves four Boolean matrices of moves.
+"""gpu-pairAlign as Ren 2019 compares with it: one thread computes one pair, in strips of eight rows.
 
-Everything is interleaved by the 32 pairs of a warp, so that each access is one coalesced request; the row above and
-its deletions stand in global memory. A bit is one cell of one matrix, 32 columns a word.
+Two integers a row of the strip, its last score and insertion, stand in shared memory; two a column, the strip above's
+last score and deletion, go through global memory. The four Boolean matrices are four bits a cell, a word for the eight
+rows of a column. All is interleaved by the 32 pairs of a warp: a request is coalesced, and no bank is asked twice.
 """
 
 from __future__ import annotations
@@ -10,10 +11,11 @@ import simtbed as st
 from simtbed import Const, Global, i32, int2, int4, u32
 
 from .intratask import FLOOR, NEVER
+from .traceback import DIAGONAL, DOWN_EXTENDED, RIGHT, RIGHT_EXTENDED, STRIP
 
 
 @st.kernel
-def pairalign(
+def pairalign_strips(
     sizes: Global[int4],
     groups: Global[int4],
     references: Global[u32],
@@ -29,71 +31,80 @@ def pairalign(
     further: i32,
     CORNER: Const,
     LAST_ROW: Const,
+    BLOCK: Const,
 ) -> None:
-    """ends[pair] = (i, j, score, 0) of the end cell, and the moves to it, for the 32 pairs of each block of one warp.
+    """ends[pair] = (i, j, score, 0) of the end cell, and the moves to it, for the BLOCK pairs of each block.
 
-    sizes: (-, n, -, m) of a pair, 0 where there is none. groups: (first word of references, first word of alternates,
-    first word of moves, words of a row and matrix). Letter i of a lane is byte i % 4 of word i // 4, words interleaved
-    by lanes. row_above: (H, deletion) of column j at 4 (first word of alternates) + 32 j + lane. first, further,
-    CORNER, LAST_ROW: see `intratask`.
+    sizes, groups, references, alternates, row_above: see `pairalign`, a group a warp; words of a row are columns here.
+    moves: the word of column j in the strip s of a group's lane is at (first word of moves) + 32 (s columns + j) + lane,
+    four bits a row from its lowest. first, further, CORNER, LAST_ROW: see `intratask`.
     """
-    size, group = sizes[st.block.x * 32 + st.lane], groups[st.block.x]
+    left_shared = st.shared(int2, STRIP * BLOCK)  # (score, insertion) in the column to the left
+    bases_shared = st.shared(u32, STRIP // 4 * BLOCK)
+    t = st.thread.x
+    pair = st.block.x * BLOCK + t
+    size, group = sizes[pair], groups[pair // 32]
     n, m = size.y, size.w
     row, row_score = 0, i32(NEVER)  # the best in the last column
-    column, column_score = m, i32(NEVER)  # the best of all
-    base_word, letter_word = u32(0), u32(0)
-    for i in range(n):
-        if i % 4 == 0:
-            base_word = references[group.x + i // 4 * 32 + st.lane]
-        base = base_word >> u32(i % 4 * 8) & 255
-        H_left, insertion = first + i * further, i32(NEVER)
-        H_diagonal = first + (i - 1) * further if i > 0 else 0
-        right_extended, down_extended, right, diagonal = u32(0), u32(0), u32(0), u32(0)
+    column = m
+    at = group.y * 4 + st.lane
+    for j in range(m):
+        row_above[at + j * 32] = int2(first + j * further, NEVER)
+    for above in range(0, n, STRIP):
+        rows = min(STRIP, n - above)
+        for i in st.unroll(range(STRIP)):
+            left_shared[i * BLOCK + t] = int2(first + (above + i) * further, NEVER)
+        for word in st.unroll(range(STRIP // 4)):
+            if word * 4 < rows:
+                bases_shared[word * BLOCK + t] = references[group.x + (above // 4 + word) * 32 + st.lane]
+        H_corner = first + (above - 1) * further if above > 0 else 0
+        letter_word = u32(0)
         for j in range(m):
             if j % 4 == 0:
                 letter_word = alternates[group.y + j // 4 * 32 + st.lane]
             letter = letter_word >> u32(j % 4 * 8) & 255
-            at = group.y * 4 + j * 32 + st.lane
-            H_up, deletion = first + j * further, i32(NEVER)
-            if i > 0:
-                above = row_above[at]
-                H_up, deletion = above.x, above.y
-            bit = u32(1) << u32(j % 32)
-            if H_up + opening > deletion + extending:
-                deletion = H_up + opening
-            else:
-                deletion += extending
-                down_extended |= bit
-            if H_left + opening > insertion + extending:
-                insertion = H_left + opening
-            else:
-                insertion += extending
-                right_extended |= bit
-            H = H_diagonal + (match if base == letter else mismatch)
-            if insertion <= H and deletion <= H:
-                diagonal |= bit
-            elif insertion >= deletion:
-                H = insertion
-                right |= bit
-            else:
-                H = deletion
-            H = max(H, FLOOR)
-            row_above[at] = int2(H, deletion)
-            H_left, H_diagonal = H, H_up
-            if j % 32 == 31 or j == m - 1:
-                word = group.z + (i * group.w + j // 32) * 4 * 32 + st.lane
-                moves[word] = right_extended
-                moves[word + 32] = down_extended
-                moves[word + 64] = right
-                moves[word + 96] = diagonal
-                right_extended, down_extended, right, diagonal = u32(0), u32(0), u32(0), u32(0)
-        if H_left >= row_score or CORNER:
-            row, row_score = i + 1, H_left
+            H_diagonal = H_corner
+            up = row_above[at + j * 32]
+            H, deletion = up.x, up.y
+            H_corner = H
+            bits = u32(0)
+            for i in range(rows):
+                left = left_shared[i * BLOCK + t]
+                base = bases_shared[i // 4 * BLOCK + t] >> u32(i % 4 * 8) & 255
+                cell = u32(0)
+                if H + opening > deletion + extending:
+                    deletion = H + opening
+                else:
+                    deletion += extending
+                    cell |= DOWN_EXTENDED
+                insertion = left.y + extending
+                if left.x + opening > insertion:
+                    insertion = left.x + opening
+                else:
+                    cell |= RIGHT_EXTENDED
+                H = H_diagonal + (match if base == letter else mismatch)
+                if insertion <= H and deletion <= H:
+                    cell |= DIAGONAL
+                elif insertion >= deletion:
+                    H = insertion
+                    cell |= RIGHT
+                else:
+                    H = deletion
+                H = max(H, FLOOR)
+                left_shared[i * BLOCK + t] = int2(H, insertion)
+                H_diagonal = left.x
+                bits |= cell << u32(i * 4)
+            row_above[at + j * 32] = int2(H, deletion)
+            moves[group.z + (above // STRIP * group.w + j) * 32 + st.lane] = bits
+        for i in range(rows):
+            score = left_shared[i * BLOCK + t].x
+            if score >= row_score or CORNER:
+                row, row_score = above + i + 1, score
     if LAST_ROW:
-        column_score = row_score
+        best = row_score
         for j in range(m):
-            score = row_above[group.y * 4 + j * 32 + st.lane].x
-            if score > column_score or (score == column_score and abs(n - j - 1) < abs(row - column)):
-                row, column, column_score = n, j + 1, score
-        row_score = column_score
-    ends[st.block.x * 32 + st.lane] = int4(row, column, row_score, 0)
+            score = row_above[at + j * 32].x
+            if score > best or (score == best and abs(n - j - 1) < abs(row - column)):
+                row, column, best = n, j + 1, score
+        row_score = best
+    ends[pair] = int4(row, column, row_score, 0)

@@ -1,8 +1,8 @@
 """Stage 2: a thread or a warp a pair walks from the end cell back to a border and writes the CIGAR.
 
-Stage 1 leaves the moves in one of four forms. `RUNS` and `STEPS` name the length of a gap, so that a gap is one look
-at memory; with `RUNS`, a run of diagonal moves is one too. `FLAGS` and `BOOLEANS` hold four bits a cell, and a gap is
-followed through the bits that say whether it was extended. With `FLAGS` a warp walks, 32 cells at a time.
+Stage 1 leaves the moves in one of five forms. `RUNS` and `STEPS` name the length of a gap, so that a gap is one look
+at memory; with `RUNS`, a run of diagonal moves is one too. `FLAGS`, `BOOLEANS` and `STRIPS` hold four bits a cell, and a
+gap is followed through the bits that say whether it was extended. With `FLAGS` a warp walks, 32 cells at a time.
 """
 
 from __future__ import annotations
@@ -10,8 +10,11 @@ from __future__ import annotations
 import simtbed as st
 from simtbed import Const, Global, i32, int2, int4, u32
 
-RUNS, STEPS, FLAGS, BOOLEANS = range(4)
+RUNS, STEPS, FLAGS, BOOLEANS, STRIPS = range(5)
 """The forms of moves. RUNS: a short2 in a word, the signed length of a gap low, the length of the run high."""
+
+STRIP = 8
+"""Rows of a strip of `pairalign_strips`: their bits fill a word."""
 
 SOFTCLIP, INDEL, LEADING_INDEL, IGNORE = range(4)
 M, I, D, S = 0, 1, 2, 4  # noqa: E741
@@ -34,8 +37,11 @@ def packed_cell(moves: Global[u32], place: int4, i: i32, j: i32, P: Const, K: Co
 
 
 @st.device
-def boolean_cell(moves: Global[u32], place: int4, i: i32, j: i32) -> i32:
-    """The four bits of cell (i, j) as `pairalign` left them."""
+def boolean_cell(moves: Global[u32], place: int4, i: i32, j: i32, FORM: Const) -> i32:
+    """The four bits of cell (i, j) as `pairalign_strips` or `pairalign` left them."""
+    if FORM == STRIPS:
+        strip_word = moves[place.x + ((i - 1) // STRIP * place.y + j - 1) * 32]
+        return i32(strip_word >> u32((i - 1) % STRIP * 4)) & 15
     word = place.x + ((i - 1) * place.y + (j - 1) // 32) * 4 * 32
     found = 0
     for matrix in st.unroll(range(4)):
@@ -69,16 +75,16 @@ def packed_move(moves: Global[u32], place: int4, i: i32, j: i32, P: Const, K: Co
 
 
 @st.device
-def boolean_move(moves: Global[u32], place: int4, i: i32, j: i32) -> int2:
+def boolean_move(moves: Global[u32], place: int4, i: i32, j: i32, FORM: Const) -> int2:
     """(operation, length) from cell (i, j) on: one diagonal move, or a gap followed base by base."""
-    cell = boolean_cell(moves, place, i, j)
+    cell = boolean_cell(moves, place, i, j, FORM)
     if cell & DIAGONAL != 0:
         return int2(M, 1)
     right = cell & RIGHT != 0
     extended = RIGHT_EXTENDED if right else DOWN_EXTENDED
     length = 1
     while cell & extended != 0:
-        cell = boolean_cell(moves, place, i if right else i - length, j - length if right else j)
+        cell = boolean_cell(moves, place, i if right else i - length, j - length if right else j, FORM)
         length += 1
     return int2(I if right else D, length)
 
@@ -120,7 +126,8 @@ def traceback(
 
     An operation is a word, length << 4 | letter, as in BAM. What exceeds `capacity` is counted and not written.
     places: RUNS and STEPS: cell (i, j) at x + (i - 1) y + (j - 1) z. FLAGS: (first word of the warp, lane of the
-    first row, steps of a tile, rows before row 1). BOOLEANS: (first word, words of a row and matrix, -, -).
+    first row, steps of a tile, rows before row 1). BOOLEANS: (first word, words of a row and matrix, -, -). STRIPS:
+    (first word, columns of a strip, -, -).
     sizes: (-, n, -, m). ends: the end cell (i, j, -, -).
     """
     t = st.block.x * st.block_dim.x + st.thread.x
@@ -140,8 +147,8 @@ def traceback(
     while i > 0 and j > 0:
         if FORM == FLAGS:
             move = packed_move(moves, place, i, j, P, K)
-        elif FORM == BOOLEANS:
-            move = boolean_move(moves, place, i, j)
+        elif FORM >= BOOLEANS:  # or STRIPS
+            move = boolean_move(moves, place, i, j, FORM)
         else:
             move = sized_move(i32(moves[place.x + (i - 1) * place.y + (j - 1) * place.z]), FORM)
         operation, step = move.x, move.y

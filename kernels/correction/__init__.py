@@ -52,7 +52,11 @@ def _variant(name: str, kernel: str, description: str, paper: str) -> Variant:
     return Variant(name, f"{__name__}.{kernel}", description, paper)
 
 
-_BY_THREAD, _BY_WARP = "thread_per_read:thread_per_read", "warp_per_read:warp_per_read"
+_ORIGINAL, _BY_THREAD, _BY_WARP = (
+    "cuda_ec:cuda_ec",
+    "thread_per_read:thread_per_read",
+    "warp_per_read:warp_per_read",
+)
 
 FAMILY: Family[Problem] = Family(
     name="correction",
@@ -60,8 +64,38 @@ FAMILY: Family[Problem] = Family(
     papers=(MANGAL, SHI),
     variants=by_name(
         (
-            _variant("thread-per-read", _BY_THREAD, "one thread a read, votes in local memory", SHI),
-            _variant("one-lane-per-warp", _BY_THREAD, "the same, by the first lane of each warp alone", MANGAL),
+            _variant(
+                "thread-per-read",
+                _ORIGINAL,
+                "CUDA-EC's kernel: a thread a read, a copy of it in global memory, four buffers in local memory",
+                SHI,
+            ),
+            _variant("one-lane-per-warp", _ORIGINAL, "the same, by the first lane of each warp alone", MANGAL),
+            _variant(
+                "thread-per-read-direct",
+                _ORIGINAL,
+                "Table 4's other optimization: thread-per-read without the copy, checks and the table",
+                MANGAL,
+            ),
+            _variant("thread-per-read-unrolled", _ORIGINAL, "the same, mutants unrolled", MANGAL),
+            _variant(
+                "thread-per-read-shared",
+                _BY_THREAD,
+                "the same, read and votes in shared memory, without the other three buffers",
+                MANGAL,
+            ),
+            _variant(
+                "thread-per-read-lean",
+                _BY_THREAD,
+                "a thread a read, votes in local memory, no other buffer (was thread-per-read)",
+                OURS,
+            ),
+            _variant(
+                "one-lane-per-warp-lean",
+                _BY_THREAD,
+                "the same, by the first lane of each warp alone (was one-lane-per-warp)",
+                OURS,
+            ),
             _variant(
                 "warp-per-read",
                 _BY_WARP,

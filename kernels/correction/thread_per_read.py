@@ -1,8 +1,8 @@
-"""CUDA-EC, the paper's Algorithm 1: one thread corrects one read, with its votes in local memory.
+"""A read a thread, as CUDA-EC, and the votes as the only buffer: solid, maxPos and maxMod of `cuda_ec` are variables here.
 
-What a thread does hangs on its read, so the lanes of a warp wait for each other nearly all the time: the paper
-measured a warp execution efficiency of 3.5 %. With SPREAD = 32 only the first lane of each warp has a read (its
-Table 4, second row); then no lane waits, and none works.
+What a thread does hangs on its read, so the lanes of a warp wait for each other nearly all the time. With reads and
+votes in shared memory it is the step before the last of Mangal and Jain's Table 4. With SPREAD = 32 only the first lane
+of each warp has a read; then no lane waits, and none works.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The one door for files: what is read is opened, unpacked and limited here; what is written is whole or not there."""
 
-from .inputs import MEMORY, Input, Metered, contents, opened, opened_again
+from .inputs import MEMORY, Input, contents, opened, opened_again
 from .outputs import Outputs, write
 from .places import STANDARD, DiskError, flush_standard_output, is_file_name
 from .signals import Stopped, held, watch
@@ -12,7 +12,6 @@ __all__ = [
     "STANDARD",
     "DiskError",
     "Input",
-    "Metered",
     "Outputs",
     "Stopped",
     "contents",

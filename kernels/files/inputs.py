@@ -10,12 +10,16 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from ..family import InputError
 from .places import DISK, STANDARD, DiskError, descriptor_of
 from .unpacked import Unpacked
 from .waiting import temporary
+
+if TYPE_CHECKING:  # the door is opened by commands that need no arrays too
+    import numpy as np
+    import numpy.typing as npt
 
 MEMORY = 4 << 30
 """Bytes that the arrays of a command may take where `--max-memory` says nothing."""
@@ -46,6 +50,18 @@ class Input(io.BufferedReader):
                 raise self.too_long(f"line {number}")
             yield number, line[:-2] if line.endswith(b"\r\n") else line.removesuffix(b"\n")
 
+    def fill(self, buffer: npt.NDArray[np.uint8]) -> int:
+        """Read until the buffer is full or the file ends; how many bytes. A pipe gives some at a time."""
+        filled = 0
+        while filled < len(buffer) and (count := self.readinto(buffer[filled:].data)):
+            filled += count
+        return filled
+
+    @property
+    def part(self) -> float | None:
+        """Of the file that is read, from 0 to 1; None where its size is not known."""
+        return cast(Unpacked, self.raw).part
+
     def too_long(self, what: str) -> InputError:
         return InputError(f"{self.path}: {what} has more than {self.longest:,} bytes, an eighth of --max-memory")
 
@@ -69,24 +85,6 @@ class Input(io.BufferedReader):
             return
         with _copied(self, self.path) as file:
             yield file
-
-
-class Metered:
-    """An input for a reader that takes more and more until a record is whole: InputError where that is too much."""
-
-    def __init__(self, source: Input) -> None:
-        self.source, self.taken = source, 0
-
-    def read(self, size: int) -> bytes:
-        data = self.source.read(size)
-        self.taken += len(data)
-        if self.taken > self.source.longest:
-            raise self.source.too_long("a record")
-        return data
-
-    def record_is_whole(self) -> None:
-        """What was taken has a whole record: the next one may be as long as any."""
-        self.taken = 0
 
 
 @contextmanager

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import errno
 import fcntl
-import gzip
 import io
 import os
 import shutil
@@ -18,6 +17,7 @@ from typing import Any, BinaryIO, cast
 
 from simtbed import SimtbedError
 
+from .bgzf import BgzfWriter
 from .places import STANDARD, STDIN, STDOUT, descriptor_of, failure, flush_standard_output, identities, status
 from .signals import check, forget, held, register
 from .text import printable
@@ -34,7 +34,7 @@ class Outputs:
 
     Entering it refuses, with SimtbedError, an output that is an input or another output or cannot be written. Leaving
     it writes all of them; after an error nothing has changed. A regular file is replaced by a new one with its mode; a
-    link leads to the new file. Anything else, such as a pipe, is written when all is well. Names in .gz are packed.
+    link leads to the new file. Anything else, such as a pipe, is written when all is well. Names in .gz are packed, as BGZF.
     """
 
     def __init__(self, targets: Mapping[str, Path | None], inputs: Iterable[Path | None] = ()) -> None:
@@ -62,8 +62,7 @@ class Outputs:
                 self._kept[buffer] = kept
                 self.files[name] = cast(BinaryIO, buffer)
                 if path.name.endswith(".gz"):
-                    packed = gzip.GzipFile("", "wb", compresslevel=4, fileobj=buffer, mtime=0)
-                    self.files[name] = cast(BinaryIO, stack.enter_context(packed))
+                    self.files[name] = cast(BinaryIO, stack.enter_context(BgzfWriter(cast(BinaryIO, buffer))))
             self._stack = stack.pop_all()
         return self
 
@@ -87,7 +86,7 @@ class Outputs:
 
     def _finish(self) -> None:
         for file in self.files.values():
-            if isinstance(file, gzip.GzipFile):
+            if isinstance(file, BgzfWriter):
                 file.close()
         regular = [kept for kept in self._kept.values() if isinstance(kept, _Regular)]
         for buffer in self._kept:

@@ -5,14 +5,18 @@ from __future__ import annotations
 import bz2
 import io
 import lzma
-import zlib
-from collections.abc import Callable
+import os
+import stat
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
+from isal import igzip_lib
 from simtbed import UnavailableError
 
 from ..family import InputError
+from ..pipeline import Flow, workers_for
+from .bgzf import END_OF_BGZF, HEADER, DeflateError, begins_block, length_of_blocks, unpacked_blocks
 from .places import DISK, DiskError
 
 RATIO, ALLOWANCE = 1_100, 1 << 26
@@ -21,8 +25,11 @@ XZ_MEMORY = 1 << 30
 """Bytes that an xz file may ask for to be unpacked."""
 PIECE = 1 << 16
 Read = TypeVar("Read")
-END_OF_BGZF = bytes.fromhex("1f8b08040000000000ff0600424302001b0003000000000000000000")
-LONGEST_MAGIC = 18
+PACKED = 1 << 20
+"""Bytes of BGZF that are read at a time."""
+UNPACKERS = 16
+"""Threads that unpack BGZF at most."""
+LONGEST_MAGIC = HEADER
 
 
 class Decoder(Protocol):
@@ -35,26 +42,8 @@ class Decoder(Protocol):
     def decompress(self, data: bytes, max_length: int) -> bytes: ...
 
 
-class _Gzip:
-    """zlib's decoder in the form of the others."""
-
-    def __init__(self) -> None:
-        self.inner = zlib.decompressobj(zlib.MAX_WBITS | 16)
-
-    def decompress(self, data: bytes, max_length: int) -> bytes:
-        return self.inner.decompress(self.inner.unconsumed_tail + data, max_length)
-
-    @property
-    def eof(self) -> bool:
-        return self.inner.eof
-
-    @property
-    def needs_input(self) -> bool:
-        return not self.inner.eof and not self.inner.unconsumed_tail
-
-    @property
-    def unused_data(self) -> bytes:
-        return self.inner.unused_data
+def _gzip() -> Any:
+    return igzip_lib.IgzipDecompressor(flag=igzip_lib.DECOMP_GZIP)
 
 
 def _zstd() -> Any:
@@ -73,7 +62,7 @@ def _xz() -> Any:
 
 
 PACKINGS: dict[bytes, tuple[str, Callable[[], Any]]] = {
-    b"\x1f\x8b": ("gzip", _Gzip),
+    b"\x1f\x8b": ("gzip", _gzip),
     b"\xfd7zXZ\x00": ("xz", _xz),
     b"BZh": ("bzip2", bz2.BZ2Decompressor),
     b"\x28\xb5\x2f\xfd": ("zstd", _zstd),
@@ -88,6 +77,15 @@ def packing_of(start: bytes) -> tuple[str, Callable[[], Any]] | None:
     return next((packing for magic, packing in PACKINGS.items() if start.startswith(magic)), None)
 
 
+def _size(file: io.BufferedIOBase) -> int:
+    """Bytes of a regular file; 0 for anything else."""
+    try:
+        there = os.fstat(file.fileno())
+    except (OSError, ValueError):
+        return 0
+    return there.st_size if stat.S_ISREG(there.st_mode) else 0
+
+
 class Unpacked(io.RawIOBase):
     """The bytes of an open file without its packing. What goes wrong is an InputError or a DiskError."""
 
@@ -95,6 +93,7 @@ class Unpacked(io.RawIOBase):
         super().__init__()
         self.file, self.path = file, path
         self.packed, self.given = 0, 0  # bytes read, bytes handed out
+        self.size = _size(file)
         self.last = b""
         self.waiting = b""
         while len(self.waiting) < LONGEST_MAGIC and (more := self._more(LONGEST_MAGIC - len(self.waiting))):
@@ -102,8 +101,11 @@ class Unpacked(io.RawIOBase):
         found = packing_of(self.waiting)
         self.name = found[0] if found else ""
         self.new = found[1] if found else None
-        self.blocked = self.waiting[:4] == b"\x1f\x8b\x08\x04" and self.waiting[12:14] == b"BC"
+        self.blocked = begins_block(self.waiting)
         self.decoder: Decoder | None = self.new() if self.new else None
+        self._blocks: Any = iter(Flow(self._groups()).each(unpacked_blocks, workers_for(UNPACKERS)))
+        self._content = memoryview(b"")  # of blocks, and not handed out yet
+        self._in_blocks = self._between = self.blocked  # between members of a packed file: no decoder is at work
 
     def readable(self) -> bool:
         return True
@@ -112,11 +114,13 @@ class Unpacked(io.RawIOBase):
         view = memoryview(buffer).cast("B")
         if self.decoder is None:
             if not self.waiting:
-                return self._reading(lambda: self.file.readinto1(view))
+                count = self._reading(lambda: self.file.readinto1(view))
+                self.packed += count
+                return count
             count = min(len(view), len(self.waiting))
             view[:count], self.waiting = self.waiting[:count], self.waiting[count:]
             return count
-        data = self._unpack(len(view))
+        data = self._from_blocks(len(view)) or self._unpack(len(view))
         view[: len(data)] = data
         self.given += len(data)
         if self.given > ALLOWANCE + RATIO * self.packed:
@@ -126,17 +130,54 @@ class Unpacked(io.RawIOBase):
             )
         return len(data)
 
+    @property
+    def part(self) -> float | None:
+        """Of the file that is read, from 0 to 1; None where its size is not known."""
+        return min(self.packed / self.size, 1.0) if self.size else None
+
+    def close(self) -> None:
+        self._blocks.close()
+        super().close()
+
+    def _groups(self) -> Iterator[bytes]:
+        """Whole blocks of BGZF, many at a time; what follows the last one is left waiting."""
+        rest, self.waiting = self.waiting, b""
+        while more := self._more(PACKED):
+            rest += more
+            length = length_of_blocks(rest)
+            if length:
+                yield rest[:length]
+                rest = rest[length:]
+            if len(rest) > LONGEST_MAGIC and not begins_block(rest):
+                break
+        self.waiting = rest
+
+    def _from_blocks(self, size: int) -> memoryview:
+        """Some bytes of blocks, which threads unpack ahead; none after the last block."""
+        try:
+            while self._in_blocks and not self._content:
+                found = next(self._blocks, None)
+                if found is None:
+                    self._in_blocks = False
+                    break
+                self._content = memoryview(found)
+        except ValueError as error:
+            raise InputError(f"{self.path}: damaged or truncated: {error}") from None
+        some, self._content = self._content[:size], self._content[size:]
+        return some
+
     def _unpack(self, size: int) -> bytes:
         """Some bytes, or none at the end of the file."""
         assert self.decoder is not None and self.new is not None
         while True:
             try:
-                if self.decoder.eof:
+                if self._between or self.decoder.eof:
                     rest = self.decoder.unused_data or self.waiting or self._more(PIECE)
-                    self.waiting = b""
+                    self.waiting, self._between = b"", False
                     while rest and not rest.strip(b"\0"):  # padding
                         rest = self._more(PIECE)
                     if not rest:
+                        self._between = True
                         return self._ended()
                     rest = rest.lstrip(b"\0")
                     while len(rest) < LONGEST_MAGIC and (more := self._more(PIECE)):
@@ -155,7 +196,7 @@ class Unpacked(io.RawIOBase):
                         raise InputError(f"{self.path}: damaged or truncated: it ends within its {self.name} data")
                 if made := self.decoder.decompress(data, size):
                     return made
-            except (zlib.error, lzma.LZMAError, EOFError, ValueError) as error:
+            except (DeflateError, lzma.LZMAError, EOFError, ValueError) as error:
                 raise InputError(f"{self.path}: damaged or truncated: {error}") from None
             except OSError as error:  # of bz2
                 raise InputError(f"{self.path}: damaged or truncated: {error}") from None

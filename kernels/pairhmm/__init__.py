@@ -47,6 +47,9 @@ FAMILY: Family[Problem] = Family(
     variants=by_name(
         (
             _variant("intertask-naive", "intertask_naive", "one thread a pair, rows interleaved in global memory", REN),
+            _variant(
+                "intertask-naive-unsorted", "intertask_naive", "the same, pairs in the order of the input", "ours"
+            ),
             *(
                 _variant(f"intertask-tile{k}", "intertask_tiled", f"one thread a pair, {k} rows an iteration", REN)
                 for k in (2, 4, 6, 8)

@@ -39,6 +39,7 @@ def _variant(name: str, kernel: str, description: str, paper: str = LU) -> Varia
     return Variant(name, f"{__name__}.{kernel}:{kernel}", description, paper)
 
 
+_PLAIN = f"{__name__}.plain:merge_shared"
 _SHARED, _SKIP = "b and c block by block in shared memory", "as reduction-shared; zeros of the sparser vector skipped"
 
 FAMILY: Family[Problem] = Family(
@@ -47,7 +48,20 @@ FAMILY: Family[Problem] = Family(
     papers=(LU,),
     variants=by_name(
         (
-            _variant("iterative", "iterative", "one thread a site, individual after individual"),
+            _variant("iterative", "algorithm1", "Algorithm 1: one thread a site, three loads a step, plain doubles"),
+            Variant(
+                "reduction-plain",
+                f"{__name__}.plain:merge",
+                "Algorithm 2 and Fig. 4: pairwise merges in global memory, a warp each, plain doubles",
+                LU,
+            ),
+            Variant(
+                "reduction-shared-plain", _PLAIN, "Fig. 5: b and c block by block in shared memory, plain doubles", LU
+            ),
+            Variant("reduction-shared-skip-plain", _PLAIN, "the same; zeros of the sparser vector skipped", LU),
+            _variant(
+                "iterative-carried", "iterative", "one thread a site, one load a step, exponents (was iterative)", OWN
+            ),
             _variant("reduction", "reduction", "pairwise merges in global memory, a warp each"),
             _variant("reduction-block", "reduction", "the same, a block and its barrier each"),
             _variant("reduction-shared", "reduction_shared", f"{_SHARED}, a warp a merge"),

@@ -1,8 +1,8 @@
-"""Lu 2012, Algorithm 1: one thread computes one site, individual after individual, the spectrum in global memory.
+"""Lu 2012's Algorithm 1 improved: one thread computes one site, individual after individual, the spectrum in global memory.
 
 The arrays of all sites are interleaved, so that the threads of a warp touch neighbours. The paper walks from the last
-coefficient down; this walks up and carries what the next two coefficients are owed, which needs one load and one
-store a coefficient for the same three multiplications: 3 N^2 - 3 in all.
+coefficient down (`algorithm1`); this walks up and carries what the next two coefficients are owed, which needs one load
+and one store a coefficient for the same three multiplications: 3 N^2 - 3 in all.
 """
 
 from __future__ import annotations

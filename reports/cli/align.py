@@ -2,33 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Iterator
+from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Literal
 
-from simtbed import SimtbedError, map_over_gpus
+from simtbed import SimtbedError
 from simtbed.kernels import Agreement
 from simtbed.kernels.alignment import FAMILY
-from simtbed.kernels.alignment.host import files, limits
-from simtbed.kernels.alignment.host.pipeline import solve
+from simtbed.kernels.alignment.host import files
+from simtbed.kernels.alignment.host.answer import Alignments
+from simtbed.kernels.alignment.host.pipeline_files import How, align_file
 from simtbed.kernels.alignment.host.problem import Parameters, Problem
 from simtbed.kernels.alignment.host.problem import Strategy as OverhangStrategy
-from simtbed.kernels.family import Answer, joined
+from simtbed.kernels.family import joined
 from simtbed.kernels.files import STANDARD, Outputs
+from simtbed.runtime.cores import current_cores, on_cores
 from simtbed.runtime.registry import EngineName
 
 from ..launchers import Runner, require_gpus
-from ..terminal import progress
-from .options import MEMORY, Checking, Counting, Engine, Example, Gpus, Json, MaxMemory, Output, RunOn, Variant
+from ..terminal import progress_of_records
+from .options import MEMORY, Checking, Counting, Engine, Example, Gpus, Json, MaxMemory, Output, RunOn, Threads, Variant
 from .output import report, require_report_options, tell, warn
 from .parameters import Argument, Option, command
-
-BYTES_OF_A_WORD = 8
-"""Moves may take half of the memory: a word has four bytes."""
-PART_OF_CELLS = 16
-"""A batch has as many cells as this part of the memory has bytes, beyond one pair."""
 
 
 class Strategy(StrEnum):
@@ -65,6 +62,7 @@ def align(
     check: Checking = False,
     example: Example = False,
     gpus: Gpus = 1,
+    threads: Threads = None,
     max_memory: MaxMemory = MEMORY,
     json: Json = False,
 ) -> int:
@@ -79,12 +77,15 @@ def align(
     """
     if (source is None) != example:
         raise SimtbedError("align takes a file, or --example")
-    how = How(variant, engine.value, parameters, strategy.value, form.value, counting, check, json, gpus, max_memory)
-    return align_file(source, alternates, target, how)
+    wanted = Wanted(
+        variant, engine.value, parameters, strategy.value, form.value, counting, check, json, gpus, max_memory
+    )
+    with on_cores(threads or current_cores()):
+        return align_pairs(source, alternates, target, wanted)
 
 
 @dataclass(frozen=True)
-class How:
+class Wanted:
     """The options of the command, as they were given."""
 
     variant: str
@@ -98,55 +99,47 @@ class How:
     gpus: int = 1
     memory: int = MEMORY
 
+    def how(self) -> How:
+        """Raises SimtbedError where it cannot be, before the work begins."""
+        if self.variant not in FAMILY.variants:
+            raise SimtbedError(f"alignment has no variant {self.variant!r}; it has {', '.join(FAMILY.variants)}")
+        require_report_options(self.engine, self.counting, self.check, self.json)
+        require_gpus(self.gpus, self.engine)
+        parameters, strategy = _parameters(self.parameters), OverhangStrategy[self.strategy]
+        files.check_form(self.form, strategy)
+        gpus = self.gpus if self.engine == "cuda" else 0
+        return How(self.variant, parameters, strategy, self.form, gpus, self.memory)
 
-def align_file(source: Path | None, alternates: Path | None, target: Path | None, how: How) -> int:
+
+def align_pairs(source: Path | None, alternates: Path | None, target: Path | None, wanted: Wanted) -> int:
     """Align every pair, a batch at a time; 1 where the oracle is to check and disagrees. Raises SimtbedError."""
-    if how.variant not in FAMILY.variants:
-        raise SimtbedError(f"alignment has no variant {how.variant!r}; it has {', '.join(FAMILY.variants)}")
-    require_report_options(how.engine, how.counting, how.check, how.json)
-    require_gpus(how.gpus, how.engine)
-    parameters, strategy = _parameters(how.parameters), OverhangStrategy[how.strategy]
-    files.check_form(how.form, strategy)
+    how = wanted.how()
     name = f"{source} and {alternates}" if alternates else str(source or "the example")
-    runner = Runner(how.engine, counting=how.counting)
+    runner = Runner(wanted.engine, counting=wanted.counting)
     agreements: list[Agreement] = []
-    words = how.memory // BYTES_OF_A_WORD
-    pairs = 0
 
-    def solved(problem: Problem) -> Answer:
-        limits.check_memory(problem, how.variant, words)
-        return solve(problem, how.variant, runner, words)
-
-    def answers(show: Callable[[str], None]) -> Iterator[tuple[Problem, Answer]]:
-        nonlocal pairs
-        problems = (
-            replace(problem, parameters=parameters, strategy=strategy)
-            for problem in files.batches(_pairs(source, alternates, how.memory), how.memory // PART_OF_CELLS)
-        )
-        for problem, answer in map_over_gpus(problems, solved, how.gpus):
-            if how.check:
-                agreements.append(FAMILY.compare(answer, FAMILY.oracle(problem)))
-            pairs += len(problem)
-            show(f"{pairs:,} pairs")
-            yield problem, answer
+    def compare(problem: Problem, found: Alignments) -> None:
+        if wanted.check:
+            agreements.append(FAMILY.compare(found.answer(), FAMILY.oracle(problem)))
 
     with (
         Outputs({"--output": target or STANDARD}, [source, alternates]) as outputs,
-        progress(f"{how.variant} on {name}") as show,
+        progress_of_records(f"{wanted.variant} on {name}", "pairs") as show,
     ):
-        files.write(answers(show), how.form, outputs["--output"], how.memory)
+        problems = _problems(source, alternates, how)
+        pairs = align_file(problems, outputs["--output"], how, runner, compare, show)
     if not pairs:
         warn(f"{name} holds no pairs; the answer is empty")
-    agreement = joined(agreements) if how.check else None
-    if how.check or how.counting:
-        tell(outputs, report(runner, agreement, how.json))
+    agreement = joined(agreements) if wanted.check else None
+    if wanted.check or wanted.counting:
+        tell(outputs, report(runner, agreement, wanted.json))
     return int(agreement is not None and not agreement.agrees)
 
 
-def _pairs(source: Path | None, alternates: Path | None, memory: int) -> Iterator[files.Pair]:
-    if source is None:
-        return files.table(files.EXAMPLE)
-    return files.fasta(source, alternates, memory) if alternates else files.table(source, memory)
+def _problems(source: Path | None, alternates: Path | None, how: How) -> Iterator[Problem]:
+    if source is not None and alternates is not None:
+        return files.fasta(source, alternates, how.cells, how.memory)
+    return files.table(source or files.EXAMPLE, how.cells, how.memory)
 
 
 def _parameters(text: str) -> Parameters:

@@ -34,6 +34,7 @@ COMMANDS = {
     "access": "What single warp accesses cost.",
     "hardware": "The emulator's counters beside Nsight Compute's.",
     "record": "What this machine's GPU answers and counts, as a record.",
+    "report": "Every table and figure of a paper, beside what is found here.",
     "bench": "How fast the emulator is, and how fast the kernels are.",
 }
 """Each command with its line of `simtbed --help`. Its module has the same name and is imported when the command runs."""

@@ -1,27 +1,47 @@
-"""`simtbed check`: targets under the checkers, and what these find, gathered over all launches."""
+"""`simtbed check`: targets under the checkers, within their budgets and past the compiler; what is found, gathered."""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import Annotated, Any, BinaryIO
 
-from simtbed import Launch, devices
+from simtbed import Diagnostic, Launch, devices
 from simtbed.profiler.run import gathered
 from simtbed.runtime.recording import Recorder, parsed
+from simtbed.testing.compiling import Compiling, architectures
 
 from .. import tables
 from ..selection import find_variants
+from ..targets.budgets import Budgets
 from ..targets.findings import as_row, as_text, findings
 from ..targets.formats import FORMATS, named, summary
 from ..targets.running import require_launches, run_target
-from ..targets.stream import MakeObserver
 from ..targets.target import Shipped, Target, find_target, is_program
-from .options import Device, Emulator, Input, Json, Kernels, Number, OnlyFamily, Report, TargetArguments, TargetOrAll
-from .output import report_on, reports
+from .budgets import Held, is_whole
+from .options import (
+    Budget,
+    Compiled,
+    Device,
+    Emulator,
+    Hard,
+    Input,
+    Json,
+    Kernels,
+    Number,
+    OnlyFamily,
+    Report,
+    Soft,
+    TargetArguments,
+    TargetOrAll,
+    UpdateBudget,
+)
+from .output import report_on
 from .parameters import Option, command
 
 
@@ -52,6 +72,17 @@ def check(
     schedules: Annotated[
         int, Option(metavar="N", min=0, max=1000, help="Run each launch in N more orders of warps and blocks too.")
     ] = 0,
+    archs: Annotated[
+        str | None,
+        Option(
+            ("--compile",), metavar="ARCHS", help="Compile for these, such as sm_80,sm_90, or all; spills are findings."
+        ),
+    ] = None,
+    budget: Budget = None,
+    soft: Soft = 0.0,
+    hard: Hard = 0.0,
+    compiled: Compiled = False,
+    update: UpdateBudget = False,
     source: Input = None,
     output: Report = None,
     json: Json = False,
@@ -60,80 +91,110 @@ def check(
     """A target under the checkers, or all shipped variants.
 
     These look for races, unwritten words, barriers, indices, arithmetic. A finding does not stop a program that would
-    go on without the checkers.
+    go on without the checkers. Kernels over their budget, and kernels that nvcc refuses or that spill registers, are
+    findings where --budget and --compile ask for it.
 
     \b
     simtbed check train.py --epochs 1
     simtbed check --check races --schedules 2 file.py:function
     simtbed check --family sfs
     simtbed check --format sarif -o findings.sarif train.py
+    simtbed check --budget .simtbed/kernels.toml --update-budget train.py
     """
     shape = Format.json if json else format
     wanted, row = parsed(what), devices.find(device)
-    seeds = tuple(range(1, schedules + 1))
-    make = partial(Recorder, engine=engine.value, device=row, check=wanted, seeds=seeds, counters=False)
+    held = Held(Budgets.asked(budget, soft, hard, compiled, update))
+    compiling = Compiling(architectures(archs)) if archs else None
+    make = partial(
+        Recorder,
+        engine=engine.value,
+        device=row,
+        check=wanted,
+        seeds=tuple(range(1, schedules + 1)),
+        counters=budget is not None,
+        keep="program" if compiling or compiled else "nothing",
+    )
+    looked = _Looked(sorted(wanted), compiling, held)
     if target is not None and family is None and is_program(target):
         found = find_target(target, arguments, source)
-        with reports({"--output": output}, found.files, device) as outputs:
-            return _check_program(found, make, kernel, launch, sorted(wanted), outputs.get("--output"), shape)
-    rows: list[_Row] = []
+        with held.reports({"--output": output}, found.files, device) as outputs:
+            ran = run_target(found, make)
+            require_launches(ran, found)
+            run = ran.run.select(kernel, launch)
+            held.add(found, run)
+            for name, launches in run.by_kernel().items():
+                looked.add({"kernel": name}, launches)
+            held.end(outputs, lambda name: is_whole(kernel, launch) and name == str(found))
+            bad = _report(found, looked, {"target": str(found)}, "kernels", outputs.get("--output"), shape)
+            return ran.code or bad
     chosen = [
         Shipped(one, each, source) for one, variants in find_variants(family, target, source) for each in variants
     ]
-    with reports({"--output": output}, chosen[0].files, device) as outputs:
+    with held.reports({"--output": output}, chosen[0].files, device) as outputs:
         for shipped in chosen:
             run = run_target(shipped, make, faults="return").run.select(kernel, launch)
-            rows.append(_Row({"variant": shipped.variant, "input": shipped.input}, run.launches))
-        return _report(chosen[0], rows, {}, "variants", sorted(wanted), outputs.get("--output"), shape)
+            held.add(shipped, run)
+            looked.add({"variant": shipped.variant, "input": shipped.input}, run.launches)
+        held.end(outputs, lambda name: is_whole(kernel, launch) and _is_among(name, chosen, target is None))
+        return _report(chosen[0], looked, {}, "variants", outputs.get("--output"), shape)
 
 
-def _check_program(
-    target: Target,
-    make: MakeObserver,
-    kernel: str,
-    launch: int | None,
-    checks: list[str],
-    output: BinaryIO | None,
-    shape: Format,
-) -> int:
-    ran = run_target(target, make)
-    require_launches(ran, target)
-    groups = ran.run.select(kernel, launch).by_kernel()
-    rows = [_Row({"kernel": name}, launches) for name, launches in groups.items()]
-    bad = _report(target, rows, {"target": str(target)}, "kernels", checks, output, shape)
-    return ran.code or bad
+def _is_among(name: str, chosen: Sequence[Shipped], whole: bool) -> bool:
+    """Whether a target of a file of baselines was to run: one of those chosen; or of their families, which are whole."""
+    families = {one.family.name for one in chosen}
+    return name in families | {one.name for one in chosen} or (whole and name.partition("/")[0] in families)
 
 
 class _Row:
-    """What was found in some launches. names: what they are the launches of."""
+    """What was found in some launches. names: what they are the launches of. compiling: what else is asked of them."""
 
-    def __init__(self, names: dict[str, str], launches: list[Launch]) -> None:
+    def __init__(self, names: dict[str, str], launches: list[Launch], compiling: Compiling | None) -> None:
         self.names, self.launches = names, len(launches)
         self.faults, self.remarks = findings(launches)
+        if compiling is not None:
+            self.faults += gathered(compiling.findings(one.request for one in launches))
 
     def content(self) -> dict[str, Any]:
         faults, remarks = ([as_row(d) for d in found] for found in (self.faults, self.remarks))
         return {**self.names, "launches": self.launches, "faults": faults, "remarks": remarks}
 
 
+@dataclass
+class _Looked:
+    """What was looked for, and what was found. rows: of kernels or variants. held: to budgets."""
+
+    checks: list[str]
+    compiling: Compiling | None
+    held: Held
+    rows: list[_Row] = field(default_factory=list)
+
+    def add(self, names: dict[str, str], launches: list[Launch]) -> None:
+        self.rows.append(_Row(names, launches, self.compiling))
+
+    @property
+    def bad(self) -> bool:
+        return bool(self.held.faults) or any(row.faults for row in self.rows)
+
+    def gathered(self) -> tuple[list[Diagnostic], list[Diagnostic]]:
+        """Faults and remarks of everything, one a place."""
+        faults = gathered(chain(chain.from_iterable(row.faults for row in self.rows), self.held.faults))
+        return faults, gathered(chain(chain.from_iterable(row.remarks for row in self.rows), self.held.remarks))
+
+
 def _report(
-    target: Target,
-    rows: list[_Row],
-    heading: dict[str, str],
-    what: str,
-    checks: list[str],
-    output: BinaryIO | None,
-    shape: Format,
+    target: Target, looked: _Looked, heading: dict[str, str], what: str, output: BinaryIO | None, shape: Format
 ) -> int:
     """Give the report out; 1 where something was found."""
-    bad = any(row.faults for row in rows)
+    rows = looked.rows
     if shape is Format.json:
-        content = {**heading, "checks": checks, "silent": not bad, what: [row.content() for row in rows]}
-        report_on(target, output, tables.as_json(content))
-        return int(bad)
+        content: dict[str, Any] = {**heading, "checks": looked.checks, "silent": not looked.bad}
+        content |= {what: [row.content() for row in rows]}
+        content |= {"compiled": looked.compiling.made} if looked.compiling else {}
+        report_on(target, output, tables.as_json(content | looked.held.content()))
+        return int(looked.bad)
     if shape is not Format.text:
-        report_on(target, output, _for_services(rows, shape))
-        return int(bad)
+        report_on(target, output, _for_services(looked, shape))
+        return int(looked.bad)
     names = list(rows[0].names)
     cells = [[*row.names.values(), row.launches, len(row.faults), len(row.remarks)] for row in rows]
     parts = [tables.table([*names, "launches", "findings", "remarks"], cells, left=len(names))]
@@ -141,16 +202,16 @@ def _report(
         for title, found in (("found", row.faults), ("remarks", row.remarks)):
             if found:
                 parts.append(f"{row.names[names[0]]}, {title}:\n{as_text(found)}")
-    report_on(target, output, "\n\n".join(parts))
-    return int(bad)
+    if looked.compiling:
+        archs = ", ".join(looked.compiling.architectures)
+        parts.append(f"{looked.compiling.made:,} kernels compiled, each for one of {archs}")
+    report_on(target, output, "\n\n".join([*parts, *looked.held.text()]))
+    return int(looked.bad)
 
 
-def _for_services(rows: list[_Row], shape: Format) -> str:
+def _for_services(looked: _Looked, shape: Format) -> str:
     """The findings of all rows, one a place; for GitHub, the table of the step is written too."""
-    faults, remarks = (
-        gathered(chain.from_iterable(found)) for found in zip(*((r.faults, r.remarks) for r in rows), strict=True)
-    )
-    found = named(faults, remarks)
+    found = named(*looked.gathered())
     if shape is Format.github and (step := os.environ.get("GITHUB_STEP_SUMMARY")):
         with Path(step).open("a", encoding="utf-8") as page:  # to which others may have written too
             page.write(summary(found))

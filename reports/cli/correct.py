@@ -14,12 +14,13 @@ from simtbed.kernels.correction.host.files import example_file, read_file
 from simtbed.kernels.correction.host.pipeline_files import Summary, Writers, correct_file
 from simtbed.kernels.correction.host.problem import Parameters
 from simtbed.kernels.files import STANDARD, Outputs
+from simtbed.runtime.cores import current_cores, on_cores
 from simtbed.runtime.registry import EngineName
 
 from .. import tables
 from ..launchers import Runner
-from ..terminal import progress
-from .options import MEMORY, Engine, Example, Json, MaxMemory, Output, RunOn, Variant
+from ..terminal import progress_of_records
+from .options import MEMORY, Engine, Example, Json, MaxMemory, Output, RunOn, Threads, Variant
 from .output import tell, warn
 from .parameters import Argument, Option, command
 
@@ -63,6 +64,7 @@ def correct(
     ] = None,
     engine: RunOn = Engine.jit,
     example: Example = False,
+    threads: Threads = None,
     max_memory: MaxMemory = MEMORY,
     json: Json = False,
 ) -> int:
@@ -81,7 +83,8 @@ def correct(
         raise SimtbedError("--truth belongs to a file of reads: the example has none")
     parameters = Parameters(k, min_multiplicity, min_votes, max_trim, not no_trim, filter.value)
     targets = Targets(output, discarded, log)
-    return correct_reads(source, targets, parameters, variant, engine.value, truth, max_memory, json)
+    with on_cores(threads or current_cores()):
+        return correct_reads(source, targets, parameters, variant, engine.value, truth, max_memory, json)
 
 
 def correct_reads(
@@ -101,11 +104,11 @@ def correct_reads(
     named = {"--output": targets.output or STANDARD, "--discarded": targets.discarded, "--log": targets.log}
     with (
         Outputs(named, [source, truth]) as outputs,
-        progress(f"{variant} on {source or 'the example'}"),
+        progress_of_records(f"{variant} on {source or 'the example'}", "reads") as show,
         read_file(source, memory) if source else nullcontext(example_file()) as reads,
         read_file(truth, memory) if truth else nullcontext() as true_reads,
     ):
-        writers = Writers(outputs["--output"], outputs.get("--discarded"), outputs.get("--log"))
+        writers = Writers(outputs["--output"], outputs.get("--discarded"), outputs.get("--log"), show)
         summary = correct_file(reads, writers, parameters, variant, runner, true_reads, memory)
     for warning in summary.warnings:
         warn(warning)

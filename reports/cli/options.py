@@ -6,7 +6,8 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
-from ..targets.target import is_program
+from simtbed.kernels.family import deferred
+
 from .parameters import ARGUMENTS, Option, Program, Size
 
 
@@ -40,7 +41,7 @@ Variant = Annotated[str, Option(("--variant",), help="How it is computed: see `s
 _TARGET = Program(
     metavar="TARGET",
     help="A script, MODULE:FUNCTION, FILE.py:FUNCTION, or a variant of `simtbed list`.",
-    is_program=is_program,
+    is_program=deferred("simtbed.reports.targets.target:is_program"),
 )
 TargetArgument = Annotated[str, _TARGET]
 TargetOrAll = Annotated[str | None, _TARGET]
@@ -69,6 +70,10 @@ MaxMemory = Annotated[
     Size, Option(("--max-memory",), metavar="SIZE", help="Most bytes of arrays that the input sizes, such as 512M.")
 ]
 MEMORY = Size(4 << 30)
+Threads = Annotated[
+    int | None,
+    Option(("--threads",), min=1, max=1024, metavar="N", help="Cores to use; else SIMTBED_THREADS, or all."),
+]
 Json = Annotated[bool, Option(("--json",), help="Print JSON instead of tables.")]
 Input = Annotated[Path | None, Option(("--input",), metavar="FILE", help="Instead of the shipped example.")]
 OnlyFamily = Annotated[str | None, Option(("--family",), help="Only this family.")]
@@ -77,3 +82,10 @@ Cases = Annotated[
     list[str] | None,
     Option(("--cases",), metavar="MODULE:FUNCTION", help="What to launch; default: every variant on its example."),
 ]
+Budget = Annotated[Path | None, Option(("--budget",), metavar="FILE", help="Hold each kernel to its baseline in FILE.")]
+Soft = Annotated[float, Option(("--soft",), help="Changes up to this are not told.", metavar="PERCENT", min=0, max=1e9)]
+Hard = Annotated[float, Option(("--hard",), help="Changes up to this are remarks.", metavar="PERCENT", min=0, max=1e9)]
+Compiled = Annotated[
+    bool, Option(("--compiled",), help="Budget registers, spills and local memory too; needs nvcc, not a GPU.")
+]
+UpdateBudget = Annotated[bool, Option(("--update-budget",), help="Write the baselines of --budget.")]

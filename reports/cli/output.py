@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 from simtbed import SimtbedError
 from simtbed.kernels import Agreement
@@ -15,8 +15,9 @@ from simtbed.kernels.files import Outputs, printable
 
 from .. import tables
 from ..launchers import Runner
-from ..profile import counter_tables
-from ..targets.target import Shipped, Target
+
+if TYPE_CHECKING:  # commands on files have neither targets nor, mostly, counters: what knows them is imported late
+    from ..targets.target import Target
 
 
 def reports(targets: Mapping[str, Path | None], inputs: Iterable[Path], device: str = "") -> Outputs:
@@ -26,6 +27,8 @@ def reports(targets: Mapping[str, Path | None], inputs: Iterable[Path], device: 
 
 def report_on(target: Target, output: BinaryIO | None, text: str) -> None:
     """Give a report out: to a file, or to stdout; or to stderr where stdout is the program's own."""
+    from ..targets.target import Shipped
+
     if output is not None:
         write_lines(output, text)
     else:
@@ -78,5 +81,7 @@ def report(runner: Runner, agreement: Agreement | None, json: bool) -> str:
             f"{a.compared:,} values and the oracle {word}: worst {a.worst:.2g} {a.unit}, tolerance {a.tolerance:.0e}"
         )
     if runner.counters is not None:
+        from ..profile import counter_tables
+
         parts.append(f"\n{counter_tables.totals(runner.counters)}\n\n{counter_tables.derived(runner.counters)}")
     return "\n".join(parts)

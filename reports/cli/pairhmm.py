@@ -5,20 +5,22 @@ from __future__ import annotations
 from collections.abc import Iterator
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Literal, NamedTuple
 
-from simtbed import SimtbedError, map_over_gpus
+from simtbed import SimtbedError
 from simtbed.kernels import Agreement
-from simtbed.kernels.family import joined
+from simtbed.kernels.family import Answer, joined
 from simtbed.kernels.files import STANDARD, Outputs
-from simtbed.kernels.pairhmm.host.files import blocks, lines
+from simtbed.kernels.pairhmm.host.files import Block, blocks, lines
+from simtbed.kernels.pairhmm.host.problem import Problem
+from simtbed.kernels.pipeline import Flow
+from simtbed.runtime.cores import current_cores, on_cores
 from simtbed.runtime.registry import EngineName
 
 from ..launchers import new_runner, require_gpus
-from ..overlap import prefetch
 from ..selection import find_family
-from ..terminal import progress
-from .options import MEMORY, Checking, Counting, Engine, Example, Gpus, Json, MaxMemory, Output, RunOn, Variant
+from ..terminal import progress_of_records
+from .options import MEMORY, Checking, Counting, Engine, Example, Gpus, Json, MaxMemory, Output, RunOn, Threads, Variant
 from .output import report, require_report_options, tell, warn
 from .parameters import Argument, Option, command
 
@@ -28,12 +30,13 @@ class Format(StrEnum):
 
     gpupairhmm = "gpupairhmm"
     tsv = "tsv"
+    gatk = "gatk"
 
 
 @command
 def pairhmm(
     source: Annotated[
-        Path | None, Argument(metavar="IN", help="Reads and haplotypes; plain or packed; - is stdin.")
+        Path | None, Argument(metavar="IN", help="Reads and haplotypes, or GATK's dump of them; - is stdin.")
     ] = None,
     target: Output = None,
     variant: Variant = "wavefront-rescaled",
@@ -43,6 +46,7 @@ def pairhmm(
     check: Checking = False,
     example: Example = False,
     gpus: Gpus = 1,
+    threads: Threads = None,
     max_memory: MaxMemory = MEMORY,
     json: Json = False,
 ) -> int:
@@ -57,7 +61,26 @@ def pairhmm(
     if (source is None) != example:
         raise SimtbedError("pairhmm takes a file, or --example")
     require_report_options(engine, counting, check, json)
-    return solve_file(source, target, variant, engine.value, form.value, counting, check, json, gpus, max_memory)
+    with on_cores(threads or current_cores()):
+        return solve_file(source, target, variant, engine.value, form.value, counting, check, json, gpus, max_memory)
+
+
+class Solved(NamedTuple):
+    """A block of a file, its answer, how that agrees with the oracle where it is asked, the part of the file read."""
+
+    problem: Problem
+    answer: Answer
+    agreement: Agreement | None
+    part: float | None
+
+
+class Text(NamedTuple):
+    """The text of a block of so many pairs; agreement, part: as of `Solved`."""
+
+    lines: list[bytes]
+    pairs: int
+    agreement: Agreement | None
+    part: float | None
 
 
 def solve_file(
@@ -65,7 +88,7 @@ def solve_file(
     target: Path | None,
     variant: str,
     engine: EngineName,
-    form: Literal["gpupairhmm", "tsv"],
+    form: Literal["gpupairhmm", "tsv", "gatk"],
     counting: bool,
     check: bool,
     json: bool,
@@ -82,20 +105,31 @@ def solve_file(
     agreements: list[Agreement] = []
     pairs = 0
 
-    def answers() -> Iterator[bytes]:
-        nonlocal pairs
-        records = 0
-        with progress(f"{variant} on {name}") as show:
-            problems = prefetch(blocks(source, memory=memory)) if source else [family.example()]
-            for problem, answer in map_over_gpus(problems, lambda one: family.solve(one, variant, runner), gpus):
-                if check:
-                    agreements.append(family.compare(answer, family.oracle(problem)))
-                yield from lines(problem, answer, form, records)
-                pairs, records = pairs + len(answer), records + len(problem.record_reads) - 1
-                show(f"{pairs:,} pairs")
+    def solved(block: Block) -> Solved:
+        problem, part = block
+        answer = family.solve(problem, variant, runner)
+        return Solved(problem, answer, family.compare(answer, family.oracle(problem)) if check else None, part)
 
-    with Outputs({"--output": target or STANDARD}, [source]) as outputs:
-        outputs["--output"].writelines(prefetch(answers()))
+    def texts(blocks: Iterator[Solved]) -> Iterator[Text]:
+        records = 0
+        for problem, answer, agreement, part in blocks:
+            yield Text(list(lines(problem, answer, form, records)), len(answer), agreement, part)
+            records += len(problem.record_reads) - 1
+
+    def take(text: Text) -> None:
+        nonlocal pairs
+        outputs["--output"].writelines(text.lines)
+        pairs += text.pairs
+        if text.agreement is not None:
+            agreements.append(text.agreement)
+        show("", pairs, text.part)
+
+    problems = blocks(source, memory=memory) if source else Flow([Block(family.example(), None)])
+    with (
+        Outputs({"--output": target or STANDARD}, [source]) as outputs,
+        progress_of_records(f"{variant} on {name}", "pairs") as show,
+    ):
+        problems.each(solved, gpus=gpus if gpus > 1 else 0).through(texts).into(take)
     if not pairs:
         warn(f"{name} holds no pairs of reads and haplotypes; the answer is empty")
     agreement = joined(agreements) if check else None

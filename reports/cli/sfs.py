@@ -12,7 +12,7 @@ from typing import Annotated, Any
 from simtbed import SimtbedError
 from simtbed.kernels import Family
 from simtbed.kernels.files import STANDARD, Outputs, is_file_name, printable
-from simtbed.kernels.sfs.host import files, files_npz, files_spectrum
+from simtbed.kernels.sfs.host import files, files_npz, files_spectrum, files_vcf_out
 from simtbed.kernels.sfs.host.files import Format, Options, Polarise
 from simtbed.kernels.sfs.host.frequency import by_em
 from simtbed.kernels.sfs.host.problem import Mode, Problem, Rows
@@ -42,6 +42,7 @@ class SpectraFormat(StrEnum):
 
     tsv = "tsv"
     npz = "npz"
+    vcf = "vcf"
 
 
 class Allele(StrEnum):
@@ -121,6 +122,8 @@ class Wanted:
             raise SimtbedError(f"sfs has no variant {self.variant!r}; it has {', '.join(family.variants)}")
         if target is None and self.form == "npz":
             raise SimtbedError("--format npz needs a file: -o OUT")
+        if self.form == "vcf":
+            files_vcf_out.check_mode(self.mode)
         if self.spectrum is not None and not is_file_name(self.spectrum):
             raise SimtbedError(f"{printable(self.spectrum)}: --spectrum names a file: its picture is written beside it")
         if self.spectrum is not None and self.spectrum.suffix == ".svg":
@@ -142,6 +145,8 @@ def solve_sites(source: Path | None, target: Path | None, wanted: Wanted, json: 
         with progress(f"{wanted.variant} on {name}"):
             if wanted.form == "npz":
                 files_npz.write(rows, outputs["--output"])
+            elif wanted.form == "vcf":
+                files_vcf_out.write(rows, outputs["--output"])
             else:
                 outputs["--output"].writelines(line.encode() for line in files.tsv(rows))
         if wanted.spectrum:

@@ -20,20 +20,25 @@ from simtbed.testing.tolerance import Tolerance
 from .. import tables
 from ..launchers import ENGINES, Runner, require_engine, why_unavailable
 from ..selection import find_problem, find_variants
+from ..targets.budgets import Budgets
 from ..targets.findings import as_row
 from ..targets.running import require_launches, run_target
 from ..targets.target import Shipped, find_target, is_program
 from ..targets.verifier import Verifier
 from ..terminal import progress
+from .budgets import Held, is_whole
 from .options import (
+    Budget,
     Device,
     Engine,
+    Hard,
     Input,
     Json,
     Kernels,
     Number,
     OnlyFamily,
     Report,
+    Soft,
     TargetArguments,
     TargetOrAll,
 )
@@ -57,6 +62,9 @@ def verify(
     rtol: Annotated[float, Option(min=0, max=1e30, help="Relative distance allowed between floats.")] = 0.0,
     atol: Annotated[float, Option(min=0, max=1e300, help="Absolute distance allowed between floats.")] = 0.0,
     ulp: Annotated[int, Option(help="Units in the last place allowed between floats.", min=0, max=1 << 62)] = 0,
+    budget: Budget = None,
+    soft: Soft = 0.0,
+    hard: Hard = 0.0,
     source: Input = None,
     output: Report = None,
     json: Json = False,
@@ -73,6 +81,7 @@ def verify(
     simtbed verify --family sfs
     """
     row, tolerance = devices.find(device), Tolerance(rtol, atol, ulp)
+    held = Held(Budgets.asked(budget, soft, hard, compiled=False, update=False))
     if engine is not None:
         require_engine(engine.value)
     wanted: tuple[EngineName, ...] = ENGINES if engine is None else (engine.value,)
@@ -80,16 +89,21 @@ def verify(
     if target is not None and is_program(target):
         found = find_target(target, arguments, source)
         others = tuple(name for name in wanted if not obstacles[name] and (name != "jit" or engine))
-        with reports({"--output": output}, found.files, device) as outputs:
+        with held.reports({"--output": output}, found.files, device) as outputs:
             ran = run_target(found, partial(Verifier, engines=others, tolerance=tolerance, device=row))
             require_launches(ran, found)
-            text, bad = _program(ran.run.select(kernel, launch), obstacles, tolerance, json)
+            run = ran.run.select(kernel, launch)
+            held.add(found, run)
+            held.end(outputs, lambda name: is_whole(kernel, launch) and name == str(found))
+            text, bad = _program(run, obstacles, tolerance, json, held)
             report_on(found, outputs.get("--output"), text)
-        return ran.code or int(bad)
+        return ran.code or int(bad or bool(held.faults))
     if (kernel, launch, tolerance) != ("*", None, Tolerance()):
         raise SimtbedError(
             "--kernel, --launch and tolerances are for programs: a variant is held to its oracle as a whole"
         )
+    if budget is not None:
+        raise SimtbedError("--budget is for programs here; `simtbed check --budget FILE` holds shipped variants to it")
     chosen = find_variants(family, target or variant, source)
     shipped = Shipped(chosen[0][0], chosen[0][1][0], source)
     with reports({"--output": output}, shipped.files, device) as outputs:
@@ -118,7 +132,7 @@ def _shipped(
             yield {**row, **done}
 
 
-def _program(run: Run, obstacles: Obstacles, tolerance: Tolerance, json: bool) -> tuple[str, bool]:
+def _program(run: Run, obstacles: Obstacles, tolerance: Tolerance, json: bool, held: Held) -> tuple[str, bool]:
     """The report on the launches of a program, and whether any disagree."""
     wrong = {name: gathered(d for one in made for d in one.disagreements) for name, made in run.by_kernel().items()}
     missing = {name: reason for name, reason in obstacles.items() if reason}
@@ -130,13 +144,13 @@ def _program(run: Run, obstacles: Obstacles, tolerance: Tolerance, json: bool) -
             {"kernel": name, "launches": made[name], "disagreements": [as_row(d) for d in wrong[name]]} for name in made
         ]
         content = {"target": run.target, "agrees": not bad, "engines": engines, "not_run": missing}
-        return tables.as_json({**content, "tolerance": str(tolerance), "kernels": kernels}), bad
+        return tables.as_json({**content, "tolerance": str(tolerance), "kernels": kernels, **held.content()}), bad
     cells = [[name, made[name], "DIFFERS" if wrong[name] else "agrees"] for name in made]
     title = f"{run.target}: {' and '.join(engines)}, {tolerance}"
     parts = [title, tables.table(["kernel", "launches", "result"], cells)]
     parts += [f"{name}:\n" + "\n".join(render(d) for d in found) for name, found in wrong.items() if found]
     parts += ["\n".join(f"{name}: not run: {reason}" for name, reason in missing.items())] if missing else []
-    return "\n\n".join(parts), bad
+    return "\n\n".join([*parts, *held.text()]), bad
 
 
 def _verified(family: Family[Any], variant: str, runner: Runner, problem: Any, expected: Any) -> dict[str, Any]:

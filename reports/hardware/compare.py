@@ -12,15 +12,15 @@ from pathlib import Path
 from typing import Any
 
 from simtbed import Device, SimtbedError, devices
+from simtbed.compiled.kernel import counted
+from simtbed.compiled.launched import Launched
 from simtbed.machine.occupancy import occupancy
 
 from .cases import find
 from .figures import FIGURES, Figure
-from simtbed.compiled.kernel import counted
-from simtbed.compiled.launched import Launched
-from .recording import RecordingLauncher
 from .profiled import Profiled
 from .record import Record
+from .recording import RecordingLauncher
 
 REASONS = Path(__file__).with_name("reasons.toml")
 AGAIN = "record it again on the GPU: simtbed record"
@@ -127,7 +127,9 @@ def _emulated(launched: Launched, profiled: Profiled, device: Device) -> dict[st
     found: dict[str, float] = {figure.name: totals[figure.counter] for figure in FIGURES if figure.counter}
     instructions, memory = counted(launched, [ran.placed for ran in profiled.sass])
     found |= memory.figures
-    warps, threads = (round(sum(each)) for each in zip(*((one.warps, one.threads) for one in instructions), strict=True))
+    warps, threads = (
+        round(sum(each)) for each in zip(*((one.warps, one.threads) for one in instructions), strict=True)
+    )
     found["warp_instructions"], found["thread_instructions"] = warps, threads
     found["warp_execution_efficiency"] = threads / (32 * warps)
     found["registers"] = max(profiled.registers, device.register_least)

@@ -65,14 +65,14 @@ def traffic(counters: Counters) -> int:
 def work(engine: EngineName) -> list[Row]:
     """Section 3.3: multiplications a site by the paper's formulas, and those that are counted."""
     n, given = INDIVIDUALS, vectors()
-    iterative = counted("iterative", given, engine)
+    iterative = counted("iterative-carried", given, engine)
     products = sum(
         iterative.at(line).total("warp_instructions.fp64")
         for line in ("st.fma(q0, x, owed)", "st.fma(q1, x, owed_after)")
     )
     merged = counted("reduction", given, engine).at("target[at] = st.fma(").total("global_store_bytes") // 8
     return [
-        {"variant": "iterative", "paper": 3 * n * n - 3, "counted": products * WARP // SITES},
+        {"variant": "iterative-carried", "paper": 3 * n * n - 3, "counted": products * WARP // SITES},
         {"variant": "reduction", "paper": 2 * n * n + 2 * n * int(math.log2(n)) - n - 1, "counted": merged // SITES},
     ]
 
@@ -80,7 +80,7 @@ def work(engine: EngineName) -> list[Row]:
 def memory(engine: EngineName) -> list[Row]:
     """Section 3.4, Figs. 7 and 12: what shared memory saves."""
     rows = []
-    for variant in ("iterative", "reduction", "reduction-shared"):
+    for variant in ("iterative-carried", "reduction", "reduction-shared"):
         counters = counted(variant, vectors(), engine)
         rows.append(
             {

@@ -25,7 +25,9 @@ def text(kernel: CompiledKernel) -> str:
             rows.append([name.replace("_", " "), f"{count:,}", f"{totals[name]:,}"])
     parts = [title, tables.table(["", "compiled", "source"], rows)]
     pipes = [
-        [name, f"{count:,.0f}", f"{count / kernel.warp_instructions:.0%}"] for name, count in kernel.pipes.items() if count
+        [name, f"{count:,.0f}", f"{count / kernel.warp_instructions:.0%}"]
+        for name, count in kernel.pipes.items()
+        if count
     ]
     parts.append(tables.table(["pipe", "warp instructions", "of all"], pipes))
     lines = launched.source.lines
@@ -33,7 +35,9 @@ def text(kernel: CompiledKernel) -> str:
         differences = [f"  {one}\n      {_line(lines, one.place[0])}" for one in kernel.memory.differences]
         parts.append("\n".join(["lines of the printed kernel that access memory otherwise:", *differences]))
     if unsure := uncertain(kernel):
-        parts.append("\n".join(["instructions whose executions are not certain:", *(f"  {n:,}: {why}" for why, n in unsure)]))
+        parts.append(
+            "\n".join(["instructions whose executions are not certain:", *(f"  {n:,}: {why}" for why, n in unsure)])
+        )
     return "\n\n".join(parts)
 
 
@@ -59,7 +63,13 @@ def content(kernel: CompiledKernel) -> dict[str, Any]:
         "pipes": {name: round(count) for name, count in kernel.pipes.items()},
         "memory": kernel.memory.figures,
         "differences": [
-            {"line": one.place[0], "access": one.kind, "accesses": one.accesses, "compiled": one.compiled, "what": one.what}
+            {
+                "line": one.place[0],
+                "access": one.kind,
+                "accesses": one.accesses,
+                "compiled": one.compiled,
+                "what": one.what,
+            }
             for one in kernel.memory.differences
         ],
         "instructions": [

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from simtbed import Profile, Run
 
 from .annotate import short
+
+NEITHER = ("arithmetic_intensity",)
+"""Figures of which neither more nor less is worse."""
 
 
 @dataclass(frozen=True)
@@ -27,6 +31,15 @@ class Change:
     def ratio(self) -> float | None:
         """After as a part of before; None where there is none."""
         return self.after / self.before if self.before and self.after is not None else None
+
+    @property
+    def worse(self) -> float:
+        """By which part of its value a counter got worse, below 0 where it got better: most are costs, of efficiencies
+        less is worse. Of a kernel or a line that is in one run alone: 0, and infinite where the value was 0."""
+        if self.before is None or self.after is None or self.counter in NEITHER:
+            return 0.0
+        apart = (self.after - self.before) * (-1 if self.counter.endswith("efficiency") else 1)
+        return apart / abs(self.before) if self.before else math.copysign(math.inf, apart)
 
 
 def changes(before: Run, after: Run) -> list[Change]:

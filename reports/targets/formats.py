@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,11 +17,13 @@ from simtbed.errors import render
 from simtbed.span import Span
 
 ANNOTATIONS = 10
-"""Errors of a step that GitHub shows."""
+"""Errors of a step that GitHub shows, and warnings."""
 RESULTS = 25_000
 """Findings that GitHub takes of a SARIF run."""
 SUMMARY = 1 << 20
 """Bytes of a step's summary; GitHub drops a longer one whole."""
+COMMENT = 60_000
+"""Bytes of a table in a comment or a summary; GitHub takes 65,536 characters of a comment."""
 _SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 
 
@@ -111,16 +114,18 @@ def _uri(span: Span) -> str:
 
 # ------------------------------------------------------------------ GitHub and GitLab
 def github(found: Sequence[Finding]) -> str:
-    """An annotation for each fault, as many as GitHub shows; the rest in one line."""
-    faults = [one.found for one in found if one.fault]
-    lines = [_annotation(one) for one in faults[:ANNOTATIONS]]
-    if len(faults) > ANNOTATIONS:
-        lines.append(f"and {len(faults) - ANNOTATIONS} more findings, which GitHub would not show")
+    """An annotation for each fault and each remark, as many of both as GitHub shows; the rest in a line."""
+    lines = []
+    for level, what in (("error", "findings"), ("warning", "remarks")):
+        several = [one for one in found if one.level == level]
+        lines += [_annotation(one) for one in several[:ANNOTATIONS]]
+        if len(several) > ANNOTATIONS:
+            lines.append(f"and {len(several) - ANNOTATIONS} more {what}, which GitHub would not show")
     return "\n".join(lines)
 
 
-def _annotation(found: Diagnostic) -> str:
-    span = found.span
+def _annotation(one: Finding) -> str:
+    found, span = one.found, one.found.span
     values = (
         ("file", _file(span)),
         ("line", span.line),
@@ -129,7 +134,7 @@ def _annotation(found: Diagnostic) -> str:
         ("title", found.kind),
     )
     properties = ",".join(f"{name}={_escaped(str(value), ':,')}" for name, value in values)
-    return f"::error {properties}::{_escaped(render(found))}"
+    return f"::{one.level} {properties}::{_escaped(render(found))}"
 
 
 def _escaped(text: str, more: str = "") -> str:
@@ -141,17 +146,29 @@ def _escaped(text: str, more: str = "") -> str:
 
 def summary(found: Sequence[Finding]) -> str:
     """A table in Markdown that is not longer than GitHub takes."""
-    lines = ["| | place | finding | times |", "|---|---|---|--:|"]
-    room = SUMMARY - 200 - sum(len(line) + 1 for line in lines)
-    for number, one in enumerate(found):
-        message = " ".join(one.found.message.split()).replace("|", "\\|")
-        line = f"| {one.level} | {one.found.span.place} | {message} | {one.found.count} |"
+    rows = [[one.level, one.found.span.place, one.found.message, str(one.found.count)] for one in found]
+    return markdown_table(["", "place", "finding", "times"], rows, align="lllr", most=SUMMARY) + "\n"
+
+
+def markdown_table(head: Sequence[str], rows: Sequence[Sequence[str]], align: str, most: int) -> str:
+    """A table in Markdown of not more than so many bytes; what does not fit is counted below it. align: l or r for each
+    column."""
+    sides = "|".join("--:" if side == "r" else "---" for side in align)
+    lines = [f"| {' | '.join(head)} |", f"|{sides}|"]
+    room = most - 200 - sum(len(line.encode()) + 1 for line in lines)
+    for number, row in enumerate(rows):
+        line = f"| {' | '.join(map(markdown_text, row))} |"
         room -= len(line.encode()) + 1
         if room < 0:
-            lines.append(f"\n{len(found) - number} more findings do not fit.")
+            lines.append(f"\n{len(rows) - number:,} more rows do not fit.")
             break
         lines.append(line)
-    return "\n".join(lines) + "\n"
+    return "\n".join(lines)
+
+
+def markdown_text(text: str) -> str:
+    """As a cell of a table shows it, letter for letter."""
+    return re.sub(r"([\\`*_\[\]<>|~])", r"\\\1", " ".join(text.split()))
 
 
 def gitlab(found: Sequence[Finding]) -> str:

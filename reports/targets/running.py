@@ -16,7 +16,7 @@ from functools import partial
 from pathlib import Path
 from typing import Literal
 
-from simtbed import Run, SimtbedError, launch
+from simtbed import Launch, Run, SimtbedError, launch
 from simtbed.kernels import FunctionLauncher
 from simtbed.runtime.observing import OBSERVER, observing
 
@@ -59,6 +59,22 @@ def require_launches(ran: Ran, target: Target) -> None:
         if ran.code:
             raise TargetFailed(ran.code)
         raise SimtbedError(f"{target} launches no kernel")
+
+
+def own(run: Run, target: Target) -> Run:
+    """The run without the kernels that prepare what all variants of a family need."""
+    return Run([one for one in run.launches if not _prepares(one, target)], run.target)
+
+
+def preparing(run: Run, target: Target) -> Run:
+    """The run with those alone."""
+    return Run([one for one in run.launches if _prepares(one, target)], run.target)
+
+
+def _prepares(launch: Launch, target: Target) -> bool:
+    kernels = target.family.preparing() if isinstance(target, Shipped) else ()
+    kernel = launch.kernel
+    return any((kernel.name, kernel.span.file) == (one.__name__, one.function.__code__.co_filename) for one in kernels)
 
 
 def _command(target: Script | Function) -> list[str]:

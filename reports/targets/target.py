@@ -63,12 +63,22 @@ class Shipped:
         return [] if self.source is None else [self.source]
 
     @property
+    def name(self) -> str:
+        """FAMILY/VARIANT, which no other one is called."""
+        return f"{self.family.name}/{self.variant}"
+
+    @property
     def input(self) -> str:
         """What to call the problem."""
         return "the example" if self.source is None else str(self.source)
 
 
 Target = Script | Function | Shipped
+
+
+def target_name(target: Target) -> str:
+    """What no other target is called; FAMILY/VARIANT of a shipped one."""
+    return target.name if isinstance(target, Shipped) else str(target)
 
 
 def is_program(name: str) -> bool:

@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 from simtbed import LaunchError
-from simtbed.reports.hardware.cases import VARIANTS, find
 from simtbed.compiled.flow import Estimate, Executed, estimate_executions
-from simtbed.reports.hardware.recording import RecordingLauncher
 from simtbed.compiled.pipes import PIPES, pipes_of
+from simtbed.reports.hardware.cases import VARIANTS, find
 from simtbed.reports.hardware.record import load, path_of
+from simtbed.reports.hardware.recording import RecordingLauncher
 from simtbed.testing.conformance import FEATURES
 
 from tests.hardware.listing import placed

@@ -11,15 +11,15 @@ from typing import Any
 import numpy as np
 import pytest
 from simtbed import LaunchError, SimtbedError
+from simtbed.compiled.flow import Placed
+from simtbed.compiled.launched import Launched
 from simtbed.engines.cuda import nvcc
 from simtbed.engines.cuda.sass import Instruction
 from simtbed.reports.hardware import answers, nsight, profiled, profiled_process, record
 from simtbed.reports.hardware.cases import VARIANTS, Case, data_set_cases, find
-from simtbed.compiled.flow import Placed
 from simtbed.reports.hardware.figures import FIGURES
-from simtbed.compiled.launched import Launched
-from simtbed.reports.hardware.recording import RecordingLauncher
 from simtbed.reports.hardware.nsight import Profile, parse
+from simtbed.reports.hardware.recording import RecordingLauncher
 from simtbed.runtime.engine import Resources
 from simtbed.runtime.registry import EngineName
 
@@ -176,7 +176,7 @@ def test_rows_of_the_op_table_are_recorded() -> None:
 @pytest.mark.usefixtures("gpu")
 def test_data_sets_are_recorded_with_their_times(tmp_path: Path) -> None:
     """A data set called `example` is the shipped one; what waited for the GPU does so no longer."""
-    naive = "correction thread-per-read"
+    naive = "correction thread-per-read-lean"
     cases = {case.name: case for case in data_set_cases(tmp_path, naive)}
     emulated = {name: answers.answers_of(case, "jit") for name, case in cases.items()}
     taken, differences = answers.take_answers(cases, emulated, frozenset(cases))

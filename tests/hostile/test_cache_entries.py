@@ -14,6 +14,7 @@ import pytest
 import simtbed as st
 from simtbed import Global, disk_cache, i32
 from simtbed.engines.cuda import nvcc
+from simtbed.engines.cuda.binary import binary
 from simtbed.engines.llvm.engine import WORTH_OPTIMISING, LlvmEngine
 from simtbed.frontend import reader
 from simtbed.llvm import compiler
@@ -22,7 +23,7 @@ from simtbed.runtime.request import prepare_request
 
 from tests.language.test_cuda_build import REPORT, elf
 
-KINDS = (".o", ".helper", ".json", ".slow", ".cubin")
+KINDS = (".o", ".helper", ".json", ".slow", ".cubin", ".kernel")
 
 
 @st.kernel
@@ -44,7 +45,7 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("SIMTBED_CACHE", str(tmp_path / "cache"))
     monkeypatch.setattr(nvcc, "find_nvcc", lambda: Path("nvcc"))
     monkeypatch.setattr(nvcc, "version", lambda nvcc: "release 1")
-    monkeypatch.setattr(nvcc, "_compile", lambda *_: (elf(_text=80), REPORT))
+    monkeypatch.setattr(nvcc, "_compile", lambda *_: (elf(_text=80), REPORT + REPORT.replace("twice", "quotients")))
     return tmp_path / "cache"
 
 
@@ -60,7 +61,8 @@ def compile_all() -> list[Any]:
     (kernel,) = engine._kernels[request.specialisation].values()
     kernel.ran(2 * WORTH_OPTIMISING)
     assert found.counts is not None
-    return [found.buffers["out"].tolist(), found.counts.tolist(), summed(x, 65), nvcc.build("text", "twice", "sm_90")]
+    cuda = [nvcc.build("text", "twice", "sm_90"), binary(request, "sm_90")]
+    return [found.buffers["out"].tolist(), found.counts.tolist(), summed(x, 65), *cuda]
 
 
 def from_disk() -> list[Any]:

@@ -107,7 +107,7 @@ class FakeDriver:
 
 def test_the_driver_is_given_sizes_and_arguments(monkeypatch: pytest.MonkeyPatch) -> None:
     fake = FakeDriver()
-    monkeypatch.setattr(cooperative, "_driver", lambda: fake)
+    monkeypatch.setattr(cooperative, "cuda_driver", lambda: fake)
     function = CooperativeFunction(b"cubin", "waits")
     function.set_attribute("most dynamic", 60000)
     function(np.uintp(4096), np.int32(-7), grid=(4, 2, 1), block=(64, 1, 1), shared=128)
@@ -119,7 +119,7 @@ def test_the_driver_is_given_sizes_and_arguments(monkeypatch: pytest.MonkeyPatch
 def test_what_the_driver_refuses_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     """720 is CUDA's number for a cooperative launch that is too large."""
     fake = FakeDriver(720)
-    monkeypatch.setattr(cooperative, "_driver", lambda: fake)
+    monkeypatch.setattr(cooperative, "cuda_driver", lambda: fake)
     function = CooperativeFunction(b"cubin", "waits")
     with pytest.raises(LaunchError, match="waits failed on the GPU"):
         function(np.uintp(4096), np.int32(0), grid=(4, 1, 1), block=(64, 1, 1), shared=0)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import runpy
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -11,9 +13,11 @@ import numpy as np
 import pytest
 import simtbed as st
 from simtbed import DeviceArray, Global, LaunchError, f32, i32, launch, on_gpu
-from simtbed.engines.cuda import driver
+from simtbed.engines.cuda import binary, driver, nvcc, printer, startup
 from simtbed.engines.cuda.engine import CudaEngine, describe
 from simtbed.engines.cuda.nvcc import Built
+from simtbed.errors import UnavailableError
+from simtbed.frontend import reader
 from simtbed.runtime.engine import Resources
 from simtbed.runtime.request import prepare_request
 
@@ -97,7 +101,7 @@ def _cleared(allocation: Allocation, byte: int, size: int) -> None:
 
 
 @pytest.fixture
-def notes(monkeypatch: pytest.MonkeyPatch) -> Iterator[Notes]:
+def notes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Notes]:
     notes, pycuda_driver, package = Notes(), ModuleType("pycuda.driver"), ModuleType("pycuda")
 
     class Device:
@@ -125,7 +129,10 @@ def notes(monkeypatch: pytest.MonkeyPatch) -> Iterator[Notes]:
     vars(package)["driver"] = pycuda_driver
     monkeypatch.setitem(sys.modules, "pycuda", package)
     monkeypatch.setitem(sys.modules, "pycuda.driver", pycuda_driver)
-    monkeypatch.setattr(driver, "build", lambda text, kernel, arch: Built(b"", Resources(7, 128, 0, 0, 0, 0), arch))
+    monkeypatch.setenv("SIMTBED_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr(nvcc, "find_nvcc", lambda: Path("nvcc"))
+    monkeypatch.setattr(nvcc, "version", lambda nvcc: "release 1")
+    monkeypatch.setattr(nvcc, "build", lambda text, kernel, arch: Built(b"", Resources(7, 128, 0, 0, 0, 0), arch))
     monkeypatch.setattr("atexit.register", lambda *call: None)
     driver.context_of.cache_clear()
     yield notes
@@ -157,6 +164,79 @@ def test_a_launch_passes_addresses_scalars_and_lengths(notes: Notes) -> None:
     assert result.resources is not None
     assert result.resources.registers == 7
     assert notes.attributes == []
+
+
+def _forgotten() -> None:
+    """What a process knows of the kernel and its device, as if it had just begun."""
+    vars(measured).pop("_known", None)
+    driver.context_of.cache_clear()
+
+
+def test_another_process_finds_the_kernel_by_its_digest(notes: Notes, monkeypatch: pytest.MonkeyPatch) -> None:
+    args = {"x": np.zeros(5, np.float32), "out": st.empty(2, "i32"), "n": 3, "yes": True}
+    _forgotten()  # what other tests know is in another cache
+    first = launch(measured, grid=1, block=64, args=args, engine="cuda", shared=400)
+    _forgotten()
+    for module, name in ((reader, "specialise"), (reader, "signature"), (printer, "cuda_source"), (nvcc, "build")):
+        monkeypatch.setattr(module, name, lambda *given: pytest.fail("made again"))
+    second = launch(measured, grid=1, block=64, args=args, engine="cuda", shared=400)
+    assert (second.resources, second.out.tolist()) == (first.resources, first.out.tolist())
+    (a, one), (b, other) = notes.launches
+    assert one == other
+    assert [int(value) for value in a[2:]] == [int(value) for value in b[2:]]
+
+
+FILLING = """
+import simtbed as st
+from simtbed import Global, i32
+
+@st.kernel
+def filling(out: Global[i32]) -> None:
+    out[st.thread.x] = 1
+"""
+
+
+@pytest.mark.usefixtures("notes")
+def test_a_kernel_that_stands_elsewhere_is_compiled_anew(tmp_path: Path) -> None:
+    """Its lines are in the compiled code, for profilers."""
+    names = []
+    for number, text in enumerate((FILLING, FILLING, f"\n{FILLING}")):
+        (tmp_path / f"filling{number == 2}.py").write_text(text)
+        space = runpy.run_path(str(tmp_path / f"filling{number == 2}.py"))
+        request = prepare_request(space["filling"], grid=1, block=64, args={"out": st.empty(64, "i32")})
+        names.append(binary._name(request, "sm_90"))
+    assert names[0] == names[1] != names[2]
+
+
+def test_the_interface_of_a_kernel_outlives_its_process(notes: Notes) -> None:
+    args = {"x": np.zeros(5, np.float32), "out": st.empty(2, "i32"), "n": 3, "yes": True}
+    found = binary.binary(prepare_request(measured, grid=1, block=64, args=args, shared=400), "sm_90")
+    assert binary._decode(binary._encode(found)) == found
+    assert found.interface.written == {"out"}
+
+
+def test_a_context_comes_up_on_a_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+    calls: list[str] = []
+
+    class Driver:
+        def __getattr__(self, name: str) -> Any:
+            def call(*given: Any) -> int:
+                calls.append(name)
+                return 0
+
+            return call
+
+    monkeypatch.setattr(startup, "cuda_driver", Driver)
+    startup.begin_context(1).join()
+    assert calls == ["cuInit", "cuDeviceGet", "cuDevicePrimaryCtxRetain"]
+
+
+def test_a_context_that_cannot_come_up_is_left_to_who_needs_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    def missing() -> Any:
+        raise UnavailableError("the CUDA driver does not load")
+
+    monkeypatch.setattr(startup, "cuda_driver", missing)
+    startup.begin_context().join()
 
 
 def test_an_array_without_elements_has_no_memory(notes: Notes) -> None:

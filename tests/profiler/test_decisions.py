@@ -71,7 +71,9 @@ def test_a_loop_keeps_the_iterations_of_every_lane(engine: st.EngineName) -> Non
 @pytest.mark.parametrize("engine", ENGINES)
 def test_a_branch_keeps_each_condition_it_is_made_of(engine: st.EngineName) -> None:
     x = np.arange(32, dtype=np.int32)
-    result = st.launch(either, grid=1, block=32, args=dict(x=x, out=st.zeros(32, st.i32)), engine=engine, decisions=True)
+    result = st.launch(
+        either, grid=1, block=32, args=dict(x=x, out=st.zeros(32, st.i32)), engine=engine, decisions=True
+    )
     (codes,) = decisions_of(result, "value > 5").patterns["value"].tolist()
     assert codes == [4 * (n < 9) + 2 * (n > 5) + (5 < n < 9) for n in range(32)]
 
@@ -94,7 +96,9 @@ def test_runs_of_a_warp_stand_in_the_order_of_execution(engine: st.EngineName) -
                 total += j
         out[st.thread.x] = total
 
-    result = st.launch(alternating, grid=1, block=32, args=dict(out=st.empty(32, st.i32)), engine=engine, decisions=True)
+    result = st.launch(
+        alternating, grid=1, block=32, args=dict(out=st.empty(32, st.i32)), engine=engine, decisions=True
+    )
     found = decisions_of(result, "j < 4")
     codes = [found.patterns["value"][run["pattern"], 0].item() for run in found.runs]
     assert list(zip(codes, found.runs["count"].tolist(), strict=True)) == [(7, 2), (2, 1), (7, 1), (4, 3)]

@@ -72,6 +72,27 @@ def test_help_and_list_import_nothing_heavy(command: str) -> None:
     assert done.stdout.splitlines()[-1] == ""
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("command", ["align", "sfs"])
+def test_a_second_run_reads_no_kernel(command: str) -> None:
+    """What was found out in the first one is on the disk: neither the front end nor a compiler is imported."""
+    late = {
+        "simtbed.ir.nodes",
+        "simtbed.frontend.reader",
+        "simtbed.passes.inline",
+        "numba",
+        "numpy.ma",
+        "concurrent.futures",
+    }
+    program = (
+        f"import sys; from simtbed.reports.cli.app import run; run([{command!r}, '--example']); "
+        f"print(sorted({late!r} & set(sys.modules)))"
+    )
+    for _ in range(2):
+        done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1] == "[]"
+
+
 @pytest.mark.parametrize(
     ("line", "told"),
     [
@@ -82,7 +103,7 @@ def test_help_and_list_import_nothing_heavy(command: str) -> None:
         ("profile packed", "packed is ambiguous: say alignment/packed or correction/packed"),
         ("verify --variant packed", "packed is ambiguous: say alignment/packed or correction/packed"),
         ("profile pairhmm/packed", "no variant is called 'pairhmm/packed'; there are "),
-        ("profile nobody", "pairalign, alignment/packed, "),
+        ("profile nobody", "pairalign-global, alignment/packed, "),
         ("profile tree --device Z80", "no device is called 'Z80'; there are C2070,"),
         ("profile tree --device nowhere.toml", "nowhere.toml: No such file"),
         ("profile tree --input nowhere.txt", "nowhere.txt: No such file"),

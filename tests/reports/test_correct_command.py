@@ -96,7 +96,7 @@ def test_every_variant_writes_the_same_file(simtbed: Simtbed, reads: Path) -> No
 def test_chunks_change_nothing(simtbed: Simtbed, reads: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     line = ("correct", str(reads), "--truth", str(tmp_path / "truth.fa"), "--json")
     whole = simtbed(*line)
-    monkeypatch.setattr(files, "LETTERS_AT_ONCE", 500)
+    monkeypatch.setattr(files, "PIECE", 1000)
     again = simtbed(*line)
     assert again.out == whole.out
     content, parts = json.loads(whole.err), json.loads(again.err)

@@ -7,10 +7,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from simtbed.kernels import FAMILIES, Launcher
 from simtbed.kernels.pairhmm import FAMILY
-from simtbed.kernels.pairhmm.host import files, pipeline
+from simtbed.kernels.pairhmm.host import files, files_gatk, pipeline
 from simtbed.kernels.pairhmm.host.generate import generate
 from simtbed.kernels.pairhmm.host.problem import Problem
 
@@ -135,3 +136,14 @@ def test_several_gpus_share_the_file(simtbed: Simtbed, tmp_path: Path, monkeypat
     monkeypatch.setattr("simtbed.reports.cli.pairhmm.require_gpus", lambda gpus, engine: None)
     alone, shared = (simtbed("pairhmm", str(source), "--gpus", str(gpus)) for gpus in (1, 3))
     assert (shared.code, shared.out) == (0, alone.out)
+
+
+def test_a_dump_of_gatk_in_and_out(simtbed: Simtbed, tmp_path: Path) -> None:
+    problem = generate(5, records=2)
+    path, target = tmp_path / "dump", tmp_path / "again"
+    path.write_bytes(b"".join(files_gatk.lines(problem, np.zeros(len(problem.pairs[0])))))
+    ran = simtbed("pairhmm", str(path), "--format", "gatk", "--check", "-o", str(target))
+    assert (ran.code, ran.err) == (0, "")
+    ((_, answers),) = files_gatk.parts(target)
+    assert np.abs(answers - FAMILY.oracle(problem)).max() < 1e-5
+    assert files.read(path).record_reads.tolist() == problem.record_reads.tolist()

@@ -34,7 +34,11 @@ def test_a_warp_a_read_wastes_fewer_lanes(work: Workload) -> None:
     """The paper: 3.5 % before, 65.7 % after. Lanes that wait for each other at the end of every loop do better before."""
     before, after, lonely = (
         work.counters(variant, switches, devices.K20m).derived()["warp_execution_efficiency"]
-        for variant, switches in (("thread-per-read", OFF), ("warp-per-read", SHARED), ("one-lane-per-warp", OFF))
+        for variant, switches in (
+            ("thread-per-read-lean", OFF),
+            ("warp-per-read", SHARED),
+            ("one-lane-per-warp-lean", OFF),
+        )
     )
     assert lonely == pytest.approx(1 / 32, abs=0.0005)
     assert lonely < before < 0.25 < 0.65 < after
@@ -45,7 +49,7 @@ def test_as_many_lanes_work_as_the_papers_times_tell() -> None:
     """Its Table 4: 26.17 s with one lane a warp, 5.67 s with all. Which is 14.4 % of the lanes, not Table 1's 3.5 %."""
     bloom = Workload.of()
     before, lonely = (
-        bloom.counters(variant, OFF, devices.M2090) for variant in ("thread-per-read", "one-lane-per-warp")
+        bloom.counters(variant, OFF, devices.M2090) for variant in ("thread-per-read-lean", "one-lane-per-warp-lean")
     )
     assert mangal2014.one_lane(before, lonely) == pytest.approx(26.17 / 5.67, rel=0.05)
     assert before.derived()["warp_execution_efficiency"] == pytest.approx(26.17 / 5.67 / 32, abs=0.01)
@@ -55,7 +59,7 @@ def test_as_many_lanes_work_as_the_papers_times_tell() -> None:
 @pytest.mark.parametrize(("error_rate", "most"), [(0.002, 0.06), (0.005, 0.1)])
 def test_few_lanes_vote_where_a_thread_has_a_read(error_rate: float, most: float) -> None:
     """As many as reads have a weak window there."""
-    counters = Workload.of(error_rate=error_rate, filter="exact").counters("thread-per-read", OFF, devices.K20m)
+    counters = Workload.of(error_rate=error_rate, filter="exact").counters("thread-per-read-lean", OFF, devices.K20m)
     assert 1 / 32 <= mangal2014.vote_phase(counters) < most
 
 
@@ -84,7 +88,7 @@ def test_a_negative_query_asks_for_little_more_than_one_bit() -> None:
     """The paper: 1.07 bits, 97.4 % negative; more accesses, but fewer cache lines, where the first probe is confined."""
     bloom = Workload.of(k=20)
     standard, split = (
-        Probes.of(work.counters("thread-per-read", OFF, devices.K20m), 20)
+        Probes.of(work.counters("thread-per-read-lean", OFF, devices.K20m), 20)
         for work in (bloom, Workload.of(k=20, filter="split-first"))
     )
     assert 1.07 < standard.bits_a_negative < 1.13 < split.bits_a_negative < 1.3

@@ -17,7 +17,8 @@ MOST_DYNAMIC_SHARED = 8
 
 
 @cache
-def _driver() -> ctypes.CDLL:
+def cuda_driver() -> ctypes.CDLL:
+    """The driver's own library. Raises UnavailableError."""
     try:
         return ctypes.CDLL("libcuda.so.1")
     except OSError as error:
@@ -27,7 +28,7 @@ def _driver() -> ctypes.CDLL:
 def _check(status: int, what: str) -> None:
     if status:
         text = ctypes.c_char_p()
-        _driver().cuGetErrorString(status, ctypes.byref(text))
+        cuda_driver().cuGetErrorString(status, ctypes.byref(text))
         raise LaunchError(f"{what} failed on the GPU: {(text.value or b'?').decode()}")
 
 
@@ -37,18 +38,18 @@ class CooperativeFunction:
     def __init__(self, cubin: bytes, name: str) -> None:
         self.name = name
         self.module, self.function = ctypes.c_void_p(), ctypes.c_void_p()
-        _check(_driver().cuModuleLoadData(ctypes.byref(self.module), cubin), f"loading {name}")
-        found = _driver().cuModuleGetFunction(ctypes.byref(self.function), self.module, name.encode())
+        _check(cuda_driver().cuModuleLoadData(ctypes.byref(self.module), cubin), f"loading {name}")
+        found = cuda_driver().cuModuleGetFunction(ctypes.byref(self.function), self.module, name.encode())
         _check(found, f"loading {name}")
 
     def set_attribute(self, attribute: Any, value: int) -> None:
         """Only the most dynamic shared memory is ever set."""
-        _check(_driver().cuFuncSetAttribute(self.function, MOST_DYNAMIC_SHARED, value), self.name)
+        _check(cuda_driver().cuFuncSetAttribute(self.function, MOST_DYNAMIC_SHARED, value), self.name)
 
     def __call__(self, *arguments: np.number[Any], grid: Dim3, block: Dim3, shared: int, stream: Any = None) -> None:
         """Launch. Raises LaunchError where the blocks cannot all be resident."""
         values = [ctypes.create_string_buffer(np.asarray(value).tobytes()) for value in arguments]
         pointers = (ctypes.c_void_p * len(values))(*(ctypes.addressof(value) for value in values))
         where = ctypes.c_void_p(None if stream is None else int(stream.handle))
-        launch: Callable[..., int] = _driver().cuLaunchCooperativeKernel
+        launch: Callable[..., int] = cuda_driver().cuLaunchCooperativeKernel
         _check(launch(self.function, *grid, *block, shared, where, pointers), self.name)

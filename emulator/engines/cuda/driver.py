@@ -13,13 +13,13 @@ from typing import Any
 import numpy as np
 
 from ...errors import LaunchError, OutOfMemory, UnavailableError
-from ...ir import nodes as ir
 from ...runtime.arrays import Buffer
-from ...runtime.engine import Dim3, Request
+from ...runtime.engine import Dim3, Request, Resources
 from ...runtime.gpus import current_gpu
+from ...runtime.specialisation import Specialisation
+from .binary import binary
 from .cooperative import CooperativeFunction
-from .nvcc import Built, build
-from .printer import Source, cuda_source
+from .interface import Interface
 
 NO_PYCUDA = 'PyCUDA is not installed: pip install "simtbed[cuda]"'
 DEFAULT_SHARED = 48 * 1024
@@ -36,7 +36,7 @@ class Context:
 
     device: Any
     context: Any
-    loaded: weakref.WeakKeyDictionary[ir.Program, dict[Dim3, _Loaded]] = field(
+    loaded: weakref.WeakKeyDictionary[Specialisation, dict[Dim3, _Loaded]] = field(
         default_factory=weakref.WeakKeyDictionary
     )
     before_the_end: list[Callable[[], None]] = field(default_factory=list)
@@ -94,8 +94,8 @@ def context_of(number: int) -> Context:
 class _Loaded:
     """A built kernel in the device's memory; `module` keeps it there."""
 
-    source: Source
-    built: Built
+    interface: Interface
+    resources: Resources
     module: Any
     function: Any
 
@@ -109,28 +109,23 @@ def _forget(context: Context) -> None:
 
 
 def is_loaded(request: Request) -> bool:
-    return request.block in primary_context().loaded.get(request.program, {})
-
-
-def built(request: Request, arch: str) -> tuple[Source, Built]:
-    """A request's program, printed and compiled for an architecture."""
-    source = cuda_source(request.program, request.block)
-    return source, build(source.with_lines(), source.kernel, arch)
+    return request.block in primary_context().loaded.get(request.specialisation, {})
 
 
 def load(request: Request) -> _Loaded:
     """A request's program in the device's memory."""
     context = primary_context()
-    known = context.loaded.setdefault(request.program, {})
+    known = context.loaded.setdefault(request.specialisation, {})
     if request.block not in known:
-        source, made = built(request, context.arch)
-        resources = replace(made.resources, shared_bytes=made.resources.shared_bytes + source.carved_bytes)
-        if source.cooperative:
-            module, function = None, CooperativeFunction(made.cubin, source.kernel)
+        found = binary(request, context.arch)
+        interface, made = found.interface, found.built
+        resources = replace(made.resources, shared_bytes=made.resources.shared_bytes + interface.carved_bytes)
+        if interface.cooperative:
+            module, function = None, CooperativeFunction(made.cubin, interface.kernel)
         else:
             module = pycuda_driver().module_from_buffer(made.cubin)
-            function = module.get_function(source.kernel)
-        known[request.block] = _Loaded(source, replace(made, resources=resources), module, function)
+            function = module.get_function(interface.kernel)
+        known[request.block] = _Loaded(interface, resources, module, function)
     return known[request.block]
 
 
@@ -194,7 +189,7 @@ class DeviceLaunch:
     @contextmanager
     def errors(self) -> Iterator[None]:
         """PyCUDA's errors as ours, naming the kernel."""
-        name = self.request.program.kernel.name
+        name = self.request.specialisation.summary.name
         try:
             yield
         except self.driver.MemoryError:
@@ -227,25 +222,25 @@ class DeviceLaunch:
 
     @property
     def dynamic_shared(self) -> int:
-        return self.request.dynamic_shared + self.loaded.source.carved_bytes
+        return self.request.dynamic_shared + self.loaded.interface.carved_bytes
 
     def allow_shared(self) -> None:
         """Ask for more shared memory than a kernel may use without asking."""
-        if self.request.dynamic_shared + self.loaded.built.resources.shared_bytes > DEFAULT_SHARED:
+        if self.request.dynamic_shared + self.loaded.resources.shared_bytes > DEFAULT_SHARED:
             attribute = self.driver.function_attribute.MAX_DYNAMIC_SHARED_SIZE_BYTES
             self.loaded.function.set_attribute(attribute, self.dynamic_shared)
 
     def arguments(self) -> list[np.number[Any]]:
         """The kernel's arguments in order: addresses (0 for an array without elements), scalars, lengths."""
         given: list[np.number[Any]] = []
-        for name in self.loaded.source.arguments:
+        for name in self.loaded.interface.arguments:
             value = self.request.arguments[name]
             if isinstance(value, np.ndarray):
                 given.append(np.uintp(int(self.addresses[name]) if name in self.addresses else 0))
             else:
                 short: Any = value.view(f"u{value.itemsize}") if value.itemsize <= 2 else value
                 given.append(short)  # PyCUDA knows neither bool nor bfloat16
-        return given + [np.int32(self.length(name)) for name in self.loaded.source.lengths]
+        return given + [np.int32(self.length(name)) for name in self.loaded.interface.lengths]
 
     def length(self, array: str) -> int:
         """Elements of a global array or, where it is none, of one in dynamic shared memory."""
@@ -270,8 +265,8 @@ class DeviceLaunch:
         """The arrays that the kernel may change and that do not stay here, as they are now."""
         buffers = {}
         with self.errors():
-            for name in self.loaded.source.arguments:
-                if name in self.loaded.source.written and name not in self.request.device_arrays:
+            for name in self.loaded.interface.arguments:
+                if name in self.loaded.interface.written and name not in self.request.device_arrays:
                     buffers[name] = np.empty_like(np.asarray(self.request.arguments[name]))
                     if name in self.addresses:
                         self.driver.memcpy_dtoh(buffers[name], self.addresses[name])

@@ -24,7 +24,7 @@ class CudaEngine:
         """
         with DeviceLaunch(request) as launch:
             (milliseconds,) = launch.go(1)
-            return Outcome(launch.written(), milliseconds=milliseconds, resources=launch.loaded.built.resources)
+            return Outcome(launch.written(), milliseconds=milliseconds, resources=launch.loaded.resources)
 
     def run_concurrently(self, requests: Iterable[Request]) -> Iterator[Outcome]:
         """See `streams.run_concurrently`."""

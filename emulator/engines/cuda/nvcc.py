@@ -83,11 +83,41 @@ def find_tool(name: str) -> Path | None:
 
 @cache
 def version(nvcc: Path) -> str:
-    """The line of `nvcc --version` that names the build."""
+    """The line of `nvcc --version` that names the build. It is asked again when nvcc's file has another size or time."""
+    name = _name_of_version(nvcc)
+    found = None if name is None else disk_cache.load(name, bytes.decode)
+    if found is None:
+        found = _ask_version(nvcc)
+        if name is not None:
+            disk_cache.save(name, found.encode())
+    return found
+
+
+def _name_of_version(nvcc: Path) -> str | None:
+    """Of the entry that keeps the answer; None where there is no such file."""
+    try:
+        status = os.stat(nvcc)
+    except OSError:
+        return None
+    parts = (os.path.realpath(nvcc), str(status.st_ino), str(status.st_size), str(status.st_mtime_ns))
+    return hashlib.sha256("\0".join(parts).encode(errors="surrogateescape")).hexdigest() + ".nvcc"
+
+
+def _ask_version(nvcc: Path) -> str:
     done = run([str(nvcc), "--version"], None)
     if done.returncode:
         raise LaunchError(f"{nvcc} --version failed\n{said(done)}")
     return next((line.strip() for line in reversed(done.stdout.splitlines()) if "elease" in line), done.stdout.strip())
+
+
+@cache
+def architectures(nvcc: Path) -> tuple[str, ...]:
+    """What a compiler makes code for, such as "sm_90", the oldest first."""
+    done = run([str(nvcc), "--list-gpu-code"], None)
+    found = [line.strip() for line in done.stdout.splitlines() if re.fullmatch(r"sm_\d+", line.strip())]
+    if done.returncode or not found:
+        raise LaunchError(f"{nvcc} --list-gpu-code failed\n{said(done)}")
+    return tuple(sorted(found, key=lambda name: int(name[3:])))
 
 
 def _compile(nvcc: Path, text: str, arch: str) -> tuple[bytes, str]:

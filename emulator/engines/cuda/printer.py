@@ -24,6 +24,7 @@ from . import calls
 from .declarations import places
 from .expressions import Expressions, format_of, quoted
 from .fold import Update, fold, nodes, same
+from .interface import Interface
 from .names import Names
 from .operators import ANY, HELPERS, INFIX, helpers, infix, literal, type_name
 from .shared_memory import carved_bytes, declarations
@@ -40,13 +41,7 @@ class Line:
 
 @dataclass(frozen=True)
 class Source:
-    """A printed program.
-
-    kernel: its name in C++. arguments: the program's parameters in the order the kernel takes them; after them come
-    `lengths`: arrays whose number of elements it takes, as int. written: the global arrays it may change.
-    shared: the kernel's shared arrays. carved_bytes: dynamic shared memory that the launch must add for them, where
-    they are too large together to be static. cooperative: whether its blocks wait for the grid.
-    """
+    """A printed program. shared: the kernel's shared arrays. The rest is as in Interface."""
 
     lines: tuple[Line, ...]
     kernel: str
@@ -59,6 +54,11 @@ class Source:
     @property
     def carved_bytes(self) -> int:
         return carved_bytes(self.shared)
+
+    @property
+    def interface(self) -> Interface:
+        """How it is called, without its text."""
+        return Interface(self.kernel, self.arguments, self.lengths, self.written, self.carved_bytes, self.cooperative)
 
     @property
     def text(self) -> str:

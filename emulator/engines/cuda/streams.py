@@ -15,7 +15,8 @@ import numpy as np
 from ...errors import LaunchError
 from ...runtime.arrays import Buffer
 from ...runtime.engine import Outcome, Request
-from .driver import Context, DeviceLaunch, built, is_loaded, load, primary_context, pycuda_driver
+from .binary import binary
+from .driver import Context, DeviceLaunch, is_loaded, load, primary_context, pycuda_driver
 
 STREAMS = 8
 """Kernels that may run at the same time: enough to overlap the end of one with the beginning of others."""
@@ -118,10 +119,10 @@ def _compiled(requests: Iterator[Request]) -> Iterator[Request]:
 def compile_all(requests: Sequence[Request]) -> None:
     """Compile kernels that were never compiled, several at a time; loading then finds them in the cache."""
     arch = primary_context().arch
-    fresh = {(request.program, request.block): request for request in requests if not is_loaded(request)}
+    fresh = {(request.specialisation, request.block): request for request in requests if not is_loaded(request)}
     if len(fresh) > 1:
         with ThreadPoolExecutor() as threads:
-            list(threads.map(partial(built, arch=arch), fresh.values()))
+            list(threads.map(partial(binary, arch=arch), fresh.values()))
 
 
 @dataclass(frozen=True)
@@ -136,7 +137,7 @@ class _StartedLaunch:
         """The outcome, once the launch has ended."""
         with self.launch.errors():
             self.done.synchronize()
-        return Outcome(self.results, resources=self.launch.loaded.built.resources)
+        return Outcome(self.results, resources=self.launch.loaded.resources)
 
 
 class _ConcurrentLaunches:
@@ -167,7 +168,7 @@ class _ConcurrentLaunches:
 
     def _copied(self, launch: DeviceLaunch, name: str, value: Buffer, stream: Any) -> Any:
         """The address of an argument, copied before what `stream` does next."""
-        if name in launch.loaded.source.written:
+        if name in launch.loaded.interface.written:
             address = self._allocate(value.nbytes)
             if name in launch.request.all_zero:
                 self.driver.memset_d8_async(address, 0, value.nbytes, stream)
@@ -199,8 +200,8 @@ class _ConcurrentLaunches:
 
     def _copy_back(self, launch: DeviceLaunch, stream: Any) -> dict[str, Buffer]:
         found: dict[str, Buffer] = {}
-        for name in launch.loaded.source.arguments:
-            if name in launch.loaded.source.written:
+        for name in launch.loaded.interface.arguments:
+            if name in launch.loaded.interface.written:
                 form = np.asarray(launch.request.arguments[name])
                 found[name] = _empty(form)
                 if name in launch.addresses:

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import ctypes
 import hashlib
-import os
 import threading
 import time
 import weakref
@@ -23,10 +22,11 @@ import numpy as np
 import numpy.typing as npt
 
 from ... import disk_cache
-from ...errors import Diagnostic, LaunchError
+from ...errors import Diagnostic
 from ...language.types import BOOL, HALVES, Array, Scalar
 from ...llvm.compiler import OPTIMISED, QUICK, Library, Target, compiled, compiled_before
 from ...runtime.arrays import Buffer
+from ...runtime.cores import current_cores
 from ...runtime.engine import Outcome, Request
 from ...runtime.prints import Prints
 from ...runtime.specialisation import Specialisation, Summary
@@ -133,7 +133,7 @@ class _CompiledKernel:
 class LlvmEngine:
     """Runs programs as machine code, several blocks at a time where their order cannot be seen.
 
-    threads: how many; None for SIMTBED_THREADS, or one a processor. target: a processor to compile for that this
+    threads: how many; None for `current_cores`. target: a processor to compile for that this
     one can act as; None for this one. optimise: whether LLVM optimises every kernel; None for those alone that are
     launched with many threads or have run for long.
     """
@@ -154,7 +154,7 @@ class LlvmEngine:
             checks=tuple(sorted(request.checks)), unwritten=tuple(sorted(request.unwritten)) if request.checks else (),
             scheduled=request.schedule is not None,
         )  # fmt: skip
-        threads = 1 if ordered else self.threads or _threads()
+        threads = 1 if ordered else self.threads or current_cores()
         prints = Prints(request)
         outcome = self._timed(request, options, threads, prints)
         if outcome is None:
@@ -195,14 +195,6 @@ def _in_order(checks: frozenset[str]) -> bool:
     from ...sanitizer import checkers
 
     return checkers.need_order(checks)
-
-
-def _threads() -> int:
-    """As many as SIMTBED_THREADS says, or one a processor."""
-    given = os.environ.get("SIMTBED_THREADS", "")
-    if given and not (given.isascii() and given.isdigit() and int(given) > 0):
-        raise LaunchError(f"SIMTBED_THREADS is a positive number of threads, not {given!r}")
-    return int(given or os.cpu_count() or 1)
 
 
 @dataclass(frozen=True)

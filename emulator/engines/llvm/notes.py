@@ -96,11 +96,15 @@ def _take(context: CodegenContext) -> str:
         same = "true"
         for name in ("block", "warp", "mask", "phase"):
             old = builder.load(fields[name], builder.element("i8", before, at(name)), "old")
-            same = builder.let(f"and i1 {same}, {builder.let(f'icmp eq {fields[name]} {old}, %{name}', 'equal')}", "same")
+            same = builder.let(
+                f"and i1 {same}, {builder.let(f'icmp eq {fields[name]} {old}, %{name}', 'equal')}", "same"
+            )
         builder.branch(same, values, new)
         builder.place(values)
         old = builder.load(_V, builder.element("i8", before, at("value")), "old", align=4)
-        differ = builder.let(f"bitcast {many('i1')} {builder.let(f'icmp ne {_V} {old}, {inside}', 'differs')} to i32", "differ")
+        differ = builder.let(
+            f"bitcast {many('i1')} {builder.let(f'icmp ne {_V} {old}, {inside}', 'differs')} to i32", "differ"
+        )
         builder.branch(builder.let(f"icmp eq i32 {differ}, 0", "equal"), again, new)
         builder.place(again)
         builder.add_to(before, "1")

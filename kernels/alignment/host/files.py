@@ -7,34 +7,59 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Iterable, Iterator
+from contextlib import ExitStack
 from dataclasses import replace
 from itertools import zip_longest
 from pathlib import Path
 from typing import IO, Literal, NamedTuple
 
+import numpy as np
+import numpy.typing as npt
 from simtbed import SimtbedError
 
-from ...family import Answer, InputError
+from ...family import InputError
 from ...files import MEMORY, Input, opened, printable, shown, temporary
 from ...files.fasta import records
-from .problem import Problem, Strategy
+from ...files.inputs import MOST_BLANK
+from ...files.piecewise import Piece, pieces
+from ...files.text_loops import whole_lines
+from .answer import Alignments
+from .problem import Bytes, Offsets, Problem, Strategy, joined
+from .text_scan import (
+    BLANK,
+    CONSTANTS,
+    FOLLOWING,
+    FOUND,
+    GOOD,
+    LINES,
+    NUMBER,
+    ROWS,
+    first_without_letters,
+    numbered_names,
+    sam_references,
+    sam_rows,
+    scan_table,
+    table_rows,
+)
 
 Format = Literal["tsv", "sam"]
 EXAMPLE = Path(__file__).parents[1] / "example.tsv"
 PRINTABLE = bytes(range(33, 127))
+BLOCK, BLOCKS = 1 << 24, 64
+"""Bytes of a table that are read at a time, and a part of the memory that they are at most."""
 CELLS_AT_ONCE = 1 << 28
 LETTERS_AT_ONCE = 1 << 24
-"""Of a batch of pairs, beyond one: what it takes is bounded whatever the file."""
+"""Of a batch of pairs from FASTA, beyond one: what it takes is bounded whatever the file."""
 NAME = 256
 """Bytes that the name and the length of a reference take at most while SAM's header waits."""
 
 
 class Pair(NamedTuple):
-    """names: of both, where the file has them."""
+    """names: of both."""
 
     reference: bytes
     alternate: bytes
-    names: tuple[str, str] | None = None
+    names: tuple[str, str]
 
 
 def example() -> Problem:
@@ -47,23 +72,101 @@ def read(path: Path) -> Problem:
 
     Raises InputError: one line that says where the first mistake is, what is there and what was expected.
     """
-    return _problem(list(table(path)), 0)
+    return joined(list(table(path)))
 
 
 def read_fasta(references: Path, alternates: Path) -> Problem:
     """The records of two FASTA files, plain or packed, paired in order. Raises InputError."""
-    return _problem(list(fasta(references, alternates)), 0)
+    return joined(list(fasta(references, alternates)))
 
 
-def batches(pairs: Iterable[Pair], cells: int = CELLS_AT_ONCE) -> Iterator[Problem]:
-    """The pairs, some at a time: of so many cells and LETTERS_AT_ONCE letters, beyond one. Once at least, perhaps none."""
+# ------------------------------------------------------------------ a table
+def table(path: Path, cells: int = CELLS_AT_ONCE, memory: int = MEMORY) -> Iterator[Problem]:
+    """The rows of a table, some at a time: BLOCK bytes and so many cells, beyond one pair. Once at least, perhaps none.
+    Blank lines may stand at the end. Raises InputError."""
+    with opened(path, memory) as source:
+        scanned = _Rows(source)
+        for piece in pieces(source, min(BLOCK, memory // BLOCKS), whole_lines, "a row"):
+            yield from _of_few_cells(scanned.take(piece), cells)
+
+
+class _Rows:
+    """Rows of pieces, one after the other."""
+
+    def __init__(self, source: Input) -> None:
+        self.source, self.before = source, 0
+        self.found = np.zeros(FOUND, np.int64)
+
+    def take(self, piece: Piece) -> Problem:
+        """The pairs of the next piece. Raises InputError."""
+        size = len(piece.data)
+        references, alternates = np.empty(size, np.uint8), np.empty(size, np.uint8)
+        most = size // 4 + 2  # a row has four bytes at least, and the last one may lack its newline
+        first_reference, first_alternate = np.empty(most, np.int64), np.empty(most, np.int64)
+        outcome = scan_table(
+            piece.data, size, piece.lines, MOST_BLANK, references, first_reference, alternates, first_alternate, self.found
+        )  # fmt: skip
+        if outcome != GOOD:
+            raise self._mistake(piece)
+        rows = int(self.found[ROWS])
+        r, a = first_reference[: rows + 1], first_alternate[: rows + 1]
+        self.before += rows
+        return Problem(references[: r[-1]], r, alternates[: a[-1]], a, before=self.before - rows)
+
+    def _mistake(self, piece: Piece) -> InputError:
+        """What is wrong with the line at which the scan ended."""
+        path, lines = self.source.path, int(self.found[LINES])
+        number = piece.lines + lines + 1
+        if self.found[FOLLOWING] > MOST_BLANK:
+            return InputError(f"{path}:{number}: more than {MOST_BLANK:,} blank lines follow each other")
+        if blank := int(self.found[BLANK]):
+            return _wrong_row(path, blank, b"")
+        row = piece.data.tobytes().split(b"\n", lines + 1)[lines]
+        if piece.data.tobytes().count(b"\n") > lines:
+            row = row.removesuffix(b"\r")
+        fields = row.split(b"\t")
+        if len(fields) == 2:
+            for what, field in zip(("reference", "alternate"), fields, strict=True):
+                if wrong := _wrong_sequence(field):
+                    return InputError(f"{path}:{number}: the {what} {wrong}")
+        return _wrong_row(path, number, row)
+
+
+def _wrong_row(path: Path, number: int, row: bytes) -> InputError:
+    columns = row.count(b"\t") + 1
+    found = f"{shown(row)} has {columns} column{'s' if columns != 1 else ''}"
+    return InputError(f"{path}:{number}: {found}, expected a reference, a tab, an alternate")
+
+
+def _wrong_sequence(sequence: bytes) -> str:
+    if not sequence:
+        return "is empty"
+    if strange := sequence.translate(None, PRINTABLE):
+        return f"holds {shown(strange[:1])}, expected printable letters without spaces"
+    return ""
+
+
+def _of_few_cells(problem: Problem, cells: int) -> Iterator[Problem]:
+    """A problem cut where it has so many cells, beyond one pair."""
+    done = np.cumsum(problem.rows * problem.columns)
+    first = 0
+    while first < len(problem) or not first:
+        before = int(done[first - 1]) if first else 0
+        last = min(int(np.searchsorted(done, before + cells, "left")) + 1, len(problem))
+        yield problem.part(first, last)
+        first = max(last, 1)
+
+
+# ------------------------------------------------------------------ two FASTA files
+def fasta(references: Path, alternates: Path, cells: int = CELLS_AT_ONCE, memory: int = MEMORY) -> Iterator[Problem]:
+    """The records of two FASTA files, paired in order, some at a time as of `table`. Raises InputError."""
     batch: list[Pair] = []
     before = filled = letters = 0
-    for pair in pairs:
+    for pair in _paired(references, alternates, memory):
         batch.append(pair)
         filled += len(pair.reference) * len(pair.alternate)
         letters += len(pair.reference) + len(pair.alternate)
-        if filled >= cells or letters >= LETTERS_AT_ONCE:
+        if filled >= cells or letters >= min(LETTERS_AT_ONCE, memory // BLOCKS):
             yield _problem(batch, before)
             before, batch, filled, letters = before + len(batch), [], 0, 0
     if batch or not before:
@@ -72,35 +175,10 @@ def batches(pairs: Iterable[Pair], cells: int = CELLS_AT_ONCE) -> Iterator[Probl
 
 def _problem(pairs: list[Pair], before: int) -> Problem:
     problem = Problem.of((pair.reference, pair.alternate) for pair in pairs)
-    return replace(problem, names=tuple(pair.names for pair in pairs if pair.names), before=before)
+    return replace(problem, names=tuple(pair.names for pair in pairs), before=before)
 
 
-def table(path: Path, memory: int = MEMORY) -> Iterator[Pair]:
-    """The rows of a table; blank lines may stand at its end. Raises InputError."""
-    with opened(path, memory) as source:
-        blank = 0
-        for number, row in source.lines():
-            if not row:
-                blank = blank or number
-                continue
-            if blank:
-                raise _wrong_row(source, blank, b"")
-            fields = row.split(b"\t")
-            if len(fields) != 2:
-                raise _wrong_row(source, number, row)
-            for what, field in zip(("reference", "alternate"), fields, strict=True):
-                _check(field, f"{source.path}:{number}: the {what}")
-            yield Pair(fields[0], fields[1])
-
-
-def _wrong_row(source: Input, number: int, row: bytes) -> InputError:
-    columns = row.count(b"\t") + 1
-    found = f"{shown(row)} has {columns} column{'s' if columns != 1 else ''}"
-    return InputError(f"{source.path}:{number}: {found}, expected a reference, a tab, an alternate")
-
-
-def fasta(references: Path, alternates: Path, memory: int = MEMORY) -> Iterator[Pair]:
-    """The records of two FASTA files, paired in order. Raises InputError."""
+def _paired(references: Path, alternates: Path, memory: int) -> Iterator[Pair]:
     with opened(references, memory) as first, opened(alternates, memory) as second:
         both = zip_longest(_sequences(first), _sequences(second))
         for paired, (one, other) in enumerate(both):
@@ -116,7 +194,8 @@ def fasta(references: Path, alternates: Path, memory: int = MEMORY) -> Iterator[
 def _sequences(source: Input) -> Iterator[tuple[str, bytes]]:
     """(name up to the first space, sequence) of each record."""
     for number, record in enumerate(records(source), 1):
-        _check(record.sequence, f"{source.path}: record {number}, {shown(record.name.encode())},")
+        if wrong := _wrong_sequence(record.sequence):
+            raise InputError(f"{source.path}: record {number}, {shown(record.name.encode())}, {wrong}")
         name = record.name.split(maxsplit=1)[0] if record.name.split() else ""
         if not name or record.name[0].isspace():
             raise InputError(f"{source.path}: record {number} has no name")
@@ -125,80 +204,140 @@ def _sequences(source: Input) -> Iterator[tuple[str, bytes]]:
         yield name, record.sequence
 
 
-def _check(sequence: bytes, what: str) -> None:
-    if not sequence:
-        raise InputError(f"{what} is empty")
-    if strange := sequence.translate(None, PRINTABLE):
-        raise InputError(f"{what} holds {shown(strange[:1])}, expected printable letters without spaces")
-
-
 # ------------------------------------------------------------------ writing
-def lines(problem: Problem, answer: Answer) -> Iterator[str]:
-    """The answer as a table, a line at a time with its newline."""
-    return (f"{cigar}\t{offset}\t{score}\n" for cigar, offset, score in answer.tolist())
+def rows(problem: Problem) -> Iterator[str]:
+    """A problem in the input format, a line at a time with its newline."""
+    for reference, alternate in problem.pairs():
+        yield f"{reference.tobytes().decode('ascii')}\t{alternate.tobytes().decode('ascii')}\n"
 
 
-def write(answers: Iterable[tuple[Problem, Answer]], form: Format, to: IO[bytes], memory: int = MEMORY) -> None:
-    """The answers of batches, one after the other. Raises InputError for what SAM cannot say.
+class Texts(NamedTuple):
+    """What a batch adds to the answer. references: of each pair the name and the length of its reference, for SAM."""
+
+    rows: memoryview
+    names: Names | None = None
+    lengths: Offsets | None = None
+
+
+class Names(NamedTuple):
+    """Names of references and alternates in turn, one after the other. own: whether the input has them."""
+
+    text: Bytes
+    offsets: Offsets
+    own: bool
+
+    @staticmethod
+    def of(problem: Problem) -> Names:
+        pairs = len(problem)
+        if problem.names:
+            named = [name.encode() for both in problem.names for name in both]
+            lengths = np.fromiter(map(len, named), np.int64, len(named))
+            return Names(np.frombuffer(b"".join(named), np.uint8), np.concatenate([[0], np.cumsum(lengths)]), True)
+        text, ends = np.empty(2 * pairs * (NUMBER + 3), np.uint8), np.zeros(2 * pairs + 1, np.int64)
+        length = numbered_names(problem.before, pairs, text, ends[1:])
+        return Names(text[:length], ends, False)
+
+
+def texts(problem: Problem, found: Alignments, form: Format) -> Texts:
+    """The rows of a batch in a format. Raises InputError for what SAM cannot say."""
+    pairs = len(problem)
+    if form == "tsv":
+        to = np.empty(found.room + pairs * (2 * NUMBER + 3), np.uint8)
+        length = table_rows(found.operations, found.firsts, found.offsets, found.scores, pairs, to)
+        return Texts(to[:length].data)
+    wrong = first_without_letters(problem.alternates, problem.alternate_offsets, pairs)
+    if wrong >= 0:
+        raise InputError(
+            f"{printable(_alternate_name(problem, wrong))} holds more than letters, which SAM cannot say: use tsv"
+        )
+    names = Names.of(problem)
+    to = np.empty(found.room + len(names.text) + len(problem.alternates) + pairs * (2 * NUMBER + CONSTANTS), np.uint8)
+    length = sam_rows(
+        names.text, names.offsets, problem.alternates, problem.alternate_offsets, found.operations, found.firsts,
+        found.offsets, found.scores, pairs, to,
+    )  # fmt: skip
+    return Texts(to[:length].data, names, problem.reference_offsets)
+
+
+def _alternate_name(problem: Problem, pair: int) -> str:
+    return problem.names[pair][1] if problem.names else f"alt{problem.before + pair + 1}"
+
+
+class Writer:
+    """Takes the texts of batches, one after the other, and writes them as a table or as SAM.
 
     SAM: names are those of FASTA records, or ref1, alt1 and so on; AS is the score. Its header names every reference,
-    so that the records wait in a file; names of FASTA records are kept in memory, a part of which they may take.
+    so that the records wait in a file until `finish`; names of FASTA records are kept in memory, half of which they may
+    take. Raises InputError for what SAM cannot say.
     """
-    if form == "tsv":
-        for problem, answer in answers:
-            to.writelines(line.encode() for line in lines(problem, answer))
-        return
-    with temporary() as header, temporary() as waiting:
-        lengths: dict[str, int] = {}
-        for problem, answer in answers:
-            header.writelines(line.encode() for line in _references(problem, lengths))
-            if len(lengths) * NAME > memory // 2:
+
+    def __init__(self, form: Format, to: IO[bytes], memory: int = MEMORY) -> None:
+        self.to, self.memory = to, memory
+        self.lengths: dict[bytes, int] = {}
+        self.waiting = self.header = None
+        with ExitStack() as stack:
+            if form == "sam":
+                self.header = stack.enter_context(temporary())
+                self.waiting = stack.enter_context(temporary())
+            self.stack = stack.pop_all()
+
+    def __enter__(self) -> Writer:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.stack.close()
+
+    def put(self, some: Texts) -> None:
+        """Write a batch."""
+        if self.header is None or self.waiting is None:
+            self.to.write(some.rows)
+            return
+        assert some.names is not None and some.lengths is not None
+        new = self._new(some.names, some.lengths)
+        to = np.empty(len(some.names.text) + len(new) * (NUMBER + CONSTANTS), np.uint8)
+        length = sam_references(some.names.text, some.names.offsets, some.lengths, new, len(new), to)
+        self.header.write(to[:length].data)
+        self.waiting.write(some.rows)
+
+    def _new(self, names: Names, first: Offsets) -> npt.NDArray[np.bool_]:
+        """Which references the header does not have yet."""
+        new = np.ones(len(first) - 1, np.bool_)
+        if not names.own:
+            return new
+        text, begins, count = names.text.tobytes(), names.offsets.tolist(), len(self.lengths)
+        for pair, length in enumerate(np.diff(first).tolist()):
+            name = text[begins[2 * pair] : begins[2 * pair + 1]]
+            known = self.lengths.setdefault(name, length)
+            new[pair], count = len(self.lengths) > count, len(self.lengths)
+            if known != length:
                 raise InputError(
-                    f"SAM of {len(lengths):,} names of references takes more than half of --max-memory: use tsv"
+                    f"references of different lengths are called {printable(name.decode())}: SAM has one length a name"
                 )
-            waiting.writelines(line.encode() for line in _sam(problem, answer))
-        to.write(b"@HD\tVN:1.6\tSO:unknown\n")
-        for part in (header, waiting):
+        if len(self.lengths) * NAME > self.memory // 2:
+            raise InputError(
+                f"SAM of {len(self.lengths):,} names of references takes more than half of --max-memory: use tsv"
+            )
+        return new
+
+    def finish(self) -> None:
+        """Write what waited."""
+        if self.header is None or self.waiting is None:
+            return
+        self.to.write(b"@HD\tVN:1.6\tSO:unknown\n")
+        for part in (self.header, self.waiting):
             part.seek(0)
-            shutil.copyfileobj(part, to)
+            shutil.copyfileobj(part, self.to)
+
+
+def write(answers: Iterable[tuple[Problem, Alignments]], form: Format, to: IO[bytes]) -> None:
+    """The answers of batches, one after the other. Raises InputError for what SAM cannot say."""
+    with Writer(form, to) as writer:
+        for problem, found in answers:
+            writer.put(texts(problem, found, form))
+        writer.finish()
 
 
 def check_form(form: Format, strategy: Strategy) -> None:
     """Raises SimtbedError where a format cannot say what a strategy may answer."""
     if form == "sam" and strategy is Strategy.IGNORE:
         raise SimtbedError("SAM cannot say that an alignment begins before its reference, as IGNORE does: use tsv")
-
-
-def _names(problem: Problem) -> Iterator[tuple[str, str]]:
-    first = problem.before + 1
-    return iter(problem.names or ((f"ref{p}", f"alt{p}") for p in range(first, first + len(problem))))
-
-
-def _references(problem: Problem, lengths: dict[str, int]) -> Iterator[str]:
-    """SAM's header lines of references that are new; `lengths` keeps those that have names."""
-    for (name, other), (reference, alternate) in zip(_names(problem), problem.pairs(), strict=True):
-        if not alternate.tobytes().isalpha():
-            raise InputError(f"{printable(other)} holds more than letters, which SAM cannot say: use tsv")
-        if problem.names:
-            known = lengths.setdefault(name, -len(reference))
-            if abs(known) != len(reference):
-                raise InputError(
-                    f"references of different lengths are called {printable(name)}: SAM has one length a name"
-                )
-            if known > 0:
-                continue
-            lengths[name] = len(reference)
-        yield f"@SQ\tSN:{name}\tLN:{len(reference)}\n"
-
-
-def _sam(problem: Problem, answer: Answer) -> Iterator[str]:
-    for (reference, name), (_, alternate), found in zip(_names(problem), problem.pairs(), answer.tolist(), strict=True):
-        cigar, offset, score = found
-        sequence = alternate.tobytes().decode("ascii")
-        yield f"{name}\t0\t{reference}\t{offset + 1}\t255\t{cigar}\t*\t0\t0\t{sequence}\t*\tAS:i:{score}\n"
-
-
-def rows(problem: Problem) -> Iterator[str]:
-    """A problem in the input format, a line at a time with its newline."""
-    for reference, alternate in problem.pairs():
-        yield f"{reference.tobytes().decode('ascii')}\t{alternate.tobytes().decode('ascii')}\n"

@@ -8,22 +8,28 @@ import numpy as np
 import numpy.typing as npt
 
 from ..packed import SCALE
+from ..traceback import STRIP
 from .problem import Bytes, Offsets, Problem, Strategy, offsets
+from .text_scan import gathered
 
 Arguments = dict[str, Any]
 Table = npt.NDArray[np.int32]
 """Rows of four numbers, an int4 each."""
 
-MARGIN = np.zeros(32, np.uint8)
-"""What stands around the alternates, so that lanes may read before and after one."""
+MARGIN = 32
+"""Zeros around the alternates, so that lanes may read before and after one."""
 
 
 def sequences(problem: Problem, chosen: Offsets) -> tuple[Bytes, Bytes, Table]:
     """(references, alternates, (first base, n, first base, m) of each pair) of some pairs, one after the other."""
     n, m = problem.rows[chosen], problem.columns[chosen]
-    references = np.concatenate([problem.reference(p) for p in chosen])
-    alternates = np.concatenate([MARGIN, *(problem.alternate(p) for p in chosen), MARGIN])
-    return references, alternates, table(offsets(n)[:-1], n, offsets(m)[:-1] + len(MARGIN), m)
+    first_reference, first_alternate = offsets(n), offsets(m) + MARGIN
+    references = np.empty(first_reference[-1], np.uint8)
+    alternates = np.empty(first_alternate[-1] + MARGIN, np.uint8)
+    alternates[:MARGIN] = alternates[-MARGIN:] = 0
+    gathered(problem.references, problem.reference_offsets, chosen, len(chosen), 0, references)
+    gathered(problem.alternates, problem.alternate_offsets, chosen, len(chosen), MARGIN, alternates)
+    return references, alternates, table(first_reference[:-1], n, first_alternate[:-1], m)
 
 
 def table(*columns: Offsets | int) -> Table:
@@ -120,33 +126,39 @@ def intratask_arguments(
 
 
 def words_of_pairalign(n: Offsets, m: Offsets) -> Offsets:
-    """Words of moves that a pair fills: four bits a cell, 32 columns a word."""
+    """Words of moves that a pair of `pairalign-global` fills: four bits a cell, 32 columns a word."""
     return n * -(-m // 32) * 4
 
 
-def pairalign_arguments(problem: Problem, chosen: Offsets) -> tuple[int, Arguments, Table]:
-    """(warps, arguments of `pairalign` save its arrays for output, places for `traceback`).
+def words_of_strips(n: Offsets, m: Offsets) -> Offsets:
+    """Words of moves that a pair of `pairalign` fills: four bits a cell, the rows of a strip a word."""
+    return -(-n // STRIP) * m
 
-    The last warp is filled up with pairs that have no cells.
+
+def pairalign_arguments(problem: Problem, chosen: Offsets, block: int, strips: bool) -> tuple[Arguments, int, Table]:
+    """(arguments of `pairalign`'s kernels save its arrays for output, words of moves, places for `traceback`).
+
+    The last block is filled up with pairs that have no cells.
     """
-    warps = -(-len(chosen) // 32)
+    warps = -(-len(chosen) // block) * block // 32
     n, m = np.zeros((2, warps, 32), np.int64)
     n.flat[: len(chosen)], m.flat[: len(chosen)] = problem.rows[chosen], problem.columns[chosen]
     rows, columns = n.max(axis=1), m.max(axis=1)
     first_row, first_column = offsets(-(-rows // 4) * 32), offsets(-(-columns // 4) * 32)
-    first = offsets(words_of_pairalign(rows, columns) * 32)
+    first = offsets((words_of_strips if strips else words_of_pairalign)(rows, columns) * 32)
+    width = columns if strips else -(-columns // 32)
     warp, lane = np.divmod(np.arange(len(chosen)), 32)
     return (
-        warps,
         {
             "sizes": table(0, n.ravel(), 0, m.ravel()),
-            "groups": table(first_row[:-1], first_column[:-1], first[:-1], -(-columns // 32)),
+            "groups": table(first_row[:-1], first_column[:-1], first[:-1], width),
             "references": _interleaved([problem.reference(p) for p in chosen], first_row),
             "alternates": _interleaved([problem.alternate(p) for p in chosen], first_column),
             "row_above": np.zeros((first_column[-1] * 4, 2), np.int32),
             **scoring(problem),
         },
-        table(first[warp] + lane, -(-columns[warp] // 32), 0, 0),
+        int(first[-1]),
+        table(first[warp] + lane, width[warp], 0, 0),
     )
 
 

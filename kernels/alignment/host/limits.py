@@ -7,7 +7,7 @@ import numpy.typing as npt
 from simtbed import SimtbedError
 
 from ..packed import SCALE
-from .layout import words_of_intratask, words_of_packed, words_of_pairalign
+from .layout import words_of_intratask, words_of_packed, words_of_pairalign, words_of_strips
 from .problem import Offsets, Problem
 
 WIDEST = 1024
@@ -66,8 +66,8 @@ def _words(problem: Problem, variant: str) -> Offsets:
     n, m = problem.rows, problem.columns
     if variant == "packed":
         return words_of_packed(n, m, 32, 32)
-    if variant == "pairalign":
-        return words_of_pairalign(n, m) * 32
+    if variant.startswith("pairalign"):
+        return (words_of_strips if variant == "pairalign" else words_of_pairalign)(n, m) * 32
     return words_of_intratask(n, m, "diagonal-major" in variant)
 
 

@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
-from simtbed import DeviceArray, empty, zeros
+from simtbed import DeviceArray, empty
 
 from ...family import Answer, Launcher
 from ..intratask import intratask
 from ..packed import packed
-from ..pairalign import pairalign
-from ..traceback import BOOLEANS, FLAGS, RUNS, STEPS, traceback
+from ..pairalign import pairalign_strips
+from ..pairalign_global import pairalign
+from ..traceback import BOOLEANS, FLAGS, RUNS, STEPS, STRIPS, traceback
 from . import limits
+from .answer import Alignments, Walked, joined
 from .layout import (
     Table,
     intratask_arguments,
@@ -25,8 +25,9 @@ from .layout import (
     words_of_intratask,
     words_of_packed,
     words_of_pairalign,
+    words_of_strips,
 )
-from .problem import ANSWER, Offsets, Problem
+from .problem import Offsets, Problem
 
 WORDS_AT_ONCE = 1 << 30
 """Words of moves that a launch may fill where nothing else is said: 4 GiB."""
@@ -45,6 +46,9 @@ done: they are launched together, each with a whole warp."""
 
 PASS = 128
 """Threads of a block of `passes`."""
+
+PAIRALIGN_BLOCK = 128
+"""Threads of a block of `pairalign`, the paper's."""
 
 THREADS = 64
 """Of a block of stage 2."""
@@ -74,15 +78,19 @@ def solve(problem: Problem, variant: str, launcher: Launcher, words: int = WORDS
 
     Raises SimtbedError where the variant cannot hold a pair.
     """
+    return align(problem, variant, launcher, words).answer()
+
+
+def align(problem: Problem, variant: str, launcher: Launcher, words: int = WORDS_AT_ONCE) -> Alignments:
+    """What `solve` answers, as arrays."""
     limits.check(problem, variant)
-    answer = np.empty(len(problem), ANSWER)
+    walks: list[Walked] = []
+    scores = np.empty(len(problem), np.int32)
     for chosen, stage_1 in VARIANTS[variant](problem, launcher, words):
         found = stage_1()
-        cigars, offset = _stage_2(found, problem, launcher)
-        answer["cigar"][chosen] = cigars
-        answer["offset"][chosen] = offset
-        answer["score"][chosen] = found.ends[:, 2]
-    return answer
+        walks += _stage_2(found, chosen, problem, launcher)
+        scores[chosen] = found.ends[:, 2]
+    return joined(walks, scores)
 
 
 # ------------------------------------------------------------------ stage 1
@@ -92,7 +100,7 @@ def _packed(problem: Problem, launcher: Launcher, at_once: int) -> Iterator[Batc
     shapes = SMALL_PROBLEM_BINS if small else BINS
     held = np.full_like(n, n.max(initial=0)) if small else n
     bins = np.minimum(np.searchsorted([lanes * each for lanes, each in shapes], held), len(shapes) - 1)
-    for number in np.unique(bins):
+    for number in np.flatnonzero(np.bincount(bins)):
         lanes, each = shapes[number]
         members = np.flatnonzero(bins == number)
         for chosen in _batches(
@@ -117,7 +125,7 @@ def _intratask(
     """Pairs of one block size at a time: `wide` has blocks of as many warps as the alternate needs."""
     n, m = problem.rows, problem.columns
     blocks = -(-m // 32) * 32 if wide else np.full_like(m, PASS)
-    for block in np.unique(blocks):
+    for block in np.flatnonzero(np.bincount(blocks)):
         for chosen in _batches(np.flatnonzero(blocks == block), words_of_intratask(n, m, diagonal_major), at_once):
 
             def stage_1(chosen: Offsets = chosen, block: int = int(block)) -> Moves:
@@ -130,19 +138,19 @@ def _intratask(
             yield chosen, stage_1
 
 
-def _pairalign(problem: Problem, launcher: Launcher, at_once: int) -> Iterator[Batch]:
+def _pairalign(problem: Problem, launcher: Launcher, at_once: int, strips: bool) -> Iterator[Batch]:
     n, m = problem.rows, problem.columns
-    for chosen in _batches(np.lexsort((m, n)), words_of_pairalign(n, np.full_like(m, m.max(initial=0))), at_once):
+    words_of, form = (words_of_strips, STRIPS) if strips else (words_of_pairalign, BOOLEANS)
+    kernel, block = (pairalign_strips, PAIRALIGN_BLOCK) if strips else (pairalign, 32)
+    own = {"BLOCK": block} if strips else {}
+    for chosen in _batches(np.lexsort((m, n)), words_of(n, np.full_like(m, m.max(initial=0))), at_once):
 
         def stage_1(chosen: Offsets = chosen) -> Moves:
-            warps, args, places = pairalign_arguments(problem, chosen)
-            words = words_of_pairalign(
-                *(args["sizes"][:, at].reshape(-1, 32).max(axis=1).astype(np.int64) for at in (1, 3))
-            )
-            moves = DeviceArray(empty(int(words.sum()) * 32, "u32"))
-            args |= {"moves": moves, "ends": empty(warps * 32, "int4")}
-            ends = launcher.launch(pairalign, grid=warps, block=32, args=args)["ends"]
-            return Moves(moves, places, args["sizes"], ends[: len(chosen)], BOOLEANS)
+            args, words, places = pairalign_arguments(problem, chosen, block, strips)
+            moves = DeviceArray(empty(words, "u32"))
+            args |= {"moves": moves, "ends": empty(len(args["sizes"]), "int4"), **own}
+            ends = launcher.launch(kernel, grid=len(args["sizes"]) // block, block=block, args=args)["ends"]
+            return Moves(moves, places, args["sizes"], ends[: len(chosen)], form)
 
         yield chosen, stage_1
 
@@ -166,17 +174,16 @@ VARIANTS: dict[str, Callable[[Problem, Launcher, int], Iterator[Batch]]] = {
         for layout in ("diagonal-major", "row-major")
         for moves, form in (("runs", RUNS), ("steps", STEPS))
     },
-    "pairalign": _pairalign,
+    "pairalign": partial(_pairalign, strips=True),
+    "pairalign-global": partial(_pairalign, strips=False),
     "packed": _packed,
 }
 """Stage 1 of each variant: the batches of a problem, each with a function that launches it."""
 
 
 # ------------------------------------------------------------------ stage 2
-def _stage_2(found: Moves, problem: Problem, launcher: Launcher) -> tuple[npt.NDArray[Any], npt.NDArray[np.int32]]:
-    """(CIGARs, offsets) of a batch."""
-    cigars = np.empty(len(found.places), object)
-    offset = np.empty(len(found.places), np.int32)
+def _stage_2(found: Moves, pairs: Offsets, problem: Problem, launcher: Launcher) -> Iterator[Walked]:
+    """The walks of a batch; pairs: those it has. Those with more than OPERATIONS are walked twice."""
     chosen, capacity = np.arange(len(found.places), dtype=np.int32), OPERATIONS
     while len(chosen):
         result = launcher.launch(
@@ -189,7 +196,7 @@ def _stage_2(found: Moves, problem: Problem, launcher: Launcher) -> tuple[npt.ND
                 "sizes": found.sizes,
                 "ends": found.ends,
                 "moves": found.moves,
-                "operations": zeros(capacity * len(chosen), "u32"),  # decoded whole, and cut to the count
+                "operations": empty(capacity * len(chosen), "u32"),
                 "results": empty(len(chosen), "int2"),
                 "capacity": capacity,
                 "STRATEGY": int(problem.strategy),
@@ -199,17 +206,5 @@ def _stage_2(found: Moves, problem: Problem, launcher: Launcher) -> tuple[npt.ND
             },
         )
         count = result["results"][:, 0]
-        whole = count <= capacity
-        operations = result["operations"].reshape(capacity, -1).T[whole]
-        cigars[chosen[whole]] = _cigars(operations, count[whole])
-        offset[chosen] = result["results"][:, 1]
-        chosen, capacity = chosen[~whole], int(count.max())
-    return cigars, offset
-
-
-def _cigars(operations: npt.NDArray[np.uint32], counts: npt.NDArray[np.int32]) -> list[str]:
-    """Rows of operations, from the end to the start, as CIGARs."""
-    words, which = np.unique(operations, return_inverse=True)
-    parts = np.array([f"{word >> 4}{'MIDNS'[word & 15]}" for word in words.tolist()], object)[which]
-    parts = parts.reshape(operations.shape).tolist()
-    return ["".join(row[:count][::-1]) for row, count in zip(parts, counts.tolist(), strict=True)]
+        yield Walked(pairs[chosen], result["operations"], result["results"], capacity)
+        chosen, capacity = chosen[count > capacity], int(count.max())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import IntEnum
 from functools import cached_property
@@ -127,6 +127,19 @@ class Problem:
 def offsets(lengths: Offsets) -> Offsets:
     """Where each of several things in a row begins, and where the last one ends."""
     return np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)])
+
+
+def joined(parts: Sequence[Problem]) -> Problem:
+    """Several problems, one at least, one after the other."""
+    first = parts[0]
+    return replace(
+        first,
+        references=np.concatenate([part.references for part in parts]),
+        reference_offsets=offsets(np.concatenate([part.rows for part in parts])),
+        alternates=np.concatenate([part.alternates for part in parts]),
+        alternate_offsets=offsets(np.concatenate([part.columns for part in parts])),
+        names=tuple(names for part in parts for names in part.names),
+    )
 
 
 def _joined(sequences: list[Bytes]) -> tuple[Bytes, Offsets]:

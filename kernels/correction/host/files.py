@@ -1,83 +1,152 @@
-"""The files of correction: FASTQ and FASTA in chunks of reads."""
+"""The files of correction: FASTQ and FASTA in blocks of reads."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
-from typing import BinaryIO, cast
 
-import dnaio
-from dnaio import SequenceRecord
+import numpy as np
 
 from ...family import InputError
-from ...files import MEMORY, Input, Metered, opened_again, shown
+from ...files import MEMORY, Input, opened_again, shown
+from ...files.fasta import Record
 from ...files.fasta import records as fasta_records
+from ...files.piecewise import Piece, pieces
+from ...files.text_loops import after_newline, newlines
+from ...pipeline import Flow, workers_for
+from .fastq_scan import GOOD, LINES, NOT_ASCII, scan_fastq
 from .generate import example
-from .problem import Parameters, Problem, Reads
+from .problem import Bytes, Offsets, Parameters, Problem, Reads, in_upper_case
 
-LETTERS_AT_ONCE = 1 << 23
-BYTES_OF_A_LETTER = 128
-"""That a chunk may take for each of its letters, and what stands beside it."""
+PIECE = 1 << 23
+"""Bytes of a file that are one block."""
+PART = 512
+"""A block has at most this part of the memory: some twenty of them are held at a time, in several forms each."""
+PARSERS = 4
+"""Threads that parse at most: each reads several hundred megabytes a second."""
 PRINTABLE = bytes(range(33, 127))
+
+
+@dataclass(frozen=True)
+class ReadBlock:
+    """Reads of a file that follow each other. data: bytes of the file, or, of FASTA, names and sequences without line
+    ends. names: [begin, end) of read r in data is names[2 r : 2 r + 2], without the mark before it. sequences,
+    qualities: where they begin there; of FASTA there are no qualities. part: as of `Piece`."""
+
+    fastq: bool
+    data: Bytes
+    names: Offsets
+    sequences: Offsets
+    qualities: Offsets
+    reads: Reads
+    part: float | None = None
+
+    def __len__(self) -> int:
+        return len(self.reads)
+
+    def name(self, read: int) -> str:
+        return self.data[self.names[2 * read] : self.names[2 * read + 1]].tobytes().decode("ascii")
 
 
 @dataclass(frozen=True)
 class ReadFile:
     """A file of reads that can be read more than once. start: opens it from its beginning.
 
-    form: "fastq" or "fasta"; an empty file is FASTQ without reads. name: for messages. letters: of a chunk, about.
+    form: "fastq" or "fasta"; an empty file is FASTQ without reads. name: for messages. size: bytes of a block, about.
     """
 
     name: str
     form: str
     start: Callable[[], Input]
-    letters: int = LETTERS_AT_ONCE
+    size: int = PIECE
 
-    def records(self) -> Iterator[SequenceRecord]:
-        """Raises InputError, with the line, where a record is broken."""
+    def blocks(self) -> Flow[ReadBlock]:
+        """The reads: one thread reads, others parse. Raises InputError, with the line, where a record is broken."""
+        if self.form == "fasta":
+            return Flow(self._fasta())
+        return Flow(self._pieces()).each(self._parsed, workers_for(PARSERS))
+
+    def _pieces(self) -> Iterator[Piece]:
         with self.start() as source:
-            if self.form == "fasta":
-                for line, name, sequence in fasta_records(source):
-                    self._check(sequence, f"{line}: the sequence of {shown(name.encode())}")
-                    yield SequenceRecord(name, sequence.decode("ascii"))
-                return
-            number = 0
-            try:
-                metered = Metered(source)
-                with dnaio.FastqReader(cast(BinaryIO, metered)) as found:
-                    for record in found:
-                        number += 1
-                        metered.record_is_whole()
-                        if not record.sequence.isalpha():
-                            self._check(record.sequence.encode("ascii"), f" read {number}")
-                        yield record
-            except dnaio.FileFormatError as error:
-                where = f" after read {number}:" if error.line is None else f"{error.line + 1}:"
-                what = re.sub(r"\s+", " ", str(error.message)).strip()[:200]
-                raise InputError(f"{self.name}:{where} {what}") from None
-            except (EOFError, ValueError) as error:
-                raise InputError(f"{self.name}: the record after read {number} cannot be read: {error}") from None
+            yield from pieces(source, self.size, _whole_records)
 
-    def _check(self, sequence: bytes, where: str) -> None:
-        if strange := sequence.translate(None, PRINTABLE):
-            raise InputError(f"{self.name}:{where} holds {shown(strange[:1])}, expected letters")
+    def _parsed(self, piece: Piece) -> ReadBlock:
+        data = piece.data
+        lines = int(newlines(data, len(data))) + int(data[-1:].tobytes() not in b"\n") if piece.last else piece.newlines
+        records = -(-lines // LINES)
+        text, offsets = np.empty(len(data) + records, np.uint8), np.empty(records + 1, np.int64)
+        names, sequences, qualities = (np.empty(n * records, np.int64) for n in (2, 1, 1))
+        found = np.zeros(2, np.int64)
+        ended = scan_fastq(data, len(data), records, text, offsets, names, sequences, qualities, found)
+        good, at = found.tolist()
+        if ended != GOOD:
+            raise self._mistake(ended, piece, good, at)
+        reads = Reads(text[: offsets[good]], offsets[: good + 1])
+        return ReadBlock(True, data, names, sequences, qualities, reads, piece.part)
 
-    def chunks(self) -> Iterator[list[SequenceRecord]]:
-        """The records, so many at once that they have about `letters`."""
-        chunk: list[SequenceRecord] = []
-        total = 0
-        for record in self.records():
-            chunk.append(record)
-            total += len(record) + len(record.name) + 1
-            if total >= self.letters:
-                yield chunk
-                chunk, total = [], 0
-        if chunk:
-            yield chunk
+    def _mistake(self, ended: int, piece: Piece, good: int, at: int) -> InputError:
+        """What is wrong with the record that begins at `at`, after `good` records of the piece: dnaio's words."""
+        import dnaio
+
+        read, line = piece.lines // LINES + good, piece.lines + LINES * good
+        if ended == NOT_ASCII:
+            return InputError(f"{self.name}: after read {read}: Non-ASCII characters found in record.")
+        try:
+            rest = piece.data[at:].tobytes()
+            with dnaio.FastqReader(BytesIO(rest)) as found:
+                record = next(iter(found))
+        except dnaio.FileFormatError as error:
+            where = f" after read {read}:" if error.line is None else f"{line + error.line + 1}:"
+            what = re.sub(r"\s+", " ", str(error.message)).strip()[:200]
+            return InputError(f"{self.name}:{where} {what}")
+        except (EOFError, ValueError, StopIteration) as error:
+            return InputError(f"{self.name}: the record after read {read} cannot be read: {error}")
+        return self._strange(record.sequence.encode("ascii"), f" read {read + 1}")
+
+    def _fasta(self) -> Iterator[ReadBlock]:
+        with self.start() as source:
+            some: list[Record] = []
+            total = 0
+            for record in fasta_records(source):
+                if record.sequence.translate(None, PRINTABLE):
+                    raise self._strange(
+                        record.sequence, f"{record.line}: the sequence of {shown(record.name.encode())}"
+                    )
+                some.append(record)
+                total += len(record.sequence) + len(record.name) + 64  # and what a small object takes
+                if total >= self.size:
+                    yield fasta_block(some, source.part)
+                    some, total = [], 0
+            if some:
+                yield fasta_block(some, source.part)
+
+    def _strange(self, sequence: bytes, where: str) -> InputError:
+        strange = sequence.translate(None, PRINTABLE)
+        return InputError(f"{self.name}:{where} holds {shown(strange[:1])}, expected letters")
+
+
+def fasta_block(records: Iterable[Record], part: float | None = None) -> ReadBlock:
+    """Records of FASTA as a block."""
+    texts = [text for record in records for text in (record.name.encode("ascii"), record.sequence)]
+    ends = np.cumsum(np.fromiter(map(len, texts), np.int64, len(texts)))
+    starts = ends - np.fromiter(map(len, texts), np.int64, len(texts))
+    names = np.stack([starts[::2], ends[::2]], axis=1).ravel()
+    data = np.frombuffer(b"".join(texts), np.uint8)
+    lengths = ends[1::2] - starts[1::2]
+    text = np.frombuffer(b"".join([t for sequence in texts[1::2] for t in (sequence, b"\n")]), np.uint8)
+    reads = Reads(in_upper_case(text), np.concatenate([[0], np.cumsum(lengths + 1)]))
+    return ReadBlock(False, data, names, starts[1::2].copy(), np.empty(0, np.int64), reads, part)
+
+
+def _whole_records(data: Bytes) -> tuple[int, int]:
+    """The length of the records that are whole, and their newlines."""
+    count = int(newlines(data, len(data)))
+    whole = count - count % LINES
+    return (int(after_newline(data, len(data), count - whole)), whole) if whole else (0, 0)
 
 
 @contextmanager
@@ -88,9 +157,7 @@ def read_file(path: Path, memory: int = MEMORY) -> Iterator[ReadFile]:
             first, name = source.peek(1)[:1], str(source.path)
         if first not in (b"@", b">", b""):
             raise InputError(f"{name}:1: it begins with {shown(first)}, expected '@' (FASTQ) or '>' (FASTA)")
-        yield ReadFile(
-            name, "fasta" if first == b">" else "fastq", start, min(LETTERS_AT_ONCE, memory // BYTES_OF_A_LETTER)
-        )
+        yield ReadFile(name, "fasta" if first == b">" else "fastq", start, min(PIECE, memory // PART))
 
 
 def example_file() -> ReadFile:
@@ -100,19 +167,7 @@ def example_file() -> ReadFile:
     return ReadFile("the example", "fasta", lambda: Input(BytesIO(text), Path("the example")))
 
 
-def reads_of(records: list[SequenceRecord]) -> Reads:
-    """Their sequences, in upper case."""
-    return Reads.of([record.sequence for record in records])
-
-
 def read(path: Path) -> Problem:
     """All reads of a file, with the default parameters. Raises InputError."""
     with read_file(path) as reads:
-        return Problem(reads_of(list(reads.records())), Parameters())
-
-
-def text_of(record: SequenceRecord, form: str) -> bytes:
-    """A record as it stands in a file."""
-    if form == "fastq":
-        return record.fastq_bytes()
-    return f">{record.name}\n{record.sequence}\n".encode("ascii")
+        return Problem(Reads.joined([block.reads for block in reads.blocks()]), Parameters())

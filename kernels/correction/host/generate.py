@@ -7,15 +7,14 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from .generate_loops import BEST_QUALITY, count_errors, make_reads, write_records
 from .problem import Bytes, Offsets, Problem, Reads
 
 LETTERS = np.frombuffer(b"ACGT", np.uint8)
-COMPLEMENT = np.zeros(256, np.uint8)
-COMPLEMENT[LETTERS] = LETTERS[::-1]
 PIECE = 1 << 20
 """Bases that are drawn at a time."""
-WORST = 0.5
-"""Errors a base in the worst reads, at their ends."""
+QUALITIES = 10 ** (-(np.arange(BEST_QUALITY + 1) - 0.5) / 10)
+"""The largest rate of errors that a quality of so much states."""
 
 
 @dataclass(frozen=True)
@@ -38,6 +37,34 @@ def genome(seed: int, length: int) -> Bytes:
     return np.concatenate([draw.choice(LETTERS, min(PIECE, length - at)) for at in range(0, length, PIECE)])
 
 
+@dataclass(frozen=True)
+class Drawn:
+    """All that is drawn of some reads. lengths, starts, backward: of each its length, its place in the reference, its
+    strand. luck: of each, by how much more it errs than others. chances: of each base, in [0, 1); it is wrong where its
+    rate is larger. factor: rates are that times luck times the shape of a read. shifts: of each wrong base how much
+    further in the alphabet the letter is. unknown: the bases that are N."""
+
+    lengths: Offsets
+    starts: Offsets
+    backward: npt.NDArray[np.bool_]
+    luck: npt.NDArray[np.float64]
+    factor: float
+    chances: npt.NDArray[np.float64]
+    shifts: npt.NDArray[np.int64]
+    unknown: Offsets
+
+    def made(self, reference: Bytes) -> Simulated:
+        """The reads."""
+        offsets: Offsets = np.concatenate([[0], np.cumsum(self.lengths + 1)])
+        text, truth, quality = (np.empty(offsets[-1], np.uint8) for _ in range(3))
+        make_reads(
+            reference, self.lengths, self.starts, self.backward, self.luck, len(self.lengths), self.factor, self.chances,
+            self.shifts, QUALITIES, text, truth, quality,
+        )  # fmt: skip
+        text[self.unknown + np.searchsorted(np.cumsum(self.lengths), self.unknown, "right")] = ord("N")
+        return Simulated(Reads(text, offsets), Reads(truth, offsets), quality)
+
+
 def simulate(
     seed: int | np.random.Generator,
     reference: Bytes,
@@ -52,40 +79,42 @@ def simulate(
     five times as often as a first one), and in some reads (their rates are spread log-normally, sigma 1). Qualities
     state each base's rate. unknown: rate of N. Equal arguments give equal reads; a generator goes on where it stands.
     """
+    return drawn(seed, len(reference), reads, length, error_rate, unknown).made(reference)
+
+
+def drawn(
+    seed: int | np.random.Generator,
+    reference: int,
+    reads: int,
+    length: tuple[int, int],
+    error_rate: float,
+    unknown: float = 0.0,
+) -> Drawn:
+    """What `simulate` draws for a reference of so many bases."""
     draw = np.random.default_rng(seed)
-    lengths = draw.integers(length[0], np.minimum(length[1], len(reference)) + 1, reads)
-    starts = (draw.random(reads) * (len(reference) - lengths + 1)).astype(np.int64)
-    offsets: Offsets = np.concatenate([[0], np.cumsum(lengths + 1)])
-    text = np.full(offsets[-1], ord("\n"), np.uint8)
-    inside = np.ones(len(text), np.bool_)
-    inside[offsets[1:] - 1] = False
-    owner = np.repeat(np.arange(reads), lengths)
-    cycle = np.arange(len(text))[inside] - np.repeat(offsets[:-1], lengths)
-
+    lengths = draw.integers(length[0], np.minimum(length[1], reference) + 1, reads)
+    starts = (draw.random(reads) * (reference - lengths + 1)).astype(np.int64)
     backward = draw.random(reads) < 0.5
-    source = np.where(backward[owner], starts[owner] + lengths[owner] - 1 - cycle, starts[owner] + cycle)
-    bases = reference[source]
-    bases = np.where(backward[owner], COMPLEMENT[bases], bases)
-    text[inside] = bases
-    truth = Reads(text.copy(), offsets)
-
-    rates = _rates(draw, error_rate, cycle / np.maximum(lengths[owner] - 1, 1), owner, reads)
-    wrong = np.flatnonzero(draw.random(len(bases)) < rates)
-    # Another letter: one, two or three further in the alphabet of four.
-    numbers = np.searchsorted(LETTERS, bases[wrong]) + draw.integers(1, 4, len(wrong))
-    bases[wrong] = LETTERS[numbers % 4]
-    bases[draw.random(len(bases)) < unknown] = ord("N")
-    text[inside] = bases
-    quality = np.full(len(text), ord("\n"), np.uint8)
-    quality[inside] = np.clip(np.round(-10 * np.log10(np.maximum(rates, 1e-5))), 2, 41).astype(np.uint8) + 33
-    return Simulated(Reads(text, offsets), truth, quality)
-
-
-def _rates(
-    draw: np.random.Generator, error_rate: float, along: npt.NDArray[np.float64], owner: Offsets, reads: int
-) -> npt.NDArray[np.float64]:
-    """Each base's chance of an error. along: 0 at a read's first base, 1 at its last."""
-    shape = 1 + 4 * along**2
     luck = draw.lognormal(-0.5, 1.0, reads)  # of mean 1
-    expected = shape * luck[owner]
-    return np.minimum(expected * (error_rate / max(expected.mean(), 1e-12)), WORST) if len(expected) else expected
+    bases = int(lengths.sum())
+    factor = error_rate / max(float((luck * _shapes(lengths)).sum()) / max(bases, 1), 1e-12)
+    chances = draw.random(bases)
+    shifts = draw.integers(1, 4, int(count_errors(lengths, luck, reads, factor, chances)))
+    letters = np.flatnonzero(draw.random(bases) < unknown) if unknown else np.empty(0, np.int64)
+    return Drawn(lengths, starts, backward, luck, factor, chances, shifts, letters)
+
+
+def _shapes(lengths: Offsets) -> npt.NDArray[np.float64]:
+    """The sum over the bases of each read of 1 + 4 (place / last place)^2, which is how errors rise towards its end."""
+    last = np.maximum(lengths - 1, 1)
+    squares = (lengths - 1) * lengths * (2 * lengths - 1) / 6
+    shapes: npt.NDArray[np.float64] = lengths + 4 * squares / last**2
+    return shapes
+
+
+def records_of(reads: Reads, quality: Bytes, first: int, fastq: bool) -> Bytes:
+    """The text of reads, as FASTQ with their qualities or as FASTA, called `read` and a number from `first` on."""
+    digits = len(str(first + len(reads)))
+    to = np.empty((2 if fastq else 1) * len(reads.text) + len(reads) * (8 + digits), np.uint8)
+    length = write_records(reads.text, quality, reads.offsets, len(reads), first, fastq, to)
+    return to[:length]

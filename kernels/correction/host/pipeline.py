@@ -18,6 +18,7 @@ from ..spectrum import THREADS
 from ..thread_per_read import thread_per_read
 from ..warp_per_read import warp_per_read
 from .layout import SHARED, Places, eligible, longest_read, read_arguments, read_table
+from .pipeline_cuda_ec import SharedStep, Step
 from .problem import Corrected, Parameters, Problem, Reads
 
 WARPS = 4
@@ -231,6 +232,15 @@ def _by_threads(spread: int) -> Run:
     return run
 
 
+def _by_step(step: Step | SharedStep) -> Run:
+    def run(
+        text: Any, places: Places, filter: Filter, parameters: Parameters, switches: Switches, launcher: Launcher
+    ) -> Any:
+        return step.launch(text, places, {**filter.arguments, **_thresholds(parameters)}, launcher)
+
+    return run
+
+
 def _by_warps(shuffle: bool) -> Run:
     def run(
         text: Any, places: Places, filter: Filter, parameters: Parameters, switches: Switches, launcher: Launcher
@@ -298,8 +308,13 @@ def _warp_arguments(switches: Switches, grid: int, longest: int) -> dict[str, An
 
 
 VARIANTS: dict[str, Run] = {
-    "thread-per-read": _by_threads(1),
-    "one-lane-per-warp": _by_threads(32),
+    "thread-per-read": _by_step(Step(original=True)),
+    "one-lane-per-warp": _by_step(Step(original=True, spread=32)),
+    "thread-per-read-direct": _by_step(Step()),
+    "thread-per-read-unrolled": _by_step(Step(unroll=True)),
+    "thread-per-read-shared": _by_step(SharedStep()),
+    "thread-per-read-lean": _by_threads(1),
+    "one-lane-per-warp-lean": _by_threads(32),
     "warp-per-read": _by_warps(shuffle=False),
     "warp-per-read-shuffle": _by_warps(shuffle=True),
     "packed": _packed,

@@ -3,19 +3,35 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import dataclass, field
-from itertools import zip_longest
-from typing import BinaryIO
+from typing import BinaryIO, NamedTuple
 
-from dnaio import SequenceRecord
+import numpy as np
+import numpy.typing as npt
 
 from ...family import InputError, Launcher
 from ...files import MEMORY, printable
+from ...pipeline import Show, workers_for
 from .compare import Accuracy
-from .files import ReadFile, reads_of, text_of
+from .fastq_scan import (
+    CHANGED,
+    COUNTS,
+    DISCARDED,
+    EDITS,
+    KEPT,
+    SHORT,
+    TRIMMED,
+    format_log,
+    format_reads,
+    printable_names,
+)
+from .files import ReadBlock, ReadFile
 from .pipeline import Counter, Filter, correct
 from .problem import Corrected, Parameters, Reads
 
+FORMATTERS = 4
+"""Threads that write text at most."""
 LOG_COLUMNS = ("name", "flag", "length", "sequence", "edits")
 BYTES_OF_A_SLOT = 24
 """Of the table: key and count in it, in the one it grew from, and in the filter made of it."""
@@ -40,45 +56,82 @@ class Summary:
     accuracy: Accuracy | None = None
     warnings: list[str] = field(default_factory=list)
 
+    @property
+    def done(self) -> int:
+        """Reads that are written or discarded."""
+        return self.unchanged + self.changed + self.trimmed + self.discarded + self.short
+
+    def add(self, some: Written) -> None:
+        """Count a block."""
+        counts = some.counts.tolist()
+        self.unchanged += counts[KEPT]
+        self.changed += counts[CHANGED]
+        self.trimmed += counts[TRIMMED]
+        self.discarded += counts[DISCARDED]
+        self.short += counts[SHORT]
+        self.edits += counts[EDITS]
+        if some.accuracy is not None:
+            self.accuracy = (self.accuracy or Accuracy()) + some.accuracy
+
 
 @dataclass(frozen=True)
 class Writers:
-    """Where results go: corrected reads, discarded reads as they came, a line a read."""
+    """Where results go: corrected reads, discarded reads as they came, a line a read. show: is told how far it is."""
 
     output: BinaryIO
     discarded: BinaryIO | None = None
     log: BinaryIO | None = None
+    show: Show = lambda step, reads, part: None
 
-    def write(self, records: list[SequenceRecord], corrected: Corrected, form: str, summary: Summary) -> None:
-        edits = corrected.edits()
-        for r, (record, flag, (start, end)) in enumerate(
-            zip(records, map(chr, corrected.flags.tolist()), corrected.spans.tolist(), strict=True)
-        ):
-            changes = edits.get(r, [])
-            summary.edits += len(changes)
-            if self.log:
-                listed = ",".join(f"{at + 1}:{old}>{new}" for at, old, new in changes)
-                sequence = corrected.sequence(r)
-                self.log.write(f"{printable(record.name)}\t{flag}\t{len(sequence)}\t{sequence}\t{listed}\n".encode())
-            if flag == "D":
-                summary.discarded += 1
-                if self.discarded:
-                    self.discarded.write(text_of(record, form))
-                continue
-            if flag == "S":
-                summary.short += 1
-            elif end - start < len(record):
-                summary.trimmed += 1
-                record = record[start:end]
-                record.sequence = corrected.sequence(r)
-            elif changes:
-                summary.changed += 1
-                record.sequence = corrected.sequence(r)
-            else:
-                summary.unchanged += 1
-                if not record.sequence.isupper():
-                    record.sequence = record.sequence.upper()
-            self.output.write(text_of(record, form))
+
+class Solved(NamedTuple):
+    """A block, what became of its reads, and, where the truth is known, how right that is."""
+
+    block: ReadBlock
+    corrected: Corrected
+    accuracy: Accuracy | None
+
+
+class Written(NamedTuple):
+    """A block's part of each output, and what it counts (`fastq_scan.COUNTS`)."""
+
+    kept: memoryview
+    discarded: memoryview
+    log: bytes
+    counts: npt.NDArray[np.int64]
+    accuracy: Accuracy | None
+    part: float | None
+
+
+def written(solved: Solved, wants_discarded: bool = False, wants_log: bool = False) -> Written:
+    """The text of a block."""
+    block, corrected, accuracy = solved
+    room = len(block.data) + len(block.reads.text) + 8 * len(block)
+    kept, discarded = np.empty(room, np.uint8), np.empty(room if wants_discarded else 0, np.uint8)
+    counts, lengths = np.zeros(COUNTS, np.int64), np.zeros(2, np.int64)
+    format_reads(
+        block.data, block.names, block.sequences, block.qualities, block.reads.text, corrected.text, block.reads.offsets,
+        corrected.flags, corrected.spans.reshape(-1), len(block), block.fastq, kept, discarded, wants_discarded, counts, lengths,
+    )  # fmt: skip
+    kept_length, discarded_length = lengths.tolist()
+    log = _log(block, corrected, int(counts[EDITS])) if wants_log else b""
+    return Written(kept[:kept_length].data, discarded[:discarded_length].data, log, counts, accuracy, block.part)
+
+
+def _log(block: ReadBlock, corrected: Corrected, edits: int) -> bytes:
+    """A line a read."""
+    data, names = block.data, block.names
+    if not printable_names(data, names, len(block)):
+        listed = [printable(block.name(read)).encode() for read in range(len(block))]
+        ends = np.cumsum(np.fromiter(map(len, listed), np.int64, len(listed)))
+        names = np.stack([np.concatenate([[0], ends[:-1]]), ends], axis=1).ravel()
+        data = np.frombuffer(b"".join(listed), np.uint8)
+    to = np.empty(len(data) + len(block.reads.text) + 32 * len(block) + 24 * edits, np.uint8)
+    length = format_log(
+        data, names, block.reads.text, corrected.text, block.reads.offsets,
+        corrected.flags, corrected.spans.reshape(-1), len(block), to,
+    )  # fmt: skip
+    return to[:length].tobytes()
 
 
 def correct_file(
@@ -95,25 +148,50 @@ def correct_file(
     truth: the same reads without errors, for an accuracy. memory: what the table of k-mers may take. Raises InputError.
     """
     summary = Summary()
-    filter = _spectrum(reads, parameters, variant, launcher, summary, memory)
+    filter = _spectrum(reads, parameters, variant, launcher, summary, memory, writers.show)
     if writers.log:
         writers.log.write(("\t".join(LOG_COLUMNS) + "\n").encode())
-    for records, true_part in _beside(reads, truth):
-        corrected = correct(reads_of(records), filter, parameters, variant, launcher)
-        if true_part is not None:
-            summary.accuracy = (summary.accuracy or Accuracy()) + Accuracy.of(corrected, true_part)
-        writers.write(records, corrected, reads.form, summary)
+
+    def solve(given: tuple[ReadBlock, Reads | None]) -> Solved:
+        block, true = given
+        corrected = correct(block.reads, filter, parameters, variant, launcher)
+        return Solved(block, corrected, None if true is None else Accuracy.of(corrected, true))
+
+    def take(some: Written) -> None:
+        writers.output.write(some.kept)
+        if writers.discarded:
+            writers.discarded.write(some.discarded)
+        if writers.log:
+            writers.log.write(some.log)
+        summary.add(some)
+        writers.show("correcting", summary.done, some.part)
+
+    def texts(solved: Solved) -> Written:
+        return written(solved, writers.discarded is not None, writers.log is not None)
+
+    beside = reads.blocks().through(lambda blocks: _beside(blocks, reads.name, truth))
+    beside.each(solve).each(texts, workers_for(FORMATTERS)).into(take)
     return summary
 
 
 def _spectrum(
-    reads: ReadFile, parameters: Parameters, variant: str, launcher: Launcher, summary: Summary, memory: int
+    reads: ReadFile,
+    parameters: Parameters,
+    variant: str,
+    launcher: Launcher,
+    summary: Summary,
+    memory: int,
+    show: Show,
 ) -> Filter:
     """The first pass; what the summary says of the spectrum."""
     counter = Counter(parameters.k, launcher, memory // BYTES_OF_A_SLOT)
-    for records in reads.chunks():
-        summary.reads += len(records)
-        counter.add(reads_of(records))
+
+    def add(block: ReadBlock) -> None:
+        summary.reads += len(block)
+        counter.add(block.reads)
+        show("counting", summary.reads, block.part)
+
+    reads.blocks().into(add)
     solid = counter.solid(parameters.min_multiplicity)
     occurrences = solid.occurrences(parameters.min_multiplicity)
     summary.solid, summary.solid_share = solid.total, occurrences
@@ -132,24 +210,31 @@ def _spectrum(
     return Filter.of(solid, parameters, launcher, words=variant == "packed")
 
 
-def _beside(reads: ReadFile, truth: ReadFile | None) -> Iterator[tuple[list[SequenceRecord], Reads | None]]:
-    """Chunks of reads, with the same reads of the truth."""
+def _beside(blocks: Iterator[ReadBlock], name: str, truth: ReadFile | None) -> Iterator[tuple[ReadBlock, Reads | None]]:
+    """The blocks of a file called `name`, each with the same reads of the truth."""
     if truth is None:
-        for records in reads.chunks():
-            yield records, None
+        for block in blocks:
+            yield block, None
         return
-    true_records = truth.records()
     read = 0
-    for records in reads.chunks():
-        found = [true for _, true in zip(records, true_records, strict=False)]  # this way round: none too many is read
-        for record, true in zip_longest(records, found):
-            read += 1
-            if true is None:
-                raise InputError(f"{truth.name}: it ends before read {read} of {reads.name}")
-            if len(true) != len(record):
+    with closing(iter(truth.blocks())) as true_blocks:
+        waiting: list[Reads] = []
+        for block in blocks:
+            while sum(map(len, waiting)) < len(block) and (more := next(true_blocks, None)) is not None:
+                waiting.append(more.reads)
+            there = Reads.joined(waiting)
+            cut = min(len(block), len(there))
+            true, waiting = there.part(0, cut), [there.part(cut, len(there))]
+            common = block.reads.lengths[: len(true)] != true.lengths
+            if common.any():
+                wrong = int(np.argmax(common))
                 raise InputError(
-                    f"{truth.name}: read {read} has {len(true)} bases, expected {len(record)} as in {reads.name}"
+                    f"{truth.name}: read {read + wrong + 1} has {true.lengths[wrong]} bases, "
+                    f"expected {block.reads.lengths[wrong]} as in {name}"
                 )
-        yield records, reads_of(found)
-    if next(true_records, None) is not None:
-        raise InputError(f"{truth.name}: it goes on after read {read}, the last of {reads.name}")
+            if len(true) < len(block):
+                raise InputError(f"{truth.name}: it ends before read {read + len(true) + 1} of {name}")
+            read += len(block)
+            yield block, true
+        if any(map(len, waiting)) or next(true_blocks, None) is not None:
+            raise InputError(f"{truth.name}: it goes on after read {read}, the last of {name}")

@@ -11,6 +11,8 @@ import numpy as np
 import numpy.typing as npt
 from simtbed import SimtbedError
 
+from .fastq_scan import known_reads
+
 Bytes = npt.NDArray[np.uint8]
 Offsets = npt.NDArray[np.int64]
 FilterName = Literal["exact", "bloom", "split-first"]
@@ -22,8 +24,11 @@ MOST_MULTIPLICITY = 255
 SEPARATOR = ord("\n")
 _UPPER = np.arange(256, dtype=np.uint8)
 _UPPER[ord("a") : ord("z") + 1] -= ord("a") - ord("A")
-_KNOWN = np.zeros(256, np.bool_)
-_KNOWN[list(b"ACGT")] = True
+
+
+def in_upper_case(text: Bytes) -> Bytes:
+    """Letters of ASCII as upper case."""
+    return _UPPER[text]
 
 
 @dataclass(frozen=True)
@@ -65,9 +70,9 @@ class Reads:
     @cached_property
     def known(self) -> npt.NDArray[np.bool_]:
         """Of each read, whether all its bases are A, C, G or T."""
-        unknown = ~_KNOWN[self.text]
-        unknown[self.offsets[1:] - 1] = False
-        return ~np.logical_or.reduceat(unknown, self.offsets[:-1]) if len(self) else np.empty(0, np.bool_)
+        found = np.empty(len(self), np.bool_)
+        known_reads(self.text, self.offsets, len(self), found)
+        return found
 
     def strings(self) -> list[str]:
         return self.text.tobytes().decode("ascii").split("\n")[:-1]
@@ -82,7 +87,14 @@ class Reads:
         """Bytes that are no letters may not be among them."""
         lengths = np.fromiter(map(len, sequences), np.int64, len(sequences))
         text = "".join([s for sequence in sequences for s in (sequence, "\n")]).encode("ascii")
-        return Reads(_UPPER[np.frombuffer(text, np.uint8)], np.concatenate([[0], np.cumsum(lengths + 1)]))
+        return Reads(in_upper_case(np.frombuffer(text, np.uint8)), np.concatenate([[0], np.cumsum(lengths + 1)]))
+
+    @staticmethod
+    def joined(parts: Sequence[Reads]) -> Reads:
+        """The reads of several, in their order."""
+        lengths = np.concatenate([np.empty(0, np.int64), *(part.lengths for part in parts)])
+        text = np.concatenate([np.empty(0, np.uint8), *(part.text for part in parts)])
+        return Reads(text, np.concatenate([[0], np.cumsum(lengths + 1)]))
 
 
 @dataclass(frozen=True)

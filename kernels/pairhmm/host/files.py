@@ -8,18 +8,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from ...family import InputError
-from ...files import MEMORY, Input, contents, opened, shown
+from ...files import MEMORY, Input, opened, shown
+from ...pipeline import Flow
+from . import files_gatk
 from .files_scan import HIGHEST, MORE, NUMBER, PHRED, SCORE, WRONG, line_ends, scan
 from .files_scan import text as scores_as_text
 from .problem import Bytes, Problem
 
-Format = Literal["gpupairhmm", "tsv"]
+Format = Literal["gpupairhmm", "tsv", "gatk"]
 EXAMPLE = Path(__file__).parents[1] / "example.in"
 COLUMNS = ("bases", "base qualities", "insertion qualities", "deletion qualities", "gap continuation")
 BASES = b"ACGTNacgtn"
@@ -37,11 +39,15 @@ def example() -> Problem:
 
 
 def read(path: Path) -> Problem:
-    """The problem in a file, plain or packed; an empty file is an empty problem. Lower case counts as upper case.
+    """The problem in a file, plain or packed; an empty file is an empty problem. Lower case counts as upper case. A dump
+    of GATK's is read too.
 
     Raises InputError: one line that says where the first mistake is, what is there and what was expected.
     """
-    return parse(contents(path), str(path))
+    with opened(path) as file:
+        if files_gatk.is_dump(file):
+            return files_gatk.whole(file)
+        return parse(file.whole(), str(path))
 
 
 def parse(data: bytes, name: str) -> Problem:
@@ -49,39 +55,62 @@ def parse(data: bytes, name: str) -> Problem:
     return _Scanned(np.frombuffer(data, np.uint8), name, 0, last=True).problem()
 
 
-def blocks(path: Path, size: int | None = None, memory: int = MEMORY) -> Iterator[Problem]:
+class Block(NamedTuple):
+    """Records of a file that follow each other. part: of the file that is read, from 0 to 1; None where that is not known."""
+
+    problem: Problem
+    part: float | None
+
+
+def blocks(path: Path, size: int | None = None, memory: int = MEMORY) -> Flow[Block]:
     """The problem in a file, some records at a time: about `size` (BLOCK) bytes of text, and no more pairs than fit into
-    a quarter of the memory. One at least, perhaps an empty one. Raises InputError, once what stands before the mistake
-    has been given."""
-    with opened(path, memory) as file:
-        yield from _blocks(file, min(size or BLOCK, file.longest), memory // BYTES_OF_A_PAIR)
+    a quarter of the memory. One at least, perhaps an empty one. A dump of GATK's is read too. One thread reads, another
+    one parses. Raises InputError, once what stands before the mistake has been given."""
+
+    def pieces() -> Iterator[_Piece | Block]:
+        with opened(path, memory) as file:
+            if files_gatk.is_dump(file):
+                yield from (Block(problem, file.part) for problem, _ in files_gatk.parts_of(file))
+                return
+            last = False
+            while not last:
+                buffer = np.empty(min(size or BLOCK, file.longest), np.uint8)
+                filled = file.fill(buffer)
+                last = filled < len(buffer)
+                yield _Piece(buffer[:filled], file, last, file.part)
+
+    return Flow(pieces()).through(lambda given: _blocks(given, memory // BYTES_OF_A_PAIR))
 
 
-def _blocks(file: Input, size: int, pairs: int) -> Iterator[Problem]:
-    name = str(file.path)
-    buffer, kept, line = np.empty(size, np.uint8), 0, 0
-    while True:
-        if kept == len(buffer):  # a record that does not fit
-            if 2 * len(buffer) > file.longest:
-                raise file.too_long(f"the record at line {line + 1}")
-            buffer = np.concatenate([buffer, np.empty_like(buffer)])
-        filled = kept + _fill(file, buffer[kept:])
-        ended = filled < len(buffer)
-        scanned = _Scanned(buffer[:filled], name, line, ended)
-        if ended or scanned.records or scanned.outcome == WRONG:
-            yield from _of_few_pairs(scanned.problem(), name, line, pairs)
-        if ended:
-            return
-        kept, line = filled - scanned.length, line + scanned.lines
-        buffer[:kept] = buffer[scanned.length : filled].copy()
+class _Piece(NamedTuple):
+    """Bytes of a file. last: whether it ends here. part: of it that is read."""
+
+    data: Bytes
+    file: Input
+    last: bool
+    part: float | None
 
 
-def _fill(file: Input, buffer: Bytes) -> int:
-    """Read until the buffer is full or the file ends; how many bytes. A pipe gives some at a time."""
-    filled = 0
-    while filled < len(buffer) and (count := file.readinto(buffer[filled:].data)):
-        filled += count
-    return filled
+def _blocks(pieces: Iterator[_Piece | Block], pairs: int) -> Iterator[Block]:
+    """Blocks of pieces that follow each other; what is a block already stays one."""
+    rest, line, seen = np.empty(0, np.uint8), 0, 0
+    for piece in pieces:
+        if isinstance(piece, Block):
+            yield piece
+            continue
+        data, file, last, part = piece
+        name = str(file.path)
+        rest = np.concatenate([rest, data]) if len(rest) else data
+        if len(rest) < 2 * seen and not last:  # a record that is not whole would be looked through again and again
+            continue
+        scanned = _Scanned(rest, name, line, last)
+        if last or scanned.records or scanned.outcome == WRONG:
+            for problem in _of_few_pairs(scanned.problem(), name, line, pairs):
+                yield Block(problem, part)
+        rest, line = rest[scanned.length :].copy(), line + scanned.lines
+        seen = 0 if scanned.records else len(rest)
+        if 2 * seen > file.longest:
+            raise file.too_long(f"the record at line {line + 1}")
 
 
 def _of_few_pairs(problem: Problem, name: str, before: int, most: int) -> Iterator[Problem]:
@@ -217,7 +246,11 @@ def lines(
 
     gpupairhmm: a record's header `R H`, then a line of H scores for each read.
     tsv: a header, then `record read haplotype log10`, all counted from 1, one pair a line.
+    gatk: a dump of GATK's pair-HMM, with these scores.
     """
+    if form == "gatk":
+        yield from files_gatk.lines(problem, scores, before)
+        return
     if form == "tsv" and not before:
         yield b"record\tread\thaplotype\tlog10\n"
     reads, haplotypes = np.diff(problem.record_reads), np.diff(problem.record_haplotypes)

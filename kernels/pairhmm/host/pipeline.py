@@ -128,19 +128,30 @@ def _by_plan(plan: Callable[[Launcher, Problem, Floats], Iterator[PlannedLaunch]
 
 
 # ------------------------------------------------------------------ Ren 2018
-def _by_length(
-    problem: Problem, reads: Offsets, haplotypes: Offsets, launch: Callable[[Offsets, Offsets], Result]
+def _in_batches(
+    problem: Problem,
+    reads: Offsets,
+    haplotypes: Offsets,
+    launch: Callable[[Offsets, Offsets], Result],
+    by_length: bool = True,
 ) -> Floats:
-    """Sums of pairs sorted by the lengths of read and haplotype, batch by batch; `launch` computes a batch."""
+    """Sums of pairs, batch by batch; `launch` computes a batch. by_length: pairs are sorted by the lengths of read and
+    haplotype first, else they are taken in their order."""
     m, n = problem.read_lengths[reads], problem.haplotype_lengths[haplotypes]
     sums = np.empty(len(reads))
-    for chosen in _batches(np.lexsort((n, m)), m + n):
+    for chosen in _batches(np.lexsort((n, m)) if by_length else np.arange(len(reads)), m + n):
         sums[chosen] = launch(reads[chosen], haplotypes[chosen])["sums"][: len(chosen)]
     return sums
 
 
 def _intertask(
-    tile: int, problem: Problem, reads: Offsets, haplotypes: Offsets, real: Real, launcher: Launcher
+    tile: int,
+    by_length: bool,
+    problem: Problem,
+    reads: Offsets,
+    haplotypes: Offsets,
+    real: Real,
+    launcher: Launcher,
 ) -> Floats:
     def launch(some_reads: Offsets, some_haplotypes: Offsets) -> Result:
         grid, args = interleaved(problem, some_reads, some_haplotypes, real, tile)
@@ -149,7 +160,7 @@ def _intertask(
             return launcher.launch(intertask_tiled, grid=grid, block=32 * WARPS, args={**args, "K": tile})
         return launcher.launch(intertask_naive, grid=grid, block=32 * WARPS, args=args)
 
-    return _by_length(problem, reads, haplotypes, launch)
+    return _in_batches(problem, reads, haplotypes, launch, by_length)
 
 
 def _intratask_block(
@@ -167,7 +178,7 @@ def _intratask_block(
             args=args,
         )
 
-    return _by_length(problem, reads, haplotypes, launch)
+    return _in_batches(problem, reads, haplotypes, launch)
 
 
 def _intratask_warp(
@@ -182,7 +193,7 @@ def _intratask_warp(
             intratask_warp.intratask_warp, grid=len(args["pairs"]) // warps, block=32 * warps, args=args
         )
 
-    return _by_length(problem, reads, haplotypes, launch)
+    return _in_batches(problem, reads, haplotypes, launch)
 
 
 # ------------------------------------------------------------------ the wavefronts
@@ -325,8 +336,9 @@ def _batches(order: Offsets, sizes: Offsets) -> Iterator[Offsets]:
 
 
 VARIANTS: dict[str, Method] = {
-    "intertask-naive": _by_sweeps(partial(_intertask, 1)),
-    **{f"intertask-tile{k}": _by_sweeps(partial(_intertask, k)) for k in TILES},
+    "intertask-naive": _by_sweeps(partial(_intertask, 1, True)),
+    "intertask-naive-unsorted": _by_sweeps(partial(_intertask, 1, False)),
+    **{f"intertask-tile{k}": _by_sweeps(partial(_intertask, k, True)) for k in TILES},
     "intratask-naive": _by_sweeps(partial(_intratask_block, 1)),
     "intratask-tile2": _by_sweeps(partial(_intratask_block, 2)),
     "intratask-warp": _by_sweeps(partial(_intratask_warp, 1)),

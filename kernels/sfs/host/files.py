@@ -21,7 +21,7 @@ from .problem import EPSILON, P_VARIABLE, Floats, Mode, Problem, Rows
 from .sites import SiteCounts, Sites
 
 Polarise = Literal["minor", "alt"]
-Format = Literal["tsv", "npz"]
+Format = Literal["tsv", "npz", "vcf"]
 
 
 @dataclass(frozen=True)
@@ -70,6 +70,8 @@ def joined(parts: list[Problem]) -> Problem:
         positions=np.concatenate([part.positions for part in parts]),
         frequency=np.concatenate([part.frequency for part in parts]),
         scale=np.concatenate([part.scale for part in parts]),
+        alleles=[names for part in parts for names in part.alleles],
+        turned=np.concatenate([part.turned for part in parts]),
     )
 
 
@@ -83,6 +85,7 @@ def _problem(sites: Sites, options: Options, counts: SiteCounts) -> Problem:
         reads = (reads[0][kept], reads[1][kept]) if reads else None
     counts["sites"] += len(kept)
     frequency = np.empty(0)
+    turned = np.zeros(len(kept), np.bool_)
     if options.polarise == "minor" or options.mode == "gama":
         frequency = by_em(likelihoods)
     if options.polarise == "minor":
@@ -103,6 +106,9 @@ def _problem(sites: Sites, options: Options, counts: SiteCounts) -> Problem:
         frequency if options.mode == "gama" else np.empty(0),
         options.variable,
         scale[kept] if options.mode == "product" else np.empty(0),
+        [sites.alleles[at] for at in kept] if sites.alleles else [],
+        sites.samples,
+        turned,
     )
 
 

@@ -28,10 +28,13 @@ class _Damage(Exception):
 
 
 class Site(NamedTuple):
-    """alternatives: alleles but the first. fields: of FORMAT, by name: type, values a sample, bytes."""
+    """identifier: its ID. reference, alternatives: the first allele, the others. fields: of FORMAT, by name: type, values
+    a sample, bytes."""
 
     chromosome: str
     position: int
+    identifier: str
+    reference: str
     alternatives: list[str]
     fields: dict[str, tuple[int, int, bytes]]
 
@@ -41,7 +44,8 @@ def read(source: Input, counts: SiteCounts) -> Iterator[Sites]:
     path = source.path
     header = _header(source)
     individuals, last, number = len(header.samples), "the header", 0
-    batch = SiteBatch(individuals)
+    samples = tuple(header.samples)
+    batch = SiteBatch(individuals, samples=samples)
     while lengths := source.read(8):
         number += 1
         try:
@@ -58,13 +62,14 @@ def read(source: Input, counts: SiteCounts) -> Iterator[Sites]:
             if found is None:
                 continue
             batch.add(found[0], site.chromosome, site.position, place, found[1])
+            batch.alleles.append((site.identifier, site.reference, ",".join(site.alternatives)))
             if "AD" in header.formats:
                 batch.reads.append(reads(list(site.fields), get, individuals))
         except _Damage as error:
             raise InputError(f"{path}: record {number}, after {last}: truncated or damaged: {error}") from None
         if batch.full:
             yield batch.sites(path, "genotype likelihood")
-            batch = SiteBatch(individuals)
+            batch = SiteBatch(individuals, samples=samples)
     yield batch.sites(path, "genotype likelihood")
 
 
@@ -111,7 +116,7 @@ def _site(data: tuple[bytes, bytes], header: Header) -> Site:
     if samples & 0xFFFFFF != len(header.samples):
         raise _Damage(f"{samples & 0xFFFFFF} samples, expected {len(header.samples)}")
     walk = _Walk(shared, FIXED.size)
-    walk.text("ID")
+    identifier = walk.text("ID") or "."
     found = [walk.text("an allele") for _ in range(alleles >> 16)]
     if not found:
         raise _Damage("no alleles")
@@ -129,7 +134,7 @@ def _site(data: tuple[bytes, bytes], header: Header) -> Site:
         kind, count = walk.type()
         fields[name] = kind, count, walk.take(SIZES[kind] * count * len(header.samples))
     walk.end()
-    return Site(header.contigs[chromosome], position + 1, found[1:], fields)
+    return Site(header.contigs[chromosome], position + 1, identifier, found[0], found[1:], fields)
 
 
 def _name(header: Header, number: int) -> str:

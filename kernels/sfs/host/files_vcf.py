@@ -15,6 +15,7 @@ from ...family import InputError
 from ...files import Input, shown, temporary
 from .files_genotypes import field_of, likelihoods, reads
 from .files_vcf_header import TYPES, Header, parse
+from .problem import Alleles
 from .sites import SiteBatch, SiteCounts, Sites, batch_size
 
 BYTES_AT_ONCE = 1 << 23
@@ -31,7 +32,7 @@ class _Lines:
 
     text: list[bytes] = field(default_factory=list)
     size: int = 0
-    places: list[tuple[str, int]] = field(default_factory=list)
+    places: list[tuple[str, int, Alleles]] = field(default_factory=list)
     numbers: list[int] = field(default_factory=list)
     fields: list[list[str]] = field(default_factory=list)
     names: list[str] = field(default_factory=list)
@@ -70,7 +71,9 @@ def _add(some: _Lines, line: bytes, number: int, header: Header, path: Path, cou
     if len(parts) < 10 or parts[9].count(b"\t") + 10 != columns:
         raise InputError(f"{place}: {line.count(bytes([9])) + 1} columns, expected {columns} with tabs between them")
     try:
-        chromosome, position, _, reference, alternatives, _, _, _, fields = (part.decode("utf-8") for part in parts[:9])
+        chromosome, position, identifier, reference, alternatives, _, _, _, fields = (
+            part.decode("utf-8") for part in parts[:9]
+        )
     except UnicodeDecodeError:
         raise InputError(f"{place}: {shown(line)} is not UTF-8") from None
     if not chromosome or not chromosome.isprintable() or " " in chromosome:
@@ -91,7 +94,7 @@ def _add(some: _Lines, line: bytes, number: int, header: Header, path: Path, cou
     text = b"\t".join([b"1", b"1", b".", b"N", b"A", b".", b".", b".", parts[8], parts[9]]) + b"\n"
     some.text.append(text)
     some.size += len(text)
-    some.places.append((chromosome, int(position)))
+    some.places.append((chromosome, int(position), (identifier, reference, alternatives)))
     some.numbers.append(number)
     some.fields.append(keys)
     some.names.append(name)
@@ -113,9 +116,9 @@ def _check_long(samples: bytes, keys: list[str], place: str) -> None:
 def _sites(some: _Lines, header: Header, path: Path, counts: SiteCounts) -> Sites:
     """The sites of a batch of lines."""
     individuals = len(header.samples)
-    batch = SiteBatch(individuals)
+    batch = SiteBatch(individuals, samples=tuple(header.samples))
     records = _records(some, individuals)
-    for at, (chromosome, position) in enumerate(some.places):
+    for at, (chromosome, position, alleles) in enumerate(some.places):
         place = f"{chromosome}:{position}"
         try:
             record = next(records)
@@ -131,6 +134,7 @@ def _sites(some: _Lines, header: Header, path: Path, counts: SiteCounts) -> Site
         if found is None:
             continue
         batch.add(found[0], chromosome, position, place, found[1])
+        batch.alleles.append(alleles)
         if "AD" in header.formats:
             batch.reads.append(reads(some.fields[at], got.__getitem__, individuals))
     return batch.sites(path, "genotype likelihood")

@@ -19,6 +19,7 @@ from ..reduction import reduction
 from ..reduction_shared import reduction_shared
 from ..wide import SEGMENT, WARP
 from .layout import by_tiles, interleaved, tiles
+from .pipeline_plain import Merges, plain, require_range
 from .problem import Floats, Problem
 
 BYTES_AT_ONCE = 1 << 28
@@ -44,7 +45,8 @@ THREADS = 64
 
 @dataclass(frozen=True)
 class Spectra:
-    """Products that stay where they were computed; strides as `normalise` describes them."""
+    """Products that stay where they were computed; strides as `normalise` describes them. scale: a logarithm a site that
+    is still to be added, None for 0."""
 
     h: DeviceArray
     exponents: DeviceArray
@@ -53,10 +55,14 @@ class Spectra:
     exponent_site: int
     exponent_step: int
     segment: int
+    scale: Floats | None = None
 
 
 def solve(problem: Problem, variant: str, launcher: Launcher) -> Floats:
-    """(sites, 2 individuals + 1) values, as the problem's mode wants them."""
+    """(sites, 2 individuals + 1) values, as the problem's mode wants them. Raises SimtbedError where a variant in plain
+    doubles may not hold them."""
+    if variant in PLAIN:
+        require_range(problem, variant)
     answer = np.empty((problem.sites, 2 * problem.individuals + 1))
     at_once = max(1, BYTES_AT_ONCE // (8 * 3 * tiling.GROUP * tiles(problem.individuals)))
     for start in range(0, problem.sites, at_once):
@@ -77,6 +83,7 @@ def normalised(problem: Problem, spectra: Spectra, scale: Floats, launcher: Laun
     """What `solve` answers, from the products of `problem.vectors`."""
     alleles = 2 * problem.individuals
     none = np.zeros(0)
+    scale = scale if spectra.scale is None else scale + spectra.scale
     with np.errstate(divide="ignore"):
         varies, stays = np.log([problem.variable, 1 - problem.variable])
     result = launcher.launch(
@@ -212,8 +219,23 @@ def _tiled(vectors: Floats, launcher: Launcher) -> Spectra:
     return Spectra(h, exponents, whole * R, 1, whole, 1, R)
 
 
+def _plain(vectors: Floats, launcher: Launcher, how: Merges | None) -> Spectra:
+    found = plain(vectors, launcher, how)
+    one = DeviceArray(zeros(1, "i32"))  # every exponent
+    return Spectra(found.h, one, found.h_site, found.h_step, 0, 0, SEGMENT, found.scale)
+
+
+PLAIN: dict[str, Callable[[Floats, Launcher], Spectra]] = {
+    "iterative": partial(_plain, how=None),
+    "reduction-plain": partial(_plain, how=Merges()),
+    "reduction-shared-plain": partial(_plain, how=Merges(128)),
+    "reduction-shared-skip-plain": partial(_plain, how=Merges(128, skip=True)),
+}
+"""What keeps plain doubles."""
+
 VARIANTS: dict[str, Callable[[Floats, Launcher], Spectra]] = {
-    "iterative": _iterative,
+    **PLAIN,
+    "iterative-carried": _iterative,
     "reduction": partial(reduced, how=Merging(WARP)),
     "reduction-block": partial(reduced, how=Merging(THREADS)),
     "reduction-shared": partial(reduced, how=Merging(WARP, 128)),

@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 Floats = npt.NDArray[np.float64]
 Counts = npt.NDArray[np.int64]
+Alleles = tuple[str, str, str]
 Mode = Literal["product", "saf", "gama"]
 
 P_VARIABLE, EPSILON = 0.015, 0.005
@@ -26,6 +27,8 @@ class Problem:
     mode: "product" of the vectors as they are, "saf" as ANGSD's -doSaf, "gama" the posterior of realSFS and GAMA.
     frequency: in gama mode the minor allele's at each site. variable: in gama mode the prior that a site varies.
     scale: in product mode a logarithm a site, of what was divided out of the likelihoods before.
+    alleles: (ID, REF, ALT) of each site, and samples: names, where the input has them. turned: which sites have the
+    likelihoods of ALT first; empty: none.
     """
 
     likelihoods: Floats
@@ -35,6 +38,9 @@ class Problem:
     frequency: Floats = field(default_factory=lambda: np.empty(0))
     variable: float = P_VARIABLE
     scale: Floats = field(default_factory=lambda: np.empty(0))
+    alleles: list[Alleles] = field(default_factory=list)
+    samples: tuple[str, ...] = ()
+    turned: npt.NDArray[np.bool_] = field(default_factory=lambda: np.empty(0, np.bool_))
 
     @property
     def sites(self) -> int:
@@ -68,7 +74,8 @@ class Problem:
         """Some of the sites."""
         return Problem(
             self.likelihoods[chosen], self.chromosomes[chosen], self.positions[chosen], self.mode,
-            self.frequency[chosen], self.variable, self.scale[chosen],
+            self.frequency[chosen], self.variable, self.scale[chosen], self.alleles[chosen], self.samples,
+            self.turned[chosen],
         )  # fmt: skip
 
 

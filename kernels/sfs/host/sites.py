@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from ...family import InputError
-from .problem import Counts, Floats
+from .problem import Alleles, Counts, Floats
 
 BYTES_AT_ONCE = 1 << 25
 """Most bytes of a batch's likelihoods."""
@@ -27,7 +27,8 @@ class Sites:
     """A batch of sites of a file. likelihoods: (sites, N, 3) of first/first, first/second, second/second allele.
 
     scale: a logarithm a site, of what was divided out of them. reads: of the second allele and of both, (sites, N)
-    each, where the file counts them; 0 of both: it does not for this individual.
+    each, where the file counts them; 0 of both: it does not for this individual. alleles: (ID, REF, ALT) of each site,
+    and samples: their names, where the file has them.
     """
 
     likelihoods: Floats
@@ -35,6 +36,8 @@ class Sites:
     positions: Counts
     scale: Floats
     reads: tuple[Counts, Counts] | None = None
+    alleles: list[Alleles] = field(default_factory=list)
+    samples: tuple[str, ...] = ()
 
 
 @dataclass
@@ -51,6 +54,8 @@ class SiteBatch:
     where: list[str] = field(default_factory=list)
     scale: list[float] = field(default_factory=list)
     reads: list[tuple[Counts, Counts]] = field(default_factory=list)
+    alleles: list[Alleles] = field(default_factory=list)
+    samples: tuple[str, ...] = ()
 
     def add(self, likelihoods: Floats, chromosome: str, position: int, where: str, scale: float = 0.0) -> None:
         self.likelihoods.append(likelihoods)
@@ -68,7 +73,10 @@ class SiteBatch:
         likelihoods = np.array(self.likelihoods, np.float64).reshape(-1, self.individuals, 3)
         check_likelihoods(path, likelihoods, self.where, what)
         reads = (np.array([a for a, _ in self.reads]), np.array([n for _, n in self.reads])) if self.reads else None
-        return Sites(likelihoods, self.chromosomes, np.array(self.positions, np.int64), np.array(self.scale), reads)
+        return Sites(
+            likelihoods, self.chromosomes, np.array(self.positions, np.int64), np.array(self.scale), reads, self.alleles,
+            self.samples,
+        )  # fmt: skip
 
 
 def position(text: bytes) -> int | None:

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import gzip
 import io
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from simtbed import SimtbedError
 from simtbed.kernels import InputError
 from simtbed.kernels.alignment import FAMILY
 from simtbed.kernels.alignment.host import files
+from simtbed.kernels.alignment.host.answer import Alignments
 from simtbed.kernels.alignment.host.generate import generate
 from simtbed.kernels.alignment.host.problem import Problem, Strategy
 
@@ -100,31 +103,131 @@ def test_what_is_wrong_with_fasta(tmp_path: Path, content: bytes, message: str) 
 @pytest.mark.slow
 def test_an_answer_as_a_table() -> None:
     problem = Problem.of([(b"ACGT", b"CG"), (b"CG", b"ACGT")])
-    assert list(files.lines(problem, FAMILY.oracle(problem))) == ["2M\t1\t400\n", "1S2M1S\t0\t400\n"]
+    assert as_text("tsv", problem, alignments(FAMILY.oracle(problem))) == "2M\t1\t400\n1S2M1S\t0\t400\n"
 
 
 @pytest.mark.slow
 def test_an_answer_as_sam(tmp_path: Path) -> None:
     problem = Problem.of([(b"ACGT", b"CG"), (b"CG", b"ACGT")])
-    answer = FAMILY.oracle(problem)
+    answer = alignments(FAMILY.oracle(problem))
     assert as_sam(problem, answer) == (
         "@HD\tVN:1.6\tSO:unknown\n@SQ\tSN:ref1\tLN:4\n@SQ\tSN:ref2\tLN:2\n"
         "alt1\t0\tref1\t2\t255\t2M\t*\t0\t0\tCG\t*\tAS:i:400\n"
         "alt2\t0\tref2\t1\t255\t1S2M1S\t*\t0\t0\tACGT\t*\tAS:i:400\n"
     )
-    one_by_one = [(problem.part(p, p + 1), answer[p : p + 1]) for p in range(2)]
+    one_by_one = [(problem.part(p, p + 1), part(answer, p, p + 1)) for p in range(2)]
     assert as_sam(*one_by_one[0], *one_by_one[1]) == as_sam(problem, answer)
     named = replace(problem, names=(("c", "a"), ("c", "b")))
     with pytest.raises(InputError, match="references of different lengths are called c"):
         as_sam(named, answer)
     with pytest.raises(InputError, match="alt1 holds more than letters"):
-        as_sam(Problem.of([(b"A", b"*")]), answer[:1])
+        as_sam(Problem.of([(b"A", b"*")]), part(answer, 0, 1))
     with pytest.raises(SimtbedError, match="SAM cannot say that an alignment begins before its reference"):
         files.check_form("sam", Strategy.IGNORE)
 
 
-def as_sam(*answers: Any) -> str:
-    """Problems and their answers, one after the other, as SAM."""
+def alignments(answer: Any) -> Alignments:
+    """An answer with texts as arrays."""
+    found = [[(int(n) << 4) | "MIDNS".index(c) for n, c in re.findall(r"(\d+)(\D)", row["cigar"])] for row in answer]
+    operations = np.array([word for words in found for word in words], np.uint32)
+    firsts = np.concatenate([[0], np.cumsum([len(words) for words in found])])
+    return Alignments(operations, firsts, answer["offset"].copy(), answer["score"].copy())
+
+
+def part(answer: Alignments, first: int, last: int) -> Alignments:
+    begins = answer.firsts[first : last + 1]
+    operations = answer.operations[begins[0] : begins[-1]]
+    return Alignments(operations, begins - begins[0], answer.offsets[first:last], answer.scores[first:last])
+
+
+def as_text(form: files.Format, *answers: Any) -> str:
+    """Problems and their answers, one after the other."""
     to = io.BytesIO()
-    files.write(zip(answers[::2], answers[1::2], strict=True), "sam", to)
+    files.write(zip(answers[::2], answers[1::2], strict=True), form, to)
     return to.getvalue().decode()
+
+
+def as_sam(*answers: Any) -> str:
+    return as_text("sam", *answers)
+
+
+# ------------------------------------------------------------------ pieces
+def plain(content: bytes) -> list[tuple[bytes, bytes]] | None:
+    """The pairs of a table, None where it is none; one line of Python a rule."""
+    lines = content.split(b"\n")
+    ended = [line.removesuffix(b"\r") for line in lines[:-1]] + lines[-1:]
+    while ended and not ended[-1]:
+        ended.pop()
+    rows = [tuple(line.split(b"\t")) for line in ended]
+    good = all(len(row) == 2 and all(field and all(32 < c < 127 for c in field) for field in row) for row in rows)
+    return [(row[0], row[1]) for row in rows] if good else None
+
+
+@pytest.mark.parametrize("block", [8, 13, 1 << 20])
+def test_a_table_is_read_alike_in_pieces_of_any_size(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, block: int
+) -> None:
+    monkeypatch.setattr(files, "BLOCK", block)
+    draw = np.random.default_rng(block)
+    letters = [b"A", b"CG", b"T", b"A", b"\t", b"\t", b"\n", b"\n", b"\r\n", b"\r", b" ", b"\xff"]
+    agreed = [0, 0]
+    for trial in range(300):
+        if trial % 2:
+            content = b"".join(letters[at] for at in draw.integers(0, len(letters), draw.integers(1, 12)))
+        else:
+            rows = [
+                b"ACGT"[: draw.integers(1, 5)] + b"\t" + b"GG"[: draw.integers(1, 3)] for _ in range(draw.integers(6))
+            ]
+            content = [b"\n", b"\r\n"][trial // 2 % 2].join(rows) + b"\n" * draw.integers(3)
+        expected, path = plain(content), written(tmp_path, content)
+        agreed[expected is None] += 1
+        if expected is None:
+            with pytest.raises(InputError, match=r"in:\d+: "):
+                files.read(path)
+        else:
+            assert pairs(files.read(path)) == expected
+    assert min(agreed) > 50
+
+
+def test_a_mistake_has_its_line_in_any_piece(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(files, "BLOCK", 64)
+    rows = [b"ACGT\tAC"] * 100
+    for wrong, message in ((b"ACGT", "has 1 column"), (b"AC\tA\x01", "the alternate holds"), (b"", "'' has 1 column")):
+        for at in (0, 7, 50, 98):
+            content = b"\n".join([*rows[:at], wrong, *rows[at:]]) + b"\n"
+            with pytest.raises(InputError, match=f"in:{at + 1}: .*{message}"):
+                files.read(written(tmp_path, content))
+    with pytest.raises(InputError, match="in:10101: more than 10,000 blank lines follow each other"):
+        files.read(written(tmp_path, b"\n".join(rows) + b"\n" * 10_002))
+
+
+def test_batches_are_bounded_by_cells(tmp_path: Path) -> None:
+    path = written(tmp_path, b"ACGT\tAC\n" * 100)
+    parts = list(files.table(path, cells=20))
+    assert {part.cells for part in parts[:-1]} == {24}
+    assert [part.before for part in parts] == list(range(0, 100, 3))
+    assert sum(map(len, parts)) == 100
+
+
+def test_rows_are_what_python_writes() -> None:
+    draw = np.random.default_rng(3)
+    counts = draw.integers(1, 9, 200)
+    words = (draw.integers(1, 1 << draw.integers(1, 28, counts.sum())) << 4) | draw.choice([0, 1, 2, 4], counts.sum())
+    firsts = np.concatenate([[0], np.cumsum(counts)])
+    low, high = -(2**31), 2**31
+    offset, score = (draw.integers(low, high, 200).astype(np.int32) for _ in range(2))
+    offset[0], score[:2] = low, [low, high - 1]
+    found = Alignments(words.astype(np.uint32), firsts, offset, score)
+    expected = []
+    for pair in range(200):
+        own = words[firsts[pair] : firsts[pair + 1]].tolist()
+        expected.append(("".join(f"{word >> 4}{'MIDNS'[word & 15]}" for word in own), offset[pair], score[pair]))
+    problem = Problem.of([(b"ACGT", b"AC")] * 200)
+    assert as_text("tsv", problem, found) == "".join(f"{c}\t{o}\t{s}\n" for c, o, s in expected)
+    assert found.answer().tolist() == expected
+    lines = as_sam(problem, found).splitlines()
+    assert lines[1:201] == [f"@SQ\tSN:ref{p}\tLN:4" for p in range(1, 201)]
+    assert lines[201:] == [
+        f"alt{p}\t0\tref{p}\t{int(o) + 1}\t255\t{c}\t*\t0\t0\tAC\t*\tAS:i:{s}"
+        for p, (c, o, s) in enumerate(expected, 1)
+    ]

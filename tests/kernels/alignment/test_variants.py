@@ -266,6 +266,19 @@ def test_half_of_the_lanes_of_wide_wait(cost: Cost) -> None:
 
 
 @pytest.mark.slow
+def test_pairalign_keeps_two_integers_a_row_in_shared_memory_and_two_a_column_in_global(cost: Cost) -> None:
+    """By column and strip a score and a deletion are read and written, by cell a score and an insertion."""
+    counters = cost("pairalign", 64)["pairalign_strips"]
+    columns, cells = PAIRS * 64 * (64 // 8), PAIRS * 64 * 64
+    assert counters.at("up = row_above").totals()["global_load_bytes"] == 8 * columns
+    assert counters.at("row_above[at + j * 32] = int2(H").totals()["global_store_bytes"] == 8 * columns
+    assert counters.at("moves[group.z").totals()["global_store_bytes"] == 4 * columns
+    asked = counters.at("left = left_shared").totals()
+    assert asked["shared_load_requests"] == cells // PAIRS
+    assert asked["shared_load_wavefronts"] == asked["shared_load_requests"]
+
+
+@pytest.mark.slow
 def test_packed_writes_half_a_byte_a_cell_in_whole_sectors(cost: Cost) -> None:
     stores = cost("packed", 512)["packed"].at("moves[at + word").totals()
     assert stores["global_store_bytes"] == PAIRS * 512 * 512 // 2

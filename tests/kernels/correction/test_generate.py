@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from simtbed.kernels.correction.host.compare import Accuracy
-from simtbed.kernels.correction.host.generate import genome, simulate
+from simtbed.kernels.correction.host.generate import genome, records_of, simulate
 from simtbed.kernels.correction.host.problem import Corrected, Reads
 
 COMPLEMENT = str.maketrans("ACGT", "TGCA")
@@ -45,6 +45,16 @@ def test_equal_seeds_give_equal_reads() -> None:
     one, same, other = (simulate(seed, genome(7, 300), 20, (10, 40), 0.05) for seed in (1, 1, 2))
     np.testing.assert_array_equal(one.reads.text, same.reads.text)
     assert one.reads.strings() != other.reads.strings()
+
+
+def test_records_are_written_with_their_numbers() -> None:
+    made = simulate(4, genome(4, 300), 30, (1, 40), 0.05)
+    qualities = made.quality.tobytes().decode().split("\n")
+    pairs = list(zip(made.reads.strings(), qualities, strict=False))
+    expected = "".join(f"@read{r}\n{bases}\n+\n{quality}\n" for r, (bases, quality) in enumerate(pairs, 85))
+    assert records_of(made.reads, made.quality, 85, fastq=True).tobytes().decode() == expected
+    expected = "".join(f">read{r}\n{bases}\n" for r, (bases, _) in enumerate(pairs, 999_990))
+    assert records_of(made.reads, made.quality, 999_990, fastq=False).tobytes().decode() == expected
 
 
 def corrected(before: list[str], after: list[str], spans: list[tuple[int, int]], flags: str) -> Corrected:

@@ -17,6 +17,7 @@ from simtbed.kernels import FunctionLauncher, Launcher
 from simtbed.kernels.correction import FAMILY
 from simtbed.kernels.correction.host import files, pipeline
 from simtbed.kernels.correction.host.generate import genome, simulate
+from simtbed.kernels.correction.host.layout import eligible
 from simtbed.kernels.correction.host.pipeline import Switches
 from simtbed.kernels.correction.host.problem import FilterName, Parameters, Problem, Reads
 
@@ -84,7 +85,10 @@ def test_the_example(variant: str, launcher: Launcher) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("filter", FILTERS)
-@pytest.mark.parametrize("variant", ["thread-per-read", "warp-per-read", "warp-per-read-shuffle", "packed"])
+@pytest.mark.parametrize(
+    "variant",
+    ["thread-per-read", "thread-per-read-direct", "thread-per-read-lean", "warp-per-read", "warp-per-read-shuffle", "packed"],
+)  # fmt: skip
 def test_numpy_engine(variant: str, filter: FilterName) -> None:
     problem = small(3, reads=30)
     check(replace(problem, parameters=replace(problem.parameters, filter=filter)), variant, numpy_engine)
@@ -108,7 +112,7 @@ def test_random_reads(seed: int, k: int, min_votes: int, trim: bool, max_trim: i
     problem = small(seed, k=k, min_votes=min_votes, max_trim=max_trim)
     problem = replace(problem, parameters=replace(problem.parameters, trim=trim))
     expected = FAMILY.oracle(problem)
-    for variant in ("thread-per-read", "warp-per-read", "packed"):
+    for variant in ("thread-per-read", "thread-per-read-direct", "warp-per-read", "packed"):
         np.testing.assert_array_equal(FAMILY.solve(problem, variant, launcher), expected)
 
 
@@ -131,12 +135,12 @@ def test_ties(seed: int) -> None:
     launcher = FunctionLauncher(partial(launch, counters=False))
     problem = dense(seed)
     expected = FAMILY.oracle(problem)
-    for variant in ("thread-per-read", "warp-per-read-shuffle", "packed"):
+    for variant in ("thread-per-read", "thread-per-read-lean", "warp-per-read-shuffle", "packed"):
         np.testing.assert_array_equal(FAMILY.solve(problem, variant, launcher), expected)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("variant", ["thread-per-read", "warp-per-read"])
+@pytest.mark.parametrize("variant", ["thread-per-read-lean", "warp-per-read"])
 @pytest.mark.parametrize(("unroll", "reads", "votes"), list(product([False, True], repeat=3)))
 def test_switches_change_no_answer(variant: str, unroll: bool, reads: bool, votes: bool, launcher: Launcher) -> None:
     check(small(7, reads=40), variant, launcher, Switches(unroll, reads, votes))
@@ -263,3 +267,36 @@ def test_a_read_with_one_error_takes_the_mutants_of_one_window() -> None:
         assert words.total("global_load_bytes") == 3 * 8
         asked = counters["mend_one"].at("if likely(a, b, c, hash ^ hashes[task], task, K):")
         assert asked.total("shared_load_requests") == 3 * places
+
+
+def test_each_step_of_table_4_is_a_launch_of_its_own_kind(launcher: Launcher) -> None:
+    """What section 6.3 removes is in the original alone; what 6.2 removes, in the steps before shared memory."""
+    found: dict[str, tuple[str, dict[str, Any]]] = {}
+    for variant in ("thread-per-read", "thread-per-read-direct", "thread-per-read-unrolled", "thread-per-read-shared"):
+
+        @FunctionLauncher
+        def noted(kernel: Any, variant: str = variant, **how: Any) -> Result:
+            found[variant] = (kernel.__name__, how["args"])
+            return launcher.launch(kernel, **how)
+
+        check(small(7, reads=20), variant, noted)
+    kernels = [name for name, _ in found.values()]
+    assert kernels == ["cuda_ec", "cuda_ec", "cuda_ec", "thread_per_read"]
+    switches = [(args["ORIGINAL"], args["UNROLL"]) for _, args in list(found.values())[:3]]
+    assert switches == [(True, False), (False, False), (False, True)]
+    assert found["thread-per-read-shared"][1]["VOTES_IN_SHARED"]
+
+
+def test_the_original_works_in_a_second_copy_of_the_reads() -> None:
+    """A read is written there and back; local memory has its votes, flags, and every cell with the most votes."""
+    problem = small(7, reads=20)
+    original, direct = (counted(problem, name)["cuda_ec"] for name in ("thread-per-read", "thread-per-read-direct"))
+    letters = int(problem.reads.lengths[eligible(problem.reads, problem.parameters.k)].sum())
+    for line in ("copies[first + i] = text[first + i]", "text[first + j] = copies[first + j]"):
+        assert original.at(line).total("global_store_bytes") == letters
+    assert direct.total("global_store_bytes") <= original.total("global_store_bytes") - 2 * letters
+    assert original.at("successor[i32(base)]").total("global_load_bytes") > 0
+    for counters in (original, direct):
+        for line in ("most_at[found] = at", "most_base[found] = base", "whole[p] = 1"):
+            assert counters.at(line).total("local_stores") > 0
+    assert direct.total("global_load_requests") < original.total("global_load_requests")

@@ -13,15 +13,24 @@ import pytest
 
 # Stands for a command: it writes, says so, and works on, in Python or in compiled code that looks for no signals.
 PROGRAM = """
-import ctypes, sys, time
+import ctypes, signal, sys, time
 from pathlib import Path
 from simtbed.kernels.files import Outputs, watch, Stopped
+if sys.argv[2] == "ignoring":
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)
+else:
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)  # the tests themselves may run under nohup
 watch()
 try:
     with Outputs({"out": Path(sys.argv[1])}) as outputs:
         outputs["out"].write(bytes(1 << 21))
         print("writing", flush=True)
-        ctypes.CDLL(None).sleep(30) if sys.argv[2] == "compiled" else time.sleep(30)
+        if sys.argv[2] == "ignoring":
+            sys.stdin.read()
+        elif sys.argv[2] == "compiled":
+            ctypes.CDLL(None).sleep(30)
+        else:
+            time.sleep(30)
 except Stopped as error:
     if sys.argv[2] == "slow to end":
         time.sleep(30)
@@ -47,6 +56,17 @@ def test_a_signal_ends_a_command(number: signal.Signals, work: str, tmp_path: Pa
     assert (process.returncode, told) == (128 + number, b"")
     assert [path.name for path in tmp_path.iterdir()] == ["out"]
     assert out.read_text() == "before"
+
+
+def test_a_signal_that_is_ignored_stays_ignored(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    with subprocess.Popen(
+        [sys.executable, "-c", PROGRAM, str(out), "ignoring"], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as process:
+        assert process.stdout and process.stdout.readline() == b"writing\n"
+        process.send_signal(signal.SIGHUP)
+        process.communicate(b"", timeout=20)
+    assert process.returncode == 0 and out.stat().st_size == 1 << 21
 
 
 @pytest.mark.slow

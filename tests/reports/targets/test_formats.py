@@ -101,7 +101,7 @@ def test_the_table_is_cut_by_us(monkeypatch: pytest.MonkeyPatch) -> None:
     cut = formats.summary(_found(50))
     assert len(cut.encode()) <= 400
     shown = cut.count("| error |")
-    assert shown > 0 and f"{50 - shown} more findings do not fit." in cut
+    assert shown > 0 and f"{50 - shown} more rows do not fit." in cut
 
 
 @pytest.mark.slow

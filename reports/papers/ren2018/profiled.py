@@ -11,8 +11,10 @@ from simtbed.engines.cuda.printer import cuda_source
 from simtbed.kernels import FunctionLauncher
 from simtbed.kernels.pairhmm import FAMILY
 from simtbed.kernels.pairhmm.host.generate import equal_lengths
+from simtbed.kernels.pairhmm.host.problem import Problem
 from simtbed.machine.occupancy import occupancy
 from simtbed.runtime.engine import Request
+from simtbed.runtime.registry import EngineName
 from simtbed.runtime.result import Result
 
 K40 = replace(devices.find("K40"), clock=745)
@@ -90,16 +92,21 @@ def by_rule(printed: Printed) -> float:
 
 def counted(printed: Printed) -> Result:
     """The launch of a variant on the profiled set, counted by the rules of the paper's card."""
+    (one,) = launched(equal_lengths(1, PAIRS, *LENGTHS[printed.table]), printed.variant)
+    return one
+
+
+def launched(problem: Problem, variant: str, device: Device = K40, engine: EngineName = "jit") -> list[Result]:
+    """The launches that solve a problem, counted."""
     found: list[Result] = []
 
     @FunctionLauncher
     def noted(*args: Any, **how: Any) -> Result:
-        found.append(launch(*args, device=K40, **how))
+        found.append(launch(*args, device=device, engine=engine, **how))
         return found[-1]
 
-    FAMILY.solve(equal_lengths(1, PAIRS, *LENGTHS[printed.table]), printed.variant, noted)
-    (one,) = found
-    return one
+    FAMILY.solve(problem, variant, noted)
+    return found
 
 
 def cells(printed: Printed) -> int:

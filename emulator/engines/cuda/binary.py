@@ -1,0 +1,68 @@
+"""A kernel as it is loaded: how it is called, and its cubin; kept on disk, so that a launch neither reads nor prints it."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import asdict, dataclass
+
+from ... import disk_cache
+from ...runtime.engine import Request, Resources
+from . import nvcc
+from .interface import Interface
+
+
+@dataclass(frozen=True)
+class Binary:
+    """What a device loads."""
+
+    interface: Interface
+    built: nvcc.Built
+
+
+def binary(request: Request, arch: str) -> Binary:
+    """A request's kernel for an architecture such as "sm_90". Where its digest is known, what was printed and compiled
+    before is found by it, without the front end, the passes and the printer. Raises what `build` raises."""
+    name = _name(request, arch)
+    found = None if name is None else disk_cache.load(name, _decode)
+    if found is None:
+        found = _made(request, arch)
+        if name is not None:
+            disk_cache.save(name, _encode(found))
+    return found
+
+
+def _made(request: Request, arch: str) -> Binary:
+    from .printer import cuda_source  # late: most launches find their kernel on the disk
+
+    source = cuda_source(request.program, request.block)
+    return Binary(source.interface, nvcc.build(source.with_lines(), source.kernel, arch))
+
+
+def _name(request: Request, arch: str) -> str | None:
+    """Of the entry on disk: everything that the cubin depends on, the lines it refers to included."""
+    known = request.specialisation
+    if known.key is None:
+        return None
+    parts = (
+        known.key,
+        known.places,
+        repr(request.block),
+        arch,
+        *nvcc.OPTIONS,
+        nvcc.version(nvcc.find_nvcc()),
+        disk_cache.edition(),
+    )
+    return hashlib.sha256("\0".join(parts).encode()).hexdigest() + ".kernel"
+
+
+def _encode(found: Binary) -> bytes:
+    built = found.built
+    header = [found.interface.encode(), asdict(built.resources), built.compiler]
+    return json.dumps(header).encode() + b"\n" + built.cubin
+
+
+def _decode(kept: bytes) -> Binary:
+    header, _, cubin = kept.partition(b"\n")
+    interface, resources, compiler = json.loads(header)
+    return Binary(Interface.decode(interface), nvcc.Built(cubin, Resources(**resources), compiler))

@@ -1,0 +1,38 @@
+"""How a launch calls a kernel that was printed, by someone else perhaps: names and sizes, without its text."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+
+
+@dataclass(frozen=True)
+class Interface:
+    """How a printed kernel is called.
+
+    kernel: its name in C++. arguments: the program's parameters in the order the kernel takes them; after them come
+    `lengths`: arrays whose number of elements it takes, as int. written: the global arrays it may change.
+    carved_bytes: dynamic shared memory that the launch must add for the kernel's shared arrays, where they are too large
+    together to be static. cooperative: whether its blocks wait for the grid.
+    """
+
+    kernel: str
+    arguments: tuple[str, ...]
+    lengths: tuple[str, ...]
+    written: frozenset[str]
+    carved_bytes: int
+    cooperative: bool
+
+    def encode(self) -> dict[str, object]:
+        return {**asdict(self), "written": sorted(self.written)}
+
+    @staticmethod
+    def decode(kept: dict[str, object]) -> Interface:
+        found = Interface(**kept)  # type: ignore[arg-type]  # the disk cache gives what `encode` made
+        return Interface(
+            found.kernel,
+            tuple(found.arguments),
+            tuple(found.lengths),
+            frozenset(found.written),
+            found.carved_bytes,
+            found.cooperative,
+        )

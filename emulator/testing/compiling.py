@@ -1,0 +1,100 @@
+"""Kernels that were launched, given to the compiler: what it says of each, and what of that is a finding."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from importlib import import_module
+from types import ModuleType
+from typing import Any
+
+from ..errors import Diagnostic, LaunchError, SimtbedError, UnavailableError
+from ..machine.device import Device
+from ..runtime.engine import Request
+
+ALL = "all"
+"""Every architecture that the compiler knows."""
+
+
+def architecture(device: Device) -> str:
+    """A device as the compiler calls it, such as "sm_90"."""
+    return "sm_{}{}".format(*device.compute_capability)
+
+
+def architectures(names: str) -> tuple[str, ...]:
+    """The architectures that a text names, with commas; `all` is every one that nvcc knows. Raises SimtbedError, one line,
+    for one that it does not know; UnavailableError where there is no nvcc."""
+    nvcc = _cuda("nvcc")
+    known: Sequence[str] = nvcc.architectures(nvcc.find_nvcc())
+    if names == ALL:
+        return tuple(known)
+    wanted = tuple(name.strip() for name in names.split(","))
+    if unknown := [name for name in wanted if name not in known]:
+        raise SimtbedError(f"nvcc knows no architecture {unknown[0]!r}; it knows {', '.join(known)}, and all")
+    return wanted
+
+
+def built_for(request: Request, arch: str) -> Any:
+    """The kernel of a launch, compiled: `nvcc.Built`. Raises UnavailableError where there is no nvcc, LaunchError where it
+    refuses the kernel."""
+    return _built(_cuda("printer").cuda_source(request.program, request.block), arch)
+
+
+def _built(source: Any, arch: str) -> Any:
+    return _cuda("nvcc").build(source.with_lines(), source.kernel, arch)
+
+
+def _cuda(name: str) -> ModuleType:
+    """A module of the cuda engine, which this package does not know."""
+    return import_module(f"simtbed.engines.cuda.{name}")
+
+
+@dataclass
+class Compiling:
+    """Compiles each printed kernel once for each architecture. made: how many texts that were, times architectures."""
+
+    architectures: tuple[str, ...]
+    made: int = 0
+    _known: dict[str, tuple[Diagnostic, ...]] = field(default_factory=dict)
+
+    def findings(self, requests: Iterable[Request]) -> list[Diagnostic]:
+        """What the compiler refuses, and what spills registers. Raises UnavailableError where there is no nvcc."""
+        sources: dict[str, tuple[Any, Request]] = {}
+        for request in requests:
+            source = _cuda("printer").cuda_source(request.program, request.block)
+            sources.setdefault(source.text, (source, request))
+        new = {text: one for text, one in sources.items() if text not in self._known}
+        with ThreadPoolExecutor() as pool:
+            pairs = [(source, request, arch) for source, request in new.values() for arch in self.architectures]
+            said = list(pool.map(lambda pair: tuple(_said(*pair)), pairs))
+        self.made += len(pairs)
+        for number, text in enumerate(new):
+            one = said[number * len(self.architectures) : (number + 1) * len(self.architectures)]
+            self._known[text] = tuple(finding for found in one for finding in found)
+        return [finding for text in sources for finding in self._known[text]]
+
+
+def _said(source: Any, request: Request, arch: str) -> Iterator[Diagnostic]:
+    """What there is against a kernel on an architecture, at the line of its definition."""
+    kernel = request.program.kernel
+    try:
+        resources = _built(source, arch).resources
+    except UnavailableError:
+        raise
+    except LaunchError as error:
+        refused = f"nvcc refuses {kernel.name} for {arch}"
+        yield Diagnostic("compile", refused, kernel.span, tuple(str(error).splitlines()[1:MOST_LINES]))
+        return
+    if resources.spill_stores or resources.spill_loads:
+        yield Diagnostic(
+            "spill",
+            f"{kernel.name} spills registers on {arch}: {resources.spill_stores} bytes stored, "
+            f"{resources.spill_loads} bytes loaded",
+            kernel.span,
+            (f"{resources.registers} registers, blocks of {' x '.join(map(str, request.block))} threads",),
+        )
+
+
+MOST_LINES = 20
+"""Lines of a compiler's message that are shown."""

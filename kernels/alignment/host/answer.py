@@ -1,0 +1,71 @@
+"""The alignments of a problem as arrays: operations of all pairs in a row, as in BAM."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+import numpy.typing as npt
+
+from ...family import Answer
+from .problem import ANSWER, Offsets, offsets
+from .text_scan import NUMBER, cigars, collect
+
+Integers = npt.NDArray[np.int32]
+
+
+@dataclass(frozen=True)
+class Alignments:
+    """operations: u32, length << 4 | letter, from the start to the end; those of pair p at [firsts[p], firsts[p + 1]).
+
+    offsets, scores: where the alternate begins on the reference, and the score of the end cell.
+    """
+
+    operations: npt.NDArray[np.uint32]
+    firsts: Offsets
+    offsets: Integers
+    scores: Integers
+
+    def __len__(self) -> int:
+        return len(self.offsets)
+
+    @property
+    def room(self) -> int:
+        """Characters that all CIGARs take at most."""
+        return len(self.operations) * NUMBER
+
+    def answer(self) -> Answer:
+        """As ANSWER has it, CIGARs as texts."""
+        to, ends = np.empty(self.room, np.uint8), np.empty(len(self), np.int64)
+        length = cigars(self.operations, self.firsts, len(self), to, ends)
+        text, begins = to[:length].tobytes().decode("ascii"), [0, *ends.tolist()]
+        found = np.empty(len(self), ANSWER)
+        found["cigar"] = [text[first:last] for first, last in pairwise(begins)]
+        found["offset"], found["score"] = self.offsets, self.scores
+        return found
+
+
+@dataclass(frozen=True)
+class Walked:
+    """What a launch of `traceback` left. pairs: those it had, in its order. results: operations and offset of each."""
+
+    pairs: Offsets
+    operations: npt.NDArray[np.uint32]
+    results: Integers
+    capacity: int
+
+
+def joined(walks: Sequence[Walked], scores: Integers) -> Alignments:
+    """The alignments of all pairs. Of the walks of a pair the last one had room for its operations."""
+    counts, begins = np.zeros(len(scores), np.int64), np.zeros(len(scores), np.int32)
+    for walk in walks:
+        counts[walk.pairs], begins[walk.pairs] = walk.results[:, 0], walk.results[:, 1]
+    firsts = offsets(counts)
+    operations = np.empty(firsts[-1], np.uint32)
+    for walk in walks:
+        collect(
+            walk.operations, walk.results.reshape(-1), walk.pairs, len(walk.pairs), walk.capacity, firsts, operations
+        )
+    return Alignments(operations, firsts, begins, scores)

@@ -1,0 +1,90 @@
+"""From file to file: pairs are read, aligned and written, a batch at a time, each stage in a thread of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from typing import BinaryIO, NamedTuple
+
+from ...family import Launcher
+from ...files import MEMORY
+from ...pipeline import Flow, Show, workers_for
+from . import limits
+from .answer import Alignments
+from .files import Format, Texts, Writer, texts
+from .pipeline import align
+from .problem import Parameters, Problem, Strategy
+
+FORMATTERS = 2
+"""Threads that write text at most."""
+BYTES_OF_A_WORD = 8
+"""Moves may take half of the memory: a word has four bytes."""
+PART_OF_CELLS = 16
+"""A batch on an emulator has as many cells as this part of the memory has bytes, beyond one pair: what it touches is
+reused soon."""
+PART_OF_CELLS_OF_GPU = 2
+"""The same on a GPU, which large launches fill: moves take half a byte a cell."""
+
+
+@dataclass(frozen=True)
+class How:
+    """How pairs are aligned. gpus: that share the batches; 0 on an emulator. memory: what arrays may take."""
+
+    variant: str
+    parameters: Parameters
+    strategy: Strategy
+    form: Format
+    gpus: int = 0
+    memory: int = MEMORY
+
+    @property
+    def words(self) -> int:
+        """Of moves that a launch may fill."""
+        return self.memory // BYTES_OF_A_WORD
+
+    @property
+    def cells(self) -> int:
+        """Of a batch."""
+        return self.memory // (PART_OF_CELLS_OF_GPU if self.gpus else PART_OF_CELLS)
+
+
+class _Written(NamedTuple):
+    problem: Problem
+    found: Alignments
+    texts: Texts
+
+
+def align_file(
+    problems: Iterable[Problem],
+    to: BinaryIO,
+    how: How,
+    launcher: Launcher,
+    take: Callable[[Problem, Alignments], None] = lambda problem, found: None,
+    show: Show = lambda step, records, part: None,
+) -> int:
+    """Align the pairs of all problems, in their order; how many. take: is given each batch when it is written.
+    Raises SimtbedError where a pair cannot be held, InputError for what SAM cannot say."""
+    pairs = 0
+
+    def solve(problem: Problem) -> tuple[Problem, Alignments]:
+        problem = replace(problem, parameters=how.parameters, strategy=how.strategy)
+        limits.check_memory(problem, how.variant, how.words)
+        return problem, align(problem, how.variant, launcher, how.words)
+
+    def formatted(solved: tuple[Problem, Alignments]) -> _Written:
+        problem, found = solved
+        return _Written(problem, found, texts(problem, found, how.form))
+
+    with Writer(how.form, to, how.memory) as writer:
+
+        def sink(some: _Written) -> None:
+            nonlocal pairs
+            writer.put(some.texts)
+            take(some.problem, some.found)
+            pairs += len(some.problem)
+            show("", pairs, None)
+
+        flow = Flow(problems).each(solve, gpus=how.gpus)
+        flow.each(formatted, workers=workers_for(FORMATTERS)).into(sink)
+        writer.finish()
+    return pairs

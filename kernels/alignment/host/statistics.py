@@ -1,0 +1,80 @@
+"""What Ren 2019 asks of an input before it is put on a GPU: lengths, operations, and how many pairs come together."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from ...family import Answer
+from .problem import Bytes, Problem
+
+OPERATIONS = "MIDS"
+_PART = re.compile(r"(\d+)(\D)")
+
+
+@dataclass
+class Statistics:
+    """Of the pairs that were added, in their order.
+
+    references, alternates: pairs by length. bases: of each operation. runs: of each operation, how often it stands in a
+    CIGAR. batches: how often so many pairs in a row had one reference, the last batch left out until `finish`.
+    """
+
+    references: Counter[int] = field(default_factory=Counter)
+    alternates: Counter[int] = field(default_factory=Counter)
+    bases: Counter[str] = field(default_factory=Counter)
+    runs: Counter[str] = field(default_factory=Counter)
+    batches: Counter[int] = field(default_factory=Counter)
+    _reference: bytes = b""
+    _together: int = 0
+
+    @property
+    def pairs(self) -> int:
+        return self.references.total()
+
+    def add(self, problem: Problem, answer: Answer) -> None:
+        """Pairs with their alignments."""
+        self.references.update(problem.rows.tolist())
+        self.alternates.update(problem.columns.tolist())
+        for cigar, count in Counter(answer["cigar"].tolist()).items():
+            for length, operation in _PART.findall(cigar):
+                self.bases[operation] += int(length) * count
+                self.runs[operation] += count
+        for pair in range(len(problem)):
+            self._add_reference(problem.reference(pair))
+
+    def _add_reference(self, reference: Bytes) -> None:
+        letters = reference.tobytes()
+        if letters == self._reference and self._together:
+            self._together += 1
+            return
+        self.finish()
+        self._reference, self._together = letters, 1
+
+    def finish(self) -> None:
+        """The last batch is whole."""
+        if self._together:
+            self.batches[self._together] += 1
+        self._reference, self._together = b"", 0
+
+    def share(self, operation: str) -> float:
+        """Of all bases, 0 where there are none."""
+        return self.bases[operation] / max(self.bases.total(), 1)
+
+    @property
+    def looks_saved(self) -> float:
+        """Looks of the traceback at its matrix that lengths of matches save: bases of M less runs of M, of all looks that
+        a walk cell by cell takes, where gaps are one look each."""
+        steps = self.bases["M"] + self.runs["I"] + self.runs["D"]
+        return (self.bases["M"] - self.runs["M"]) / max(steps, 1)
+
+
+def spread(counts: Counter[int]) -> tuple[int, int, int]:
+    """(least, median, most) of numbers that occur so often; zeros without any."""
+    if not counts:
+        return 0, 0, 0
+    values, often = np.array(sorted(counts.items())).T
+    return int(values[0]), int(values[np.searchsorted(often.cumsum(), (often.sum() + 1) // 2)]), int(values[-1])

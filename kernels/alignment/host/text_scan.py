@@ -1,0 +1,256 @@
+"""The loops over pairs and their CIGARs, compiled: rows of a table into pairs, operations into rows of text."""
+
+from __future__ import annotations
+
+import simtbed as st
+from simtbed import Const, Global, i32, i64, u8, u32
+from simtbed.native import native
+
+from ...files.text_loops import copied, decimal, line_end, signed, without_return
+
+GOOD, WRONG = 0, 1
+"""How a scan ended: after the last line; at a row that is not two printable sequences with a tab between them."""
+LINES, ROWS, BLANK, FOLLOWING = range(4)
+"""Places in what a scan finds: lines that are good, rows among them, the first blank line from 1, and how many lines
+with nothing but a newline follow each other at the end."""
+FOUND = 4
+NUMBER = 20
+"""Characters of the longest number, with its minus."""
+TAB, NEWLINE, STAR = 9, 10, 42
+
+
+# ------------------------------------------------------------------ reading
+@native
+def scan_table(
+    data: Global[u8],
+    length: i64,
+    before: i64,
+    most_blank: i64,
+    references: Global[u8],
+    reference_offsets: Global[i64],
+    alternates: Global[u8],
+    alternate_offsets: Global[i64],
+    found: Global[i64],
+) -> i64:
+    """How it ended. before: lines of the file before these. `found` is what the scan of these left."""
+    at = i64(0)
+    line = i64(0)
+    rows = i64(0)
+    blank = found[BLANK]
+    following = found[FOLLOWING]
+    outcome = i64(GOOD)
+    reference_offsets[0] = 0
+    alternate_offsets[0] = 0
+    while at < length:
+        end = line_end(data, at, length)
+        last = without_return(data, at, end) if end < length else end
+        if last == at:
+            blank = before + line + 1 if blank == 0 else blank
+            following = following + 1 if end == at else i64(0)
+            if following > most_blank:
+                outcome = i64(WRONG)
+                break
+        else:
+            middle = at
+            while middle < last and data[middle] != TAB:
+                middle += 1
+            good = (blank == 0) & (middle > at) & (middle + 1 < last)
+            if good:
+                first = reference_offsets[rows]
+                good = _printable(data, at, middle, references, first)
+                reference_offsets[rows + 1] = first + middle - at
+                first = alternate_offsets[rows]
+                good = _printable(data, middle + 1, last, alternates, first) and good
+                alternate_offsets[rows + 1] = first + last - middle - 1
+            if not good:
+                outcome = i64(WRONG)
+                break
+            rows += 1
+        line += 1
+        at = end + 1
+    found[LINES] = line
+    found[ROWS] = rows
+    found[BLANK] = blank
+    found[FOLLOWING] = following
+    return outcome
+
+
+@st.device
+def _printable(data: Global[u8], first: i64, end: i64, to: Global[u8], at: i64) -> bool:
+    """Copy letters; whether all of them print, without spaces."""
+    wrong = False
+    for i in range(end - first):
+        c = data[first + i]
+        wrong = wrong | (c < 33) | (c > 126)
+        to[at + i] = c
+    return not wrong
+
+
+@native
+def gathered(
+    text: Global[u8], offsets: Global[i64], chosen: Global[i64], count: i64, begin: i64, to: Global[u8]
+) -> i64:
+    """Copy the chosen ones of several sequences one after the other, from `begin` on; where they end."""
+    at = begin
+    for number in range(count):
+        at = copied(text, offsets[chosen[number]], offsets[chosen[number] + 1], to, at)
+    return at
+
+
+# ------------------------------------------------------------------ operations
+@native
+def collect(
+    operations: Global[u32],
+    results: Global[i32],
+    pairs: Global[i64],
+    count: i64,
+    capacity: i64,
+    firsts: Global[i64],
+    to: Global[u32],
+) -> None:
+    """Put the operations of pairs that `traceback` left from the end to the start where they belong, the other way round.
+
+    pairs: which ones the launch had, in its order. Those with more than `capacity` operations are left out.
+    """
+    for t in range(count):
+        own = i64(results[2 * t])
+        last = firsts[pairs[t]] + own - 1
+        if own <= capacity:
+            for o in range(own):
+                to[last - o] = operations[o * count + t]
+
+
+# ------------------------------------------------------------------ writing
+@st.device
+def _cigar(operations: Global[u32], first: i64, last: i64, to: Global[u8], at: i64) -> i64:
+    """Write operations as a CIGAR; where it ends. The letters of BAM's numbers are MIDNS."""
+    for place in range(first, last):
+        word = operations[place]
+        kind = word & 15
+        at = decimal(i64(word >> 4), to, at)
+        letter = u8(77)
+        letter = u8(73) if kind == 1 else letter
+        letter = u8(68) if kind == 2 else letter
+        letter = u8(83) if kind == 4 else letter
+        to[at] = letter
+        at += 1
+    return at
+
+
+@native
+def cigars(operations: Global[u32], firsts: Global[i64], pairs: i64, to: Global[u8], ends: Global[i64]) -> i64:
+    """Write the CIGARs of pairs one after the other; their length. ends: where each one ends."""
+    at = i64(0)
+    for pair in range(pairs):
+        at = _cigar(operations, firsts[pair], firsts[pair + 1], to, at)
+        ends[pair] = at
+    return at
+
+
+@native
+def table_rows(
+    operations: Global[u32],
+    firsts: Global[i64],
+    offsets: Global[i32],
+    scores: Global[i32],
+    pairs: i64,
+    to: Global[u8],
+) -> i64:
+    """Write a row a pair: CIGAR, offset, score; their length."""
+    at = i64(0)
+    for pair in range(pairs):
+        at = _cigar(operations, firsts[pair], firsts[pair + 1], to, at)
+        to[at] = TAB
+        at = signed(i64(offsets[pair]), to, at + 1)
+        to[at] = TAB
+        at = signed(i64(scores[pair]), to, at + 1)
+        to[at] = NEWLINE
+        at += 1
+    return at
+
+
+@st.device
+def _constant(text: Const, to: Global[u8], at: i64) -> i64:
+    """Write bytes that are known; where they end."""
+    for number in st.unroll(range(len(text))):
+        to[at + number] = text[number]
+    return at + len(text)
+
+
+@native
+def numbered_names(before: i64, pairs: i64, to: Global[u8], ends: Global[i64]) -> i64:
+    """Write the names ref1, alt1, ref2, alt2 and so on, counted from `before`; their length. ends: where each one ends."""
+    at = i64(0)
+    for pair in range(pairs):
+        at = decimal(before + pair + 1, to, _constant(REFERENCE, to, at))
+        ends[2 * pair] = at
+        at = decimal(before + pair + 1, to, _constant(ALTERNATE, to, at))
+        ends[2 * pair + 1] = at
+    return at
+
+
+@native
+def sam_references(
+    names: Global[u8], name_offsets: Global[i64], offsets: Global[i64], new: Global[bool], pairs: i64, to: Global[u8]
+) -> i64:
+    """Write SAM's header lines of the references that are `new`; their length. names: of reference and alternate in turn."""
+    at = i64(0)
+    for pair in range(pairs):
+        if new[pair]:
+            at = copied(names, name_offsets[2 * pair], name_offsets[2 * pair + 1], to, _constant(SQ, to, at))
+            at = decimal(offsets[pair + 1] - offsets[pair], to, _constant(LN, to, at))
+            to[at] = NEWLINE
+            at += 1
+    return at
+
+
+@native
+def sam_rows(
+    names: Global[u8],
+    name_offsets: Global[i64],
+    alternates: Global[u8],
+    alternate_offsets: Global[i64],
+    operations: Global[u32],
+    firsts: Global[i64],
+    offsets: Global[i32],
+    scores: Global[i32],
+    pairs: i64,
+    to: Global[u8],
+) -> i64:
+    """Write a record of SAM a pair; their length."""
+    at = i64(0)
+    for pair in range(pairs):
+        at = copied(names, name_offsets[2 * pair + 1], name_offsets[2 * pair + 2], to, at)
+        at = _constant(FLAG, to, at)
+        at = copied(names, name_offsets[2 * pair], name_offsets[2 * pair + 1], to, at)
+        to[at] = TAB
+        at = signed(i64(offsets[pair]) + 1, to, at + 1)
+        at = _constant(QUALITY, to, at)
+        at = _cigar(operations, firsts[pair], firsts[pair + 1], to, at)
+        at = _constant(MATE, to, at)
+        at = copied(alternates, alternate_offsets[pair], alternate_offsets[pair + 1], to, at)
+        at = _constant(SCORE, to, at)
+        at = signed(i64(scores[pair]), to, at)
+        to[at] = NEWLINE
+        at += 1
+    return at
+
+
+REFERENCE, ALTERNATE = tuple(b"ref"), tuple(b"alt")
+SQ, LN = tuple(b"@SQ\tSN:"), tuple(b"\tLN:")
+FLAG, QUALITY, MATE, SCORE = tuple(b"\t0\t"), tuple(b"\t255\t"), tuple(b"\t*\t0\t0\t"), tuple(b"\t*\tAS:i:")
+CONSTANTS = len(SQ + LN + FLAG + QUALITY + MATE + SCORE) + 8
+"""Characters of a record and its header line that are the same in all, with tabs and newlines between the others."""
+
+
+@native
+def first_without_letters(text: Global[u8], offsets: Global[i64], count: i64) -> i64:
+    """The first sequence that holds more than letters, or -1."""
+    for number in range(count):
+        wrong = False
+        for at in range(offsets[number], offsets[number + 1]):
+            c = text[at] | 32
+            wrong = wrong | (c < 97) | (c > 122)
+        if wrong:
+            return i64(number)
+    return i64(-1)

@@ -1,0 +1,245 @@
+"""The loops over every byte of reads in files, compiled: records into columns, corrected reads into text."""
+
+from __future__ import annotations
+
+import simtbed as st
+from simtbed import Global, i32, i64, u8
+from simtbed.native import native
+
+from ...files.text_loops import copied, decimal, line_end, without_return
+
+GOOD, MALFORMED, NOT_ASCII, NO_LETTERS = 0, 1, 2, 3
+"""How a scan ended: after the last record; at one that is no FASTQ; at one with bytes of no text; at one whose sequence
+holds what is neither a letter nor printable."""
+LINES = 4
+"""Of a record."""
+KEPT, CHANGED, TRIMMED, DISCARDED, SHORT, EDITS = range(6)
+"""Places in what `counts` holds of a block."""
+COUNTS = 6
+
+
+@native
+def scan_fastq(
+    data: Global[u8],
+    length: i64,
+    records: i64,
+    text: Global[u8],
+    offsets: Global[i64],
+    names: Global[i64],
+    sequences: Global[i64],
+    qualities: Global[i64],
+    found: Global[i64],
+) -> i64:
+    """How it ended. The records' columns: names[2 r], names[2 r + 1]: where a name begins and ends, without '@';
+    sequences, qualities: where they begin; text, offsets: as of `Reads`. found: (records that are good, where the next
+    one begins)."""
+    at = i64(0)
+    to = i64(0)
+    offsets[0] = 0
+    for record in range(records):
+        found[0] = record
+        found[1] = at
+        name = at + 1
+        end = line_end(data, at, length)
+        name_end = without_return(data, at, end)
+        sequence = end + 1
+        end = line_end(data, sequence, length)
+        size = without_return(data, sequence, end) - sequence
+        plus = end + 1
+        end = line_end(data, plus, length)
+        plus_end = without_return(data, plus, end)
+        quality = end + 1
+        end = line_end(data, quality, length)
+        if data[at] != 64 or quality >= length or data[plus] != 43:
+            return i64(MALFORMED)
+        if without_return(data, quality, end) - quality != size:
+            return i64(MALFORMED)
+        if plus_end > plus + 1:
+            if plus_end - plus != name_end - name + 1:
+                return i64(MALFORMED)
+            for i in range(name_end - name):
+                if data[name + i] != data[plus + 1 + i]:
+                    return i64(MALFORMED)
+        high = u8(0)
+        for i in range(at, end):
+            high = high | data[i]
+        if high >= 128:
+            return i64(NOT_ASCII)
+        if not upper_case(data, sequence, size, text, to):
+            return i64(NO_LETTERS)
+        names[2 * record] = name
+        names[2 * record + 1] = name_end
+        sequences[record] = sequence
+        qualities[record] = quality
+        to += size
+        text[to] = 10
+        to += 1
+        offsets[record + 1] = to
+        at = end + 1
+    found[0] = records
+    found[1] = at
+    return i64(GOOD)
+
+
+@st.device
+def upper_case(data: Global[u8], first: i64, size: i64, to: Global[u8], at: i64) -> bool:
+    """Copy letters; whether all are printable."""
+    wrong = False
+    for i in range(size):
+        letter = data[first + i]
+        wrong = wrong | (letter < 33) | (letter > 126)
+        lower = (letter >= 97) & (letter <= 122)
+        to[at + i] = letter - (u8(32) if lower else u8(0))
+    return not wrong
+
+
+@native
+def known_reads(text: Global[u8], offsets: Global[i64], reads: i64, known: Global[bool]) -> None:
+    """Of each read, whether all its letters are A, C, G or T."""
+    for read in range(reads):
+        wrong = False
+        for i in range(offsets[read], offsets[read + 1] - 1):
+            letter = text[i]
+            wrong = wrong | ((letter != 65) & (letter != 67) & (letter != 71) & (letter != 84))
+        known[read] = not wrong
+
+
+# ------------------------------------------------------------------ writing
+@native
+def format_reads(
+    data: Global[u8],
+    names: Global[i64],
+    sequences: Global[i64],
+    qualities: Global[i64],
+    before: Global[u8],
+    text: Global[u8],
+    offsets: Global[i64],
+    flags: Global[u8],
+    spans: Global[i32],
+    reads: i64,
+    fastq: bool,
+    kept: Global[u8],
+    discarded: Global[u8],
+    wants_discarded: bool,
+    counts: Global[i64],
+    lengths: Global[i64],
+) -> None:
+    """Write the reads that are kept, corrected, to `kept`, and the others as they came to `discarded`.
+
+    before, text: of the reads, before and after correction. spans: (first, end) of what is kept, read after read.
+    lengths: (of `kept`, of `discarded`).
+    """
+    out = i64(0)
+    aside = i64(0)
+    for read in range(reads):
+        first = offsets[read]
+        size = offsets[read + 1] - 1 - first
+        edits = i64(0)
+        for i in range(first, first + size):
+            edits += i64(before[i] != text[i])
+        counts[EDITS] += edits
+        mark = u8(64) if fastq else u8(62)
+        if flags[read] == 68:
+            counts[DISCARDED] += 1
+            if wants_discarded:
+                discarded[aside] = mark
+                aside = copied(data, names[2 * read], names[2 * read + 1], discarded, aside + 1)
+                discarded[aside] = 10
+                aside = copied(data, sequences[read], sequences[read] + size, discarded, aside + 1)
+                discarded[aside] = 10
+                aside += 1
+                if fastq:
+                    aside = qualities_of(data, qualities[read], i64(0), size, discarded, aside)
+            continue
+        begin = i64(spans[2 * read])
+        end = i64(spans[2 * read + 1])
+        if flags[read] == 83:
+            counts[SHORT] += 1
+        elif end - begin < size:
+            counts[TRIMMED] += 1
+        elif edits > 0:
+            counts[CHANGED] += 1
+        else:
+            counts[KEPT] += 1
+        kept[out] = mark
+        out = copied(data, names[2 * read], names[2 * read + 1], kept, out + 1)
+        kept[out] = 10
+        if flags[read] == 83:  # as it came
+            out = copied(data, sequences[read], sequences[read] + size, kept, out + 1)
+        else:
+            out = copied(text, first + begin, first + end, kept, out + 1)
+        kept[out] = 10
+        out += 1
+        if fastq:
+            out = qualities_of(data, qualities[read], begin, end, kept, out)
+    lengths[0] = out
+    lengths[1] = aside
+
+
+@st.device
+def qualities_of(data: Global[u8], quality: i64, begin: i64, end: i64, to: Global[u8], at: i64) -> i64:
+    """Write the last two lines of a record; where they end."""
+    to[at] = 43
+    to[at + 1] = 10
+    at = copied(data, quality + begin, quality + end, to, at + 2)
+    to[at] = 10
+    return at + 1
+
+
+@native
+def printable_names(data: Global[u8], names: Global[i64], reads: i64) -> bool:
+    """Whether no name has control characters."""
+    wrong = False
+    for read in range(reads):
+        for i in range(names[2 * read], names[2 * read + 1]):
+            wrong = wrong | (data[i] < 32) | (data[i] == 127)
+    return not wrong
+
+
+@native
+def format_log(
+    data: Global[u8],
+    names: Global[i64],
+    before: Global[u8],
+    text: Global[u8],
+    offsets: Global[i64],
+    flags: Global[u8],
+    spans: Global[i32],
+    reads: i64,
+    to: Global[u8],
+) -> i64:
+    """Write a line a read: name, flag, length, sequence, edits as `place:old>new`, places from 1; the length."""
+    at = i64(0)
+    for read in range(reads):
+        first = offsets[read]
+        size = offsets[read + 1] - 1 - first
+        begin = i64(spans[2 * read])
+        end = i64(spans[2 * read + 1])
+        if flags[read] == 68:
+            begin = i64(0)
+            end = size
+        at = copied(data, names[2 * read], names[2 * read + 1], to, at)
+        to[at] = 9
+        to[at + 1] = flags[read]
+        to[at + 2] = 9
+        at = decimal(end - begin, to, at + 3)
+        to[at] = 9
+        at = copied(text, first + begin, first + end, to, at + 1)
+        to[at] = 9
+        at += 1
+        edits = 0
+        for i in range(size):
+            if before[first + i] != text[first + i]:
+                if edits > 0:
+                    to[at] = 44
+                    at += 1
+                at = decimal(i + 1, to, at)
+                to[at] = 58
+                to[at + 1] = before[first + i]
+                to[at + 2] = 62
+                to[at + 3] = text[first + i]
+                at += 4
+                edits += 1
+        to[at] = 10
+        at += 1
+    return at

@@ -1,0 +1,160 @@
+"""Dumps of GATK's pair-HMM: one pair a line, what the pair-HMM was given and what it answered.
+
+`gatk HaplotypeCaller --pair-hmm-results-file FILE` writes them (`writeToResultsFileIfApplicable` of GATK's PairHMM and
+VectorLoglessPairHMM), and the tests of GATK and of Intel's GKL read them (`pairhmm-testdata.txt`). A header that begins
+with `# hap-bases`, then, separated by blanks: haplotype, read, base, insertion, deletion and gap continuation qualities
+as Phred + 33, and the likelihood's log10 as `%e` has it. For each read of a region come all its haplotypes.
+
+Nothing says where a region begins. Reads that follow each other with the same haplotypes make a record here. What is
+computed of a pair does not depend on its record, and pairs keep their order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import groupby
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from ...family import InputError
+from ...files import MEMORY, Input, opened, shown
+from .files_scan import HIGHEST, PHRED
+from .problem import Problem
+
+HEADER = b"# hap-bases read-bases read-qual read-ins-qual read-del-qual gcp expected-result\n"
+COLUMNS = ("haplotype", "bases", "base qualities", "insertion qualities", "deletion qualities", "gap continuation")
+BEGIN = b"# hap-bases"
+QUALITIES = bytes(range(PHRED, HIGHEST + 1))
+TO_PHRED = bytes((code - PHRED) % 256 for code in range(256))
+PAIRS_AT_ONCE = 1 << 16
+BYTES_AT_ONCE = 1 << 26
+"""Of the lines of a part, beyond one read's."""
+
+Values = npt.NDArray[np.float64]
+
+
+class Row(NamedTuple):
+    """A pair: the haplotype, the read with its four qualities as they stand in the file, GATK's answer."""
+
+    haplotype: bytes
+    read: tuple[bytes, ...]
+    answer: float
+
+
+def is_dump(source: Input) -> bool:
+    """Whether a file begins like one."""
+    return source.peek(len(BEGIN))[: len(BEGIN)] == BEGIN
+
+
+def parts(path: Path, memory: int = MEMORY) -> Iterator[tuple[Problem, Values]]:
+    """(problem, GATK's answers in the order of its pairs), some reads at a time; one at least, perhaps without pairs.
+
+    Lower case counts as upper case. Raises InputError.
+    """
+    with opened(path, memory) as source:
+        if not is_dump(source):
+            raise InputError(
+                f"{source.path}:1: expected the header of a GATK pair-HMM dump, '{HEADER.decode().strip()}'"
+            )
+        yield from parts_of(source)
+
+
+def parts_of(source: Input) -> Iterator[tuple[Problem, Values]]:
+    """As `parts`, of a file that is open and begins like a dump."""
+    reads: list[list[Row]] = []
+    pairs = size = 0
+    some = False
+    for rows in _reads(_rows(source)):
+        reads.append(rows)
+        pairs += len(rows)
+        size += sum(len(row.haplotype) + 5 * len(row.read[0]) for row in rows)
+        if pairs >= PAIRS_AT_ONCE or size >= min(BYTES_AT_ONCE, source.longest):
+            yield _part(reads)
+            reads, pairs, size, some = [], 0, 0, True
+    if reads or not some:
+        yield _part(reads)
+
+
+def whole(source: Input) -> Problem:
+    """All pairs of a file that is open and begins like a dump. Raises InputError."""
+    return _part(list(_reads(_rows(source))))[0]
+
+
+def _rows(source: Input) -> Iterator[Row]:
+    numbered = source.lines()
+    next(numbered)
+    for number, line in numbered:
+        if not line:
+            continue
+        place, fields = f"{source.path}:{number}", line.split()
+        if len(fields) != len(COLUMNS) + 1:
+            raise InputError(
+                f"{place}: {len(fields)} column{'s' * (len(fields) != 1)}, expected a haplotype, a read's bases, four "
+                "quality strings and a likelihood"
+            )
+        for what, field in zip(COLUMNS[:2], fields, strict=False):
+            if strange := field.translate(None, b"ACGTNacgtn"):
+                raise InputError(f"{place}: {shown(strange[:1])} in the {what} is no base, expected A, C, G, T or N")
+        for what, field in zip(COLUMNS[2:], fields[2:], strict=False):
+            if len(field) != len(fields[1]):
+                raise InputError(
+                    f"{place}: the {what} are {len(field)} characters, expected {len(fields[1])} like the bases"
+                )
+            if strange := field.translate(None, QUALITIES):
+                raise InputError(f"{place}: {shown(strange[:1])} in the {what} is no quality, expected '!' to '~'")
+        yield Row(fields[0].upper(), (fields[1].upper(), *fields[2:6]), _number(fields[6], place))
+
+
+def _number(field: bytes, place: str) -> float:
+    """A likelihood as Java prints it, whatever its locale."""
+    try:
+        value = float(field.replace(b",", b"."))
+    except ValueError:
+        value = np.nan
+    if np.isnan(value):
+        raise InputError(f"{place}: the likelihood is {shown(field)}, expected a logarithm such as -5.156349e+00")
+    return value
+
+
+def _reads(rows: Iterator[Row]) -> Iterator[list[Row]]:
+    """The rows of one read after the other: until the read changes, or its first haplotype comes again."""
+    for _, same in groupby(rows, key=lambda row: row.read):
+        one: list[Row] = []
+        for row in same:
+            if one and row.haplotype == one[0].haplotype:
+                yield one
+                one = []
+            one.append(row)
+        yield one
+
+
+def _part(reads: list[list[Row]]) -> tuple[Problem, Values]:
+    """Reads as a problem, a record for those that follow each other with the same haplotypes."""
+    records = []
+    for haplotypes, group in groupby(reads, key=lambda rows: [row.haplotype for row in rows]):
+        records.append(([_columns(rows[0].read) for rows in group], haplotypes))
+    answers = np.array([row.answer for rows in reads for row in rows], np.float64)
+    return Problem.of(records), answers
+
+
+def _columns(read: tuple[bytes, ...]) -> list[bytes]:
+    bases, *qualities = read
+    return [bases, *(quality.translate(TO_PHRED) for quality in qualities)]
+
+
+# ------------------------------------------------------------------ writing
+def lines(problem: Problem, scores: Values, before: int = 0) -> Iterator[bytes]:
+    """A dump with these scores in the last column, a read at a time. before: records that were written earlier."""
+    if not before:
+        yield HEADER
+    first = 0
+    for reads, haplotypes in problem.records():
+        starts = [haplotype.tobytes() for haplotype in haplotypes]
+        for bases, *qualities in reads:
+            read = b" ".join([bases.tobytes(), *((quality + np.uint8(PHRED)).tobytes() for quality in qualities)])
+            answers = scores[first : first + len(starts)].tolist()
+            yield b"".join(b"%b %b %e\n" % (start, read, answer) for start, answer in zip(starts, answers, strict=True))
+            first += len(starts)

@@ -1,0 +1,478 @@
+"""Ren 2019, item by item: its comparisons of kernels and its tables beside ours."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
+from time import perf_counter
+
+from simtbed.kernels.alignment import FAMILY, REN
+from simtbed.kernels.alignment.host.problem import Problem
+from simtbed.machine.occupancy import occupancy
+
+from ...bench.align import DIFFERENT, Stages, repeated
+from .. import recorded
+from ..measured import Machine, Timed, Timing
+from ..paper import (
+    Chart,
+    Claim,
+    Item,
+    Number,
+    Paper,
+    Parameter,
+    Row,
+    Series,
+    Setting,
+    Shown,
+    Source,
+    Table,
+    about,
+    cpu,
+    emulator,
+    gpu,
+    paper,
+)
+from . import figures
+from .counted import BATCHES, K40, LENGTHS, equal_sequences, of_equal, of_set, sequences
+from .figures import FAITHFUL
+
+WIDE, PASSES, PEER, OURS = FAITHFUL, "passes-diagonal-major-runs", "pairalign", "packed"
+TIMED = (WIDE, PASSES, PEER, OURS)
+STEPS = "wide-diagonal-major-steps"
+SECOND = (WIDE, STEPS, PEER)
+LOOP = "plain loop"
+BLOCK = 128
+"""Threads of a block of `passes` and of `pairalign`."""
+STRIPS = 8
+"""Rows of a strip of `pairalign`."""
+SHORT, INTEGER = 2, 4
+"""Bytes of an intermediate result in gpu-pairAlign as it was, and as the paper changed it."""
+
+
+# ------------------------------------------------------------------ times
+def timing_name(what: str, length: int, pairs: int, stage: int) -> str:
+    """Under which the time of a variant or of the plain loop on a synthetic set is recorded."""
+    return f"{what}, {length} bases, {pairs} pairs, stage {stage}"
+
+
+def timed(setting: Setting) -> Iterator[Timed]:
+    """Both stages of the kernels of Figures 8 to 12 on a GPU, and of the plain loop on a CPU."""
+    for length in LENGTHS:
+        for pairs in BATCHES:
+            for variant in TIMED:
+                for stage in (1, 2):
+                    run = partial(_kernels, variant, length, pairs, stage)
+                    yield Timed(timing_name(variant, length, pairs, stage), Machine.gpu, run)
+        for machine, threads in ((Machine.core, 1), (Machine.cores, None)):
+            for stage in (1, 2):
+                yield Timed(timing_name(LOOP, length, 1_000, stage), machine, partial(_loop, length, stage, threads))
+        for variant in SECOND:
+            run = partial(_second, variant, length)
+            yield Timed(timing_name(f"{variant}, equal sequences", length, 100, 2), Machine.gpu, run)
+
+
+def _kernels(variant: str, length: int, pairs: int, stage: int, repeat: int) -> tuple[list[float], float]:
+    problem = repeated(sequences(length, min(pairs, DIFFERENT)), pairs)
+    return _stages(problem, variant, stage, repeat), problem.cells
+
+
+def _second(variant: str, length: int, repeat: int) -> tuple[list[float], float]:
+    problem = equal_sequences(length, 100)
+    return _stages(problem, variant, 2, repeat), len(problem)
+
+
+def _stages(problem: Problem, variant: str, stage: int, repeat: int) -> list[float]:
+    """Milliseconds of a stage; the first run, which loads the kernels, is left out."""
+    taken = []
+    for _ in range(repeat + 1):
+        stages = Stages()
+        FAMILY.solve(problem, variant, stages)
+        taken.append(stages.milliseconds[f"stage {stage}"])
+    return taken[1:]
+
+
+def _loop(length: int, stage: int, threads: int | None, repeat: int) -> tuple[list[float], float]:
+    """Milliseconds of the plain loop's first stage, or what the second one adds."""
+    from simtbed.oracles.alignment_loop import align_all
+    from simtbed.runtime.cores import current_cores
+
+    problem = sequences(length, 1_000)
+    given = problem.references, problem.reference_offsets, problem.alternates, problem.alternate_offsets
+    align = partial(align_all, *given, problem.parameters, threads or current_cores())
+    align()
+    taken = []
+    for _ in range(repeat):
+        alone = _milliseconds(partial(align, trace=False))
+        taken.append(alone if stage == 1 else max(_milliseconds(align) - alone, 0.0))
+    return taken, problem.cells
+
+
+def _milliseconds(work: Callable[[], object]) -> float:
+    begun = perf_counter()
+    work()
+    return 1e3 * (perf_counter() - begun)
+
+
+def rates(setting: Setting, variant: str, pairs: int) -> dict[int, Timing]:
+    """What was measured of the first stage on a GPU, by length."""
+    found = {length: setting.timing(timing_name(variant, length, pairs, 1), Machine.gpu) for length in LENGTHS}
+    return {length: timing for length, timing in found.items() if timing}
+
+
+# ------------------------------------------------------------------ Figure 8
+def _lengths(setting: Setting) -> Sequence[int]:
+    """Every so many of the paper's lengths."""
+    return LENGTHS[:: setting.whole("every")]
+
+
+def resident(variant: str, length: int) -> int:
+    """Blocks of a variant that the K40 holds at once, with the registers of the H200's record, and in shared memory three
+    vectors that take turns and the two of the search for the best end."""
+    threads = -(-length // 32) * 32 if variant == WIDE else BLOCK
+    registers = recorded.registers(f"alignment {variant}") or 32
+    shared = threads * (3 * 2 * 4 + 2 * 4) + 8
+    return occupancy(K40, threads, registers, shared).active_blocks * K40.sms
+
+
+def two_solutions(setting: Setting) -> Shown:
+    """Fig. 8: the block grows, or goes over the columns in passes."""
+    rows: list[Row] = []
+    steps: dict[tuple[str, int], float] = {}
+    work: dict[tuple[str, int], float] = {}
+    in_a_row: dict[tuple[str, int, int], float] = {}
+    pairs = setting.whole("pairs")
+    for length in _lengths(setting):
+        for variant, warps in ((WIDE, -(-length // 32)), (PASSES, BLOCK // 32)):
+            found = of_set(length, pairs, variant, "intratask", setting.engine).totals()
+            steps[variant, length] = found["barriers"] / (pairs * warps)
+            work[variant, length] = found["warp_instructions"] / pairs
+            row: Row = {
+                about("bases"): length, about("solution"): "larger block" if variant == WIDE else "passes",
+                emulator("steps of a block"): steps[variant, length], emulator("warp instructions a pair"): work[variant, length],
+                emulator("blocks that a K40 holds"): resident(variant, length),
+            }  # fmt: skip
+            for batch in BATCHES:
+                in_a_row[variant, length, batch] = steps[variant, length] * -(-batch // resident(variant, length))
+                row = {**row, emulator(f"steps in a row, {batch} pairs"): in_a_row[variant, length, batch]}
+                if timing := rates(setting, variant, batch).get(length):
+                    row = {**row, gpu(f"GCUPS, {batch} pairs, {timing.machine}"): timing.rate / 1e9}
+            rows.append(row)
+    longer = [length for length in _lengths(setting) if length > BLOCK]
+    fewer = [steps[WIDE, length] < steps[PASSES, length] for length in longer]
+    cheaper = [work[PASSES, length] < work[WIDE, length] for length in longer]
+    ahead = {b: sum(in_a_row[WIDE, n, b] < in_a_row[PASSES, n, b] for n in longer) for b in BATCHES}
+    measured = {batch: _faster(setting, batch, longer) for batch in BATCHES}
+    return Shown(
+        [
+            Claim("25 and 100 pairs: the larger block is faster", _all(measured[25] + measured[100]), _told(measured, (25, 100))),
+            Claim("1,000 pairs: passes are faster in most cases", _few(measured[1_000]), _told(measured, (1_000,))),
+            Claim("so the number of pairs decides", ahead[25] == len(longer) and ahead[1_000] < len(longer) / 2,
+                  "the larger block has fewer steps in a row at "
+                  + ", ".join(f"{count} of {len(longer)} lengths with {batch} pairs" for batch, count in ahead.items())),
+            Claim("the first solution has less to wait for", all(fewer),
+                  f"fewer steps of a block at {sum(fewer)} of {len(fewer)} lengths above {BLOCK}: {_ratio(steps, longer, WIDE, PASSES)}"),
+            Claim("the second one is more efficient in most cases", sum(cheaper) > len(cheaper) / 2,
+                  f"fewer warp instructions a pair at {sum(cheaper)} of {len(cheaper)} lengths: {_ratio(work, longer, PASSES, WIDE)}"),
+        ],
+        "While the card has room for all blocks, their steps decide, and the larger block has fewer; once it is full, smaller blocks "
+        "fill it better, and passes issue fewer instructions.",
+        [Table("Equal lengths of both sequences", rows)],
+        [*_plots(setting, (WIDE, PASSES)), _crossover(in_a_row)],
+        note="The paper prints no numbers of this figure. Steps in a row: those of a block, times how often the card has to be filled with "
+        "blocks; registers are those of sm_90.",
+    )  # fmt: skip
+
+
+def _crossover(in_a_row: Mapping[tuple[str, int, int], float]) -> Chart:
+    """The steps of both solutions by length, for each number of pairs."""
+    named = {WIDE: "larger block", PASSES: "passes"}
+    return Chart("Steps in a row", "bases of R1 and R2", "steps", [
+        Series(f"{name}, {batch} pairs", Source.emulator,
+               [(length, steps) for (v, length, b), steps in in_a_row.items() if (v, b) == (variant, batch)])
+        for batch in BATCHES
+        for variant, name in named.items()
+    ], logarithmic=True)  # fmt: skip
+
+
+def _faster(setting: Setting, batch: int, lengths: Sequence[int]) -> list[bool]:
+    """At which lengths the larger block was the faster one."""
+    wide, passes = (rates(setting, variant, batch) for variant in (WIDE, PASSES))
+    return [wide[length].rate > passes[length].rate for length in lengths if length in wide and length in passes]
+
+
+def _all(found: list[bool]) -> bool | None:
+    return all(found) if found else None
+
+
+def _few(found: list[bool]) -> bool | None:
+    return sum(found) < len(found) / 2 if found else None
+
+
+def _told(measured: Mapping[int, list[bool]], batches: Sequence[int]) -> str:
+    if not all(measured[batch] for batch in batches):
+        return "needs times of a GPU"
+    return "; ".join(
+        f"{batch} pairs: it is at {sum(measured[batch])} of {len(measured[batch])} lengths" for batch in batches
+    )
+
+
+def _ratio(of: Mapping[tuple[str, int], float], lengths: Sequence[int], less: str, more: str) -> str:
+    last = lengths[-1]
+    return f"{of[more, last] / of[less, last]:.2f} times at {last} bases"
+
+
+def _plots(setting: Setting, variants: Sequence[str]) -> list[Chart]:
+    """A plot of what was measured, for each number of pairs that was."""
+    charts = []
+    for batch in BATCHES:
+        series = [
+            Series(variant, Source.gpu, [(length, timing.rate / 1e9) for length, timing in rates(setting, variant, batch).items()])
+            for variant in variants
+        ]  # fmt: skip
+        if any(one.points for one in series):
+            charts.append(Chart(f"First stage, {batch:,} pairs", "bases of R1 and R2", "GCUPS", series))
+    return charts
+
+
+# ------------------------------------------------------------------ Figures 9 and 11: the second stage
+def looks(setting: Setting, variant: str, length: int) -> float:
+    """Loads of moves of a pair of equal sequences in the second stage."""
+    pairs = setting.whole("pairs")
+    found = of_equal(length, pairs, variant, "traceback", setting.engine)
+    text = "moves[place.x" if variant != PEER else "strip_word = moves"
+    return found.at(text).totals()["global_load_bytes"] / 4 / pairs
+
+
+def _second_stage(setting: Setting, variants: Mapping[str, str], claims: Sequence[str], why: str) -> Shown:
+    """The looks of some variants by length; the first one of them stays, the second one grows."""
+    rows: list[Row] = []
+    counted: dict[str, list[tuple[Number | str, float]]] = {name: [] for name in variants.values()}
+    lengths = _lengths(setting)
+    grown: dict[str, list[float]] = {variant: [] for variant in variants}
+    for length in lengths:
+        row: Row = {about("bases"): length}
+        for variant, name in variants.items():
+            found = looks(setting, variant, length)
+            grown[variant].append(found)
+            counted[name].append((length, found))
+            row = {**row, emulator(f"looks a pair, {name}"): found}
+            if timing := setting.timing(timing_name(f"{variant}, equal sequences", length, 100, 2), Machine.gpu):
+                row = {**row, gpu(f"ms, {name}, {timing.machine}"): timing.milliseconds}
+        rows.append(row)
+    stays, grows = variants
+    linear = all(found == length for found, length in zip(grown[grows], lengths, strict=True))
+    return Shown(
+        [
+            Claim(claims[0], len(set(grown[stays])) == 1, f"{grown[stays][0]:.0f} look a pair at every length"),
+            Claim(claims[1], linear, f"{grown[grows][0]:.0f} looks at {lengths[0]} bases, {grown[grows][-1]:.0f} at {lengths[-1]}"),
+        ],
+        why,
+        [Table(f"Equal sequences, {setting.whole('pairs')} pairs", rows)],
+        [Chart("Looks at the backtracking matrix", "bases of R1 and R2", "looks a pair",
+               [Series(name, Source.emulator, points) for name, points in counted.items()])],
+        note="The paper prints no numbers of this figure.",
+    )  # fmt: skip
+
+
+def lengths_of_matches(setting: Setting) -> Shown:
+    """Fig. 9."""
+    return _second_stage(
+        setting,
+        {WIDE: "lengths recorded", STEPS: "not recorded"},
+        ("with recorded lengths the time stays", "without them it grows linearly"),
+        "A pair of equal sequences is one look with recorded lengths and as many as it has bases without.",
+    )
+
+
+def second_stage_of_peer(setting: Setting) -> Shown:
+    """Fig. 11."""
+    return _second_stage(
+        setting,
+        {WIDE: "ours", PEER: "gpu-pairAlign"},
+        ("the second stage of the paper's implementation stays", "gpu-pairAlign's grows linearly"),
+        "Four Boolean matrices take a fourth of the room of a short2 and say one move at a time.",
+    )
+
+
+# ------------------------------------------------------------------ Figure 10: the first stage
+def first_stage_of_peer(setting: Setting) -> Shown:
+    """Fig. 10."""
+    rows: list[Row] = []
+    peers = 32
+    traffic: dict[str, float] = {}
+    for length in _lengths(setting):
+        cells = length * length
+        for variant, kernel, pairs in ((WIDE, "intratask", setting.whole("pairs")), (PEER, "pairalign_strips", peers)):
+            found = of_set(length, pairs, variant, kernel, setting.engine).totals()
+            sectors = found["global_load_sectors"] + found["global_store_sectors"]
+            traffic[variant] = 32 * sectors / (pairs * cells)
+            row: Row = {
+                about("bases"): length, about("implementation"): "the paper's" if variant == WIDE else "gpu-pairAlign",
+                emulator("steps one after the other"): found["barriers"] / (pairs * -(-length // 32)) if variant == WIDE else cells,
+                emulator("global bytes a cell"): traffic[variant],
+                emulator("warp instructions a cell"): found["warp_instructions"] / (pairs * cells),
+            }  # fmt: skip
+            for batch in BATCHES:
+                row = {
+                    **row,
+                    emulator(f"SMs busy, {batch} pairs"): min(K40.sms, -(-batch // (BLOCK if variant == PEER else 1))),
+                }
+                if timing := rates(setting, variant, batch).get(length):
+                    row = {**row, gpu(f"GCUPS, {batch} pairs, {timing.machine}"): timing.rate / 1e9}
+            rows.append(row)
+    shared = {size: 2 * STRIPS * BLOCK * size + STRIPS * BLOCK for size in (SHORT, INTEGER)}
+    busy = {batch: -(-batch // BLOCK) for batch in BATCHES}
+    slower = [
+        rates(setting, WIDE, batch)[length].rate > timing.rate
+        for batch in BATCHES
+        for length, timing in rates(setting, PEER, batch).items()
+        if length in rates(setting, WIDE, batch)
+    ]
+    return Shown(
+        [
+            Claim("gpu-pairAlign is much slower at all sizes", all(slower) if slower else None,
+                  f"at {sum(slower)} of {len(slower)} sizes on the GPU" if slower else "needs times of a GPU"),
+            Claim("it cannot use the card when sets are small", all(blocks < K40.sms for blocks in busy.values()),
+                  ", ".join(f"{batch} pairs: {blocks} of {K40.sms} SMs" for batch, blocks in busy.items())),
+            Claim("integers instead of shorts make its shared memory larger", shared[INTEGER] > shared[SHORT],
+                  f"{shared[INTEGER]:,} bytes a block of {BLOCK} threads instead of {shared[SHORT]:,}"),
+            Claim("... and its global memory accesses more", None,
+                  "a row's two integers are one access of 8 bytes as two shorts are one of 4: bytes double, requests do not"),
+        ],
+        "A thread a pair leaves most of the card idle and computes all cells one after the other. By instructions and bytes a cell "
+        "it is the cheaper one, which would show with enough pairs.",
+        [Table("First stage, equal lengths of both sequences", rows)],
+        _plots(setting, (WIDE, PEER)),
+        note=f"Counted for {setting.whole('pairs')} pairs of the paper's implementation and for a warp of {peers} of "
+        f"gpu-pairAlign, by strips of {STRIPS} rows with its integers in shared memory.",
+    )  # fmt: skip
+
+
+# ------------------------------------------------------------------ Figure 12 and Table 3: against a CPU
+def _speedups(setting: Setting) -> dict[tuple[int, int], float]:
+    """Of both stages over the plain loop on one core, by length and pairs; of what was measured."""
+    found = {}
+    for length in LENGTHS:
+        loops = [setting.timing(timing_name(LOOP, length, 1_000, stage), Machine.core) for stage in (1, 2)]
+        for pairs in BATCHES:
+            kernels = [setting.timing(timing_name(WIDE, length, pairs, stage), Machine.gpu) for stage in (1, 2)]
+            if all(loops) and all(kernels):
+                alone = sum(loop.milliseconds / loop.work for loop in loops if loop)
+                found[length, pairs] = alone * length * length * pairs / sum(k.milliseconds for k in kernels if k)
+    return found
+
+
+def speedups(setting: Setting) -> Shown:
+    """Fig. 12."""
+    found = _speedups(setting)
+    rows: list[Row] = []
+    for length in LENGTHS if setting.measured.timings else ():
+        row: Row = {about("bases"): length}
+        for machine in (Machine.core, Machine.cores):
+            if timing := setting.timing(timing_name(LOOP, length, 1_000, 1), machine):
+                row = {**row, cpu(f"GCUPS of the first stage, {machine}: {timing.machine}"): timing.rate / 1e9}
+        for pairs in BATCHES:
+            if (length, pairs) in found:
+                row = {**row, gpu(f"speedup, {pairs} pairs"): found[length, pairs]}
+        rows.append(row)
+    larger = [
+        found[length, 1_000] > max(found[length, 25], found[length, 100])
+        for length in LENGTHS
+        if (length, 1_000) in found
+    ]
+    return Shown(
+        [
+            Claim("up to 80 times as fast as one core", max(found.values()) >= 80 if found else None,
+                  f"up to {max(found.values()):.0f} times" if found else "needs times of a GPU and of a CPU"),
+            Claim("the speedup is larger with 1,000 pairs than with 25 and 100", all(larger) if larger else None,
+                  f"at {sum(larger)} of {len(larger)} lengths" if larger else "needs times of a GPU and of a CPU"),
+        ],
+        "Speedups set a K40 beside a Power8 core in the paper, and today's machines beside each other here.",
+        [Table("Both stages against the plain loop", rows)] if rows else [],
+        [Chart("Speedup over one core", "bases of R1 and R2", "times", [
+            Series(f"{pairs:,} pairs", Source.gpu, [(length, found[length, pairs]) for length in LENGTHS if (length, pairs) in found])
+            for pairs in BATCHES
+        ])] if found else [],
+        note="The paper's baseline is C++ on one core of a Power8; the plain loop is compiled Python with the same two stages.",
+    )  # fmt: skip
+
+
+REAL = (
+    ("stage 1, situation 2", 1.86, 2.32, 43.93, 18.94), ("stage 2, situation 2", None, 0.14, 0.62, 4.43),
+    ("overall, situation 2", None, 3.15, 44.55, 14.14), ("stage 1, situation 3", 0.64, 10.20, 53.29, 5.22),
+    ("stage 2, situation 3", None, 0.09, 0.17, 1.89), ("overall, situation 3", None, 10.93, 53.46, 4.89),
+)  # fmt: skip
+"""Table 3: GCUPS, seconds on the GPU and on the CPU, speedup."""
+
+
+def real_data(setting: Setting) -> Shown:
+    """Table 3."""
+    rows: list[Row] = []
+    for name, rate, seconds, on_cpu, said in REAL:
+        row: Row = {
+            about("part"): name, paper("GCUPS"): rate, paper("GPU, s"): seconds, paper("CPU, s"): on_cpu, paper("speedup"): said,
+            emulator("speedup, of the two times"): on_cpu / seconds,
+        }  # fmt: skip
+        if rate:
+            alignments = next(number for situation, number, _ in figures.SITUATIONS if situation == name[-1])
+            row = {**row, emulator("cells a pair, of GCUPS, time and Table 2"): rate * seconds * 1e9 / alignments}
+        rows.append(row)
+    cells = [row.get(emulator("cells a pair, of GCUPS, time and Table 2")) for row in rows]
+    return Shown(
+        [
+            Claim("situation 2 is 14.14 times and situation 3 4.89 times as fast as on one core", None, "the data set is not public"),
+            Claim("throughput falls with small batches: 0.64 GCUPS in situation 3", None, "see Fig. 8 for batches of 25"),
+        ],
+        "The input is not public; of the printed numbers, times give the printed speedups, and a pair of situation 2 has "
+        f"{cells[0]:,.0f} cells by them, fewer than 40 to 120 bases on haplotypes of up to 350 suggest.",
+        [Table("Chromosome 10 of G15512.HCC1954.1", rows)],
+    )  # fmt: skip
+
+
+WHOLE = (("baseline", 8034.05), ("GPU, pair-HMM", 4687.08), ("GPU, pair-HMM and alignment", 3490.70))
+"""Table 4, seconds."""
+
+
+def whole_program(setting: Setting) -> Shown:
+    """Table 4."""
+    rows: list[Row] = [
+        {about("GATK HC"): name, paper("seconds"): seconds, paper("speedup"): WHOLE[0][1] / seconds}
+        for name, seconds in WHOLE
+    ]
+    return Shown(
+        [Claim("GATK with both on the GPU is 2.30 times as fast as the baseline", None, "GATK is not here")],
+        "GATK HaplotypeCaller is not part of this: only its alignments and likelihoods are.",
+        [Table("Whole runs of GATK HaplotypeCaller", rows)],
+    )  # fmt: skip
+
+
+PAPER = Paper(
+    name="ren2019",
+    title="Sequence alignment with traceback on GPUs (Ren, Ahmed, Bertels, Al-Ars 2019)",
+    citation=REN,
+    device="K40",
+    parameters=(
+        Parameter("pairs", 2, 25, "pairs of a synthetic set that are counted; blocks do not depend on each other"),
+        Parameter("every", 2, 1, "every so many of the nine lengths"),
+        Parameter("regions", 2, 100, "regions made for Figures 3 and 4"),
+    ),
+    items=(
+        Item("Figure 1", "A semi-global alignment, its CIGAR and its POS", figures.example),
+        Item("Figure 2", "Backtracking an alignment through score matrices", figures.backtracking),
+        Item("Table 1", "Operations of a CIGAR", figures.operations),
+        Item("Table 2", "Execution time of the alignments in GATK", figures.execution_time),
+        Item("Figure 3", "Lengths of sequence pairs", figures.lengths),
+        Item("Figure 4", "Numbers of M, I, D and S", figures.share_of_matches),
+        Item("Figure 5", "Numbers of pairs in a batch", figures.batches),
+        Item("Figure 6", "Calculation of matrix M by anti-diagonals", figures.anti_diagonals),
+        Item("Figure 7", "Layouts of the backtracking matrix", figures.layouts),
+        Item("Figure 8", "A larger block or several passes", two_solutions),
+        Item("Figure 9", "Second stage, with and without lengths of matches", lengths_of_matches),
+        Item("Figure 10", "First stage beside gpu-pairAlign", first_stage_of_peer),
+        Item("Figure 11", "Second stage beside gpu-pairAlign", second_stage_of_peer),
+        Item("Figure 12", "Speedup over one core", speedups),
+        Item("Table 3", "Real data sets", real_data),
+        Item("Table 4", "GATK HaplotypeCaller as a whole", whole_program),
+    ),
+    timed=timed,
+)

@@ -1,0 +1,44 @@
+"""The version of the counting rules is another one when a kernel counts differently, and only then."""
+
+from __future__ import annotations
+
+import hashlib
+import inspect
+import json
+from pathlib import Path
+
+import pytest
+from simtbed.profiler.events import RULES
+from simtbed.runtime.launching import launch
+from simtbed.testing.conformance import FEATURES
+
+FILE = Path(__file__).with_name("rules.json")
+"""rules: the version. features: of each, digests of the kernel's text and of its counts under that version."""
+
+
+def _digests() -> dict[str, list[str]]:
+    """Of each feature: its kernel's text, and the rows of its counts."""
+    found = {}
+    for feature in FEATURES:
+        result = feature.launch(launch)
+        assert result.counts is not None
+        text = inspect.getsource(feature.kernel.function)
+        found[feature.name] = [
+            hashlib.sha256(part).hexdigest()[:16] for part in (text.encode(), result.counts.tobytes())
+        ]
+    return found
+
+
+@pytest.mark.slow
+def test_what_is_counted_has_a_version(request: pytest.FixtureRequest) -> None:
+    known = json.loads(FILE.read_text(encoding="utf-8"))
+    found = _digests()
+    same = [name for name in found if name in known["features"] and found[name][0] == known["features"][name][0]]
+    other = [name for name in same if found[name] != known["features"][name]]
+    if known["rules"] == RULES:
+        assert not other, f"{', '.join(other)}: counted differently: raise RULES in emulator/profiler/events.py"
+    if request.config.getoption("--update-golden"):
+        FILE.write_text(json.dumps({"rules": RULES, "features": found}, indent=1) + "\n", encoding="utf-8")
+        return
+    assert known["rules"] == RULES, "RULES was raised: --update-golden accepts the new counts"
+    assert len(same) >= len(FEATURES) / 2, "most features are other kernels now: --update-golden accepts them"

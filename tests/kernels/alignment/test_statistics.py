@@ -1,0 +1,39 @@
+"""Statistics of pairs: by hand, and the share of matches that the report of Ren 2019 cites."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from simtbed.kernels.alignment import FAMILY
+from simtbed.kernels.alignment.host import files
+from simtbed.kernels.alignment.host.problem import Problem
+from simtbed.kernels.alignment.host.statistics import Statistics, spread
+from simtbed.reports.papers.ren2019 import figures
+
+
+def test_statistics_by_hand() -> None:
+    problem = Problem.of([(b"ACGT", b"CG"), (b"ACGT", b"ACGT"), (b"CG", b"ACGT"), (b"ACGT", b"C")])
+    found = Statistics()
+    for pair in range(4):  # pairs that come apart count as those that come together
+        part = problem.part(pair, pair + 1)
+        found.add(part, FAMILY.oracle(part))
+    found.finish()
+    assert (found.pairs, spread(found.references), spread(found.alternates)) == (4, (2, 4, 4), (1, 2, 4))
+    assert found.bases == {"M": 2 + 4 + 2 + 1, "S": 2}
+    assert found.runs == {"M": 4, "S": 2}
+    assert found.batches == {2: 1, 1: 2}
+    assert found.share("M") == 9 / 11
+    assert found.looks_saved == (9 - 4) / 9
+    assert spread(Statistics().references) == (0, 0, 0)
+
+
+@pytest.mark.slow
+def test_the_share_of_matches_in_published_pairs(data: Path) -> None:
+    problem = files.read(data / "sit2_10s.tsv")
+    found = Statistics()
+    answer = FAMILY.oracle(problem)
+    said = [line.split("\t")[0] for line in (data / "sit2_10s.NEW.SOFTCLIP.gatk.out").read_text().splitlines()]
+    assert answer["cigar"].tolist() == said
+    found.add(problem, answer)
+    assert (found.pairs, round(100 * found.share("M"), 2)) == (196, figures.PUBLISHED_M_SHARE)

@@ -1,0 +1,103 @@
+"""FASTQ and FASTA as blocks: dnaio and a plain writer as judges."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+
+import dnaio
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as some
+from simtbed.kernels.correction.host import files
+from simtbed.kernels.correction.host.files import ReadFile, read_file
+from simtbed.kernels.correction.host.pipeline_files import Solved, written
+from simtbed.kernels.correction.host.problem import Corrected
+from simtbed.kernels.family import InputError
+from simtbed.kernels.files import Input
+
+NAMES = some.text("ab 1@+/\t", max_size=6)
+LETTERS = some.text("ACGTNacgt.@+", max_size=12)
+
+
+@some.composite
+def fastq(draw: some.DrawFn) -> bytes:
+    """Records as they may be, and now and then as they may not be."""
+    text = b""
+    for _ in range(draw(some.integers(1, 6))):
+        name, letters = draw(NAMES), draw(LETTERS)
+        quality = "".join(draw(some.lists(some.sampled_from("!I~@+ "), min_size=len(letters), max_size=len(letters))))
+        end = draw(some.sampled_from(["\n", "\r\n"]))
+        lines = ["@" + name, letters, draw(some.sampled_from(["+", "+" + name])), quality]
+        text += "".join(line + end for line in lines).encode()
+    if draw(some.booleans()):
+        text = text.removesuffix(b"\n")
+    if draw(some.integers(0, 3)) == 0:
+        at = draw(some.integers(0, len(text)))
+        text = text[:at] + draw(some.sampled_from([b"", b"\n", b"x", b"\xff", b"@", b" "])) + text[at + 1 :]
+    return text
+
+
+def _of(text: bytes, size: int) -> ReadFile:
+    return ReadFile("reads.fq", "fastq", lambda: Input(io.BytesIO(text), Path("reads.fq")), size)
+
+
+@given(text=fastq(), size=some.sampled_from([8, 50, 1 << 20]))
+def test_fastq_is_read_as_dnaio_reads_it(text: bytes, size: int) -> None:
+    try:
+        with dnaio.FastqReader(io.BytesIO(text)) as reader:
+            records = list(reader)
+        strange = any(not set(record.sequence.encode()) <= set(files.PRINTABLE) for record in records)
+    except (dnaio.FileFormatError, ValueError) as error:
+        with pytest.raises(InputError) as raised:
+            list(_of(text, size).blocks())
+        line = getattr(error, "line", None)
+        if line is not None and text.isascii() and " holds '" not in str(raised.value):
+            assert str(raised.value).startswith(f"reads.fq:{line + 1}: ")
+        return
+    if strange:
+        with pytest.raises(InputError, match="expected letters"):
+            list(_of(text, size).blocks())
+        return
+    blocks = list(_of(text, size).blocks())
+    found = [pair for b in blocks for pair in zip(map(b.name, range(len(b))), b.reads.strings(), strict=True)]
+    assert found == [(record.name, record.sequence.upper()) for record in records]
+
+    # What is kept whole is written as dnaio writes it, in upper case; what is discarded as it came.
+    kept, discarded = b"", b""
+    for block in blocks:
+        spans = np.stack([np.zeros(len(block)), block.reads.lengths], axis=1).astype(np.int32)
+        for flag in "FD":
+            flags = np.full(len(block), ord(flag), np.uint8)
+            some = written(Solved(block, Corrected(block.reads, block.reads.text, flags, spans), None), True)
+            kept, discarded = kept + bytes(some.kept), discarded + bytes(some.discarded)
+    assert discarded == b"".join(record.fastq_bytes() for record in records)
+    for record in records:
+        record.sequence = record.sequence.upper()
+    assert kept == b"".join(record.fastq_bytes() for record in records)
+
+
+def test_a_record_larger_than_a_block(tmp_path: Path) -> None:
+    path, letters = tmp_path / "long.fq", "ACGT" * 3_000
+    path.write_text("".join(f"@r{r}\n{letters}\n+\n{'I' * len(letters)}\n" for r in range(3)))
+    with read_file(path) as whole:
+        small = ReadFile(whole.name, whole.form, whole.start, 1_000)
+        assert [block.reads.strings() for block in small.blocks()] == [[letters]] * 3
+    with (
+        read_file(path, 1 << 16) as tight,
+        pytest.raises(InputError, match="a record has more than 8,192 bytes, an eighth of --max-memory"),
+    ):
+        list(tight.blocks())
+
+
+def test_a_mistake_is_told_with_its_line_in_whatever_block(tmp_path: Path) -> None:
+    path, good = tmp_path / "reads.fq", "@r\nACGT\n+\nIIII\n"
+    path.write_text(good * 1000 + "@r\nACGT\n+\nIII\n" + good * 1000)
+    for size in (64, 1_000, 1 << 20):
+        with read_file(path) as whole, pytest.raises(InputError) as raised:
+            list(ReadFile(whole.name, whole.form, whole.start, size).blocks())
+        assert str(raised.value).startswith(f"{path}:4004: Length of sequence and qualities differ")
+    path.write_text(good * 1000 + "@r\nAC T\n+\nIIII\n")
+    with read_file(path) as reads, pytest.raises(InputError, match="read 1001 holds ' ', expected letters"):
+        list(reads.blocks())

@@ -1,0 +1,90 @@
+"""BGZF: zlib and the blocks' own words as judges; what is damaged is told; threads change nothing."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import threading
+from itertools import pairwise
+from pathlib import Path
+from typing import BinaryIO, cast
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as some
+from simtbed.kernels.family import InputError
+from simtbed.kernels.files import Input
+from simtbed.kernels.files.bgzf import CONTENT, END_OF_BGZF, MOST, BgzfWriter, length_of_blocks
+from simtbed.runtime.cores import on_cores
+
+RANDOM = np.random.default_rng(1)
+LETTERS = RANDOM.choice(np.frombuffer(b"ACGT\n", np.uint8), 3 * CONTENT * 17).tobytes()
+NOISE = RANDOM.integers(0, 256, 2 * CONTENT, np.uint8).tobytes()
+
+
+def packed(data: bytes, piece: int = 100_000) -> bytes:
+    out = io.BytesIO()
+    with BgzfWriter(cast(BinaryIO, out)) as writer:
+        for at in range(0, len(data), piece):
+            assert writer.write(data[at : at + piece]) == len(data[at : at + piece])
+    return out.getvalue()
+
+
+def read(data: bytes) -> bytes:
+    with Input(io.BytesIO(data), Path("given")) as source:
+        return source.read()
+
+
+@pytest.mark.parametrize("data", [b"", b"A", LETTERS, NOISE, LETTERS[:CONTENT], LETTERS[: 16 * CONTENT]])
+def test_what_is_packed_is_gzip_in_blocks(data: bytes) -> None:
+    found = packed(data)
+    assert gzip.decompress(found) == read(found) == data
+    assert length_of_blocks(found) == len(found) and found.endswith(END_OF_BGZF)
+    at = 0
+    while at < len(found):
+        size = int.from_bytes(found[at + 16 : at + 18], "little") + 1
+        assert int.from_bytes(found[at + size - 4 : at + size], "little") <= MOST
+        at += size
+    assert at == len(found)
+
+
+def test_threads_and_pieces_change_nothing() -> None:
+    before = threading.active_count()
+    whole = packed(LETTERS)
+    for threads in (1, 3):
+        with on_cores(threads):
+            assert packed(LETTERS, 777_777) == whole
+            assert read(whole) == LETTERS
+    assert threading.active_count() == before
+
+
+@given(cuts=some.lists(some.integers(0, 4000), max_size=4), blocked=some.lists(some.booleans(), min_size=5, max_size=5))
+def test_members_of_both_kinds(cuts: list[int], blocked: list[bool]) -> None:
+    """Files of BGZF and of gzip, one after the other, as `cat` makes them."""
+    ends = [0, *sorted(cuts), 4000]
+    parts = [LETTERS[a:b] for a, b in pairwise(ends)]
+    data = b"".join((packed if how else gzip.compress)(part) for part, how in zip(parts, blocked, strict=False))
+    if blocked[0]:
+        data += END_OF_BGZF
+    assert read(data) == LETTERS[:4000]
+
+
+@given(at=some.integers(18, len(packed(LETTERS[:200_000])) - 29), bit=some.integers(0, 7))
+def test_a_damaged_bit_is_told(at: int, bit: int) -> None:
+    data = bytearray(packed(LETTERS[:200_000]))
+    data[at] ^= 1 << bit
+    try:
+        found = read(bytes(data))
+    except InputError as error:
+        told = str(error)
+    else:  # of a header, what nobody needs, such as its time
+        told, _ = "given: ", found.index(LETTERS[:200_000])
+    assert told.startswith("given: ")
+
+
+def test_a_file_that_is_cut_is_told() -> None:
+    data = packed(LETTERS[:200_000])
+    for length in (len(data) - 28, len(data) - 3, len(data) // 2, 30, 17):
+        with pytest.raises(InputError, match=r"given: (damaged or )?truncated"):
+            read(data[:length])

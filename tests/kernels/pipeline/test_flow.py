@@ -1,0 +1,184 @@
+"""Flows: order, bounds, errors and ends, whatever the stages and their threads."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import closing
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as some
+from simtbed import on_gpu
+from simtbed.kernels.pipeline import AHEAD, Flow, workers_for
+from simtbed.runtime.cores import current_cores, on_cores
+from simtbed.runtime.gpus import current_gpu
+
+
+def threads() -> int:
+    return threading.active_count()
+
+
+@given(
+    count=some.integers(0, 40),
+    workers=some.integers(1, 5),
+    slow=some.sets(some.integers(0, 39), max_size=4),
+    group=some.integers(1, 7),
+)
+def test_order_is_kept(count: int, workers: int, slow: set[int], group: int) -> None:
+    def late(number: int) -> int:
+        if number in slow:
+            time.sleep(0.001)
+        return number
+
+    def grouped(numbers: Iterator[int]) -> Iterator[list[int]]:
+        found: list[int] = []
+        for number in numbers:
+            found.append(number)
+            if len(found) == group:
+                yield found
+                found = []
+        if found:
+            yield found
+
+    before = threads()
+    flow = Flow(range(count)).each(late, workers).through(grouped).each(sum, workers)
+    taken: list[int] = []
+    flow.into(taken.append)
+    assert taken == [sum(range(first, min(first + group, count))) for first in range(0, count, group)]
+    assert threads() == before
+    assert list(flow) == taken  # a flow can run again where its source can
+
+
+@pytest.mark.parametrize("workers", [1, 3])
+def test_no_more_items_are_held_than_is_said(workers: int) -> None:
+    made, done, most = 0, 0, 0
+
+    def source() -> Iterator[int]:
+        nonlocal made, most
+        for number in range(60):
+            made += 1
+            most = max(most, made - done)
+            yield number
+
+    def sink(number: int) -> None:
+        nonlocal done
+        time.sleep(0.002)
+        done += 1
+
+    flow = Flow(source()).each(lambda number: number, workers).through(lambda numbers: numbers)
+    flow.into(sink)
+    assert done == 60
+    assert 2 + AHEAD < most <= flow.most_items
+
+
+@pytest.mark.parametrize("workers", [1, 4])
+@pytest.mark.parametrize("error", [ValueError("wrong"), MemoryError(), KeyboardInterrupt()])
+def test_the_first_error_in_the_order_of_items_is_raised(workers: int, error: BaseException) -> None:
+    def work(number: int) -> int:
+        if number == 7:
+            time.sleep(0.02)  # a later one fails first
+            raise error
+        if number == 8:
+            raise RuntimeError("not the first")
+        return number
+
+    def source() -> Iterator[int]:
+        yield from range(9)
+        raise OSError("nor this one")
+
+    before, taken = threads(), list[int]()
+    with pytest.raises(type(error)) as raised:
+        Flow(source()).each(work, workers).each(lambda number: number, 2).into(taken.append)
+    assert raised.value is error
+    assert taken == [0, 1, 2, 3, 4, 5, 6]
+    assert threads() == before
+
+
+def test_an_error_of_the_source_comes_after_what_stands_before_it() -> None:
+    def source() -> Iterator[int]:
+        yield from range(3)
+        raise ValueError("the end")
+
+    taken: list[int] = []
+    with pytest.raises(ValueError, match="the end"):
+        Flow(source()).through(lambda numbers: (2 * n for n in numbers)).into(taken.append)
+    assert taken == [0, 2, 4]
+
+
+def test_an_error_of_the_sink_ends_all_stages() -> None:
+    closed = []
+
+    def stage(numbers: Iterator[int]) -> Iterator[int]:
+        try:
+            yield from numbers
+        finally:
+            closed.append(threading.current_thread())
+
+    def sink(number: int) -> None:
+        if number == 5:
+            raise OSError("full")
+
+    before = threads()
+    with pytest.raises(OSError, match="full"):
+        Flow(iter(range(1_000_000))).through(stage).each(lambda number: number, 3).into(sink)
+    assert threads() == before
+    assert len(closed) == 1 and closed[0] is not threading.current_thread()
+
+
+def test_who_stops_early_leaves_nothing_running() -> None:
+    closed = []
+
+    def source() -> Iterator[int]:
+        try:
+            yield from range(1_000_000)
+        finally:
+            closed.append(True)
+
+    before = threads()
+    with closing(iter(Flow(source()).each(lambda number: -number, 2))) as items:
+        assert next(items) == 0
+    assert closed == [True]
+    assert threads() == before
+
+
+def test_a_stage_that_needs_no_more_items_ends_the_flow() -> None:
+    def first_two(numbers: Iterator[int]) -> Iterator[int]:
+        yield next(numbers)
+        yield next(numbers)
+
+    before = threads()
+    assert list(Flow(iter(range(1_000_000))).through(first_two)) == [0, 1]
+    assert threads() == before
+
+
+def test_stages_run_with_the_context_of_the_caller_and_on_their_gpus() -> None:
+    meeting = threading.Barrier(2)
+
+    def where(number: int) -> tuple[int, int]:
+        if number < 2:
+            meeting.wait(10)  # both workers have one
+        return current_cores(), current_gpu()
+
+    with on_cores(3), on_gpu(5):
+        assert list(Flow(range(2)).each(lambda n: (current_cores(), current_gpu()))) == [(3, 5)] * 2
+        assert sorted(Flow(range(2)).each(where, gpus=2)) == [(3, 0), (3, 1)]
+        assert [workers_for(most) for most in (1, 2, 8)] == [1, 2, 3]
+
+
+def test_stages_overlap() -> None:
+    """Two stages that wait for each other's items at the same time."""
+    meeting = threading.Barrier(2)
+
+    def one(number: int) -> int:
+        if number == 1:
+            meeting.wait(10)
+        return number
+
+    def other(number: int) -> int:
+        if number == 0:
+            meeting.wait(10)
+        return number
+
+    assert list(Flow(range(3)).each(one).each(other)) == [0, 1, 2]

@@ -1,0 +1,203 @@
+"""`--budget`: kernels of targets held to the baselines of a file, by command, with the plugin's rules and exit codes."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from pathlib import Path
+
+import pytest
+from simtbed.engines.cuda.nvcc import find_tool
+
+from tests.reports.conftest import Simtbed
+
+KERNEL = """import numpy as np
+import simtbed as st
+@st.kernel
+def copy(x: st.Global[st.f32], out: st.Global[st.f32]) -> None:
+    i = st.thread.x
+    out[i] = x[2 * i]
+@st.kernel
+def twice(out: st.Global[st.f32]) -> None:
+    out[st.thread.x] = out[st.thread.x] + out[st.thread.x]
+for n in (128, 256):
+    out = st.launch(copy, grid=1, block=32, args=dict(x=np.zeros(n, np.float32), out=st.empty(64, st.f32))).out
+st.launch(twice, grid=1, block=64, args=dict(out=out))
+"""
+
+
+@pytest.fixture(autouse=True)
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with a script, where CI is not set."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("CI", raising=False)
+    (tmp_path / "steps.py").write_text(KERNEL)
+    return tmp_path
+
+
+def edit(folder: Path, old: str, new: str) -> None:
+    path = folder / "steps.py"
+    assert old in path.read_text()
+    path.write_text(path.read_text().replace(old, new))
+
+
+def test_a_baseline_is_written_held_and_lost(simtbed: Simtbed, project: Path) -> None:
+    missing = simtbed("profile", "--budget", "kernels.toml", "steps.py")
+    assert missing.refused() == "simtbed: kernels.toml: No such file; --update-budget writes it\n"
+    made = simtbed("profile", "--budget", "kernels.toml", "--update-budget", "steps.py")
+    assert made.code == 0 and "the baselines of 2 kernels are written to kernels.toml" in made.err
+    kept = tomllib.loads((project / "kernels.toml").read_text())["steps.py"]
+    assert set(kept) == {"copy", "twice"} and kept["copy"]["figures"]["launches"] == 2
+    for command in ("profile", "check", "verify"):
+        held = simtbed(command, "--budget", "kernels.toml", "steps.py")
+        assert held.code == 0 and "2 kernels held to kernels.toml" in held.err, command
+    edit(project, "x[2 * i]\n", "x[4 * i]\n")
+    for command in ("profile", "check", "verify"):
+        over = simtbed(command, "--budget", "kernels.toml", "steps.py")
+        assert over.code == 1 and "global_load_sectors: 16 in the baseline, now 32 (100.00 %)" in over.err, command
+        assert "steps.py:6:5: copy of steps.py is over its budget" in over.err
+        assert "out[i] = x[4 * i]" in over.err and "was: out[i] = x[2 * i]" in over.err
+
+
+def test_kernels_that_are_new_and_gone(simtbed: Simtbed, project: Path) -> None:
+    simtbed("profile", "--budget", "kernels.toml", "--update-budget", "steps.py")
+    edit(project, "twice", "thrice")
+    ran = simtbed("profile", "--budget", "kernels.toml", "steps.py")
+    assert ran.code == 1 and "thrice of steps.py has no baseline in kernels.toml" in ran.err
+    assert "not used any more: twice of steps.py" in ran.err
+    assert simtbed("profile", "--budget", "kernels.toml", "--kernel", "copy", "steps.py").code == 0
+    simtbed("profile", "--budget", "kernels.toml", "--update-budget", "steps.py")
+    assert set(tomllib.loads((project / "kernels.toml").read_text())["steps.py"]) == {"copy", "thrice"}
+
+
+def test_limits_and_json(simtbed: Simtbed, project: Path) -> None:
+    simtbed("profile", "--budget", "kernels.toml", "--update-budget", "steps.py")
+    edit(project, "x[2 * i]\n", "x[4 * i]\n")
+    for limits, code, remarks in ((("--hard", "200"), 0, 1), (("--soft", "200"), 0, 0), (("--hard", "50"), 1, 0)):
+        ran = simtbed("check", "--budget", "kernels.toml", *limits, "--json", "-o", "report", "steps.py")
+        report = json.loads((project / "report").read_text())["budget"]
+        assert (ran.code, len(report["remarks"]), len(report["over"])) == (code, remarks, code)
+
+
+def test_findings_for_services(simtbed: Simtbed, project: Path) -> None:
+    simtbed("profile", "--budget", "kernels.toml", "--update-budget", "steps.py")
+    edit(project, "x[2 * i]\n", "x[4 * i]\n")
+    ran = simtbed("check", "--budget", "kernels.toml", "--format", "github", "-o", "report", "steps.py")
+    assert ran.code == 1
+    assert (project / "report").read_text().startswith("::error file=steps.py,line=6,endLine=6,col=5,title=budget::")
+    simtbed("check", "--budget", "kernels.toml", "--hard", "200", "--format", "github", "-o", "report", "steps.py")
+    assert (project / "report").read_text().startswith("::warning file=steps.py,line=6,")
+
+
+@pytest.mark.parametrize(
+    ("options", "reason"),
+    [
+        (("--update-budget",), "name their file with --budget"),
+        (("--hard", "5"), "name their file with --budget"),
+        (("--budget", "steps.py"), "steps.py: "),
+        (("--budget", "kernels.toml", "-o", "kernels.toml"), "are the same file"),
+    ],
+)
+def test_bad_use(simtbed: Simtbed, project: Path, options: tuple[str, ...], reason: str) -> None:
+    (project / "kernels.toml").write_text("")
+    assert reason in simtbed("profile", *options, "steps.py").refused()
+
+
+@pytest.mark.parametrize(
+    "text", ["x = 1", '["a".b]\ndevice = "H200"\nrules = 1\nfigures = { n = "many" }\nlines = []', "[[", "a = [{}]"]
+)
+def test_files_that_hold_no_baselines(simtbed: Simtbed, project: Path, text: str) -> None:
+    (project / "kernels.toml").write_text(text)
+    assert simtbed("profile", "--budget", "kernels.toml", "steps.py").refused().startswith("simtbed: kernels.toml: ")
+
+
+def test_nothing_is_written_where_ci_is_set(simtbed: Simtbed, project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CI", "true")
+    assert "where CI is set" in simtbed("check", "--budget", "b.toml", "--update-budget", "steps.py").refused()
+    assert not (project / "b.toml").exists()
+
+
+def test_another_version_of_the_rules_is_named_as_the_reason(simtbed: Simtbed, project: Path) -> None:
+    simtbed("profile", "--budget", "kernels.toml", "--update-budget", "steps.py")
+    text = (project / "kernels.toml").read_text()
+    old = text.replace("rules = 1", "rules = 0").replace("global_load_sectors = 16", "global_load_sectors = 17")
+    (project / "kernels.toml").write_text(old)
+    ran = simtbed("profile", "--budget", "kernels.toml", "steps.py")
+    assert ran.code == 1 and "the baseline is of counting rules 0, this is of counting rules 1" in ran.err
+    assert "no line of the kernel is another one: that is the reason" in ran.err
+    (project / "kernels.toml").write_text(text.replace("rules = 1", "rules = 0"))
+    assert simtbed("profile", "--budget", "kernels.toml", "steps.py").code == 0
+
+
+@pytest.mark.slow
+def test_what_is_compiled_counts_where_it_is_asked_for(simtbed: Simtbed, project: Path) -> None:
+    if find_tool("nvcc") is None:
+        pytest.skip("there is no nvcc")
+    simtbed("profile", "--budget", "kernels.toml", "--compiled", "--update-budget", "steps.py")
+    text = (project / "kernels.toml").read_text()
+    kept = tomllib.loads(text)["steps.py"]["copy"]
+    assert kept["figures"]["registers"] > 0 and "release" in kept["compiler"]
+    (project / "kernels.toml").write_text(text.replace("registers = ", "registers = 1"))
+    assert simtbed("profile", "--budget", "kernels.toml", "steps.py").code == 0
+    over = simtbed("check", "--budget", "kernels.toml", "--compiled", "steps.py")
+    assert over.code == 1 and "registers: 1" in over.err and "steps.py:" in over.err
+
+
+def test_a_missing_compiler_could_not_run(simtbed: Simtbed, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("simtbed.engines.cuda.nvcc.find_tool", lambda name: None)
+    ran = simtbed("check", "--budget", "b.toml", "--update-budget", "--compiled", "--json", "steps.py")
+    assert ran.code == 3 and "nvcc is not found" in ran.err
+    assert simtbed("check", "--compile", "sm_90", "steps.py").code == 3
+
+
+@pytest.mark.slow
+def test_spills_and_refusals_of_the_compiler_are_findings(simtbed: Simtbed, project: Path) -> None:
+    if find_tool("nvcc") is None:
+        pytest.skip("there is no nvcc")
+    assert "knows no architecture 'sm_1'" in simtbed("check", "--compile", "sm_1", "steps.py").refused()
+    ran = simtbed("check", "--compile", "sm_80,sm_90", "steps.py")
+    assert ran.code == 0 and "4 kernels compiled, each for one of sm_80, sm_90" in ran.err
+    (project / "steps.py").write_text(
+        "import numpy as np\nimport simtbed as st\n@st.kernel\ndef wide(x: st.Global[st.f32], y: st.Global[st.f32]) -> None:\n"
+        "    kept = st.registers(st.f32, 96)\n    s = st.f32(1)\n    for k in st.unroll(range(96)):\n"
+        "        kept[k] = x[st.thread.x + k]\n        s = s * kept[k] + 1.0\n    for k in st.unroll(range(96)):\n"
+        "        s = s * s + kept[k]\n    y[st.thread.x] = s\n"
+        "st.launch(wide, grid=1, block=1024, args=dict(x=np.zeros(2000, np.float32), y=st.empty(1024, st.f32)))\n"
+    )
+    ran = simtbed("check", "--compile", "sm_90", "steps.py")
+    assert ran.code == 1 and "steps.py:4" in ran.err and "wide spills registers on sm_90" in ran.err
+
+
+def test_the_variants_of_a_family(simtbed: Simtbed, project: Path) -> None:
+    """One of its variants is faulty; here the budgets matter."""
+    held = ("check", "--family", "sums", "--json", "--budget", "sums.toml")
+    simtbed(*held, "--update-budget")
+    text = (project / "sums.toml").read_text()
+    assert all(name.startswith("sums/") for name in tomllib.loads(text))
+    assert json.loads(simtbed(*held).out)["budget"]["over"] == []
+    (project / "sums.toml").write_text(text + "\n" + text.replace('"sums/', '"sums/gone-'))
+    over = json.loads(simtbed(*held).out)["budget"]["over"]
+    assert {one["message"].partition(":")[0] for one in over} == {"not used any more"}
+    assert all(one["file"] == "sums.toml" and one["line"] > 1 for one in over)
+
+
+def test_a_diff_holds_its_second_run(simtbed: Simtbed, project: Path) -> None:
+    simtbed("profile", "--budget", "b.toml", "--update-budget", "--save", "base.json", "steps.py")
+    assert simtbed("diff", "--budget", "b.toml", "base.json", "base.json").code == 0
+    edit(project, "x[2 * i]\n", "x[4 * i]\n")
+    simtbed("profile", "--save", "head.json", "steps.py")
+    ran = simtbed("diff", "--budget", "b.toml", "base.json", "head.json")
+    assert ran.code == 1 and "copy of steps.py is over its budget" in ran.out
+
+
+def test_a_table_for_a_pull_request(simtbed: Simtbed, project: Path) -> None:
+    simtbed("profile", "--save", "base.json", "steps.py")
+    edit(project, "x[2 * i]\n", "x[4 * i]\n")
+    edit(project, "out[st.thread.x] + out[st.thread.x]", "out[st.thread.x]")
+    simtbed("profile", "--save", "head.json", "steps.py")
+    lines = simtbed("diff", "--format", "markdown", "base.json", "head.json").out.splitlines()
+    assert lines[:2] == ["| kernel | line | counter | base.json | head.json | change |", "|---|---|---|--:|--:|---|"]
+    assert lines[2] == "| copy |  | global\\_load\\_sectors | 16 | 32 | +100.0 % worse |"
+    words = [line.removesuffix(" |").rpartition(" ")[2] for line in lines if "|  |" in line]
+    assert words == sorted(words, key=["worse", "%", "better"].index) and words[-1] == "better"
+    assert "counts as in base.json" in simtbed("diff", "--format", "markdown", "base.json", "base.json").out

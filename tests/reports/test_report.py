@@ -1,0 +1,237 @@
+"""`simtbed report`: the kept pages are what it prints, verdicts follow from claims, and measured times come back."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+from simtbed import SimtbedError
+from simtbed.kernels import InputError
+from simtbed.reports.papers import charts, formats, library, machines, measured
+from simtbed.reports.papers.measured import Machine, Measured, Record, Timed, Timing
+from simtbed.reports.papers.paper import (
+    Chart,
+    Claim,
+    Item,
+    Paper,
+    Parameter,
+    Report,
+    Row,
+    Series,
+    Setting,
+    Shown,
+    Size,
+    Source,
+    Table,
+    Verdict,
+    about,
+    gpu,
+    paper,
+    report,
+)
+
+from tests.reports.conftest import Simtbed
+
+DOCS = Path(__file__).parents[2] / "docs/papers"
+every_paper = pytest.mark.parametrize("name", library.PAPERS)
+
+
+@cache
+def made(name: str) -> Report:
+    found = library.find(name)
+    return report(found, found.setting(Size.small, {}, "jit", measured.shipped(name)))
+
+
+def kept(path: Path, text: str, request: pytest.FixtureRequest) -> None:
+    if request.config.getoption("--update-golden"):
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    assert text == path.read_text(encoding="utf-8"), f"docs/papers/{path.name} differs; --update-golden writes it"
+
+
+# ------------------------------------------------------------------ the papers
+@pytest.mark.slow
+@every_paper
+def test_the_kept_page_is_what_is_reported(name: str, request: pytest.FixtureRequest) -> None:
+    kept(DOCS / f"{name}.md", formats.markdown(made(name)), request)
+
+
+@pytest.mark.slow
+def test_the_kept_index_counts_all_papers(request: pytest.FixtureRequest) -> None:
+    kept(DOCS / "index.md", formats.markdown_index([made(name) for name in library.PAPERS]), request)
+
+
+@pytest.mark.slow
+@every_paper
+def test_the_page_holds_every_item_its_tables_and_its_plots(name: str) -> None:
+    text = formats.html(made(name))
+    for item, shown in made(name).shown:
+        assert f'id="{formats.anchor(item.name)}"' in text
+        assert shown.why and shown.claims, f"{item.name} says nothing"
+    assert text.count("<svg") == sum(len(shown.charts) for _, shown in made(name).shown)
+    assert "http://" not in text and 'src="' not in text  # it needs no network
+
+
+@pytest.mark.slow
+@every_paper
+def test_json_says_what_the_page_says(name: str) -> None:
+    content = json.loads(formats.json(made(name)))
+    assert [one["name"] for one in content["items"]] == [item.name for item in library.find(name).items]
+    assert sum(content["verdicts"].values()) == len(content["items"])
+
+
+@every_paper
+def test_items_have_names_of_their_own(name: str) -> None:
+    names = [item.name for item in library.find(name).items]
+    assert len(set(names)) == len(names) > 5
+
+
+# ------------------------------------------------------------------ a small paper
+def show(setting: Setting) -> Shown:
+    timing = setting.timing("sum", Machine.gpu)
+    rows: list[Row] = [
+        {about("n"): n, paper("ms"): 2.5 * n, gpu("ms"): timing.milliseconds * n if timing else None} for n in (1, 2)
+    ]
+    plot = Chart("sums", "n", "ms", [Series("said", Source.paper, [(1, 2.5), (2, 5.0)])])
+    return Shown([Claim("it grows", True, f"{setting.whole('sums')} times")], "It does.", [Table("sums", rows)], [plot])
+
+
+def times(setting: Setting) -> Iterator[Timed]:
+    yield Timed("sum", Machine.core, lambda repeat: ([3.0, 1.0, 2.0][:repeat], 4.0))
+    yield Timed("sum", Machine.gpu, lambda repeat: ([0.5] * repeat, 4.0))
+
+
+SMALL = Paper(
+    "sums2000", "Sums", "A, B 2000", "K40", [Parameter("sums", 7, 700, "sums")], [Item("Table 1", "sums", show)], times
+)
+
+
+@pytest.fixture
+def small(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(library, "PAPERS", {"sums2000": "found by the next line"})
+    monkeypatch.setattr(library, "find", lambda name: SMALL)
+
+
+@pytest.mark.usefixtures("small")
+def test_reports_in_each_format(simtbed: Simtbed, tmp_path: Path) -> None:
+    text = simtbed("report", "sums2000").out
+    assert "**Reproduced**: It does." in text and "| 2 | 5 |  |" in text
+    assert "Not here: emulator: nothing to count; time model: no prediction; CPU: not measured." in text
+    assert "| it grows | yes | 7 times |" in text
+    assert "700 times" in simtbed("report", "sums2000", "--size", "paper").out
+    assert json.loads(simtbed("report", "sums2000", "--format", "json").out)["verdicts"]["reproduced"] == 1
+    assert simtbed("report", "--format", "html", "-o", str(tmp_path)).code == 0
+    assert 'href="sums2000.html"' in (tmp_path / "index.html").read_text()
+    assert "<svg" in (tmp_path / "sums2000.html").read_text()
+    assert "[sums2000](sums2000.md)" in simtbed("report").out
+
+
+@pytest.mark.usefixtures("small")
+def test_wrong_use_is_one_line(simtbed: Simtbed, tmp_path: Path) -> None:
+    assert "sums2000 has no --pairs; it has --sums" in simtbed("report", "sums2000", "--pairs", "3").refused()
+    assert "need a PAPER" in simtbed("report", "--pairs", "3").refused()
+    assert "needs a folder that is there" in simtbed("report", "-o", str(tmp_path / "none")).refused()
+    assert "nothing that fits 'x*'" in simtbed(
+        "report", "sums2000", "--measure", str(tmp_path / "r.json"), "--only", "x*"
+    ).refused()  # fmt: skip
+    assert not (tmp_path / "r.json").exists()
+
+
+def test_a_name_that_is_no_paper(simtbed: Simtbed) -> None:
+    assert "'ren1492' is no paper; there are ren2018" in simtbed("report", "ren1492").refused()
+
+
+# ------------------------------------------------------------------ verdicts
+@pytest.mark.parametrize(
+    ("holds", "verdict"),
+    [
+        ([], Verdict.not_shown),
+        ([None], Verdict.not_shown),
+        ([True, True], Verdict.reproduced),
+        ([True, None], Verdict.partly),
+        ([True, False], Verdict.partly),
+        ([False, None], Verdict.contradicted),
+    ],
+)
+def test_the_verdict_follows_from_the_claims(holds: list[bool | None], verdict: Verdict) -> None:
+    assert Shown([Claim("", one, "") for one in holds], "").verdict is verdict
+
+
+# ------------------------------------------------------------------ measured times
+@pytest.mark.usefixtures("small")
+def test_times_are_taken_kept_and_shown(simtbed: Simtbed, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = tmp_path / "record.json"
+    monkeypatch.setattr(machines, "here", lambda: {Machine.core: "a CPU"})
+    assert simtbed("report", "sums2000", "--measure", str(file), "--repeat", "3").out == f"1 times are in {file}\n"
+    monkeypatch.setattr(machines, "here", lambda: {Machine.gpu: "a GPU"})
+    assert simtbed("report", "sums2000", "--measure", str(file)).code == 0
+    record = measured.load(file)
+    assert record.timings == {
+        "one core": {"sum": Timing(2.0, 4.0, "a CPU")}, "GPU": {"sum": Timing(0.5, 4.0, "a GPU")},
+    }  # fmt: skip
+    assert record.timings["GPU"]["sum"].rate == 8000
+    monkeypatch.setattr(measured, "shipped", lambda name: Measured.of([record]))
+    text = simtbed("report", "sums2000").out
+    assert "| 2 | 5 | 1 |" in text
+    monkeypatch.setattr(machines, "here", lambda: {Machine.gpu: "another"})
+    assert (
+        "taken with another machine: a GPU and another"
+        in simtbed("report", "sums2000", "--measure", str(file)).refused()
+    )
+    assert measured.load(file) == record
+
+
+def test_a_file_that_is_no_record(tmp_path: Path) -> None:
+    for text in ("", "[]", "{}", '{"paper": "a", "dated": "b", "timings": {"GPU": {"x": {"milliseconds": 1}}}}'):
+        (tmp_path / "r.json").write_text(text)
+        with pytest.raises(InputError, match="expected a record of"):
+            measured.load(tmp_path / "r.json")
+
+
+def test_records_of_two_papers_do_not_mix() -> None:
+    one = Record("a", "2026-01-01", {})
+    with pytest.raises(SimtbedError, match="of a, not of b"):
+        measured.merged(one, replace(one, paper="b"))
+
+
+def test_shipped_records_name_times_that_papers_take() -> None:
+    """A record whose names nobody asks for is left over."""
+    for path in sorted(measured.FOLDER.glob("*.json")):
+        record = measured.load(path)
+        found = library.find(record.paper)
+        known = {(one.machine.value, one.name) for one in found.timed(found.setting(Size.paper, {}, "jit", Measured()))}
+        assert {(machine, name) for machine, timings in record.timings.items() for name in timings} <= known
+
+
+# ------------------------------------------------------------------ plots and figures
+def lines(chart: Chart) -> ElementTree.Element:
+    return ElementTree.fromstring(charts.chart(chart))
+
+
+def test_lines_stand_where_their_points_are() -> None:
+    svg = lines(Chart("t", "n", "ms", [Series("a <b>", Source.gpu, [(0, 0.0), (10, 60.0), (20, 120.0)])]))
+    ends = [(float(c.attrib["cx"]), float(c.attrib["cy"])) for c in svg.iter("circle")]
+    assert ends[0] == (charts.LEFT, charts.HEIGHT) and ends[2] == (charts.LEFT + charts.WIDTH, 0)
+    assert ends[1] == (charts.LEFT + charts.WIDTH / 2, charts.HEIGHT / 2)
+    assert "a <b>, 10: 60" in [title.text for title in svg.iter("title")]
+
+
+def test_a_logarithmic_axis_goes_by_powers_of_ten() -> None:
+    points: list[tuple[str, float]] = [("x", 1.0), ("y", 10.0), ("z", 100.0)]
+    svg = lines(Chart("t", "n", "ms", [Series("a", Source.gpu, points)], bars=True, logarithmic=True))
+    heights = [float(r.attrib["height"]) for r in svg.iter("rect")][:3]
+    assert heights == [0.5, charts.HEIGHT / 2, charts.HEIGHT]  # a bar of no height is seen all the same
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(None, ""), (3, "3"), (12345, "12,345"), (0.0, "0"), (2.5, "2.5"), (0.123456, "0.1235"), (12345.6, "12,346"),
+     (1e-7, "1e-07"), (-31415.9, "-31,416"), ("a|b", "a|b")],
+)  # fmt: skip
+def test_figures_as_they_are_read(value: float | str | None, text: str) -> None:
+    assert formats.cell(value) == text
