@@ -124,9 +124,8 @@ class Graph:
         latches: dict[int, list[int]] = {}
         for source, targets in enumerate(self.successors):
             for target in targets:
-                if self.dominators[source] is not None or source == 0:
-                    if self.dominates(target, source):
-                        latches.setdefault(target, []).append(source)
+                if (self.dominators[source] is not None or source == 0) and self.dominates(target, source):
+                    latches.setdefault(target, []).append(source)
         found = []
         for header, sources in latches.items():
             body, waiting = {header}, list(sources)

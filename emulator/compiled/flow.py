@@ -18,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..engines.cuda.sass import Instruction
+from .classes import EFFECTS, OPERATIONS, width_of
 from .control_flow import Graph, conditional, graph
 from .linear_program import LinearProgram
 
@@ -77,25 +78,18 @@ class Estimate:
         return round(float(self.threads.sum()))
 
 
-_KINDS = {
-    "LDG": "global_load", "LD": "global_load", "STG": "global_store", "ST": "global_store", "ATOMG": "global_atomic",
-    "ATOM": "global_atomic", "RED": "global_reduction", "REDG": "global_reduction", "LDS": "shared_load", "STS": "shared_store",
-    "ATOMS": "shared_atomic", "LDL": "local_load", "STL": "local_store", "SHFL": "shuffle", "VOTE": "vote",
-    "MATCH": "vote", "REDUX": "vote", "BAR": "barrier", "MEMBAR": "fence",
-}  # fmt: skip
-"""Instructions that stand for one effect of the source each."""
-_CLASSES = {
-    "FADD": "fp32", "FMUL": "fp32", "FFMA": "fp32", "DADD": "fp64", "DMUL": "fp64", "DFMA": "fp64", "FCHK": "fdiv",
-    "MUFU": "sfu",
-}  # fmt: skip
 _CONTROL = ("BRA", "BSSY", "BSYNC", "EXIT", "CALL", "RET", "NOP", "PLOP3", "WARPSYNC", "BREAK", "YIELD")
 """Instructions that no statement asked for."""
-"""Instructions that stand for one operation each, on lines where no division brings others of the same name."""
 
 # The weight of a miss, relative to what was expected. Effects cannot be dropped or doubled; operations sometimes
 # are; that a block runs as often as some statement of its lines is a hint for blocks that hold nothing better; and a
 # call is the slow path of a division, which is taken when nothing else explains the rest.
-_COUNTED, _MET, _PARTED, _SAME, _DISAGREED = 3.0, 0.5, 1e-4, 0.01, 0.05
+_COUNTED, _MET, _DISAGREED, _PARTED, _TOGETHER = 3.0, 0.5, 0.05, 1e-4, 1e-6
+"""The weights of what is counted: executions of a matched loop; that as many groups leave a meeting point as made it; that
+lanes disagree as at the branch of their line; that they do not where nothing says so; and that groups are few."""
+_SAME, _TESTED = 0.01, 0.75
+"""How near executions must be to be the same. A branch executed less often than this part of the source's is one of several;
+one executed nearly as often is the test of a loop that moved to its end, once less an entry."""
 _EFFECT, _OPERATION, _LINE, _CALLED, _SHORTER = 1.0, 0.3, 1e-3, 0.05, 2e-6
 _LOST = 0.1
 """The weight of a load that is missing, as part of one too many: what was loaded once need not be loaded again, and what only
@@ -144,7 +138,7 @@ class Evidence:
                 self.statements[place].append(e)
                 self.amounts[place, e.kind] += e.lanes * max(e.size, 1)
                 for name, n in e.costs.items():
-                    if name in _CLASSES.values():
+                    if name in OPERATIONS.values():
                         self.amounts[place, name] += e.lanes * n
 
     def places(self, sass: Sequence[Placed]) -> list[Place]:
@@ -220,15 +214,15 @@ class _Flow:
         anchored = set()
         for block, n in self._numbered():
             instruction, line = self.graph.instructions[n], self.places[n]
-            kind = _KINDS.get(instruction.opcode) or _CLASSES.get(instruction.opcode)
+            kind = EFFECTS.get(instruction.opcode) or OPERATIONS.get(instruction.opcode)
             if kind and (kind not in ("fp32", "sfu") or (line, "fdiv") not in amounts) and (line, kind) in amounts:
-                width = 4 if kind == "shuffle" else _width(instruction) if "_" in kind else 1
+                width = 4 if kind == "shuffle" else width_of(instruction) if "_" in kind else 1
                 members[line, kind].append((block, width, bool(instruction.predicate)))
                 if not instruction.predicate:
                     anchored.add(block)
         for key, each in members.items():
             unit = max(width for _, width, _ in each)
-            weight = _EFFECT if key[1] in _KINDS.values() else _OPERATION
+            weight = _EFFECT if key[1] in EFFECTS.values() else _OPERATION
             blocks = {block: sum(w for b, w, _ in each if b == block) / unit for block, _, _ in each}
             lost = _LOST if key[1].endswith("load") else 1.0
             found.append(_Hint(blocks, amounts[key] / unit, weight, any(p for _, _, p in each), lost))
@@ -272,9 +266,9 @@ class _Flow:
         inside: dict[tuple[Place, str], float] = defaultdict(float)
         outside: dict[tuple[Place, str], dict[int, float]] = defaultdict(lambda: defaultdict(float))
         for block, n in self._numbered():
-            kind = _KINDS.get(self.graph.instructions[n].opcode, "")
+            kind = EFFECTS.get(self.graph.instructions[n].opcode, "")
             if "_" in kind:
-                key, width = (self.places[n], kind), _width(self.graph.instructions[n])
+                key, width = (self.places[n], kind), width_of(self.graph.instructions[n])
                 if head <= block <= tail:
                     inside[key] += width
                 else:
@@ -333,9 +327,9 @@ class _Flow:
         there are iterations written out. Tests of one or two instructions are easily made elsewhere."""
         shares: dict[Place, Counter[int]] = defaultdict(Counter)
         for block, n in self._numbered():
-            if self.graph.instructions[n].opcode not in (*_CONTROL, *_KINDS):
+            if self.graph.instructions[n].opcode not in (*_CONTROL, *EFFECTS):
                 shares[self.places[n]][block] += 1
-        converted = self._predicated(lambda opcode: opcode in _KINDS)
+        converted = self._predicated(lambda opcode: opcode in EFFECTS)
         votes: dict[int, Counter[float]] = defaultdict(Counter)
         for place, share in shares.items():
             statements = [e for e in self.evidence.statements.get(place, ()) if e.lanes]
@@ -378,7 +372,7 @@ class _Flow:
         program, edges, scale = LinearProgram(), self.graph.edges, self.all_warps
         flow = self.edge_threads
         for way in range(len(edges)):
-            program.variable(0.0, most=flow[way] / scale)
+            program.variable(_TOGETHER, most=flow[way] / scale)
         leaving = {block: program.variable(0.0) for block in self.graph.ends}
         blocks = range(len(threads))
         arriving = [dict.fromkeys(self.into[block], 1.0) for block in blocks]
@@ -404,6 +398,15 @@ class _Flow:
             program.most(dict.fromkeys(arriving[block], -1.0), started[block] - min(least, threads[block] / scale))
             for known, weight in self._warps_known(block, threads[block]):
                 program.near(arriving[block], known / scale - started[block], weight, weight)
+        for held, known in self._effects():
+            row: dict[int, float] = defaultdict(float)
+            for block, n in held.items():
+                for way in arriving[block]:
+                    row[way] += n
+            constant = sum(n * started[block] for block, n in held.items())
+            program.near(row, known / scale - constant, _EFFECT, _EFFECT)
+        for one, other in self._copies():
+            program.near(_less(arriving[one], Counter(self.into[other])), 0.0, _BALANCE, _BALANCE)
         ways = program.solve()
         found = np.array([(started[b] + sum(ways[way] for way in arriving[b])) * scale for b in blocks])
         return np.where(abs(found - found.round()) < 1e-3, found.round(), found)
@@ -418,7 +421,28 @@ class _Flow:
         if not branches or threads <= 0:
             return None
         best = min(branches, key=lambda e: abs(e.lanes - threads))
-        return best.divergent * min(1.0, threads / best.lanes)
+        share = threads / best.lanes
+        return best.divergent * (share if share < _TESTED else 1.0)
+
+    def _effects(self) -> Iterator[tuple[dict[int, float], float]]:
+        """Effects by place and kind, that no lane's predicate takes part in: how many of one statement each block holds, and
+        how many executions by warps all together are."""
+        held: dict[tuple[Place, str], dict[int, float]] = defaultdict(lambda: defaultdict(float))
+        predicated = set()
+        for block, n in self._numbered():
+            instruction = self.graph.instructions[n]
+            kind = EFFECTS.get(instruction.opcode)
+            if kind is not None and "_" in kind:
+                key = (self.places[n], kind)
+                held[key][block] += width_of(instruction)
+                if instruction.predicate:
+                    predicated.add(key)
+        for (place, kind), blocks in held.items():
+            statements = [e for e in self.evidence.statements.get(place, ()) if e.kind == kind]
+            known = sum(e.warps * max(e.size, 1) for e in statements)
+            if known and (place, kind) not in predicated:
+                unit = max(blocks.values())
+                yield {block: n / unit for block, n in blocks.items()}, known / unit
 
     def _warps_known(self, block: int, threads: float) -> Iterator[tuple[float, float]]:
         """Executions by warps that statements tell, each with its weight."""
@@ -428,7 +452,7 @@ class _Flow:
         votes: Counter[int] = Counter()
         for n in range(*self.graph.blocks[block]):
             effects = self._stands_for(n)
-            for e in effects or self.evidence.statements.get(self.places[n], ()):
+            for e in effects or self.evidence.statements.get(self.places[n], []):
                 if e.lanes and abs(e.lanes - threads) <= _SAME * threads:
                     votes[e.warps] += 10 if effects else 1
         if votes:
@@ -438,7 +462,7 @@ class _Flow:
     def _stands_for(self, n: int) -> list[Executed]:
         """The statements of which an instruction is the effect, where every lane that reaches it has it."""
         instruction = self.graph.instructions[n]
-        kind = "" if instruction.predicate else _KINDS.get(instruction.opcode, "")
+        kind = "" if instruction.predicate else EFFECTS.get(instruction.opcode, "")
         return [e for e in self.evidence.statements.get(self.places[n], ()) if e.kind == kind and e.lanes]
 
 
@@ -457,9 +481,3 @@ class _Hint:
     weight: float
     at_least: bool
     lost: float = 1.0
-
-
-def _width(instruction: Instruction) -> int:
-    """Bytes a lane that an access moves."""
-    sizes = {"128": 16, "64": 8, "U16": 2, "S16": 2, "U8": 1, "S8": 1}
-    return next((size for name, size in sizes.items() if name in instruction.operation.split(".")), 4)

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
-from math import prod
 
 from ..engines.cuda import nvcc
-from ..engines.cuda.sass import disassemble
+from ..engines.cuda.sass import Instruction, disassemble
 from ..machine.occupancy import Occupancy, occupancy
+from ..runtime.engine import Resources
 from .counted import Counted
 from .executions import Executions, executions_of
 from .flow import Placed
@@ -30,7 +31,7 @@ class CompiledKernel:
 
     launched: Launched
     arch: str
-    resources: nvcc.Resources
+    resources: Resources
     instructions: tuple[Counted, ...]
     memory: Memory
 
@@ -41,12 +42,12 @@ class CompiledKernel:
     @property
     def warp_instructions(self) -> int:
         """Executed by warps."""
-        return round(sum(one.warps for one in self.instructions))
+        return round(math.fsum(one.warps for one in self.instructions))
 
     @property
     def thread_instructions(self) -> int:
         """Once for each active lane."""
-        return round(sum(one.threads for one in self.instructions))
+        return round(math.fsum(one.threads for one in self.instructions))
 
     @property
     def efficiency(self) -> float:
@@ -77,7 +78,7 @@ class CompiledKernel:
     def occupancy(self) -> Occupancy:
         """Theoretical."""
         request = self.launched.request
-        return occupancy(request.device, prod(request.block), self.resources.registers, self.shared_bytes)
+        return occupancy(request.device, math.prod(request.block), self.resources.registers, self.shared_bytes)
 
 
 def compiled_kernels(launched: Iterable[Launched], arch: str) -> list[CompiledKernel]:

@@ -8,24 +8,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from ..engines.cuda.sass import Instruction
 from ..ir import nodes as ir
+from .classes import EFFECTS, OPERATIONS, width_of
 from .control_flow import Graph, Loop, conditional
 from .source import Place, Source, Statement
 from .stages import Region, Stage, Ways, executions, region
 
-EFFECTS = {
-    "LDG": "global_load", "LD": "global_load", "STG": "global_store", "ST": "global_store", "ATOMG": "global_atomic",
-    "ATOM": "global_atomic", "RED": "global_reduction", "REDG": "global_reduction", "LDS": "shared_load", "STS": "shared_store",
-    "ATOMS": "shared_atomic", "LDL": "local_load", "STL": "local_store", "SHFL": "shuffle", "VOTE": "vote",
-    "MATCH": "vote", "REDUX": "vote", "BAR": "barrier", "MEMBAR": "fence",
-}  # fmt: skip
-"""Instructions that stand for one effect of the source each."""
-OPERATIONS = {
-    "FADD": "fp32", "FMUL": "fp32", "FFMA": "fp32", "DADD": "fp64", "DMUL": "fp64", "DFMA": "fp64", "FCHK": "fdiv",
-    "MUFU": "sfu",
-}  # fmt: skip
-"""Instructions that stand for one operation each, on lines where no division brings others of the same name."""
 _STEP = re.compile(r"(?:IADD3|VIADD|UIADD3) (U?R\d+), (U?R\d+)(?:\.reuse)?, (-?0x[0-9a-f]+)")
 _COPY = re.compile(r"(?:U?MOV|IMAD\.MOV\.U32) (U?R\d+), (?:RZ, RZ, )?(U?R\d+)$")
 _WRITES = re.compile(r"[A-Z0-9_.]+ (U?R\d+),")
@@ -66,9 +54,9 @@ class Matcher:
     def _loop_of(self, loop: Loop) -> Place | None:
         """The place of the source's loop that a natural loop is: that of its last test, or of most of its instructions."""
         for latch in loop.latches:
-            place = self.places[self.graph.blocks[latch][1] - 1]
-            if place in self.of_loop:
-                return place
+            tested = self.places[self.graph.blocks[latch][1] - 1]
+            if tested in self.of_loop:
+                return tested
         inner = frozenset().union(*(other.body for other in self.graph.loops if other.body < loop.body))
         votes: Counter[Place] = Counter()
         for block in loop.body - inner:
@@ -95,7 +83,7 @@ class Matcher:
             return None
         scopes: dict[int | None, dict[int, int]] = defaultdict(dict)
         for block, n in copies.items():
-            outer = next((l for l in self.graph.around(block) if self.of_natural[l.header] != place), None)
+            outer = next((one for one in self.graph.around(block) if self.of_natural[one.header] != place), None)
             scopes[outer.header if outer is not None else None][block] = n
         guards = frozenset(
             block
@@ -106,7 +94,7 @@ class Matcher:
         regions: list[Region] = []
         stages: list[Stage | None] = []
         for header, blocks in scopes.items():
-            scope = next((l for l in self.graph.loops if l.header == header), None)
+            scope = next((one for one in self.graph.loops if one.header == header), None)
             found = region(self.graph, blocks, mine, scope, guards)
             regions.append(found)
             stage = executions(Ways(self.graph, found), turns, 1.0) if len(scopes) == 1 else None
@@ -146,13 +134,8 @@ class Matcher:
 
     def _copies(self, sites: tuple[int, ...], mine: list[Loop]) -> dict[int, int]:
         """Iterations by block, from effects and operations that every iteration has once."""
-        site, began = sites[0], sum(self.source.turns(s).began for s in sites)
+        site = sites[0]
         once: dict[tuple[Place, str], float] = defaultdict(float)
-        lanes: Counter[int] = Counter()
-        for s in sites:
-            for statement in self.source.statements.values():
-                if statement.context.site == s and statement.context.arm == "body":
-                    lanes[statement.number] = statement.lanes
         body = [s for s in self.source.statements.values() if s.context.site == site and s.context.arm == "body"]
         for statement in body:
             for key, n in amounts(statement):
@@ -241,9 +224,3 @@ def amounts(statement: Statement) -> list[tuple[tuple[Place, str], float]]:
         if name in OPERATIONS.values():
             found.append(((statement.place, name), n))
     return found
-
-
-def width_of(instruction: Instruction) -> int:
-    """Bytes a lane that an access moves."""
-    sizes = {"128": 16, "64": 8, "U16": 2, "S16": 2, "U8": 1, "S8": 1}
-    return next((size for name, size in sizes.items() if name in instruction.operation.split(".")), 4)

@@ -12,9 +12,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ..profiler.events import CONFLICTS, GLOBAL, REQUESTS, SECTORS, SHARED, WAVEFRONTS
+from .classes import EFFECTS, width_of
 from .counted import Counted
 from .launched import Launched
-from .matching import EFFECTS, width_of
 from .source import Place, Statement
 
 _COLUMNS = {"requests": REQUESTS, "sectors": SECTORS, "wavefronts": WAVEFRONTS, "conflicts": CONFLICTS}

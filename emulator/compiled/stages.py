@@ -51,7 +51,7 @@ def region(
     blocks. mine: its compiled loops; scope: the loop around them. guards: blocks that end in a test of the loop."""
     inside = scope.body if scope is not None else frozenset(range(len(graph.blocks)))
     cyclic = frozenset().union(*(loop.body for loop in mine if loop.body <= inside))
-    entry = _common([*copies, *(loop.header for loop in mine if loop.body <= inside)], graph.dominators)
+    entry: int | None = _common([*copies, *(loop.header for loop in mine if loop.body <= inside)], graph.dominators)
     assert entry is not None, "the kernel's entry dominates every block"
     above: int | None = entry
     while above is not None and (scope is None or above != scope.header):

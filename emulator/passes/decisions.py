@@ -69,10 +69,11 @@ class _Noter:
     def loop(self, stmt: ir.While | ir.For) -> Iterator[ir.Stmt]:
         taken, one = _iterations(stmt), ir.Const(1, I32, stmt.span)
         yield self.numbered(ir.Let(taken, ir.Const(0, I32, stmt.span), stmt.span))
-        setup = {"setup": self.body(stmt.setup)} if isinstance(stmt, ir.While) else {}
+        if isinstance(stmt, ir.While):
+            stmt = replace(stmt, setup=self.body(stmt.setup))
         self.loops.append(stmt)
         count = self.numbered(ir.Let(taken, ir.Op("add", (taken, one), I32, stmt.span), stmt.span))
-        yield replace(stmt, body=(count, *self.body(stmt.body)), **setup)
+        yield replace(stmt, body=(count, *self.body(stmt.body)))
         self.loops.pop()
         yield self.note(stmt, taken, alone=_returns(stmt.body))
 

@@ -24,8 +24,8 @@ NOTE = np.dtype(
      ("phase", np.int32), ("value", np.int32, (32,))]
 )  # fmt: skip
 """What an engine notes: executions at one site by one warp, one after the other, with one pattern, and how many they were.
-phase: barriers that the block has passed. value: 0 in lanes that are not in the mask. site: that of the branch or loop; -1 - site for lanes that leave a loop and its
-frame before the others, whose note follows."""
+phase: barriers that the block has passed. value: 0 in lanes that are not in the mask. site: that of the branch or loop;
+-1 - site for lanes that leave a loop and its frame before the others, whose note follows."""
 PATTERN = np.dtype([("count", np.int64), ("mask", np.uint32), ("value", np.int32, (32,))])
 RUN = np.dtype(
     [("block", np.int64), ("warp", np.int32), ("phase", np.int32), ("pattern", np.int32), ("count", np.int64)]
@@ -191,7 +191,7 @@ def hashed(rows: Rows) -> npt.NDArray[np.uint64]:
     mixed = words * _FACTORS[:16]
     mixed ^= mixed >> np.uint64(31)
     total: npt.NDArray[np.uint64] = (mixed * _FACTORS[16:32]).sum(axis=1, dtype=np.uint64)
-    return total + rows["mask"].astype(np.uint64) * _FACTORS[32]
+    return np.asarray(total + rows["mask"].astype(np.uint64) * _FACTORS[32], np.uint64)
 
 
 def together(several: Iterable[Decisions]) -> Decisions:

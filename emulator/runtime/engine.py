@@ -137,8 +137,8 @@ class Outcome:
 
     buffers: the final memory of each global array the kernel writes, by parameter name, flat as in the request.
     counts: int64[site, event] as `profiler.events` defines them, or None where nothing was counted.
-    samples, decisions: what `profiler.samples` and `profiler.decisions` keep, where it was asked for. milliseconds: time of the kernel alone, where an
-    engine runs on real hardware.
+    samples, decisions: what `profiler.samples` and `profiler.decisions` keep, where it was asked for.
+    milliseconds: time of the kernel alone, where an engine runs on real hardware.
     """
 
     buffers: dict[str, Buffer]

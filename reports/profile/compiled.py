@@ -13,7 +13,8 @@ from .. import tables
 def text(kernel: CompiledKernel) -> str:
     """Figures beside the source's, where accesses differ and why, and what could not be counted."""
     launched, launches = kernel.launched, kernel.launched.launches
-    title = f"{kernel.name}, {launches:,} launch{'' if launches == 1 else 'es'}, {kernel.registers} registers, occupancy {kernel.occupancy.percent:g} %"
+    launches_made = f"{launches:,} launch{'' if launches == 1 else 'es'}"
+    title = f"{kernel.name}, {launches_made}, {kernel.registers} registers, occupancy {kernel.occupancy.percent:g} %"
     totals = launched.counters.totals()
     efficiency = launched.counters.derived()["warp_execution_efficiency"]
     rows = [

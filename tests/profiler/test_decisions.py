@@ -60,7 +60,7 @@ def decisions_of(result: st.Result, text: str) -> SiteDecisions:
 @pytest.mark.parametrize("engine", ENGINES)
 def test_a_loop_keeps_the_iterations_of_every_lane(engine: st.EngineName) -> None:
     x = np.tile(np.arange(32, dtype=np.int32), 3)
-    args = dict(x=x, out=st.zeros(96, st.i32), n=96)
+    args = {"x": x, "out": st.zeros(96, st.i32), "n": 96}
     found = decisions_of(st.launch(turning, grid=3, block=32, args=args, engine=engine, decisions=True), "range")
     assert found.patterns["value"].tolist() == [list(range(32))]
     assert (found.patterns["count"].tolist(), found.patterns["mask"].tolist()) == ([3], [0xFFFFFFFF])
@@ -72,7 +72,7 @@ def test_a_loop_keeps_the_iterations_of_every_lane(engine: st.EngineName) -> Non
 def test_a_branch_keeps_each_condition_it_is_made_of(engine: st.EngineName) -> None:
     x = np.arange(32, dtype=np.int32)
     result = st.launch(
-        either, grid=1, block=32, args=dict(x=x, out=st.zeros(32, st.i32)), engine=engine, decisions=True
+        either, grid=1, block=32, args={"x": x, "out": st.zeros(32, st.i32)}, engine=engine, decisions=True
     )
     (codes,) = decisions_of(result, "value > 5").patterns["value"].tolist()
     assert codes == [4 * (n < 9) + 2 * (n > 5) + (5 < n < 9) for n in range(32)]
@@ -80,7 +80,7 @@ def test_a_branch_keeps_each_condition_it_is_made_of(engine: st.EngineName) -> N
 
 @pytest.mark.parametrize("engine", ENGINES)
 def test_lanes_that_return_out_of_a_loop_belong_to_the_same_execution(engine: st.EngineName) -> None:
-    result = st.launch(returning, grid=2, block=32, args=dict(out=st.empty(64, st.i32)), engine=engine, decisions=True)
+    result = st.launch(returning, grid=2, block=32, args={"out": st.empty(64, st.i32)}, engine=engine, decisions=True)
     found = decisions_of(result, "True")
     assert found.patterns["value"].tolist() == [[1 + -(-(n & 7) // 3) for n in range(32)]]
     assert found.patterns["count"].tolist() == [2]
@@ -96,9 +96,7 @@ def test_runs_of_a_warp_stand_in_the_order_of_execution(engine: st.EngineName) -
                 total += j
         out[st.thread.x] = total
 
-    result = st.launch(
-        alternating, grid=1, block=32, args=dict(out=st.empty(32, st.i32)), engine=engine, decisions=True
-    )
+    result = st.launch(alternating, grid=1, block=32, args={"out": st.empty(32, st.i32)}, engine=engine, decisions=True)
     found = decisions_of(result, "j < 4")
     codes = [found.patterns["value"][run["pattern"], 0].item() for run in found.runs]
     assert list(zip(codes, found.runs["count"].tolist(), strict=True)) == [(7, 2), (2, 1), (7, 1), (4, 3)]
@@ -108,14 +106,14 @@ def test_without_counters_there_are_no_decisions() -> None:
     with pytest.raises(LaunchError, match="decisions=True is about what is counted"):
         st.launch(either, grid=1, block=32, args={}, counters=False, decisions=True)
     x = np.arange(32, dtype=np.int32)
-    assert st.launch(either, grid=1, block=32, args=dict(x=x, out=st.zeros(32, st.i32))).decisions is None
+    assert st.launch(either, grid=1, block=32, args={"x": x, "out": st.zeros(32, st.i32)}).decisions is None
 
 
 def test_many_notes_are_taken_in_as_few_are() -> None:
     """More than a buffer holds, of several threads."""
     blocks = 3 * notes.NOTES
     x = np.random.default_rng(1).integers(0, 5, 32 * blocks).astype(np.int32)
-    args = dict(x=x, out=st.zeros(len(x), st.i32), n=len(x))
+    args = {"x": x, "out": st.zeros(len(x), st.i32), "n": len(x)}
     found = decisions_of(st.launch(turning, grid=blocks, block=32, args=args, decisions=True), "range")
     assert found.executions == blocks
     began = int((found.patterns["count"] * found.patterns["value"].sum(axis=1)).sum()) + found.others[1]
