@@ -140,10 +140,10 @@ class Ways:
                     if target in self.costs[left - n] and target not in (self.region.past, self.region.again):
                         heapq.heappush(heap, (self.sizes[block] + self.costs[left - n][target], block, target))
         while heap:
-            cost, block, target = heapq.heappop(heap)
+            cost, block, onward = heapq.heappop(heap)
             if block in costs:
                 continue
-            costs[block], onwards[block] = cost, target
+            costs[block], onwards[block] = cost, onward
             for source in self.before[block]:
                 if source not in costs and not copies.get(source):
                     heapq.heappush(heap, (cost + self.sizes[source], source, block))
@@ -181,15 +181,15 @@ class Ways:
             return None
         while len(self.costs) <= iterations:
             self._layer(len(self.costs))
-        block: int | None = self.region.entry
-        if block not in self.costs[iterations]:
+        at: int | None = self.region.entry
+        if at not in self.costs[iterations]:
             return None if iterations else []  # the test stands outside
         found, left = list[int](), iterations
-        while block is not None:
-            found.append(block)
-            following = self.next[left][block]
-            left -= self.region.copies.get(block, 0) if following is not None else 0
-            block = following
+        while at is not None:
+            found.append(at)
+            following = self.next[left][at]
+            left -= self.region.copies.get(at, 0) if following is not None else 0
+            at = following
         return found
 
 
