@@ -34,7 +34,7 @@ RUN = np.dtype(
 counted together."""
 
 Rows = npt.NDArray[np.void]
-_FACTORS = np.random.default_rng(18).integers(1, 1 << 62, 33, dtype=np.uint64) * np.uint64(2) + np.uint64(1)
+_FACTORS = np.array([pow(0x9E3779B97F4A7C15, n, 1 << 64) for n in range(1, 34)], np.uint64)
 """Odd factors of a hash; which ones does not matter."""
 
 

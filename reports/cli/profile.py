@@ -79,7 +79,7 @@ def profile(
     simtbed profile --budget .simtbed/kernels.toml --update-budget transpose.py
     """
     found, row = find_target(target, arguments, source), devices.find(device)
-    held = Held(Budgets.asked(budget, soft, hard, compiled, update))
+    held = Held(Budgets.asked(budget, soft, hard, compiled and budget is not None, update))
     keep: Literal["nothing", "program"] = "program" if compiled else "nothing"
     view = compiled and budget is None
     make = partial(Recorder, engine=engine.value, device=row, detail=not view, decisions=view, keep=keep)

@@ -30,7 +30,7 @@ from ...runtime.cores import current_cores
 from ...runtime.engine import Outcome, Request
 from ...runtime.prints import Prints
 from ...runtime.specialisation import Specialisation, Summary
-from . import interrupts, notes
+from . import interrupts, notebook
 from .counters.slots import decode
 from .layout import ARGUMENTS, ENTRY, HOST_CALL, SIZES, Buffers, Options
 from .rounds import Rounds, aligned
@@ -229,7 +229,7 @@ def _launch(request: Request, program: _CompiledKernel, threads: int, prints: Pr
     function = ctypes.CFUNCTYPE(ctypes.c_int32, *types, *(a.c for a in ARGUMENTS))(program.library.address)
     blocks = int(np.prod(request.grid))
     workers = [_Worker.of(program.buffers) for _ in range(max(1, min(threads, blocks)))]
-    notebook = notes.Notebook([worker.buffers["notes"] for worker in workers])
+    kept = notebook.Notebook([worker.buffers["notes"] for worker in workers])
     race_state, table = _race_state(request, program)
     order = _order(request)
     raised: list[BaseException] = []
@@ -239,7 +239,7 @@ def _launch(request: Request, program: _CompiledKernel, threads: int, prints: Pr
         ".limit": request.most_iterations[1],
         ".shadow": table.ctypes.data,
         ".order": order.ctypes.data,
-        ".host_call": HOST_CALL(_host_calls(program, prints, notebook, raised)),
+        ".host_call": HOST_CALL(_host_calls(program, prints, kept, raised)),
     }
 
     def run(worker: _Worker, first: int, last: int) -> bool:
@@ -263,7 +263,7 @@ def _launch(request: Request, program: _CompiledKernel, threads: int, prints: Pr
         counts = decode(program.buffers.contributions, counted, program.buffers.sites)
     if request.detail:
         samples = program.buffers.samples.decode([w.buffers["samples"] for w in workers])
-    decisions = notebook.finish() if request.decisions else None
+    decisions = kept.finish() if request.decisions else None
     faults = _faults(request, program, [w.buffers["faults"] for w in workers], race_state, rounds)
     written = {name: buffers[name] for name in summary.changed}
     return Outcome(written, counts, faults, prints.finish(), samples=samples, decisions=decisions)
@@ -390,15 +390,15 @@ def _arguments(summary: Summary, request: Request, buffers: dict[str, Buffer]) -
 
 # ------------------------------------------------------------------ calls from compiled code
 def _host_calls(
-    program: _CompiledKernel, prints: Prints, notebook: notes.Notebook, raised: list[BaseException]
+    program: _CompiledKernel, prints: Prints, kept: notebook.Notebook, raised: list[BaseException]
 ) -> Callable[[int, int, int, int, int], None]:
     def answer(request: int, block: int, warp: int, mask: int, data: int) -> None:
         # ctypes would lose an exception, an interrupt too.
         try:
             if request == interrupts.REQUEST:
                 interrupts.answer(data, raised)
-            elif request == notes.REQUEST:
-                notebook.take_in(data)
+            elif request == notebook.REQUEST:
+                kept.take_in(data)
             else:
                 _print(prints, program.module.host_calls.requests[request], (block, warp), mask, data)
         except BaseException as error:

@@ -1,63 +1,17 @@
-"""Code that notes what warps decide, and the buffers of notes: `profiler.decisions` says what is kept.
-
-A thread's buffer holds the number of its notes, then the notes, then for each branch and loop the last of them that
-concerns it, so that equal ones in a row are one. A full buffer is taken in by Python, and begun again.
-"""
+"""Code that notes what warps decide, into the buffers that `notebook` describes."""
 
 from __future__ import annotations
-
-import threading
-from collections.abc import Mapping, Sequence
-from typing import Any
-
-import numpy as np
-import numpy.typing as npt
 
 from ...ir import nodes as ir
 from ...llvm.builder import FunctionBuilder, many
 from ...llvm.values import chosen, lanes
-from ...profiler.decisions import NOTE, Decisions
+from ...profiler.decisions import NOTE
 from .context import CodegenContext
 from .counters.rules import helper_text
+from .notebook import HEAD, LASTS, NOTES, REQUEST
 
-REQUEST = -2
-"""The number by which compiled code has its notes taken in; the data is the address of the buffer."""
-NOTES = 1 << 11
-"""Notes of a buffer."""
-_HEAD = 64
-_LASTS = _HEAD + NOTES * NOTE.itemsize
 _TAKE = "take_note"
 _V = many("i32")
-
-
-def size(slots: Mapping[int, int]) -> int:
-    """Bytes of a thread's buffer."""
-    return _LASTS + 8 * len(slots) if slots else 0
-
-
-class Notebook:
-    """The buffers of all threads of a launch, and what was taken in."""
-
-    def __init__(self, buffers: Sequence[npt.NDArray[Any]]) -> None:
-        self.buffers = {buffer.ctypes.data: buffer for buffer in buffers}
-        self.decisions = Decisions()
-        self.turn = threading.Lock()
-
-    def take_in(self, address: int) -> None:
-        """Take the notes of a buffer in, and begin it again."""
-        buffer = self.buffers[address]
-        count = int(buffer[:8].view(np.int64)[0])
-        with self.turn:
-            self.decisions.add(buffer[_HEAD : _HEAD + count * NOTE.itemsize].view(NOTE))
-        buffer[:8] = 0
-        buffer[_LASTS:] = 0
-
-    def finish(self) -> Decisions:
-        """When all blocks have run."""
-        for address, buffer in self.buffers.items():
-            if len(buffer) >= _LASTS:
-                self.take_in(address)
-        return self.decisions.finish()
 
 
 def take_note(context: CodegenContext, stmt: ir.Note) -> None:
@@ -65,7 +19,7 @@ def take_note(context: CodegenContext, stmt: ir.Note) -> None:
     builder = context.builder
     value = lanes(builder, context.expression(stmt.value))
     slot = context.note_slots.setdefault(stmt.about, len(context.note_slots))
-    last = "null" if stmt.alone else builder.element("i8", "%.notes", _LASTS + 8 * slot, "last")
+    last = "null" if stmt.alone else builder.element("i8", "%.notes", LASTS + 8 * slot, "last")
     context.helper(_TAKE, lambda: _take(context))
     builder.call(
         "void", _TAKE, ("ptr", "%.notes"), ("ptr", last), ("i32", str(stmt.about if stmt.whole else -1 - stmt.about)),
@@ -139,4 +93,4 @@ def _take(context: CodegenContext) -> str:
 def _note(builder: FunctionBuilder, index: str) -> str:
     """The address of a note."""
     offset = builder.let(f"mul i64 {index}, {NOTE.itemsize}", "offset")
-    return builder.element("i8", builder.element("i8", "%notes", _HEAD, "first"), offset, "note")
+    return builder.element("i8", builder.element("i8", "%notes", HEAD, "first"), offset, "note")
