@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from .cluster import map_over_cluster
     from .machine import device as devices
     from .machine.device import Device
+    from .model.sweeps import whatif
     from .profiler.counters import Counters
     from .profiler.launch import Launch
     from .profiler.profile import Profile
@@ -74,6 +75,7 @@ __all__ = [
     "map_over_gpus",
     "on_gpu",
     "profiling",
+    "whatif",
     "zeros",
 ]
 __all__ += hints.__all__
@@ -102,6 +104,7 @@ _HOMES = {
     "map_over_gpus": "runtime.gpus",
     "on_gpu": "runtime.gpus",
     "profiling": "runtime.recording",
+    "whatif": "model.sweeps",
     "zeros": "runtime.arrays",
 }
 

@@ -114,6 +114,16 @@ class Variant:
         return kernel
 
 
+@dataclass(frozen=True)
+class Explained:
+    """How a variant works. section: of its paper. mapping: of work to threads, in sentences. layout: where values stand
+    in memory, as a picture of text."""
+
+    section: str
+    mapping: str
+    layout: str
+
+
 def by_name(variants: Iterable[Variant]) -> dict[str, Variant]:
     """The variants of a family, by name, in their order."""
     return {variant.name: variant for variant in variants}
@@ -153,7 +163,7 @@ class Family(Generic[Problem]):
     example: the problem shipped with the package. read: a problem from a file, InputError where it is malformed.
     solve: (problem, variant's name, launcher) to the answer. oracle: the answer by other means.
     compare: (answer, expected). preparing: the kernels that prepare what all variants need; a variant's profile leaves
-    them out.
+    them out. explained: how each variant works, by name.
     """
 
     name: str
@@ -166,3 +176,4 @@ class Family(Generic[Problem]):
     oracle: Callable[[Problem], Answer]
     compare: Callable[[Answer, Answer], Agreement]
     preparing: Callable[[], frozenset[Kernel]] = frozenset
+    explained: Callable[[], Mapping[str, Explained]] = dict

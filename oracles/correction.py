@@ -32,12 +32,13 @@ def corrected(
     trim: bool = True,
     bloom: str | None = None,
 ) -> list[Corrected]:
-    """Every read, corrected by the spectrum of all of them or, with `bloom` its layout, by that spectrum's filter."""
+    """Every read, corrected by the spectrum of all of them or, with `bloom` its layout, by that spectrum's filter:
+    "standard", "split-first" (`Bloom`) or "blocked" (`Blocked`)."""
     upper = [read.upper() for read in reads]
     solid: Container[str] = solid_kmers(upper, k, min_multiplicity)
     if bloom:
         assert isinstance(solid, set)
-        solid = Bloom(solid, bloom)
+        solid = Blocked(solid) if bloom == "blocked" else Bloom(solid, bloom)
     return [correct(read, solid, k, min_votes, max_trim, trim) for read in upper]
 
 
@@ -75,6 +76,33 @@ class Bloom:
         if kmer not in self.known:
             self.known[kmer] = bool(self.bits) and all(bit in self.bits for bit in self.places(kmer))
         return self.known[kmer]
+
+
+class Blocked:
+    """Answers `kmer in blocked`, with false positives: eight bits in one block of 256, two in each quarter of it.
+
+    A block for every four k-mers, rounded up to a power of two. The k-mer is a number of 2 bits a base, A 0, C 1, T 2,
+    G 3, the first base lowest.
+    """
+
+    def __init__(self, kmers: set[str]) -> None:
+        self.blocks = 1
+        while 4 * self.blocks < len(kmers):
+            self.blocks *= 2
+        self.bits = {bit for kmer in kmers for bit in self.places(kmer)}
+
+    def places(self, kmer: str) -> Iterator[tuple[int, int, int]]:
+        """(block, quarter, bit) of a k-mer."""
+        number = sum("ACTG".index(base) * 4**place for place, base in enumerate(kmer))
+        first = (number ^ number >> 29) * 0x9E3779B97F4A7C15 % 2**64
+        second = (first ^ first >> 32) * 0xD6E8FEB86659FD93 % 2**64
+        for quarter in range(4):
+            for shift in (16, 22):
+                yield first // 2**32 % self.blocks, quarter, second >> shift + 12 * quarter & 63
+
+    def __contains__(self, kmer: object) -> bool:
+        assert isinstance(kmer, str)
+        return all(bit in self.bits for bit in self.places(kmer))
 
 
 WORD = 0xFFFFFFFF  # arithmetic of 32 bits, unsigned

@@ -35,6 +35,7 @@ ALLOWED: dict[str, set[str]] = {
     "sanitizer": {*BASE, "passes", "native", "machine"},
     "profiler": {"span", "errors", "checked", "machine"},
     "runtime": {*BASE, "frontend", "passes", "machine", "sanitizer", "profiler", "disk_cache"},
+    "model": {*BASE, "cluster", "disk_cache", "passes", "machine", "profiler", "runtime", "native"},
     "engines": {*BASE, "passes", "machine", "sanitizer", "profiler", "runtime", "llvm", "native", "disk_cache"},
     "oracles": set(),
 }

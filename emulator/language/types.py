@@ -53,6 +53,14 @@ class Scalar:
     def __str__(self) -> str:
         return self.name
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickled by its name: there is one object of each type."""
+        return _scalar, (self.name,)
+
+
+def _scalar(name: str) -> Scalar:
+    return SCALARS[name]
+
 
 @dataclass(frozen=True, slots=True)
 class Vector:

@@ -9,6 +9,7 @@ from pathlib import Path
 from ..checked import counted, shown
 from ..errors import LaunchError
 from .figures import filled, require, types
+from .timing import ADA, AMPERE, FERMI, HOPPER, KEPLER, VOLTA, Timing
 
 WARP = 32
 KIB, MIB = 1024, 1024 * 1024
@@ -53,6 +54,7 @@ class Device:
     sector: the least that a store, an atomic or an uncached load moves; line: of the caches.
     loads_cached: global loads go through L1. load_sector: the least that a global load moves.
     clock: highest of the SMs, MHz. bandwidth: of device memory, GB/s (10^9).
+    timing: what the time model knows of it; it decides nothing that is counted.
     dated: when the row was written. source: where its figures stand.
     """
 
@@ -88,6 +90,7 @@ class Device:
     rates: Rates
     bandwidth: float
     l2: int
+    timing: Timing
     dated: str
     source: str
 
@@ -167,6 +170,7 @@ C2070 = Device(
     rates=Rates(alu=32, imul=16, fp32=32, fp64=16, sfu=4, convert=16, shuffle=0, shared=16),
     bandwidth=144.0,
     l2=768 * KIB,
+    timing=FERMI,
     dated="2026-11-21",
     source=f"{_OLD_GUIDE}; {_OCCUPANCY}; Fermi whitepaper; Tesla C2050/C2070 board specification",
 )
@@ -211,6 +215,7 @@ K20m = Device(
     rates=Rates(alu=160, imul=32, fp32=192, fp64=64, sfu=32, convert=32, shuffle=32, shared=32),
     bandwidth=208.0,
     l2=1280 * KIB,
+    timing=KEPLER,
     dated="2026-11-21",
     source=f"{_OLD_GUIDE}; {_OCCUPANCY}; Kepler GK110 whitepaper; Tesla K20 board specification",
 )
@@ -256,6 +261,7 @@ V100 = Device(
     rates=Rates(alu=64, imul=64, fp32=64, fp64=32, sfu=16, convert=16, shuffle=32, shared=32),
     bandwidth=900.0,
     l2=6 * MIB,
+    timing=VOLTA,
     dated="2026-11-21",
     source=f"{_GUIDE}; {_OCCUPANCY}; Tesla V100 (SXM2) whitepaper; {_MEASURED}",
 )
@@ -272,6 +278,7 @@ A100 = replace(
     clock=1410,
     bandwidth=2039.0,
     l2=40 * MIB,
+    timing=AMPERE,
     source=f"{_GUIDE}; {_OCCUPANCY}; A100 whitepaper and data sheet (SXM4, 80 GB); {_MEASURED}",
 )
 L4 = replace(
@@ -288,6 +295,7 @@ L4 = replace(
     rates=Rates(alu=64, imul=64, fp32=128, fp64=2, sfu=16, convert=16, shuffle=32, shared=32),
     bandwidth=300.0,
     l2=48 * MIB,
+    timing=replace(ADA, l2_bandwidth=1900.0),
     source=f"{_GUIDE}; {_OCCUPANCY}; Ada whitepaper and L4 data sheet; {_MEASURED}",
 )
 L40S = replace(
@@ -297,6 +305,7 @@ L40S = replace(
     clock=2520,
     bandwidth=864.0,
     l2=96 * MIB,
+    timing=ADA,
     source=f"{_GUIDE}; {_OCCUPANCY}; Ada whitepaper and L40S data sheet; {_MEASURED}",
 )
 H100 = replace(
@@ -312,6 +321,7 @@ H100 = replace(
     rates=Rates(alu=64, imul=64, fp32=128, fp64=64, sfu=16, convert=16, shuffle=32, shared=32),
     bandwidth=3350.0,
     l2=50 * MIB,
+    timing=HOPPER,
     source=f"{_GUIDE}; {_OCCUPANCY}; H100 whitepaper and data sheet (SXM5); {_MEASURED}",
 )
 H200 = replace(

@@ -11,6 +11,7 @@ import numpy as np
 from ..checked import shown
 from ..errors import Diagnostic
 from ..machine.device import Device, Rates
+from ..machine.timing import Timing
 from ..span import Span
 from .costs import Place
 from .events import COLUMNS, GLOBAL, SHARED
@@ -98,7 +99,11 @@ _FINDING = record({
 })  # fmt: skip
 _ARGUMENT = record({"name": text, "type": text, "shape": maybe(several(whole())), "value": _value})
 _DEVICE = record(
-    {**{one.name: anything for one in fields(Device)}, "rates": record({one.name: anything for one in fields(Rates)})}
+    {
+        **{one.name: anything for one in fields(Device)},
+        "rates": record({one.name: anything for one in fields(Rates)}),
+        "timing": record({one.name: anything for one in fields(Timing)}),
+    }
 )
 _DIM3 = several(whole((1 << 31) - 1, 1), 3)
 _FILE = record({
@@ -243,7 +248,7 @@ def _decode_argument(content: Any) -> Argument:
 
 def _decode_device(content: Any) -> Device:
     plain: dict[str, Any] = {name: tuple(v) if isinstance(v, list) else v for name, v in content.items()}
-    return Device(**plain | {"rates": Rates(**content["rates"])})
+    return Device(**plain | {"rates": Rates(**content["rates"]), "timing": Timing(**content["timing"])})
 
 
 def _dim3(sizes: Any) -> tuple[int, int, int]:

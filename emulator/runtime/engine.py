@@ -20,6 +20,7 @@ from ..errors import Diagnostic
 from ..machine.device import Device
 from ..profiler.decisions import Decisions
 from ..profiler.samples import Samples
+from ..profiler.trace import Tracer
 from .arrays import Buffer, DeviceArray
 from .dynamic_shared import Carved, carve
 from .forms import Form
@@ -42,8 +43,8 @@ class Request:
     two-dimensional (elements, lanes) for vectors; a scalar is a NumPy scalar. Engines do not change them.
     forms: how the global arrays lie in that memory. structs: the arrays of structs as they were given; owners: of each array
     that is a field of one, its name and the field.
-    detail: whether to keep samples too (`profiler.samples`).
-    decisions: whether to keep those of branches and loops (`profiler.decisions`).
+    detail: whether to keep samples too (`profiler.samples`). decisions: whether to keep those of branches and loops
+    (`profiler.decisions`). trace: what an emulator that counts hands accesses to global memory to; None for nothing.
     dynamic_shared: bytes. step_limit: iterations that one execution of a loop may take; None for WAITING where nothing
     that the loop does takes it further (`passes.waiting`), and LONGEST elsewhere: long work is no mistake.
     device_arrays: arrays that outlive the launch; of those in a device's memory, `arguments` has the shape and type
@@ -70,6 +71,7 @@ class Request:
     unwritten: frozenset[str] = frozenset()
     detail: bool = False
     decisions: bool = False
+    trace: Tracer | None = None
     checks: frozenset[str] = frozenset()
     schedule: int | None = None
     cooperative: bool = False

@@ -21,14 +21,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ..family import Answer, Family, Variant, by_name, deferred
+from ..family import Answer, Family, Variant, by_name, deferred, load
 
 if TYPE_CHECKING:
     from .host.problem import Problem
 
 REN = "Ren, Ahmed, Bertels, Al-Ars 2019, BMC Genomics 20:184, doi:10.1186/s12864-019-5468-9"
 BLAZEWICZ = "Blazewicz, Frohmberg, Kierzynska, Pesch, Wojciechowski 2011, BMC Bioinformatics 12:181"
-OURS = "of this project"
+OURS = "ours"
 
 
 def _oracle(problem: Problem) -> Answer:
@@ -80,4 +80,5 @@ FAMILY: Family[Problem] = Family(
     solve=deferred(f"{__name__}.host.pipeline:solve"),
     oracle=_oracle,
     compare=deferred(f"{__name__}.host.compare:compare"),
+    explained=lambda: load(f"{__name__}.explained:EXPLAINED"),
 )

@@ -37,7 +37,7 @@ def _oracle(problem: Problem) -> Answer:
     from .host.problem import strings
 
     p = problem.parameters
-    layout = {"exact": None, "bloom": "standard", "split-first": "split-first"}[p.filter]
+    layout = {"exact": None, "bloom": "standard", "split-first": "split-first", "blocked": "blocked"}[p.filter]
     found = corrected(problem.reads.strings(), p.k, p.min_multiplicity, p.min_votes, p.max_trim, p.trim, layout)
     return strings(f"{read.flag} {read.sequence}" for read in found)
 

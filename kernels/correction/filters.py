@@ -1,8 +1,12 @@
-"""Whether a k-mer is solid, asked of an exact set, or of CUDA-EC's Bloom filter.
+"""Whether a k-mer is solid, asked of an exact set, of CUDA-EC's Bloom filter, or of a cache-blocked one.
 
 exact: `keys` is a hash table of packed k-mers, open addressing, a power of two of slots, EMPTY in those without one.
 Bloom: 64 bits a k-mer, eight probes in order, the first 0 bit ends the query. `split-first` (the paper's Fig. 1) has
 its first probe in a region of its own, a SPLIT-th of the bits, which caches hold better and which is denser.
+blocked: `keys` is an array of blocks of 32 bytes, a sector of global memory; a k-mer has two bits in each of the four
+words of one block, found by its packed form, so a query is one sector. With 64 to 128 bits a k-mer fewer than one in
+a million others is taken for solid. Reference: Putze, Sanders, Singler 2010, Cache-, hash- and space-efficient Bloom
+filters.
 """
 
 from __future__ import annotations
@@ -10,9 +14,13 @@ from __future__ import annotations
 import simtbed as st
 from simtbed import Array, Const, Global, i32, u8, u32, u64
 
-from .hashes import bkdr, dek, djb, js, mixed, packed_key, pjw, rs, sdbm
+from .hashes import bkdr, dek, djb, js, mixed, packed_key, pjw, remixed, rs, sdbm
 
-EXACT, BLOOM, SPLIT_FIRST = 0, 1, 2
+EXACT, BLOOM, SPLIT_FIRST, BLOCKED = 0, 1, 2, 3
+BY_KEY = (EXACT, BLOCKED)
+"""What is asked for a packed k-mer."""
+WORDS_OF_BLOCK, K_MERS_OF_BLOCK = 4, 4
+"""Of a blocked filter; so many k-mers at most, on average."""
 EMPTY = (1 << 64) - 1
 SPLIT = 16
 
@@ -50,31 +58,68 @@ def in_bloom(
 
 
 @st.device
-def in_set(keys: Global[u64], hash: u64, key: u64) -> bool:
-    """`hash` is mixed(key)."""
-    last = u64(len(keys) - 1)
-    slot = (hash >> 32) & last
-    seen = keys[slot]
-    while seen != key and seen != EMPTY:
-        slot = (slot + 1) & last
-        seen = keys[slot]
-    return seen == key
+def block_of(keys: Global[u64], hash: u64) -> u64:
+    """The first word of the block of k-mers with that hash."""
+    return ((hash >> 32) & (u64(len(keys)) // WORDS_OF_BLOCK - 1)) * WORDS_OF_BLOCK
 
 
 @st.device
-def slot_of(keys: Global[u64], hash: u64) -> u64:
-    """The first slot in which a key of that hash may be."""
-    return (hash >> 32) & u64(len(keys) - 1)
+def bits_of_word(hash: u64, word: i32) -> u64:
+    """The two bits of a k-mer in a word of its block; hash: `remixed`."""
+    one = u64(1)
+    return (one << (hash >> u64(16 + 12 * word) & 63)) | (one << (hash >> u64(22 + 12 * word) & 63))
 
 
 @st.device
-def found_from(keys: Global[u64], begin: u64, first_seen: u64, key: u64) -> bool:
-    """Whether the key is in the set, of which `first_seen` was in the slot `begin`, the first in which it may be."""
-    slot, seen = begin, first_seen
-    while seen != key and seen != EMPTY:
-        slot = (slot + 1) & u64(len(keys) - 1)
+def in_block(keys: Global[u64], block: u64, first_seen: u64, hash: u64) -> bool:
+    """Whether all bits of a k-mer are in the block, whose first word is `first_seen`. hash: mixed(key)."""
+    bits = remixed(hash)
+    wanted = bits_of_word(bits, 0)
+    if first_seen & wanted != wanted:
+        return False
+    for word in st.unroll(range(1, WORDS_OF_BLOCK)):
+        wanted = bits_of_word(bits, word)
+        if keys[block + u64(word)] & wanted != wanted:
+            return False
+    return True
+
+
+@st.device
+def in_set(keys: Global[u64], hash: u64, key: u64, FILTER: Const) -> bool:
+    """Whether a packed k-mer is in the set, or the blocked filter takes it for solid. `hash` is mixed(key)."""
+    if FILTER == EXACT:
+        last = u64(len(keys) - 1)
+        slot = (hash >> 32) & last
         seen = keys[slot]
-    return seen == key
+        while seen != key and seen != EMPTY:
+            slot = (slot + 1) & last
+            seen = keys[slot]
+        return seen == key
+    else:
+        block = block_of(keys, hash)
+        return in_block(keys, block, keys[block], hash)
+
+
+@st.device
+def slot_of(keys: Global[u64], hash: u64, FILTER: Const) -> u64:
+    """Where a key of that hash is asked for first: a slot of the set, or the first word of its block."""
+    if FILTER == EXACT:
+        return (hash >> 32) & u64(len(keys) - 1)
+    else:
+        return block_of(keys, hash)
+
+
+@st.device
+def found_from(keys: Global[u64], begin: u64, first_seen: u64, key: u64, FILTER: Const) -> bool:
+    """What `in_set` says of the key, where `first_seen` stands at `begin`, its `slot_of`."""
+    if FILTER == EXACT:
+        slot, seen = begin, first_seen
+        while seen != key and seen != EMPTY:
+            slot = (slot + 1) & u64(len(keys) - 1)
+            seen = keys[slot]
+        return seen == key
+    else:
+        return in_block(keys, begin, first_seen, mixed(key))
 
 
 @st.device
@@ -82,8 +127,8 @@ def solid(
     keys: Global[u64], bits: Global[u32], size: u32, letters: Array[u8], first: i32, at: i32, other: u8, K: Const, FILTER: Const
 ) -> bool:  # fmt: skip
     """Whether the window of letters, with `other` in place `at`, is solid."""
-    if FILTER == EXACT:
+    if FILTER == EXACT or FILTER == BLOCKED:  # noqa: SIM109, `in` is not in the language
         key = packed_key(letters, first, at, other, K)
-        return in_set(keys, mixed(key), key)
+        return in_set(keys, mixed(key), key, FILTER)
     else:
         return in_bloom(bits, size, letters, first, at, other, K, FILTER)

@@ -105,6 +105,12 @@ def mixed(key: u64) -> u64:
 
 
 @st.device
+def remixed(hash: u64) -> u64:
+    """Another 64 bits of a k-mer, of which the upper 48 are as good: `hash` is mixed(key)."""
+    return (hash ^ (hash >> 32)) * 0xD6E8FEB86659FD93
+
+
+@st.device
 def scattered(key: u64) -> u64:
     """64 bits that depend on all of the key's, and no carries: of a ^ b they are those of a ^ those of b. So a mutant's
     are its window's and its change's."""

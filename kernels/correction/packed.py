@@ -14,7 +14,7 @@ from __future__ import annotations
 import simtbed as st
 from simtbed import Array, Const, Global, Shared, i32, int2, int4, u8, u32, u64
 
-from .filters import EXACT, found_from, in_bloom, in_set, slot_of
+from .filters import BLOCKED, EXACT, found_from, in_bloom, in_set, slot_of
 from .hashes import code, letter_of, mixed
 from .mutants import TASKS, flip_of, hash_of, likely, place_of, tabulate
 from .rules import span_of
@@ -27,7 +27,15 @@ TOGETHER = 4
 # ------------------------------------------------------------------ a thread's windows
 @st.device
 def weak_of(
-    keys: Global[u64], text: Global[u8], first: i32, length: i32, key: u64, begin: i32, end: i32, K: Const
+    keys: Global[u64],
+    text: Global[u8],
+    first: i32,
+    length: i32,
+    key: u64,
+    begin: i32,
+    end: i32,
+    K: Const,
+    FILTER: Const,
 ) -> int4:
     """(the first, the last, the number, 0) of the windows `begin` to `end` - 1 that are not solid, `key` that of `begin`.
 
@@ -41,11 +49,11 @@ def weak_of(
         for j in st.unroll(range(TOGETHER)):
             asked[j] = key
             # Beyond the end all ask for one and the same slot.
-            slots[j] = slot_of(keys, mixed(key)) if p + j < end else u64(0)
+            slots[j] = slot_of(keys, mixed(key), FILTER) if p + j < end else u64(0)
             seen[j] = keys[slots[j]]
             key = (key >> 2) | (code(text[first + min(p + j + K, length - 1)]) << (2 * K - 2))
         for i in st.unroll(range(TOGETHER)):
-            if p + i < end and not found_from(keys, slots[i], seen[i], asked[i]):
+            if p + i < end and not found_from(keys, slots[i], seen[i], asked[i], FILTER):
                 lowest = lowest if weak > 0 else p + i
                 highest = p + i
                 weak += 1
@@ -84,8 +92,8 @@ def screen(
     place = places[r]
     first, length = place.x, place.y
     found = int4(0, 0, 0, 0)
-    if FILTER == EXACT:
-        found = weak_of(keys, text, first, length, first_key(text, first, K), 0, length - K + 1, K)
+    if FILTER == EXACT or FILTER == BLOCKED:  # noqa: SIM109, `in` is not in the language
+        found = weak_of(keys, text, first, length, first_key(text, first, K), 0, length - K + 1, K, FILTER)
     else:
         p = 0
         while p + K <= length and in_bloom(bits, size, text, first + p, -1, u8(0), K, FILTER):
@@ -109,6 +117,7 @@ def mend_one(
     words: Global[u64],
     min_votes: i32,
     K: Const,
+    FILTER: Const,
 ) -> None:
     """Mend the reads, of the first `count` of the queue, of which one change makes all windows solid, where that is quickly
     seen; others go to `left` as they are, queued[0] of them.
@@ -145,7 +154,7 @@ def mend_one(
         at = st.div(hit, 3)
         if hits == 1 and begin + at >= low:
             mutant = window ^ flip_of(hit, K)
-            if weak_of(keys, text, first, length, mutant, begin, last + 1, K).z == 0:
+            if weak_of(keys, text, first, length, mutant, begin, last + 1, K, FILTER).z == 0:
                 text[first + begin + at] = letter_of(i32(mutant >> u64(2 * at)) & 3)
                 done = True
     if not done:
@@ -177,9 +186,9 @@ def key_of_window(text: Global[u8], first: i32, length: i32, begin: i32, K: Cons
 
 
 @st.device
-def is_weak(keys: Global[u64], windows: i32, p: i32, key: u64) -> bool:
+def is_weak(keys: Global[u64], windows: i32, p: i32, key: u64, FILTER: Const) -> bool:
     """Whether window p, which has that key, is there and not solid."""
-    return p < windows and not in_set(keys, mixed(key), key)
+    return p < windows and not in_set(keys, mixed(key), key, FILTER)
 
 
 @st.device
@@ -192,7 +201,7 @@ def changed(window: u64, v: i32, change: i32) -> i32:
 @st.device
 def mends_all(
     keys: Global[u64], words: Global[u64], hashes: Shared[u32], text: Global[u8], first: i32, length: i32, begin: i32,
-    weak: i32, K: Const,
+    weak: i32, K: Const, FILTER: Const,
 ) -> i32:  # fmt: skip
     """4 position + code of the change that makes all weak windows solid, `begin` the first and all less than K further;
     -1 if none does, -2 if several do at the first such position.
@@ -203,7 +212,7 @@ def mends_all(
     windows = length - K + 1
     p = begin + st.lane
     key = key_of_window(text, first, length, begin, K)
-    mine = is_weak(keys, windows, p, key) and st.lane < K
+    mine = is_weak(keys, windows, p, key, FILTER) and st.lane < K
     window = st.shuffle(key, 0)
     hash = hash_of(window)
     a = words[place_of(words, window, 0, K)]
@@ -220,7 +229,7 @@ def mends_all(
             votes = False
             if mine and st.lane <= v:
                 other = key ^ (u64(change) << u64(2 * (v - st.lane)))
-                votes = in_set(keys, mixed(other), other)
+                votes = in_set(keys, mixed(other), other, FILTER)
             if st.popcount(st.ballot(votes)) == weak:
                 if found == -1:
                     found = (begin + v) * 4 + changed(window, v, change)
@@ -233,7 +242,7 @@ def mends_all(
 @st.device
 def votes_on(
     keys: Global[u64], hashes: Shared[u32], key: u64, owner: i32, hash: u32, a: u64, b: u64, c: u64, votes: Array[u8],
-    cells: i32, K: Const,
+    cells: i32, K: Const, FILTER: Const,
 ) -> None:  # fmt: skip
     """The 3 K mutants of a weak window, the `key` of lane `owner`, dealt out to the lanes. a, b, c: its words. cells:
     where the votes of its first position begin."""
@@ -249,7 +258,7 @@ def votes_on(
             # The last turn's surplus lanes ask for the window itself, which is weak.
             task = turn * 32 + st.lane
             mutant = window ^ flip_of(task, K)
-            if asking[turn] and in_set(keys, mixed(mutant), mutant):
+            if asking[turn] and in_set(keys, mixed(mutant), mutant, FILTER):
                 v = st.div(task, 3)
                 votes[cells + v * 4 + changed(mutant, v, 0)] += 1
         st.syncwarp()
@@ -258,7 +267,7 @@ def votes_on(
 @st.device
 def voted(
     keys: Global[u64], words: Global[u64], hashes: Shared[u32], text: Global[u8], first: i32, length: i32, votes: Array[u8],
-    ballots: i32, start: i32, min_votes: i32, K: Const,
+    ballots: i32, start: i32, min_votes: i32, K: Const, FILTER: Const,
 ) -> i32:  # fmt: skip
     """4 position + code of the change to make, -1 for none, by the votes of all weak windows from `start` on."""
     for cell in range(st.lane, 4 * length, 32):
@@ -266,7 +275,7 @@ def voted(
     st.syncwarp()
     for begin in range(start, length - K + 1, 32):
         key = key_of_window(text, first, length, begin, K)
-        weak = is_weak(keys, length - K + 1, begin + st.lane, key)
+        weak = is_weak(keys, length - K + 1, begin + st.lane, key, FILTER)
         # Each lane prepares its own window.
         hash = hash_of(key)
         a, b, c = u64(0), u64(0), u64(0)
@@ -280,7 +289,7 @@ def voted(
             left &= left - 1
             votes_on(
                 keys, hashes, key, owner, st.shuffle(hash, owner), st.shuffle(a, owner), st.shuffle(b, owner),
-                st.shuffle(c, owner), votes, ballots + (begin + owner) * 4, K,
+                st.shuffle(c, owner), votes, ballots + (begin + owner) * 4, K, FILTER,
             )  # fmt: skip
     best = largest_by_shuffle(rank_of(votes, ballots, length))
     fixed = FARTHEST - (best & FARTHEST)
@@ -290,12 +299,12 @@ def voted(
 
 
 @st.device
-def look(keys: Global[u64], text: Global[u8], first: i32, length: i32, start: i32, K: Const) -> int4:
+def look(keys: Global[u64], text: Global[u8], first: i32, length: i32, start: i32, K: Const, FILTER: Const) -> int4:
     """(the first weak window from `start` on, the last, how many there are, how many before `start`, or 1 for several)."""
     weak, begin, last, before = 0, 0, 0, 0
     for chunk in range(0, length - K + 1, 32):
         p = chunk + st.lane
-        found = is_weak(keys, length - K + 1, p, key_of_window(text, first, length, chunk, K))
+        found = is_weak(keys, length - K + 1, p, key_of_window(text, first, length, chunk, K), FILTER)
         before = max(before, i32(st.any(found and p < start)))
         left = u32(st.ballot(found and p >= start))
         if left != 0:
@@ -308,7 +317,7 @@ def look(keys: Global[u64], text: Global[u8], first: i32, length: i32, start: i3
 @st.device
 def mended(
     keys: Global[u64], words: Global[u64], hashes: Shared[u32], text: Global[u8], first: i32, length: i32, seen: int4,
-    votes: Array[u8], ballots: i32, min_votes: i32, K: Const,
+    votes: Array[u8], ballots: i32, min_votes: i32, K: Const, FILTER: Const,
 ) -> bool:  # fmt: skip
     """Change the letters; whether all windows are solid then. seen: the first weak window, the last, and how many there
     are; votes: 4 `length` from `ballots` on."""
@@ -318,9 +327,9 @@ def mended(
     while mending:
         change = -1
         if not at_first and last - begin < K:  # hardly a read is left here that one change mends
-            change = mends_all(keys, words, hashes, text, first, length, begin, weak, K)
+            change = mends_all(keys, words, hashes, text, first, length, begin, weak, K, FILTER)
         if change == -1:
-            change = voted(keys, words, hashes, text, first, length, votes, ballots, begin, min_votes, K)
+            change = voted(keys, words, hashes, text, first, length, votes, ballots, begin, min_votes, K, FILTER)
         at_first = False
         mending = change >= 0
         if mending:
@@ -329,7 +338,7 @@ def mended(
                 text[first + change // 4] = letter_of(change % 4)
             st.syncwarp()
             # After a change of the first letter nothing is voted on any more, only looked at.
-            now = look(keys, text, first, length, change // 4 if change >= 4 else length, K)
+            now = look(keys, text, first, length, change // 4 if change >= 4 else length, K, FILTER)
             begin, last, weak = now.x, now.y, now.z
             if weak == 0 and now.w == 0:
                 return True
@@ -338,13 +347,15 @@ def mended(
 
 
 @st.device
-def trimmed(keys: Global[u64], text: Global[u8], first: i32, length: i32, max_trim: i32, K: Const) -> int2:
+def trimmed(
+    keys: Global[u64], text: Global[u8], first: i32, length: i32, max_trim: i32, K: Const, FILTER: Const
+) -> int2:
     """The stretch of solid windows that comes first, as far as trimming may go; (0, 0) for none."""
     windows = length - K + 1
     begin, end = windows, windows
     for chunk in range(0, windows, 32):
         p = chunk + st.lane
-        weak = is_weak(keys, windows, p, key_of_window(text, first, length, chunk, K))
+        weak = is_weak(keys, windows, p, key_of_window(text, first, length, chunk, K), FILTER)
         good = u32(st.ballot(p < windows and not weak))
         if begin == windows and good != 0:
             begin = chunk + first_bit(good)
@@ -387,7 +398,7 @@ def mend(
         where = places[r]
         first, length = where.x, where.y
         span = int2(0, 0)
-        if FILTER != EXACT:
+        if FILTER != EXACT and FILTER != BLOCKED:
             span = correct_and_trim(
                 keys, bits, size, text, first, length, scratch, min_votes, max_trim, K, FILTER, LONGEST, WARPS, True, False,
                 VOTES_IN_SHARED,
@@ -397,14 +408,14 @@ def mend(
             if VOTES_IN_SHARED:
                 cells = st.shared(u8, WARPS * LONGEST * 4)
                 whole = mended(
-                    keys, words, hashes, text, first, length, seen, cells, st.warp * LONGEST * 4, min_votes, K
+                    keys, words, hashes, text, first, length, seen, cells, st.warp * LONGEST * 4, min_votes, K, FILTER
                 )
             else:
                 place = (st.block.x * WARPS + st.warp) * LONGEST * 4
-                whole = mended(keys, words, hashes, text, first, length, seen, scratch, place, min_votes, K)
+                whole = mended(keys, words, hashes, text, first, length, seen, scratch, place, min_votes, K, FILTER)
             span = int2(0, length)
             if not whole:
-                span = trimmed(keys, text, first, length, max_trim, K)
+                span = trimmed(keys, text, first, length, max_trim, K, FILTER)
         if st.lane == 0:
             spans[r] = span
         at += st.grid_dim.x * WARPS

@@ -9,8 +9,8 @@ from __future__ import annotations
 import simtbed as st
 from simtbed import Const, Global, i32, i64, u8, u32, u64
 
-from .filters import EMPTY, SPLIT, SPLIT_FIRST
-from .hashes import bkdr, code, dek, djb, js, letter_of, mixed, pjw, rs, sdbm
+from .filters import EMPTY, SPLIT, SPLIT_FIRST, WORDS_OF_BLOCK, bits_of_word, block_of
+from .hashes import bkdr, code, dek, djb, js, letter_of, mixed, pjw, remixed, rs, sdbm
 from .mutants import bits_of, hash_of, place_of
 
 THREADS = 128
@@ -129,6 +129,17 @@ def build_set(found: Global[u64], keys: Global[u64]) -> None:
 
 
 @st.kernel
+def build_blocked(found: Global[u64], keys: Global[u64]) -> None:
+    """The cache-blocked filter: the bits of every k-mer in the words of its block."""
+    i = st.block.x * THREADS + st.thread.x
+    if i < len(found):
+        hash = mixed(found[i])
+        block = block_of(keys, hash)
+        for word in st.unroll(range(WORDS_OF_BLOCK)):
+            st.atomic_or(keys, i64(block) + i64(word), bits_of_word(remixed(hash), word))
+
+
+@st.kernel
 def build_words(found: Global[u64], words: Global[u64], K: Const) -> None:
     """The filter of mutants: the bits of every k-mer in its three words."""
     i = st.block.x * THREADS + st.thread.x
@@ -166,4 +177,4 @@ def build_bloom(found: Global[u64], bits: Global[u32], size: u32, K: Const, LAYO
         set_bit(bits, begin + dek(letters, 0, nowhere, nothing, K) % rest)
 
 
-KERNELS = frozenset((count, rehash, histogram, gather, build_set, build_words, build_bloom))
+KERNELS = frozenset((count, rehash, histogram, gather, build_set, build_blocked, build_words, build_bloom))

@@ -45,6 +45,12 @@ def line_end(data: Global[u8], at: i64, length: i64) -> i64:
     return at
 
 
+@native
+def first_newline(data: Global[u8], length: i64) -> i64:
+    """Where the first line ends."""
+    return line_end(data, i64(0), length)
+
+
 @st.device
 def without_return(data: Global[u8], first: i64, end: i64) -> i64:
     """The end of a line without the carriage return of another system."""

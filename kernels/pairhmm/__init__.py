@@ -21,7 +21,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ..family import Answer, Family, Variant, by_name, deferred
+from ..family import Answer, Family, Variant, by_name, deferred, load
 
 if TYPE_CHECKING:
     from .host.problem import Problem
@@ -51,7 +51,16 @@ FAMILY: Family[Problem] = Family(
                 "intertask-naive-unsorted", "intertask_naive", "the same, pairs in the order of the input", "ours"
             ),
             *(
-                _variant(f"intertask-tile{k}", "intertask_tiled", f"one thread a pair, {k} rows an iteration", REN)
+                _variant(f"intertask-tile{k}", "intertask_tiles", f"one thread a pair, {k} rows an iteration", REN)
+                for k in (2, 4, 6, 8)
+            ),
+            *(
+                _variant(
+                    f"intertask-tile{k}-registers",
+                    "intertask_tiled",
+                    f"{k} rows an iteration, left neighbours in registers, read parameters in shared memory",
+                    "ours",
+                )
                 for k in (2, 4, 6, 8)
             ),
             _variant(
@@ -59,8 +68,15 @@ FAMILY: Family[Problem] = Family(
             ),
             _variant("intratask-tile2", "intratask_block", "the same, two columns a barrier", REN),
             _variant("intratask-warp", "intratask_warp", "one warp a pair and block, shuffles", REN),
+            _variant("intratask-warp-in-place", "intratask_warp", "the same, one copy of a pass's last row", "ours"),
             _variant("intratask-warps", "intratask_warp", "eight warps a block, each with its own pair", REN),
-            _variant("wavefront", "wavefront", "P lanes a pair, K rows a lane in registers, shuffles", SCHMIDT),
+            _variant(
+                "wavefront",
+                "wavefront_shuffled",
+                "P lanes a pair, K rows a lane in registers; edges and letters by shuffle; reads in lists by length",
+                SCHMIDT,
+            ),
+            _variant("wavefront-loaded", "wavefront", "the same, each lane loads its letters", "ours"),
             _variant(
                 "wavefront-rescaled",
                 "wavefront_rescaled",
@@ -74,4 +90,5 @@ FAMILY: Family[Problem] = Family(
     solve=deferred(f"{__name__}.host.pipeline:solve"),
     oracle=_oracle,
     compare=deferred(f"{__name__}.host.compare:compare"),
+    explained=lambda: load(f"{__name__}.explained:EXPLAINED"),
 )

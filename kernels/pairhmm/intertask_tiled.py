@@ -1,4 +1,6 @@
-"""Ren 2018, Fig. 4: one thread computes one pair, K rows at a time, so that only every K-th row goes through memory.
+"""Fig. 4 of Ren 2018 turned about: a tile's read parameters in shared memory, its left neighbours in registers.
+
+One thread computes one pair, K rows at a time, so that only every K-th row goes through memory.
 
 What belongs to the rows of a tile, four numbers a row and thread, stands in shared memory (2,048 K bytes a block of
 128 threads in float, as in the paper's Table 2); the cells to the left of the tile stay in registers. 6 m n / K

@@ -1,8 +1,10 @@
 """Ren 2018, warp-based: a warp computes one pair along its anti-diagonals, a lane a read base, by shuffles alone.
 
-No barrier stands in the sweep. A read of more than 32 bases takes passes of 32 rows; the last row of a pass goes
-through shared memory where the warp is a block of its own, and through global memory where a block has eight, each
-with its own pair (the paper's improved form).
+No barrier of the block stands in the sweep. A read of more than 32 bases takes passes of 32 rows; the last row of a
+pass goes through shared memory where the warp is a block of its own, and through global memory where a block has
+eight, each with its own pair (the paper's improved form). Of that row there are two copies: a pass reads the one and
+writes the other, and the warp synchronises between passes. With a single copy, which takes half of the memory, it
+synchronises at each step between lane 0, which reads a column, and lane 31, which writes it 31 steps later.
 """
 
 from __future__ import annotations
@@ -33,26 +35,30 @@ def intratask_warp(
     WARPS: Const,
     COLUMNS: Const,
     SHARED: Const,
+    COPIES: Const,
 ) -> None:
     """sums[pair] = scale * P(read | haplotype), WARPS pairs a block.
 
-    As `intratask_block`, but that the edges, at pair stride + column, are used only if SHARED is false. COLUMNS: a
-    multiple of 4, no less than any n.
+    As `intratask_block`, but that the edges, at (pair COPIES + copy) stride + column, are used only if SHARED is false.
+    COLUMNS: a multiple of 4, no less than any n. COPIES: of the last row of a pass, 1 or 2.
     """
     letters = st.shared(u32, WARPS, COLUMNS // 4)
-    M_edge = st.shared(Real, COLUMNS if SHARED else 1)
-    I_edge = st.shared(Real, COLUMNS if SHARED else 1)
-    D_edge = st.shared(Real, COLUMNS if SHARED else 1)
+    M_edge = st.shared(Real, COPIES * COLUMNS if SHARED else 1)
+    I_edge = st.shared(Real, COPIES * COLUMNS if SHARED else 1)
+    D_edge = st.shared(Real, COPIES * COLUMNS if SHARED else 1)
     pair = st.block.x * WARPS + st.warp
     place = pairs[pair]
     m, n = place.y, place.w
-    edge = pair * stride
     initial = scale / Real(n)
     for word in range(st.lane, (n + 3) // 4, 32):
         letters[st.warp, word] = haplotypes[place.z + word]
     total = Real(0)
     for first in range(0, m, 32):
         st.syncwarp()
+        copy = first // 32 % COPIES  # the one that this pass writes; it reads the other one
+        before, after = (COPIES - 1 - copy) * COLUMNS, copy * COLUMNS
+        if not SHARED:
+            before, after = (pair * COPIES + COPIES - 1 - copy) * stride, (pair * COPIES + copy) * stride
         i = first + st.lane
         here = i < m
         at = place.x + min(i, m - 1)
@@ -67,10 +73,11 @@ def intratask_warp(
                 if i == 0:
                     M_up, I_up, D_up = Real(0), Real(0), initial
                 elif st.lane == 0:
+                    at_edge = before + j
                     if SHARED:
-                        M_up, I_up, D_up = M_edge[j], I_edge[j], D_edge[j]
+                        M_up, I_up, D_up = M_edge[at_edge], I_edge[at_edge], D_edge[at_edge]
                     else:
-                        M_up, I_up, D_up = match_edge[edge + j], insertion_edge[edge + j], deletion_edge[edge + j]
+                        M_up, I_up, D_up = match_edge[at_edge], insertion_edge[at_edge], deletion_edge[at_edge]
                 letter = letters[st.warp, j // 4] >> u32(j % 4 * 8)
                 emission = 1 - e if letter & base & u32(255) != u32(0) else e / 3
                 D = st.fma(z, M, g * D)
@@ -80,12 +87,12 @@ def intratask_warp(
                 if i == m - 1:
                     total += M + I
                 elif st.lane == 31:
-                    # Lane 0 read what was here 31 shuffles ago, and these values are made from it.
+                    to_edge = after + j
                     if SHARED:
-                        # simtbed: allow race - 31 shuffles stand between
-                        M_edge[j], I_edge[j], D_edge[j] = M, I, D
+                        M_edge[to_edge], I_edge[to_edge], D_edge[to_edge] = M, I, D
                     else:
-                        # simtbed: allow race - 31 shuffles stand between
-                        match_edge[edge + j], insertion_edge[edge + j], deletion_edge[edge + j] = M, I, D
+                        match_edge[to_edge], insertion_edge[to_edge], deletion_edge[to_edge] = M, I, D
+            if COPIES == 1:
+                st.syncwarp()  # lane 31 writes, in a later step, what lane 0 reads in this one
         if i == m - 1:
             sums[pair] = total

@@ -16,11 +16,13 @@ from simtbed.kernels.alignment.host.answer import Alignments
 from simtbed.kernels.alignment.host.pipeline_files import How, align_file
 from simtbed.kernels.alignment.host.problem import Parameters, Problem
 from simtbed.kernels.alignment.host.problem import Strategy as OverhangStrategy
+from simtbed.kernels.alignment.host.statistics import Statistics, content, rows
 from simtbed.kernels.family import joined
 from simtbed.kernels.files import STANDARD, Outputs
 from simtbed.runtime.cores import current_cores, on_cores
 from simtbed.runtime.registry import EngineName
 
+from .. import tables
 from ..launchers import Runner, require_gpus
 from ..terminal import progress_of_records
 from .options import MEMORY, Checking, Counting, Engine, Example, Gpus, Json, MaxMemory, Output, RunOn, Threads, Variant
@@ -60,6 +62,9 @@ def align(
     form: Annotated[AlignmentFormat, Option(("--format",), help="How the answer is written.")] = AlignmentFormat.tsv,
     counting: Counting = False,
     check: Checking = False,
+    statistics: Annotated[
+        bool, Option(("--statistics",), help="Report lengths, operations and pairs of one reference.")
+    ] = False,
     example: Example = False,
     gpus: Gpus = 1,
     threads: Threads = None,
@@ -68,8 +73,8 @@ def align(
 ) -> int:
     """Semi-global alignment with traceback, from file to file.
 
-    The answer is CIGAR, offset and score of every pair. What --check and --counters report goes to stdout if the
-    answer goes to a file, and to stderr otherwise.
+    The answer is CIGAR, offset and score of every pair. What --check, --counters and --statistics report goes to stdout
+    if the answer goes to a file, and to stderr otherwise.
 
     \b
     simtbed align --example --check
@@ -78,7 +83,17 @@ def align(
     if (source is None) != example:
         raise SimtbedError("align takes a file, or --example")
     wanted = Wanted(
-        variant, engine.value, parameters, strategy.value, form.value, counting, check, json, gpus, max_memory
+        variant,
+        engine.value,
+        parameters,
+        strategy.value,
+        form.value,
+        counting,
+        check,
+        json,
+        gpus,
+        max_memory,
+        statistics,
     )
     with on_cores(threads or current_cores()):
         return align_pairs(source, alternates, target, wanted)
@@ -98,12 +113,13 @@ class Wanted:
     json: bool
     gpus: int = 1
     memory: int = MEMORY
+    statistics: bool = False
 
     def how(self) -> How:
         """Raises SimtbedError where it cannot be, before the work begins."""
         if self.variant not in FAMILY.variants:
             raise SimtbedError(f"alignment has no variant {self.variant!r}; it has {', '.join(FAMILY.variants)}")
-        require_report_options(self.engine, self.counting, self.check, self.json)
+        require_report_options(self.engine, self.counting, self.check or self.statistics, self.json)
         require_gpus(self.gpus, self.engine)
         parameters, strategy = _parameters(self.parameters), OverhangStrategy[self.strategy]
         files.check_form(self.form, strategy)
@@ -118,7 +134,11 @@ def align_pairs(source: Path | None, alternates: Path | None, target: Path | Non
     runner = Runner(wanted.engine, counting=wanted.counting)
     agreements: list[Agreement] = []
 
-    def compare(problem: Problem, found: Alignments) -> None:
+    statistics = Statistics()
+
+    def take(problem: Problem, found: Alignments) -> None:
+        if wanted.statistics:
+            statistics.add(problem, found)
         if wanted.check:
             agreements.append(FAMILY.compare(found.answer(), FAMILY.oracle(problem)))
 
@@ -127,12 +147,16 @@ def align_pairs(source: Path | None, alternates: Path | None, target: Path | Non
         progress_of_records(f"{wanted.variant} on {name}", "pairs") as show,
     ):
         problems = _problems(source, alternates, how)
-        pairs = align_file(problems, outputs["--output"], how, runner, compare, show)
+        pairs = align_file(problems, outputs["--output"], how, runner, take, show)
     if not pairs:
         warn(f"{name} holds no pairs; the answer is empty")
     agreement = joined(agreements) if wanted.check else None
-    if wanted.check or wanted.counting:
-        tell(outputs, report(runner, agreement, wanted.json))
+    statistics.finish()
+    if wanted.statistics and not wanted.json:
+        tell(outputs, tables.table(["statistics", ""], rows(statistics)))
+    if wanted.check or wanted.counting or (wanted.statistics and wanted.json):
+        beside = {"statistics": content(statistics)} if wanted.statistics else {}
+        tell(outputs, report(runner, agreement, wanted.json, beside))
     return int(agreement is not None and not agreement.agrees)
 
 

@@ -18,12 +18,14 @@ from simtbed.kernels.files.places import discard_standard_output, flush_standard
 
 COMMANDS = {
     "list": "The kernel families, their variants, and the devices.",
+    "explain": "How a shipped variant works: recurrence, threads, memory, the paper's section.",
     "pairhmm": "Pair-HMM forward likelihoods, from file to file.",
     "align": "Semi-global alignment with traceback, from file to file.",
     "correct": "Correct sequencing errors in reads, from file to file.",
     "simulate": "Make reads with sequencing errors, to try `simtbed correct` on.",
     "sfs": "Site frequency spectra of N individuals, from file to file.",
     "profile": "What a target would cost on a device.",
+    "whatif": "How long a target's launches would take.",
     "verify": "A target on several engines, or every shipped variant against its oracle.",
     "check": "A target under the checkers, or all shipped variants.",
     "cuda": "The kernels of a target as CUDA C++.",

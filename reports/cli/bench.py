@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import Annotated
+from typing import Annotated, get_args
+
+from simtbed import SimtbedError
 
 from .options import Engine, Input, Json
 from .parameters import Argument, Option, command
@@ -17,15 +19,7 @@ class Bench(StrEnum):
     align = "align"
     correct = "correct"
     sfs = "sfs"
-
-
-class Section(StrEnum):
-    """What the pair-HMM's benchmark has."""
-
-    lengths = "lengths"
     files = "files"
-    ren = "ren"
-    tables = "tables"
 
 
 @command
@@ -39,19 +33,25 @@ def bench(
     ] = None,
     source: Input = None,
     only: Annotated[
-        list[Section] | None, Option(("--only",), help="Of the pair-HMM's sections; may be given again.")
+        list[str] | None,
+        Option(("--only",), metavar="NAME", help="Of the pair-HMM's sections or the commands; may be given again."),
     ] = None,
     json: Json = False,
 ) -> int:
-    """How fast the emulator is, and how fast the kernels are.
+    """How fast the emulator is, how fast the kernels are, and how fast whole commands are.
 
-    The jit engine on this machine, beside scalar code; or a family's kernels on a GPU, or what they cost on the
-    emulator. Takes minutes.
+    The jit engine on this machine, beside scalar code; a family's kernels on a GPU, or what they cost on the
+    emulator; or, with files, commands from file to file, beside other programs that are installed. Takes minutes.
 
     \b
     simtbed bench --peers
     simtbed bench pairhmm --engine cuda
+    simtbed bench files --only correct
     """
+    if what is Bench.files:
+        from ..bench import files
+
+        return files.bench(engine.value, repeat, only or [], json)
     if what is Bench.sfs:
         from ..bench import sfs
 
@@ -59,7 +59,11 @@ def bench(
     if what is Bench.pairhmm:
         from ..bench import pairhmm
 
-        return pairhmm.bench(engine.value, repeat, pairs, source, json, [section.value for section in only or ()])
+        known = get_args(pairhmm.Section)
+        if unknown := set(only or []).difference(known):
+            raise SimtbedError(f"bench pairhmm has no section {unknown.pop()!r}; it has {', '.join(known)}")
+        sections = [section for section in known if section in (only or [])]
+        return pairhmm.bench(engine.value, repeat, pairs, source, json, sections)
     if what is Bench.align:
         from ..bench import align
 

@@ -11,6 +11,7 @@ from typing import Annotated, Any
 from simtbed import SimtbedError
 from simtbed.kernels.correction import FAMILY
 from simtbed.kernels.correction.host.files import example_file, read_file
+from simtbed.kernels.correction.host.pairs import paired
 from simtbed.kernels.correction.host.pipeline_files import Summary, Writers, correct_file
 from simtbed.kernels.correction.host.problem import Parameters
 from simtbed.kernels.files import STANDARD, Outputs
@@ -31,21 +32,29 @@ class Filter(StrEnum):
     exact = "exact"
     bloom = "bloom"
     split_first = "split-first"
+    blocked = "blocked"
 
 
 @dataclass(frozen=True)
 class Targets:
-    """Where results go: corrected reads (None: standard output), discarded reads as they came, a line a read."""
+    """Where results go: corrected reads (None: standard output), discarded reads as they came, a line a read. mates: for
+    second mates. spectrum: for the k-mers counted."""
 
     output: Path | None = None
     discarded: Path | None = None
     log: Path | None = None
+    mates: Path | None = None
+    spectrum: Path | None = None
 
 
 @command
 def correct(
     source: Annotated[Path | None, Argument(metavar="IN", help="FASTQ or FASTA; plain or packed; - is stdin.")] = None,
+    mates: Annotated[Path | None, Argument(metavar="MATES", help="The second mates, if IN has the first.")] = None,
     output: Output = None,
+    paired_output: Annotated[
+        Path | None, Option(("--paired-output", "-p"), metavar="OUT", help="For corrected second mates.")
+    ] = None,
     k: Annotated[int, Option(("--k",), min=12, max=31, help="Bases of a k-mer, 12 to 31.")] = 20,
     min_multiplicity: Annotated[
         int, Option(min=1, max=255, help="How often a solid k-mer is seen, both strands counted.")
@@ -62,6 +71,17 @@ def correct(
     truth: Annotated[
         Path | None, Option(("--truth",), metavar="FILE", help="The same reads without errors: report accuracy.")
     ] = None,
+    spectrum: Annotated[
+        Path | None,
+        Option(
+            ("--spectrum",),
+            metavar="DUMP",
+            help="K-mers and counts, instead of those of IN: of KMC, Jellyfish, or saved.",
+        ),
+    ] = None,
+    save_spectrum: Annotated[
+        Path | None, Option(("--save-spectrum",), metavar="FILE", help="For the k-mers counted and their counts.")
+    ] = None,
     engine: RunOn = Engine.jit,
     example: Example = False,
     threads: Threads = None,
@@ -71,20 +91,28 @@ def correct(
     """Correct sequencing errors in reads, from file to file.
 
     IN is read twice: what comes through a pipe waits in a temporary file. What was done is reported on stdout if the
-    reads go to a file, and on stderr otherwise.
+    reads go to a file, and on stderr otherwise. Of two files with mates, a pair is kept or discarded: what is written
+    stays in step.
 
     \b
     simtbed correct --example
     simtbed correct reads.fastq.gz -o corrected.fastq
+    simtbed correct r1.fastq.gz r2.fastq.gz -o c1.fastq.gz -p c2.fastq.gz
     """
     if (source is None) != example:
         raise SimtbedError("correct takes a file, or --example")
     if example and truth:
         raise SimtbedError("--truth belongs to a file of reads: the example has none")
+    if (mates is None) != (paired_output is None):
+        raise SimtbedError("pairs need both: a file of MATES, and --paired-output")
+    if mates and truth:
+        raise SimtbedError("--truth belongs to one file of reads, not to pairs")
     parameters = Parameters(k, min_multiplicity, min_votes, max_trim, not no_trim, filter.value)
-    targets = Targets(output, discarded, log)
+    targets = Targets(output, discarded, log, paired_output, save_spectrum)
     with on_cores(threads or current_cores()):
-        return correct_reads(source, targets, parameters, variant, engine.value, truth, max_memory, json)
+        return correct_reads(
+            source, targets, parameters, variant, engine.value, truth, max_memory, json, mates, spectrum
+        )
 
 
 def correct_reads(
@@ -96,20 +124,28 @@ def correct_reads(
     truth: Path | None,
     memory: int,
     json: bool,
+    mates: Path | None = None,
+    spectrum: Path | None = None,
 ) -> int:
     """Correct from file to file; the example, without a source."""
     if variant not in FAMILY.variants:
         raise SimtbedError(f"correction has no variant {variant!r}; it has {', '.join(FAMILY.variants)}")
     runner = Runner(engine)
     named = {"--output": targets.output or STANDARD, "--discarded": targets.discarded, "--log": targets.log}
+    named |= {"--paired-output": targets.mates, "--save-spectrum": targets.spectrum}
     with (
-        Outputs(named, [source, truth]) as outputs,
+        Outputs(named, [source, mates, truth, spectrum]) as outputs,
         progress_of_records(f"{variant} on {source or 'the example'}", "reads") as show,
         read_file(source, memory) if source else nullcontext(example_file()) as reads,
+        read_file(mates, memory) if mates else nullcontext() as second,
         read_file(truth, memory) if truth else nullcontext() as true_reads,
     ):
-        writers = Writers(outputs["--output"], outputs.get("--discarded"), outputs.get("--log"), show)
-        summary = correct_file(reads, writers, parameters, variant, runner, true_reads, memory)
+        both = paired(reads, second) if second else reads
+        writers = Writers(
+            outputs["--output"], outputs.get("--discarded"), outputs.get("--log"), outputs.get("--paired-output"), show,
+            outputs.get("--save-spectrum"),
+        )  # fmt: skip
+        summary = correct_file(both, writers, parameters, variant, runner, true_reads, memory, spectrum)
     for warning in summary.warnings:
         warn(warning)
     tell(outputs, tables.as_json(_content(summary, runner)) if json else _report(summary))
@@ -130,6 +166,8 @@ def _report(summary: Summary) -> str:
         ["bases changed", summary.edits], ["solid k-mers, both strands", summary.solid],
         ["their part of all k-mers counted", f"{100 * summary.solid_share:.1f} %"],
     ]  # fmt: skip
+    if summary.with_mate:
+        rows.insert(6, ["... because their mates were", summary.with_mate])
     text = tables.table(["correction", ""], rows)
     if summary.accuracy is None:
         return text

@@ -9,10 +9,14 @@ from .. import tables
 from .options import Json
 from .parameters import command
 
+COLUMNS = ("family", "variant", "description")
+OURS = "ours"
+"""What a variant names instead of a paper."""
+
 
 @command
 def list(json: Json = False) -> int:
-    """The kernel families, their variants, and the devices.
+    """The kernel families, their variants by paper, and the devices.
 
     \b
     simtbed list
@@ -36,7 +40,10 @@ def list(json: Json = False) -> int:
     if json:
         print(tables.as_json({"variants": variants, "devices": known}))
         return 0
-    print(tables.table([*variants[0]], [[*row.values()] for row in variants], left=4))
-    print()
+    by_paper = sorted(variants, key=lambda row: row["paper"] == OURS)  # a stable order: ours last
+    for paper in dict.fromkeys(row["paper"] for row in by_paper):
+        print("Ours" if paper == OURS else paper)
+        rows = [[row[name] for name in COLUMNS] for row in by_paper if row["paper"] == paper]
+        print(f"{tables.table(COLUMNS, rows, left=3)}\n")
     print(tables.table([*known[0]], [[*row.values()] for row in known]))
     return 0

@@ -61,13 +61,13 @@ def require_report_options(engine: str, counting: bool, check: bool, json: bool)
     if counting and engine == "cuda":
         raise SimtbedError("--counters needs an emulator, jit or numpy: the cuda engine does not count")
     if json and not (check or counting):
-        raise SimtbedError("--json is about reports: ask for --check or --counters too")
+        raise SimtbedError("--json is about reports: ask for one, such as --check or --counters, too")
 
 
-def report(runner: Runner, agreement: Agreement | None, json: bool) -> str:
-    """The agreement and the counters, as far as they were asked for."""
+def report(runner: Runner, agreement: Agreement | None, json: bool, beside: Mapping[str, Any] | None = None) -> str:
+    """The agreement and the counters, as far as they were asked for. beside: what JSON holds besides."""
     if json:
-        content: dict[str, Any] = {"launches": runner.launches}
+        content: dict[str, Any] = {"launches": runner.launches, **(beside or {})}
         if agreement is not None:
             content["agreement"] = {"agrees": agreement.agrees, **asdict(agreement)}
         if runner.counters is not None:

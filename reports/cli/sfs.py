@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
@@ -12,19 +12,21 @@ from typing import Annotated, Any
 from simtbed import SimtbedError
 from simtbed.kernels import Family
 from simtbed.kernels.files import STANDARD, Outputs, is_file_name, printable
-from simtbed.kernels.sfs.host import files, files_npz, files_spectrum, files_vcf_out
+from simtbed.kernels.sfs.host import files, files_spectrum, files_vcf_out
 from simtbed.kernels.sfs.host.files import Format, Options, Polarise
 from simtbed.kernels.sfs.host.frequency import by_em
-from simtbed.kernels.sfs.host.problem import Mode, Problem, Rows
+from simtbed.kernels.sfs.host.pipeline_files import solve_file
+from simtbed.kernels.sfs.host.problem import Floats, Mode, Problem
 from simtbed.kernels.sfs.host.sites import SiteCounts
 from simtbed.kernels.sfs.host.spectrum import Spectrum
+from simtbed.runtime.cores import current_cores, on_cores
 from simtbed.runtime.registry import EngineName
 
 from .. import tables
 from ..launchers import Runner
 from ..selection import find_family
-from ..terminal import progress
-from .options import MEMORY, Engine, Json, MaxMemory, Output, RunOn, Variant
+from ..terminal import progress, progress_of_records
+from .options import MEMORY, Engine, Json, MaxMemory, Output, RunOn, Threads, Variant
 from .output import tell, warn
 from .parameters import Argument, Option, command
 
@@ -81,6 +83,7 @@ def sfs(
         Option(metavar="FILE", help="The spectrum over sites as TSV, and its picture beside it: FILE.svg."),
     ] = None,
     example: Annotated[bool, Option(("--example",), help="Run on a generated example instead of IN.")] = False,
+    threads: Threads = None,
     max_memory: MaxMemory = MEMORY,
     json: Json = False,
 ) -> int:
@@ -99,7 +102,8 @@ def sfs(
         mode.value, polarise.value if polarise else None, variable, epsilon, variant, engine.value, form.value, spectrum,
         max_memory,
     )  # fmt: skip
-    return solve_sites(source, target, wanted, json)
+    with on_cores(threads or current_cores()):
+        return solve_sites(source, target, wanted, json)
 
 
 @dataclass(frozen=True)
@@ -141,14 +145,10 @@ def solve_sites(source: Path | None, target: Path | None, wanted: Wanted, json: 
     if wanted.spectrum:
         targets["the picture of --spectrum"] = wanted.spectrum.with_suffix(".svg")
     with Outputs(targets, [source]) as outputs, Spectrum(wanted.mode) as total:
-        rows = _answers(_problems(source, wanted, tally), family, wanted, runner, total)
-        with progress(f"{wanted.variant} on {name}"):
-            if wanted.form == "npz":
-                files_npz.write(rows, outputs["--output"])
-            elif wanted.form == "vcf":
-                files_vcf_out.write(rows, outputs["--output"])
-            else:
-                outputs["--output"].writelines(line.encode() for line in files.tsv(rows))
+        with progress_of_records(f"{wanted.variant} on {name}", "sites") as show:
+            take = total.add if wanted.spectrum else _nothing
+            problems = _problems(source, wanted, tally)
+            solve_file(problems, wanted.form, outputs["--output"], wanted.variant, runner, take, show)
         if wanted.spectrum:
             with progress("the spectrum over sites"):
                 found = total.result()
@@ -181,10 +181,5 @@ def _problems(source: Path | None, wanted: Wanted, tally: SiteCounts) -> Iterato
     return iter([replace(example, mode=wanted.mode, frequency=frequency, variable=wanted.variable)])
 
 
-def _answers(problems: Iterable[Problem], family: Family[Any], wanted: Wanted, runner: Runner, total: Spectrum) -> Rows:
-    for problem in problems:
-        answer = family.solve(problem, wanted.variant, runner)
-        files.check_answer(problem, answer)
-        if wanted.spectrum:
-            total.add(answer)
-        yield problem, answer
+def _nothing(answer: Floats) -> None:
+    """Nobody wants the spectrum over sites."""

@@ -9,6 +9,7 @@ from .paper import Paper
 
 PAPERS = {
     "ren2018": "simtbed.reports.papers.ren2018.items:PAPER",
+    "gpupairhmm2024": "simtbed.reports.papers.gpupairhmm2024.items:PAPER",
     "ren2019": "simtbed.reports.papers.ren2019.items:PAPER",
 }
 """Each with the reference "module:name" of its Paper, which is imported when it is asked for."""

@@ -51,7 +51,7 @@ class Writer:
 
         class Pickler(pickle.Pickler):
             def persistent_id(self, obj: Any) -> str | None:
-                return known[obj] if isinstance(obj, SHARED) else None
+                return known.get(obj) if isinstance(obj, SHARED) else None
 
         into = io.BytesIO()
         Pickler(into).dump(launch)

@@ -89,7 +89,9 @@ def test_every_gpu_has_its_share() -> None:
     assert kept.numpy().tolist() == [32 * count_gpus(), 0, 0, 0]
     family = FAMILIES["pairhmm"]
     problems = [family.example()] * (3 * count_gpus())
-    shared = map_over_gpus(problems, lambda one: family.solve(one, "wavefront", AnswerLauncher("cuda")), count_gpus())
-    expected = family.solve(problems[0], "wavefront", AnswerLauncher("jit"))
+    shared = map_over_gpus(
+        problems, lambda one: family.solve(one, "wavefront-loaded", AnswerLauncher("cuda")), count_gpus()
+    )
+    expected = family.solve(problems[0], "wavefront-loaded", AnswerLauncher("jit"))
     for _, answer in shared:
         assert answer.tobytes() == expected.tobytes()

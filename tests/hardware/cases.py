@@ -50,7 +50,7 @@ def operations() -> Iterator[OperationCase]:
 
 def few() -> Iterator[Case]:
     """Two of the shipped variants, for tests that need but some."""
-    return (case for case in variants() if case.name in ("pairhmm intertask-naive", "pairhmm wavefront"))
+    return (case for case in variants() if case.name in ("pairhmm intertask-naive", "pairhmm wavefront-loaded"))
 
 
 def feature_case(feature: Feature) -> Case:

@@ -282,7 +282,7 @@ def test_a_record_that_is_not_there(tmp_path: Path) -> None:
 # ------------------------------------------------------------------ cases
 def test_cases_are_found_by_name() -> None:
     names = [case.name for case in find([VARIANTS, "tests.hardware.cases:cases"])]
-    assert {"pairhmm wavefront", "pairhmm intertask-naive", "block_reduction"} <= set(names)
+    assert {"pairhmm wavefront-loaded", "pairhmm intertask-naive", "block_reduction"} <= set(names)
     with pytest.raises(SimtbedError, match=r"^nowhere:cases: expected module:function"):
         find(["nowhere:cases"])
     with pytest.raises(SimtbedError, match=r"^tests\.hardware\.cases:none: expected module:function"):

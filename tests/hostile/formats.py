@@ -171,7 +171,7 @@ FORMATS = (
     Format("fasta in gzip", (FASTA,), CORRECT, wrap=PACKINGS["gz"]),
     Format("truth", (FASTQ,), ("correct", "{other}", "-o", "{out}", "--k", "12", "--truth", "{}"), FASTQ),
     Format("reference", (FASTA, bz2.compress(FASTA)), SIMULATE),
-    Format("pairhmm", (PAIRHMM, gzip.compress(PAIRHMM, mtime=0)), ("pairhmm", "{}", "-o", "{out}", "--variant", "wavefront")),
+    Format("pairhmm", (PAIRHMM, gzip.compress(PAIRHMM, mtime=0)), ("pairhmm", "{}", "-o", "{out}", "--variant", "wavefront-loaded")),
     Format("pairhmm in xz", (PAIRHMM,), ("pairhmm", "{}", "-o", "{out}", "--format", "tsv"), wrap=PACKINGS["xz"]),
     Format("table", (TABLE,), ("align", "{}", "-o", "{out}")),
     Format("alternates", (ALTERNATES,), ("align", "{other}", "{}", "-o", "{out}", "--format", "sam"), REFERENCES),

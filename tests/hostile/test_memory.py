@@ -7,6 +7,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from tests.hostile.formats import BEAGLE, PAIRHMM, VCF_HEADER
@@ -51,6 +52,17 @@ def test_memory_does_not_grow_with_the_file(name: str, tmp_path: Path) -> None:
         path.write_bytes(make(count * times))
         taken.append(_most([command, str(path), "-o", str(tmp_path / "out"), "--max-memory", "64M", *options]))
     assert taken[1] < GROWTH * taken[0]
+
+
+@pytest.mark.slow
+def test_the_stated_bounds_hold(tmp_path: Path) -> None:
+    """Megabytes of `docs/limits.md` beside the 200 of Python and the compiler, for files of 40 and of 60."""
+    pairs, sites = tmp_path / "pairs", tmp_path / "sites.npz"
+    pairs.write_bytes((b"ACGTTGCATT" * 30 + b"\t" + b"ACG" + b"\n") * 130_000)
+    np.savez(sites, P=np.random.default_rng(1).random((25_000, 100, 3)) + 0.1)
+    for command, source, most in (("align", pairs, 12 + 8), ("sfs", sites, 24 * 2 * 8)):
+        taken = _most([command, str(source), "-o", str(tmp_path / "out"), "--max-memory", "64M"])
+        assert taken < (200 + most) * 1000
 
 
 @pytest.mark.slow

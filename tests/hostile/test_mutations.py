@@ -70,5 +70,5 @@ def test_a_damaged_packing_is_told(packing: str, tmp_path: Path) -> None:
 
 def test_a_trial_can_fail(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     form = next(form for form in FORMATS if form.name == "table")
-    monkeypatch.setattr("simtbed.kernels.alignment.host.files._check", lambda *_: 1 / 0)
+    monkeypatch.setattr("simtbed.kernels.alignment.host.files.scan_table", lambda *_: 1 / 0)
     assert "a defect of simtbed" in mishandled(form, form.good[0], tmp_path)

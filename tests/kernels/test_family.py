@@ -17,9 +17,9 @@ VARIANTS = [(family, variant) for family in FAMILIES for variant in FAMILIES[fam
 HOST = {"compare", "files", "generate", "layout", "pipeline", "problem"}
 """Files of every host folder. A part of one that would be too long has its name first: files_vcf."""
 OTHERS = {
-    "alignment": {"limits"},
-    "correction": set(),
-    "pairhmm": set(),
+    "alignment": {"answer", "limits", "statistics"},
+    "correction": {"pairs"},
+    "pairhmm": {"partitioned"},
     "sfs": {"frequency", "sites", "spectrum"},
 }
 """Files that only one family needs."""

@@ -20,9 +20,11 @@ def toml(device: Device) -> str:
         return str(list(v)) if isinstance(v, tuple) else f'"{v}"' if isinstance(v, str) else str(v)
 
     table = asdict(device)
-    rates = table.pop("rates")
+    inner = {name: table.pop(name) for name in ("rates", "timing")}
     lines = [f"{k} = {value(v)}" for k, v in table.items()]
-    return "\n".join([*lines, "[rates]", *(f"{k} = {value(v)}" for k, v in rates.items())])
+    for name, rows in inner.items():
+        lines += [f"[{name}]", *(f"{k} = {value(v)}" for k, v in rows.items())]
+    return "\n".join(lines)
 
 
 def test_the_papers_cards_and_todays_are_known() -> None:

@@ -105,7 +105,7 @@ def test_the_page_shows_counts_explanations_and_pictures(run: st.Run) -> None:
 def test_a_shipped_variant_stays_small() -> None:
     family = FAMILIES["pairhmm"]
     with st.profiling(detail=True) as made:
-        family.solve(family.example(), "wavefront", FunctionLauncher(st.launch))
+        family.solve(family.example(), "wavefront-loaded", FunctionLauncher(st.launch))
     assert len(made.html().encode()) < 1_000_000
 
 

@@ -57,7 +57,7 @@ def test_two_fasta_files_and_sam(simtbed: Simtbed, tmp_path: Path) -> None:
     references.write_text(">chr\nACGT\n")
     alternates.write_text(">read\nCG\n")
     ran = simtbed("align", str(references), str(alternates), "--format", "sam")
-    assert ran.out.splitlines()[2] == "read\t0\tchr\t2\t255\t2M\t*\t0\t0\tCG\t*\tAS:i:400"
+    assert ran.out.splitlines()[2] == "read\t0\tchr\t2\t255\t2M\t*\t0\t0\tCG\t*\tAS:i:400\tNM:i:0"
 
 
 @pytest.mark.parametrize(
@@ -124,3 +124,15 @@ def test_several_gpus_share_the_pairs(simtbed: Simtbed, monkeypatch: pytest.Monk
     monkeypatch.setattr("simtbed.reports.cli.align.require_gpus", lambda gpus, engine: None)
     alone, shared = (simtbed("align", "--example", "--gpus", str(gpus)) for gpus in (1, 3))
     assert (shared.code, shared.out) == (0, alone.out)
+
+
+def test_statistics_of_an_input(simtbed: Simtbed, tmp_path: Path) -> None:
+    source, target = tmp_path / "in.tsv", tmp_path / "out.tsv"
+    source.write_text("ACGT\tCG\nACGT\tACGT\nCG\tACGT\n")
+    told = simtbed("align", str(source), "-o", str(target), "--statistics").out
+    assert "bases of references: least, median, most" in told and "M: bases, share, runs" in told
+    found = json.loads(simtbed("align", str(source), "-o", str(target), "--statistics", "--check", "--json").out)
+    assert found["agreement"]["agrees"] is True
+    assert found["statistics"]["bases"] == {"M": 8, "S": 2}
+    assert found["statistics"]["pairs_in_a_row_with_one_reference"] == [1, 1, 2]
+    assert simtbed("align", str(source), "--statistics", "--json").out == target.read_text()

@@ -25,7 +25,7 @@ from tests.reports.conftest import Simtbed
 
 TINY = Size(4, 2, 32)
 GENERAL = ["transpose, pitch 33", "transpose, pitch 32", "block sum"]
-NAMES = ["intertask-naive", "wavefront", *GENERAL]
+NAMES = ["intertask-naive", "wavefront-loaded", *GENERAL]
 """What these tests measure: of the variants, two that stand for all."""
 
 

@@ -32,7 +32,7 @@ def test_every_variant_is_counted(simtbed: Simtbed, monkeypatch: pytest.MonkeyPa
     content = json.loads(ran.out)
     assert {row["variant"] for row in content["Ren 2018"]} == set(FAMILY.variants)
     assert [(row["length"], row["variant"]) for row in content["lengths"]] == [
-        (length, variant) for length in (32, 48) for variant in ("wavefront", "wavefront-rescaled")
+        (length, variant) for length in (32, 48) for variant in ("wavefront-loaded", "wavefront-rescaled")
     ]
     by_variant = {row["variant"]: row for row in content["Ren 2018"]}
     assert by_variant["intratask-warp"]["barriers a pair"] == 0 < by_variant["intratask-naive"]["barriers a pair"]
@@ -62,7 +62,7 @@ def test_what_is_measured_is_the_float_kernel(monkeypatch: pytest.MonkeyPatch) -
             return [3.0, 2.0, 100.0][:repeats]
 
     timer = pairhmm.Timer(3, engine=Engine())  # type: ignore[arg-type]
-    FAMILY.solve(equal_lengths(1, 25, 512, 512), "wavefront", timer)
+    FAMILY.solve(equal_lengths(1, 25, 512, 512), "wavefront-loaded", timer)
     assert timed == [np.float32]
     assert timer.milliseconds == 3.0
 

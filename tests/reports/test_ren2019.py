@@ -7,13 +7,13 @@ from simtbed.kernels.alignment import FAMILY
 from simtbed.kernels.alignment.host.problem import Parameters, Problem
 from simtbed.reports.papers import library
 from simtbed.reports.papers.measured import Machine, Measured, Timing
-from simtbed.reports.papers.paper import Setting, Shown, Size, Verdict
+from simtbed.reports.papers.paper import Setting, Shown, Size, Source, Verdict
 from simtbed.reports.papers.ren2019 import figures, items
 from simtbed.reports.papers.ren2019.counted import BATCHES, LENGTHS
 
 
 def setting(timings: dict[tuple[str, str], Timing] | None = None) -> Setting:
-    return library.find("ren2019").setting(Size.small, {"every": 4}, "jit", Measured(timings or {}))
+    return library.find("ren2019").setting(Size.small, {"batch": 1}, "jit", Measured(timings or {}))
 
 
 def test_what_figure_1_pictures() -> None:
@@ -56,6 +56,15 @@ def test_times_settle_what_counters_cannot() -> None:
     assert items.speedups(without).verdict is Verdict.not_shown and not items.speedups(without).tables
     assert told(items.speedups(found)) == [True, False]
     assert items.speedups(found).claims[0].found == "up to 100 times"
+
+
+@pytest.mark.slow
+def test_the_time_model_is_asked_about_batches_up_to_a_size() -> None:
+    some = library.find("ren2019").setting(Size.small, {"batch": 25}, "jit", Measured())
+    names = {column.name for column in items.two_solutions(some).tables[0].columns if column.source is Source.model}
+    assert names == {"GCUPS, 25 pairs"}
+    assert told(items.first_stage_of_peer(some))[1] is True
+    assert told(items.first_stage_of_peer(setting()))[1] is None
 
 
 @pytest.mark.slow

@@ -162,6 +162,9 @@ def test_bad_use(simtbed: Simtbed, given: Path, options: list[str], said: str) -
 
 
 def test_without_cyvcf2(simtbed: Simtbed, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Lines of the usual form need it not."""
     (tmp_path / "given.vcf").write_text(VCF)
     monkeypatch.setitem(sys.modules, "cyvcf2", None)
+    assert simtbed("sfs", str(tmp_path / "given.vcf")).code == 0
+    (tmp_path / "given.vcf").write_text(VCF.replace("0,10,30", "0,10"))
     assert 'needs cyvcf2: pip install "simtbed[vcf]"' in simtbed("sfs", str(tmp_path / "given.vcf")).refused(3)

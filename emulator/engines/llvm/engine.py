@@ -15,7 +15,7 @@ import time
 import weakref
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property, partial
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -31,6 +31,7 @@ from ...runtime.engine import Outcome, Request
 from ...runtime.prints import Prints
 from ...runtime.specialisation import Specialisation, Summary
 from . import interrupts, notebook
+from .counters import trace
 from .counters.slots import decode
 from .layout import ARGUMENTS, ENTRY, HOST_CALL, SIZES, Buffers, Options
 from .rounds import Rounds, aligned
@@ -152,13 +153,15 @@ class LlvmEngine:
             request.block, request.device, tuple(request.carved.items()), request.counters, request.detail,
             request.decisions, step_limited=False, atomic=not ordered,
             checks=tuple(sorted(request.checks)), unwritten=tuple(sorted(request.unwritten)) if request.checks else (),
-            scheduled=request.schedule is not None,
+            scheduled=request.schedule is not None, traced=request.trace is not None,
         )  # fmt: skip
         threads = 1 if ordered else self.threads or current_cores()
         prints = Prints(request)
         outcome = self._timed(request, options, threads, prints)
         if outcome is None:
             prints.begin_again()
+            if request.trace is not None:
+                request.trace.begin_again()
             outcome = self._timed(request, replace(options, step_limited=True), threads, prints)
             assert outcome is not None
         return outcome
@@ -199,12 +202,13 @@ def _in_order(checks: frozenset[str]) -> bool:
 
 @dataclass(frozen=True)
 class _Worker:
-    """A thread's own buffers, by their names in SIZES."""
+    """A thread's own buffers, by their names in SIZES. trace: the address of the head of its buffer of accesses."""
 
     buffers: Mapping[str, npt.NDArray[Any]]
+    trace: int
 
     @staticmethod
-    def of(needed: Buffers) -> _Worker:
+    def of(needed: Buffers, trace: int = 0) -> _Worker:
         sizes = {name: int(needed.sizes[name]) for name in SIZES.names or ()}
         counts, faults = (8 * (sizes.pop(name) + 1) for name in ("counts", "faults"))
         if sizes["frame"]:
@@ -216,7 +220,8 @@ class _Worker:
                 "faults": np.zeros(faults // 8, np.int64),
                 "allowance": np.full(1, interrupts.ALLOWANCE, np.int64),
                 **scratch,
-            }
+            },
+            trace,
         )
 
 
@@ -228,7 +233,8 @@ def _launch(request: Request, program: _CompiledKernel, threads: int, prints: Pr
     types, given = _arguments(summary, request, buffers)
     function = ctypes.CFUNCTYPE(ctypes.c_int32, *types, *(a.c for a in ARGUMENTS))(program.library.address)
     blocks = int(np.prod(request.grid))
-    workers = [_Worker.of(program.buffers) for _ in range(max(1, min(threads, blocks)))]
+    traced = trace.Buffers(request.trace)
+    workers = [_Worker.of(program.buffers, traced.new()) for _ in range(max(1, min(threads, blocks)))]
     kept = notebook.Notebook([worker.buffers["notes"] for worker in workers])
     race_state, table = _race_state(request, program)
     order = _order(request)
@@ -239,20 +245,26 @@ def _launch(request: Request, program: _CompiledKernel, threads: int, prints: Pr
         ".limit": request.most_iterations[1],
         ".shadow": table.ctypes.data,
         ".order": order.ctypes.data,
-        ".host_call": HOST_CALL(_host_calls(program, prints, kept, raised)),
+        ".host_call": HOST_CALL(_host_calls(program, prints, kept, traced, raised)),
     }
 
     def run(worker: _Worker, first: int, last: int) -> bool:
         own = {f".{name}": buffer.ctypes.data for name, buffer in {**worker.buffers, **rounds.memory}.items()}
-        values = {**common, **own, ".first": first, ".last": last}
+        values = {**common, **own, ".trace": worker.trace, ".first": first, ".last": last}
         whole = not function(*given, *(values[argument.name] for argument in ARGUMENTS))
         if raised:
             raise raised[0]
         return whole
 
+    def distribute(workers: Sequence[_Worker], run: Callable[[_Worker, int, int], bool]) -> bool:
+        try:
+            return _distribute(blocks, workers, run)
+        finally:
+            traced.hand_on()  # before another thread goes on with a block
+
     rounds = Rounds(request, program.buffers, race_state, program.plan if race_state is not None else None)
     with interrupts.noted(raised):
-        whole = rounds.run(partial(_distribute, blocks), workers, run)
+        whole = rounds.run(distribute, workers, run)
     if raised:
         raise raised[0]
     if not whole:
@@ -390,7 +402,11 @@ def _arguments(summary: Summary, request: Request, buffers: dict[str, Buffer]) -
 
 # ------------------------------------------------------------------ calls from compiled code
 def _host_calls(
-    program: _CompiledKernel, prints: Prints, kept: notebook.Notebook, raised: list[BaseException]
+    program: _CompiledKernel,
+    prints: Prints,
+    kept: notebook.Notebook,
+    traced: trace.Buffers,
+    raised: list[BaseException],
 ) -> Callable[[int, int, int, int, int], None]:
     def answer(request: int, block: int, warp: int, mask: int, data: int) -> None:
         # ctypes would lose an exception, an interrupt too.
@@ -399,6 +415,8 @@ def _host_calls(
                 interrupts.answer(data, raised)
             elif request == notebook.REQUEST:
                 kept.take_in(data)
+            elif request == trace.REQUEST:
+                traced.hand_on([data])
             else:
                 _print(prints, program.module.host_calls.requests[request], (block, warp), mask, data)
         except BaseException as error:

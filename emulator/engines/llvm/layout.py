@@ -51,6 +51,7 @@ ARGUMENTS = (
     Argument(".local", "ptr noalias", ctypes.c_void_p),
     Argument(".workspace", "ptr noalias", ctypes.c_void_p),
     Argument(".frame", "ptr noalias", ctypes.c_void_p),
+    Argument(".trace", "ptr", ctypes.c_void_p),  # the head of the thread's buffer, where accesses are handed on
     Argument(".shadow", "ptr", ctypes.c_void_p),  # the table of the race state
     Argument(".order", "ptr", ctypes.c_void_p),  # of warps and blocks, where a schedule is given
     Argument(".host_call", "ptr", HOST_CALL),
@@ -70,7 +71,8 @@ class Options:
     step_limited: the step limit may take lanes out of any loop, so no code may count on full warps.
     atomic: blocks run in several threads, so global atomic operations must be atomic.
     carved: the arrays in dynamic shared memory. checks: what is looked for. unwritten: the global arrays that begin
-    uninitialised. scheduled: the order of blocks and warps is given at launch.
+    uninitialised. scheduled: the order of blocks and warps is given at launch. traced: accesses to global memory are handed
+    on.
     """
 
     block: Dim3
@@ -84,6 +86,7 @@ class Options:
     checks: tuple[str, ...] = ()
     unwritten: tuple[str, ...] = ()
     scheduled: bool = False
+    traced: bool = False
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from ...profiler.decisions import NOTE, Decisions
 
-REQUEST = -2
+REQUEST = -3
 """The number by which compiled code has its notes taken in; the data is the address of the buffer."""
 NOTES = 1 << 11
 """Notes of a buffer."""

@@ -16,6 +16,7 @@ from ...machine import banks, coalescing
 from ...profiler import events, samples
 from ...profiler.events import Counts
 from ...profiler.samples import Table
+from ...profiler.trace import ENTRY, Tracer
 from ...sanitizer import bounds, uninitialised
 from ...sanitizer.races import detect, happens_before, shadow
 from ...sanitizer.tracking import RELEASES, AccessId, TrackedArray
@@ -81,6 +82,9 @@ class Access:
             self.count(group, safe, inside)
         if self.samples is not None:
             self.sample(self.samples, group, safe, active, active & ~inside)
+        tracer = group.request.trace
+        if tracer is not None and self.row is not None and self.space == "global":
+            self.hand_on(tracer, group, safe, active, active & ~inside)
         return safe, inside
 
     def count(self, group: WarpGroup, index: Values, active: Mask) -> None:
@@ -117,6 +121,24 @@ class Access:
             one["index"] = np.where(here, index[row], 0)
             kept = slice(min(cost, samples.COSTS - 1), min(cost, samples.COSTS - 1) + 1)
             table[kept] = samples.merged([table[kept], one])
+
+    def hand_on(self, tracer: Tracer, group: WarpGroup, index: Values, active: Mask, wrong: Mask) -> None:
+        """Give the accesses of the warps to a tracer."""
+        rows = np.flatnonzero(active.any(axis=1) & ~wrong.any(axis=1))
+        blocks, warps = np.divmod(rows, group.shape[1])
+        wanted = group.blocks[blocks] < tracer.blocks
+        rows, blocks, warps = rows[wanted], blocks[wanted], warps[wanted]
+        if not len(rows):
+            return
+        entries = np.zeros(len(rows), ENTRY)
+        entries["block"], entries["phase"], entries["warp"] = (
+            group.blocks[blocks],
+            group.phase[blocks],
+            group.warps[warps],
+        )
+        entries["site"], entries["mask"] = self.site, mask_bits(active)[rows, 0]
+        entries["index"] = np.where(active[rows], index[rows], 0)
+        tracer.take(entries)
 
     def positions(self, group: WarpGroup, index: Values) -> Values:
         """Positions in the array's storage."""

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
@@ -10,10 +12,33 @@ import numpy as np
 
 from ...ir.ops import BITS
 from ...language.functions import Kernel
+from ...profiler.trace import ENTRY, Entries
 from ...runtime.engine import Engine, Outcome, Request
 from ...runtime.launching import launch
 from ...runtime.registry import EngineName, engine_called
 from ...runtime.request import prepare_request
+
+
+@dataclass
+class Accesses:
+    """A tracer that keeps everything it is given."""
+
+    blocks: int = 1 << 62
+    taken: list[Entries] = field(default_factory=list)
+    _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
+
+    def take(self, entries: Entries) -> None:
+        with self._lock:
+            self.taken.append(entries.copy())
+
+    def begin_again(self) -> None:
+        self.taken.clear()
+
+    @property
+    def by_warp(self) -> Entries:
+        """All of them, ENTRY[n]: block by block and warp by warp, those of a warp in the order in which it made them."""
+        found = np.concatenate([np.zeros(0, ENTRY), *self.taken])
+        return found[np.lexsort((found["warp"], found["block"]))]
 
 
 def engine_of(engine: EngineName | Engine) -> Engine:

@@ -21,7 +21,7 @@ from . import device_arrays
 from .edge_values import comparable, defined
 from .feature import FEATURES, Feature
 from .operations import Group, group_id, groups, request
-from .outcomes import assert_same, assert_same_counts, engine_of
+from .outcomes import Accesses, assert_same, assert_same_counts, engine_of
 
 
 @dataclass(frozen=True)
@@ -46,6 +46,7 @@ def cases(engine: EngineName | Engine, *, emulates: bool = False) -> list[Case]:
     if emulates:
         found += [Case(f"samples {one.name}", partial(_samples, held, one)) for one in FEATURES]
         found += [Case(f"decisions {one.name}", partial(_decisions, held, one)) for one in FEATURES]
+        found += [Case(f"trace {one.name}", partial(_trace, held, one)) for one in FEATURES]
         bounded = [group for group in groups() if any(row.domain for row in group[1])]
         found += [Case(f"domains {group_id(one)}", partial(_domains, held, one)) for one in bounded]
     found.append(Case("device arrays", partial(_device_arrays, engine)))
@@ -74,6 +75,14 @@ def _decisions(engine: Engine, feature: Feature) -> None:
     found = engine.run(launch)
     assert_same(found, engine_of("numpy").run(launch), launch)
     assert_same_counts(found, engine.run(plain), launch)
+
+
+def _trace(engine: Engine, feature: Feature) -> None:
+    """A traced launch does what a plain one does, and hands on the same accesses as the numpy engine."""
+    launch, found, wanted = feature.launch(prepare_request), Accesses(), Accesses()
+    traced = engine.run(replace(launch, trace=found))
+    assert_same(traced, engine_of("numpy").run(replace(launch, trace=wanted)), launch)
+    assert found.by_warp.tobytes() == wanted.by_warp.tobytes()
 
 
 def _operations(engine: Engine, group: Group, emulates: bool) -> None:

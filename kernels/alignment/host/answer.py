@@ -10,8 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from ...family import Answer
+from .files_scan import NUMBER, cigars, collect
 from .problem import ANSWER, Offsets, offsets
-from .text_scan import NUMBER, cigars, collect
 
 Integers = npt.NDArray[np.int32]
 

@@ -5,6 +5,7 @@ A table's row is `reference<TAB>alternate`, its answer's `CIGAR<TAB>offset<TAB>s
 
 from __future__ import annotations
 
+import re
 import shutil
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack
@@ -24,8 +25,7 @@ from ...files.inputs import MOST_BLANK
 from ...files.piecewise import Piece, pieces
 from ...files.text_loops import whole_lines
 from .answer import Alignments
-from .problem import Bytes, Offsets, Problem, Strategy, joined
-from .text_scan import (
+from .files_scan import (
     BLANK,
     CONSTANTS,
     FOLLOWING,
@@ -41,6 +41,7 @@ from .text_scan import (
     scan_table,
     table_rows,
 )
+from .problem import Bytes, Offsets, Problem, Strategy, joined
 
 Format = Literal["tsv", "sam"]
 EXAMPLE = Path(__file__).parents[1] / "example.tsv"
@@ -219,6 +220,19 @@ class Texts(NamedTuple):
     lengths: Offsets | None = None
 
 
+REFERENCE_NAME = re.compile(r"[0-9A-Za-z!#$%&+./:;?@^_|~-][0-9A-Za-z!#$%&*+./:;=?@^_|~-]*", re.ASCII)
+READ_NAME = re.compile(r"[!-?A-~]{1,254}")
+"""What SAM takes for names."""
+
+
+def _check_names(names: tuple[tuple[str, str], ...]) -> None:
+    """Raises InputError where a name is none for SAM."""
+    for reference, alternate in names:
+        for name, takes in ((reference, REFERENCE_NAME), (alternate, READ_NAME)):
+            if not takes.fullmatch(name):
+                raise InputError(f"{printable(name)[:60]} is no name for SAM: use tsv")
+
+
 class Names(NamedTuple):
     """Names of references and alternates in turn, one after the other. own: whether the input has them."""
 
@@ -230,6 +244,7 @@ class Names(NamedTuple):
     def of(problem: Problem) -> Names:
         pairs = len(problem)
         if problem.names:
+            _check_names(problem.names)
             named = [name.encode() for both in problem.names for name in both]
             lengths = np.fromiter(map(len, named), np.int64, len(named))
             return Names(np.frombuffer(b"".join(named), np.uint8), np.concatenate([[0], np.cumsum(lengths)]), True)
@@ -251,10 +266,10 @@ def texts(problem: Problem, found: Alignments, form: Format) -> Texts:
             f"{printable(_alternate_name(problem, wrong))} holds more than letters, which SAM cannot say: use tsv"
         )
     names = Names.of(problem)
-    to = np.empty(found.room + len(names.text) + len(problem.alternates) + pairs * (2 * NUMBER + CONSTANTS), np.uint8)
+    to = np.empty(found.room + len(names.text) + len(problem.alternates) + pairs * (3 * NUMBER + CONSTANTS), np.uint8)
     length = sam_rows(
-        names.text, names.offsets, problem.alternates, problem.alternate_offsets, found.operations, found.firsts,
-        found.offsets, found.scores, pairs, to,
+        names.text, names.offsets, problem.references, problem.reference_offsets, problem.alternates,
+        problem.alternate_offsets, found.operations, found.firsts, found.offsets, found.scores, pairs, to,
     )  # fmt: skip
     return Texts(to[:length].data, names, problem.reference_offsets)
 
@@ -266,8 +281,8 @@ def _alternate_name(problem: Problem, pair: int) -> str:
 class Writer:
     """Takes the texts of batches, one after the other, and writes them as a table or as SAM.
 
-    SAM: names are those of FASTA records, or ref1, alt1 and so on; AS is the score. Its header names every reference,
-    so that the records wait in a file until `finish`; names of FASTA records are kept in memory, half of which they may
+    SAM: names are those of FASTA records, or ref1, alt1 and so on; AS is the score, NM the differences. Its header names every
+    reference, so that the records wait in a file until `finish`; names of FASTA records are kept in memory, half of which they may
     take. Raises InputError for what SAM cannot say.
     """
 

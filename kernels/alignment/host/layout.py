@@ -9,8 +9,8 @@ import numpy.typing as npt
 
 from ..packed import SCALE
 from ..traceback import STRIP
+from .files_scan import gathered
 from .problem import Bytes, Offsets, Problem, Strategy, offsets
-from .text_scan import gathered
 
 Arguments = dict[str, Any]
 Table = npt.NDArray[np.int32]

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from dataclasses import dataclass, field
 
 import numpy as np
 
-from ...family import Answer
+from .answer import Alignments
 from .problem import Bytes, Problem
-
-OPERATIONS = "MIDS"
-_PART = re.compile(r"(\d+)(\D)")
 
 
 @dataclass
@@ -35,14 +31,15 @@ class Statistics:
     def pairs(self) -> int:
         return self.references.total()
 
-    def add(self, problem: Problem, answer: Answer) -> None:
+    def add(self, problem: Problem, found: Alignments) -> None:
         """Pairs with their alignments."""
         self.references.update(problem.rows.tolist())
         self.alternates.update(problem.columns.tolist())
-        for cigar, count in Counter(answer["cigar"].tolist()).items():
-            for length, operation in _PART.findall(cigar):
-                self.bases[operation] += int(length) * count
-                self.runs[operation] += count
+        kinds, lengths = found.operations & 15, (found.operations >> 4).astype(np.int64)
+        for kind in np.unique(kinds).tolist():
+            own = lengths[kinds == kind]
+            self.bases["MIDNS"[kind]] += int(own.sum())
+            self.runs["MIDNS"[kind]] += len(own)
         for pair in range(len(problem)):
             self._add_reference(problem.reference(pair))
 
@@ -78,3 +75,35 @@ def spread(counts: Counter[int]) -> tuple[int, int, int]:
         return 0, 0, 0
     values, often = np.array(sorted(counts.items())).T
     return int(values[0]), int(values[np.searchsorted(often.cumsum(), (often.sum() + 1) // 2)]), int(values[-1])
+
+
+def content(found: Statistics) -> dict[str, object]:
+    """Everything, for programs: lengths and batches as [least, median, most], bases and runs by operation."""
+    return {
+        "pairs": found.pairs,
+        "reference_bases": spread(found.references),
+        "alternate_bases": spread(found.alternates),
+        "bases": dict(found.bases),
+        "runs": dict(found.runs),
+        "pairs_in_a_row_with_one_reference": spread(found.batches),
+        "steps_saved_by_lengths_of_matches": found.looks_saved,
+    }
+
+
+def rows(found: Statistics) -> list[tuple[str, str]]:
+    """The same for people, as (what, how much)."""
+    told = [("pairs", f"{found.pairs:,}")]
+    for name, counts in (("references", found.references), ("alternates", found.alternates)):
+        least, median, most = spread(counts)
+        told.append((f"bases of {name}: least, median, most", f"{least:,}, {median:,}, {most:,}"))
+    told += [
+        (
+            f"{operation}: bases, share, runs",
+            f"{count:,}, {100 * found.share(operation):.2f} %, {found.runs[operation]:,}",
+        )
+        for operation, count in sorted(found.bases.items(), key=lambda one: -one[1])
+    ]
+    least, median, most = spread(found.batches)
+    told.append(("pairs in a row with one reference: least, median, most", f"{least:,}, {median:,}, {most:,}"))
+    told.append(("steps of a traceback that lengths of matches save", f"{100 * found.looks_saved:.2f} %"))
+    return told

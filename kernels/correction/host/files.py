@@ -18,7 +18,7 @@ from ...files.fasta import records as fasta_records
 from ...files.piecewise import Piece, pieces
 from ...files.text_loops import after_newline, newlines
 from ...pipeline import Flow, workers_for
-from .fastq_scan import GOOD, LINES, NOT_ASCII, scan_fastq
+from .files_scan import GOOD, LINES, NOT_ASCII, scan_fastq
 from .generate import example
 from .problem import Bytes, Offsets, Parameters, Problem, Reads, in_upper_case
 

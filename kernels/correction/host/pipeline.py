@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from simtbed import DeviceArray, SimtbedError, empty, zeros
+from simtbed.runtime.arrays import NewArray
 
 from ...family import Answer, Launcher
 from .. import spectrum
-from ..filters import BLOOM, EMPTY, EXACT, SPLIT_FIRST
+from ..filters import BLOCKED, BLOOM, BY_KEY, EMPTY, EXACT, K_MERS_OF_BLOCK, SPLIT_FIRST, WORDS_OF_BLOCK
 from ..packed import mend, mend_one, screen
 from ..spectrum import THREADS
 from ..thread_per_read import thread_per_read
@@ -32,7 +33,7 @@ FULL = 0.7
 """The table grows before more of its slots could be taken."""
 LETTERS_AT_ONCE = 1 << 24
 
-FILTERS = {"exact": EXACT, "bloom": BLOOM, "split-first": SPLIT_FIRST}
+FILTERS = {"exact": EXACT, "bloom": BLOOM, "split-first": SPLIT_FIRST, "blocked": BLOCKED}
 
 
 # ------------------------------------------------------------------ spectrum
@@ -53,6 +54,12 @@ class Counter:
             if new > 0:
                 self._make_room(new)
                 self._launch(spectrum.count, -(-new // spectrum.SPAN), text=text, **self.table.arguments, K=self.k)
+
+    def take(self, keys: npt.NDArray[np.uint64], counts: npt.NDArray[np.uint32]) -> None:
+        """Count k-mers that were counted elsewhere, each packed, the smaller of its two strands."""
+        if len(keys):
+            self._make_room(len(keys))
+            self._launch(spectrum.rehash, len(keys), old_keys=keys, old_counts=counts, **self.table.arguments)
 
     def _make_room(self, new: int) -> None:
         size = self.table.size
@@ -147,14 +154,13 @@ class Filter:
         Raises SimtbedError where a Bloom filter would need more bits than 32-bit hashes reach.
         """
         n, kind = solid.total, FILTERS[parameters.filter]
-        exact = kind == EXACT
-        size = 0 if exact else max(64 * n, 64)
+        by_key = kind in BY_KEY
+        size = 0 if by_key else max(64 * n, 64)
         if size >= 1 << 32:
             raise SimtbedError(f"{n:,} solid k-mers: a Bloom filter of 32-bit hashes holds fewer than {1 << 26:,}")
-        slots = 1 << (2 * n).bit_length() if exact else 1
         made = Filter(
-            DeviceArray(np.full(slots, EMPTY, np.uint64)),
-            DeviceArray(zeros(3 << (n // 4).bit_length() if exact and words else 3, "u64")),
+            DeviceArray(_nothing_solid(n, kind)),
+            DeviceArray(zeros(3 << (n // 4).bit_length() if by_key and words else 3, "u64")),
             DeviceArray(zeros(-(-size // 32) if size else 1, "u32")),
             size,
         )
@@ -164,8 +170,8 @@ class Filter:
         def build(kernel: Any, **args: Any) -> None:
             launcher.launch(kernel, grid=-(-n // THREADS), block=THREADS, args={"found": solid.found, **args})
 
-        if exact:
-            build(spectrum.build_set, keys=made.keys)
+        if by_key:
+            build(spectrum.build_set if kind == EXACT else spectrum.build_blocked, keys=made.keys)
             if words:
                 build(spectrum.build_words, words=made.words, K=parameters.k)
         else:
@@ -176,6 +182,14 @@ class Filter:
     @property
     def arguments(self) -> dict[str, Any]:
         return {"keys": self.keys, "bits": self.bits, "size": np.uint32(self.size)}
+
+
+def _nothing_solid(n: int, kind: int) -> npt.NDArray[np.uint64] | NewArray:
+    """What is asked for packed k-mers, with room for n of them: a set of at least 2 n slots; blocks, each for 4 at most."""
+    if kind == EXACT:
+        return np.full(1 << (2 * n).bit_length(), EMPTY, np.uint64)
+    blocks = 1 << (max(-(-n // K_MERS_OF_BLOCK), 1) - 1).bit_length()
+    return zeros(WORDS_OF_BLOCK * blocks if kind == BLOCKED else 1, "u64")
 
 
 # ------------------------------------------------------------------ reads
@@ -267,11 +281,11 @@ def _packed(
     args = {**reads, **switched, "queue": queue, "queued": queued}
     launcher.launch(screen, grid=-(-len(places) // THREADS), block=THREADS, args=args)
     count = int(queued.numpy()[0])
-    if count and parameters.filter == "exact":
+    if count and FILTERS[parameters.filter] in BY_KEY:
         weak, queue, queued = queue, DeviceArray(empty(count, "int4")), DeviceArray(zeros(1, "u32"))
         args = {
             **{name: reads[name] for name in ("text", "places", "keys")}, "words": filter.words, "queue": weak, "count": count,
-            "left": queue, "queued": queued, "min_votes": parameters.min_votes, "K": parameters.k,
+            "left": queue, "queued": queued, "min_votes": parameters.min_votes, **switched,
         }  # fmt: skip
         launcher.launch(mend_one, grid=-(-count // THREADS), block=THREADS, args=args)
         count = int(queued.numpy()[0])

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
 import numpy as np
@@ -14,19 +15,22 @@ from ...family import InputError, Launcher
 from ...files import MEMORY, printable
 from ...pipeline import Show, workers_for
 from .compare import Accuracy
-from .fastq_scan import (
+from .files import ReadBlock, ReadFile
+from .files_scan import (
     CHANGED,
     COUNTS,
     DISCARDED,
     EDITS,
     KEPT,
+    LINES,
     SHORT,
     TRIMMED,
     format_log,
     format_reads,
     printable_names,
 )
-from .files import ReadBlock, ReadFile
+from .files_spectrum import lines_of, load
+from .pairs import halves, in_turn, kept_together
 from .pipeline import Counter, Filter, correct
 from .problem import Corrected, Parameters, Reads
 
@@ -35,6 +39,8 @@ FORMATTERS = 4
 LOG_COLUMNS = ("name", "flag", "length", "sequence", "edits")
 BYTES_OF_A_SLOT = 24
 """Of the table: key and count in it, in the one it grew from, and in the filter made of it."""
+BYTES_TO_SAVE = 36
+"""More of a slot, where the spectrum is put into order and saved."""
 SPARSE = 0.5
 """If fewer of the k-mers counted, each as often as it was, belong to solid ones, coverage is too low to correct by."""
 
@@ -42,7 +48,8 @@ SPARSE = 0.5
 @dataclass
 class Summary:
     """What was done. Reads: in all, kept whole and unchanged or changed, kept in part, discarded, too short for k.
-    solid: solid k-mers of both strands. solid_share: their part of all that was counted. accuracy: if truth was given."""
+    with_mate: of the discarded, those whose mates alone were to be. solid: solid k-mers of both strands. solid_share: their
+    part of all that was counted. accuracy: if truth was given."""
 
     reads: int = 0
     unchanged: int = 0
@@ -50,38 +57,39 @@ class Summary:
     trimmed: int = 0
     discarded: int = 0
     short: int = 0
+    with_mate: int = 0
     edits: int = 0
     solid: int = 0
     solid_share: float = 0.0
     accuracy: Accuracy | None = None
     warnings: list[str] = field(default_factory=list)
 
-    @property
-    def done(self) -> int:
-        """Reads that are written or discarded."""
-        return self.unchanged + self.changed + self.trimmed + self.discarded + self.short
-
     def add(self, some: Written) -> None:
         """Count a block."""
         counts = some.counts.tolist()
+        self.reads += sum(counts) - counts[EDITS]
         self.unchanged += counts[KEPT]
         self.changed += counts[CHANGED]
         self.trimmed += counts[TRIMMED]
         self.discarded += counts[DISCARDED]
         self.short += counts[SHORT]
         self.edits += counts[EDITS]
+        self.with_mate += some.with_mate
         if some.accuracy is not None:
             self.accuracy = (self.accuracy or Accuracy()) + some.accuracy
 
 
 @dataclass(frozen=True)
 class Writers:
-    """Where results go: corrected reads, discarded reads as they came, a line a read. show: is told how far it is."""
+    """Where results go: corrected reads, discarded reads as they came, a line a read. mates: for second mates, where reads
+    are paired. show: is told how far it is. spectrum: for the k-mers counted, as a dump (`files_spectrum`)."""
 
     output: BinaryIO
     discarded: BinaryIO | None = None
     log: BinaryIO | None = None
+    mates: BinaryIO | None = None
     show: Show = lambda step, reads, part: None
+    spectrum: BinaryIO | None = None
 
 
 class Solved(NamedTuple):
@@ -93,7 +101,8 @@ class Solved(NamedTuple):
 
 
 class Written(NamedTuple):
-    """A block's part of each output, and what it counts (`fastq_scan.COUNTS`)."""
+    """A block's part of each output, and what it counts (`files_scan.COUNTS`). mates: kept second mates. with_mate: reads
+    discarded because their mates were."""
 
     kept: memoryview
     discarded: memoryview
@@ -101,6 +110,28 @@ class Written(NamedTuple):
     counts: npt.NDArray[np.int64]
     accuracy: Accuracy | None
     part: float | None
+    mates: memoryview = memoryview(b"")
+    with_mate: int = 0
+
+
+def written_pairs(solved: Solved, wants_discarded: bool = False, wants_log: bool = False) -> Written:
+    """The text of a block of first mates and second ones: a pair is kept, or it is discarded."""
+    corrected, with_mate = kept_together(solved.corrected)
+    one, other = (
+        written(Solved(half, found, None), wants_discarded, wants_log)
+        for half, found in halves(solved.block, corrected)
+    )
+    lines = LINES if solved.block.fastq else 2
+    return Written(
+        one.kept,
+        memoryview(in_turn(bytes(one.discarded), bytes(other.discarded), lines)),
+        in_turn(one.log, other.log, 1),
+        one.counts + other.counts,
+        None,
+        solved.block.part,
+        other.kept,
+        with_mate,
+    )
 
 
 def written(solved: Solved, wants_discarded: bool = False, wants_log: bool = False) -> Written:
@@ -142,13 +173,15 @@ def correct_file(
     launcher: Launcher,
     truth: ReadFile | None = None,
     memory: int = MEMORY,
+    dump: Path | None = None,
 ) -> Summary:
-    """Correct the reads of a file by their own spectrum, in their order.
+    """Correct the reads of a file by their own spectrum, or by that of a dump, in their order.
 
-    truth: the same reads without errors, for an accuracy. memory: what the table of k-mers may take. Raises InputError.
+    truth: the same reads without errors, for an accuracy; not of pairs, which need writers for mates. memory: what the
+    table of k-mers may take. Raises InputError.
     """
     summary = Summary()
-    filter = _spectrum(reads, parameters, variant, launcher, summary, memory, writers.show)
+    filter = _spectrum(reads, parameters, variant, launcher, summary, memory, writers, dump)
     if writers.log:
         writers.log.write(("\t".join(LOG_COLUMNS) + "\n").encode())
 
@@ -159,18 +192,23 @@ def correct_file(
 
     def take(some: Written) -> None:
         writers.output.write(some.kept)
+        if writers.mates:
+            writers.mates.write(some.mates)
         if writers.discarded:
             writers.discarded.write(some.discarded)
         if writers.log:
             writers.log.write(some.log)
         summary.add(some)
-        writers.show("correcting", summary.done, some.part)
+        writers.show("correcting", summary.reads, some.part)
 
     def texts(solved: Solved) -> Written:
-        return written(solved, writers.discarded is not None, writers.log is not None)
+        write = written_pairs if writers.mates else written
+        return write(solved, writers.discarded is not None, writers.log is not None)
 
     beside = reads.blocks().through(lambda blocks: _beside(blocks, reads.name, truth))
     beside.each(solve).each(texts, workers_for(FORMATTERS)).into(take)
+    if not summary.reads:
+        summary.warnings.append(f"{reads.name} holds no reads")
     return summary
 
 
@@ -181,24 +219,33 @@ def _spectrum(
     launcher: Launcher,
     summary: Summary,
     memory: int,
-    show: Show,
+    writers: Writers,
+    dump: Path | None,
 ) -> Filter:
-    """The first pass; what the summary says of the spectrum."""
-    counter = Counter(parameters.k, launcher, memory // BYTES_OF_A_SLOT)
+    """The first pass, over the reads or a dump; what the summary says of the spectrum."""
+    counter = Counter(parameters.k, launcher, memory // (BYTES_OF_A_SLOT + (BYTES_TO_SAVE if writers.spectrum else 0)))
+    counted = 0
 
     def add(block: ReadBlock) -> None:
-        summary.reads += len(block)
+        nonlocal counted
+        counted += len(block)
         counter.add(block.reads)
-        show("counting", summary.reads, block.part)
+        writers.show("counting", counted, block.part)
 
-    reads.blocks().into(add)
+    if dump:
+        load(dump, counter, memory, writers.show)
+    else:
+        reads.blocks().into(add)
+    if writers.spectrum:
+        for lines in lines_of(counter):
+            writers.spectrum.write(lines.data)
     solid = counter.solid(parameters.min_multiplicity)
     occurrences = solid.occurrences(parameters.min_multiplicity)
     summary.solid, summary.solid_share = solid.total, occurrences
     least = parameters.min_multiplicity
-    if summary.reads == 0:
-        summary.warnings.append(f"{reads.name} holds no reads")
-    elif solid.total == 0:
+    if not counted and not dump:
+        return Filter.of(solid, parameters, launcher, words=variant == "packed")  # of a file without reads
+    if solid.total == 0:
         summary.warnings.append(
             f"no k-mer was seen {least} times: every read of {parameters.k} bases or more is discarded"
         )

@@ -11,11 +11,11 @@ import numpy as np
 import numpy.typing as npt
 from simtbed import SimtbedError
 
-from .fastq_scan import known_reads
+from .files_scan import known_reads
 
 Bytes = npt.NDArray[np.uint8]
 Offsets = npt.NDArray[np.int64]
-FilterName = Literal["exact", "bloom", "split-first"]
+FilterName = Literal["exact", "bloom", "split-first", "blocked"]
 
 SHORTEST_K, LONGEST_K = 12, 31
 MOST_MULTIPLICITY = 255

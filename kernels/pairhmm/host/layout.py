@@ -126,10 +126,10 @@ def sub_warps(
 
 
 def anti_diagonals(
-    problem: Problem, reads: Offsets, haplotypes: Offsets, real: Real, at_once: int, rows: int
+    problem: Problem, reads: Offsets, haplotypes: Offsets, real: Real, at_once: int, rows: int, copies: int = 1
 ) -> Arguments:
     """Arguments of `intratask_block` and `intratask_warp` for pairs of a read and a haplotype, `at_once` a block,
-    `rows` a pass; their Const parameters are left out.
+    `rows` a pass, so many copies of its last row; their Const parameters are left out.
 
     The last block is filled up with repetitions of the last pair. `sums` begins with the sums of the pairs, in order.
     """
@@ -149,7 +149,10 @@ def anti_diagonals(
         "bases": _SETS[problem.bases[bases]],
         **_probabilities(problem, bases, real),
         "haplotypes": words.view(np.uint32),
-        **{f"{name}_edge": np.zeros(max(len(pairs) * stride, 1), real) for name in ("match", "insertion", "deletion")},
+        **{
+            f"{name}_edge": np.zeros(max(len(pairs) * copies * stride, 1), real)
+            for name in ("match", "insertion", "deletion")
+        },
         "sums": empty(len(pairs), np.dtype(real).name.replace("float", "f")),
         "stride": stride,
     }

@@ -3,23 +3,25 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from simtbed import OutOfMemory, Result, current_gpu, on_gpu
+from simtbed import Kernel, OutOfMemory, Result, current_gpu, on_gpu
 
 from ...family import Launcher, PlannedLaunch, run_planned
 from .. import intratask_block, intratask_warp
 from ..intertask_naive import WARPS, intertask_naive
 from ..intertask_tiled import intertask_tiled
+from ..intertask_tiles import intertask_tiles
 from ..wavefront import wavefront
 from ..wavefront_rescaled import wavefront_rescaled
 from .layout import Real, anti_diagonals, interleaved, sub_warps
 from .layout_rescaled import RescaledLayout
+from .partitioned import KERNELS, plan_partitioned
 from .problem import Offsets, Problem
 
 Floats = npt.NDArray[np.float64]
@@ -145,6 +147,7 @@ def _in_batches(
 
 
 def _intertask(
+    kernel: Kernel,
     tile: int,
     by_length: bool,
     problem: Problem,
@@ -157,8 +160,8 @@ def _intertask(
         grid, args = interleaved(problem, some_reads, some_haplotypes, real, tile)
         args["scale"] = SCALE[real]
         if tile > 1:
-            return launcher.launch(intertask_tiled, grid=grid, block=32 * WARPS, args={**args, "K": tile})
-        return launcher.launch(intertask_naive, grid=grid, block=32 * WARPS, args=args)
+            args["K"] = tile
+        return launcher.launch(kernel, grid=grid, block=32 * WARPS, args=args)
 
     return _in_batches(problem, reads, haplotypes, launch, by_length)
 
@@ -182,13 +185,19 @@ def _intratask_block(
 
 
 def _intratask_warp(
-    warps: int, problem: Problem, reads: Offsets, haplotypes: Offsets, real: Real, launcher: Launcher
+    warps: int,
+    copies: int,
+    problem: Problem,
+    reads: Offsets,
+    haplotypes: Offsets,
+    real: Real,
+    launcher: Launcher,
 ) -> Floats:
     def launch(some_reads: Offsets, some_haplotypes: Offsets) -> Result:
-        args = anti_diagonals(problem, some_reads, some_haplotypes, real, at_once=warps, rows=32)
+        args = anti_diagonals(problem, some_reads, some_haplotypes, real, warps, 32, copies)
         columns = -(-int(args["pairs"][:, 3].max()) // COLUMN_STEP) * COLUMN_STEP
-        shared = warps == 1 and 3 * columns * np.dtype(real).itemsize <= EDGES_IN_SHARED
-        args |= {"scale": SCALE[real], "WARPS": warps, "COLUMNS": columns, "SHARED": shared}
+        shared = warps == 1 and 3 * copies * columns * np.dtype(real).itemsize <= EDGES_IN_SHARED
+        args |= {"scale": SCALE[real], "WARPS": warps, "COLUMNS": columns, "SHARED": shared, "COPIES": copies}
         return launcher.launch(
             intratask_warp.intratask_warp, grid=len(args["pairs"]) // warps, block=32 * warps, args=args
         )
@@ -221,7 +230,23 @@ def _plan_parts(
             yield from launches
 
 
-def _plan_wavefront(launcher: Launcher, problem: Problem, sums: Floats) -> Iterator[PlannedLaunch]:
+def _plan_wavefront_of(
+    kernels: Sequence[tuple[int, int]], launcher: Launcher, problem: Problem, sums: Floats
+) -> Iterator[PlannedLaunch]:
+    """gpuPairHMM's launches, of kernels (P, K); reads that are too long for all of them are computed in tiles."""
+
+    def too_long(reads: Offsets, haplotypes: Offsets, at: Offsets) -> Iterator[PlannedLaunch]:
+        return _plan_pairs(problem, reads, haplotypes, np.float32, sums, at)
+
+    return plan_partitioned(problem, sums, SCALE[np.float32], kernels, launcher, too_long)
+
+
+def wavefront_sums(problem: Problem, kernels: Sequence[tuple[int, int]], launcher: Launcher) -> Floats:
+    """The sums of all pairs of a problem by gpuPairHMM's kernels (P, K) of `SELECTABLE`, in float."""
+    return _by_plan(partial(_plan_wavefront_of, kernels)).whole(problem, launcher)
+
+
+def _plan_loaded(launcher: Launcher, problem: Problem, sums: Floats) -> Iterator[PlannedLaunch]:
     """Launches that set the sums of all pairs of a problem."""
     return _plan_pairs(problem, *problem.pairs, np.float32, sums)
 
@@ -268,7 +293,7 @@ def _by_bin(bins: Offsets, full: npt.NDArray[np.bool_], cells: Offsets) -> Itera
 
 
 def _plan_rescaled(launcher: Launcher, problem: Problem, sums: Floats) -> Iterator[PlannedLaunch]:
-    """As `_plan_wavefront`; reads that the rescaled form does not support are left to the wavefront."""
+    """As `_plan_loaded`; reads that the rescaled form does not support are left to the wavefront."""
     layout, m = RescaledLayout(problem, LETTERS_AT_ONCE, launcher.empty), problem.read_lengths
     sizes = np.array([lanes * each for lanes, each in RESCALED_BINS])
     bins = np.searchsorted(sizes, m)
@@ -336,13 +361,16 @@ def _batches(order: Offsets, sizes: Offsets) -> Iterator[Offsets]:
 
 
 VARIANTS: dict[str, Method] = {
-    "intertask-naive": _by_sweeps(partial(_intertask, 1, True)),
-    "intertask-naive-unsorted": _by_sweeps(partial(_intertask, 1, False)),
-    **{f"intertask-tile{k}": _by_sweeps(partial(_intertask, k, True)) for k in TILES},
+    "intertask-naive": _by_sweeps(partial(_intertask, intertask_naive, 1, True)),
+    "intertask-naive-unsorted": _by_sweeps(partial(_intertask, intertask_naive, 1, False)),
+    **{f"intertask-tile{k}": _by_sweeps(partial(_intertask, intertask_tiles, k, True)) for k in TILES},
+    **{f"intertask-tile{k}-registers": _by_sweeps(partial(_intertask, intertask_tiled, k, True)) for k in TILES},
     "intratask-naive": _by_sweeps(partial(_intratask_block, 1)),
     "intratask-tile2": _by_sweeps(partial(_intratask_block, 2)),
-    "intratask-warp": _by_sweeps(partial(_intratask_warp, 1)),
-    "intratask-warps": _by_sweeps(partial(_intratask_warp, intratask_warp.WARPS)),
-    "wavefront": _by_plan(_plan_wavefront),
+    "intratask-warp": _by_sweeps(partial(_intratask_warp, 1, 2)),
+    "intratask-warp-in-place": _by_sweeps(partial(_intratask_warp, 1, 1)),
+    "intratask-warps": _by_sweeps(partial(_intratask_warp, intratask_warp.WARPS, 2)),
+    "wavefront": _by_plan(partial(_plan_wavefront_of, KERNELS)),
+    "wavefront-loaded": _by_plan(_plan_loaded),
     "wavefront-rescaled": _by_plan(_plan_rescaled),
 }

@@ -15,11 +15,15 @@ import numpy as np
 
 from ...family import InputError
 from ...files import MEMORY, Input, opened, printable
+from ...pipeline import Flow, workers_for
 from . import files_bcf, files_beagle, files_npz, files_vcf
 from .frequency import by_em, by_reads
-from .problem import EPSILON, P_VARIABLE, Floats, Mode, Problem, Rows
+from .problem import EPSILON, P_VARIABLE, Floats, Mode, Problem
+from .problem_loops import informed, turn
 from .sites import SiteCounts, Sites
 
+PREPARING = 4
+"""Threads that make problems of sites at most."""
 Polarise = Literal["minor", "alt"]
 Format = Literal["tsv", "npz", "vcf"]
 
@@ -40,11 +44,23 @@ def problems(path: Path, options: Options, counts: SiteCounts, memory: int = MEM
 
     In saf and gama mode a site of which no individual knows anything is left out.
     """
-    with opened(path, memory) as source:
-        form = _format(source)
-        polarise = options.polarise or ("minor" if form in ("VCF", "BCF") else "alt")
-        for sites in READERS[form](source, counts):
-            yield _problem(sites, replace(options, polarise=polarise), counts)
+    skipped: SiteCounts = Counter()
+
+    def read() -> Iterator[tuple[Sites, Options]]:
+        with opened(path, memory) as source:
+            form = _format(source)
+            polarise = options.polarise or ("minor" if form in ("VCF", "BCF") else "alt")
+            for sites in _sites(form, source, skipped, options.mode):
+                yield sites, replace(options, polarise=polarise)
+
+    def prepared(given: tuple[Sites, Options]) -> tuple[Problem, SiteCounts]:
+        own: SiteCounts = Counter()
+        return _problem(*given, own), own
+
+    for problem, own in Flow(read()).each(prepared, workers=workers_for(PREPARING)):
+        counts.update(own)
+        yield problem
+    counts.update(skipped)
 
 
 def read(path: Path) -> Problem:
@@ -77,12 +93,16 @@ def joined(parts: list[Problem]) -> Problem:
 
 def _problem(sites: Sites, options: Options, counts: SiteCounts) -> Problem:
     likelihoods, scale, reads = sites.likelihoods, sites.scale, sites.reads
-    kept = np.arange(len(likelihoods))
+    count, individuals = likelihoods.shape[:2]
+    flat = likelihoods.reshape(-1)
+    kept = np.arange(count)
     if options.mode != "product":
-        kept = np.flatnonzero(~(likelihoods == likelihoods[:, :, :1]).all(axis=(1, 2)))
-        counts["left out: no individual has any information"] += len(likelihoods) - len(kept)
-        likelihoods = likelihoods[kept]
-        reads = (reads[0][kept], reads[1][kept]) if reads else None
+        known = np.empty(count, np.bool_)
+        if informed(flat, individuals, count, known) < count:
+            kept = np.flatnonzero(known)
+            counts["left out: no individual has any information"] += count - len(kept)
+            likelihoods = likelihoods[kept]
+            reads = (reads[0][kept], reads[1][kept]) if reads else None
     counts["sites"] += len(kept)
     frequency = np.empty(0)
     turned = np.zeros(len(kept), np.bool_)
@@ -91,16 +111,17 @@ def _problem(sites: Sites, options: Options, counts: SiteCounts) -> Problem:
     if options.polarise == "minor":
         turned = frequency > 0.5 + 1e-9  # a tie is ALT's
         counts["of these: the first allele is the minor one"] += int(turned.sum())
-        likelihoods = np.where(turned[:, None, None], likelihoods[:, :, ::-1], likelihoods)
+        turn(likelihoods.reshape(-1), individuals, len(kept), turned)
         frequency = np.where(turned, 1 - frequency, frequency)
         if reads:
             reads = (np.where(turned[:, None], reads[1] - reads[0], reads[0]), reads[1])
     if options.mode == "gama" and reads:
         counted = by_reads(*reads, options.epsilon)
         frequency = np.where(np.isnan(counted), frequency, counted)
+    chromosomes = sites.chromosomes
     return Problem(
         likelihoods,
-        [sites.chromosomes[at] for at in kept],
+        chromosomes if len(kept) == count else [chromosomes[at] for at in kept],
         sites.positions[kept],
         options.mode,
         frequency if options.mode == "gama" else np.empty(0),
@@ -110,6 +131,13 @@ def _problem(sites: Sites, options: Options, counts: SiteCounts) -> Problem:
         sites.samples,
         turned,
     )
+
+
+def _sites(form: str, source: Input, counts: SiteCounts, mode: Mode) -> Iterator[Sites]:
+    """A file's sites, a batch at a time."""
+    if form == "VCF":
+        return files_vcf.read(source, counts, posteriors=mode == "gama")
+    return READERS[form](source, counts)
 
 
 def _format(source: Input) -> str:
@@ -124,23 +152,8 @@ def _format(source: Input) -> str:
 
 
 READERS: dict[str, Callable[[Input, SiteCounts], Iterator[Sites]]] = {
-    "VCF": files_vcf.read,
     "BCF": files_bcf.read,
     "Beagle": files_beagle.read,
     "npz": files_npz.read,
 }
-"""By format: a file's sites, a batch at a time."""
-
-
-# ------------------------------------------------------------------ writing
-def tsv(rows: Rows) -> Iterator[str]:
-    """A header, then chromosome, position and 2N + 1 values a site; a line at a time with its newline."""
-    header = False
-    for problem, answer in rows:
-        if not header:
-            yield "\t".join(["chrom", "pos", *map(str, range(2 * problem.individuals + 1))]) + "\n"
-            header = True
-        line = "\t".join(["%.10g"] * answer.shape[1]) + "\n"
-        places = zip(problem.chromosomes, problem.positions.tolist(), strict=True)
-        for (chromosome, position), values in zip(places, answer.tolist(), strict=True):
-            yield f"{chromosome}\t{position}\t{line % tuple(values)}"
+"""By format other than VCF: a file's sites, a batch at a time."""

@@ -11,6 +11,7 @@ import zipfile
 import zlib
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from pathlib import Path
 from typing import IO, Any
 
@@ -23,6 +24,7 @@ from .problem import Counts, Rows
 from .sites import SiteCounts, Sites, batch_size, check_likelihoods
 
 MOST_MEMBERS = 1_000
+PIECE = 1 << 20
 HEADERS = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
 LONGEST_CHROMOSOME = 1_000
 DAMAGE = (zipfile.BadZipFile, zlib.error, lzma.LZMAError, EOFError, OSError, struct.error, ValueError, OverflowError)
@@ -53,9 +55,8 @@ def read(source: Input, counts: SiteCounts) -> Iterator[Sites]:
         step = batch_size(individuals)
         for start in range(0, max(sites, 1), step):
             count = min(step, sites - start)
-            numbers = range(start, start + count)
             likelihoods = P.take(count).astype(np.float64).reshape(count, individuals, 3)
-            check_likelihoods(path, likelihoods, [f"P[{number}]" for number in numbers])
+            check_likelihoods(path, likelihoods, partial(_place, start))
             chromosomes = _names(path, members["chrom"], start, count) if "chrom" in members else ["."] * count
             positions = np.arange(start + 1, start + count + 1)
             if "pos" in members:
@@ -63,6 +64,11 @@ def read(source: Input, counts: SiteCounts) -> Iterator[Sites]:
             yield Sites(likelihoods, chromosomes, positions, np.zeros(count))
         for member in members.values():
             member.end()
+
+
+def _place(start: int, site: int) -> str:
+    """What a site of a batch that begins at `start` is called."""
+    return f"P[{start + site}]"
 
 
 @contextmanager
@@ -203,4 +209,4 @@ def _member(
         header = {"descr": np.lib.format.dtype_to_descr(dtype), "fortran_order": False, "shape": shape}
         np.lib.format.write_array_header_1_0(file, header)
         data.seek(0)
-        shutil.copyfileobj(data, file)
+        shutil.copyfileobj(data, file, PIECE)

@@ -1,4 +1,5 @@
-"""Reads genotype likelihoods from VCF: lines are checked here, and cyvcf2 reads the samples of those that are good."""
+"""Reads genotype likelihoods from VCF: lines of the usual form by compiled code; others are checked here, and cyvcf2 reads
+their samples."""
 
 from __future__ import annotations
 
@@ -9,19 +10,44 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from simtbed import SimtbedError, UnavailableError
 
 from ...family import InputError
 from ...files import Input, shown, temporary
+from ...files.piecewise import Bytes, pieces
+from ...files.text_loops import first_newline, whole_lines
 from .files_genotypes import field_of, likelihoods, reads
 from .files_vcf_header import TYPES, Header, parse
-from .problem import Alleles
+from .files_vcf_scan import (
+    AT,
+    COLUMNS,
+    FOUND,
+    FULL,
+    GENOTYPE,
+    INTEGERS,
+    LINES,
+    LOGARITHMS,
+    PHRED,
+    PLACES,
+    REALS,
+    SITES,
+    STOPPED,
+    TEXT,
+    UNUSUAL,
+    same_texts,
+    scan_sites,
+)
+from .problem import Alleles, Counts
 from .sites import SiteBatch, SiteCounts, Sites, batch_size
 
 BYTES_AT_ONCE = 1 << 23
 """Of lines that cyvcf2 gets at a time."""
 HIGHEST = 2**31 - 1
 """Position of VCF."""
+WANTED = {"PL": PHRED, "GL": LOGARITHMS}
+KINDS = {"GT": GENOTYPE, "PL": INTEGERS, "AD": INTEGERS, "DP": INTEGERS, "GL": REALS}
+"""Kinds of FORMAT fields that are wanted, and that are not."""
 _KEY = re.compile(r"[A-Za-z_][0-9A-Za-z_.]*", re.ASCII)
 _LONG = re.compile(rb"\d{10}")
 
@@ -38,20 +64,161 @@ class _Lines:
     names: list[str] = field(default_factory=list)
 
 
-def read(source: Input, counts: SiteCounts) -> Iterator[Sites]:
-    """The file's sites, a batch at a time; what is skipped is in `counts`. Raises InputError."""
-    numbered = source.lines()
-    header = parse(numbered, source.path)
-    require_cyvcf2()
-    some = _Lines()
-    for number, line in numbered:
-        if not line:
-            raise InputError(f"{source.path}:{number}: a blank line, expected a site")
-        _add(some, line, number, header, source.path, counts)
-        if len(some.text) >= batch_size(len(header.samples)) or some.size >= BYTES_AT_ONCE:
-            yield _sites(some, header, source.path, counts)
+def read(source: Input, counts: SiteCounts, posteriors: bool = True) -> Iterator[Sites]:
+    """The file's sites, a batch at a time; what is skipped is in `counts`. Raises InputError.
+
+    posteriors: whether reads by allele and the alleles' names are wanted too. Lines of the usual form are read by
+    compiled code; a batch that begins with another one is read by cyvcf2.
+    """
+    path, lines = source.path, 0
+
+    def numbered() -> Iterator[tuple[int, bytes]]:
+        nonlocal lines
+        for number, line in source.lines():
+            lines = number
+            yield number, line
+
+    header = parse(numbered(), path)
+    usual = _Usual(header, posteriors)
+    some, most = _Lines(), batch_size(len(header.samples))
+    for piece in pieces(source, BYTES_AT_ONCE, whole_lines, "a line"):
+        data, before = piece.data, lines + piece.lines
+        usual.begin(data)
+        while usual.at < len(data):
+            if not some.text:  # the lines of a batch of cyvcf2 follow each other
+                stopped = usual.scan()
+                if stopped == FULL:
+                    yield usual.sites()
+                if stopped != UNUSUAL:
+                    continue
+            line = usual.line()
+            number = before + usual.lines + 1
+            if not line:
+                raise InputError(f"{path}:{number}: a blank line, expected a site")
+            if not some.text and usual.expects(line):
+                continue
+            _add(some, line, number, header, path, counts)
+            usual.skip()
+            if some.text and usual.count:
+                yield usual.sites()
+            if len(some.text) >= most or some.size >= BYTES_AT_ONCE:
+                yield _sites(some, header, path, counts)
+                some = _Lines()
+        if usual.count:
+            yield usual.sites()
+        if some.text:
+            yield _sites(some, header, path, counts)
             some = _Lines()
-    yield _sites(some, header, source.path, counts)
+    if not usual.any:
+        yield _sites(some, header, path, counts)
+
+
+class _Usual:
+    """Collects the sites of a piece that have the usual form. at, lines: bytes and lines of it that are done."""
+
+    def __init__(self, header: Header, posteriors: bool) -> None:
+        self.header, self.posteriors = header, posteriors
+        self.individuals = len(header.samples)
+        self.most = batch_size(self.individuals)
+        self.able = not (posteriors and "AD" in header.formats)
+        self.any = False
+        self.expected, self.kinds = np.zeros(0, np.uint8), np.zeros(0, np.uint8)
+        self.data = np.zeros(0, np.uint8)
+        self.found = np.zeros(FOUND, np.int64)
+
+    def begin(self, data: Bytes) -> None:
+        """Go on with another piece."""
+        self.data = data
+        self.found[:] = 0
+        self._new()
+
+    def _new(self) -> None:
+        self.logarithms = np.empty((self.most, self.individuals, 3))
+        self.largest = np.empty((self.most, self.individuals))
+        self.positions, self.places = np.empty(self.most, np.int64), np.empty((self.most, PLACES), np.int64)
+        self.found[SITES] = 0
+
+    @property
+    def at(self) -> int:
+        return int(self.found[AT])
+
+    @property
+    def lines(self) -> int:
+        return int(self.found[LINES])
+
+    @property
+    def count(self) -> int:
+        """Sites that wait."""
+        return int(self.found[SITES])
+
+    def scan(self) -> int:
+        """Why it stopped."""
+        if not len(self.kinds):
+            return UNUSUAL
+        scan_sites(
+            self.data, len(self.data), self.expected, len(self.expected), self.kinds, len(self.kinds), self.individuals,
+            self.most, self.logarithms.reshape(-1), self.largest.reshape(-1), self.positions, self.places.reshape(-1), self.found,
+        )  # fmt: skip
+        return int(self.found[STOPPED])
+
+    def line(self) -> bytes:
+        """The line at which it is, without its end."""
+        end = self._end()
+        line = self.data[self.at : end].tobytes()
+        return line.removesuffix(b"\r") if end < len(self.data) else line
+
+    def _end(self) -> int:
+        return self.at + int(first_newline(self.data[self.at :], len(self.data) - self.at))
+
+    def skip(self) -> None:
+        """Pass a line."""
+        self.found[AT] = self._end() + 1
+        self.found[LINES] += 1
+
+    def expects(self, line: bytes) -> bool:
+        """Whether the line has another FORMAT of the usual form, which is then expected."""
+        columns = line.split(b"\t", COLUMNS)
+        expected = np.frombuffer(columns[COLUMNS - 1], np.uint8) if len(columns) > COLUMNS else np.zeros(0, np.uint8)
+        if not self.able or not len(expected) or np.array_equal(expected, self.expected):
+            return False
+        keys = columns[COLUMNS - 1].decode("ascii", "replace").split(":")
+        wanted = next((name for name in self.header.known if name in keys), None)
+        if wanted is None or len(set(keys)) < len(keys) or not all(map(_KEY.fullmatch, keys)):
+            return False
+        kinds = [WANTED[key] if key == wanted else KINDS.get(key, TEXT) for key in keys]
+        self.expected, self.kinds = expected, np.array(kinds, np.uint8)
+        return True
+
+    def sites(self) -> Sites:
+        """The sites that wait."""
+        count = self.count
+        likelihoods = np.exp(self.logarithms[:count])
+        scale = self.largest[:count].sum(axis=1)
+        names: list[Alleles] = []
+        places = self.places[:count]
+        chromosomes = self._chromosomes(places)
+        if self.posteriors:
+            columns = zip(*(self._texts(places, at) for at in (2, 4, 6)), strict=True)
+            names = list(columns)
+        found = Sites(
+            likelihoods, chromosomes, self.positions[:count].copy(), scale, None, names, tuple(self.header.samples)
+        )
+        self.any = True
+        self._new()
+        return found
+
+    def _texts(self, places: Counts, at: int) -> list[str]:
+        """A column of the sites."""
+        return [self.data[first:last].tobytes().decode("ascii") for first, last in places[:, at : at + 2].tolist()]
+
+    def _chromosomes(self, places: Counts) -> list[str]:
+        """CHROM of the sites: it is looked at once where neighbours have the same."""
+        same = np.empty(len(places), np.bool_)
+        same_texts(self.data, places.reshape(-1), len(places), PLACES, same)
+        firsts = np.flatnonzero(~same)
+        names = self._texts(places[firsts], 0)
+        runs = np.diff(np.append(firsts, len(places))).tolist()
+        return [name for name, run in zip(names, runs, strict=True) for _ in range(run)]
 
 
 def require_cyvcf2() -> Any:

@@ -6,6 +6,7 @@ import numpy as np
 
 from ..tiled import GROUP
 from .problem import Floats
+from .problem_loops import tiled_vectors
 
 
 def interleaved(vectors: Floats) -> Floats:
@@ -23,8 +24,6 @@ def by_tiles(vectors: Floats, leaves: int) -> Floats:
     ones, and so on; filled up with 1 0 0."""
     sites, individuals = vectors.shape[:2]
     whole = tiles(individuals)
-    filled = np.zeros((sites, whole * GROUP, 3))
-    filled[:, :individuals] = vectors
-    filled[:, individuals:, 0] = 1.0
-    split = filled.reshape(sites, whole // leaves, leaves, GROUP, 3)
-    return np.ascontiguousarray(split.transpose(0, 1, 3, 4, 2)).ravel()
+    to = np.empty(sites * whole * GROUP * 3)
+    tiled_vectors(np.ascontiguousarray(vectors).reshape(-1), individuals, sites, whole // leaves, leaves, GROUP, to)
+    return to

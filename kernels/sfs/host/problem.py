@@ -9,6 +9,8 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
+from .problem_loops import by_largest
+
 Floats = npt.NDArray[np.float64]
 Counts = npt.NDArray[np.int64]
 Alleles = tuple[str, str, str]
@@ -52,18 +54,20 @@ class Problem:
 
     def vectors(self) -> tuple[Floats, Floats]:
         """(vectors, scale): what is multiplied, the largest of each three 1, and a site's logarithm of what that took."""
+        vectors, middle = self.likelihoods, 2.0 if self.mode == "saf" else 1.0
         if self.mode == "gama":
             f = self.frequency[:, None]
             prior = np.stack([(1 - f) ** 2, 2 * f * (1 - f), f**2], axis=2)
-            vectors = self.likelihoods / self.likelihoods.sum(axis=2, keepdims=True) * prior
-        else:
-            vectors = self.likelihoods * np.array([1.0, 2.0 if self.mode == "saf" else 1.0, 1.0])
-        largest = vectors.max(axis=2, keepdims=True)
+            vectors = vectors / vectors.sum(axis=2, keepdims=True) * prior
+        divided, largest = np.empty(vectors.shape), np.empty(vectors.shape[:2])
+        by_largest(
+            np.ascontiguousarray(vectors).reshape(-1), largest.size, middle, divided.reshape(-1), largest.reshape(-1)
+        )
         with np.errstate(divide="ignore"):
-            scale = np.log(largest).sum(axis=(1, 2))
+            scale = np.log(largest).sum(axis=1)
         if self.mode == "product" and len(self.scale):
             scale = scale + self.scale
-        return vectors / np.where(largest > 0, largest, 1.0), scale
+        return divided, scale
 
     def fixed(self) -> Floats:
         """The log likelihood of each site without the minor allele, of likelihoods that sum to 1."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -10,8 +11,9 @@ import numpy as np
 
 from ...family import InputError
 from .problem import Alleles, Counts, Floats
+from .problem_loops import first_wrong
 
-BYTES_AT_ONCE = 1 << 25
+BYTES_AT_ONCE = 1 << 23
 """Most bytes of a batch's likelihoods."""
 LARGEST = 1e300
 """Likelihood: their sums and products with small numbers stay finite."""
@@ -71,7 +73,7 @@ class SiteBatch:
     def sites(self, path: Path, what: str = "likelihood") -> Sites:
         """The sites collected so far. Raises InputError where a number is not `what`."""
         likelihoods = np.array(self.likelihoods, np.float64).reshape(-1, self.individuals, 3)
-        check_likelihoods(path, likelihoods, self.where, what)
+        check_likelihoods(path, likelihoods, self.where.__getitem__, what)
         reads = (np.array([a for a, _ in self.reads]), np.array([n for _, n in self.reads])) if self.reads else None
         return Sites(
             likelihoods, self.chromosomes, np.array(self.positions, np.int64), np.array(self.scale), reads, self.alleles,
@@ -91,14 +93,15 @@ def batch_size(individuals: int) -> int:
     return max(1, min(SITES_AT_ONCE, BYTES_AT_ONCE // (24 * individuals)))
 
 
-def check_likelihoods(path: Path, likelihoods: Floats, where: list[str], what: str = "likelihood") -> None:
-    """Raise InputError where a number is no likelihood; `where` has the place of each site in the file."""
-    wrong = ~((likelihoods >= 0) & (likelihoods <= LARGEST)).all(axis=2) | ~(likelihoods > 0).any(axis=2)
-    if not wrong.any():
+def check_likelihoods(path: Path, likelihoods: Floats, where: Callable[[int], str], what: str = "likelihood") -> None:
+    """Raise InputError where a number is no likelihood; `where` gives the place of a site in the file."""
+    sites, individuals = likelihoods.shape[:2]
+    wrong = int(first_wrong(np.ascontiguousarray(likelihoods).reshape(-1), sites * individuals, LARGEST))
+    if wrong < 0:
         return
-    site, individual = (int(at) for at in np.argwhere(wrong)[0])
+    site, individual = divmod(wrong, individuals)
     shown = " ".join(f"{value:g}" for value in likelihoods[site, individual])
     raise InputError(
-        f"{path}: {where[site]}, individual {individual + 1}: '{shown}' are no {what}s, expected three numbers from 0 to "
+        f"{path}: {where(site)}, individual {individual + 1}: '{shown}' are no {what}s, expected three numbers from 0 to "
         f"{LARGEST:g}, not all zero"
     )

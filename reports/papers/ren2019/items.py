@@ -11,7 +11,6 @@ from simtbed.kernels.alignment.host.problem import Problem
 from simtbed.machine.occupancy import occupancy
 
 from ...bench.align import DIFFERENT, Stages, repeated
-from .. import recorded
 from ..measured import Machine, Timed, Timing
 from ..paper import (
     Chart,
@@ -30,10 +29,21 @@ from ..paper import (
     cpu,
     emulator,
     gpu,
+    model,
     paper,
 )
 from . import figures
-from .counted import BATCHES, K40, LENGTHS, equal_sequences, of_equal, of_set, sequences
+from .counted import (
+    BATCHES,
+    K40,
+    LENGTHS,
+    equal_sequences,
+    of_equal,
+    of_set,
+    predicted,
+    registers_of,
+    sequences,
+)
 from .figures import FAITHFUL
 
 WIDE, PASSES, PEER, OURS = FAITHFUL, "passes-diagonal-major-runs", "pairalign", "packed"
@@ -129,9 +139,8 @@ def resident(variant: str, length: int) -> int:
     """Blocks of a variant that the K40 holds at once, with the registers of the H200's record, and in shared memory three
     vectors that take turns and the two of the search for the best end."""
     threads = -(-length // 32) * 32 if variant == WIDE else BLOCK
-    registers = recorded.registers(f"alignment {variant}") or 32
     shared = threads * (3 * 2 * 4 + 2 * 4) + 8
-    return occupancy(K40, threads, registers, shared).active_blocks * K40.sms
+    return occupancy(K40, threads, registers_of(variant), shared).active_blocks * K40.sms
 
 
 def two_solutions(setting: Setting) -> Shown:
@@ -140,6 +149,7 @@ def two_solutions(setting: Setting) -> Shown:
     steps: dict[tuple[str, int], float] = {}
     work: dict[tuple[str, int], float] = {}
     in_a_row: dict[tuple[str, int, int], float] = {}
+    modelled: dict[tuple[str, int, int], float] = {}
     pairs = setting.whole("pairs")
     for length in _lengths(setting):
         for variant, warps in ((WIDE, -(-length // 32)), (PASSES, BLOCK // 32)):
@@ -154,6 +164,9 @@ def two_solutions(setting: Setting) -> Shown:
             for batch in BATCHES:
                 in_a_row[variant, length, batch] = steps[variant, length] * -(-batch // resident(variant, length))
                 row = {**row, emulator(f"steps in a row, {batch} pairs"): in_a_row[variant, length, batch]}
+                if batch <= setting.whole("batch"):
+                    modelled[variant, length, batch] = predicted(length, batch, variant, setting.engine)
+                    row = {**row, model(f"GCUPS, {batch} pairs"): modelled[variant, length, batch]}
                 if timing := rates(setting, variant, batch).get(length):
                     row = {**row, gpu(f"GCUPS, {batch} pairs, {timing.machine}"): timing.rate / 1e9}
             rows.append(row)
@@ -162,13 +175,16 @@ def two_solutions(setting: Setting) -> Shown:
     cheaper = [work[PASSES, length] < work[WIDE, length] for length in longer]
     ahead = {b: sum(in_a_row[WIDE, n, b] < in_a_row[PASSES, n, b] for n in longer) for b in BATCHES}
     measured = {batch: _faster(setting, batch, longer) for batch in BATCHES}
+    asked = [batch for batch in BATCHES if batch <= setting.whole("batch")]
+    by_model = {b: sum(modelled[WIDE, n, b] > modelled[PASSES, n, b] for n in longer) for b in asked}
     return Shown(
         [
             Claim("25 and 100 pairs: the larger block is faster", _all(measured[25] + measured[100]), _told(measured, (25, 100))),
             Claim("1,000 pairs: passes are faster in most cases", _few(measured[1_000]), _told(measured, (1_000,))),
             Claim("so the number of pairs decides", ahead[25] == len(longer) and ahead[1_000] < len(longer) / 2,
                   "the larger block has fewer steps in a row at "
-                  + ", ".join(f"{count} of {len(longer)} lengths with {batch} pairs" for batch, count in ahead.items())),
+                  + ", ".join(f"{count} of {len(longer)} lengths with {batch} pairs" for batch, count in ahead.items())
+                  + "".join(f"; the time model has it ahead at {count} with {batch}" for batch, count in by_model.items())),
             Claim("the first solution has less to wait for", all(fewer),
                   f"fewer steps of a block at {sum(fewer)} of {len(fewer)} lengths above {BLOCK}: {_ratio(steps, longer, WIDE, PASSES)}"),
             Claim("the second one is more efficient in most cases", sum(cheaper) > len(cheaper) / 2,
@@ -300,6 +316,7 @@ def first_stage_of_peer(setting: Setting) -> Shown:
     rows: list[Row] = []
     peers = 32
     traffic: dict[str, float] = {}
+    modelled: dict[tuple[str, int, int], float] = {}
     for length in _lengths(setting):
         cells = length * length
         for variant, kernel, pairs in ((WIDE, "intratask", setting.whole("pairs")), (PEER, "pairalign_strips", peers)):
@@ -313,6 +330,9 @@ def first_stage_of_peer(setting: Setting) -> Shown:
                 emulator("warp instructions a cell"): found["warp_instructions"] / (pairs * cells),
             }  # fmt: skip
             for batch in BATCHES:
+                if batch <= setting.whole("batch"):
+                    modelled[variant, length, batch] = predicted(length, batch, variant, setting.engine)
+                    row = {**row, model(f"GCUPS, {batch} pairs"): modelled[variant, length, batch]}
                 row = {
                     **row,
                     emulator(f"SMs busy, {batch} pairs"): min(K40.sms, -(-batch // (BLOCK if variant == PEER else 1))),
@@ -320,6 +340,7 @@ def first_stage_of_peer(setting: Setting) -> Shown:
                 if timing := rates(setting, variant, batch).get(length):
                     row = {**row, gpu(f"GCUPS, {batch} pairs, {timing.machine}"): timing.rate / 1e9}
             rows.append(row)
+    ratios = [rate / modelled[PEER, n, b] for (v, n, b), rate in modelled.items() if v == WIDE]
     shared = {size: 2 * STRIPS * BLOCK * size + STRIPS * BLOCK for size in (SHORT, INTEGER)}
     busy = {batch: -(-batch // BLOCK) for batch in BATCHES}
     slower = [
@@ -332,6 +353,8 @@ def first_stage_of_peer(setting: Setting) -> Shown:
         [
             Claim("gpu-pairAlign is much slower at all sizes", all(slower) if slower else None,
                   f"at {sum(slower)} of {len(slower)} sizes on the GPU" if slower else "needs times of a GPU"),
+            Claim("... and the time model says so of a K40", min(ratios) > 1 if ratios else None,
+                  f"{min(ratios):.1f} to {max(ratios):.0f} times as slow" if ratios else "not asked: --batch is below 25"),
             Claim("it cannot use the card when sets are small", all(blocks < K40.sms for blocks in busy.values()),
                   ", ".join(f"{batch} pairs: {blocks} of {K40.sms} SMs" for batch, blocks in busy.items())),
             Claim("integers instead of shorts make its shared memory larger", shared[INTEGER] > shared[SHORT],
@@ -453,7 +476,8 @@ PAPER = Paper(
     device="K40",
     parameters=(
         Parameter("pairs", 2, 25, "pairs of a synthetic set that are counted; blocks do not depend on each other"),
-        Parameter("every", 2, 1, "every so many of the nine lengths"),
+        Parameter("batch", 100, 1_000, "pairs that the time model is asked about at most"),
+        Parameter("every", 4, 1, "every so many of the nine lengths"),
         Parameter("regions", 2, 100, "regions made for Figures 3 and 4"),
     ),
     items=(

@@ -9,12 +9,13 @@ import numpy as np
 import pytest
 from simtbed import SimtbedError, launch
 from simtbed.kernels import FunctionLauncher, Launcher
-from simtbed.kernels.correction import FAMILY
+from simtbed.kernels.correction import FAMILY, spectrum
 from simtbed.kernels.correction.filters import EMPTY
 from simtbed.kernels.correction.host import pipeline
 from simtbed.kernels.correction.host.generate import genome, simulate
 from simtbed.kernels.correction.host.pipeline import Counter, Filter
 from simtbed.kernels.correction.host.problem import FilterName, Parameters, Problem, Reads
+from simtbed.kernels.correction.spectrum import THREADS
 from simtbed.oracles import correction as oracle
 from simtbed.runtime.registry import EngineName
 
@@ -168,7 +169,51 @@ def test_a_bloom_filter_has_a_largest_size(launcher: Launcher) -> None:
         Filter.of(enormous, Parameters(k=12, filter="bloom"), launcher, words=False)
 
 
-@pytest.mark.parametrize("filter", ["exact", "bloom", "split-first"])
+@pytest.mark.parametrize("engine", ["jit", "numpy"])
+def test_blocked_bits_are_the_oracles(reads: Reads, engine: EngineName) -> None:
+    run = FunctionLauncher(partial(launch, engine=engine, counters=False))
+    solid = counted(reads, 16, run).solid(3)
+    made = Filter.of(solid, Parameters(k=16, filter="blocked"), run, words=False).keys.numpy()
+    blocked = oracle.Blocked(oracle.solid_kmers(reads.strings(), 16, 3))
+    bits = np.unpackbits(made.view(np.uint8), bitorder="little").reshape(-1, 4, 64)
+    assert set(zip(*(at.tolist() for at in np.nonzero(bits)), strict=True)) == blocked.bits
+    assert len(made) == 4 * blocked.blocks
+
+
+@pytest.mark.parametrize("k_mers", [1 << 17, 1 << 18, 1 << 19])
+def test_false_positives_of_the_blocked_filter(k_mers: int, launcher: Launcher) -> None:
+    """At its largest load, four k-mers a block, fewer than one in a million others; with more of them as many as the
+    numbers of k-mers in a block, Poisson's, let expect."""
+    draw = np.random.default_rng(1)
+    keys = np.unique(draw.integers(0, 1 << 62, k_mers, np.uint64))
+    blocks = np.zeros(4 << 15, np.uint64)  # for 2^17 k-mers
+    args = {"found": keys, "keys": blocks}
+    made = launcher.launch(spectrum.build_blocked, grid=-(-len(keys) // THREADS), block=THREADS, args=args)["keys"]
+    assert in_blocks(made, keys).all()
+    others = draw.integers(0, 1 << 62, 1 << 22, np.uint64)
+    found = in_blocks(made, others[~np.isin(others, keys)]).mean()
+    held = np.arange(100)
+    load = len(keys) / (len(made) // 4)
+    chance = np.exp(-load + held * np.log(load) - np.cumsum(np.log(np.maximum(held, 1))))
+    expected = float((chance * (1 - (63 / 64) ** (2 * held)) ** 8).sum())
+    assert found == pytest.approx(expected, rel=0.2, abs=1e-6)
+    assert load > 4 or expected < 1e-6
+
+
+def in_blocks(blocks: Keys, keys: Keys) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+    """The question of k-mers, in NumPy."""
+    u = np.uint64
+    first = (keys ^ (keys >> u(29))) * u(0x9E3779B97F4A7C15)
+    second = (first ^ (first >> u(32))) * u(0xD6E8FEB86659FD93)
+    block = ((first >> u(32)) & u(len(blocks) // 4 - 1)).astype(np.int64)
+    found = np.ones(len(keys), np.bool_)
+    for bit in range(8):
+        word = blocks[4 * block + bit // 2]
+        found &= (word >> ((second >> u(16 + 6 * bit)) & u(63))) & u(1) != 0
+    return found
+
+
+@pytest.mark.parametrize("filter", ["exact", "bloom", "split-first", "blocked"])
 def test_a_palindrome_makes_nothing_else_solid(filter: FilterName, launcher: Launcher) -> None:
     """It stands for both strands, and takes one place among the solid k-mers where others take two."""
     palindrome, alone = "ACGTACGTACGTGGC", "AAAAAAAAAAAAA"

@@ -24,7 +24,7 @@ from simtbed.kernels.correction.host.problem import FilterName, Parameters, Prob
 from tests.kernels.correction.conftest import PUBLISHED, answers
 
 VARIANTS = list(FAMILY.variants)
-FILTERS: tuple[FilterName, ...] = ("exact", "bloom", "split-first")
+FILTERS: tuple[FilterName, ...] = ("exact", "bloom", "split-first", "blocked")
 
 
 def small(
@@ -73,6 +73,13 @@ def test_bloom_filters(variant: str, least: int, launcher: Launcher) -> None:
 def test_split_first(variant: str, launcher: Launcher) -> None:
     reads = simulate(1, genome(1, 400), 80, (10, 100), 0.03).reads
     check(Problem(reads, Parameters(min_multiplicity=3, filter="split-first")), variant, launcher)
+
+
+@pytest.mark.parametrize("least", [3, 255])
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_the_blocked_filter(variant: str, least: int, launcher: Launcher) -> None:
+    reads = simulate(1, genome(1, 400), 80, (10, 100), 0.03).reads
+    check(Problem(reads, Parameters(min_multiplicity=least, filter="blocked")), variant, launcher)
 
 
 @pytest.mark.parametrize("variant", VARIANTS)

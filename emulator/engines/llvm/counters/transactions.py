@@ -11,7 +11,7 @@ from ....llvm.values import Value, broadcast, lanes, moved
 from ....machine import banks
 from ....profiler import events
 from ..context import ArrayLocation, CodegenContext
-from . import rules, samples
+from . import rules, samples, trace
 
 GLOBAL = (events.SECTORS, events.LINES)
 SHARED = (events.WAVEFRONTS, events.CONFLICTS)
@@ -104,6 +104,8 @@ class TransactionCounter:
         cost = self._count()
         if self.context.options.detail:
             samples.keep_access(self.context, self.site, self.index, cost)
+        if self.context.options.traced and self.kind.space == "global":
+            trace.keep_entry(self.context, self.site, self.index)
 
     def _count(self) -> str:
         """Add what the access costs to the two columns; what it adds to the first, an i64."""

@@ -204,10 +204,34 @@ def sam_references(
     return at
 
 
+@st.device
+def _differences(
+    references: Global[u8], i: i64, alternates: Global[u8], j: i64, operations: Global[u32], first: i64, last: i64
+) -> i64:
+    """Inserted and deleted bases and mismatches of an alignment from (i, j) on: as SAM says, A, C, G and T of either case
+    can match, and nothing else does."""
+    found = i64(0)
+    for place in range(first, last):
+        word = operations[place]
+        kind, length = word & 15, i64(word >> 4)
+        if kind == 0:
+            for step in range(length):
+                c = references[i + step] & 0xDF
+                base = (c == 65) | (c == 67) | (c == 71) | (c == 84)
+                found += i64((c != alternates[j + step] & 0xDF) | (not base))
+        elif kind < 3:
+            found += length
+        i += length if (kind == 0) | (kind == 2) else i64(0)
+        j += length if kind != 2 else i64(0)
+    return found
+
+
 @native
 def sam_rows(
     names: Global[u8],
     name_offsets: Global[i64],
+    references: Global[u8],
+    reference_offsets: Global[i64],
     alternates: Global[u8],
     alternate_offsets: Global[i64],
     operations: Global[u32],
@@ -217,7 +241,7 @@ def sam_rows(
     pairs: i64,
     to: Global[u8],
 ) -> i64:
-    """Write a record of SAM a pair; their length."""
+    """Write a record of SAM a pair, with its score (AS) and its differences (NM); their length."""
     at = i64(0)
     for pair in range(pairs):
         at = copied(names, name_offsets[2 * pair + 1], name_offsets[2 * pair + 2], to, at)
@@ -231,6 +255,9 @@ def sam_rows(
         at = copied(alternates, alternate_offsets[pair], alternate_offsets[pair + 1], to, at)
         at = _constant(SCORE, to, at)
         at = signed(i64(scores[pair]), to, at)
+        at = _constant(DIFFERENCES, to, at)
+        i, j = reference_offsets[pair] + i64(offsets[pair]), alternate_offsets[pair]
+        at = decimal(_differences(references, i, alternates, j, operations, firsts[pair], firsts[pair + 1]), to, at)
         to[at] = NEWLINE
         at += 1
     return at
@@ -238,8 +265,9 @@ def sam_rows(
 
 REFERENCE, ALTERNATE = tuple(b"ref"), tuple(b"alt")
 SQ, LN = tuple(b"@SQ\tSN:"), tuple(b"\tLN:")
-FLAG, QUALITY, MATE, SCORE = tuple(b"\t0\t"), tuple(b"\t255\t"), tuple(b"\t*\t0\t0\t"), tuple(b"\t*\tAS:i:")
-CONSTANTS = len(SQ + LN + FLAG + QUALITY + MATE + SCORE) + 8
+FLAG, QUALITY, MATE = tuple(b"\t0\t"), tuple(b"\t255\t"), tuple(b"\t*\t0\t0\t")
+SCORE, DIFFERENCES = tuple(b"\t*\tAS:i:"), tuple(b"\tNM:i:")
+CONSTANTS = len(SQ + LN + FLAG + QUALITY + MATE + SCORE + DIFFERENCES) + 8
 """Characters of a record and its header line that are the same in all, with tabs and newlines between the others."""
 
 

@@ -1,0 +1,249 @@
+"""How long the parts of a GPU take: latencies, widths and rates of its memories, one dated row a device, with its source."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+
+from .figures import require
+
+KIB = 1024
+
+
+@dataclass(frozen=True)
+class Timing:
+    """What the time model knows of a GPU. Latencies are cycles of the SM's clock, from issue to use by the next instruction.
+
+    schedulers: of an SM, each with warps of its own. issue: instructions that one of them issues in 100 cycles.
+    alu, fp64, sfu, shuffle, vote: latencies of instructions. branch: cycles that a warp waits at a jump or where lanes
+    part. barrier: cycles between the last arrival and the next instruction.
+    shared: latency of a shared load without conflicts. l1, l2, l2_far, dram: of a load that is answered there; far: from the
+    other half of L2. atomic: of an atomic operation that returns a value.
+    atomic_interval: cycles of the SM's clock between atomic operations on one address.
+    request_interval: cycles between requests to global memory of one SM.
+    l1_size: bytes of L1 together with shared memory. l1_width: bytes a cycle that L1 gives.
+    l2_width: bytes a cycle that one SM gets from L2. l2_halves: 2 where an SM reads lines of the other half through its own.
+    l2_bandwidth: of all SMs together, GB/s (10^9). dram_share: of the device's bandwidth that a copy gets, in thousandths.
+    launch: nanoseconds that a kernel takes that does nothing.
+    dated: when the row was written. source: where its figures stand, and which of them are estimates.
+    """
+
+    schedulers: int
+    issue: int
+    alu: int
+    fp64: int
+    sfu: int
+    shuffle: int
+    vote: int
+    branch: int
+    barrier: int
+    shared: int
+    l1: int
+    l2: int
+    l2_far: int
+    dram: int
+    atomic: int
+    atomic_interval: int
+    request_interval: int
+    l1_size: int
+    l1_width: int
+    l2_width: int
+    l2_halves: int
+    l2_bandwidth: float
+    dram_share: int
+    launch: int
+    dated: str
+    source: str
+
+    def __post_init__(self) -> None:
+        hints = {"int": int, "float": float, "str": str}
+        for field in fields(self):
+            require("timing.", field.name, hints[str(field.type)], getattr(self, field.name))
+
+
+FERMI = Timing(
+    schedulers=2,
+    issue=50,
+    alu=18,
+    fp64=18,
+    sfu=22,
+    shuffle=1,
+    vote=18,
+    branch=18,
+    barrier=30,
+    shared=50,
+    l1=96,
+    l2=371,
+    l2_far=371,
+    dram=564,
+    atomic=564,
+    atomic_interval=9,
+    request_interval=2,
+    l1_size=64 * KIB,
+    l1_width=64,
+    l2_width=32,
+    l2_halves=1,
+    l2_bandwidth=230.0,
+    dram_share=800,
+    launch=5000,
+    dated="2026-11-22",
+    source=(
+        "estimates, of the size that Mei and Chu 2017 (arXiv 1509.02308) print of a GTX 560 Ti; none was "
+        "measured on this card"
+    ),
+)
+KEPLER = Timing(
+    schedulers=4,
+    issue=150,
+    alu=9,
+    fp64=10,
+    sfu=18,
+    shuffle=24,
+    vote=18,
+    branch=18,
+    barrier=30,
+    shared=47,
+    l1=198,
+    l2=198,
+    l2_far=198,
+    dram=371,
+    atomic=198,
+    atomic_interval=1,
+    request_interval=2,
+    l1_size=64 * KIB,
+    l1_width=128,
+    l2_width=64,
+    l2_halves=1,
+    l2_bandwidth=400.0,
+    dram_share=800,
+    launch=4000,
+    dated="2026-11-22",
+    source=(
+        "estimates, of the size that Mei and Chu 2017 (arXiv 1509.02308) print of a GTX 780; alu: Jia et al. "
+        "2018 (arXiv 1804.06826)"
+    ),
+)
+VOLTA = Timing(
+    schedulers=4,
+    issue=100,
+    alu=4,
+    fp64=8,
+    sfu=18,
+    shuffle=23,
+    vote=12,
+    branch=10,
+    barrier=20,
+    shared=24,
+    l1=30,
+    l2=215,
+    l2_far=215,
+    dram=437,
+    atomic=215,
+    atomic_interval=2,
+    request_interval=2,
+    l1_size=128 * KIB,
+    l1_width=128,
+    l2_width=64,
+    l2_halves=1,
+    l2_bandwidth=2500.0,
+    dram_share=900,
+    launch=2500,
+    dated="2026-11-22",
+    source=(
+        "te42kyfo/gpu-benches and caps-tum/mt4g for l1, l2, dram, shared; alu: Jia et al. 2018 (arXiv "
+        "1804.06826); the others are estimates"
+    ),
+)
+AMPERE = Timing(
+    schedulers=4,
+    issue=100,
+    alu=4,
+    fp64=8,
+    sfu=18,
+    shuffle=23,
+    vote=12,
+    branch=10,
+    barrier=20,
+    shared=23,
+    l1=35,
+    l2=211,
+    l2_far=360,
+    dram=560,
+    atomic=300,
+    atomic_interval=2,
+    request_interval=2,
+    l1_size=192 * KIB,
+    l1_width=128,
+    l2_width=64,
+    l2_halves=2,
+    l2_bandwidth=4700.0,
+    dram_share=890,
+    launch=2300,
+    dated="2026-11-22",
+    source=(
+        "te42kyfo/gpu-benches and caps-tum/mt4g for l1, l2, dram, shared; alu and intervals: arXiv "
+        "2503.20481; the others are estimates"
+    ),
+)
+ADA = Timing(
+    schedulers=4,
+    issue=100,
+    alu=4,
+    fp64=64,
+    sfu=18,
+    shuffle=23,
+    vote=12,
+    branch=10,
+    barrier=20,
+    shared=30,
+    l1=40,
+    l2=296,
+    l2_far=296,
+    dram=636,
+    atomic=296,
+    atomic_interval=2,
+    request_interval=2,
+    l1_size=128 * KIB,
+    l1_width=128,
+    l2_width=64,
+    l2_halves=1,
+    l2_bandwidth=5000.0,
+    dram_share=900,
+    launch=2300,
+    dated="2026-11-22",
+    source=(
+        "markdewing/AI_kernels, latency, for l1, l2, dram on an RTX 4090; alu and intervals: arXiv "
+        "2503.20481, of Ampere; the others are estimates"
+    ),
+)
+HOPPER = Timing(
+    schedulers=4,
+    issue=100,
+    alu=4,
+    fp64=8,
+    sfu=18,
+    shuffle=23,
+    vote=12,
+    branch=10,
+    barrier=20,
+    shared=30,
+    l1=38,
+    l2=265,
+    l2_far=430,
+    dram=690,
+    atomic=350,
+    atomic_interval=2,
+    request_interval=2,
+    l1_size=256 * KIB,
+    l1_width=128,
+    l2_width=64,
+    l2_halves=2,
+    l2_bandwidth=9800.0,
+    dram_share=890,
+    launch=2200,
+    dated="2026-11-22",
+    source=(
+        "te42kyfo/gpu-benches and caps-tum/mt4g for l1, l2, l2_far, shared; dram: markdewing/AI_kernels, on a"
+        " GH200; l2_bandwidth and dram_share measured on an H200; alu and intervals: arXiv 2503.20481, of "
+        "Ampere; the others are estimates"
+    ),
+)

@@ -1,0 +1,320 @@
+"""Caches: a sectored L1 for each SM, an L2 of one or two halves, and device memory, fed by the accesses of a launch."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from .. import language as st
+from ..language.hints import Global, i64
+from ..machine.device import Device
+from ..native import native
+from .lines import LINE, SECTOR, Lines, Words
+
+SECTORS, L1_HITS, NEAR_HITS, FAR_HITS, MISSES, ACCESSES, LINES = range(7)
+"""Of a site: sectors that its accesses ask for, and those of them that L1, the near half of L2, its far half and device memory
+answer; its accesses; and the lines that they touch."""
+COLUMNS = 8
+READ, WRITTEN, CLOCK, NEXT, LEFT = range(5)
+"""Of the launch: sectors read from device memory and written to it, accesses done, the next block, blocks left."""
+_L1_WAYS, _L2_WAYS = 16, 16
+"""At least so many lines of a set. What is left over makes sets wider: sets are a power of two."""
+_ROUNDS = 1 << 16
+
+
+@st.device
+def _found(tags: Global[i64], first: i64, ways: i64, line: i64) -> i64:
+    """Where a line is in its set; -1 if nowhere."""
+    at = i64(-1)
+    for way in range(ways):
+        if tags[first + way] == line:
+            at = first + way
+    return at
+
+
+@st.device
+def _oldest(stamps: Global[i64], first: i64, ways: i64) -> i64:
+    """The way of a set that was used longest ago."""
+    at = first
+    for way in range(i64(1), ways):
+        if stamps[first + way] < stamps[at]:
+            at = first + way
+    return at
+
+
+@st.device
+def _mixed(line: i64) -> i64:
+    """The number by which a line finds its set: as good as drawn, so that no stride fills few sets."""
+    return (line * 0x1E3779B97F4A7C15) >> 24
+
+
+@st.device
+def _half(line: i64) -> i64:
+    """The half of L2 that a line belongs to."""
+    return i64(st.popcount(line & 0x5A5A5A5A) & 1)
+
+
+@st.device
+def _placed(
+    tags: Global[i64], valid: Global[i64], dirty: Global[i64], stamps: Global[i64], first: i64, ways: i64, line: i64,
+    now: i64, state: Global[i64],
+) -> i64:  # fmt: skip
+    """The way that holds a line, which another one leaves where it was not there."""
+    at = _found(tags, first, ways, line)
+    if at < 0:
+        at = _oldest(stamps, first, ways)
+        state[1] += i64(st.popcount(dirty[at]))
+        tags[at] = line
+        valid[at] = 0
+        dirty[at] = 0
+    stamps[at] = now
+    return at
+
+
+@native
+def _run(
+    records: Global[i64], first_of: Global[i64], lines: Global[i64], kind: Global[i64],
+    sms: i64, resident: i64, warps: i64, blocks: i64, until: i64, rounds: i64,
+    block_of: Global[i64], phase_of: Global[i64], cursor: Global[i64],
+    l1_tags: Global[i64], l1_valid: Global[i64], l1_stamps: Global[i64], l1_sets: i64, l1_ways: i64,
+    l2_tags: Global[i64], l2_valid: Global[i64], l2_dirty: Global[i64], l2_stamps: Global[i64], l2_sets: i64, l2_ways: i64,
+    halves: i64, sites: Global[i64], state: Global[i64],
+) -> None:  # fmt: skip
+    """Have the resident blocks of all SMs take turns, an access a warp, until `until` blocks are left or turns are used up."""
+    turn = i64(0)
+    while state[4] > until and turn < rounds:
+        turn += 1
+        for slot in range(sms * resident):
+            block = block_of[slot]
+            if block < 0:
+                if state[3] >= blocks:
+                    continue
+                block = state[3]
+                state[3] += 1
+                block_of[slot] = block
+                phase_of[slot] = 0
+                for warp in range(warps):
+                    cursor[slot * warps + warp] = first_of[block * warps + warp]
+            sm = slot % sms
+            near = (sm & 1) * (halves - 1)
+            waiting = i64(0)
+            issued = i64(0)
+            earliest = i64(1) << 40
+            for warp in range(warps):
+                at = cursor[slot * warps + warp]
+                if at >= first_of[block * warps + warp + 1]:
+                    continue
+                waiting += 1
+                phase = records[4 * at + 1] >> 32
+                if phase != phase_of[slot]:
+                    earliest = min(earliest, phase)
+                    continue
+                issued += 1
+                cursor[slot * warps + warp] = at + 1
+                site = records[4 * at + 1] & 0xFFFFFFFF
+                state[2] += 1
+                now = state[2]
+                row = site * 8
+                sites[row + 5] += 1
+                for which in range(records[4 * at + 2], records[4 * at + 2] + records[4 * at + 3]):
+                    line = lines[which] >> 4
+                    wanted = lines[which] & 15
+                    sites[row + 6] += 1
+                    sites[row] += i64(st.popcount(wanted))
+                    if l1_sets > 0 and kind[site] < 2:
+                        first = (sm * l1_sets + (_mixed(line) & (l1_sets - 1))) * l1_ways
+                        way = _found(l1_tags, first, l1_ways, line)
+                        if kind[site] == 0:
+                            if way < 0:
+                                way = _oldest(l1_stamps, first, l1_ways)
+                                l1_tags[way] = line
+                                l1_valid[way] = 0
+                            hit = l1_valid[way] & wanted
+                            l1_valid[way] |= wanted
+                            l1_stamps[way] = now
+                            sites[row + 1] += i64(st.popcount(hit))
+                            wanted &= ~hit
+                        elif way >= 0:
+                            l1_valid[way] |= wanted
+                            l1_stamps[way] = now
+                    if wanted != 0:
+                        home = _half(line) * (halves - 1)
+                        of_set = _mixed(line) & (l2_sets - 1)
+                        at_home = (home * l2_sets + of_set) * l2_ways
+                        if kind[site] == 0:
+                            reached = wanted
+                            if near != home:
+                                own = _placed(
+                                    l2_tags, l2_valid, l2_dirty, l2_stamps, (near * l2_sets + of_set) * l2_ways, l2_ways,
+                                    line, now, state,
+                                )  # fmt: skip
+                                sites[row + 2] += i64(st.popcount(l2_valid[own] & wanted))
+                                reached = wanted & ~l2_valid[own]
+                                l2_valid[own] |= wanted
+                            if reached != 0:
+                                way = _placed(
+                                    l2_tags, l2_valid, l2_dirty, l2_stamps, at_home, l2_ways, line, now, state
+                                )
+                                hits = i64(st.popcount(l2_valid[way] & reached))
+                                missed = i64(st.popcount(reached & ~l2_valid[way]))
+                                l2_valid[way] |= reached
+                                if near != home:
+                                    sites[row + 3] += hits
+                                else:
+                                    sites[row + 2] += hits
+                                sites[row + 4] += missed
+                                state[0] += missed
+                        else:
+                            if halves == 2:
+                                other = _found(l2_tags, ((1 - home) * l2_sets + of_set) * l2_ways, l2_ways, line)
+                                if other >= 0:
+                                    l2_valid[other] &= ~wanted
+                            way = _placed(l2_tags, l2_valid, l2_dirty, l2_stamps, at_home, l2_ways, line, now, state)
+                            hits = i64(st.popcount(l2_valid[way] & wanted))
+                            missed = i64(st.popcount(wanted & ~l2_valid[way]))
+                            if kind[site] == 2:  # an atomic operation needs what is there
+                                state[0] += missed
+                                sites[row + 2] += hits
+                                sites[row + 4] += missed
+                            else:
+                                sites[row + 2] += hits + missed
+                            l2_valid[way] |= wanted
+                            l2_dirty[way] |= wanted
+            if waiting == 0:
+                block_of[slot] = i64(-1)
+                state[4] -= 1
+            elif issued == 0:
+                phase_of[slot] = earliest
+
+
+@dataclass(frozen=True)
+class Traffic:
+    """What the memories of a GPU do in a launch. Sectors have 32 bytes.
+
+    sites: int64[site, COLUMNS], of all blocks. dram_read, dram_written: bytes from and to device memory.
+    hottest: lanes whose atomic operations go to one address. traced: blocks that were simulated, of `blocks`; the others
+    are taken for more of what those in the middle did.
+    """
+
+    sites: npt.NDArray[np.int64]
+    kinds: Words
+    dram_read: int
+    dram_written: int
+    hottest: int
+    traced: int
+    blocks: int
+
+    def total(self, column: int, *kinds: int) -> int:
+        """Of all sites, or of those of some kinds of access."""
+        rows = self.sites if not kinds else self.sites[np.isin(self.kinds, kinds)]
+        return int(rows[:, column].sum())
+
+    @property
+    def l1_hit(self) -> float:
+        """Of the sectors that loads ask for, the share that L1 answers."""
+        asked = self.total(SECTORS, 0)
+        return self.total(L1_HITS, 0) / asked if asked else 0.0
+
+    @property
+    def l2_sectors(self) -> int:
+        """That SMs ask of L2: loads that L1 does not answer, stores, atomic operations."""
+        return self.total(SECTORS) - self.total(L1_HITS)
+
+    @property
+    def l2_hit(self) -> float:
+        """Of the sectors asked of L2, the share that it answers; a store is always answered."""
+        asked = self.l2_sectors
+        return (self.total(NEAR_HITS) + self.total(FAR_HITS)) / asked if asked else 0.0
+
+    @property
+    def dram_bytes(self) -> int:
+        return self.dram_read + self.dram_written
+
+
+@dataclass
+class _Cache:
+    """Lines of a cache, in sets of `ways`."""
+
+    sets: int
+    ways: int
+    arrays: tuple[Words, ...]
+
+    @staticmethod
+    def of(size: int, copies: int, ways: int, arrays: int) -> _Cache:
+        """size: bytes of each of the copies."""
+        held = max(1, size // LINE)
+        sets = 1 << max(0, (held // ways).bit_length() - 1)
+        each = max(1, held // sets)
+        made = _Cache(sets, each, tuple(np.zeros(copies * sets * each, np.int64) for _ in range(arrays)))
+        made.clear()
+        return made
+
+    def clear(self) -> None:
+        """Empty it."""
+        for array in self.arrays:
+            array[:] = 0
+        self.arrays[0][:] = -1
+
+
+def l1_bytes(device: Device, shared: int, resident: int) -> int:
+    """What is left of L1 beside the shared memory of the resident blocks: the driver takes the least carve-out that holds
+    them. 0 where global loads do not go through L1."""
+    if not device.loads_cached:
+        return 0
+    unit = device.shared_unit
+    needed = resident * (-(-(shared + device.shared_reserved) // unit) * unit) if shared else 0
+    carved = next((size for size in device.shared_carveouts if size >= needed), device.shared_per_sm)
+    return max(0, device.timing.l1_size - carved)
+
+
+def simulate(lines: Lines, device: Device, resident: int, shared: int, cold: bool) -> Traffic:
+    """The traffic of a launch whose accesses were traced. resident: blocks of an SM at once; shared: bytes of a block.
+
+    cold: with empty caches; else L2 holds what an earlier launch of the same on the same data left there.
+    Blocks go to SMs one after another, as many as fit, then to whichever has finished one. Warps of the resident blocks
+    take turns, an access each; none passes a barrier before its block. L1 writes through and does not keep what is only
+    written; L2 writes back; of a set the line goes that was used longest ago.
+    """
+    records, first_of, held = lines.sorted
+    warps = -(-int(np.prod(lines.request.block)) // 32)
+    blocks, traced = int(np.prod(lines.request.grid)), lines.traced
+    halves = device.timing.l2_halves
+    l1 = _Cache.of(size, device.sms, _L1_WAYS, 3) if (size := l1_bytes(device, shared, resident)) >= LINE else None
+    l2 = _Cache.of(device.l2 // halves, halves, _L2_WAYS, 4)
+    nothing = np.zeros(1, np.int64)
+    l1_arrays = l1.arrays if l1 else (nothing, nothing.copy(), nothing.copy())
+    slots = device.sms * resident
+    again = not cold and (traced == blocks or _footprint(held) * blocks / traced <= device.l2)
+    clock = 0
+    for _ in range(2 if again else 1):
+        if l1:
+            l1.clear()
+        sites, state = np.zeros(COLUMNS * len(lines.kinds), np.int64), np.zeros(8, np.int64)
+        state[LEFT], state[CLOCK] = traced, clock
+        in_slots = np.full(slots, -1, np.int64), np.zeros(slots, np.int64), np.zeros(slots * warps, np.int64)
+        passed: list[tuple[Words, Words]] = []
+        for until in (traced - traced // 4, traced // 4, 0):
+            while state[LEFT] > until:
+                _run(
+                    records, first_of, held, lines.kinds, device.sms, resident, warps, traced, until, _ROUNDS, *in_slots,
+                    *l1_arrays, l1.sets if l1 else 0, l1.ways if l1 else 0, *l2.arrays, l2.sets, l2.ways, halves,
+                    sites, state,
+                )  # fmt: skip
+            passed.append((sites.copy(), state.copy()))
+        clock = int(state[CLOCK])
+    if blocks > traced:  # as between the quarters, with as many blocks under way at both
+        (from_sites, from_state), (to_sites, to_state), _ = passed
+        later = (blocks - traced) / max(1, int(from_state[LEFT] - to_state[LEFT]))
+        sites += np.rint((to_sites - from_sites) * later).astype(np.int64)
+        state += np.rint((to_state - from_state) * later).astype(np.int64)
+    return Traffic(
+        sites.reshape(-1, COLUMNS), lines.kinds, int(state[READ]) * SECTOR, int(state[WRITTEN]) * SECTOR, lines.hottest,
+        traced, blocks,
+    )  # fmt: skip
+
+
+def _footprint(lines: Words) -> int:
+    """Bytes of the different lines."""
+    return LINE * len(np.unique(lines >> 4))

@@ -1,0 +1,37 @@
+"""From a launch to its time on a device: it is emulated once for each set of counting rules."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from ..machine.device import Device
+from ..runtime.engine import Request
+from ..runtime.registry import EngineName, engine_called
+from .lines import Lines
+from .time import Estimate, Observed, estimate
+
+_COUNTING = (
+    "compute_capability", "sector", "line", "load_sector", "loads_cached", "banks", "bank_width", "shared_load_merges",
+)  # fmt: skip
+"""Fields of a device that decide what is counted."""
+
+
+def counting_rules(device: Device) -> tuple[object, ...]:
+    """What of a device decides the counts and the accesses of a launch: devices that agree in it share an emulation."""
+    return tuple(getattr(device, name) for name in _COUNTING)
+
+
+def observe(request: Request, registers: int = 0, engine: EngineName = "jit") -> Observed:
+    """Emulate a launch, counted and traced. Its request is as `runtime.request.prepare_request` gives it, its device one
+    with the counting rules of all devices that `estimate` is asked about. registers: a thread's, 0 where unknown."""
+    request = replace(request, counters=True, detail=False, show_prints=False)
+    lines = Lines(request)
+    outcome = engine_called(engine).run(replace(request, trace=lines))
+    assert outcome.counts is not None
+    return Observed(request, outcome.counts, lines, registers)
+
+
+def time_of(request: Request, device: Device | None = None, *, registers: int = 0, cold: bool = False) -> Estimate:
+    """The time of a launch on a device, or on its own: `estimate` of `observe`."""
+    device = device or request.device
+    return estimate(observe(replace(request, device=device), registers), device, cold)

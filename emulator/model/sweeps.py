@@ -1,0 +1,394 @@
+"""What if: a launch made again with other blocks, constants and devices, each with the time that the model gives it."""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import io
+import json
+import os
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
+from itertools import product
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .. import disk_cache
+from ..checked import one_of, shown
+from ..cluster import map_over_cluster
+from ..errors import LaunchError, SimtbedError
+from ..ir.fingerprint import fingerprint
+from ..language.functions import Kernel
+from ..machine.device import Device
+from ..runtime.arrays import DeviceArray
+from ..runtime.engine import Request
+from ..runtime.request import device_given, prepare_request
+from ..runtime.specialisation import signature_of
+from .explain import text as explained
+from .launches import counting_rules, observe
+from .time import estimate
+
+if TYPE_CHECKING:
+    from distributed import Client
+
+Dim3 = tuple[int, int, int]
+Registers = Callable[[Any, Device], int]
+"""The registers a thread that a compiler gives a request's kernel on a device; 0 where that is not known."""
+COLUMNS = (
+    "kernel", "launch", "device", "grid", "block", "const", "time_us", "low_us", "high_us", "bound", "warp_instructions",
+    "l1_hit", "l2_hit", "dram_bytes",
+)  # fmt: skip
+OBJECTIVES = {"time": "time_us", "bytes": "dram_bytes"}
+_MOST = 100_000
+
+
+@dataclass(frozen=True)
+class Replayed:
+    """A launch that can be made again. arguments: by name, Const ones included. number: of the launch."""
+
+    kernel: Kernel
+    grid: Dim3
+    block: Dim3
+    arguments: Mapping[str, Any]
+    shared: int = 0
+    cooperative: bool = False
+    types: Mapping[str, str] | None = None
+    number: int = 0
+
+    @property
+    def constants(self) -> dict[str, Any]:
+        """Its Const arguments, those left to their defaults included."""
+        given, parameters = {**self.kernel.defaults, **self.arguments}, signature_of(self.kernel).parameters
+        return {name: given[name] for name, parameter in parameters.items() if parameter.type is None and name in given}
+
+
+@dataclass(frozen=True)
+class Configuration:
+    """How a launch is made. choice: what was chosen, the same for all launches."""
+
+    grid: Dim3
+    block: Dim3
+    constants: Mapping[str, Any]
+    choice: str
+
+
+@dataclass(frozen=True)
+class Axes:
+    """What is varied. blocks, grids: empty for those of the launch; a grid then covers the same threads. constants: values
+    by name. ties: constants that follow an extent of the block, as {"BLOCK": "block.x"}."""
+
+    blocks: tuple[Dim3, ...] = ()
+    grids: tuple[Dim3, ...] = ()
+    constants: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
+    ties: Mapping[str, str] = field(default_factory=dict)
+
+    def of(self, launch: Replayed) -> list[Configuration]:
+        """The configurations of a launch; constants that its kernel does not have are left out."""
+        own = launch.constants
+        names = [name for name in self.constants if name in own]
+        found = []
+        for block, grid, *values in product(
+            self.blocks or (launch.block,), self.grids or (None,), *(self.constants[name] for name in names)
+        ):
+            constants = dict(zip(names, values, strict=True))
+            words = ["x".join(map(str, block)).removesuffix("x1").removesuffix("x1")] if self.blocks else []
+            words += [f"grid {'x'.join(map(str, grid))}"] if grid else []
+            words += [f"{name}={value}" for name, value in constants.items()]
+            constants |= {name: block["xyz".index(of[-1])] for name, of in self.ties.items() if name in own}
+            covering = tuple(-(-g * b // n) for g, b, n in zip(launch.grid, launch.block, block, strict=True))
+            x, y, z = grid or covering
+            found.append(Configuration((x, y, z), block, {**own, **constants}, ", ".join(words) or "as launched"))
+        return found
+
+
+class Table(list[dict[str, Any]]):
+    """Rows with COLUMNS, one a launch and configuration: `pandas.DataFrame(table)` takes it as it is.
+
+    choices: of each row, what was chosen. refused: configurations that cannot be launched, with the reason.
+    explanations: of each row, in words.
+    """
+
+    def __init__(self, objective: str = "time") -> None:
+        super().__init__()
+        self.objective = objective
+        self.choices: list[str] = []
+        self.refused: list[str] = []
+        self.explanations: list[str] = []
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return COLUMNS
+
+    def column(self, name: str) -> list[Any]:
+        """The values of one column. Raises LaunchError with the columns there are."""
+        one_of("column", name, COLUMNS)
+        return [row[name] for row in self]
+
+    def sums(self) -> dict[tuple[str, str], dict[str, float]]:
+        """By kernel and device: the objective of each choice, all launches together."""
+        found: dict[tuple[str, str], dict[str, float]] = defaultdict(dict)
+        for row, choice in zip(self, self.choices, strict=True):
+            of = found[row["kernel"], row["device"]]
+            of[choice] = of.get(choice, 0.0) + row[OBJECTIVES[self.objective]]
+        return dict(found)
+
+    def best(self) -> dict[tuple[str, str], tuple[str, float]]:
+        """By kernel and device: the best choice, and its margin over the next, as a share of the next; 0 where there is none."""
+        found = {}
+        for key, of in self.sums().items():
+            first, *rest = sorted(of, key=lambda choice: of[choice])
+            found[key] = (first, 1 - of[first] / of[rest[0]] if rest and of[rest[0]] else 0.0)
+        return found
+
+    def csv(self) -> str:
+        """As comma-separated values, with a line of names."""
+        into = io.StringIO()
+        writer = csv.writer(into, lineterminator="\n")
+        writer.writerow(COLUMNS)
+        for row in self:
+            writer.writerow([_flat(row[name]) for name in COLUMNS])
+        return into.getvalue()
+
+    def _repr_html_(self) -> str:
+        """In a notebook: a table."""
+        from html import escape
+
+        head = "".join(f"<th>{name}</th>" for name in COLUMNS)
+        rows = "".join(f"<tr>{''.join(f'<td>{escape(_flat(row[n]))}</td>' for n in COLUMNS)}</tr>" for row in self)
+        return f"<table><tr>{head}</tr>{rows}</table>"
+
+
+def _flat(value: Any) -> str:
+    if isinstance(value, dict):
+        return " ".join(f"{name}={one}" for name, one in value.items())
+    return "x".join(map(str, value)) if isinstance(value, list) else str(value)
+
+
+# ------------------------------------------------------------------ planning
+@dataclass(frozen=True)
+class Task:
+    """One configuration of a launch on devices that count alike. request: None where it cannot be launched, for the reason
+    `refused`. kernel, number: of the launch."""
+
+    kernel: str
+    number: int
+    choice: str
+    constants: Mapping[str, Any]
+    devices: tuple[Device, ...]
+    request: Request | None
+    refused: str = ""
+
+
+def plan(launch: Replayed, axes: Axes, devices: Sequence[Device]) -> list[Task]:
+    """What there is to emulate of a launch. Arrays that configurations share are one object."""
+    groups: dict[tuple[object, ...], list[Device]] = defaultdict(list)
+    for device in devices:
+        groups[counting_rules(device)].append(device)
+    tasks: list[Task] = []
+    for chosen, group in product(axes.of(launch), groups.values()):
+        request, refused = None, ""
+        try:
+            request = _request(launch, chosen, group[0])
+        except SimtbedError as error:
+            refused = f"{launch.kernel.__name__}, {chosen.choice}: {str(error).splitlines()[0]}"
+        plain = {name: _plain(value) for name, value in chosen.constants.items()}
+        tasks.append(Task(launch.kernel.__name__, launch.number, chosen.choice, plain, tuple(group), request, refused))
+    first = next((task.request for task in tasks if task.request), None)
+    return [replace(task, request=_sharing(task.request, first)) for task in tasks] if first else tasks
+
+
+def _request(launch: Replayed, chosen: Configuration, device: Device) -> Request:
+    request = prepare_request(
+        launch.kernel, grid=chosen.grid, block=chosen.block, args={**launch.arguments, **chosen.constants}, device=device,
+        shared=launch.shared, cooperative=launch.cooperative, types=launch.types,
+    )  # fmt: skip
+    return replace(request, device_arrays={})
+
+
+def _sharing(request: Request | None, first: Request) -> Request | None:
+    """A request with the arrays of another one where they are the same."""
+    if request is None:
+        return None
+    given = dict(request.arguments)
+    for name, array in request.arguments.items():
+        other = first.arguments.get(name)
+        if isinstance(array, np.ndarray) and isinstance(other, np.ndarray):
+            alike = array.dtype == other.dtype and array.shape == other.shape
+            if alike and (name in request.all_zero & first.all_zero or array.ctypes.data == other.ctypes.data):
+                given[name] = other
+    return replace(request, arguments=given)
+
+
+def _plain(value: Any) -> Any:
+    return value if isinstance(value, bool | int | float | str) else str(value)
+
+
+# ------------------------------------------------------------------ running
+@dataclass(frozen=True)
+class Work:
+    """A task, and how its times are computed."""
+
+    task: Task
+    cold: bool
+    registers: Registers | None
+
+    def name(self) -> str:
+        """By its content, under which the disk cache keeps what it found."""
+        task, request = self.task, self.task.request
+        assert request is not None
+        program = request.specialisation.key or fingerprint(request.program)
+        how = (request.grid, request.block, request.dynamic_shared, request.cooperative, task.devices, task.number)
+        registers = getattr(self.registers, "__qualname__", None)
+        found = hashlib.sha256(f"{program}\0{disk_cache.edition()}\0{how}\0{self.cold}\0{registers}\0".encode())
+        found.update(f"{task.kernel}\0{task.choice}\0{task.constants}\0".encode())
+        for name, value in sorted(request.arguments.items()):
+            array = np.asarray(value)
+            found.update(f"{name}\0{array.dtype}\0{array.shape}\0".encode())
+            found.update(np.ascontiguousarray(array).reshape(-1).view(np.uint8).data)
+        return f"{found.hexdigest()}.whatif"
+
+
+Answer = tuple[list[dict[str, Any]], list[str], str]
+"""Rows, their explanations, and why there are none."""
+
+
+def solve(work: Work) -> Answer:
+    """The rows of a task, from the disk cache where they are known."""
+    if work.task.request is None:
+        return [], [], work.task.refused
+    name = work.name()
+    known: Answer | None = disk_cache.load(name, json.loads)
+    if known is None:
+        known = _solved(work, work.task.request)
+        disk_cache.save(name, json.dumps(known).encode())
+    return known
+
+
+def _solved(work: Work, request: Request) -> Answer:
+    task = work.task
+    observed = observe(request)
+    rows, explanations, refused = [], [], ""
+    for device in task.devices:
+        registers = work.registers(request, device) if work.registers else 0
+        own = replace(observed, registers=registers)
+        if not own.occupancy(device).active_blocks:
+            refused = f"{task.kernel}, {task.choice}: {device.name} holds no block of it"
+            continue
+        found = estimate(own, device, work.cold)
+        rows.append({
+            "kernel": task.kernel, "launch": task.number, "device": device.name, "grid": list(request.grid),
+            "block": list(request.block), "const": dict(task.constants),
+            "time_us": found.time_us, "low_us": found.low_us, "high_us": found.high_us, "bound": found.bound,
+            "warp_instructions": found.warp_instructions, "l1_hit": found.traffic.l1_hit, "l2_hit": found.traffic.l2_hit,
+            "dram_bytes": found.traffic.dram_bytes,
+        })  # fmt: skip
+        explanations.append(explained(own, device, found, work.cold))
+    return rows, explanations, refused
+
+
+def run(
+    tasks: Sequence[Task],
+    *,
+    objective: str = "time",
+    cold: bool = False,
+    dask: str | Client | None = None,
+    registers: Registers | None = None,
+    progress: Callable[[str], None] = lambda done: None,
+) -> Table:
+    """All tasks, on all cores of this machine, or on a Dask cluster.
+
+    What was found is kept in the disk cache task by task, so that a sweep that was interrupted goes on where it was.
+    Raises LaunchError where no configuration can be launched.
+    """
+    one_of("objective", objective, OBJECTIVES)
+    if len(tasks) > _MOST:
+        raise LaunchError(f"{len(tasks):,} configurations: a sweep takes at most {_MOST:,}")
+    table = Table(objective)
+    works = [Work(task, cold, registers) for task in tasks]
+    for number, (work, (rows, explanations, refused)) in enumerate(_answers(works, dask), 1):
+        progress(f"{number:,} of {len(tasks):,} configurations")
+        table += rows
+        table.choices += [work.task.choice] * len(rows)
+        table.explanations += explanations
+        if refused and refused not in table.refused:
+            table.refused.append(refused)
+    if not table:
+        raise LaunchError(table.refused[0] if table.refused else "there is no launch to make again")
+    return table
+
+
+def require_constants(axes: Axes, known: Iterable[str]) -> None:
+    """Raises LaunchError for a constant that no launch has."""
+    names = sorted(set(known))
+    for name in (*axes.constants, *axes.ties):
+        if name not in names:
+            raise LaunchError(f"no launch has a Const parameter {name}; there are {', '.join(names) or 'none'}")
+
+
+def _answers(works: Sequence[Work], dask: Any) -> Iterator[tuple[Work, Answer]]:
+    if dask is not None:
+        yield from map_over_cluster(works, solve, dask)
+        return
+    pool = ThreadPoolExecutor(max(1, min(len(works), os.cpu_count() or 1)))
+    try:
+        yield from zip(works, pool.map(solve, works), strict=True)
+    finally:
+        pool.shutdown(cancel_futures=True)
+
+
+# ------------------------------------------------------------------ from Python
+def whatif(
+    kernel: Kernel,
+    *,
+    grid: int | tuple[int, ...],
+    block: int | tuple[int, ...],
+    args: Mapping[str, Any],
+    device: Any = "H200",
+    blocks: Iterable[int | tuple[int, ...]] = (),
+    grids: Iterable[int | tuple[int, ...]] = (),
+    const: Mapping[str, Iterable[Any]] | None = None,
+    tie: Mapping[str, str] | None = None,
+    objective: str = "time",
+    cold: bool = False,
+    dask: str | Client | None = None,
+    shared: int = 0,
+    cooperative: bool = False,
+    types: Mapping[str, str] | None = None,
+) -> Table:
+    """The time of a launch as `launch` makes it, with other blocks, constants and devices: a table of rows, one a choice.
+
+    device: one as `launch` takes it, or several. blocks: instead of `block`; the grid then covers the same threads, unless
+    `grids` are given. const: values of Const parameters by name. tie: Const parameters that follow an extent of the block,
+    {"BLOCK": "block.x"}. objective: what `best` asks for, "time" or "bytes" of device memory. cold: with empty caches.
+    dask: a cluster as `map_over_cluster` takes it. Registers are not known here: they are taken not to limit.
+
+    Raises LaunchError and CompileError where no choice can be launched.
+    """
+    several = device if isinstance(device, list | tuple) else [device]
+    for name, of in (tie or {}).items():
+        if of not in ("block.x", "block.y", "block.z"):
+            raise LaunchError(f"tie of {name} is block.x, block.y or block.z, not {shown(of)}")
+    values = {name: tuple(given) for name, given in (const or {}).items()}
+    axes = Axes(tuple(map(dim3, blocks)), tuple(map(dim3, grids)), values, dict(tie or {}))
+    kept = {name: host_values(value) for name, value in args.items()}
+    launch = Replayed(kernel, dim3(grid), dim3(block), kept, shared, cooperative, types)
+    require_constants(axes, launch.constants)
+    tasks = plan(launch, axes, [device_given(one) for one in several])
+    return run(tasks, objective=objective, cold=cold, dask=dask)
+
+
+def host_values(given: Any) -> Any:
+    """An argument of a launch as it can be given again: arrays that stay with an engine as what is in them."""
+    return given.numpy() if isinstance(given, DeviceArray) else given
+
+
+def dim3(given: Any) -> Dim3:
+    """One to three whole numbers as three; what is wrong with them the launch says."""
+    sizes = tuple(given) if isinstance(given, list | tuple) else (given,)
+    if not 1 <= len(sizes) <= 3 or not all(isinstance(n, int | np.integer) and n > 0 for n in sizes):
+        raise LaunchError(f"an extent is one to three positive whole numbers, not {shown(given)}")
+    x, y, z = (*(int(n) for n in sizes), 1, 1)[:3]
+    return x, y, z

@@ -1,0 +1,117 @@
+"""Spectra as text, as KMC and Jellyfish dump them: k-mers and how often they were seen.
+
+A line is `KMER COUNT`, with a tab (kmc_dump) or a space (jellyfish dump -c) between the two, or two lines are `>COUNT` and
+`KMER` (jellyfish dump). A k-mer and its reverse complement may stand together, under either, or each alone: they are
+counted together. As each strand of a read counts, one that is its own reverse complement counts twice; a dump has it once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from ...family import InputError
+from ...files import MEMORY, opened, shown
+from ...files.piecewise import Piece, pieces
+from ...files.text_loops import after_newline, newlines
+from ...pipeline import Flow, Show, workers_for
+from ..filters import EMPTY
+from .files_spectrum_scan import format_spectrum, scan_spectrum
+from .pipeline import Counter
+from .problem import Bytes
+
+Keys = npt.NDArray[np.uint64]
+Counts = npt.NDArray[np.uint32]
+
+PIECE = 1 << 22
+"""Bytes of a dump that are parsed at a time."""
+PART = 512
+"""A piece has at most this part of the memory."""
+PARSERS = 4
+"""Threads that parse at most."""
+MOST_DIGITS = 10
+AT_ONCE = 1 << 18
+"""K-mers that are written at a time."""
+
+
+class SomeCounts(NamedTuple):
+    """K-mers, packed, and their counts, of the smaller of a k-mer's two strands. part: as of `Piece`."""
+
+    keys: Keys
+    counts: Counts
+    part: float | None
+
+
+def load(path: Path, counter: Counter, memory: int = MEMORY, show: Show = lambda step, k_mers, part: None) -> None:
+    """Count what a dump says. Raises InputError, also for k-mers of another length than the counter's."""
+    done = 0
+
+    def take(some: SomeCounts) -> None:
+        nonlocal done
+        done += len(some.keys)
+        counter.take(some.keys, some.counts)
+        show("loading", done, some.part)
+
+    counts_of(path, counter.k, memory).into(take)
+
+
+def counts_of(path: Path, k: int, memory: int = MEMORY) -> Flow[SomeCounts]:
+    """The counts of a dump, some at a time. Raises InputError."""
+
+    def read() -> Iterator[tuple[Piece, str, bool]]:
+        with opened(path, memory) as file:
+            two = file.peek(1)[:1] == b">"
+            for piece in pieces(file, min(PIECE, memory // PART), _whole(2 if two else 1), "a line"):
+                yield piece, str(file.path), two
+
+    def parsed(given: tuple[Piece, str, bool]) -> SomeCounts:
+        piece, name, two = given
+        data = piece.data
+        most = int(newlines(data, len(data))) + 1
+        keys, counts, found = np.empty(most, np.uint64), np.empty(most, np.uint32), np.zeros(2, np.int64)
+        if not scan_spectrum(data, len(data), k, two, keys, counts, found):
+            raise _mistake(piece, name, two, k, int(found[1]))
+        return SomeCounts(keys[: found[0]], counts[: found[0]], piece.part)
+
+    return Flow(read()).each(parsed, workers_for(PARSERS))
+
+
+def _whole(lines: int) -> Callable[[Bytes], tuple[int, int]]:
+    """What tells how many bytes are whole records of so many lines, and their newlines."""
+
+    def whole(data: Bytes) -> tuple[int, int]:
+        count = int(newlines(data, len(data)))
+        some = count - count % lines
+        return (int(after_newline(data, len(data), count - some)), some) if some else (0, 0)
+
+    return whole
+
+
+def _mistake(piece: Piece, name: str, two: bool, k: int, at: int) -> InputError:
+    """What is wrong with the line that begins at `at`."""
+    line = piece.lines + int(newlines(piece.data[:at], at)) + 1
+    content = piece.data[at:].tobytes().split(b"\n")[0].strip()
+    form = "'>' and a count, then a k-mer" if two else "a k-mer and a count"
+    letters = content.split()[0] if content.split() else b""
+    if letters.isalpha() and letters.isascii() and len(letters) != k and not set(letters.upper()) - set(b"ACGT"):
+        return InputError(f"{name}:{line}: {shown(letters)} has {len(letters)} letters, expected {k} as --k says")
+    return InputError(
+        f"{name}:{line}: {shown(content)}, expected {form}, of {k} letters A, C, G, T and 1 to {2**32 - 1:,}"
+    )
+
+
+def lines_of(counter: Counter) -> Iterator[Bytes]:
+    """A counter's k-mers as a dump, in the order of their packed forms, some whole lines at a time."""
+    keys, counts = counter.table.keys.numpy(), counter.table.counts.numpy()
+    taken = np.flatnonzero(keys != np.uint64(EMPTY))
+    order = taken[np.argsort(keys[taken])]
+    del taken
+    for first in range(0, len(order), AT_ONCE):
+        some = order[first : first + AT_ONCE]
+        to = np.empty(len(some) * (counter.k + 2 + MOST_DIGITS), np.uint8)
+        length = format_spectrum(keys[some], counts[some], len(some), counter.k, to)
+        yield to[:length]

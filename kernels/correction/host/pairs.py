@@ -1,0 +1,162 @@
+"""Two files of reads whose records are mates: read side by side, checked, and written side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import dataclass, replace
+
+import numpy as np
+import simtbed as st
+from simtbed import Global, SimtbedError, i64, u8
+from simtbed.native import native
+
+from ...family import InputError
+from ...files import shown
+from ...pipeline import Flow
+from .files import ReadBlock, ReadFile
+from .problem import Corrected, Reads
+
+DISCARDED = ord("D")
+
+
+@dataclass(frozen=True)
+class PairedFile(ReadFile):
+    """Blocks of so many first mates, and behind them their second mates. mates: the file that those are in."""
+
+    mates: ReadFile | None = None
+
+    def blocks(self) -> Flow[ReadBlock]:
+        """Raises InputError where the files are not in step."""
+        assert self.mates is not None
+        mates = self.mates
+        return super().blocks().through(lambda blocks: _side_by_side(blocks, self.name, mates))
+
+
+def paired(first: ReadFile, second: ReadFile) -> PairedFile:
+    """Both as one. Raises SimtbedError where their formats differ."""
+    if first.form != second.form:
+        raise SimtbedError(
+            f"{first.name} is {first.form.upper()} and {second.name} {second.form.upper()}: mates are alike"
+        )
+    return PairedFile(first.name, first.form, first.start, first.size, second)
+
+
+def _side_by_side(blocks: Iterator[ReadBlock], name: str, second: ReadFile) -> Iterator[ReadBlock]:
+    read = 0
+    with closing(iter(second.blocks())) as others:
+        waiting: list[ReadBlock] = []
+        for block in blocks:
+            while sum(map(len, waiting)) < len(block) and (more := next(others, None)) is not None:
+                waiting.append(more)
+            there = joined(waiting) if waiting else part(block, 0, 0)
+            if len(there) < len(block):
+                raise InputError(f"{second.name}: it ends before read {read + len(there) + 1} of {name}")
+            mates, waiting = part(there, 0, len(block)), _rest(there, len(block))
+            apart = int(first_apart(block.data, block.names, mates.data, mates.names, len(block)))
+            if apart >= 0:
+                raise InputError(
+                    f"{second.name}: read {read + apart + 1} is {shown(mates.name(apart).encode())}, "
+                    f"expected the mate of {shown(block.name(apart).encode())} in {name}"
+                )
+            read += len(block)
+            yield replace(joined([block, mates]), part=block.part)
+        if any(map(len, waiting)) or next(others, None) is not None:
+            raise InputError(f"{second.name}: it goes on after read {read}, the last of {name}")
+
+
+def part(block: ReadBlock, first: int, last: int) -> ReadBlock:
+    """The reads [first, last)."""
+    return replace(
+        block,
+        names=block.names[2 * first : 2 * last],
+        sequences=block.sequences[first:last],
+        qualities=block.qualities[first:last],
+        reads=block.reads.part(first, last),
+    )
+
+
+def _rest(block: ReadBlock, first: int) -> list[ReadBlock]:
+    """The reads from `first` on, without the bytes before them; nothing where there are none."""
+    if first == len(block):
+        return []
+    own = part(block, first, len(block))
+    begin = int(own.names[0])
+    return [
+        replace(
+            own,
+            data=own.data[begin:],
+            names=own.names - begin,
+            sequences=own.sequences - begin,
+            qualities=own.qualities - begin,
+        )
+    ]
+
+
+def joined(blocks: list[ReadBlock]) -> ReadBlock:
+    """Blocks of one format as one."""
+    if len(blocks) == 1:
+        return blocks[0]
+    begins = np.cumsum([0, *(len(block.data) for block in blocks)]).tolist()
+    names, sequences, qualities = (
+        np.concatenate([getattr(block, column) + begin for block, begin in zip(blocks, begins, strict=False)])
+        for column in ("names", "sequences", "qualities")
+    )
+    data = np.concatenate([block.data for block in blocks])
+    return ReadBlock(
+        blocks[0].fastq, data, names, sequences, qualities, Reads.joined([block.reads for block in blocks])
+    )
+
+
+@st.device
+def _name_end(data: Global[u8], first: i64, end: i64) -> i64:
+    """Where a name ends: at a blank, or before the /1 or /2 at its end."""
+    at = first
+    while at < end and data[at] != 32 and data[at] != 9:
+        at += 1
+    if at - first > 2 and data[at - 2] == 47 and (data[at - 1] == 49 or data[at - 1] == 50):
+        at -= 2
+    return at
+
+
+@native
+def first_apart(data: Global[u8], names: Global[i64], others: Global[u8], other_names: Global[i64], count: i64) -> i64:
+    """The first read whose mate has another name, or -1. A comment behind a blank and /1 or /2 are no part of a name."""
+    for read in range(count):
+        first, other = names[2 * read], other_names[2 * read]
+        length = _name_end(data, first, names[2 * read + 1]) - first
+        if _name_end(others, other, other_names[2 * read + 1]) - other != length:
+            return i64(read)
+        for i in range(length):
+            if data[first + i] != others[other + i]:
+                return i64(read)
+    return i64(-1)
+
+
+def kept_together(corrected: Corrected) -> tuple[Corrected, int]:
+    """A mate of a discarded read is discarded too; how many of these there are."""
+    mates = corrected.flags.reshape(2, -1)
+    lost = np.asarray((mates == DISCARDED).any(axis=0))
+    flags = np.where(lost, np.uint8(DISCARDED), mates).ravel()
+    return replace(corrected, flags=flags), int(lost.sum() * 2 - (mates == DISCARDED).sum())
+
+
+def halves(block: ReadBlock, corrected: Corrected) -> tuple[tuple[ReadBlock, Corrected], tuple[ReadBlock, Corrected]]:
+    """The first mates and the second ones, as views."""
+    middle = len(block) // 2
+    return _half(block, corrected, 0, middle), _half(block, corrected, middle, len(block))
+
+
+def _half(block: ReadBlock, corrected: Corrected, first: int, last: int) -> tuple[ReadBlock, Corrected]:
+    own = part(block, first, last)
+    offsets = block.reads.offsets
+    text = corrected.text[offsets[first] : offsets[last]]
+    return own, Corrected(own.reads, text, corrected.flags[first:last], corrected.spans[first:last])
+
+
+def in_turn(first: bytes, second: bytes, lines: int) -> bytes:
+    """Records of so many lines, one of each in turn; as many of both."""
+    one, other = first.splitlines(keepends=True), second.splitlines(keepends=True)
+    return b"".join(
+        b"".join(text) for at in range(0, len(one), lines) for text in (one[at : at + lines], other[at : at + lines])
+    )

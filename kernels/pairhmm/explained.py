@@ -1,0 +1,141 @@
+"""How each pair-HMM variant works: where the paper says it, what a thread does, and where values stand in memory."""
+
+from __future__ import annotations
+
+from ..family import Explained
+
+_INTERTASK = """\
+global memory, one row of M, I and D for each pair, 32 pairs side by side:
+
+             lane 0  lane 1  ...  lane 31        one coalesced request
+    row j    M(j)    M(j)    ...  M(j)           = one line of 128 bytes
+    row j+1  M(j+1)  M(j+1)  ...  M(j+1)
+
+letters (Fig. 5), four to a word:
+    bytes   0 -  127: letters 0-3 of pair 0 | of pair 1 | ... | of pair 31
+    bytes 128 -  255: letters 4-7 of pair 0 | of pair 1 | ... | of pair 31"""
+
+_NAIVE = Explained(
+    section="Intertask implementations; Algorithm 2, Figures 3 and 5",
+    mapping="One thread computes one pair, row after row; a warp has 32 pairs, sorted by the lengths of read and haplotype.",
+    layout=_INTERTASK
+    + """
+
+a cell:  loads  M, I, D of (i-1, j)  from the row      registers: MN, DN (left), MID (all that M takes
+         stores M, I, D of (i, j)    to the row        from the top-left)""",
+)
+_TILES = Explained(
+    section="Intertask implementations; Figure 4, Table 2",
+    mapping="One thread computes one pair, K rows at once: it goes along the haplotype once for every K rows of the read.",
+    layout=_INTERTASK
+    + """
+
+shared memory, K rows for each thread t of 128:        registers: what belongs to the K rows of the read
+    M[k][t]  I[k][t]  D[k][t]  MID[k][t]               (base, q, alpha, delta, zeta, epsilon)
+    = the left neighbours of the tile, 16 K bytes a thread
+
+a column of the tile:   row above (global)  ->  k = 0
+                                                k = 1
+                                                ...
+                                                k = K-1  ->  row below (global)""",
+)
+_TILES_TURNED = Explained(
+    section="none: ours, beside Figure 4",
+    mapping=_TILES.mapping,
+    layout="""\
+as intertask-tile, but
+shared memory, for each thread: q[k]  alpha[k]  delta[k]  zeta[k] of the K rows
+registers: MN[k], DN[k], MID[k], the left neighbours, and the K bases""",
+)
+_DIAGONALS = """\
+        H1  H2  H3  H4  ...            step s: thread t is at column s - t
+    R1  t0: s0  s1  s2  s3
+    R2  t1:     s1  s2  s3  s4         a cell's upper and upper-left neighbours are thread t-1's,
+    R3  t2:         s2  s3  s4         its left one is the thread's own"""
+_BLOCK = Explained(
+    section="Intratask implementations; Figures 6 and 7",
+    mapping="One block of 128 threads computes one pair along its anti-diagonals, a thread a base of the read; longer reads take passes.",
+    layout=_DIAGONALS
+    + """
+
+shared memory:  M_row[c][t]  I_row[c][t]  D_row[c][t]   last cells of each thread, TILE columns; letters of the haplotype
+barriers:       step: read thread t-1's cells | barrier | write one's own | barrier
+global memory:  the last row of a pass, for the first row of the next""",
+)
+
+
+def _warp(edges: str, section: str) -> Explained:
+    return Explained(
+        section=section,
+        mapping="One warp computes one pair along its anti-diagonals, a lane a base of the read; reads take passes of 32 rows.",
+        layout=f"""\
+{_DIAGONALS}
+
+shuffles:       M, I, D of lane t-1, one step before
+shared memory:  letters of the haplotype
+{edges}""",
+    )
+
+
+_WAVEFRONT = """\
+                lane 0            lane 1            ...  lane P-1
+    rows        0 .. K-1          K .. 2K-1              (P-1)K .. PK-1      M, D, alpha, beta, delta, zeta,
+    column      j                 j-1                    j-P+1               epsilon: registers of the lane
+                     last row --shuffle-->  first row
+
+shared memory: emissions[letter A C G T N BLANK][row][lane], four rows a load
+a read stands at the end of the P K rows; rows before it repeat row 0 (D = C / n)"""
+_PARAGRAPH = "III.B, Figure 2"
+
+EXPLAINED: dict[str, Explained] = {
+    "intertask-naive": _NAIVE,
+    "intertask-naive-unsorted": Explained(
+        "none: what Data set preparation warns of",
+        "As intertask-naive, with pairs in the order of the input: a warp works until its longest pair is done.",
+        _INTERTASK,
+    ),
+    **{f"intertask-tile{k}": _TILES for k in (2, 4, 6, 8)},
+    **{f"intertask-tile{k}-registers": _TILES_TURNED for k in (2, 4, 6, 8)},
+    "intratask-naive": _BLOCK,
+    "intratask-tile2": _BLOCK,
+    "intratask-warp": _warp(
+        "                last row of a pass, twice: read [pass - 1], write [pass]; M, I, D of every column",
+        "Intratask implementations (warp-based), Table 4",
+    ),
+    "intratask-warp-in-place": _warp(
+        "                last row of a pass, once: lane 0 reads column j, the warp synchronises, lane 31 writes it 31 steps later",
+        "none: ours, with half of the memory",
+    ),
+    "intratask-warps": _warp(
+        "global memory:  last row of a pass, twice for each of the block's eight pairs",
+        "Intratask implementations (improved warp-based), Table 4",
+    ),
+    "wavefront": Explained(
+        f"{_PARAGRAPH}; III.C, Figure 3",
+        "P lanes compute one pair, a column a step; lane t is t columns behind lane 0, and a warp has 32 / P pairs.",
+        _WAVEFRONT
+        + """
+
+letters:  lane 0 loads a word of four, every fourth step; each step hands one letter on --shuffle-->
+partition: thread r puts read r into the list of the smallest kernel P K >= its length""",
+    ),
+    "wavefront-loaded": Explained(
+        f"{_PARAGRAPH}, but for the letters",
+        "As wavefront; every lane loads the words of letters that pass it, and takes four steps a word.",
+        _WAVEFRONT
+        + """
+
+letters:  lane t joins two words, so that its four letters are t columns behind
+reads of more than 1,024 bases: tiles of 512 rows, whose last row goes through global memory""",
+    ),
+    "wavefront-rescaled": Explained(
+        "none: ours",
+        "P lanes hold one read; the letters of one haplotype after the other pass them, a column a step.",
+        _WAVEFRONT
+        + """
+
+letters:  ... haplotype 1 | BLANK | haplotype 2 | BLANK | ...   at a BLANK a lane begins anew
+I and D are kept divided by their row's delta and zeta: five instructions a cell""",
+    ),
+}
+"""By variant."""

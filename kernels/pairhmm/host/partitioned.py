@@ -1,0 +1,97 @@
+"""gpuPairHMM's way around its kernels: reads are put into lists by length on the GPU, and each list has its kernel."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from itertools import product
+
+import numpy as np
+import numpy.typing as npt
+from simtbed import Result, zeros
+
+from ...family import Launcher, PlannedLaunch
+from ..wavefront_shuffled import THREADS, partition, wavefront_shuffled
+from .layout import sub_warps
+from .problem import Offsets, Problem, ranges
+
+LANES = (2, 4, 8, 16, 32)
+ROWS = (4, 8, 12, 16, 20, 24, 28, 32)
+SELECTABLE = tuple(product(LANES, ROWS))
+"""(P, K) of every kernel."""
+KERNELS = tuple(product(LANES[1:], ROWS))
+"""The paper's typical partitioning: 32 kernels, reads of up to 1,024 bases."""
+_USUAL_ROWS = 16
+_LEFT_OUT = ("match_edge", "insertion_edge", "deletion_edge", "stride", "TILED", "WIDE")
+"""Arguments of `wavefront` that have to do with tiles or double precision."""
+
+
+def by_size(kernels: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Kernels by the longest read P K that they compute, one for each: of equal ones that with K nearest to 16."""
+    ordered = sorted(kernels, key=lambda kernel: (kernel[0] * kernel[1], abs(kernel[1] - _USUAL_ROWS)))
+    return list({lanes * each: (lanes, each) for lanes, each in reversed(ordered)}.values())[::-1]
+
+
+def partitioned(
+    lengths: npt.NDArray[np.int64], kernels: Sequence[tuple[int, int]], launcher: Launcher
+) -> tuple[list[Offsets], Offsets]:
+    """The reads of each kernel, as the GPU partitions them, and those that are too long for all. kernels: by size."""
+    sizes = np.array([lanes * each for lanes, each in kernels], np.int32)
+    result = launcher.launch(
+        partition,
+        grid=-(-len(lengths) // THREADS),
+        block=THREADS,
+        args={
+            "lengths": lengths.astype(np.int32),
+            "sizes": sizes,
+            "counts": zeros(len(kernels), "i32"),
+            "lists": zeros(len(kernels) * len(lengths), "i32"),
+            "reads": len(lengths),
+            "kernels": len(kernels),
+        },
+    )
+    lists = np.asarray(result["lists"]).reshape(len(kernels), -1)
+    found = [
+        one[:count].astype(np.int64) for one, count in zip(lists, np.asarray(result["counts"]).tolist(), strict=True)
+    ]
+    return found, np.flatnonzero(lengths > sizes[-1])
+
+
+def plan_partitioned(
+    problem: Problem,
+    sums: npt.NDArray[np.float64],
+    scale: float,
+    kernels: Sequence[tuple[int, int]],
+    launcher: Launcher,
+    too_long: Callable[[Offsets, Offsets, Offsets], Iterator[PlannedLaunch]],
+) -> Iterator[PlannedLaunch]:
+    """Launches that set the sums of all pairs of a problem. too_long: (reads, haplotypes, where their sums are) to the
+    launches of pairs that no kernel holds."""
+    paired = np.flatnonzero(np.diff(problem.first_pairs))
+    if not len(paired):
+        return
+    ordered = by_size(kernels)
+    lists, rest = partitioned(problem.read_lengths[paired], ordered, launcher)
+    all_reads, all_haplotypes = problem.pairs
+    for (lanes, each), members in zip(ordered, lists, strict=True):
+        if not len(members):
+            continue
+        at = _pairs_of(problem, paired[members])
+        at = at[np.argsort(problem.haplotype_lengths[all_haplotypes[at]], kind="stable")]
+        full = problem.uniform[paired[members]] & (problem.read_lengths[paired[members]] == lanes * each)
+        grid, args = sub_warps(
+            problem, all_reads[at], all_haplotypes[at], np.float32, lanes, each, uniform=bool(full.all())
+        )
+        given = {name: value for name, value in args.items() if name not in _LEFT_OUT} | {"scale": scale}
+
+        def collect(result: Result, where: Offsets = at) -> None:
+            sums[where] = result["sums"][: len(where)]
+
+        yield PlannedLaunch(wavefront_shuffled, {"grid": grid, "block": 32, "args": given}, collect)
+    if len(rest):
+        at = _pairs_of(problem, paired[rest])
+        yield from too_long(all_reads[at], all_haplotypes[at], at)
+
+
+def _pairs_of(problem: Problem, reads: Offsets) -> Offsets:
+    """The numbers of the pairs that some reads have, in the order of the reads."""
+    return ranges(problem.first_pairs[reads], np.diff(problem.first_pairs)[reads])

@@ -1,0 +1,255 @@
+"""The loop over the bytes of VCF, compiled: lines of the usual form become likelihoods; others are left to a full reader.
+
+A usual line has two alleles, ASCII, the FORMAT that is expected, and in each sample three numbers PL or GL, or missing
+ones. What cyvcf2 makes of such a line is what is made of it here, to the bit.
+"""
+
+from __future__ import annotations
+
+import simtbed as st
+from simtbed import Global, Local, f32, f64, i64, u8
+from simtbed.native import native
+
+from ...files.text_loops import line_end, without_return
+
+TEXT, GENOTYPE, INTEGERS, REALS, PHRED, LOGARITHMS = range(6)
+"""Kinds of FORMAT fields: read by nobody; GT; numbers that are not wanted here; the likelihoods, PL or GL."""
+AT, LINES, SITES, STOPPED = range(4)
+"""Places in what a scan finds: bytes and lines that it passed, sites it has, and why it stopped."""
+FOUND = 4
+END, FULL, UNUSUAL = range(3)
+"""Why a scan stopped: all was read; there is no room for another site; a line that is not of the usual form."""
+PLACES = 8
+"""Of a site's columns: where CHROM begins and ends, ID, REF and ALT likewise."""
+COLUMNS = 9
+"""Before the samples."""
+MOST_DIGITS, MOST_SIGNIFICANT = 9, 15
+"""Of a whole number, which fits 32 bits, and of a real one, which is a double exactly but for its power of ten."""
+TEN_TO_PHRED, TEN = -0.23025850929940458, 2.302585092994046
+"""log(10) / -10 and log(10)."""
+
+
+@native
+def scan_sites(
+    data: Global[u8],
+    length: i64,
+    expected: Global[u8],
+    expected_length: i64,
+    kinds: Global[u8],
+    fields: i64,
+    samples: i64,
+    room: i64,
+    logarithms: Global[f64],
+    largest: Global[f64],
+    positions: Global[i64],
+    places: Global[i64],
+    found: Global[i64],
+) -> None:
+    """Read lines from data[found[AT]] on as sites from found[SITES] on. expected: FORMAT; kinds: of its fields.
+
+    logarithms: three of each sample, less the largest of them, which is in `largest`; zeros where one is missing.
+    """
+    numbers = st.local(f64, 4)
+    columns = st.local(i64, COLUMNS + 1)
+    at = found[AT]
+    line = found[LINES]
+    site = found[SITES]
+    found[STOPPED] = END
+    while at < length:
+        if site == room:
+            found[STOPPED] = FULL
+            break
+        end = line_end(data, at, length)
+        last = without_return(data, at, end) if end < length else end
+        position = _head(data, at, last, expected, expected_length, columns)
+        good = position >= 0
+        p = columns[COLUMNS]
+        sample = i64(0)
+        while good and sample < samples:
+            first = (site * samples + sample) * 3
+            for n in range(i64(3)):
+                logarithms[first + n] = 0
+            largest[site * samples + sample] = 0
+            field = i64(0)
+            more = True
+            while good and more:
+                kind = kinds[field]
+                p = _field(data, p, last, kind, numbers)
+                good = p >= 0
+                if good and kind >= PHRED:
+                    good = _put(numbers, kind, logarithms, first, largest, site * samples + sample)
+                more = good and p < last and data[p] == 58
+                if more:
+                    p += 1
+                    field += 1
+                    good = field < fields
+            sample += 1
+            if good and sample < samples:
+                good = p < last and data[p] == 9
+                p += 1
+        if not (good and p == last):
+            found[STOPPED] = UNUSUAL
+            break
+        positions[site] = position
+        for n in range(i64(2)):
+            places[site * PLACES + n] = columns[0] if n == 0 else columns[1] - 1
+        for n in range(i64(3)):
+            places[site * PLACES + 2 + 2 * n] = columns[2 + n]
+            places[site * PLACES + 3 + 2 * n] = columns[3 + n] - 1
+        site += 1
+        line += 1
+        at = end + 1
+    found[AT] = at
+    found[LINES] = line
+    found[SITES] = site
+
+
+@st.device
+def _head(
+    data: Global[u8], first: i64, last: i64, expected: Global[u8], expected_length: i64, columns: Local[i64]
+) -> i64:
+    """POS, or -1 where the line is unusual. columns: where each one begins, and the samples."""
+    p = first
+    good = last > first
+    column = i64(0)
+    while good and column < COLUMNS:
+        columns[column] = p
+        while p < last and data[p] != 9:
+            c = data[p]
+            good = good & (c >= 32) & (c <= 126) & ((c != 32) | (column == 7))
+            p += 1
+        good = good & (p < last) & (p > columns[column])
+        p += 1
+        column += 1
+    if not good:
+        return i64(-1)
+    columns[COLUMNS] = p
+    position = i64(0)
+    for place in range(columns[1], columns[2] - 1):
+        c = data[place]
+        good = good & (c >= 48) & (c <= 57)
+        position = position * 10 + i64(c) - 48
+    good = good & (columns[2] - 1 - columns[1] <= MOST_DIGITS)
+    for place in range(columns[4], columns[5] - 1):  # one other allele, with its letters
+        c = data[place]
+        good = good & (c != 44) & (c != 60) & (c != 42) & (c != 46)
+    good = good & (p - 1 - columns[8] == expected_length)
+    for place in range(expected_length):
+        good = good and data[columns[8] + place] == expected[place]
+    return position if good else i64(-1)
+
+
+@st.device
+def _field(data: Global[u8], p: i64, last: i64, kind: u8, numbers: Local[f64]) -> i64:
+    """Where a sample's field ends, or -1 where it is unusual. numbers: the first three, then how many, negative where one
+    is missing."""
+    first = p
+    if kind == TEXT:
+        while p < last and data[p] != 9 and data[p] != 58:
+            if data[p] < 32 or data[p] > 126:
+                return i64(-1)
+            p += 1
+        return p if p > first else i64(-1)
+    if kind == GENOTYPE:
+        return _genotype(data, p, last)
+    count = i64(0)
+    missing = False
+    real = kind == REALS
+    real = real or kind == LOGARITHMS
+    while True:
+        if p < last and data[p] == 46:
+            missing = True
+            p += 1
+        else:
+            p = _number(data, p, last, real, numbers, min(count, i64(2)))
+            if p < 0:
+                return i64(-1)
+        count += 1
+        if not (p < last and data[p] == 44):
+            break
+        p += 1
+    numbers[3] = f64(-count if missing else count)
+    return p if p == last or data[p] == 58 or data[p] == 9 else i64(-1)
+
+
+@st.device
+def _genotype(data: Global[u8], p: i64, last: i64) -> i64:
+    """Where a GT of numbers or dots with / or | between them ends, or -1."""
+    while True:
+        digits = i64(0)
+        if p < last and data[p] == 46:
+            p += 1
+        else:
+            while p < last and 48 <= data[p] <= 57:
+                p += 1
+                digits += 1
+            if digits == 0 or digits > 3:
+                return i64(-1)
+        if not (p < last and (data[p] == 47 or data[p] == 124)):
+            break
+        p += 1
+    return p if p == last or data[p] == 58 or data[p] == 9 else i64(-1)
+
+
+@st.device
+def _number(data: Global[u8], p: i64, last: i64, real: bool, numbers: Local[f64], where: i64) -> i64:
+    """Read a plain number: digits, of a real one perhaps a minus before them and a point between them; where it ends."""
+    minus = real and p < last and data[p] == 45
+    p += i64(minus)
+    value = i64(0)
+    digits = i64(0)
+    decimals = i64(-1)
+    while p < last and (48 <= data[p] <= 57 or (real and decimals < 0 and digits > 0 and data[p] == 46)):
+        if data[p] == 46:
+            decimals = i64(0)
+        else:
+            value = value * 10 + i64(data[p]) - 48
+            digits += 1
+            decimals += i64(decimals >= 0)
+        if digits > MOST_SIGNIFICANT:
+            return i64(-1)
+        p += 1
+    if digits == 0 or decimals == 0 or (not real and digits > MOST_DIGITS):
+        return i64(-1)
+    power = f64(1)
+    for _decimal in range(decimals):
+        power *= 10  # exact up to 10^22
+    number = f64(value) / power
+    if real:
+        number = f64(f32(number))  # as htslib keeps it
+    numbers[where] = -number if minus else number
+    return p
+
+
+@st.device
+def _put(numbers: Local[f64], kind: u8, logarithms: Global[f64], first: i64, largest: Global[f64], place: i64) -> bool:
+    """Keep the likelihoods of a sample; whether they are three, or some of at most three are missing."""
+    if numbers[3] < 0:
+        return numbers[3] >= -3
+    if numbers[3] != 3:
+        return False
+    factor = f64(TEN_TO_PHRED) if kind == PHRED else f64(TEN)
+    a = numbers[0] * factor
+    b = numbers[1] * factor
+    c = numbers[2] * factor
+    most = max(max(a, b), c)
+    logarithms[first] = a - most
+    logarithms[first + 1] = b - most
+    logarithms[first + 2] = c - most
+    largest[place] = most
+    return True
+
+
+@native
+def same_texts(data: Global[u8], places: Global[i64], count: i64, step: i64, to: Global[bool]) -> None:
+    """Whether a text is the one before it. places: where each one begins and ends, `step` apart."""
+    for number in range(count):
+        first = places[number * step]
+        size = places[number * step + 1] - first
+        same = number > 0
+        if same:
+            before = places[(number - 1) * step]
+            same = places[(number - 1) * step + 1] - before == size
+            for i in range(size):
+                same = same and data[first + i] == data[before + i]
+        to[number] = same

@@ -1,0 +1,72 @@
+"""From file to file: sites are read, prepared, multiplied and written, a batch at a time, each stage in its threads."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import closing
+from typing import BinaryIO, NamedTuple
+
+from ...family import Launcher
+from ...pipeline import Flow, Show, workers_for
+from . import files_npz, files_vcf_out
+from .files import Format, check_answer
+from .files_tsv import header, rows
+from .pipeline import solve
+from .problem import Floats, Problem
+
+FORMATTERS = 4
+"""Threads that write text at most."""
+
+
+class Solved(NamedTuple):
+    """A batch of sites, its answer, and that as rows of text where the answer is a table."""
+
+    problem: Problem
+    answer: Floats
+    text: memoryview | None = None
+
+
+def solve_file(
+    problems: Iterable[Problem],
+    form: Format,
+    to: BinaryIO,
+    variant: str,
+    launcher: Launcher,
+    take: Callable[[Floats], None] = lambda answer: None,
+    show: Show = lambda step, records, part: None,
+) -> None:
+    """Answer all problems, in their order. take: is given each answer. Raises InputError for a site that has none."""
+
+    def solved(problem: Problem) -> Solved:
+        answer = solve(problem, variant, launcher)
+        check_answer(problem, answer)
+        return Solved(problem, answer)
+
+    def worded(some: Solved) -> Solved:
+        return some._replace(text=rows(some.problem, some.answer))
+
+    flow = Flow(problems).each(solved)
+    if form == "tsv":
+        flow = flow.each(worded, workers=workers_for(FORMATTERS))
+    taken = _taken(flow, take, show)
+    if form == "npz":
+        files_npz.write(((some.problem, some.answer) for some in taken), to)
+    elif form == "vcf":
+        files_vcf_out.write(((some.problem, some.answer) for some in taken), to)
+    else:
+        for number, some in enumerate(taken):
+            if not number:
+                to.write(header(some.problem))
+            assert some.text is not None
+            to.write(some.text)
+
+
+def _taken(flow: Flow[Solved], take: Callable[[Floats], None], show: Show) -> Iterator[Solved]:
+    """What comes out, each answer given to `take`."""
+    sites = 0
+    with closing(iter(flow)) as items:
+        for some in items:
+            take(some.answer)
+            sites += some.problem.sites
+            show("", sites, None)
+            yield some

@@ -1,0 +1,76 @@
+"""The loops over every likelihood, compiled: what is wrong, what is known, which way round, the largest of three."""
+
+from __future__ import annotations
+
+from simtbed import Global, f64, i64
+from simtbed.native import native
+
+
+@native
+def first_wrong(likelihoods: Global[f64], vectors: i64, largest: f64) -> i64:
+    """The first three likelihoods that are not all from 0 to `largest`, or that are all 0; -1 where there are none."""
+    for at in range(vectors):
+        a = likelihoods[3 * at]
+        b = likelihoods[3 * at + 1]
+        c = likelihoods[3 * at + 2]
+        fit = (a >= 0) & (b >= 0) & (c >= 0) & (a <= largest) & (b <= largest) & (c <= largest)
+        if not (fit & ((a > 0) | (b > 0) | (c > 0))):
+            return i64(at)
+    return i64(-1)
+
+
+@native
+def informed(likelihoods: Global[f64], individuals: i64, sites: i64, to: Global[bool]) -> i64:
+    """Of which sites anything is known of any individual; how many they are."""
+    count = i64(0)
+    for site in range(sites):
+        known = False
+        for at in range(site * individuals, (site + 1) * individuals):
+            a = likelihoods[3 * at]
+            known = known | (likelihoods[3 * at + 1] != a) | (likelihoods[3 * at + 2] != a)
+        to[site] = known
+        count += i64(known)
+    return count
+
+
+@native
+def turn(likelihoods: Global[f64], individuals: i64, sites: i64, turned: Global[bool]) -> None:
+    """Put the likelihoods of the second allele first, where a site is turned."""
+    for site in range(sites):
+        if turned[site]:
+            for at in range(site * individuals, (site + 1) * individuals):
+                a = likelihoods[3 * at]
+                likelihoods[3 * at] = likelihoods[3 * at + 2]
+                likelihoods[3 * at + 2] = a
+
+
+@native
+def by_largest(likelihoods: Global[f64], vectors: i64, middle: f64, to: Global[f64], largest: Global[f64]) -> None:
+    """Each three, the middle one times `middle`, divided by their largest, if that is more than 0; and the largest."""
+    for at in range(vectors):
+        a = likelihoods[3 * at]
+        b = likelihoods[3 * at + 1] * middle
+        c = likelihoods[3 * at + 2]
+        most = max(max(a, b), c)
+        divisor = most if most > 0 else f64(1)
+        largest[at] = most
+        to[3 * at] = a / divisor
+        to[3 * at + 1] = b / divisor
+        to[3 * at + 2] = c / divisor
+
+
+@native
+def tiled_vectors(
+    vectors: Global[f64], individuals: i64, sites: i64, parts: i64, leaves: i64, group: i64, to: Global[f64]
+) -> None:
+    """The layout of `by_tiles`."""
+    for part in range(sites * parts):
+        first = part % parts * leaves * group
+        begin = part // parts * individuals * 3
+        for q in range(group):
+            for g in range(i64(3)):
+                at = ((part * group + q) * 3 + g) * leaves
+                for leaf in range(leaves):
+                    individual = first + leaf * group + q
+                    none = f64(1) if g == 0 else f64(0)
+                    to[at + leaf] = vectors[begin + individual * 3 + g] if individual < individuals else none

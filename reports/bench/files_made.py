@@ -1,0 +1,85 @@
+"""Inputs of `simtbed bench files` that no command makes, from seeds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+from simtbed import Global, i64, u8
+from simtbed.kernels.files import Outputs
+from simtbed.kernels.files.text_loops import copied, decimal
+from simtbed.kernels.pairhmm.host.files import records
+from simtbed.kernels.pairhmm.host.generate import equal_lengths
+from simtbed.kernels.sfs.host.generate import likelihoods
+from simtbed.native import native
+
+LETTERS = np.frombuffer(b"ACGT", np.uint8)
+PAIRS, BASES, EDITS = 100_000, (300, 520), (1, 8)
+EQUAL_PAIRS, EQUAL_LENGTH = 655_360, 512
+SITES, INDIVIDUALS = 5_461, 1_024
+SAMPLES, SITES_AT_ONCE = 100, 20_000
+COLUMNS = np.frombuffer(b"\t.\tA\tG\t.\t.\t.\tPL", np.uint8)
+HEADER = '##fileformat=VCFv4.2\n##contig=<ID=1>\n##FORMAT=<ID=PL,Number=G,Type=Integer,Description="Likelihoods">\n'
+
+
+def aligned_pairs() -> Iterator[bytes]:
+    """Rows of reference, tab, alternate: the same with 1 to 8 bases changed, inserted or left out."""
+    draw = np.random.default_rng(1)
+    for _ in range(PAIRS):
+        reference = draw.choice(LETTERS, draw.integers(*BASES, endpoint=True))
+        alternate = reference.tolist()
+        for at, kind, letter in zip(*_edits(draw, len(reference)), strict=True):
+            alternate[at : at + (kind > 0)] = [letter] if kind < 2 else []
+        yield b"%s\t%s\n" % (reference.tobytes(), bytes(alternate))
+
+
+def _edits(draw: np.random.Generator, length: int) -> tuple[list[int], list[int], list[int]]:
+    """Places from the last to the first; 0 an insertion, 1 a change, 2 a base left out; letters."""
+    count = int(draw.integers(*EDITS, endpoint=True))
+    places = np.sort(draw.choice(length, count, replace=False))[::-1]
+    return places.tolist(), draw.integers(3, size=count).tolist(), draw.choice(LETTERS, count).tolist()
+
+
+def equal_pairs() -> Iterator[bytes]:
+    """Pairs of a read of 512 bases and a haplotype of 512."""
+    yield from (line.encode() for line in records(equal_lengths(1, EQUAL_PAIRS, EQUAL_LENGTH, EQUAL_LENGTH)))
+
+
+def likelihood_file(path: Path) -> Path:
+    """SITES x INDIVIDUALS as npz, uncompressed."""
+    with Outputs({"likelihoods": path}) as outputs:
+        np.savez(outputs["likelihoods"], P=likelihoods(1, SITES, INDIVIDUALS))
+    return path
+
+
+def variants(sites: int) -> Iterator[bytes]:
+    """A VCF of so many sites of SAMPLES samples, with PL."""
+    names = "\t".join(f"s{n}" for n in range(SAMPLES))
+    yield f"{HEADER}#CHROM\tPOS\tID\tREF\tALT\tQUAL\tFILTER\tINFO\tFORMAT\t{names}\n".encode()
+    for first in range(0, sites, SITES_AT_ONCE):
+        values = likelihoods(1 + first, min(SITES_AT_ONCE, sites - first), SAMPLES)
+        phred = np.round(-10 * np.log10(values)).astype(np.int64)
+        to = np.empty(phred.size * 5 + 64 * len(phred), np.uint8)
+        length = _rows(phred.ravel(), COLUMNS, len(COLUMNS), len(phred), SAMPLES, first + 1, to)
+        yield to[:length].tobytes()
+
+
+@native
+def _rows(
+    phred: Global[i64], columns: Global[u8], width: i64, sites: i64, samples: i64, position: i64, to: Global[u8]
+) -> i64:
+    """Lines of VCF: a place, the columns up to FORMAT, three numbers a sample; the length."""
+    at = i64(0)
+    for site in range(sites):
+        to[at] = 49
+        to[at + 1] = 9
+        at = decimal(position + site, to, at + 2)
+        at = copied(columns, i64(0), width, to, at)
+        for sample in range(samples):
+            for genotype in range(i64(3)):
+                to[at] = 9 if genotype == 0 else u8(44)
+                at = decimal(phred[3 * (site * samples + sample) + genotype], to, at + 1)
+        to[at] = 10
+        at += 1
+    return at

@@ -1,0 +1,322 @@
+"""gpuPairHMM, item by item: its mapping counted step by step, its partitioning, its kernels swept, its tables."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cache, partial
+from itertools import pairwise
+
+import numpy as np
+from simtbed import Counters, Device, devices
+from simtbed.kernels.pairhmm import FAMILY, SCHMIDT
+from simtbed.kernels.pairhmm.host.generate import equal_lengths
+from simtbed.kernels.pairhmm.host.partitioned import KERNELS, SELECTABLE, by_size, partitioned
+from simtbed.kernels.pairhmm.host.pipeline import wavefront_sums
+from simtbed.kernels.pairhmm.wavefront_shuffled import wavefront_shuffled
+from simtbed.machine.device import WARP
+from simtbed.profiler.events import CLASSES
+from simtbed.runtime.registry import EngineName
+
+from ...bench.pairhmm import PEER, Timer
+from ...launchers import Runner
+from .. import recorded
+from ..measured import Machine, Timed, shipped
+from ..paper import (
+    Chart,
+    Claim,
+    Item,
+    Paper,
+    Parameter,
+    Row,
+    Series,
+    Setting,
+    Shown,
+    Source,
+    Table,
+    about,
+    cpu,
+    emulator,
+    gpu,
+    paper,
+)
+from ..ren2018.items import CELLS_OF_10S, DATA, LOOP
+
+PEAKS = {"L40S": 2.62, "H100": 2.37, "A100": 0.86, "V100": 0.59, "L4": 0.84}
+"""TCUPS that the text gives for Fig. 4."""
+LENGTHS = (32, 64, 128, 256, 512, 1024)
+"""Of Fig. 4, by powers of two: the paper prints no numbers of the others."""
+
+
+@cache
+def sweep_counters(kernel: tuple[int, int], pairs: int, length: int, engine: EngineName) -> tuple[Counters, int]:
+    """Of one kernel (P, K) on reads and haplotypes of a length, and the cells."""
+    runner = Runner(engine, devices.H100, counting=True)
+    problem = equal_lengths(1, pairs, length, length)
+    wavefront_sums(problem, [kernel], runner)
+    (found,) = (counters for program, counters in runner.counted if program.kernel.name == wavefront_shuffled.__name__)
+    return found, problem.cells
+
+
+# ------------------------------------------------------------------ Figures 1 to 3
+def layout(setting: Setting) -> Shown:
+    """Fig. 1."""
+    problem = FAMILY.example()
+    runner = Runner(setting.engine, counting=True)
+    agreement = FAMILY.compare(FAMILY.solve(problem, "wavefront", runner), FAMILY.oracle(problem))
+    stored = sum(
+        counters.total("global_store_bytes")
+        for program, counters in runner.counted
+        if program.kernel.name == wavefront_shuffled.__name__
+    )
+    return Shown(
+        [
+            Claim("a cell depends on its left, upper and upper-left neighbours", agreement.agrees,
+                  f"{agreement.compared} likelihoods so computed, {agreement.differing} of them differ from the oracle's"),
+            Claim("linear space is enough for scores", stored < 8 * agreement.compared,
+                  f"{stored:,} bytes are stored in global memory for {problem.cells:,} cells"),
+        ],
+        "The recurrences are computed from these neighbours alone, and nothing of the matrix is kept.",
+    )  # fmt: skip
+
+
+def mapping(setting: Setting) -> Shown:
+    """Fig. 2: p = 4 lanes with k = 4 columns of the picture each."""
+    n = 32
+    runner = Runner(setting.engine, counting=True)
+    problem = equal_lengths(1, 64, 16, n)
+    wavefront_sums(problem, [(4, 4)], runner)
+    (found,) = (c for program, c in runner.counted if program.kernel.name == wavefront_shuffled.__name__)
+    warps = len(problem.pairs[0]) * 4 // 32
+    shuffles, loads = (
+        found.total("shuffles") // warps,
+        found.at("letters = haplotypes[").total("global_load_requests") // warps,
+    )
+    steps = shuffles // 4
+    kept = found.total("local_loads") + found.total("global_store_bytes") // 4 - len(problem.pairs[0])
+    rows: list[Row] = [
+        {about("of a sub-warp"): "iterations", paper("figure"): n + 4, emulator("counted"): steps},
+        {about("of a sub-warp"): "shuffles an iteration: M, I, D and a letter", paper("figure"): 4,
+            emulator("counted"): shuffles / steps},
+        {about("of a sub-warp"): "loads of letters", paper("figure"): (n + 4) // 4, emulator("counted"): loads},
+        {about("of a sub-warp"): "values kept outside registers", paper("figure"): 0, emulator("counted"): kept},
+    ]  # fmt: skip
+    return Shown(
+        [Claim("iterations: a sequence's length and p", steps == n + 4,
+            f"{steps} for 16 bases and {n} letters; the paper's text calls it m + p"),
+         Claim("edges and letters are handed on by shuffles alone", shuffles == 4 * steps and kept == 0,
+             f"{shuffles / steps:g} an iteration"),
+         Claim("char4 loads cut loads of letters to a fourth", loads == (n + 4) // 4, f"{loads} loads for {steps} iterations")],
+        "The variant `wavefront` does what the picture shows, step for step.",
+        [Table("16 bases, 32 letters, p = k = 4", rows)],
+    )  # fmt: skip
+
+
+def partitioning(setting: Setting) -> Shown:
+    """Fig. 3."""
+    kernels = by_size(KERNELS)
+    lengths = np.random.default_rng(3).integers(10, 152, setting.whole("reads"))
+    lists, rest = partitioned(lengths, kernels, Runner(setting.engine))
+    sizes = [lanes * each for lanes, each in kernels]
+    smallest = all(
+        (lengths[found] <= size).all() and (lengths[found] > below).all()
+        for found, size, below in zip(lists, sizes, [0, *sizes], strict=False)
+    )
+    rows: list[Row] = [
+        {about("kernel (p, k)"): str(kernel), about("longest read"): size, emulator("reads in its list"): len(found)}
+        for kernel, size, found in zip(kernels, sizes, lists, strict=True)
+        if len(found)
+    ]
+    return Shown(
+        [Claim("for each read the smallest p k is selected", smallest and not len(rest),
+            f"true of {len(lengths):,} reads of 10 to 151 bases"),
+         Claim("one kernel for each of the 32 combinations reaches 1,024 bases", sizes[-1] == 1024 and len(KERNELS) == 32,
+               f"{len(KERNELS)} kernels have {len(sizes)} different sizes, up to {sizes[-1]:,}")],
+        "A kernel puts reads into lists, and each list that is not empty is given to its kernel; of kernels of one size, one is taken.",
+        [Table("Lists", rows)],
+    )  # fmt: skip
+
+
+# ------------------------------------------------------------------ Figure 4
+def selected(setting: Setting, length: int) -> list[tuple[int, int]]:
+    """The kernels that a length fills, less those that --lanes and --rows leave out."""
+    wanted = setting.whole("lanes"), setting.whole("rows")
+    return [
+        kernel
+        for kernel in SELECTABLE
+        if kernel[0] * kernel[1] == length
+        and all(not want or want == has for want, has in zip(wanted, kernel, strict=True))
+    ]
+
+
+def timing_name(kernel: tuple[int, int], length: int) -> str:
+    """Under which the time of a kernel at a length is recorded."""
+    return f"P = {kernel[0]}, K = {kernel[1]}, {length} bases"
+
+
+def timed(setting: Setting) -> Iterator[Timed]:
+    """Every kernel at the length that it fills, on a GPU."""
+    for length in LENGTHS:
+        for kernel in selected(setting, length):
+            yield Timed(timing_name(kernel, length), Machine.gpu, partial(_sweep, kernel, length))
+
+
+def _sweep(kernel: tuple[int, int], length: int, repeat: int) -> tuple[list[float], float]:
+    problem = equal_lengths(length, max(1, min(20_000_000_000 // length**2, 1_500_000)), length, length)
+    timer = Timer(repeat)
+    wavefront_sums(problem, [kernel], timer)
+    return [timer.milliseconds], problem.cells
+
+
+def _at_most(setting: Setting, kernel: tuple[int, int], length: int, device: Device) -> float:
+    """TCUPS of a device that had no other limit than what the kernel uses most: issue, a class of instructions, shared
+    memory or global memory."""
+    counters, cells = sweep_counters(kernel, setting.whole("pairs"), length, setting.engine)
+    found = counters.totals()
+    by_class = {name: getattr(device.rates, name, 0) for name in CLASSES}
+    cycles = max(
+        found["warp_instructions"] / device.warp_unit,
+        *(WARP * found.get(f"warp_instructions.{name}", 0) / rate for name, rate in by_class.items() if rate),
+        found["shared_load_wavefronts"] + found["shared_store_wavefronts"] + found["shuffles"],
+    )
+    moved = device.sector * (found["global_load_sectors"] + found["global_store_sectors"])
+    seconds = max(cycles / (device.sms * device.clock * 1e6), moved / (device.bandwidth * 1e9))
+    return cells / seconds / 1e12
+
+
+def sweep(setting: Setting) -> Shown:
+    """Fig. 4."""
+    rows: list[Row] = []
+    best: dict[tuple[str, int], float] = {}
+    taken: dict[int, float] = {}
+    for length in LENGTHS:
+        for kernel in selected(setting, length):
+            row: Row = {about("length"): length, about("(p, k)"): str(kernel)}
+            for name in PEAKS:
+                each = _at_most(setting, kernel, length, devices.find(name))
+                row = {**row, emulator(f"{name} at most, TCUPS"): each}
+                best[name, length] = max(best.get((name, length), 0.0), each)
+            if timing := setting.timing(timing_name(kernel, length), Machine.gpu):
+                row = {**row, gpu(f"{timing.machine}, TCUPS"): timing.rate / 1e12}
+                taken[length] = max(taken.get(length, 0.0), timing.rate / 1e12)
+            rows.append(row)
+    known = sorted({length for _, length in best})
+    most = {name: max((best[name, length] for length in known), default=0.0) for name in PEAKS}
+    peaks: list[Row] = [
+        {about("GPU"): name, paper("peak, TCUPS"): peak, emulator("at most, TCUPS"): most[name]}
+        for name, peak in PEAKS.items()
+    ]
+    grows = [best["H100", a] <= 1.02 * best["H100", b] for a, b in pairwise(known)]
+    within = all(peak <= most[name] for name, peak in PEAKS.items())
+    return Shown(
+        [
+            Claim("performance generally grows with length", sum(grows) > len(grows) / 2 if grows else None,
+                  f"the best kernel's counted work a cell shrinks or stays at {sum(grows)} of {len(grows)} steps"),
+            Claim("close to the peak of the GPU", None if not taken else max(taken.values()) > 0.6 * best["H100", max(taken)],
+                  "needs times of a GPU" if not taken else f"{max(taken.values()):.2f} TCUPS measured"),
+            Claim("the peaks are within what the GPUs can issue", within,
+                  ", ".join(f"{name} {peak / most[name]:.0%}" for name, peak in PEAKS.items() if most[name])),
+        ],
+        "What a cell costs falls with length as filling and draining the lanes is shared by more columns; which (p, k) wins needs a GPU.",
+        [Table("The paper's peaks, and what counted instructions allow", peaks), Table("All kernels that a length fills", rows)],
+        [
+            Chart("at most, best kernel of each length", "length", "TCUPS", [
+                Series(name, Source.emulator, [(str(length), best[name, length]) for length in known]) for name in PEAKS
+            ]),
+            Chart("gpuPairHMM's own benchmark, H200, best kernel of each length", "length", "TCUPS", [
+                Series("gpuPairHMM", Source.gpu, [(length, tera) for length, tera in PEER.items()])
+            ]),
+        ],
+        note="At most: issue, each class of instructions, shared and global memory at the GPU's rates, whichever takes longest. "
+        "Instructions are "
+        "those of the source; a compiler folds some.",
+    )  # fmt: skip
+
+
+# ------------------------------------------------------------------ Tables I and II
+NA12878 = (
+    ("gpuPairHMM", "L40S", 0.69), ("Pair-HMM-PP", "L40S", 120.0), ("GATK (original)", "CPU, 1 thread", 65_387.0),
+    ("GATK (caching)", "CPU, 1 thread", 6_017.0), ("PairHMM", "CPU, AVX2, 1 thread", 2_008.0), ("Intel GKL",
+        "CPU, AVX2, 128 threads", 30.0),
+    ("Intel GKL", "CPU, AVX512, 88 threads", 37.0),
+)  # fmt: skip
+"""Table I: tool, hardware, seconds."""
+TEN_SECONDS = (
+    ("Java baseline", "CPU", 10_800.0), ("GKL, AVX2, 128 threads", "CPU", 1.58), ("GKL, AVX512, 88 threads", "CPU", 1.74),
+    ("Intel Stratix V [11]", "FPGA", 8.3), ("Intel Stratix V [12]", "FPGA", 5.3), ("AMD Xilinx KU3 [13]", "FPGA", 5.0),
+    ("Intel Arria 10 [11]", "FPGA", 2.8), ("Intel Arria 10 [12]", "FPGA", 2.6), ("Intel Arria 10 [14]", "FPGA", 2.2),
+    ("K40 [10]", "GPU", 24.9), ("V100 [8]", "GPU", 13.8), ("V100 [9]", "GPU", 1.3), ("gpuPairHMM, V100", "GPU", 0.152),
+    ("gpuPairHMM, L4", "GPU", 0.118), ("gpuPairHMM, A100", "GPU", 0.096), ("gpuPairHMM, H100", "GPU", 0.050), ("gpuPairHMM, L40S",
+        "GPU", 0.039),
+)  # fmt: skip
+"""Table II, milliseconds; where the paper prints "1,580" beside a speedup of 6,837 it means 1.58."""
+
+
+def variant_calling(setting: Setting) -> Shown:
+    """Table I."""
+    rows: list[Row] = [
+        {about("tool"): tool, about("hardware"): where, paper("s"): seconds, paper("times gpuPairHMM's"): seconds / NA12878[0][2]}
+        for tool, where, seconds in NA12878
+    ]  # fmt: skip
+    return Shown(
+        [Claim("44 times as fast as Intel GKL with 128 threads on NA12878", None, "neither the 55 million pairs nor the tools are here")],
+        "The data set is not public, and the other tools are not part of this.",
+        [Table("NA12878, 55,125,211 pairs", rows)],
+    )  # fmt: skip
+
+
+def ten_seconds(setting: Setting) -> Shown:
+    """Table II."""
+    ours = {
+        name: recorded.milliseconds(f"pairhmm {name}", DATA)
+        for name in ("wavefront", "wavefront-loaded", "wavefront-rescaled")
+    }
+    rows: list[Row] = [
+        {about("design"): design, about("on"): where, paper("ms"): each, paper("speedup to Java"): TEN_SECONDS[0][2] / each}
+        for design, where, each in TEN_SECONDS
+    ]  # fmt: skip
+    rows += [
+        {about("design"): name, about("on"): "GPU", gpu("H200, kernels, ms"): found} for name, found in ours.items()
+    ]
+    for machine in (Machine.core, Machine.cores):
+        if timing := shipped("ren2018").timing(LOOP, machine):
+            rows.append({
+                about("design"): f"{LOOP}, {machine}: {timing.machine}", about("on"): "CPU",
+                cpu("ms"): 1e3 * CELLS_OF_10S / timing.rate,
+            })  # fmt: skip
+    measured = ours["wavefront"]
+    best = min(each for _, where, each in TEN_SECONDS[:12] if where != "")
+    return Shown(
+        [
+            Claim("faster than every earlier design on this set", measured < best if measured else None,
+                  f"{measured:.3f} ms of kernels alone, against {best} ms" if measured else "`wavefront` waits for its run on the GPU"),
+            Claim("the speedups over Java are those of the printed times", all(
+                abs(10_800 / each / said - 1) < 0.02 for each, said in ((1.58, 6837), (8.3, 1301), (1.3, 8154), (0.039, 276_923))),
+                  "if decimal commas and points are read as one; as printed, CPU, FPGA and earlier GPU rows are 1,000 times too large"),
+        ],
+        "The table's arithmetic holds once its commas are read as decimal points; the times need the GPU's run of this variant.",
+        [Table('The "10s" set, 3,550 pairs', rows)],
+        note="The paper's times of gpuPairHMM include transfers; ours are sums of kernels alone, which here run one after the other.",
+    )  # fmt: skip
+
+
+PAPER = Paper(
+    name="gpupairhmm2024",
+    title="gpuPairHMM (Schmidt, Kallenborn, Wichmann, Chacon, Hundt 2024)",
+    citation=SCHMIDT,
+    device="V100, A100, L4, L40S and H100",
+    parameters=(
+        Parameter("pairs", 64, 1_500_000, "pairs of a length that are counted"),
+        Parameter("reads", 2_000, 1_000_000, "reads that are put into lists"),
+        Parameter("lanes", 0, 0, "of the kernels of Figure 4, all of them if 0"),
+        Parameter("rows", 0, 0, "the same, rows a lane"),
+    ),
+    items=(
+        Item("Figure 1", "Conceptual layout of the matrix", layout),
+        Item("Figure 2", "Mapping of the matrix to a group of threads", mapping),
+        Item("Figure 3", "Partitioning of batches by read length", partitioning),
+        Item("Figure 4", "Peak performance by length, with the best (p, k)", sweep),
+        Item("Table I", "Runtimes on NA12878", variant_calling),
+        Item("Table II", 'Runtimes on the "10s" data set', ten_seconds),
+    ),
+    timed=timed,
+)

@@ -1,0 +1,76 @@
+"""Kernels whose traffic and time can be worked out by hand."""
+
+from __future__ import annotations
+
+import numpy as np
+import simtbed as st
+from simtbed.model.launches import observe
+from simtbed.model.time import Observed
+from simtbed.runtime.request import prepare_request
+
+H200 = st.devices.H200
+
+
+@st.kernel
+def copy(x: st.Global[st.f32], out: st.Global[st.f32]) -> None:
+    """out = x."""
+    i = st.block.x * st.block_dim.x + st.thread.x
+    out[i] = x[i]
+
+
+@st.kernel
+def reads(x: st.Global[st.f32], out: st.Global[st.f32], TIMES: st.Const, STRIDE: st.Const) -> None:
+    """Each block reads its own 128 * STRIDE bytes so often as TIMES says."""
+    i = st.block.x * st.block_dim.x + st.thread.x
+    total = st.f32(0)
+    for _ in range(TIMES):
+        total += x[i * STRIDE]
+    out[i] = total
+
+
+@st.kernel
+def table(x: st.Global[st.f32], out: st.Global[st.f32], n: st.i32) -> None:
+    """All blocks read the same n numbers."""
+    total = st.f32(0)
+    for i in range(st.thread.x, n, st.block_dim.x):
+        total += x[i]
+    out[st.block.x * st.block_dim.x + st.thread.x] = total
+
+
+@st.kernel
+def chain(out: st.Global[st.f32], TURNS: st.Const) -> None:
+    """TURNS sums, each of which waits for the one before."""
+    x = st.f32(1)
+    for _ in st.unroll(range(TURNS)):
+        x = x * st.f32(0.5) + st.f32(1)
+    out[st.block.x * st.block_dim.x + st.thread.x] = x
+
+
+@st.kernel
+def total(x: st.Global[st.i32], out: st.Global[st.i32], MASK: st.Const) -> None:
+    """Sums by atomic operations on MASK + 1 addresses."""
+    i = st.block.x * st.block_dim.x + st.thread.x
+    st.atomic_add(out, i & MASK, x[i])
+
+
+@st.kernel
+def exchange(x: st.Global[st.f32], out: st.Global[st.f32], STRIDE: st.Const, BLOCK: st.Const) -> None:
+    """Through shared memory, with as many bank conflicts as STRIDE has."""
+    t = st.thread.x
+    i = st.block.x * BLOCK + t
+    held = st.shared(st.f32, BLOCK * STRIDE)
+    held[t * STRIDE] = x[i]
+    st.sync()
+    out[i] = held[(BLOCK - 1 - t) * STRIDE]
+
+
+def observed(
+    kernel: st.Kernel, blocks: int, block: int = 256, elements: int = 0, device: st.Device = H200, **consts: object
+) -> Observed:
+    """A launch on floats or whole numbers that are all 1. elements: of x; one a thread if not said."""
+    n = blocks * block
+    kind = np.int32 if kernel is total else np.float32
+    args = {"x": np.ones(elements or n, kind), "out": st.zeros(n, "i32" if kernel is total else "f32")}
+    if kernel is chain:
+        args.pop("x")
+    return observe(prepare_request(kernel, grid=blocks, block=block, args={**args, **consts}, device=device))

@@ -1,0 +1,128 @@
+"""Caches: traffic that can be counted by hand, of cold and warm launches, on one SM and on all."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from simtbed import devices
+from simtbed.model.caches import FAR_HITS, L1_HITS, MISSES, NEAR_HITS, SECTORS, l1_bytes, simulate
+from simtbed.model.lines import ATOMIC, LOAD, STORE, Lines
+from simtbed.runtime.registry import engine_called
+
+from tests.model.launches import copy, exchange, observed, reads, table, total
+
+H200, K40, C2070 = devices.H200, devices.K40, devices.C2070
+MIB = 1 << 20
+
+
+def test_a_cold_copy_reads_each_byte_once() -> None:
+    launch = observed(copy, 1024)
+    traffic = simulate(launch.lines, H200, 8, 0, cold=True)
+    assert traffic.total(SECTORS, LOAD) == traffic.total(MISSES, LOAD) == 1024 * 256 * 4 // 32
+    assert traffic.dram_read == 1024 * 256 * 4
+    assert traffic.dram_written == 0  # it fits L2, which writes back
+    assert traffic.l1_hit == 0.0 and traffic.l2_hit == 0.5  # each store is answered
+
+
+def test_a_warm_copy_that_fits_reads_nothing() -> None:
+    launch = observed(copy, 1024)
+    traffic = simulate(launch.lines, H200, 8, 0, cold=False)
+    assert traffic.dram_bytes == 0 and traffic.l2_hit == 1.0
+    assert traffic.total(NEAR_HITS, LOAD) + traffic.total(FAR_HITS, LOAD) == traffic.total(SECTORS, LOAD)
+
+
+def test_a_copy_that_is_larger_than_l2_is_never_warm() -> None:
+    launch = observed(copy, 4096)  # 8 MiB
+    small = replace(H200, l2=1 * MIB)
+    traffic = simulate(launch.lines, small, 8, 0, cold=False)
+    assert traffic.dram_read == pytest.approx(4 * MIB, rel=0.02)
+    assert traffic.dram_written == pytest.approx(4 * MIB, rel=0.02)
+
+
+def test_what_a_block_reads_again_is_in_l1() -> None:
+    traffic = simulate(observed(reads, 64, TIMES=8, STRIDE=1).lines, H200, 8, 0, cold=True)
+    assert traffic.l1_hit == pytest.approx(7 / 8)
+    assert traffic.total(L1_HITS, STORE) == 0
+
+
+def test_l1_holds_what_it_has_room_for() -> None:
+    """8 blocks of 256 lanes that read 32 bytes each: 64 KiB of sectors, but 256 KiB of lines."""
+    launch = observed(reads, 8 * 132, elements=8 * 132 * 256 * 32, TIMES=4, STRIDE=32)
+    roomy = simulate(launch.lines, replace(H200, timing=replace(H200.timing, l1_size=1 << 20)), 8, 0, cold=True)
+    small = simulate(launch.lines, replace(H200, timing=replace(H200.timing, l1_size=64 << 10)), 8, 0, cold=True)
+    assert roomy.l1_hit == pytest.approx(3 / 4, abs=0.02)
+    assert small.l1_hit < 0.1
+
+
+def test_shared_memory_takes_from_l1() -> None:
+    assert l1_bytes(H200, 0, 8) == 256 << 10
+    assert l1_bytes(H200, 30 << 10, 4) == (256 - 132) << 10  # 4 * 31 KiB: the carve-out of 132
+    assert l1_bytes(H200, 227 << 10, 1) == (256 - 228) << 10
+    assert l1_bytes(K40, 0, 8) == 0
+
+
+def test_a_table_that_all_blocks_read_is_read_once_from_memory() -> None:
+    launch = observed(table, 264, elements=1 << 14, n=1 << 14)
+    traffic = simulate(launch.lines, H200, 8, 0, cold=True)
+    assert traffic.dram_read == 4 << 14
+    assert traffic.l2_hit > 0.95
+
+
+def test_two_halves_of_l2_hold_lines_of_each_other_twice() -> None:
+    """A table of three quarters of L2 that all SMs read stays where one L2 holds it, not where two halves hold it twice."""
+    launch = observed(table, 264, elements=3 << 16, n=3 << 16)  # 768 KiB
+    small = replace(H200, l2=1 * MIB, timing=replace(H200.timing, l1_size=1))
+    one = replace(small, timing=replace(small.timing, l2_halves=1))
+    kept, lost = (simulate(launch.lines, device, 1, 0, cold=True).dram_read for device in (one, small))
+    assert kept == 3 << 18
+    assert simulate(launch.lines, one, 1, 0, cold=True).total(FAR_HITS) == 0
+    assert simulate(launch.lines, small, 1, 0, cold=True).total(FAR_HITS) > 0
+    assert lost >= kept
+
+
+def test_warps_wait_at_barriers() -> None:
+    """No access after a barrier comes before one that is before it: the block reads all of x before it writes."""
+    launch = observed(exchange, 1, BLOCK=256, STRIDE=1)
+    records, _, _ = launch.lines.sorted
+    phases = records.reshape(-1, 4)[:, 1] >> 32
+    assert sorted(phases.tolist()) == [0] * 8 + [1] * 8
+    traffic = simulate(launch.lines, H200, 8, 1024, cold=True)
+    assert traffic.total(SECTORS) == 2 * 256 * 4 // 32
+
+
+def test_atomic_operations_go_to_l2_and_the_hottest_address_is_known() -> None:
+    everything = simulate(observed(total, 16, MASK=0).lines, H200, 8, 0, cold=True)
+    spread = simulate(observed(total, 16, MASK=255).lines, H200, 8, 0, cold=True)
+    assert everything.hottest == 16 * 256
+    assert spread.hottest == 16
+    assert everything.total(L1_HITS, ATOMIC) == 0
+
+
+def test_fermi_moves_whole_lines_and_kepler_keeps_nothing_in_l1() -> None:
+    fermi = simulate(
+        observed(reads, 14, elements=14 * 256 * 32, device=C2070, TIMES=1, STRIDE=32).lines, C2070, 6, 0, True
+    )
+    assert fermi.dram_read == 14 * 256 * 128
+    kepler = simulate(observed(reads, 15, device=K40, TIMES=4, STRIDE=1).lines, K40, 8, 0, True)
+    assert kepler.l1_hit == 0.0
+
+
+def test_blocks_that_were_not_traced_are_more_of_the_same() -> None:
+    launch = observed(copy, 8192)
+    part = Lines(launch.request, most=8192 * 4)
+    engine_called("jit").run(replace(launch.request, trace=part))
+    assert 1000 < part.traced < 4096
+    whole, less = (simulate(lines, H200, 8, 0, cold=True) for lines in (launch.lines, part))
+    assert less.blocks == whole.blocks == 8192 and less.traced == part.traced
+    assert less.dram_read == pytest.approx(whole.dram_read, rel=0.01)
+    assert less.total(SECTORS) == pytest.approx(whole.total(SECTORS), rel=0.01)
+
+
+def test_records_are_whole_whatever_threads_did() -> None:
+    launch = observed(copy, 3000)
+    records, first, lines = launch.lines.sorted
+    assert len(records) == 4 * 2 * 8 * 3000 and first[-1] == 2 * 8 * 3000
+    owners = records.reshape(-1, 4)[:, 0]
+    assert (np.diff(owners) >= 0).all() and len(np.unique(lines >> 4)) == 2 * 3000 * 8

@@ -1,0 +1,74 @@
+"""`simtbed bench files`: rows are measured, inputs are what they say, what is missing is said."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from itertools import islice
+from pathlib import Path
+
+import numpy as np
+import pytest
+from simtbed.kernels.alignment.host.files import table
+from simtbed.kernels.files import write
+from simtbed.kernels.sfs.host.files import read as read_sites
+from simtbed.kernels.sfs.host.generate import likelihoods
+from simtbed.reports.bench import files, files_made
+
+from tests.reports.conftest import Simtbed
+
+
+@pytest.mark.slow
+def test_rows_are_commands_that_run(simtbed: Simtbed, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    reads = files._simulated(1_000, 20, 36, "reads.fastq")
+    small = (
+        replace(files.ROWS[0], peer="no-such-program {in}"),
+        replace(files.ROWS[2], make=reads, records=556, peer="cat {in}"),
+        files.Row("gzip", files._as_gzip(reads, "reads.gzip"), "correct {in} -o {out}.gz --engine {engine}", 556, "reads"),
+        files.Row("absent", files._published("nowhere/x.in"), "pairhmm {in} -o {out}", 1, "pairs"),
+    )  # fmt: skip
+    monkeypatch.setattr(files, "ROWS", small)
+    ran = simtbed("bench", "files", "--repeat", "1", "--json")
+    assert (ran.code, ran.err) == (0, "")
+    start, correct, packed, absent = json.loads(ran.out)["rows"]
+    assert start["command"] == "simtbed sfs --example -o {out}" and "beside" not in start
+    for row in (correct, packed):
+        assert 0 < row["seconds"] < 60 and row["of processors"] > 0 and 20 < row["MB resident"] < 2_000
+        assert row["a second"] == pytest.approx(556 / row["seconds"], rel=0.01, abs=1)
+    assert correct["beside"] < correct["seconds"]
+    assert "SIMTBED_DATA names no folder with nowhere/x.in" in absent["missing"]
+    table_of = simtbed("bench", "files", "--repeat", "1", "--only", "absent").out
+    assert "absent: SIMTBED_DATA names no folder" in table_of
+
+
+def test_unknown_rows_are_refused(simtbed: Simtbed) -> None:
+    assert (
+        "bench files has no 'x'; it has start, simulate, correct" in simtbed("bench", "files", "--only", "x").refused()
+    )
+    assert "bench pairhmm has no section 'x'" in simtbed("bench", "pairhmm", "--only", "x").refused()
+
+
+def test_pairs_have_one_to_eight_edits(tmp_path: Path) -> None:
+    path = tmp_path / "pairs.tsv"
+    write(path, islice(files_made.aligned_pairs(), 200))
+    lengths = [len(line.split("\t")[0]) for line in path.read_text().splitlines()]
+    assert min(lengths) >= 300 and max(lengths) <= 520
+    pairs = [line.split("\t") for line in path.read_text().splitlines()]
+    assert sum(reference != alternate for reference, alternate in pairs) > 150  # a change may keep the letter
+    assert all(abs(len(reference) - len(alternate)) <= 8 for reference, alternate in pairs)
+    assert sum(len(problem) for problem in table(path)) == 200
+
+
+def test_variants_are_a_vcf(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(files_made, "SITES_AT_ONCE", 3)
+    path = tmp_path / "few.vcf"
+    write(path, files_made.variants(7))
+    problem = read_sites(path)
+    assert problem.likelihoods.shape == (7, files_made.SAMPLES, 3)
+    first = likelihoods(1, 3, files_made.SAMPLES)
+    np.testing.assert_allclose(problem.likelihoods[:3], first, rtol=1e-5)
+
+
+def test_the_same_seed_gives_the_same_file() -> None:
+    one, other = (b"".join(islice(files_made.aligned_pairs(), 20)) for _ in range(2))
+    assert one == other

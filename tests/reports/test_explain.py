@@ -1,0 +1,63 @@
+"""`simtbed explain` and `simtbed list` by paper: every variant says what it is, from one source."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from simtbed.kernels import FAMILIES
+from simtbed.reports.explained import explanation, page
+
+from tests.reports.conftest import Simtbed
+
+PAGE = Path(__file__).parents[2] / "docs/variants.md"
+
+
+def test_the_kept_page_is_made_of_the_same_source(request: pytest.FixtureRequest) -> None:
+    text = page(FAMILIES.values())
+    if request.config.getoption("--update-golden"):
+        PAGE.write_text(text, encoding="utf-8")
+    assert text == PAGE.read_text(encoding="utf-8"), "docs/variants.md differs; --update-golden writes it"
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_what_is_explained_is_a_variant_and_whole(family: str) -> None:
+    one = FAMILIES[family]
+    explained = one.explained()
+    assert set(explained) in (set(), set(one.variants))  # all of a family, or none yet
+    for found in explained.values():
+        assert found.section and found.mapping and found.layout
+
+
+def test_every_variant_says_what_it_computes() -> None:
+    for family in FAMILIES.values():
+        for variant in family.variants.values():
+            found = explanation(family, variant)
+            assert found.recurrence and found.kernel
+
+
+def test_explain_prints_the_parts(simtbed: Simtbed) -> None:
+    text = simtbed("explain", "pairhmm/intertask-tile4").out
+    assert text.startswith("pairhmm/intertask-tile4\n\n  one thread a pair, 4 rows")
+    for part in (
+        "Paper\n",
+        "Figure 4, Table 2",
+        "M(i,j) = lambda",
+        "Threads\n",
+        "M[k][t]  I[k][t]  D[k][t]  MID[k][t]",
+    ):
+        assert part in text
+    assert json.loads(simtbed("explain", "wavefront", "--json").out)["section"] == "III.B, Figure 2; III.C, Figure 3"
+    assert "'nothing' is no variant" in simtbed("explain", "nothing").refused()
+    assert "'sfs/wavefront' is no variant" in simtbed("explain", "sfs/wavefront").refused()
+
+
+def test_list_groups_variants_by_paper(simtbed: Simtbed) -> None:
+    lines = simtbed("list").out.splitlines()
+    ren = next(at for at, line in enumerate(lines) if line.startswith("Ren, Bertels, Al-Ars 2018"))
+    after = next(at for at in range(ren, len(lines)) if not lines[at])
+    assert any("intertask-tile2 " in line for line in lines[ren:after])
+    assert not any("intertask-tile2-registers" in line for line in lines[ren:after])
+    ours = next(at for at, line in enumerate(lines) if line.startswith("Ours"))
+    assert any("intertask-tile2-registers" in line for line in lines[ours:])

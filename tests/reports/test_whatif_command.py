@@ -1,0 +1,154 @@
+"""`simtbed whatif`: targets of every kind, axes, files, JSON with its keys, and refusals in one line."""
+
+from __future__ import annotations
+
+import csv
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import pytest
+
+from tests.reports.conftest import Simtbed
+
+KEYS = [
+    "kernel", "launch", "device", "grid", "block", "const", "time_us", "low_us", "high_us", "bound", "warp_instructions",
+    "l1_hit", "l2_hit", "dram_bytes",
+]  # fmt: skip
+SCRIPT = """
+import numpy as np
+import simtbed as st
+
+@st.kernel
+def scale(x: st.Global[st.f32], out: st.Global[st.f32], n: st.i32, BLOCK: st.Const, TILE: st.Const) -> None:
+    i = st.block.x * BLOCK + st.thread.x
+    for step in range(TILE):
+        at = i + step * BLOCK
+        if at < n:
+            out[at] = x[at] * st.f32(2)
+
+@st.kernel
+def fill(out: st.Global[st.i32]) -> None:
+    out[st.block.x * st.block_dim.x + st.thread.x] = 1
+
+kept = st.DeviceArray(np.zeros(4096, np.int32))
+for n in (4096, 8192):
+    x = np.arange(n, dtype=np.float32)
+    found = st.launch(scale, grid=n // 64, block=64, args=dict(x=x, out=st.empty(n, st.f32), n=n, BLOCK=64, TILE=1)).out
+    assert (found == 2 * x).all()
+    st.launch(fill, grid=16, block=256, args=dict(out=kept))
+print("done")
+"""
+
+
+@pytest.fixture
+def script(tmp_path: Path) -> str:
+    path = tmp_path / "script.py"
+    path.write_text(SCRIPT)
+    return str(path)
+
+
+def rows(text: str) -> list[dict[str, Any]]:
+    found = json.loads(text)
+    assert isinstance(found, list) and all(list(row) == KEYS for row in found)
+    return found
+
+
+@pytest.mark.slow
+def test_a_script_has_a_row_for_each_launch_and_configuration(simtbed: Simtbed, script: str) -> None:
+    ran = simtbed("whatif", "--device", "H100,K40", "--block", "64,128", "--tie", "BLOCK=block.x", "--json", script)
+    assert ran.code == 0, ran.err
+    found = rows(ran.err)  # a program keeps its stdout
+    assert len(found) == 4 * 2 * 2
+    assert [row["launch"] for row in found if row["kernel"] == "scale"] == [0] * 4 + [2] * 4
+    scale = [row for row in found if row["kernel"] == "scale" and row["launch"] == 2 and row["device"] == "K40"]
+    assert [(row["grid"], row["block"], row["const"]) for row in scale] == [
+        ([128, 1, 1], [64, 1, 1], {"BLOCK": 64, "TILE": 1}),
+        ([64, 1, 1], [128, 1, 1], {"BLOCK": 128, "TILE": 1}),
+    ]
+    assert all(row["low_us"] < row["time_us"] < row["high_us"] and row["warp_instructions"] > 0 for row in found)
+
+
+@pytest.mark.slow
+def test_one_kernel_one_launch_and_a_report_with_the_best_choice(simtbed: Simtbed, script: str, tmp_path: Path) -> None:
+    out, table, picture, page = (tmp_path / name for name in ("out.txt", "rows.csv", "plot.svg", "page.html"))
+    ran = simtbed(
+        "whatif", "--kernel", "sc*", "--launch", "1", "--const", "TILE=1,2", "--block", "32,64", "--tie", "BLOCK=block.x",
+        "--cold", "--source-only", "-o", str(out), "--csv", str(table), "--svg", str(picture), "--html", str(page), script,
+    )  # fmt: skip
+    assert ran.code == 0, ran.err
+    text = out.read_text()
+    assert "best of 4: " in text and "% less than the next" in text and "cold caches" in text
+    assert "not validated on H200" in text
+    found = list(csv.DictReader(table.read_text().splitlines()))
+    assert len(found) == 4 and all(int(row["dram_bytes"]) >= 8192 * 4 for row in found)
+    ElementTree.parse(picture)
+    content = page.read_text()
+    assert content.count("<svg") == 3 and "http" not in content.replace("http://www.w3.org/2000/svg", "")
+
+
+@pytest.mark.slow
+def test_a_shipped_variant_and_a_device_put_otherwise(simtbed: Simtbed) -> None:
+    ran = simtbed("whatif", "tree", "--replace", "l2=1MB,banks=16,timing.dram=900", "--device", "A100", "--json")
+    assert ran.code == 0, ran.err
+    (row,) = rows(ran.out)
+    assert row["device"] == "A100 l2=1MB banks=16 timing.dram=900"
+
+
+@pytest.mark.slow
+def test_the_objective_is_what_the_best_has_least_of(simtbed: Simtbed) -> None:
+    ran = simtbed("whatif", "tree", "--objective", "bytes", "--cold")
+    assert ran.code == 0 and "bytes of device memory" in ran.out
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--device", "B300"), "no device is called 'B300'"),
+        (("--block", "64,abc"), "--block 64,abc: expected sizes above 0, such as 64,128 or 32x8, got 'abc'"),
+        (("--block", "0"), "--block 0: expected sizes above 0"),
+        (("--const", "TILE"), "--const TILE: expected a name and what it is, such as T=8,16,32"),
+        (("--const", "T=1"), "no launch has a Const parameter T; there are"),
+        (("--tie", "BLOCK=grid.x"), "--tie BLOCK=grid.x: expected block.x, block.y or block.z"),
+        (("--replace", "cores=3"), "--replace cores=3: no number of a device is called cores"),
+        (("--replace", "l2=much"), "expected a number, such as 16 or 50MB"),
+        (("--replace", "banks=20"), "banks: expected a power of two"),
+        (("--kernel", "nobody"), "no kernel was launched that 'nobody' fits"),
+        (("--block", "4096"), "a block"),
+        (("--dask", "nowhere"), "a cluster is the address of its scheduler"),
+    ],
+)
+def test_what_is_wrong_is_one_line(simtbed: Simtbed, options: tuple[str, ...], message: str) -> None:
+    ran = simtbed("whatif", *options, "tree")
+    if options == ("--block", "4096"):
+        assert ran.code == 2 and "at most 1,024" in ran.err
+        return
+    assert message in ran.refused()
+
+
+@pytest.mark.slow
+def test_a_program_that_fails_gives_its_code(tmp_path: Path) -> None:
+    path = tmp_path / "fails.py"
+    path.write_text("import sys\nsys.exit(7)\n")
+    done = subprocess.run(
+        [sys.executable, "-m", "simtbed", "whatif", str(path)], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 7
+
+
+@pytest.mark.slow
+def test_a_cluster_gives_the_same_rows(
+    simtbed: Simtbed, script: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    command = ("whatif", "--const", "TILE=1,2,4", "--kernel", "scale", "--source-only", "--json", script)
+    tmp_path.chmod(0o700)
+    found = []
+    for name, options in (("one", ()), ("other", ("--dask", "local"))):
+        (folder := tmp_path / name).mkdir(mode=0o700)
+        monkeypatch.setenv("SIMTBED_CACHE", str(folder))
+        found.append(rows(simtbed(command[0], *options, *command[1:]).err))
+    assert found[0] == found[1] and len(found[0]) == 6
