@@ -42,7 +42,7 @@ def parts() -> list[Part]:
         _tried("jit", "the engine that is the default", lambda: _engine("jit"), "python -m pip install --force-reinstall llvmlite"),
         _tried("cache", "compiled kernels from run to run", _cache, "SIMTBED_CACHE=FOLDER names a folder that you may write to"),
         _tried("nvcc", "simtbed cuda --compile", _nvcc, 'python -m pip install "simtbed[nvcc]"'),
-        _tried("nvdisasm", "simtbed profile --sass", _nvdisasm, 'python -m pip install "simtbed[sass]"'),
+        _tried("nvdisasm", "simtbed profile --compiled", _nvdisasm, 'python -m pip install "simtbed[sass]"'),
         _tried("PyCUDA", "engine=\"cuda\"", _pycuda, 'python -m pip install "simtbed[cuda]"'),
         _tried("GPU", "engine=\"cuda\"", _gpu, "a machine with an NVIDIA GPU and its driver"),
     ]  # fmt: skip

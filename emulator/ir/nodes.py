@@ -131,6 +131,8 @@ class Assert:      cond: Expr; message: str; span: Span; site: int = -1
 @node
 class Print:       parts: tuple[str | Expr, ...]; span: Span; site: int = -1
 @node
+class Note:        about: int; value: Expr; whole: bool; alone: bool; span: Span; site: int = -1  # i32s that `profiler.decisions` keeps
+@node
 class Check:       about: str; cond: Expr; of: Expr; shown: tuple[Expr, ...]; span: Span; site: int = -1  # of the checker named `about`
 
 # ------------------------------------------------------------------ tops
@@ -146,7 +148,7 @@ Expr = Const | Reg | Item | Special | Op | Pack | Part | Extent | Defined | With
 Effect = Load | Atomic | CompareSwap | Shuffle | Vote | Clock | Barrier | Call
 Stmt = (
     Let | Store | Alloc | If | While | For | Frame | Break | Continue | Return
-    | WarpBarrier | Fence | Sleep | AsyncCommit | AsyncWait | Assert | Print | Check
+    | WarpBarrier | Fence | Sleep | AsyncCommit | AsyncWait | Assert | Print | Note | Check
 )  # fmt: skip
 Body = tuple[Stmt, ...]
 

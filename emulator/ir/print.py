@@ -72,6 +72,8 @@ def _statement(stmt: ir.Stmt) -> Iterator[str]:
             yield f"sleep {_text(stmt.time)}"
         case ir.Assert():
             yield f"assert {_text(stmt.cond)}{f', {stmt.message!r}' if stmt.message else ''}"
+        case ir.Note():
+            yield f"note {stmt.about} {_text(stmt.value)}"
         case ir.Check():
             yield f"check {stmt.about} {_text(stmt.cond)}"
         case ir.Print():

@@ -105,6 +105,8 @@ class _Checker:
                 self.require(given == (None if frames else self.function.result), stmt, "the result's type")
             case ir.WarpBarrier():
                 self.same(stmt.mask, U32, stmt)
+            case ir.Note():
+                self.same(stmt.value, I32, stmt)
             case ir.Sleep():
                 self.same(stmt.time, U32, stmt)
 

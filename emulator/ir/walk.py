@@ -40,6 +40,8 @@ _PLAIN = {
     "unroll",
     "rises",
     "about",
+    "whole",
+    "alone",
     "order",
     "scope",
 }

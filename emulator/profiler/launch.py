@@ -7,6 +7,7 @@ from typing import Any
 
 from ..errors import Diagnostic, SimtbedError
 from ..machine.device import Device
+from .decisions import Decisions
 from .events import Counts
 from .profile import CountedKernel, Profile
 from .samples import Packed, Samples
@@ -34,7 +35,7 @@ class Launch:
     shared_bytes: of a block, static and dynamic. engine: the one whose result the program got. seconds: that it took
     here, of which `milliseconds` are the kernel alone on a GPU. registers: a thread's, where a compiler told.
     counts: int64[site, column] for the sites of the kernel; None where nothing was counted. packed: samples, where
-    detail was asked for.
+    detail was asked for. decisions: of branches and loops, where they were.
     faults, remarks: as in `Result`. disagreements: what other engines answered otherwise, where they were asked.
     request: the launch itself, where it was kept; with its arguments' values, where `keep_arguments` was asked for.
     """
@@ -51,6 +52,7 @@ class Launch:
     registers: int | None = None
     counts: Counts | None = None
     packed: Packed | None = None
+    decisions: Decisions | None = field(default=None, repr=False)
     faults: tuple[Diagnostic, ...] = ()
     remarks: tuple[Diagnostic, ...] = ()
     disagreements: tuple[Diagnostic, ...] = ()

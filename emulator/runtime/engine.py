@@ -18,6 +18,7 @@ import numpy.typing as npt
 
 from ..errors import Diagnostic
 from ..machine.device import Device
+from ..profiler.decisions import Decisions
 from ..profiler.samples import Samples
 from ..profiler.trace import Tracer
 from .arrays import Buffer, DeviceArray
@@ -42,8 +43,8 @@ class Request:
     two-dimensional (elements, lanes) for vectors; a scalar is a NumPy scalar. Engines do not change them.
     forms: how the global arrays lie in that memory. structs: the arrays of structs as they were given; owners: of each array
     that is a field of one, its name and the field.
-    detail: whether to keep samples too (`profiler.samples`). trace: what an emulator that counts hands accesses to global
-    memory to; None for nothing.
+    detail: whether to keep samples too (`profiler.samples`). decisions: whether to keep those of branches and loops
+    (`profiler.decisions`). trace: what an emulator that counts hands accesses to global memory to; None for nothing.
     dynamic_shared: bytes. step_limit: iterations that one execution of a loop may take; None for WAITING where nothing
     that the loop does takes it further (`passes.waiting`), and LONGEST elsewhere: long work is no mistake.
     device_arrays: arrays that outlive the launch; of those in a device's memory, `arguments` has the shape and type
@@ -69,6 +70,7 @@ class Request:
     all_zero: frozenset[str] = frozenset()
     unwritten: frozenset[str] = frozenset()
     detail: bool = False
+    decisions: bool = False
     trace: Tracer | None = None
     checks: frozenset[str] = frozenset()
     schedule: int | None = None
@@ -116,7 +118,7 @@ class Request:
         """The program without calls and unrolled loops, with the checks asked for."""
         from .prepared import prepare  # late, as in `specialisation`
 
-        return prepare(self.program, self.checks)
+        return prepare(self.program, self.checks, self.decisions)
 
 
 @dataclass(frozen=True)
@@ -137,8 +139,8 @@ class Outcome:
 
     buffers: the final memory of each global array the kernel writes, by parameter name, flat as in the request.
     counts: int64[site, event] as `profiler.events` defines them, or None where nothing was counted.
-    samples: what `profiler.samples` keeps, where it was asked for. milliseconds: time of the kernel alone, where an
-    engine runs on real hardware.
+    samples, decisions: what `profiler.samples` and `profiler.decisions` keep, where it was asked for.
+    milliseconds: time of the kernel alone, where an engine runs on real hardware.
     """
 
     buffers: dict[str, Buffer]
@@ -148,6 +150,7 @@ class Outcome:
     milliseconds: float | None = None
     resources: Resources | None = None
     samples: Samples | None = None
+    decisions: Decisions | None = None
 
 
 class Engine(Protocol):

@@ -31,6 +31,7 @@ def launch(
     shared: int = 0,
     counters: bool = True,
     detail: bool = False,
+    decisions: bool = False,
     step_limit: int | None = None,
     types: Mapping[str, str] | None = None,
     check: str | Iterable[str] = (),
@@ -57,7 +58,8 @@ def launch(
     that differs is a fault.
     cooperative: whether blocks may wait for each other at `grid_sync`; refused where the device cannot hold them all.
     types: {"Real": "f32"} where no array tells. counters: whether to count. detail: whether to keep examples of
-    the accesses, by what they cost, and the numbers of iterations, as `result.samples`.
+    the accesses, by what they cost, and the numbers of iterations, as `result.samples`. decisions: whether to keep which
+    way each branch went and how often each loop, warp by warp, as `result.decisions`.
     faults: "raise" a FaultError when the emulator finds any, or "return" them in the result.
 
     Raises CompileError (the kernel is not in the language), LaunchError (the arguments do not fit), FaultError.
@@ -79,6 +81,7 @@ def launch(
             shared=shared,
             counters=counters,
             detail=detail,
+            decisions=decisions,
             step_limit=step_limit,
             types=types,
             check=check,
@@ -165,6 +168,7 @@ def _run(call: Call) -> Result:
         request=request,
         counts=outcome.counts,
         samples=outcome.samples,
+        decisions=outcome.decisions,
     )
 
 

@@ -12,6 +12,7 @@ from ..ir.walk import statements
 from ..passes import budget
 from ..passes.barriers import changed_arrays, order_matters
 from ..passes.clocks import count_clock_readings
+from ..passes.decisions import note_decisions
 from ..passes.inline import inline
 from ..passes.private_registers import private_registers
 from ..passes.sites import Site, number
@@ -59,18 +60,27 @@ class Prepared:
         return stmt.site < len(self.sites)
 
 
-_PREPARED: weakref.WeakKeyDictionary[ir.Program, dict[frozenset[str], Prepared]] = weakref.WeakKeyDictionary()
+_PREPARED: weakref.WeakKeyDictionary[ir.Program, dict[tuple[frozenset[str], bool], Prepared]] = (
+    weakref.WeakKeyDictionary()
+)
 
 
-def prepare(program: ir.Program, checks: frozenset[str] = frozenset()) -> Prepared:
-    """Inline, unroll, number and instrument a program; the verifier runs after the passes. Cached while the program lives."""
+def prepare(program: ir.Program, checks: frozenset[str] = frozenset(), decisions: bool = False) -> Prepared:
+    """Inline, unroll, number and instrument a program; the verifier runs after the passes. Cached while the program lives.
+
+    decisions: whether it notes them (`passes.decisions`).
+    """
     known = _PREPARED.setdefault(program, {})
-    if checks not in known:
+    if (checks, decisions) not in known:
         numbered, sites = _numbered(program)
-        instrumented = ir.Program(instrument(numbered.kernel, len(sites), checks), ())
+        kernel = instrument(numbered.kernel, len(sites), checks)
+        if decisions:
+            last = max((stmt.site for stmt in statements(kernel.body)), default=-1)
+            kernel = note_decisions(kernel, max(last + 1, len(sites)))
+        instrumented = ir.Program(kernel, ())
         verify(instrumented)
-        known[checks] = Prepared(instrumented, sites)
-    return known[checks]
+        known[checks, decisions] = Prepared(instrumented, sites)
+    return known[checks, decisions]
 
 
 _NUMBERED: weakref.WeakKeyDictionary[ir.Program, tuple[ir.Program, tuple[Site, ...]]] = weakref.WeakKeyDictionary()

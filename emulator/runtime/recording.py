@@ -54,6 +54,7 @@ def profiling(
         seeds,
         counters or detail,
         detail,
+        False,
         "arguments" if keep_arguments else "nothing",
     )
     with observing(recorder):
@@ -81,6 +82,7 @@ class Recorder:
     seeds: tuple[int, ...] = ()
     counters: bool = True
     detail: bool = False
+    decisions: bool = False
     keep: Literal["nothing", "program", "arguments"] = "nothing"
 
     def observe(self, call: Call, proceed: Proceed) -> Result:
@@ -90,7 +92,12 @@ class Recorder:
             raise LaunchError(f"nothing is checked on {call.engine}: have launches observed with engine='jit'")
         if row_of(call.engine).emulates:
             own = call.request
-            request = replace(own, counters=self.counters or own.counters, detail=self.detail or own.detail)
+            request = replace(
+                own,
+                counters=self.counters or own.counters,
+                detail=self.detail or own.detail,
+                decisions=self.decisions or own.decisions,
+            )
             asked = replace(call, request=request)
         faults: list[Diagnostic] = []
         remarks: list[Diagnostic] = []
@@ -133,6 +140,7 @@ class Recorder:
             registers=result.resources.registers if result.resources else None,
             counts=result.counts,
             packed=Packed.of(result.samples) if result.samples else None,
+            decisions=result.decisions,
             faults=tuple(faults),
             remarks=tuple(remarks),
             request=self._kept(request),

@@ -5,10 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
-from typing import Literal
+from typing import Any, Literal
 
 from ..checked import shown, within_stack
 from ..errors import LaunchError
+from ..profiler.decisions import Decisions
+from ..profiler.events import Counts
 from .engine import Engine, Request
 
 EngineName = Literal["jit", "numpy", "cuda"]
@@ -57,6 +59,13 @@ def _made(name: str) -> Engine:
     row = ENGINES[name]
     made: Engine = getattr(import_module(row.module), row.factory)()
     return made
+
+
+def compiled_view(request: Request, counts: Counts, decisions: Decisions) -> Any:
+    """The compiled kernel of a request (`compiled.kernel.CompiledKernel`), for the request's device."""
+    kernel = import_module("simtbed.compiled.kernel")
+    launched = import_module("simtbed.compiled.launched").printed_kernels([(request, counts, decisions)])
+    return kernel.compiled_kernel(*launched, "sm_{}{}".format(*request.device.compute_capability))
 
 
 @within_stack()

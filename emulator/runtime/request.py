@@ -37,6 +37,7 @@ def prepare_request(
     shared: int = 0,
     counters: bool = True,
     detail: bool = False,
+    decisions: bool = False,
     step_limit: int | None = None,
     types: Mapping[str, str] | None = None,
     check: str | Iterable[str] = (),
@@ -56,6 +57,8 @@ def prepare_request(
     checks = _checks(check)
     if truth("detail", detail) and not truth("counters", counters):
         raise LaunchError("detail=True is about what is counted: leave counters=True")
+    if truth("decisions", decisions) and not counters:
+        raise LaunchError("decisions=True is about what is counted: leave counters=True")
     found = signature_of(kernel)
     args = {**kernel.defaults, **named_arguments(args)}
     _same_names(kernel, found, args)
@@ -113,6 +116,7 @@ def prepare_request(
         device=device,
         counters=truth("counters", counters),
         detail=detail,
+        decisions=decisions,
         step_limit=step_limit,
         forms=forms,
         structs=structs,

@@ -14,11 +14,12 @@ from ..checked import shown
 from ..errors import Diagnostic, SimtbedError, render
 from .arrays import Buffer
 from .engine import Request, Resources
-from .registry import cuda_text
+from .registry import compiled_view, cuda_text
 
 if TYPE_CHECKING:  # what was counted is looked at by few, so that its code is imported when it is asked for
     from ..machine.occupancy import Occupancy
     from ..profiler.counters import Counters
+    from ..profiler.decisions import Decisions
     from ..profiler.events import Counts
     from ..profiler.profile import Profile
     from ..profiler.samples import Samples
@@ -36,7 +37,8 @@ class Result:
     block and thread; on a GPU they go to stdout alone.
     milliseconds, resources: of the kernel on the GPU; None on an emulator.
     counts: None where nothing was counted, else int64[site, column] for the sites of the request's program;
-    `profiler.events` names the columns. samples: of a launch with detail=True.
+    `profiler.events` names the columns. samples: of a launch with detail=True. decisions: of one with
+    decisions=True (`profiler.decisions`).
     """
 
     buffers: dict[str, Buffer]
@@ -48,6 +50,7 @@ class Result:
     request: Request = field(repr=False)
     counts: Counts | None = field(default=None, repr=False)
     samples: Samples | None = field(default=None, repr=False)
+    decisions: Decisions | None = field(default=None, repr=False)
 
     def __repr__(self) -> str:
         facts = (f"{name} {value}" for name, value in self._facts())
@@ -102,6 +105,15 @@ class Result:
         from .described import described
 
         return described(self.request).profile(self.counts, self.request.device, samples=self.samples)
+
+    def compiled(self) -> Any:
+        """What nvcc makes of the kernel, and what that executed and accessed: a `simtbed.compiled.kernel.CompiledKernel`.
+
+        Raises SimtbedError where the launch had no decisions=True, LaunchError without nvcc and nvdisasm.
+        """
+        if self.counts is None or self.decisions is None:
+            raise SimtbedError("the compiled view counts from decisions: launch with decisions=True on an emulator")
+        return compiled_view(self.request, self.counts, self.decisions)
 
     @property
     def source(self) -> str:

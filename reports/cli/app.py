@@ -17,7 +17,7 @@ from simtbed import SimtbedError, __version__
 from simtbed.kernels.files.places import discard_standard_output, flush_standard_output
 
 COMMANDS = {
-    "list": "The kernel families, their variants, and the devices.",
+    "list": "The kernel families, their variants by paper, and the devices.",
     "explain": "How a shipped variant works: recurrence, threads, memory, the paper's section.",
     "pairhmm": "Pair-HMM forward likelihoods, from file to file.",
     "align": "Semi-global alignment with traceback, from file to file.",

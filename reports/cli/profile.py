@@ -18,7 +18,6 @@ from ..targets.target import Shipped, find_target, target_name
 from .budgets import Held, is_whole
 from .options import (
     Budget,
-    Compiled,
     Device,
     Emulator,
     Hard,
@@ -45,9 +44,6 @@ def profile(
     source: Input = None,
     device: Device = "H200",
     engine: Annotated[Emulator, Option(help="What counts.")] = Emulator.jit,
-    sass: Annotated[
-        bool, Option(("--sass",), help="What its compiled kernels execute; needs nvcc and nvdisasm, not a GPU.")
-    ] = False,
     save: Annotated[Path | None, Option(metavar="FILE", help="Keep the run, for `simtbed diff`.")] = None,
     html: Annotated[
         Path | None, Option(metavar="FILE", help="Write a page with everything, which needs no network.")
@@ -55,7 +51,14 @@ def profile(
     budget: Budget = None,
     soft: Soft = 0.0,
     hard: Hard = 0.0,
-    compiled: Compiled = False,
+    compiled: Annotated[
+        bool,
+        Option(
+            ("--compiled",),
+            help="The compiled view: what nvcc makes of the kernels; with --budget, budget their registers, spills and local "
+            "memory too. Needs nvcc, and nvdisasm for the view, not a GPU.",
+        ),
+    ] = False,
     update: UpdateBudget = False,
     output: Report = None,
     json: Json = False,
@@ -63,7 +66,8 @@ def profile(
     """What a target would cost on a device.
 
     Totals, efficiencies, what costs more than it had to, and the source line by line, of all launches that it makes.
-    Instructions are the IR's; with --sass they are the compiled kernels', estimated from what the emulator counts.
+    That is the source's view. The compiled view, with --compiled, says what nvcc made of each kernel: its instructions
+    and accesses, and where they differ from the source's.
     Launches of a variant that prepare what its whole family needs are left out. With --budget the exit code is 1 where a
     kernel costs something else than its baseline says.
 
@@ -75,13 +79,14 @@ def profile(
     simtbed profile --budget .simtbed/kernels.toml --update-budget transpose.py
     """
     found, row = find_target(target, arguments, source), devices.find(device)
-    held = Held(Budgets.asked(budget, soft, hard, compiled, update))
-    keep: Literal["nothing", "program"] = "program" if sass or compiled else "nothing"
-    make = partial(Recorder, engine=engine.value, device=row, detail=True, keep=keep)
+    held = Held(Budgets.asked(budget, soft, hard, compiled and budget is not None, update))
+    keep: Literal["nothing", "program"] = "program" if compiled else "nothing"
+    view = compiled and budget is None
+    make = partial(Recorder, engine=engine.value, device=row, detail=not view, decisions=view, keep=keep)
     heading = {"variant" if isinstance(found, Shipped) else "target": str(found)}
     if isinstance(found, Shipped):
         heading["input"] = found.input
-    show = _sass if sass else _counted
+    show = _compiled if view else _counted
     paths = {"--save": save, "--html": html, "--output": output}
     with held.reports(paths, found.files, device) as outputs:
         ran = run_target(found, make)
@@ -117,13 +122,16 @@ def _counted(heading: dict[str, str], ran: Ran, run: Run, device: DeviceRow, jso
     return "\n\n".join([title, *kernels, page.text(profile)])
 
 
-def _sass(heading: dict[str, str], ran: Ran, run: Run, device: DeviceRow, json: bool) -> dict[str, Any] | str:
-    """Instructions of the compiled kernels, estimated from the emulator's counts."""
-    from ..hardware.instruction_mix import mixes
-    from ..hardware.launched import printed_kernels
+def _compiled(heading: dict[str, str], ran: Ran, run: Run, device: DeviceRow, json: bool) -> dict[str, Any] | str:
+    """What the compiled kernels execute and access."""
+    from simtbed.compiled.kernel import compiled_kernels
+    from simtbed.compiled.launched import printed_kernels
 
-    found = mixes(printed_kernels(run.launches), "sm_{}{}".format(*device.compute_capability))
+    from ..profile.compiled import content, text
+
+    launched = printed_kernels((one.request, one.counts, one.decisions) for one in run.launches)
+    found = compiled_kernels(launched, "sm_{}{}".format(*device.compute_capability))
     if json:
-        return {**heading, "device": device.name, "kernels": [m.content() for m in found]}
-    title = f"{' on '.join(heading.values())}, {device.name}: instructions of the compiled kernels, estimated from the emulator's counts"
-    return f"{title}\n\n{tables.table(list(found[0].row()), [list(m.row().values()) for m in found])}"
+        return {**heading, "device": device.name, "view": "compiled", "kernels": [content(kernel) for kernel in found]}
+    title = f"{' on '.join(heading.values())}, {device.name}: the compiled view, counted from nvcc's code and the emulator's decisions"
+    return "\n\n".join([title, *map(text, found)])

@@ -1,1 +1,1 @@
-"""The emulator beside real hardware: records of what a GPU counted, and compiled code estimated from the emulator."""
+"""The emulator beside real hardware: records of what a GPU counted, and how near the emulator comes."""

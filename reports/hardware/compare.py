@@ -12,14 +12,15 @@ from pathlib import Path
 from typing import Any
 
 from simtbed import Device, SimtbedError, devices
+from simtbed.compiled.kernel import counted
+from simtbed.compiled.launched import Launched
 from simtbed.machine.occupancy import occupancy
 
 from .cases import find
-from .estimate import estimate_executions
 from .figures import FIGURES, Figure
-from .launched import Launched, RecordingLauncher
 from .profiled import Profiled
 from .record import Record
+from .recording import RecordingLauncher
 
 REASONS = Path(__file__).with_name("reasons.toml")
 AGAIN = "record it again on the GPU: simtbed record"
@@ -121,18 +122,19 @@ def _same_launches(launched: Launched, profiled: Profiled) -> bool:
 
 
 def _emulated(launched: Launched, profiled: Profiled, device: Device) -> dict[str, float]:
-    """Every figure as the emulator has it; of instructions, estimated from the SASS that ran."""
+    """Every figure of the compiled view, counted from the SASS that ran; of local memory, the source's."""
     totals = launched.counters.totals()
     found: dict[str, float] = {figure.name: totals[figure.counter] for figure in FIGURES if figure.counter}
-    estimate = estimate_executions(
-        [ran.placed for ran in profiled.sass], launched.executed, launched.threads, launched.warps
+    instructions, memory = counted(launched, [ran.placed for ran in profiled.sass])
+    found |= memory.figures
+    warps, threads = (
+        round(sum(each)) for each in zip(*((one.warps, one.threads) for one in instructions), strict=True)
     )
-    found["warp_instructions"] = estimate.warp_instructions
-    found["thread_instructions"] = estimate.thread_instructions
-    found["warp_execution_efficiency"] = estimate.thread_instructions / (32 * estimate.warp_instructions)
+    found["warp_instructions"], found["thread_instructions"] = warps, threads
+    found["warp_execution_efficiency"] = threads / (32 * warps)
     found["registers"] = max(profiled.registers, device.register_least)
-    threads = prod(launched.request.block)
-    found["occupancy"] = occupancy(device, threads, profiled.registers, profiled.shared_bytes).percent
+    block = prod(launched.request.block)
+    found["occupancy"] = occupancy(device, block, profiled.registers, profiled.shared_bytes).percent
     return found
 
 

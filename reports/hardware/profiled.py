@@ -13,14 +13,14 @@ from pathlib import Path
 from typing import NamedTuple
 
 from simtbed import LaunchError
+from simtbed.compiled.flow import Placed
+from simtbed.compiled.launched import Launched
+from simtbed.compiled.pipes import PIPES
 from simtbed.engines.cuda import nvcc
 from simtbed.engines.cuda.sass import Instruction, disassemble
 
 from . import nsight
-from .estimate import Placed
 from .figures import A_LAUNCH, FIGURES, PIPE_METRIC
-from .launched import Launched
-from .pipes import PIPES
 
 _METRICS = {figure.name: figure.metric for figure in FIGURES if figure.metric}
 PIPE_METRICS = {pipe: PIPE_METRIC.format(pipe=pipe) for pipe in PIPES}

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 from .cases import find
-from .launched import RecordingLauncher
+from .recording import RecordingLauncher
 
 
 def main(log: str, only: str, names: list[str]) -> None:

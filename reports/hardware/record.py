@@ -13,6 +13,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from simtbed import LaunchError, SimtbedError, devices
+from simtbed.compiled.flow import Placed
+from simtbed.compiled.launched import Launched
 from simtbed.engines.cuda import nvcc
 from simtbed.engines.cuda.engine import describe
 from simtbed.engines.cuda.printer import Source, cuda_source
@@ -22,9 +24,8 @@ from simtbed.kernels.files import contents, write
 from . import nsight
 from .answers import AnswerLauncher, Entry, answers_of, take_answers, take_operations
 from .cases import Case, OperationCase, data_set_cases, find_all
-from .estimate import Placed
-from .launched import Launched, RecordingLauncher
 from .profiled import Profiled, Ran, take_counters
+from .recording import RecordingLauncher
 
 FOLDER = Path(__file__).parent / "records"
 

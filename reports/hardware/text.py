@@ -107,7 +107,7 @@ def markdown(found: Comparison) -> str:
             "",
             "One number: emulated and measured agree (instructions: within 5 %, efficiency: within 2 points). Otherwise",
             "emulated, then **measured**, and the number of the reason below. Global memory: requests / sectors; shared",
-            "memory: wavefronts / conflicts; warp instructions and efficiency: estimated from the SASS that ran.",
+            "memory: wavefronts / conflicts; all of it the compiled view, counted from the SASS that ran.",
             "",
             _pipe(["figure", "goal", "met", "worst"], _rows(found)),
             "",

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from simtbed.compiled.flow import Placed
 from simtbed.engines.cuda.sass import Instruction, parse
-from simtbed.reports.hardware.estimate import Placed
 
 HEAD = """\t.target\tsm_90
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from simtbed import LaunchError
 from simtbed.engines.cuda import nvcc
-from simtbed.reports.hardware.launched import RecordingLauncher
+from simtbed.reports.hardware.recording import RecordingLauncher
 
 from tests.hardware.cases import EXAMPLES, cases
 

@@ -11,14 +11,15 @@ from typing import Any
 import numpy as np
 import pytest
 from simtbed import LaunchError, SimtbedError
+from simtbed.compiled.flow import Placed
+from simtbed.compiled.launched import Launched
 from simtbed.engines.cuda import nvcc
 from simtbed.engines.cuda.sass import Instruction
 from simtbed.reports.hardware import answers, nsight, profiled, profiled_process, record
 from simtbed.reports.hardware.cases import VARIANTS, Case, data_set_cases, find
-from simtbed.reports.hardware.estimate import Placed
 from simtbed.reports.hardware.figures import FIGURES
-from simtbed.reports.hardware.launched import Launched, RecordingLauncher
 from simtbed.reports.hardware.nsight import Profile, parse
+from simtbed.reports.hardware.recording import RecordingLauncher
 from simtbed.runtime.engine import Resources
 from simtbed.runtime.registry import EngineName
 

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 from simtbed import LaunchError
+from simtbed.compiled.control_flow import Edge, graph
 from simtbed.engines.cuda import nvcc
 from simtbed.engines.cuda.sass import disassemble, parse
-from simtbed.reports.hardware.control_flow import Edge, graph
 
 from tests.hardware.listing import instructions, listing
 

@@ -240,7 +240,7 @@ def test_threads_are_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_an_interrupt_ends_all_threads() -> None:
     program = LlvmEngine()._kernel(
-        request(), Options((32, 1, 1), H200, (), True, False, step_limited=False, atomic=True)
+        request(), Options((32, 1, 1), H200, (), True, False, False, step_limited=False, atomic=True)
     )
     workers = [engine._Worker.of(program.buffers) for _ in range(2)]
     interrupted = threading.Event()
@@ -284,7 +284,7 @@ def test_small_launches_are_not_optimised_until_they_have_run_for_long(
     cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The note of it holds for other processes too; many threads are optimised at once."""
-    own = Options((32, 1, 1), H200, (), True, False, step_limited=False, atomic=True)
+    own = Options((32, 1, 1), H200, (), True, False, False, step_limited=False, atomic=True)
     assert not LlvmEngine()._kernel(request(), own).optimised
     engine_ = LlvmEngine()
     launch = request()

@@ -15,16 +15,53 @@ MISSING = 'the disassembler nvdisasm is not found: put it on PATH, set CUDA_HOME
 
 
 @dataclass(frozen=True)
+class Control:
+    """What the compiler tells the scheduler of an SM with an instruction, from compute capability 7.0 on.
+
+    stall: cycles before the warp may issue its next instruction, 0-15. yields: whether another warp shall come first.
+    writes, reads: number of the scoreboard (0-5) that is held until the result is written, and until the operands are
+    read; None for none. waits: scoreboards that must be free before it issues. reuse: operands that stay in the cache of
+    the register file.
+    """
+
+    stall: int
+    yields: bool
+    writes: int | None
+    reads: int | None
+    waits: tuple[int, ...]
+    reuse: tuple[int, ...]
+
+    @staticmethod
+    def of(code: int) -> Control:
+        """From the 128 bits of an instruction, of which 105-125 are for the scheduler (Jia et al. 2018, section 2.1)."""
+        bits = code >> 105
+
+        def scoreboard(at: int) -> int | None:
+            number = bits >> at & 7
+            return None if number == 7 else number
+
+        return Control(
+            stall=bits & 15,
+            yields=not bits >> 4 & 1,
+            writes=scoreboard(5),
+            reads=scoreboard(8),
+            waits=tuple(n for n in range(6) if bits >> 11 + n & 1),
+            reuse=tuple(n for n in range(4) if bits >> 17 + n & 1),
+        )
+
+
+@dataclass(frozen=True)
 class Instruction:
     """One SASS instruction. `text` is all of it, labels as offsets, without the semicolon: "@!P0 BRA 0x1b0".
 
     offset: bytes from the start of its section. places: (file, line) of the source, innermost of the inlined calls
-    first; none where the compiler tells none.
+    first; none where the compiler tells none. control: None where the listing has no code.
     """
 
     offset: int
     text: str
     places: tuple[tuple[str, int], ...] = ()
+    control: Control | None = None
 
     @property
     def predicate(self) -> str:
@@ -74,25 +111,27 @@ def _disassembled(nvdisasm: Path, cubin: bytes, kernel: str) -> tuple[Instructio
     with tempfile.NamedTemporaryFile(suffix=".cubin") as file:
         file.write(cubin)
         file.flush()
-        done = nvcc.run([str(nvdisasm), "-c", "-gi", file.name], None)
+        done = nvcc.run([str(nvdisasm), "-c", "-gi", "-hex", file.name], None)
     if done.returncode:
         raise LaunchError(f"nvdisasm does not read the cubin of {kernel}\n{nvcc.said(done)}")
     return parse(done.stdout, kernel)
 
 
-_INSTRUCTION = re.compile(r"\s*/\*([0-9a-f]+)\*/\s+(.*?)\s*;")
+_INSTRUCTION = re.compile(r"\s*/\*([0-9a-f]+)\*/\s+(.*?)\s*;(?:\s*/\* 0x([0-9a-f]{16}) \*/)?")
+_REST = re.compile(r"\s*/\* 0x([0-9a-f]{16}) \*/\s*$")
 _LABEL = re.compile(r"([.$\w]+):\s*$")
 _PLACE = re.compile(r'\s*//## File "([^"]*)", line (\d+)')
 
 
 def parse(listing: str, kernel: str) -> tuple[Instruction, ...]:
-    """`nvdisasm -c -gi` as instructions: those of the section of `kernel`."""
+    """`nvdisasm -c -gi`, with or without `-hex`, as instructions: those of the section of `kernel`."""
     _, _, section = listing.partition(f".section\t.text.{kernel},")
     section = section.partition("\n\t.section\t")[0]
     labels: dict[str, int] = {}
     waiting: list[str] = []
     found: list[Instruction] = []
     places: tuple[tuple[str, int], ...] = ()
+    low: str | None = None  # the first half of an instruction's code
     inside = False  # of a run of places: those of an inlined instruction stand one below the other
     for row in section.splitlines():
         if place := _PLACE.match(row):
@@ -105,6 +144,9 @@ def parse(listing: str, kernel: str) -> tuple[Instruction, ...]:
             labels |= dict.fromkeys(waiting, offset)
             waiting.clear()
             found.append(Instruction(offset, " ".join(instruction[2].split()), places))
+            low = instruction[3]
+        elif (high := _REST.match(row)) and low:
+            found[-1] = replace(found[-1], control=Control.of(int(high[1] + low, 16)))
 
     def resolved(text: str) -> str:
         """Labels as offsets; one that is not of this section stays."""

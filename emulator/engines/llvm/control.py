@@ -20,7 +20,7 @@ from ...passes.waiting import waits
 from ...profiler import events
 from ...runtime.engine import Request
 from ...sanitizer import barriers, checkers
-from . import interrupts, warp
+from . import interrupts, notes, warp
 from .context import CodegenContext
 from .counters import samples
 from .fault_records import Describe, Number
@@ -149,6 +149,8 @@ class StatementEmitter:
                 tracking.notify(self.context, "wait_for_copies", ("i64", str(stmt.pending)))
             case ir.Assert():
                 self.assertion(stmt)
+            case ir.Note():
+                notes.take_note(self.context, stmt)
             case ir.Check():
                 self.check(stmt)
             case ir.Print():

@@ -30,7 +30,7 @@ from ...runtime.cores import current_cores
 from ...runtime.engine import Outcome, Request
 from ...runtime.prints import Prints
 from ...runtime.specialisation import Specialisation, Summary
-from . import interrupts
+from . import interrupts, notebook
 from .counters.slots import decode
 from .layout import ARGUMENTS, ENTRY, HOST_CALL, SIZES, Buffers, Options
 from .rounds import Rounds, aligned
@@ -117,7 +117,7 @@ class _CompiledKernel:
     def prepared(self) -> Prepared:
         from ...runtime.prepared import prepare
 
-        return prepare(self.specialisation.program, frozenset(self.options.checks))
+        return prepare(self.specialisation.program, frozenset(self.options.checks), self.options.decisions)
 
     @cached_property
     def plan(self) -> Plan:
@@ -152,7 +152,7 @@ class LlvmEngine:
         ordered = request.specialisation.summary.ordered or _in_order(request.checks) or request.schedule is not None
         options = Options(
             request.block, request.device, tuple(request.carved.items()), request.counters, request.detail,
-            step_limited=False, atomic=not ordered,
+            request.decisions, step_limited=False, atomic=not ordered,
             checks=tuple(sorted(request.checks)), unwritten=tuple(sorted(request.unwritten)) if request.checks else (),
             scheduled=request.schedule is not None, traced=request.trace is not None,
         )  # fmt: skip
@@ -213,7 +213,7 @@ class _Worker:
         sizes = {name: int(needed.sizes[name]) for name in SIZES.names or ()}
         counts, faults = (8 * (sizes.pop(name) + 1) for name in ("counts", "faults"))
         if sizes["frame"]:
-            sizes = {"samples": sizes["samples"]}  # the rest is the blocks'
+            sizes = {name: sizes[name] for name in ("samples", "notes")}  # the rest is the blocks'
         scratch = {name: aligned(size) for name, size in sizes.items()}
         return _Worker(
             {
@@ -236,6 +236,7 @@ def _launch(request: Request, program: _CompiledKernel, threads: int, prints: Pr
     blocks = int(np.prod(request.grid))
     traced = TraceBuffers(request.trace)
     workers = [_Worker.of(program.buffers, traced.new()) for _ in range(max(1, min(threads, blocks)))]
+    kept = notebook.Notebook([worker.buffers["notes"] for worker in workers])
     race_state, table = _race_state(request, program)
     order = _order(request)
     raised: list[BaseException] = []
@@ -245,7 +246,7 @@ def _launch(request: Request, program: _CompiledKernel, threads: int, prints: Pr
         ".limit": request.most_iterations[1],
         ".shadow": table.ctypes.data,
         ".order": order.ctypes.data,
-        ".host_call": HOST_CALL(_host_calls(program, prints, traced, raised)),
+        ".host_call": HOST_CALL(_host_calls(program, prints, kept, traced, raised)),
     }
 
     def run(worker: _Worker, first: int, last: int) -> bool:
@@ -275,8 +276,10 @@ def _launch(request: Request, program: _CompiledKernel, threads: int, prints: Pr
         counts = decode(program.buffers.contributions, counted, program.buffers.sites)
     if request.detail:
         samples = program.buffers.samples.decode([w.buffers["samples"] for w in workers])
+    decisions = kept.finish() if request.decisions else None
     faults = _faults(request, program, [w.buffers["faults"] for w in workers], race_state, rounds)
-    return Outcome({name: buffers[name] for name in summary.changed}, counts, faults, prints.finish(), samples=samples)
+    written = {name: buffers[name] for name in summary.changed}
+    return Outcome(written, counts, faults, prints.finish(), samples=samples, decisions=decisions)
 
 
 def _faults(
@@ -400,13 +403,19 @@ def _arguments(summary: Summary, request: Request, buffers: dict[str, Buffer]) -
 
 # ------------------------------------------------------------------ calls from compiled code
 def _host_calls(
-    program: _CompiledKernel, prints: Prints, traced: TraceBuffers, raised: list[BaseException]
+    program: _CompiledKernel,
+    prints: Prints,
+    kept: notebook.Notebook,
+    traced: TraceBuffers,
+    raised: list[BaseException],
 ) -> Callable[[int, int, int, int, int], None]:
     def answer(request: int, block: int, warp: int, mask: int, data: int) -> None:
         # ctypes would lose an exception, an interrupt too.
         try:
             if request == interrupts.REQUEST:
                 interrupts.answer(data, raised)
+            elif request == notebook.REQUEST:
+                kept.take_in(data)
             elif request == TRACE:
                 traced.hand_on([data])
             else:

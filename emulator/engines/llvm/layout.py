@@ -45,6 +45,7 @@ ARGUMENTS = (
     Argument(".allowance", "ptr noalias", ctypes.c_void_p),  # see `interrupts`
     Argument(".counts", "ptr noalias", ctypes.c_void_p),
     Argument(".samples", "ptr noalias", ctypes.c_void_p),
+    Argument(".notes", "ptr noalias", ctypes.c_void_p),
     Argument(".faults", "ptr noalias", ctypes.c_void_p),
     Argument(".shared", "ptr noalias", ctypes.c_void_p),
     Argument(".local", "ptr noalias", ctypes.c_void_p),
@@ -57,7 +58,7 @@ ARGUMENTS = (
 )
 
 SIZES = np.dtype(
-    [(name, np.int64) for name in ("counts", "faults", "samples", "shared", "local", "workspace", "frame")]
+    [(name, np.int64) for name in ("counts", "faults", "samples", "notes", "shared", "local", "workspace", "frame")]
 )
 """A thread's own buffers. counts, faults: int64 elements. The others: bytes. frame: not 0 where blocks wait for the grid;
 then each block has the memory from `shared` on."""
@@ -79,6 +80,7 @@ class Options:
     carved: tuple[tuple[str, Carved], ...]
     counters: bool
     detail: bool
+    decisions: bool
     step_limited: bool
     atomic: bool
     checks: tuple[str, ...] = ()

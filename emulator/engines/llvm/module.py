@@ -14,7 +14,7 @@ from ...passes.grids import is_cooperative
 from ...runtime.prepared import Prepared
 from ...sanitizer.schedules import ROWS
 from ...sanitizer.tracking import Plan
-from . import faults
+from . import faults, notebook
 from .blocks import BlockEmitter
 from .context import CodegenContext, HostCalls
 from .fault_records import FaultRecords
@@ -79,6 +79,7 @@ def kernel_module(prepared: Prepared, options: Options) -> Module:
         faults=context.records.size,
         shared=context.shared_bytes,
         local=context.local_bytes,
+        notes=notebook.size(context.note_slots),
         workspace=context.registers.workspace,
         frame=0 if context.frame is None else context.frame.size,
     )

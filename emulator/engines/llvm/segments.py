@@ -14,7 +14,7 @@ Node = ir.Stmt | ir.Expr
 
 STATEMENTS = (
     ir.Let, ir.Store, ir.Alloc, ir.If, ir.While, ir.For, ir.Frame, ir.Break, ir.Continue, ir.Return,
-    ir.WarpBarrier, ir.Fence, ir.Sleep, ir.AsyncCommit, ir.AsyncWait, ir.Assert, ir.Print, ir.Check,
+    ir.WarpBarrier, ir.Fence, ir.Sleep, ir.AsyncCommit, ir.AsyncWait, ir.Assert, ir.Print, ir.Note, ir.Check,
 )  # fmt: skip
 
 

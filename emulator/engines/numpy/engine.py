@@ -32,6 +32,7 @@ from ...sanitizer.schedules import Schedule
 from . import memory, warp
 from .control import BlockBarrier, Body, Branch, Frame, GridBarrier, Line, Loop, Phase, Step, Turns
 from .expressions import scalar, value
+from .notes import Notebook, noting
 from .warp_group import NO_LANES, ArrayStorage, Register, WarpGroup
 
 LANES_AT_ONCE = 1 << 16
@@ -47,16 +48,26 @@ class NumpyEngine:
         prepared = request.prepared
         counts = np.zeros((len(prepared.sites), events.COLUMNS), np.int64) if request.counters else None
         samples = Samples({}, {}) if request.detail else None
-        run = _Run(request, prepared, counts, samples)
+        notebook = Notebook() if request.decisions else None
+        run = _Run(request, prepared, counts, samples, notebook)
         with np.errstate(all="ignore"):
             run.run_blocks()
-        return Outcome(run.written(), counts, run.faults.diagnostics(), run.prints.finish(), samples=samples)
+        decisions = notebook.finish() if notebook is not None else None
+        found, printed = run.faults.diagnostics(), run.prints.finish()
+        return Outcome(run.written(), counts, found, printed, samples=samples, decisions=decisions)
 
 
 class _Run:
     """One launch."""
 
-    def __init__(self, request: Request, prepared: Prepared, counts: Counts | None, samples: Samples | None) -> None:
+    def __init__(
+        self,
+        request: Request,
+        prepared: Prepared,
+        counts: Counts | None,
+        samples: Samples | None,
+        notebook: Notebook | None,
+    ) -> None:
         self.request, self.prepared = request, prepared
         self.faults = Faults()
         self.prints = Prints(request)
@@ -75,7 +86,7 @@ class _Run:
             happens_before.Applied(self.plan.new_race_state(*given, blocks=blocks)) if self.plan.tracked else None
         )
         self.buffers = {name: self._buffer(name) for name, type in self.arrays.items() if type.space == "global"}
-        self.compiler = _Compiler(prepared, self.arrays, counts, samples, self.prints, self.plan)
+        self.compiler = _Compiler(prepared, self.arrays, counts, samples, notebook, self.prints, self.plan)
         self.cooperative = is_cooperative(self.kernel)
         self.body = (self.compiler.turns if self.cooperative else self.compiler.body)(self.kernel.body)
 
@@ -158,6 +169,7 @@ class _Compiler:
         arrays: dict[str, Array],
         counts: Counts | None,
         samples: Samples | None,
+        notebook: Notebook | None,
         prints: Prints,
         plan: tracking.Plan,
     ) -> None:
@@ -165,6 +177,7 @@ class _Compiler:
         self.sites: tuple[Site, ...] = prepared.sites
         self.private = prepared.private
         self.arrays, self.counts, self.samples, self.prints = arrays, counts, samples, prints
+        self.notebook = notebook
         self.lines: list[Line] = []
         self.frames = 0
 
@@ -322,6 +335,9 @@ class _Compiler:
                 return warp.copies(stmt)
             case ir.Assert():
                 return _assertion(stmt)
+            case ir.Note():
+                assert self.notebook is not None
+                return noting(stmt, self.notebook)
             case ir.Check():
                 return _check(stmt, self.prepared.program.kernel)
             case ir.Print():

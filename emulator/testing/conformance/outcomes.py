@@ -62,13 +62,15 @@ def _launch(engine: Engine, kernel: Kernel, **given: Any) -> Outcome:
 
 
 def assert_same(found: Outcome, expected: Outcome, request: Request) -> None:
-    """Two outcomes of one launch have the same outputs (any NaN equals any NaN), counts, samples, faults and printed lines."""
+    """Two outcomes of one launch have the same outputs (any NaN equals any NaN), counts, samples, decisions, faults and
+    printed lines."""
     assert list(found.buffers) == list(expected.buffers)
     for name, values in found.buffers.items():
         differing = np.argwhere(~BITS.agree(values, expected.buffers[name]))
         assert not len(differing), f"{name}{differing[0]}: {values[tuple(differing[0])]}"
     assert_same_counts(found, expected, request)
     assert_same_samples(found, expected, request)
+    assert_same_decisions(found, expected, request)
     assert [(f.kind, f.count, str(f)) for f in found.faults] == [(f.kind, f.count, str(f)) for f in expected.faults]
     assert found.printed == expected.printed
 
@@ -95,3 +97,20 @@ def assert_same_samples(found: Outcome, expected: Outcome, request: Request) -> 
         assert kept.keys() == wanted.keys()
         wrong = [site for site, table in kept.items() if (table != wanted[site]).any()]
         assert not wrong, "\n".join(f"{sites[n].kind} {sites[n].span.place} {sites[n].span.text}" for n in wrong)
+
+
+def assert_same_decisions(found: Outcome, expected: Outcome, request: Request) -> None:
+    """The decisions at every branch and loop are the same; the message names the sites where they differ."""
+    if found.decisions is None or expected.decisions is None:
+        assert found.decisions is expected.decisions
+        return
+    sites, kept, wanted = request.prepared.sites, found.decisions.sites, expected.decisions.sites
+    assert kept.keys() == wanted.keys()
+    wrong = [
+        site
+        for site, one in kept.items()
+        if not np.array_equal(one.patterns, wanted[site].patterns)
+        or not np.array_equal(one.runs, wanted[site].runs)
+        or one.others != wanted[site].others
+    ]
+    assert not wrong, "\n".join(f"{sites[n].kind} {sites[n].span.place} {sites[n].span.text}" for n in wrong)

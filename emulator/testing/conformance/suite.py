@@ -21,7 +21,7 @@ from . import device_arrays
 from .edge_values import comparable, defined
 from .feature import FEATURES, Feature
 from .operations import Group, group_id, groups, request
-from .outcomes import Accesses, assert_same, engine_of
+from .outcomes import Accesses, assert_same, assert_same_counts, engine_of
 
 
 @dataclass(frozen=True)
@@ -45,6 +45,7 @@ def cases(engine: EngineName | Engine, *, emulates: bool = False) -> list[Case]:
     found += [Case(f"operations {group_id(one)}", partial(_operations, held, one, emulates)) for one in groups()]
     if emulates:
         found += [Case(f"samples {one.name}", partial(_samples, held, one)) for one in FEATURES]
+        found += [Case(f"decisions {one.name}", partial(_decisions, held, one)) for one in FEATURES]
         found += [Case(f"trace {one.name}", partial(_trace, held, one)) for one in FEATURES]
         bounded = [group for group in groups() if any(row.domain for row in group[1])]
         found += [Case(f"domains {group_id(one)}", partial(_domains, held, one)) for one in bounded]
@@ -65,6 +66,15 @@ def _samples(engine: Engine, feature: Feature) -> None:
     """A detailed launch counts what a plain one counts, and keeps the same samples as the numpy engine."""
     launch = replace(feature.launch(prepare_request), detail=True)
     assert_same(engine.run(launch), engine_of("numpy").run(launch), launch)
+
+
+def _decisions(engine: Engine, feature: Feature) -> None:
+    """A launch that keeps decisions counts what a plain one counts, and keeps the same ones as the numpy engine."""
+    plain = feature.launch(prepare_request)
+    launch = replace(plain, decisions=True)
+    found = engine.run(launch)
+    assert_same(found, engine_of("numpy").run(launch), launch)
+    assert_same_counts(found, engine.run(plain), launch)
 
 
 def _trace(engine: Engine, feature: Feature) -> None:

@@ -11,14 +11,15 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import combinations
 
 import numpy as np
 import numpy.typing as npt
-from simtbed.engines.cuda.sass import Instruction
 
-from .control_flow import Edge, Graph, conditional, graph
+from ..engines.cuda.sass import Instruction
+from .classes import EFFECTS, OPERATIONS, width_of
+from .control_flow import Graph, conditional, graph
 from .linear_program import LinearProgram
 
 Floats = npt.NDArray[np.float64]
@@ -77,24 +78,18 @@ class Estimate:
         return round(float(self.threads.sum()))
 
 
-_KINDS = {
-    "LDG": "global_load", "LD": "global_load", "STG": "global_store", "ST": "global_store", "ATOMG": "global_atomic",
-    "ATOM": "global_atomic", "RED": "global_reduction", "REDG": "global_reduction", "LDS": "shared_load", "STS": "shared_store",
-    "ATOMS": "shared_atomic", "LDL": "local_load", "STL": "local_store", "SHFL": "shuffle", "VOTE": "vote",
-    "MATCH": "vote", "REDUX": "vote", "BAR": "barrier", "MEMBAR": "fence",
-}  # fmt: skip
-"""Instructions that stand for one effect of the source each."""
-_CLASSES = {
-    "FADD": "fp32", "FMUL": "fp32", "FFMA": "fp32", "DADD": "fp64", "DMUL": "fp64", "DFMA": "fp64", "FCHK": "fdiv",
-    "MUFU": "sfu",
-}  # fmt: skip
 _CONTROL = ("BRA", "BSSY", "BSYNC", "EXIT", "CALL", "RET", "NOP", "PLOP3", "WARPSYNC", "BREAK", "YIELD")
 """Instructions that no statement asked for."""
-"""Instructions that stand for one operation each, on lines where no division brings others of the same name."""
 
 # The weight of a miss, relative to what was expected. Effects cannot be dropped or doubled; operations sometimes
 # are; that a block runs as often as some statement of its lines is a hint for blocks that hold nothing better; and a
 # call is the slow path of a division, which is taken when nothing else explains the rest.
+_COUNTED, _MET, _DISAGREED, _PARTED, _TOGETHER = 3.0, 0.5, 0.05, 1e-4, 1e-6
+"""The weights of what is counted: executions of a matched loop; that as many groups leave a meeting point as made it; that
+lanes disagree as at the branch of their line; that they do not where nothing says so; and that groups are few."""
+_SAME, _TESTED = 0.01, 0.75
+"""How near executions must be to be the same. A branch executed less often than this part of the source's is one of several;
+one executed nearly as often is the test of a loop that moved to its end, once less an entry."""
 _EFFECT, _OPERATION, _LINE, _CALLED, _SHORTER = 1.0, 0.3, 1e-3, 0.05, 2e-6
 _LOST = 0.1
 """The weight of a load that is missing, as part of one too many: what was loaded once need not be loaded again, and what only
@@ -103,25 +98,34 @@ _VOTE, _NEARLY = 0.2, 1.2
 """The weight of an instruction's vote on its block, and how near the counts of copies must be to stand for one of them."""
 _BALANCE, _SIMILAR = 0.01, 0.75
 """How much copies of an iteration shall be executed alike, and how much of two blocks must be the same to be copies."""
-_ALIKE = 0.4
-"""Statements whose lanes are within this logarithm of a block's show how many of them are together."""
 
 
-def estimate_executions(sass: Sequence[Placed], executed: Iterable[Executed], threads: int, warps: int) -> Estimate:
-    """Predict the executions of instructions from those of statements.
+@dataclass
+class Counted:
+    """What is known of loops. blocks: executions of a block by threads and by warps. entries: of threads that come to the
+    first block of a loop from outside. parted: by a loop's last block, how often the lanes of a warp disagreed there."""
 
-    threads, warps: that entered the kernel, over all launches that `executed` counts. Raises LaunchError without SciPy.
+    blocks: dict[int, tuple[float, float]] = field(default_factory=dict)
+    entries: dict[int, float] = field(default_factory=dict)
+    parted: dict[int, float] = field(default_factory=dict)
+
+
+def estimate_executions(
+    sass: Sequence[Placed], evidence: Evidence, threads: int, warps: int, counted: Counted | None = None
+) -> Estimate:
+    """The executions of instructions from those of statements.
+
+    threads, warps: that entered the kernel, over all launches that the evidence counts. Raises LaunchError without SciPy.
     """
     instructions = tuple(placed.instruction for placed in sass)
-    evidence = _Evidence(executed, apart=any(placed.calls for placed in sass))
-    flow = _Flow(graph(instructions), evidence.places(sass), evidence, threads, warps)
+    flow = _Flow(graph(instructions), evidence.places(sass), evidence, threads, warps, counted or Counted())
     by_block = flow.threads()
     warps_of = flow.warps(by_block)
     sizes = [past - first for first, past in flow.graph.blocks]
     return Estimate(instructions, np.repeat(warps_of, sizes), np.repeat(by_block, sizes))
 
 
-class _Evidence:
+class Evidence:
     """Statements by place, and the bytes or operations they moved or made together. apart: whether a function is told
     apart by its calls."""
 
@@ -134,7 +138,7 @@ class _Evidence:
                 self.statements[place].append(e)
                 self.amounts[place, e.kind] += e.lanes * max(e.size, 1)
                 for name, n in e.costs.items():
-                    if name in _CLASSES.values():
+                    if name in OPERATIONS.values():
                         self.amounts[place, name] += e.lanes * n
 
     def places(self, sass: Sequence[Placed]) -> list[Place]:
@@ -150,7 +154,10 @@ class _Evidence:
 class _Flow:
     """Threads, then warps, through the blocks of a graph."""
 
-    def __init__(self, whole: Graph, places: Sequence[Place], evidence: _Evidence, threads: int, warps: int) -> None:
+    def __init__(
+        self, whole: Graph, places: Sequence[Place], evidence: Evidence, threads: int, warps: int, counted: Counted
+    ) -> None:
+        self.counted = counted
         self.graph, self.places, self.evidence = whole, places, evidence
         self.all_threads, self.all_warps = threads, warps
         self.into: dict[int, list[int]] = defaultdict(list)
@@ -186,11 +193,16 @@ class _Flow:
             constant = sum(n * started[block] for block, n in hint.blocks.items())
             excess = 0.0 if hint.at_least else hint.weight
             program.near(total, hint.executions / self.all_threads - constant, hint.weight * hint.lost, excess)
+        for loop in self.graph.loops:
+            if loop.header in self.counted.entries:
+                ways = {way: 1.0 for way in self.into[loop.header] if edges[way].source not in loop.body}
+                program.near(ways, self.counted.entries[loop.header] / self.all_threads, _COUNTED, _COUNTED)
         for one, other in self._copies():
             program.near(_less(entering[one], Counter(self.into[other])), 0.0, _BALANCE, _BALANCE)
         for limit in self._turn_limits():
             program.near(limit, 0.0, 0.0, _OPERATION)
         flow = program.solve()
+        self.edge_threads = flow[: len(edges)] * self.all_threads
         found = np.array([
             (started[block] + sum(flow[way] for way in row)) * self.all_threads for block, row in enumerate(entering)
         ])  # fmt: skip
@@ -202,19 +214,20 @@ class _Flow:
         anchored = set()
         for block, n in self._numbered():
             instruction, line = self.graph.instructions[n], self.places[n]
-            kind = _KINDS.get(instruction.opcode) or _CLASSES.get(instruction.opcode)
+            kind = EFFECTS.get(instruction.opcode) or OPERATIONS.get(instruction.opcode)
             if kind and (kind not in ("fp32", "sfu") or (line, "fdiv") not in amounts) and (line, kind) in amounts:
-                width = 4 if kind == "shuffle" else _width(instruction) if "_" in kind else 1
+                width = 4 if kind == "shuffle" else width_of(instruction) if "_" in kind else 1
                 members[line, kind].append((block, width, bool(instruction.predicate)))
                 if not instruction.predicate:
                     anchored.add(block)
         for key, each in members.items():
             unit = max(width for _, width, _ in each)
-            weight = _EFFECT if key[1] in _KINDS.values() else _OPERATION
+            weight = _EFFECT if key[1] in EFFECTS.values() else _OPERATION
             blocks = {block: sum(w for b, w, _ in each if b == block) / unit for block, _, _ in each}
             lost = _LOST if key[1].endswith("load") else 1.0
             found.append(_Hint(blocks, amounts[key] / unit, weight, any(p for _, _, p in each), lost))
-        return found + self._line_hints(anchored) + self._votes()
+        counted = [_Hint({block: 1.0}, threads, _COUNTED, False) for block, (threads, _) in self.counted.blocks.items()]
+        return found + counted + self._line_hints(anchored) + self._votes()
 
     def _copies(self) -> list[tuple[int, int]]:
         """Pairs of blocks in one loop that come from nearly the same places: copies of an iteration, which alternate."""
@@ -253,9 +266,9 @@ class _Flow:
         inside: dict[tuple[Place, str], float] = defaultdict(float)
         outside: dict[tuple[Place, str], dict[int, float]] = defaultdict(lambda: defaultdict(float))
         for block, n in self._numbered():
-            kind = _KINDS.get(self.graph.instructions[n].opcode, "")
+            kind = EFFECTS.get(self.graph.instructions[n].opcode, "")
             if "_" in kind:
-                key, width = (self.places[n], kind), _width(self.graph.instructions[n])
+                key, width = (self.places[n], kind), width_of(self.graph.instructions[n])
                 if head <= block <= tail:
                     inside[key] += width
                 else:
@@ -314,9 +327,9 @@ class _Flow:
         there are iterations written out. Tests of one or two instructions are easily made elsewhere."""
         shares: dict[Place, Counter[int]] = defaultdict(Counter)
         for block, n in self._numbered():
-            if self.graph.instructions[n].opcode not in (*_CONTROL, *_KINDS):
+            if self.graph.instructions[n].opcode not in (*_CONTROL, *EFFECTS):
                 shares[self.places[n]][block] += 1
-        converted = self._predicated(lambda opcode: opcode in _KINDS)
+        converted = self._predicated(lambda opcode: opcode in EFFECTS)
         votes: dict[int, Counter[float]] = defaultdict(Counter)
         for place, share in shares.items():
             statements = [e for e in self.evidence.statements.get(place, ()) if e.lanes]
@@ -350,101 +363,107 @@ class _Flow:
 
     # -------------------------------------------------------------- warps
     def warps(self, threads: Floats) -> Floats:
-        """Executions of each block by warps, `threads` given."""
-        together = self._alike(threads, np.array([self._together(b, threads[b]) for b in range(len(threads))]))
-        found = together.copy()
-        for block in range(len(threads)):
-            # Lanes come to a meeting point, or out of a loop that has none, group by group.
-            if threads[block] and (self.graph.meets(block) or self._leaves_loop(block)):
-                arriving = sum(self._along(w, threads, together, frozenset()) for w in self.into[block])
-                found[block] = min(max(arriving, together[block]), threads[block])
-        return found
+        """Executions of each block by warps, `threads` given.
 
-    def _alike(self, threads: Floats, together: Floats) -> Floats:
-        """Blocks of one loop that are executed by equally many threads are executed by the same ones: as many warps as
-        the effects in any of them say."""
-        groups: dict[tuple[object, float], list[int]] = defaultdict(list)
-        for block in range(len(threads)):
-            if threads[block] > 0 and self.graph.loop(block):
-                groups[self.graph.loop(block), round(float(threads[block]), 3)].append(block)
-        found = together.copy()
-        for blocks in groups.values():
-            known = [b for b in blocks if any(self._stands_for(n) for n in range(*self.graph.blocks[b]))]
-            if known:
-                found[blocks] = np.median(together[known])
-        return found
+        Groups of lanes are conserved as threads are, but that a branch may part a group in two, and that groups become
+        one again at a meeting point, which each executes as it arrives: behind it go as many as came to the BSSY that
+        made it.
+        """
+        program, edges, scale = LinearProgram(), self.graph.edges, self.all_warps
+        flow = self.edge_threads
+        for way in range(len(edges)):
+            program.variable(_TOGETHER, most=flow[way] / scale)
+        leaving = {block: program.variable(0.0) for block in self.graph.ends}
+        blocks = range(len(threads))
+        arriving = [dict.fromkeys(self.into[block], 1.0) for block in blocks]
+        started = [float(block == 0) for block in blocks]
+        for block in blocks:
+            out = dict.fromkeys([*self.out[block], *([leaving[block]] if block in leaving else [])], 1.0)
+            if self.graph.meets(block):
+                program.most(_less(out, dict.fromkeys(arriving[block], 1)), started[block])
+                made = self.graph.made.get(block)
+                if made is not None:
+                    program.near(_less(out, dict.fromkeys(arriving[made], 1)), started[made], _MET, _MET)
+            elif len(out) > 1:
+                parted = program.variable(_PARTED)
+                known = self._parted(block, threads[block])
+                if known is not None:
+                    program.near({parted: 1.0}, known / scale, _DISAGREED, _DISAGREED)
+                program.equal(_less({**out, parted: -1.0}, dict.fromkeys(arriving[block], 1)), started[block])
+                for way in out:
+                    program.most(_less({way: 1.0}, dict.fromkeys(arriving[block], 1)), started[block])
+            else:
+                program.equal(_less(out, dict.fromkeys(arriving[block], 1)), started[block])
+            least = max(threads[block] / 32, float(threads[block] > 0)) / scale
+            program.most(dict.fromkeys(arriving[block], -1.0), started[block] - min(least, threads[block] / scale))
+            for known, weight in self._warps_known(block, threads[block]):
+                program.near(arriving[block], known / scale - started[block], weight, weight)
+        for held, known in self._effects():
+            row: dict[int, float] = defaultdict(float)
+            for block, n in held.items():
+                for way in arriving[block]:
+                    row[way] += n
+            constant = sum(n * started[block] for block, n in held.items())
+            program.near(row, known / scale - constant, _EFFECT, _EFFECT)
+        for one, other in self._copies():
+            program.near(_less(arriving[one], Counter(self.into[other])), 0.0, _BALANCE, _BALANCE)
+        ways = program.solve()
+        found = np.array([(started[b] + sum(ways[way] for way in arriving[b])) * scale for b in blocks])
+        return np.where(abs(found - found.round()) < 1e-3, found.round(), found)
 
-    def _leaves_loop(self, block: int) -> bool:
-        """Whether a loop ends right before the block."""
-        loops = [self.graph.loop(self.graph.edges[way].source) for way in self.into[block]]
-        return any(loop is not None and loop[1] == block - 1 for loop in loops)
+    def _parted(self, block: int, threads: float) -> float | None:
+        """How often the lanes of a warp disagree at the end of a block: as at the branch of its line, or a share of that
+        where the compiler made several of it. None where no one branch of the source is meant."""
+        if block in self.counted.parted:
+            return self.counted.parted[block]
+        place = self.places[self.graph.blocks[block][1] - 1]
+        branches = [e for e in self.evidence.statements.get(place, ()) if e.kind == "branch" and e.lanes]
+        if not branches or threads <= 0:
+            return None
+        best = min(branches, key=lambda e: abs(e.lanes - threads))
+        share = threads / best.lanes
+        return best.divergent * (share if share < _TESTED else 1.0)
 
-    def _together(self, block: int, threads: float) -> float:
-        """Executions by warps whose lanes are as many together as in the statements that the block stands for."""
-        if threads <= 0 or threads == self.all_threads:
-            return self.all_warps if threads > 0 else 0.0
-        first, past = self.graph.blocks[block]
-        near = [e for n in range(first, past) for e in self.evidence.statements.get(self.places[n], ()) if e.lanes]
-        far = [e for statements in self.evidence.statements.values() for e in statements if e.lanes]
-        found = [e for n in range(first, past) for e in self._stands_for(n)]
-        for chosen in (near, () if found else far):
-            if equal := [e for e in chosen if e.lanes == threads]:
-                return float(np.median([e.warps for e in equal]))
-        if found:
-            ratio = float(np.median([e.warps / e.lanes for e in found]))
-        else:
+    def _effects(self) -> Iterator[tuple[dict[int, float], float]]:
+        """Effects by place and kind, that no lane's predicate takes part in: how many of one statement each block holds, and
+        how many executions by warps all together are."""
+        held: dict[tuple[Place, str], dict[int, float]] = defaultdict(lambda: defaultdict(float))
+        predicated = set()
+        for block, n in self._numbered():
+            instruction = self.graph.instructions[n]
+            kind = EFFECTS.get(instruction.opcode)
+            if kind is not None and "_" in kind:
+                key = (self.places[n], kind)
+                held[key][block] += width_of(instruction)
+                if instruction.predicate:
+                    predicated.add(key)
+        for (place, kind), blocks in held.items():
+            statements = [e for e in self.evidence.statements.get(place, ()) if e.kind == kind]
+            known = sum(e.warps * max(e.size, 1) for e in statements)
+            if known and (place, kind) not in predicated:
+                unit = max(blocks.values())
+                yield {block: n / unit for block, n in blocks.items()}, known / unit
 
-            def apart(e: Executed) -> float:
-                return abs(float(np.log(e.lanes / threads)))
-
-            nearest = min(near or far, key=apart)
-            nearest = nearest if apart(nearest) < _ALIKE else min(far, key=apart)
-            ratio = nearest.warps / nearest.lanes
-        return max(threads * ratio, threads / 32)
+    def _warps_known(self, block: int, threads: float) -> Iterator[tuple[float, float]]:
+        """Executions by warps that statements tell, each with its weight."""
+        if block in self.counted.blocks and abs(threads - self.counted.blocks[block][0]) <= _SAME * threads:
+            yield self.counted.blocks[block][1], _COUNTED
+            return
+        votes: Counter[int] = Counter()
+        for n in range(*self.graph.blocks[block]):
+            effects = self._stands_for(n)
+            for e in effects or self.evidence.statements.get(self.places[n], []):
+                if e.lanes and abs(e.lanes - threads) <= _SAME * threads:
+                    votes[e.warps] += 10 if effects else 1
+        if votes:
+            known, most = max(votes.items(), key=lambda vote: vote[1])
+            yield known, _EFFECT if most >= 10 else _LINE
 
     def _stands_for(self, n: int) -> list[Executed]:
         """The statements of which an instruction is the effect, where every lane that reaches it has it."""
         instruction = self.graph.instructions[n]
-        kind = "" if instruction.predicate else _KINDS.get(instruction.opcode, "")
+        kind = "" if instruction.predicate else EFFECTS.get(instruction.opcode, "")
         return [e for e in self.evidence.statements.get(self.places[n], ()) if e.kind == kind and e.lanes]
-
-    def _along(self, at: int, threads: Floats, together: Floats, passed: frozenset[int]) -> float:
-        """Executions by warps of an edge: how many groups of lanes go that way."""
-        edge = self.graph.edges[at]
-        others = [o for o in self.out[edge.source] if o != at and self.graph.edges[o].kind != "apart"]
-        if not others or edge.source in self.graph.ends:
-            return float(together[edge.source])
-        if (known := self._alone(edge, threads, together)) is not None:
-            return known
-        if others[0] in passed:
-            return float(together[edge.source])
-        other = self._along(others[0], threads, together, passed | {at})
-        rest = together[edge.source] - other + self._divergent(edge.source, threads, together)
-        return float(min(max(rest, 0), together[edge.source]))
-
-    def _alone(self, edge: Edge, threads: Floats, together: Floats) -> float | None:
-        """Where the edge's target determines it: the only way there, or all but what came to a loop from outside."""
-        ways = self.into[edge.target]
-        if threads[edge.target] == 0:
-            return 0.0
-        if self.graph.meets(edge.target) or self._leaves_loop(edge.target):
-            return None
-        rest = [self.graph.edges[w] for w in ways if self.graph.edges[w] != edge]
-        if all(len(self.out[r.source]) == 1 or threads[r.source] == 0 for r in rest):
-            alone = together[edge.target] - sum(together[r.source] for r in rest)
-            return float(min(max(alone, 0), together[edge.source]))
-        return None
-
-    def _divergent(self, block: int, threads: Floats, together: Floats) -> float:
-        """How often lanes parted at the end of a block: as at the branch of its line, or a share of that where the
-        compiler made several of it. A loop whose test moved to its end is tested once less an entry: no share."""
-        place = self.places[self.graph.blocks[block][1] - 1]
-        branches = [e for e in self.evidence.statements.get(place, ()) if e.kind == "branch" and e.warps]
-        if not branches:
-            return 0.0
-        best = min(branches, key=lambda e: abs(e.lanes - threads[block]))
-        share = together[block] / best.warps
-        return best.divergent * float(share if share < 0.75 else 1.0)
 
 
 def _less(row: Mapping[int, float], taken: Mapping[int, int]) -> dict[int, float]:
@@ -462,9 +481,3 @@ class _Hint:
     weight: float
     at_least: bool
     lost: float = 1.0
-
-
-def _width(instruction: Instruction) -> int:
-    """Bytes a lane that an access moves."""
-    sizes = {"128": 16, "64": 8, "U16": 2, "S16": 2, "U8": 1, "S8": 1}
-    return next((size for name, size in sizes.items() if name in instruction.operation.split(".")), 4)

@@ -1,34 +1,33 @@
-"""What the launches of a case did on one engine, kernel by kernel."""
+"""All launches of one printed kernel: what they counted, and where its statements lie in the printed text."""
 
 from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
 
 import numpy as np
-from simtbed import Counters, Device, Kernel, Launch, Result, devices, launch
-from simtbed.engines.cuda.printer import Source, cuda_source
-from simtbed.engines.cuda.sass import Instruction
-from simtbed.ir import nodes as ir
-from simtbed.ir.walk import statements
-from simtbed.kernels import Launcher
-from simtbed.profiler.events import DIVERGENT, LANES, WARPS, Counts
-from simtbed.runtime.engine import Request
-from simtbed.runtime.prepared import prepare
-from simtbed.runtime.registry import EngineName
-from simtbed.span import Span
 
-from .estimate import Executed, Place, Placed
+from ..engines.cuda.printer import Source, cuda_source
+from ..engines.cuda.sass import Instruction
+from ..ir import nodes as ir
+from ..ir.walk import statements
+from ..profiler.counters import Counters
+from ..profiler.decisions import Decisions, together
+from ..profiler.events import DIVERGENT, LANES, WARPS, Counts
+from ..runtime.engine import Request
+from ..runtime.prepared import prepare
+from ..span import Span
+from .flow import Executed, Place, Placed
+from .source import Source as Statements
 
 
 @dataclass
 class Launched:
     """All launches of one printed kernel by one case.
 
-    request: of the first. threads, warps: launched together. counts: summed, on an emulator.
+    request: of the first. threads, warps: launched together. counts, decisions: summed, on an emulator.
     """
 
     request: Request
@@ -37,6 +36,18 @@ class Launched:
     threads: int = 0
     warps: int = 0
     counts: Counts | None = None
+    decisions: Decisions | None = None
+
+    def add(self, request: Request, counts: Counts | None, decisions: Decisions | None = None) -> None:
+        """Another launch of the same printed kernel."""
+        blocks, threads = int(np.prod(request.grid)), int(np.prod(request.block))
+        self.launches += 1
+        self.threads += blocks * threads
+        self.warps += blocks * -(-threads // 32)
+        if counts is not None:
+            self.counts = counts if self.counts is None else self.counts + counts
+        if decisions is not None:
+            self.decisions = together([self.decisions or Decisions(), decisions])
 
     @property
     def digest(self) -> str:
@@ -90,6 +101,16 @@ class Launched:
                 found.setdefault((line.span.file, line.span.line), number)
         return found
 
+    @cached_property
+    def statements(self) -> Statements:
+        """Its control, with counts and decisions."""
+        assert self.counts is not None, "only an emulator counts"
+        prepared = prepare(self.request.program)
+        places = [self._place(site.span) for site in prepared.sites]
+        return Statements.of(
+            prepared.program.kernel.body, prepared.sites, places, self.counts, self.decisions or Decisions()
+        )
+
     def placed(self, sass: Iterable[Instruction]) -> list[Placed]:
         """Instructions with their lines of the printed kernel: the innermost that is known, 0 where there is none, and
         those of the calls around it."""
@@ -100,44 +121,13 @@ class Launched:
         return found
 
 
-@dataclass
-class RecordingLauncher(Launcher):
-    """Launches on one engine; keeps what was launched, in order and kernel by kernel."""
-
-    engine: EngineName
-    device: Device = devices.H200
-    order: list[Launched] = field(default_factory=list)
-
-    def launch(self, kernel: Kernel, **arguments: Any) -> Result:
-        result = launch(kernel, engine=self.engine, device=self.device, **arguments)
-        self.record(result.request, result.counts)
-        return result
-
-    def record(self, request: Request, counts: Counts | None) -> None:
-        """Keep a launch that was made, with what it counted."""
+def printed_kernels(launches: Iterable[tuple[Request, Counts | None, Decisions | None]]) -> list[Launched]:
+    """Each printed kernel of some launches once, in the order of their first ones."""
+    found: dict[str, Launched] = {}
+    for request, counts, decisions in launches:
         source = cuda_source(request.program, request.block)
-        known = next((one for one in self.order if one.source.text == source.text), None)
-        launched = known or Launched(request, source)
-        self.order.append(launched)
-        blocks, threads = int(np.prod(request.grid)), int(np.prod(request.block))
-        launched.launches += 1
-        launched.threads += blocks * threads
-        launched.warps += blocks * -(-threads // 32)
-        if counts is not None:
-            launched.counts = counts if launched.counts is None else launched.counts + counts
-
-    @property
-    def kernels(self) -> list[Launched]:
-        """Each printed kernel once, in the order of their first launches."""
-        return list({id(launched): launched for launched in self.order}.values())
-
-
-def printed_kernels(launches: Iterable[Launch]) -> list[Launched]:
-    """Each printed kernel of some launches once, in the order of their first ones. Their requests were kept."""
-    recording = RecordingLauncher("jit")
-    for one in launches:
-        recording.record(one.request, one.counts)
-    return recording.kernels
+        found.setdefault(source.text, Launched(request, source)).add(request, counts, decisions)
+    return list(found.values())
 
 
 def _loops(body: ir.Body, counts: Counts) -> dict[int, tuple[int, int]]:

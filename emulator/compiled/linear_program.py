@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from simtbed import LaunchError, UnavailableError
+
+from ..errors import LaunchError, UnavailableError
 
 MISSING = 'SciPy is not installed: pip install "simtbed[sass]"'
 
@@ -31,6 +32,10 @@ class LinearProgram:
         """A sum of variables, each times its factor, is the value."""
         self._entries += [(len(self._values), variable, factor) for variable, factor in row.items()]
         self._values.append(value)
+
+    def most(self, row: Mapping[int, float], value: float) -> None:
+        """The sum is at most the value."""
+        self.equal({**row, self.variable(0.0): 1.0}, value)
 
     def near(self, row: Mapping[int, float], value: float, short: float, excess: float) -> None:
         """The sum shall be the value; what it is short of, or in excess, costs so much each."""

@@ -1,4 +1,4 @@
-"""`simtbed profile --sass`: what compiled kernels execute, predicted where nvcc and nvdisasm are at hand."""
+"""`simtbed profile --compiled`: what compiled kernels execute, predicted where nvcc and nvdisasm are at hand."""
 
 from __future__ import annotations
 
@@ -17,20 +17,21 @@ TOOLS = all(nvcc.find_tool(name) for name in ("nvcc", "nvdisasm"))
 @pytest.mark.skipif(not TOOLS, reason="no nvcc or no nvdisasm on this machine")
 def test_instructions_are_those_that_the_hardware_executed(simtbed: Simtbed) -> None:
     (measured,) = record.load(record.path_of("H200")).counters["pairhmm intertask-naive"]
-    content = json.loads(simtbed("profile", "intertask-naive", "--sass", "--json").out)
+    content = json.loads(simtbed("profile", "intertask-naive", "--compiled", "--json").out)
     (kernel,) = content["kernels"]
     assert kernel["warp_instructions"] == pytest.approx(measured.figures["warp_instructions"], rel=0.05)
     assert kernel["registers"] == measured.figures["registers"]
-    for pipe, share in kernel["pipes"].items():
-        assert share == pytest.approx(measured.pipes[pipe] / measured.figures["warp_instructions"], abs=0.02)
-    table = simtbed("profile", "intertask-naive", "--sass")
+    for pipe, count in kernel["pipes"].items():
+        assert count == pytest.approx(measured.pipes[pipe], abs=0.02 * measured.figures["warp_instructions"])
+    table = simtbed("profile", "intertask-naive", "--compiled")
     assert table.code == 0
-    assert "estimated from the emulator's counts" in table.out and "(of the IR)" in table.out
+    assert "the compiled view, counted from nvcc's code" in table.out
+    assert table.out.splitlines()[4].split() == ["compiled", "source"]
 
 
 def test_without_the_tools_one_line_says_what_to_install(simtbed: Simtbed, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(nvcc, "find_tool", lambda name: None)
-    assert 'pip install "simtbed[nvcc]"' in simtbed("profile", "intertask-naive", "--sass").refused(3)
+    assert 'pip install "simtbed[nvcc]"' in simtbed("profile", "intertask-naive", "--compiled").refused(3)
 
 
 def test_without_them_costs_are_said_to_be_those_of_the_ir(simtbed: Simtbed) -> None:

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import builtins
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
 import pytest
 from simtbed import LaunchError
+from simtbed.compiled.flow import Counted, Estimate, Evidence, Executed, Placed
+from simtbed.compiled.flow import estimate_executions as estimated
+from simtbed.compiled.pipes import PIPES, pipes_of
 from simtbed.reports.hardware.cases import VARIANTS, find
-from simtbed.reports.hardware.estimate import Estimate, Executed, estimate_executions
-from simtbed.reports.hardware.launched import RecordingLauncher
-from simtbed.reports.hardware.pipes import PIPES, pipes_of
 from simtbed.reports.hardware.record import load, path_of
+from simtbed.reports.hardware.recording import RecordingLauncher
 from simtbed.testing.conformance import FEATURES
 
 from tests.hardware.listing import placed
@@ -33,6 +35,14 @@ def ran(
     """A statement; whole warps unless told otherwise. loop: the line of the loop around it."""
     around = (loop,) if loop else ()
     return Executed(line, kind, warps or -(-lanes // 32), lanes, divergent, size, costs, around, iterations, calls)
+
+
+def estimate_executions(
+    code: Sequence[Placed], executed: Iterable[Executed], threads: int, warps: int, counted: Counted | None = None
+) -> Estimate:
+    """Of code whose lines are told apart by their calls where it has some."""
+    evidence = Evidence(executed, any(one.calls for one in code))
+    return estimated(code, evidence, threads, warps, counted)
 
 
 def by_text(estimate: Estimate) -> dict[str, tuple[float, float]]:

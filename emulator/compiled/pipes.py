@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from simtbed.engines.cuda.sass import Instruction
+from ..engines.cuda.sass import Instruction
 
 _OPCODES = {
     "alu": """

@@ -1,0 +1,230 @@
+"""The control-flow graph of a kernel's SASS: blocks of instructions and the ways between them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal
+
+from ..engines.cuda.sass import Instruction
+
+_JUMPS = ("BRA", "BRX", "JMP", "JMX")
+_ENDS = ("EXIT", "RET", "KILL")
+_CALL = "CALL"
+MEET = "BSYNC"
+
+
+@dataclass(frozen=True)
+class Edge:
+    """A way from one block to another, both by their index.
+
+    "next": the following block. "jump": taken by the block's last instruction. "call": into a callee, whose flow does
+    not leave the caller: it goes on at the next block. "apart": taken only by a warp whose lanes are not together.
+    """
+
+    source: int
+    target: int
+    kind: Literal["next", "jump", "call", "apart"]
+
+
+@dataclass(frozen=True)
+class Graph:
+    """blocks: (first, past the last) instruction. ends: blocks where threads may leave the kernel or the callee.
+
+    Where the lanes of a warp meet again (BSYNC), that instruction is a block of its own: each group of lanes that
+    arrives executes it once, what follows is executed by all of them together.
+    """
+
+    instructions: tuple[Instruction, ...]
+    blocks: tuple[tuple[int, int], ...]
+    edges: tuple[Edge, ...]
+    ends: tuple[int, ...]
+
+    def last(self, block: int) -> Instruction:
+        return self.instructions[self.blocks[block][1] - 1]
+
+    def meets(self, block: int) -> bool:
+        """Whether the block is a meeting point."""
+        return self.instructions[self.blocks[block][0]].opcode == MEET
+
+    @cached_property
+    def back(self) -> tuple[Edge, ...]:
+        """Ways from the ends of loops to their beginnings. What only lanes that are not together reach lies behind the
+        kernel and jumps back as well, but is no loop."""
+        reached, waiting = {0}, [0]
+        while waiting:
+            block = waiting.pop()
+            further = {e.target for e in self.edges if e.source == block and e.kind != "apart"} - reached
+            reached |= further
+            waiting += further
+        return tuple(e for e in self.edges if e.kind == "jump" and e.target <= e.source and e.source in reached)
+
+    def loop(self, block: int) -> tuple[int, int] | None:
+        """First and last block of the innermost loop around a block: compilers lay loops out in one piece."""
+        around = [(e.target, e.source) for e in self.back if e.target <= block <= e.source]
+        return min(around, key=lambda loop: loop[1] - loop[0], default=None)
+
+    @cached_property
+    def made(self) -> dict[int, int]:
+        """By meeting point, the block whose BSSY made it: that which names the place behind it."""
+        behind = {self.instructions[past - 1].offset + 16: block for block, (_, past) in enumerate(self.blocks)}
+        found = {}
+        for block, span in enumerate(self.blocks):
+            for n in range(*span):
+                target = re.search(r"BSSY\S* B\d+, 0x([0-9a-f]+)", self.instructions[n].text)
+                if target and (meeting := behind.get(int(target[1], 16))) is not None and self.meets(meeting):
+                    found[meeting] = block
+        return found
+
+    @cached_property
+    def successors(self) -> tuple[tuple[int, ...], ...]:
+        """By block, where its threads go on: past a call, and not where only warps go whose lanes are apart."""
+        found: list[list[int]] = [[] for _ in self.blocks]
+        for edge in self.edges:
+            if edge.kind in ("next", "jump"):
+                found[edge.source].append(edge.target)
+        return tuple(map(tuple, found))
+
+    @cached_property
+    def predecessors(self) -> tuple[tuple[int, ...], ...]:
+        """By block, from where its threads come."""
+        found: list[list[int]] = [[] for _ in self.blocks]
+        for source, targets in enumerate(self.successors):
+            for target in targets:
+                found[target].append(source)
+        return tuple(map(tuple, found))
+
+    @cached_property
+    def dominators(self) -> tuple[int | None, ...]:
+        """By block, the nearest one through which all ways from the entry to it lead; None for the entry and for what it
+        does not reach."""
+        return _dominators(self.successors, 0)
+
+    @cached_property
+    def postdominators(self) -> tuple[int | None, ...]:
+        """By block, the nearest one through which all ways from it to an end lead; None where there is none."""
+        last = len(self.blocks)
+        backwards = [list(sources) for sources in self.predecessors] + [[]]
+        for block, targets in enumerate(self.successors):
+            if block in self.ends or not targets:
+                backwards[last].append(block)
+        return tuple(None if n == last else n for n in _dominators(backwards, last)[:last])
+
+    def dominates(self, one: int, other: int | None) -> bool:
+        """Whether all ways from the entry to the other lead through the one."""
+        while other is not None and other != one:
+            other = self.dominators[other]
+        return other == one
+
+    @cached_property
+    def loops(self) -> tuple[Loop, ...]:
+        """Natural loops, inner ones first."""
+        latches: dict[int, list[int]] = {}
+        for source, targets in enumerate(self.successors):
+            for target in targets:
+                if (self.dominators[source] is not None or source == 0) and self.dominates(target, source):
+                    latches.setdefault(target, []).append(source)
+        found = []
+        for header, sources in latches.items():
+            body, waiting = {header}, list(sources)
+            while waiting:
+                block = waiting.pop()
+                if block not in body:
+                    body.add(block)
+                    waiting += self.predecessors[block]
+            found.append(Loop(header, tuple(sources), frozenset(body)))
+        return tuple(sorted(found, key=lambda loop: len(loop.body)))
+
+    def around(self, block: int) -> list[Loop]:
+        """The natural loops around a block, inner ones first."""
+        return [loop for loop in self.loops if block in loop.body]
+
+
+@dataclass(frozen=True)
+class Loop:
+    """A natural loop: its first block, the blocks that jump back there, and all of its blocks."""
+
+    header: int
+    latches: tuple[int, ...]
+    body: frozenset[int]
+
+
+def _dominators(successors: Sequence[Sequence[int]], entry: int) -> tuple[int | None, ...]:
+    """Immediate dominators (Cooper, Harvey, Kennedy 2001)."""
+    order: list[int] = []
+    seen = {entry}
+    stack = [(entry, iter(successors[entry]))]
+    while stack:
+        block, targets = stack[-1]
+        target = next((t for t in targets if t not in seen), None)
+        if target is None:
+            order.append(block)
+            stack.pop()
+        else:
+            seen.add(target)
+            stack.append((target, iter(successors[target])))
+    number = {block: n for n, block in enumerate(order)}
+    before: dict[int, list[int]] = {block: [] for block in order}
+    for block in order:
+        for target in successors[block]:
+            before[target].append(block)
+    found: dict[int, int] = {entry: entry}
+
+    def meet(one: int, other: int) -> int:
+        while one != other:
+            while number[one] < number[other]:
+                one = found[one]
+            while number[other] < number[one]:
+                other = found[other]
+        return one
+
+    changed = True
+    while changed:
+        changed = False
+        for block in reversed(order[:-1]):
+            known = [b for b in before[block] if b in found]
+            new = known[0]
+            for other in known[1:]:
+                new = meet(new, other)
+            if found.get(block) != new:
+                found[block], changed = new, True
+    return tuple(None if block == entry else found.get(block) for block in range(len(successors)))
+
+
+def graph(instructions: Sequence[Instruction]) -> Graph:
+    """The graph of what `disassemble` gave; the first instruction is the kernel's entry."""
+    index = {instruction.offset: n for n, instruction in enumerate(instructions)}
+    leaders = {0}
+    for n, instruction in enumerate(instructions):
+        if instruction.opcode in (*_JUMPS, *_ENDS, _CALL, MEET):
+            leaders.add(n + 1)
+            leaders |= {index[target] for target in instruction.targets if target in index}
+        if instruction.opcode == MEET:
+            leaders.add(n)
+    starts = sorted(leaders - {len(instructions)})
+    blocks = tuple(zip(starts, [*starts[1:], len(instructions)], strict=True))
+    block_at = {first: block for block, (first, _) in enumerate(blocks)}
+    edges: list[Edge] = []
+    ends: list[int] = []
+    for block, (_, past) in enumerate(blocks):
+        last = instructions[past - 1]
+        goes_on = last.opcode not in (*_JUMPS, *_ENDS) or conditional(last)
+        if goes_on and block + 1 < len(blocks):
+            edges.append(Edge(block, block + 1, "next"))
+        kind: Literal["call", "apart", "jump"] = (
+            "call" if last.opcode == _CALL else "apart" if ".DIV" in last.operation else "jump"
+        )
+        edges += [Edge(block, block_at[index[target]], kind) for target in last.targets if target in index]
+        if last.opcode in _ENDS:
+            ends.append(block)
+    return Graph(tuple(instructions), blocks, tuple(edges), tuple(ends))
+
+
+def conditional(instruction: Instruction) -> bool:
+    """Whether some threads may not obey a jump or an end: it has a predicate, before it or among its operands."""
+    if instruction.predicate or ".DIV" in instruction.operation:
+        return True
+    operands = instruction.text.split()[1:]
+    return bool(operands) and operands[0].lstrip("!").startswith(("P", "UP"))

@@ -1,0 +1,93 @@
+"""Executions of a compiled kernel's blocks: counted where the source tells them, and conserved in between."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from .control_flow import graph
+from .flow import Counted, Evidence, Placed, estimate_executions
+from .launched import Launched
+from .matching import Matcher
+
+Floats = npt.NDArray[np.float64]
+_AGREES = 0.01
+"""How near two counts of executions must be to be the same: what a solver's tolerance may leave."""
+
+
+@dataclass(frozen=True)
+class Executions:
+    """Of each instruction, in order: block, executions by warps and by threads, and between which those by warps lie for
+    certain. why: by block, what is not certain."""
+
+    placed: tuple[Placed, ...]
+    block_of: tuple[int, ...]
+    warps: Floats
+    threads: Floats
+    least: Floats
+    most: Floats
+    why: dict[int, str]
+
+    @property
+    def warp_instructions(self) -> int:
+        return round(float(self.warps.sum()))
+
+    @property
+    def thread_instructions(self) -> int:
+        return round(float(self.threads.sum()))
+
+
+def executions_of(placed: Sequence[Placed], launched: Launched) -> Executions:
+    """Count the instructions of a compiled kernel. launched: with counts and decisions. Raises LaunchError without SciPy."""
+    whole = graph(tuple(one.instruction for one in placed))
+    apart = any(one.calls for one in placed)
+    evidence = Evidence(launched.executed, apart)
+    source = launched.statements if apart else launched.statements.without_calls()
+    matcher = Matcher(whole, evidence.places(placed), source)
+    counted, unmatched = _counted(matcher)
+    found = estimate_executions(placed, evidence, launched.threads, launched.warps, counted)
+    block_of = [block for block, (first, past) in enumerate(whole.blocks) for _ in range(first, past)]
+    least, most = found.warps.copy(), found.warps.copy()
+    why: dict[int, str] = {}
+    for block, (first, past) in enumerate(whole.blocks):
+        warps, threads = found.warps[first], found.threads[first]
+        if _certain(block, warps, threads, counted, evidence, matcher, launched):
+            continue
+        least[first:past], most[first:past] = threads / 32, threads
+        lines = ", ".join(str(line) for line in unmatched)
+        why[block] = "no statement alone tells how often: its threads follow from those around it" + (
+            f"; the loop at line {lines} was not found in the compiled code" if unmatched else ""
+        )
+    return Executions(tuple(placed), tuple(block_of), found.warps, found.threads, least, most, why)
+
+
+def _counted(matcher: Matcher) -> tuple[Counted, list[int]]:
+    """What the turns of matched loops tell, and the lines of loops that could not be matched."""
+    counted, unmatched = Counted(), list[int]()
+    for loop in matcher.loops:
+        for region, stage in zip(loop.regions, loop.stages, strict=True):
+            if stage is None:
+                unmatched.append(loop.place[0])
+                continue
+            for block in region.copies:
+                counted.blocks[block] = stage.threads.get(block, 0.0), stage.warps.get(block, 0.0)
+            counted.entries |= stage.entries
+            counted.parted |= stage.parted
+    return counted, sorted(set(unmatched))
+
+
+def _certain(
+    block: int, warps: float, threads: float, counted: Counted, evidence: Evidence, matcher: Matcher, launched: Launched
+) -> bool:
+    """Whether a matched loop or a statement tells just these executions of a block."""
+    if not threads or threads == launched.threads:
+        return True
+    if block in counted.blocks:
+        known = [counted.blocks[block]]
+    else:
+        places = {matcher.places[n] for n in range(*matcher.graph.blocks[block])}
+        known = [(e.lanes, e.warps) for place in places for e in evidence.statements.get(place, ())]
+    return any(abs(t - threads) <= _AGREES * threads and abs(w - warps) <= _AGREES * warps for t, w in known)

@@ -1,0 +1,123 @@
+"""A compiled kernel as it ran: every SASS instruction with its pipes and its executions by warps and lanes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import partial
+
+from ..engines.cuda import nvcc
+from ..engines.cuda.sass import Instruction, disassemble
+from ..machine.occupancy import Occupancy, occupancy
+from ..runtime.engine import Resources
+from .counted import Counted
+from .executions import Executions, executions_of
+from .flow import Placed
+from .launched import Launched
+from .memory import Memory, memory_of
+from .pipes import PIPES, pipes_of
+
+
+@dataclass(frozen=True)
+class CompiledKernel:
+    """One printed kernel over all its launches, as nvcc compiled it.
+
+    launched: what was launched; its `source` is the printed kernel, its `warps` and `threads` entered the kernel. arch:
+    such as "sm_90". resources: registers, shared memory and spills, as the compiler reports them. instructions: in address
+    order, from the kernel's entry; NOPs behind its end are left out. memory: what its accesses move.
+    """
+
+    launched: Launched
+    arch: str
+    resources: Resources
+    instructions: tuple[Counted, ...]
+    memory: Memory
+
+    @property
+    def name(self) -> str:
+        return self.launched.source.kernel
+
+    @property
+    def warp_instructions(self) -> int:
+        """Executed by warps."""
+        return round(math.fsum(one.warps for one in self.instructions))
+
+    @property
+    def thread_instructions(self) -> int:
+        """Once for each active lane."""
+        return round(math.fsum(one.threads for one in self.instructions))
+
+    @property
+    def efficiency(self) -> float:
+        """Active lanes of an instruction, of 32, as a part of one."""
+        return self.thread_instructions / (32 * self.warp_instructions)
+
+    @property
+    def pipes(self) -> dict[str, float]:
+        """Warp instructions by pipe. Some go to two pipes, and branches to none."""
+        found = dict.fromkeys(PIPES, 0.0)
+        for one in self.instructions:
+            for pipe in one.pipes:
+                found[pipe] += one.warps
+        return found
+
+    @property
+    def registers(self) -> int:
+        """Allocated to a thread."""
+        return max(self.resources.registers, self.launched.request.device.register_least)
+
+    @property
+    def shared_bytes(self) -> int:
+        """Of a block, with what the launch adds."""
+        launched = self.launched
+        return self.resources.shared_bytes + launched.source.carved_bytes + launched.request.dynamic_shared
+
+    @property
+    def occupancy(self) -> Occupancy:
+        """Theoretical."""
+        request = self.launched.request
+        return occupancy(request.device, math.prod(request.block), self.resources.registers, self.shared_bytes)
+
+
+def compiled_kernels(launched: Iterable[Launched], arch: str) -> list[CompiledKernel]:
+    """Compile and count each. Raises LaunchError where nvcc or nvdisasm is missing, or nvcc does not know `arch`."""
+    with ThreadPoolExecutor() as pool:
+        return list(pool.map(partial(compiled_kernel, arch=arch), launched))
+
+
+def compiled_kernel(launched: Launched, arch: str) -> CompiledKernel:
+    """Compile and count one. Raises LaunchError as `compiled_kernels`."""
+    source = launched.source
+    built = nvcc.build(source.with_lines(), source.kernel, arch)
+    placed = launched.placed(without_padding(disassemble(built.cubin, source.kernel)))
+    return CompiledKernel(launched, arch, built.resources, *counted(launched, placed))
+
+
+def counted(launched: Launched, placed: Sequence[Placed]) -> tuple[tuple[Counted, ...], Memory]:
+    """The instructions of a kernel as they ran, and what its accesses moved. Raises LaunchError without SciPy."""
+    found = tuple(_counted(executions_of(placed, launched)))
+    return found, memory_of(launched, found)
+
+
+def _counted(found: Executions) -> Iterator[Counted]:
+    for n, placed in enumerate(found.placed):
+        block = found.block_of[n]
+        yield Counted(
+            placed.instruction,
+            placed.place,
+            block,
+            pipes_of(placed.instruction),
+            float(found.warps[n]),
+            float(found.threads[n]),
+            float(found.least[n]),
+            float(found.most[n]),
+            found.why.get(block, ""),
+        )
+
+
+def without_padding(sass: tuple[Instruction, ...]) -> tuple[Instruction, ...]:
+    """All but the NOPs that fill the section up."""
+    used = max(n for n, instruction in enumerate(sass) if instruction.opcode != "NOP")
+    return sass[: used + 1]

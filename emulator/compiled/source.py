@@ -1,0 +1,129 @@
+"""The source of a compiled kernel as control: statements with their counts, the arms of branches and loops around them."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from ..ir import nodes as ir
+from ..passes.sites import Site
+from ..profiler.decisions import Decisions, SiteDecisions
+from ..profiler.events import LANES, WARPS, Counts
+
+Place = tuple[int, ...]
+"""A line of the printed kernel, then those of the calls that lead there, innermost first."""
+Arm = Literal["kernel", "then", "else", "test", "body"]
+
+
+@dataclass(frozen=True, eq=False)
+class Context:
+    """A statement list: the kernel's, an arm of a branch, or of a loop its body or what its test computes first. site: of
+    that branch or loop, -1 of the kernel."""
+
+    site: int
+    arm: Arm
+    outer: Context | None
+
+    @property
+    def loop(self) -> Context | None:
+        """The innermost loop's body that this is, or lies in."""
+        context: Context | None = self
+        while context is not None and context.arm not in ("body", "test"):
+            context = context.outer
+        return context
+
+
+@dataclass(frozen=True)
+class Statement:
+    """One counted statement. place: in the printed kernel, (0,) for none."""
+
+    number: int
+    site: Site
+    place: Place
+    context: Context
+    warps: int
+    lanes: int
+
+
+@dataclass
+class Source:
+    """A kernel's statements by number, and the contexts they lie in."""
+
+    statements: dict[int, Statement] = field(default_factory=dict)
+    contexts: dict[tuple[int, Arm], Context] = field(default_factory=dict)
+    loops: dict[int, ir.While | ir.For] = field(default_factory=dict)
+    decisions: Decisions = field(default_factory=Decisions)
+
+    @staticmethod
+    def of(body: ir.Body, sites: tuple[Site, ...], places: list[Place], counts: Counts, decisions: Decisions) -> Source:
+        """body: of the program whose sites these are. places: of each site."""
+        source = Source(decisions=decisions)
+
+        def walk(stmts: ir.Body, context: Context) -> None:
+            source.contexts[context.site, context.arm] = context
+            for stmt in stmts:
+                if 0 <= stmt.site < len(sites):
+                    row = counts[stmt.site]
+                    source.statements[stmt.site] = Statement(
+                        stmt.site, sites[stmt.site], places[stmt.site], context, int(row[WARPS]), int(row[LANES])
+                    )
+                match stmt:
+                    case ir.If():
+                        walk(stmt.then, Context(stmt.site, "then", context))
+                        walk(stmt.orelse, Context(stmt.site, "else", context))
+                    case ir.While():
+                        source.loops[stmt.site] = stmt
+                        walk(stmt.setup, Context(stmt.site, "test", context))
+                        walk(stmt.body, Context(stmt.site, "body", context))
+                    case ir.For():
+                        source.loops[stmt.site] = stmt
+                        walk(stmt.body, Context(stmt.site, "body", context))
+                    case ir.Frame():
+                        walk(stmt.body, context)
+
+        walk(body, Context(-1, "kernel", None))
+        return source
+
+    def without_calls(self) -> Source:
+        """The same where the compiler tells no calls: a function's statements lie at one place, whoever called it."""
+        found = {n: replace(one, place=one.place[:1]) for n, one in self.statements.items()}
+        return replace(self, statements=found)
+
+    @cached_property
+    def by_place(self) -> dict[Place, list[Statement]]:
+        """Executed statements by place."""
+        found: dict[Place, list[Statement]] = defaultdict(list)
+        for statement in self.statements.values():
+            found[statement.place].append(statement)
+        return dict(found)
+
+    def turns(self, loop: int) -> Turns:
+        """How often a loop was entered and how many iterations that made."""
+        return Turns.of(self.decisions.sites.get(loop, SiteDecisions()))
+
+
+@dataclass(frozen=True)
+class Turns:
+    """Executions of a loop. count[n]: of a pattern by warps. lanes: bool[n, 32] that entered; iterations: int[n, 32] that
+    each lane began. others: as in `SiteDecisions`."""
+
+    count: npt.NDArray[np.int64]
+    lanes: npt.NDArray[np.bool_]
+    iterations: npt.NDArray[np.int32]
+    others: tuple[int, int, int]
+
+    @staticmethod
+    def of(decisions: SiteDecisions) -> Turns:
+        patterns = decisions.patterns
+        lanes = (patterns["mask"][:, None] >> np.arange(32, dtype=np.uint32)) & 1
+        return Turns(patterns["count"], lanes.astype(np.bool_), patterns["value"], decisions.others)
+
+    @property
+    def began(self) -> int:
+        """Iterations that lanes began, but those of `others`."""
+        return int((self.count * self.iterations.sum(axis=1, dtype=np.int64)).sum())

@@ -1,0 +1,60 @@
+"""What warps decide, noted: `profiler.decisions` says what is kept."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from ...ir import nodes as ir
+from ...profiler.decisions import NOTE, Decisions, Rows
+from .expressions import scalar
+from .warp_group import WarpGroup
+
+_AT_ONCE = 1 << 14
+"""Notes that are taken in together."""
+
+
+class Notebook:
+    """The notes of a launch, taken in from time to time."""
+
+    def __init__(self) -> None:
+        self.decisions = Decisions()
+        self.waiting: list[Rows] = []
+        self.length = 0
+
+    def add(self, notes: Rows) -> None:
+        self.waiting.append(notes)
+        self.length += len(notes)
+        if self.length >= _AT_ONCE:
+            self._take_in()
+
+    def finish(self) -> Decisions:
+        """When all is noted."""
+        if self.length:
+            self._take_in()
+        return self.decisions.finish()
+
+    def _take_in(self) -> None:
+        self.decisions.add(np.concatenate(self.waiting))
+        self.waiting.clear()
+        self.length = 0
+
+
+def noting(stmt: ir.Note, notebook: Notebook) -> Callable[[WarpGroup], None]:
+    """A closure that notes the values of the active lanes, a row a warp."""
+    value, site = scalar(stmt.value), stmt.about if stmt.whole else -1 - stmt.about
+
+    def run(group: WarpGroup) -> None:
+        active = group.full(group.active)
+        here = np.flatnonzero(active.any(axis=1))
+        notes = np.zeros(len(here), NOTE)
+        block, warp = np.divmod(here, group.shape[1])
+        notes["count"], notes["site"] = 1, site
+        notes["block"], notes["warp"] = group.blocks[block], group.warps[warp]
+        notes["phase"] = group.phase[block]
+        notes["mask"] = np.packbits(active[here], axis=1, bitorder="little").view(np.uint32)[:, 0]
+        notes["value"] = np.where(active[here], group.full(value(group))[here], 0)
+        notebook.add(notes)
+
+    return run

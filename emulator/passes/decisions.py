@@ -1,0 +1,116 @@
+"""The statements that note what warps decide: the same ones for every engine. `profiler.decisions` says what is noted.
+
+Their sites are numbered after those that are counted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from ..ir import nodes as ir
+from ..ir.walk import map_bodies
+from ..language.types import BOOL, I32
+
+LEAVES = 8
+"""Conditions that a branch notes, besides the whole."""
+
+
+def note_decisions(kernel: ir.Function, sites: int) -> ir.Function:
+    """The kernel with its decisions noted. sites: those that are numbered already."""
+    return _Noter(sites).run(kernel)
+
+
+def leaves(cond: ir.Expr) -> tuple[ir.Expr, ...]:
+    """The conditions that a condition is made of, from the left; none of one that is made of no others."""
+    found = tuple(_leaves(cond))
+    return found if len(found) > 1 else ()
+
+
+def _leaves(cond: ir.Expr) -> Iterator[ir.Expr]:
+    if isinstance(cond, ir.Op) and cond.name in ("both", "either", "not") and cond.type is BOOL:
+        for arg in cond.args:
+            yield from _leaves(arg)
+    else:
+        yield cond
+
+
+class _Noter:
+    """loops: those around the current statement in its frame."""
+
+    def __init__(self, sites: int) -> None:
+        self.sites = sites
+        self.loops: list[ir.While | ir.For] = []
+
+    def run(self, kernel: ir.Function) -> ir.Function:
+        return replace(kernel, body=self.body(kernel.body))
+
+    def body(self, stmts: ir.Body) -> ir.Body:
+        return tuple(new for stmt in stmts for new in self.statement(stmt))
+
+    def statement(self, stmt: ir.Stmt) -> Iterator[ir.Stmt]:
+        match stmt:
+            case ir.If():
+                yield self.note(stmt, _code(stmt.cond))
+                yield map_bodies(stmt, self.body)
+            case ir.While() | ir.For():
+                yield from self.loop(stmt)
+            case ir.Frame():
+                around, self.loops = self.loops, []
+                yield map_bodies(stmt, self.body)
+                self.loops = around
+            case ir.Return():
+                for loop in reversed(self.loops):
+                    yield self.note(loop, _iterations(loop), whole=False, alone=True)
+                yield stmt
+            case _:
+                yield stmt
+
+    def loop(self, stmt: ir.While | ir.For) -> Iterator[ir.Stmt]:
+        taken, one = _iterations(stmt), ir.Const(1, I32, stmt.span)
+        yield self.numbered(ir.Let(taken, ir.Const(0, I32, stmt.span), stmt.span))
+        if isinstance(stmt, ir.While):
+            stmt = replace(stmt, setup=self.body(stmt.setup))
+        self.loops.append(stmt)
+        count = self.numbered(ir.Let(taken, ir.Op("add", (taken, one), I32, stmt.span), stmt.span))
+        yield replace(stmt, body=(count, *self.body(stmt.body)))
+        self.loops.pop()
+        yield self.note(stmt, taken, alone=_returns(stmt.body))
+
+    def note(
+        self, about: ir.If | ir.While | ir.For, value: ir.Expr, whole: bool = True, alone: bool = False
+    ) -> ir.Stmt:
+        return self.numbered(ir.Note(about.site, value, whole, alone, about.span))
+
+    def numbered(self, stmt: ir.Let | ir.Note) -> ir.Stmt:
+        self.sites += 1
+        return replace(stmt, site=self.sites - 1)
+
+
+def _iterations(loop: ir.While | ir.For) -> ir.Reg:
+    """The register that counts the iterations of the current execution of a loop."""
+    return ir.Reg(f"iterations@{loop.site}", I32, loop.span)
+
+
+def _returns(body: ir.Body) -> bool:
+    """Whether lanes may leave the frame inside."""
+    for stmt in body:
+        match stmt:
+            case ir.Return():
+                return True
+            case ir.If() if _returns(stmt.then) or _returns(stmt.orelse):
+                return True
+            case ir.While() | ir.For() if _returns(stmt.body):
+                return True
+    return False
+
+
+def _code(cond: ir.Expr) -> ir.Expr:
+    """Bit 0 for the condition, bit k for the k-th of those it is made of."""
+    total: ir.Expr | None = None
+    for bit, each in enumerate((cond, *leaves(cond)[:LEAVES])):
+        yes, no = (ir.Const(n, I32, cond.span) for n in (1 << bit, 0))
+        one = ir.Op("select", (each, yes, no), I32, cond.span)
+        total = one if total is None else ir.Op("or", (total, one), I32, cond.span)
+    assert total is not None
+    return total

@@ -1,0 +1,37 @@
+"""Launches on one engine, kept kernel by kernel."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from simtbed import Device, Kernel, Result, devices, launch
+from simtbed.compiled.launched import Launched
+from simtbed.engines.cuda.printer import cuda_source
+from simtbed.kernels import Launcher
+from simtbed.runtime.registry import EngineName, row_of
+
+
+@dataclass
+class RecordingLauncher(Launcher):
+    """Launches on one engine; keeps what was launched, in order and kernel by kernel."""
+
+    engine: EngineName
+    device: Device = devices.H200
+    order: list[Launched] = field(default_factory=list)
+
+    def launch(self, kernel: Kernel, **arguments: Any) -> Result:
+        keep = row_of(self.engine).emulates
+        result = launch(kernel, engine=self.engine, device=self.device, **{"decisions": keep, **arguments})
+        request = result.request
+        source = cuda_source(request.program, request.block)
+        known = next((one for one in self.order if one.source.text == source.text), None)
+        launched = known or Launched(request, source)
+        self.order.append(launched)
+        launched.add(request, result.counts, result.decisions)
+        return result
+
+    @property
+    def kernels(self) -> list[Launched]:
+        """Each printed kernel once, in the order of their first launches."""
+        return list({id(launched): launched for launched in self.order}.values())

@@ -1,0 +1,102 @@
+"""The compiled view of whole kernels, where nvcc and nvdisasm are at hand."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import simtbed as st
+from simtbed import SimtbedError
+from simtbed.engines.cuda import nvcc
+from simtbed.engines.cuda.sass import Control, parse
+
+TOOLS = all(nvcc.find_tool(name) for name in ("nvcc", "nvdisasm"))
+compiling = pytest.mark.skipif(not TOOLS, reason="no nvcc or no nvdisasm on this machine")
+
+
+@st.kernel
+def rows(starts: st.Global[st.i32], values: st.Global[st.f32], out: st.Global[st.f32]) -> None:
+    """out[i] = the sum of row i of a matrix."""
+    i = st.block.x * st.block_dim.x + st.thread.x
+    total = 0.0
+    for k in range(starts[i], starts[i + 1]):
+        total += values[k]
+    out[i] = total
+
+
+@st.kernel
+def dots(x: st.Global[st.f32], out: st.Global[st.f32]) -> None:
+    """Every thread sums a shared array, which nvcc reads four elements at a time."""
+    part = st.shared(st.f32, 64)
+    t = st.thread.x
+    part[t] = x[t]
+    st.sync()
+    total = 0.0
+    for k in st.unroll(range(64)):
+        total += part[k]
+    out[t] = total
+
+
+def rows_of(lengths: list[int]) -> st.Result:
+    starts = np.cumsum([0, *lengths]).astype(np.int32)
+    args = {"starts": starts, "values": np.ones(starts[-1], np.float32), "out": st.empty(len(lengths), st.f32)}
+    return st.launch(rows, grid=len(lengths) // 32, block=32, args=args, decisions=True)
+
+
+@compiling
+@pytest.mark.slow
+def test_an_unrolled_loop_and_its_rest_load_what_the_source_loads() -> None:
+    lengths = np.random.default_rng(2).integers(0, 40, 128).tolist()
+    found = rows_of(lengths).compiled()
+    loads = [
+        one for one in found.instructions if one.instruction.opcode == "LDG" and found.name and _in_loop(one, found)
+    ]
+    assert len(loads) > 4  # nvcc unrolls
+    assert sum(one.threads for one in loads) == sum(lengths)
+    assert not any(one.why for one in loads)
+
+
+def _in_loop(one: object, found: object) -> bool:
+    text = found.launched.source.lines[one.place[0] - 1].text  # type: ignore[attr-defined]
+    return "values[k]" in text
+
+
+@compiling
+@pytest.mark.slow
+def test_equal_rows_take_the_unrolled_body_alone() -> None:
+    found = rows_of([16] * 32).compiled()
+    loads = [one for one in found.instructions if one.instruction.opcode == "LDG" and _in_loop(one, found)]
+    assert {one.warps for one in loads} == {0.0, 1.0}
+    assert sum(one.warps for one in loads) == 16
+
+
+@compiling
+@pytest.mark.slow
+def test_merged_accesses_are_counted_as_the_machine_code_makes_them() -> None:
+    args = {"x": np.ones(64, np.float32), "out": st.empty(64, st.f32)}
+    result = st.launch(dots, grid=1, block=64, args=args, decisions=True)
+    found = result.compiled()
+    assert result.counters.total("shared_load_wavefronts") == 2 * 64
+    assert found.memory.figures["shared_load_wavefronts"] == 2 * 16
+    (difference,) = found.memory.differences
+    assert difference.what == "nvcc merges 4 of 4 bytes into one of 16: 16 shared loads"
+    assert all(one.instruction.control is not None for one in found.instructions)
+
+
+def test_without_decisions_there_is_no_compiled_view() -> None:
+    args = {"x": np.ones(64, np.float32), "out": st.empty(64, st.f32)}
+    result = st.launch(dots, grid=1, block=64, args=args)
+    with pytest.raises(SimtbedError, match="launch with decisions=True"):
+        result.compiled()
+
+
+def test_what_an_instruction_tells_the_scheduler_is_read_from_its_code() -> None:
+    """As nvdisasm 13 prints two instructions with -hex; what they wait for and hold is as their operands want it."""
+    listing = """\t.section\t.text.kernel,"ax",@progbits
+        /*0040*/                   IMAD.WIDE R2, R5, 0x4, R2 ;        /* 0x0000000405027825 */
+                                                                      /* 0x001fca00078e0202 */
+        /*0050*/                   LDG.E R0, desc[UR4][R2.64] ;       /* 0x0000000402007981 */
+                                                                      /* 0x000ea4000c1e1900 */
+"""
+    product, load = (one.control for one in parse(listing, "kernel"))
+    assert product == Control(stall=5, yields=True, writes=None, reads=None, waits=(0,), reuse=())
+    assert load == Control(stall=2, yields=False, writes=2, reads=None, waits=(), reuse=())

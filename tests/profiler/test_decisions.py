@@ -1,0 +1,152 @@
+"""Decisions of branches and loops: what is kept, its bounds, and that counting them changes nothing else."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import simtbed as st
+from simtbed import LaunchError
+from simtbed.engines.llvm import notebook
+from simtbed.profiler import decisions as keeping
+from simtbed.profiler.decisions import NOTE, Decisions, SiteDecisions, together
+
+ENGINES = ("jit", "numpy")
+
+
+@st.kernel
+def turning(x: st.Global[st.i32], out: st.Global[st.i32], n: st.i32) -> None:
+    """out[i] = the sum of 0 ... x[i] - 1, less what a negative element keeps back."""
+    i = st.block.x * st.block_dim.x + st.thread.x
+    if i < n and x[i] >= 0:
+        total = 0
+        for j in range(x[i]):
+            total += j
+        out[i] = total
+
+
+@st.device
+def steps_to(limit: st.i32) -> st.i32:
+    """Steps of 3 until the limit is reached."""
+    at = 0
+    while True:
+        if at >= limit:
+            return at
+        at += 3
+
+
+@st.kernel
+def returning(out: st.Global[st.i32]) -> None:
+    """out[i] = steps of a loop that lanes leave by a return."""
+    i = st.block.x * st.block_dim.x + st.thread.x
+    out[i] = steps_to(i & 7)
+
+
+@st.kernel
+def either(x: st.Global[st.i32], out: st.Global[st.i32]) -> None:
+    """One branch whose condition is made of two."""
+    i = st.thread.x
+    value = x[i]
+    if value > 5 and value < 9:
+        out[i] = 1
+
+
+def decisions_of(result: st.Result, text: str) -> SiteDecisions:
+    """Those of the site whose source holds a text."""
+    assert result.decisions is not None
+    (site,) = (n for n in result.decisions.sites if text in result.request.prepared.sites[n].span.text)
+    return result.decisions.sites[site]
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_a_loop_keeps_the_iterations_of_every_lane(engine: st.EngineName) -> None:
+    x = np.tile(np.arange(32, dtype=np.int32), 3)
+    args = {"x": x, "out": st.zeros(96, st.i32), "n": 96}
+    found = decisions_of(st.launch(turning, grid=3, block=32, args=args, engine=engine, decisions=True), "range")
+    assert found.patterns["value"].tolist() == [list(range(32))]
+    assert (found.patterns["count"].tolist(), found.patterns["mask"].tolist()) == ([3], [0xFFFFFFFF])
+    assert found.runs.tolist() == [(block, 0, 0, 0, 1) for block in range(3)]
+    assert found.executions == 3
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_a_branch_keeps_each_condition_it_is_made_of(engine: st.EngineName) -> None:
+    x = np.arange(32, dtype=np.int32)
+    result = st.launch(
+        either, grid=1, block=32, args={"x": x, "out": st.zeros(32, st.i32)}, engine=engine, decisions=True
+    )
+    (codes,) = decisions_of(result, "value > 5").patterns["value"].tolist()
+    assert codes == [4 * (n < 9) + 2 * (n > 5) + (5 < n < 9) for n in range(32)]
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_lanes_that_return_out_of_a_loop_belong_to_the_same_execution(engine: st.EngineName) -> None:
+    result = st.launch(returning, grid=2, block=32, args={"out": st.empty(64, st.i32)}, engine=engine, decisions=True)
+    found = decisions_of(result, "True")
+    assert found.patterns["value"].tolist() == [[1 + -(-(n & 7) // 3) for n in range(32)]]
+    assert found.patterns["count"].tolist() == [2]
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_runs_of_a_warp_stand_in_the_order_of_execution(engine: st.EngineName) -> None:
+    @st.kernel
+    def alternating(out: st.Global[st.i32]) -> None:
+        total = 0
+        for j in range(7):
+            if j < 4 and j != 2:
+                total += j
+        out[st.thread.x] = total
+
+    result = st.launch(alternating, grid=1, block=32, args={"out": st.empty(32, st.i32)}, engine=engine, decisions=True)
+    found = decisions_of(result, "j < 4")
+    codes = [found.patterns["value"][run["pattern"], 0].item() for run in found.runs]
+    assert list(zip(codes, found.runs["count"].tolist(), strict=True)) == [(7, 2), (2, 1), (7, 1), (4, 3)]
+
+
+def test_without_counters_there_are_no_decisions() -> None:
+    with pytest.raises(LaunchError, match="decisions=True is about what is counted"):
+        st.launch(either, grid=1, block=32, args={}, counters=False, decisions=True)
+    x = np.arange(32, dtype=np.int32)
+    assert st.launch(either, grid=1, block=32, args={"x": x, "out": st.zeros(32, st.i32)}).decisions is None
+
+
+def test_many_notes_are_taken_in_as_few_are() -> None:
+    """More than a buffer holds, of several threads."""
+    blocks = 3 * notebook.NOTES
+    x = np.random.default_rng(1).integers(0, 5, 32 * blocks).astype(np.int32)
+    args = {"x": x, "out": st.zeros(len(x), st.i32), "n": len(x)}
+    found = decisions_of(st.launch(turning, grid=blocks, block=32, args=args, decisions=True), "range")
+    assert found.executions == blocks
+    began = int((found.patterns["count"] * found.patterns["value"].sum(axis=1)).sum()) + found.others[1]
+    assert began == int(x.sum())
+    assert len(found.runs) == keeping.RUNS < blocks
+    assert found.runs["block"].tolist() == list(range(keeping.RUNS))
+
+
+def noted(values: list[int], block: int = 0, count: int = 1) -> np.ndarray:
+    """A note of a loop at site 4, of the first lanes of warp 0."""
+    note = np.zeros(1, NOTE)
+    note["count"], note["block"], note["site"], note["mask"] = count, block, 4, (1 << len(values)) - 1
+    note["value"][0, : len(values)] = values
+    return note
+
+
+def test_memory_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(keeping, "PATTERNS", 2)
+    kept = Decisions()
+    kept.add(np.concatenate([noted([n, 1], block=n, count=2) for n in range(5)]))
+    (found,) = kept.finish().sites.values()
+    assert found.patterns["count"].tolist() == [2, 2]
+    assert found.others == (6, 2 * (2 + 3 + 4 + 3), 2 * (2 + 3 + 4))
+    assert found.executions == 10
+
+
+def test_launches_add_up() -> None:
+    def one(*values: list[int]) -> Decisions:
+        kept = Decisions()
+        kept.add(np.concatenate([noted(v) for v in values]))
+        return kept.finish()
+
+    (found,) = together([one([1], [2]), one([2], [3])]).sites.values()
+    counts = zip(found.patterns["value"][:, 0].tolist(), found.patterns["count"].tolist(), strict=True)
+    assert sorted(counts) == [(1, 1), (2, 2), (3, 1)]
+    assert [int(found.patterns["value"][p, 0]) for p in found.runs["pattern"]] == [1, 2, 2, 3]
