@@ -8,7 +8,6 @@ import re
 import uuid
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import CancelledError
 from contextlib import contextmanager
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -31,8 +30,8 @@ ATTEMPTS = 3
 """How often a piece is given to the cluster. Each time Dask itself gives it to several workers before it gives up."""
 PATIENCE = 60.0
 """Seconds without any worker after which nobody is waited for."""
-ANSWER = 10.0
-"""Seconds in which a scheduler answers."""
+ANSWER = 30.0
+"""Seconds in which a scheduler answers, on a machine that is busy too."""
 _LOOK = 5.0
 """Seconds between looks whether workers are there."""
 _ADDRESS = re.compile(r"(?:(?:tcp|tls|ws|wss|ucx)://)?[^\s/:]+:\d{1,5}")
@@ -154,6 +153,8 @@ class _Lost(Exception):
 
 def _answer(client: Client, future: Future[Answer]) -> Answer:
     """Of a task, as soon as it is there."""
+    from concurrent.futures import CancelledError  # late: a start without a cluster needs no pools
+
     from distributed import KilledWorker, TimeoutError, wait
 
     while True:

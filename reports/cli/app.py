@@ -18,7 +18,7 @@ from simtbed.kernels.files.places import discard_standard_output, flush_standard
 
 COMMANDS = {
     "list": "The kernel families, their variants by paper, and the devices.",
-    "explain": "How a shipped variant works: recurrence, threads, memory, the paper's section.",
+    "explain": "How a shipped variant works.",
     "pairhmm": "Pair-HMM forward likelihoods, from file to file.",
     "align": "Semi-global alignment with traceback, from file to file.",
     "correct": "Correct sequencing errors in reads, from file to file.",
@@ -37,7 +37,7 @@ COMMANDS = {
     "hardware": "The emulator beside hardware: counters, times, and the figures of a GPU.",
     "record": "What this machine's GPU answers and counts, as a record.",
     "report": "Every table and figure of a paper, beside what is found here.",
-    "bench": "How fast the emulator is, and how fast the kernels are.",
+    "bench": "How fast the emulator, the kernels and whole commands are.",
 }
 """Each command with its line of `simtbed --help`. Its module has the same name and is imported when the command runs."""
 

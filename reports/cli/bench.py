@@ -38,7 +38,7 @@ def bench(
     ] = None,
     json: Json = False,
 ) -> int:
-    """How fast the emulator is, how fast the kernels are, and how fast whole commands are.
+    """How fast the emulator, the kernels and whole commands are.
 
     The jit engine on this machine, beside scalar code; a family's kernels on a GPU, or what they cost on the
     emulator; or, with files, commands from file to file, beside other programs that are installed. Takes minutes.

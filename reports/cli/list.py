@@ -41,9 +41,10 @@ def list(json: Json = False) -> int:
         print(tables.as_json({"variants": variants, "devices": known}))
         return 0
     by_paper = sorted(variants, key=lambda row: row["paper"] == OURS)  # a stable order: ours last
+    parts = []
     for paper in dict.fromkeys(row["paper"] for row in by_paper):
-        print("Ours" if paper == OURS else paper)
         rows = [[row[name] for name in COLUMNS] for row in by_paper if row["paper"] == paper]
-        print(f"{tables.table(COLUMNS, rows, left=3)}\n")
-    print(tables.table([*known[0]], [[*row.values()] for row in known]))
+        parts.append(f"{'Ours' if paper == OURS else paper}\n{tables.table(COLUMNS, rows, left=3)}")
+    parts.append(tables.table([*known[0]], [[*row.values()] for row in known]))
+    print("\n\n".join(parts))
     return 0
