@@ -25,8 +25,9 @@ Format = Literal["gpupairhmm", "tsv", "gatk"]
 EXAMPLE = Path(__file__).parents[1] / "example.in"
 COLUMNS = ("bases", "base qualities", "insertion qualities", "deletion qualities", "gap continuation")
 BASES = b"ACGTNacgtn"
-BLOCK = 1 << 24
-"""Bytes of a file that are held at once, and as many more as a record needs to be whole."""
+BLOCK, BLOCKS = 1 << 24, 64
+"""Bytes of a file that are read at a time, and as many more as a record needs to be whole; and a part of the memory that
+they are at most."""
 BYTES_OF_A_PAIR = 64
 """That arrays take for it while a block is solved."""
 VALUES_AT_ONCE = 1 << 18
@@ -63,8 +64,8 @@ class Block(NamedTuple):
 
 
 def blocks(path: Path, size: int | None = None, memory: int = MEMORY) -> Flow[Block]:
-    """The problem in a file, some records at a time: about `size` (BLOCK) bytes of text, and no more pairs than fit into
-    a quarter of the memory. One at least, perhaps an empty one. A dump of GATK's is read too. One thread reads, another
+    """The problem in a file, some records at a time: about `size` bytes of text (BLOCK, or less where there is less memory),
+    and no more pairs than fit into a quarter of the memory. One at least, perhaps an empty one. A dump of GATK's is read too. One thread reads, another
     one parses. Raises InputError, once what stands before the mistake has been given."""
 
     def pieces() -> Iterator[_Piece | Block]:
@@ -74,7 +75,7 @@ def blocks(path: Path, size: int | None = None, memory: int = MEMORY) -> Flow[Bl
                 return
             last = False
             while not last:
-                buffer = np.empty(min(size or BLOCK, file.longest), np.uint8)
+                buffer = np.empty(min(size or BLOCK, memory // BLOCKS, file.longest), np.uint8)
                 filled = file.fill(buffer)
                 last = filled < len(buffer)
                 yield _Piece(buffer[:filled], file, last, file.part)
