@@ -31,12 +31,15 @@ class Pin:
 
 
 def read_pins(root: Path) -> list[Pin]:
-    """The pins of a project. Raises SimtbedError, one line, where the file is not one of pins."""
+    """The pins of a project; none where it has no such file. Raises SimtbedError, one line, where it is not one of pins."""
     path = root / FILE
+    return read_file(path) if path.exists() else []
+
+
+def read_file(path: Path) -> list[Pin]:
+    """The pins of a file. Raises SimtbedError, one line, where it is missing or not one of pins."""
     try:
         rows = tomllib.loads(path.read_text(encoding="utf-8")).get("known", [])
-    except FileNotFoundError:
-        return []
     except (OSError, ValueError) as error:
         raise SimtbedError(f"{path}: {error}") from None
     for number, row in enumerate(rows, 1):

@@ -15,6 +15,7 @@ from simtbed import Diagnostic, Launch, Run, SimtbedError, devices
 from simtbed.profiler.run import gathered
 from simtbed.runtime.recording import Recorder, parsed
 from simtbed.testing.compiling import Compiling, architectures
+from simtbed.testing.known import Pin, read_file
 
 from .. import tables
 from ..selection import find_variants
@@ -83,6 +84,10 @@ def check(
     hard: Hard = 0.0,
     compiled: Compiled = False,
     update: UpdateBudget = False,
+    known: Annotated[
+        Path | None,
+        Option(("--known",), metavar="FILE", help="Findings pinned there, as pytest has them, are remarks."),
+    ] = None,
     source: Input = None,
     output: Report = None,
     json: Json = False,
@@ -114,7 +119,7 @@ def check(
         counters=budget is not None,
         keep="program" if compiling or compiled else "nothing",
     )
-    looked = _Looked(sorted(wanted), compiling, held)
+    looked = _Looked(sorted(wanted), compiling, held, Known.of(known) if known else None)
     if target is not None and target.endswith(".json"):
         return _check_kept(Path(target), looked, kernel, launch, output, shape)
     if target is not None and family is None and is_program(target):
@@ -162,14 +167,36 @@ def _is_among(name: str, chosen: Sequence[Shipped], whole: bool) -> bool:
     return name in families | {one.name for one in chosen} or (whole and name.partition("/")[0] in families)
 
 
-class _Row:
-    """What was found in some launches. names: what they are the launches of. compiling: what else is asked of them."""
+@dataclass(frozen=True)
+class Known:
+    """Findings that are let pass. root: the folder that their files count from."""
 
-    def __init__(self, names: dict[str, str], launches: list[Launch], compiling: Compiling | None) -> None:
+    pins: Sequence[Pin]
+    root: Path
+
+    @classmethod
+    def of(cls, path: Path) -> Known:
+        """Of a file in the folder .simtbed of a project. Raises SimtbedError, one line."""
+        return cls(read_file(path), path.absolute().parent.parent)
+
+    def covers(self, found: Diagnostic) -> bool:
+        return any(pin.covers(found, self.root) for pin in self.pins)
+
+
+class _Row:
+    """What was found in some launches. names: what they are the launches of. compiling: what else is asked of them.
+    known: what of it is a remark."""
+
+    def __init__(
+        self, names: dict[str, str], launches: list[Launch], compiling: Compiling | None, known: Known | None
+    ) -> None:
         self.names, self.launches = names, len(launches)
         self.faults, self.remarks = findings(launches)
         if compiling is not None:
             self.faults += gathered(compiling.findings(one.request for one in launches))
+        if known is not None:
+            self.remarks += [fault for fault in self.faults if known.covers(fault)]
+            self.faults = [fault for fault in self.faults if not known.covers(fault)]
 
     def content(self) -> dict[str, Any]:
         faults, remarks = ([as_row(d) for d in found] for found in (self.faults, self.remarks))
@@ -178,15 +205,16 @@ class _Row:
 
 @dataclass
 class _Looked:
-    """What was looked for, and what was found. rows: of kernels or variants. held: to budgets."""
+    """What was looked for, and what was found. rows: of kernels or variants. held: to budgets. known: what is let pass."""
 
     checks: list[str]
     compiling: Compiling | None
     held: Held
+    known: Known | None = None
     rows: list[_Row] = field(default_factory=list)
 
     def add(self, names: dict[str, str], launches: list[Launch]) -> None:
-        self.rows.append(_Row(names, launches, self.compiling))
+        self.rows.append(_Row(names, launches, self.compiling, self.known))
 
     @property
     def bad(self) -> bool:

@@ -166,6 +166,16 @@ def test_spills_and_refusals_of_the_compiler_are_findings(simtbed: Simtbed, proj
     )
     ran = simtbed("check", "--compile", "sm_90", "steps.py")
     assert ran.code == 1 and "steps.py:4" in ran.err and "wide spills registers on sm_90" in ran.err
+    pins = project / ".simtbed" / "known.toml"
+    asked = ("check", "--compile", "sm_90", "--known", ".simtbed/known.toml", "steps.py")
+    assert ".simtbed/known.toml" in simtbed(*asked).refused()
+    pins.parent.mkdir(exist_ok=True)
+    line = "def wide(x: st.Global[st.f32], y: st.Global[st.f32]) -> None:"
+    pins.write_text(f'[[known]]\nkind = "spill"\nfile = "steps.py"\nline = "{line}"\nreason = "it is wide"\n')
+    ran = simtbed(*asked)
+    assert ran.code == 0 and "wide, remarks:" in ran.err and "wide spills registers on sm_90" in ran.err
+    pins.write_text(pins.read_text().replace("steps.py", "other.py"))
+    assert simtbed(*asked).code == 1
 
 
 def test_the_variants_of_a_family(simtbed: Simtbed, project: Path) -> None:

@@ -19,7 +19,8 @@ from simtbed.kernels.files import Outputs, watch, Stopped
 if sys.argv[2] == "ignoring":
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
 else:
-    signal.signal(signal.SIGHUP, signal.SIG_DFL)  # the tests themselves may run under nohup
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT):
+        signal.signal(number, signal.SIG_DFL)  # the tests themselves may run under nohup, or in the background
 watch()
 try:
     with Outputs({"out": Path(sys.argv[1])}) as outputs:
