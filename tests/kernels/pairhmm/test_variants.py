@@ -173,7 +173,7 @@ def test_what_the_rescaled_form_cannot_hold_is_computed_plainly(launcher: Launch
             return launcher.launch(kernel, **kwargs)
 
         check(problem, "wavefront-rescaled", noted)
-        assert set(kernels) == {"wavefront-loaded"}
+        assert set(kernels) == {"wavefront"}
 
 
 @pytest.mark.parametrize("variant", [v for v in VARIANTS if v.startswith("intratask")])
