@@ -36,6 +36,7 @@ def long(out: st.Global[st.i32], n: st.i32) -> None:
     out[st.thread.x] = a
 
 BARRIER, GRID = sys.argv[1] == "barrier", int(sys.argv[2])
+signal.signal(signal.SIGINT, signal.default_int_handler)  # which the tests may have been told to ignore, in the background
 out = np.zeros(64, np.int32)
 st.launch(long, grid=1, block=64, args=dict(out=out, n=1), counters=False)
 threading.Timer(0.5, lambda: os.kill(os.getpid(), int(sys.argv[3]))).start()
