@@ -18,8 +18,9 @@ def table(headers: Sequence[str], rows: Iterable[Sequence[Any]], left: int = 1) 
 
 
 def as_json(content: Mapping[str, Any]) -> str:
-    """The content as JSON text. JSON has no infinite numbers: they are null, as what is no number."""
-    return json.dumps(_finite(content), indent=1, allow_nan=False)
+    """The content as JSON text; NumPy's scalars are Python's. JSON has no infinite numbers: they are null, as what is no
+    number."""
+    return json.dumps(_finite(content), indent=1, allow_nan=False, default=lambda scalar: scalar.item())
 
 
 def _finite(value: Any) -> Any:

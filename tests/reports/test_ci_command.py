@@ -73,7 +73,10 @@ def test_ours_is_what_is_written(simtbed: Simtbed, project: Path) -> None:
     checked_out = [job["steps"][0]["with"]["ref"] for job in (ours["gpu"], theirs["gpu"])]
     assert checked_out == ["${{ github.event.pull_request.head.sha || github.sha }}"] * 2
     runs = [step["run"] for step in ours["kernels"]["steps"] if "run" in step]
-    assert runs == ["python -m simtbed check --budget .simtbed/variants.toml", "python -m simtbed check --known .simtbed/known.toml --compile all"]
+    assert runs == [
+        "python -m simtbed check --budget .simtbed/variants.toml",
+        "python -m simtbed check --known .simtbed/known.toml --compile all",
+    ]
 
 
 @pytest.mark.slow

@@ -129,7 +129,7 @@ def test_a_full_disk_fails_and_leaves_what_was_there(pytester: pytest.Pytester, 
     )
     assert done.returncode == 1 and "File too large" in done.stdout, done.stdout + done.stderr
     assert baseline(pytester).read_text() == kept and (pytester.path / "made").read_text() == "what was there"
-    assert {path.name for path in pytester.path.iterdir()} <= {"test_a.py", "made", ".simtbed", "__pycache__"}
+    assert {path.name for path in pytester.path.iterdir()} <= {"test_a.py", "made", ".simtbed", "__pycache__", ".cache"}
 
 
 @pytest.mark.slow
@@ -140,7 +140,11 @@ def test_a_run_that_is_ended_for_its_time_does_not_pass(pytester: pytest.Pyteste
         PLAIN + "\ndef test_hangs():\n    open('hangs', 'w').close()\n    import time\n    time.sleep(600)"
     )
     command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "--simtbed-write-launches", "made"]
-    process = subprocess.Popen(command, cwd=pytester.path, stdout=subprocess.DEVNULL)
+
+    def heeding() -> None:  # the tests themselves may run in the background
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+    process = subprocess.Popen(command, cwd=pytester.path, stdout=subprocess.DEVNULL, preexec_fn=heeding)
     while not (pytester.path / "hangs").exists():
         assert process.poll() is None
         time.sleep(0.05)

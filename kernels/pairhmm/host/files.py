@@ -64,9 +64,10 @@ class Block(NamedTuple):
 
 
 def blocks(path: Path, size: int | None = None, memory: int = MEMORY) -> Flow[Block]:
-    """The problem in a file, some records at a time: about `size` bytes of text (BLOCK, or less where there is less memory),
-    and no more pairs than fit into a quarter of the memory. One at least, perhaps an empty one. A dump of GATK's is read too. One thread reads, another
-    one parses. Raises InputError, once what stands before the mistake has been given."""
+    """The problem in a file, some records at a time: about `size` bytes of text (BLOCK, or less where there is less
+    memory), and no more pairs than fit into a quarter of the memory. One at least, perhaps an empty one. A dump of
+    GATK's is read too. One thread reads, another one parses. Raises InputError, once what stands before the mistake
+    has been given."""
 
     def pieces() -> Iterator[_Piece | Block]:
         with opened(path, memory) as file:
