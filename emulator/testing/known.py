@@ -40,7 +40,9 @@ def read_file(path: Path) -> list[Pin]:
     """The pins of a file. Raises SimtbedError, one line, where it is missing or not one of pins."""
     try:
         rows = tomllib.loads(path.read_text(encoding="utf-8")).get("known", [])
-    except (OSError, ValueError) as error:
+    except OSError as error:
+        raise SimtbedError(f"{path}: {error.strerror}") from None
+    except ValueError as error:
         raise SimtbedError(f"{path}: {error}") from None
     for number, row in enumerate(rows, 1):
         if set(row) != set(_KEYS) or not all(isinstance(text, str) and text.strip() for text in row.values()):
