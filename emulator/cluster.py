@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import logging
 import os
+import pickle
 import re
+import threading
 import uuid
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
@@ -59,8 +61,11 @@ def connected(cluster: str | Client) -> Iterator[Client]:
             f"not {shown(cluster)}"
         )
     settings = {
-        "distributed.admin.large-graph-warning-threshold": "1 TB"
-    }  # pieces travel with their tasks, and may be large
+        # Pieces travel with their tasks, and may be large.
+        "distributed.admin.large-graph-warning-threshold": "1 TB",
+        # A local worker that is lost is begun again; one that is lost again when Dask looks would be given up.
+        "distributed.deploy.lost-worker-timeout": "1 day",
+    }
     with dask.config.set(settings), _cluster(cluster) as address, _client(address) as client:
         yield client
 
@@ -98,9 +103,10 @@ def map_over_cluster(
 ) -> Iterator[tuple[Piece, Answer]]:
     """Each piece with its answer, in order, as `map_over_gpus` has it. `cluster` is as in `connected`.
 
-    solve, pieces and answers are pickled; solve gives the same answer wherever and however often it is called. A piece whose
-    worker is lost goes to another one. Launches in it use one thread each, because the cluster counts threads. A few pieces
-    for each thread of the cluster are taken ahead.
+    solve, pieces and answers are pickled; solve gives the same answer wherever and however often it is called. It goes to each
+    worker once, with all that it holds, and stays there until the last answer: what large data the pieces share belongs in it.
+    A piece whose worker is lost goes to another one. Launches in it use one thread each, because the cluster counts threads.
+    A few pieces for each thread of the cluster are taken ahead.
 
     The first error of `solve`, in the order of the pieces, is raised, and no piece is begun any more. Raises SimtbedError
     for a piece that ends every worker it is given to, UnavailableError where workers have another simtbed or all are gone.
@@ -109,20 +115,24 @@ def map_over_cluster(
         _require_workers(client)
         threads = sum(client.nthreads().values())
         name = f"simtbed-{uuid.uuid4().hex}"
-        under_way: deque[tuple[int, Piece, Future[Answer]]] = deque()
+        under_way: deque[tuple[int, Piece, Future[bytes]]] = deque()
+        sent = _everywhere(client, solve, f"solve-{name}")
 
-        def submit(number: int, piece: Piece, attempt: int = 1) -> Future[Answer]:
+        def submit(number: int, piece: Piece, attempt: int = 1) -> Future[bytes]:
             key = f"{name}-{number}-{attempt}"
-            return client.submit(_solve, solve, piece, version("simtbed"), key=key, pure=False)
+            return client.submit(_solve, sent, _packed(piece), version("simtbed"), key=key, pure=False)
 
         def first() -> tuple[Piece, Answer]:
+            nonlocal sent
             number, piece, future = under_way[0]
             for attempt in range(2, ATTEMPTS + 2):
                 try:
-                    answer = _answer(client, future)
+                    packed = _answer(client, future)
                     under_way.popleft()
-                    return piece, answer
+                    return piece, pickle.loads(packed)
                 except _Lost:
+                    if sent.status == "error":  # it was on its way to a worker that ended
+                        sent = _everywhere(client, solve, f"solve-{name}-{number}-{attempt}")
                     if attempt <= ATTEMPTS:
                         future = submit(number, piece, attempt)
                         under_way[0] = (number, piece, future)
@@ -136,38 +146,81 @@ def map_over_cluster(
             while under_way:
                 yield first()
         finally:
-            client.cancel([future for _, _, future in under_way])
+            client.cancel([*(future for _, _, future in under_way), sent])
 
 
-def _solve(solve: Callable[[Piece], Answer], piece: Piece, wanted: str) -> Answer:
+class _Sent:
+    """An object on its way to workers, and what it is there: a copy of its own, unpickled when it is first asked for."""
+
+    def __init__(self, packed: bytes) -> None:
+        self._packed, self._found, self._turn = packed, None, threading.Lock()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        with self._turn:
+            return _Sent, (self._packed or _packed(self._found),)
+
+    def found(self) -> Any:
+        with self._turn:
+            if self._packed:
+                self._found, self._packed = pickle.loads(self._packed), b""
+            return self._found
+
+
+def _packed(given: Any) -> bytes:
+    """Pickled in one piece: Dask would lay the arrays in it at any address, and those of a serial run are aligned."""
+    from distributed.protocol.pickle import dumps
+
+    packed: bytes = dumps(given)
+    return packed
+
+
+def _everywhere(client: Client, solve: Callable[[Piece], Answer], key: str) -> Future[_Sent]:
+    """The same on every worker that there is now. It is the answer of a task, so a worker that comes later gets it from
+    another one, and it is made anew where the last worker that had it is lost."""
+    sent = client.submit(_Sent, _packed(solve), key=key, pure=False)
+    _wait(client, sent)
+    client.replicate([sent])
+    return sent
+
+
+def _solve(sent: _Sent, piece: bytes, wanted: str) -> bytes:
     """What a worker runs."""
     if (found := version("simtbed")) != wanted:
         raise UnavailableError(f"the workers have simtbed {found}, and this is simtbed {wanted}: install the same")
     os.environ.setdefault("SIMTBED_THREADS", "1")
-    return solve(piece)
+    return _packed(sent.found()(pickle.loads(piece)))
 
 
 class _Lost(Exception):
     """The workers that were given a piece are gone."""
 
 
-def _answer(client: Client, future: Future[Answer]) -> Answer:
-    """Of a task, as soon as it is there."""
+def _wait(client: Client, future: Future[Any]) -> None:
+    """Until a task has ended, one way or the other."""
     from concurrent.futures import CancelledError  # late: a start without a cluster needs no pools
 
-    from distributed import KilledWorker, TimeoutError, wait
+    from distributed import TimeoutError, wait
 
     while True:
         try:
             with client.as_current():
                 wait([future], timeout=_LOOK)
-            break
+            return
         except (TimeoutError, CancelledError):
             if future.cancelled():
                 raise UnavailableError(f"the Dask scheduler at {client.scheduler_info()['address']} is gone") from None
             _require_workers(client)
+
+
+def _answer(client: Client, future: Future[bytes]) -> bytes:
+    """Of a task, as soon as it is there."""
+    from concurrent.futures import CancelledError
+
+    from distributed import KilledWorker
+
+    _wait(client, future)
     try:
-        answer: Answer = future.result()
+        answer: bytes = future.result()
         return answer
     except KilledWorker:
         raise _Lost from None

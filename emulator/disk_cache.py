@@ -95,7 +95,7 @@ def private(folder: str) -> Path:
     if sys.platform == "win32":  # profiles are private there, and modes say nothing
         os.makedirs(folder, exist_ok=True)
         return Path(folder).resolve()
-    waiting = [*reversed(Path(os.getcwd(), folder).parts)]
+    waiting = [*reversed(Path(folder).absolute().parts)]  # the current folder may be gone
     at, links = waiting.pop(), 0
     while waiting:
         level = os.path.normpath(os.path.join(at, waiting.pop()))  # no link is left in `at`: `..` is above it

@@ -60,8 +60,9 @@ def _merge(a: Floats, b: Floats, c: Floats, skip: bool) -> None:
 
 
 @njit(nogil=True)
-def reduced(vectors: Floats, skip: bool) -> Floats:
-    """As `iterative`, by pairwise merges."""
+def reduced(vectors: Floats, skip: bool, scaled: bool = False) -> Floats:
+    """As `iterative`, by pairwise merges. scaled: each divided by its largest element, so that a site's products are right but for
+    a factor; without it, vectors that do not sum to 1 underflow where there are thousands of individuals."""
     sites, individuals, _ = vectors.shape
     answer = np.zeros((sites, 2 * individuals + 1))
     for site in range(sites):
@@ -76,7 +77,11 @@ def reduced(vectors: Floats, skip: bool) -> Floats:
                 if m == 1:
                     target[c : c + n] = source[a : a + n]
                 else:
-                    _merge(source[a : a + n], source[b : b + m], target[c : c + n + m - 1], skip)
+                    whole = target[c : c + n + m - 1]
+                    _merge(source[a : a + n], source[b : b + m], whole, skip)
+                    largest = whole.max() if scaled else 0.0
+                    if largest > 0.0:
+                        whole /= largest
             source, target = target, source
             group *= 2
         answer[site] = source[: 2 * individuals + 1]

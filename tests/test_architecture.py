@@ -33,9 +33,9 @@ ALLOWED: dict[str, set[str]] = {
     "maths": {"language", "ir", "llvm", "native", "disk_cache"},
     "machine": {"errors", "checked", "language", "native"},
     "sanitizer": {*BASE, "passes", "native", "machine"},
-    "profiler": {"span", "errors", "checked", "machine"},
+    "profiler": {"span", "errors", "checked", "language", "machine", "native"},
     "runtime": {*BASE, "frontend", "passes", "machine", "sanitizer", "profiler", "disk_cache"},
-    "model": {*BASE, "cluster", "disk_cache", "passes", "machine", "profiler", "runtime", "native"},
+    "model": {*BASE, "cluster", "compiled", "disk_cache", "passes", "machine", "profiler", "runtime", "native"},
     "engines": {*BASE, "passes", "machine", "sanitizer", "profiler", "runtime", "llvm", "native", "disk_cache"},
     "oracles": set(),
 }

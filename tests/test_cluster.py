@@ -56,6 +56,23 @@ def ending(n: int) -> int:
     return n
 
 
+class Adding:
+    """A function with data, which tells how often this process has unpickled it."""
+
+    unpickled = 0
+
+    def __init__(self, data: Any) -> None:
+        self.data = data
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        type(self).unpickled += 1
+        self.__dict__.update(state)
+
+    def __call__(self, n: int) -> tuple[int, int, float]:
+        time.sleep(0.02)
+        return os.getpid(), type(self).unpickled, float(self.data[n])
+
+
 def failing(n: int) -> int:
     if n >= 3:
         raise ValueError(f"no {n}")
@@ -77,6 +94,20 @@ def test_large_pieces_travel(client: Client) -> None:
     assert sums == [2_000_000.0 * n for n in range(5)]
 
 
+def described(given: tuple[str, np.ndarray]) -> Any:
+    name, array = given
+    return name, array[::2].copy(), array.flags.aligned and array.flags.writeable and array.flags.c_contiguous
+
+
+def test_arrays_travel_as_they_are(client: Client) -> None:
+    """Aligned and writeable, as native functions take them, wherever they stand in a message."""
+    pieces = [("x" * n, np.arange(n + 3, dtype=np.float64)) for n in range(9)]
+    for (name, array), answer in map_over_cluster(pieces, described, client):
+        assert answer[0] == name and answer[2]
+        np.testing.assert_array_equal(answer[1], array[::2])
+        assert answer[1].flags.aligned and answer[1].flags.writeable
+
+
 def test_a_worker_killed_in_the_middle_is_survived(client: Client) -> None:
     answers = map_over_cluster(range(80), process, client)
     found = [next(answers)]
@@ -85,6 +116,25 @@ def test_a_worker_killed_in_the_middle_is_survived(client: Client) -> None:
     found += answers
     assert [piece for piece, _ in found] == list(range(80))
     assert killed not in {by for _, by in found[-10:]}
+
+
+def test_a_function_goes_to_each_worker_once_with_its_data(client: Client) -> None:
+    data = np.arange(1_000_000, dtype=np.float64)
+    found = [answer for _, answer in map_over_cluster(range(40), Adding(data), client)]
+    assert [value for _, _, value in found] == list(range(40))
+    workers = {by for by, _, _ in found}
+    assert len(workers) == len(client.nthreads())
+    for worker in workers:
+        assert len({times for by, times, _ in found if by == worker}) == 1
+
+
+def test_workers_that_are_all_killed_get_the_function_again(client: Client) -> None:
+    answers = map_over_cluster(range(60), Adding(np.arange(1_000, dtype=np.float64)), client)
+    found = [next(answers) for _ in range(4)]
+    for worker in client.run(os.getpid).values():
+        os.kill(worker, signal.SIGKILL)
+    found += answers
+    assert [answer[2] for _, answer in found] == list(range(60))
 
 
 def test_a_piece_that_ends_every_worker_is_named(client: Client) -> None:

@@ -37,7 +37,9 @@ EXCEPTIONS = {
     "emulator/testing/source_text.py": {"write_text"},
     # what a project keeps beside its tests, which the pytest plugin reads and writes
     "emulator/testing/known.py": {"read_text"},
-    "emulator/testing/plugin.py": {"write_text", "replace", "unlink"},
+    "emulator/testing/plugin.py": {"mkdtemp"},
+    "emulator/testing/ending.py": {"write_text", "replace", "unlink"},
+    "emulator/testing/watching.py": {"open", "read_bytes", "replace", "write_bytes"},
     "emulator/testing/answers.py": {"read_text"},
     "emulator/testing/budgets.py": {"read_text", "write_text", "replace"},
     # a run as data, which the library saves and loads: below the door too
@@ -50,6 +52,7 @@ EXCEPTIONS = {
     "emulator/engines/cuda/nvcc.py": {"TemporaryDirectory", "write_text", "read_bytes"},
     "emulator/engines/cuda/sass.py": {"NamedTemporaryFile"},
     "reports/hardware/nsight.py": {"TemporaryDirectory"},
+    "reports/hardware/single_accesses.py": {"TemporaryDirectory"},
     "reports/hardware/profiled.py": {"TemporaryDirectory", "read_text"},
     "reports/hardware/profiled_process.py": {"write_text"},
     "reports/bench/emulation.py": {"TemporaryDirectory"},
@@ -68,6 +71,8 @@ EXCEPTIONS = {
     # the page of a step of GitHub's, to which each program adds
     "reports/cli/check.py": {"open"},
     "reports/hardware/compare.py": {"read_text"},
+    "reports/hardware/timed_process.py": {"open", "read_text"},
+    "reports/hardware/traffic.py": {"TemporaryDirectory", "read_text", "write_text"},
     # members of an archive and a view of a file, which the door opened
     "kernels/sfs/host/files_npz.py": {"open"},
     "kernels/sfs/host/spectrum.py": {"memmap"},

@@ -1,4 +1,5 @@
-"""A workflow of GitHub's, interpreted: its expressions, its conditions, its own actions, and its scripts, which are run.
+"""A workflow of GitHub's, interpreted: its expressions, its conditions, its own actions, and its scripts, which are run;
+and a job of GitLab's, with its caches.
 
 Actions of others are played: caches and artifacts are folders, Python and pip are this process's.
 """
@@ -17,21 +18,18 @@ from typing import Any
 
 import yaml
 
+ROOT = Path(__file__).parents[1]
 PYTHON = """#!/bin/sh
 case "$1 $2" in
 "-m pip") echo "$@" >> "{log}"; exit 0 ;;
 "-m venv") mkdir -p "$3/bin"; ln -sf "{own}" "$3/bin/python"; exit 0 ;;
 esac
-if [ -n "$STANDS_FOR_CUDA" ]; then
-    for word do
-        shift
-        [ "$word" = cuda ] && word="$STANDS_FOR_CUDA"
-        set -- "$@" "$word"
-    done
+if [ -n "$PLAYS_GPU" ]; then
+    export PYTEST_ADDOPTS="-p tests.testing.played_gpu" PYTHONPATH="{root}"
 fi
 exec "{real}" "$@"
 """
-"""Installs nothing. STANDS_FOR_CUDA: an engine that plays the GPU."""
+"""Installs nothing. PLAYS_GPU: where it is set, launches on the engine cuda are played."""
 NVIDIA_SMI = "#!/bin/sh\necho 'GPU 0: a GPU'\n"
 
 
@@ -64,7 +62,7 @@ class Runner:
     def __post_init__(self) -> None:
         bin = self.store / "bin"
         bin.mkdir(parents=True, exist_ok=True)
-        python = PYTHON.format(log=self.store / "pip", own=bin / "python", real=sys.executable)
+        python = PYTHON.format(log=self.store / "pip", own=bin / "python", real=sys.executable, root=ROOT)
         scripts = {"python": python, "python3": python, **({"nvidia-smi": NVIDIA_SMI} if self.gpu else {})}
         for name, text in scripts.items():
             (bin / name).write_text(text)
@@ -84,12 +82,35 @@ class Runner:
     def output(self, name: str) -> str:
         return next(step.output for step in self.steps if step.name == name)
 
-    def script(self, name: str, lines: list[str], variables: Mapping[str, str]) -> bool:
-        """Run a job of GitLab's: its lines, in one shell."""
+    def gitlab(self, path: Path, name: str) -> bool:
+        """Run a job of GitLab's: its lines in one shell, then those that run whatever became of them."""
         self.steps = []
-        code, output = self._shell("\n".join(lines), variables)
-        self.steps.append(Step(name, code, output))
-        return not code
+        job = load(path)[name]
+        known = {
+            "CI_PROJECT_DIR": str(self.folder), "CI_COMMIT_SHA": self.sha,
+            "CI_MERGE_REQUEST_DIFF_BASE_SHA": self.base if self.event == "pull_request" else "",
+        }  # fmt: skip
+
+        def text(value: str) -> str:
+            return re.sub(r"\$(\w+)", lambda found: known[found[1]], value)
+
+        own = {**known, **{key: text(value) for key, value in job.get("variables", {}).items()}}
+        caches = [(self.store / text(self._key(one["key"])), one) for one in job.get("cache", [])]
+        for kept, cache in caches:
+            if cache.get("policy") != "push" and kept.is_dir():
+                shutil.copytree(kept, self.folder, dirs_exist_ok=True)
+        for what in ("script", "after_script"):
+            code, output = self._shell("\n".join(job.get(what, [])), own)
+            self.steps.append(Step(what, code, output))
+        passed = not self.steps[0].code
+        for kept, cache in caches:
+            for folder in cache["paths"] if passed and cache.get("policy") != "pull" else ():
+                if (self.folder / folder).is_dir():
+                    shutil.copytree(self.folder / folder, kept / folder, dirs_exist_ok=True)
+        return passed
+
+    def _key(self, key: str | dict[str, Any]) -> str:
+        return key if isinstance(key, str) else f"{key['prefix']}-{self._digest(*key['files'])}"
 
     def _all(self, steps: list[dict[str, Any]], inputs: Mapping[str, str], passed: bool) -> bool:
         for step in steps:

@@ -120,7 +120,7 @@ class Graph:
 
     @cached_property
     def loops(self) -> tuple[Loop, ...]:
-        """Natural loops, inner ones first."""
+        """Natural loops, inner ones first; without what only warps reach whose lanes are apart."""
         latches: dict[int, list[int]] = {}
         for source, targets in enumerate(self.successors):
             for target in targets:
@@ -133,7 +133,7 @@ class Graph:
                 block = waiting.pop()
                 if block not in body:
                     body.add(block)
-                    waiting += self.predecessors[block]
+                    waiting += [one for one in self.predecessors[block] if one == 0 or self.dominators[one] is not None]
             found.append(Loop(header, tuple(sources), frozenset(body)))
         return tuple(sorted(found, key=lambda loop: len(loop.body)))
 

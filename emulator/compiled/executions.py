@@ -47,16 +47,19 @@ def executions_of(placed: Sequence[Placed], launched: Launched) -> Executions:
     evidence = Evidence(launched.executed, apart)
     source = launched.statements if apart else launched.statements.without_calls()
     matcher = Matcher(whole, evidence.places(placed), source)
-    counted, unmatched = _counted(matcher)
+    counted, unmatched, even = _counted(matcher)
     found = estimate_executions(placed, evidence, launched.threads, launched.warps, counted)
     block_of = [block for block, (first, past) in enumerate(whole.blocks) for _ in range(first, past)]
     least, most = found.warps.copy(), found.warps.copy()
     why: dict[int, str] = {}
     for block, (first, past) in enumerate(whole.blocks):
         warps, threads = found.warps[first], found.threads[first]
-        if _certain(block, warps, threads, counted, evidence, matcher, launched):
+        if block not in even and _certain(block, warps, threads, counted, evidence, matcher, launched):
             continue
         least[first:past], most[first:past] = threads / 32, threads
+        if block in even:
+            why[block] = "copies of a loop in an unrolled one are taken to turn as often as each other"
+            continue
         lines = ", ".join(str(line) for line in unmatched)
         why[block] = "no statement alone tells how often: its threads follow from those around it" + (
             f"; the loop at line {lines} was not found in the compiled code" if unmatched else ""
@@ -64,19 +67,21 @@ def executions_of(placed: Sequence[Placed], launched: Launched) -> Executions:
     return Executions(tuple(placed), tuple(block_of), found.warps, found.threads, least, most, why)
 
 
-def _counted(matcher: Matcher) -> tuple[Counted, list[int]]:
-    """What the turns of matched loops tell, and the lines of loops that could not be matched."""
-    counted, unmatched = Counted(), list[int]()
+def _counted(matcher: Matcher) -> tuple[Counted, list[int], set[int]]:
+    """What the turns of matched loops tell, the lines of loops that could not be matched, and blocks of loops that an unrolled
+    one around them has repeated."""
+    counted, unmatched, even = Counted(arms=matcher.arms), list[int](), set[int]()
     for loop in matcher.loops:
-        for region, stage in zip(loop.regions, loop.stages, strict=True):
+        for stage in loop.stages:
             if stage is None:
                 unmatched.append(loop.place[0])
                 continue
-            for block in region.copies:
+            even.update(stage.certain if loop.even else ())
+            for block in stage.certain:
                 counted.blocks[block] = stage.threads.get(block, 0.0), stage.warps.get(block, 0.0)
             counted.entries |= stage.entries
             counted.parted |= stage.parted
-    return counted, sorted(set(unmatched))
+    return counted, sorted(set(unmatched)), even
 
 
 def _certain(

@@ -12,7 +12,6 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import combinations
 
 import numpy as np
 import numpy.typing as npt
@@ -84,9 +83,10 @@ _CONTROL = ("BRA", "BSSY", "BSYNC", "EXIT", "CALL", "RET", "NOP", "PLOP3", "WARP
 # The weight of a miss, relative to what was expected. Effects cannot be dropped or doubled; operations sometimes
 # are; that a block runs as often as some statement of its lines is a hint for blocks that hold nothing better; and a
 # call is the slow path of a division, which is taken when nothing else explains the rest.
-_COUNTED, _MET, _DISAGREED, _PARTED, _TOGETHER = 3.0, 0.5, 0.05, 1e-4, 1e-6
-"""The weights of what is counted: executions of a matched loop; that as many groups leave a meeting point as made it; that
-lanes disagree as at the branch of their line; that they do not where nothing says so; and that groups are few."""
+_COUNTED, _MET, _DISAGREED, _PARTED, _TOGETHER = 300.0, 0.5, 0.05, 1e-4, 1e-6
+"""The weights of what is counted: executions of a matched loop, which weigh more than all estimates together; that as many
+groups leave a meeting point as made it; that lanes disagree as at the branch of their line; that they do not where nothing
+says so; and that groups are few."""
 _SAME, _TESTED = 0.01, 0.75
 """How near executions must be to be the same. A branch executed less often than this part of the source's is one of several;
 one executed nearly as often is the test of a loop that moved to its end, once less an entry."""
@@ -94,20 +94,32 @@ _EFFECT, _OPERATION, _LINE, _CALLED, _SHORTER = 1.0, 0.3, 1e-3, 0.05, 2e-6
 _LOST = 0.1
 """The weight of a load that is missing, as part of one too many: what was loaded once need not be loaded again, and what only
 one branch needs is loaded there; but nothing is loaded twice."""
+_ALIKE = 0.01
+"""The weight of that copies of a branch are taken alike: less than that of any count, as they need not be."""
 _VOTE, _NEARLY = 0.2, 1.2
 """The weight of an instruction's vote on its block, and how near the counts of copies must be to stand for one of them."""
-_BALANCE, _SIMILAR = 0.01, 0.75
-"""How much copies of an iteration shall be executed alike, and how much of two blocks must be the same to be copies."""
+
+
+@dataclass(frozen=True)
+class Arm:
+    """An arm of a branch of the source, behind the block `head` that tests for it: the part of the lanes, and of the warps,
+    that come there which take it, over all copies of the branch."""
+
+    head: int
+    lanes: float
+    warps: float
 
 
 @dataclass
 class Counted:
     """What is known of loops. blocks: executions of a block by threads and by warps. entries: of threads that come to the
-    first block of a loop from outside. parted: by a loop's last block, how often the lanes of a warp disagreed there."""
+    first block of a loop from outside. parted: by a loop's last block, how often the lanes of a warp disagreed there. arms:
+    by the first block of an arm of a branch."""
 
     blocks: dict[int, tuple[float, float]] = field(default_factory=dict)
     entries: dict[int, float] = field(default_factory=dict)
     parted: dict[int, float] = field(default_factory=dict)
+    arms: dict[int, Arm] = field(default_factory=dict)
 
 
 def estimate_executions(
@@ -197,10 +209,9 @@ class _Flow:
             if loop.header in self.counted.entries:
                 ways = {way: 1.0 for way in self.into[loop.header] if edges[way].source not in loop.body}
                 program.near(ways, self.counted.entries[loop.header] / self.all_threads, _COUNTED, _COUNTED)
-        for one, other in self._copies():
-            program.near(_less(entering[one], Counter(self.into[other])), 0.0, _BALANCE, _BALANCE)
-        for limit in self._turn_limits():
-            program.near(limit, 0.0, 0.0, _OPERATION)
+        for first, arm in self.counted.arms.items():
+            head = Counter(dict.fromkeys(self.into[arm.head], arm.lanes))
+            program.near(_less(entering[first], head), arm.lanes * started[arm.head], _ALIKE, _ALIKE)
         flow = program.solve()
         self.edge_threads = flow[: len(edges)] * self.all_threads
         found = np.array([
@@ -228,65 +239,6 @@ class _Flow:
             found.append(_Hint(blocks, amounts[key] / unit, weight, any(p for _, _, p in each), lost))
         counted = [_Hint({block: 1.0}, threads, _COUNTED, False) for block, (threads, _) in self.counted.blocks.items()]
         return found + counted + self._line_hints(anchored) + self._votes()
-
-    def _copies(self) -> list[tuple[int, int]]:
-        """Pairs of blocks in one loop that come from nearly the same places: copies of an iteration, which alternate."""
-        came = [
-            Counter(self.places[n] for n in range(*block) if self.graph.instructions[n].opcode not in _CONTROL)
-            for block in self.graph.blocks
-        ]
-        together: dict[tuple[int, int], list[int]] = defaultdict(list)
-        for block, places in enumerate(came):
-            if places and (loop := self.graph.loop(block)):
-                together[loop].append(block)
-        return [
-            (one, other)
-            for blocks in together.values()
-            for one, other in combinations(blocks, 2)
-            if (came[one] & came[other]).total() >= _SIMILAR * max(came[one].total(), came[other].total())
-        ]
-
-    def _turn_limits(self) -> list[dict[int, float]]:
-        """Sums over edges, each at most 0: a loop whose body holds copies of an iteration goes round only so often each time
-        it is entered, and a block that holds more copies than there are iterations is passed by."""
-        found = []
-        loops = {loop for block in range(len(self.graph.blocks)) if (loop := self.graph.loop(block)) is not None}
-        for head, tail in [*loops, *((block, block) for block in range(len(self.graph.blocks)))]:
-            rounds = self._rounds(head, tail)
-            if (head, tail) in loops and rounds is not None:
-                ways = {way: self.graph.edges[way].source for way in self.into[head]}
-                found.append({w: 1.0 if head <= source <= tail else 1.0 - rounds for w, source in ways.items()})
-            elif head == tail and rounds == 0:
-                found.append(dict.fromkeys(self.into[head], 1.0))
-        return found
-
-    def _rounds(self, head: int, tail: int) -> int | None:
-        """How often blocks run each time the source's loop is entered, from the copies of its accesses that they hold;
-        None where iterations differ, and where the blocks may hold all iterations, inside another loop."""
-        inside: dict[tuple[Place, str], float] = defaultdict(float)
-        outside: dict[tuple[Place, str], dict[int, float]] = defaultdict(lambda: defaultdict(float))
-        for block, n in self._numbered():
-            kind = EFFECTS.get(self.graph.instructions[n].opcode, "")
-            if "_" in kind:
-                key, width = (self.places[n], kind), width_of(self.graph.instructions[n])
-                if head <= block <= tail:
-                    inside[key] += width
-                else:
-                    outside[key][block] += width
-        rounds: set[int | None] = set()
-        for key, copies in inside.items():
-            statements = [e for e in self.evidence.statements.get(key[0], ()) if e.kind == key[1]]
-            if (
-                statements
-                and len({(e.loop, e.iterations, e.lanes) for e in statements}) == 1
-                and statements[0].iterations
-            ):
-                iterations, size = statements[0].iterations, sum(e.size for e in statements)
-                unrolled = [w / size for w in outside[key].values() if w > size]
-                if copies == size and unrolled:
-                    iterations %= int(min(unrolled))  # the loop for the rest
-                rounds.add(int(iterations * size // copies) if copies != size * iterations or copies == size else None)
-        return rounds.pop() if len(rounds) == 1 else None
 
     def _numbered(self) -> Iterator[tuple[int, int]]:
         """Block and index of every instruction."""
@@ -405,8 +357,9 @@ class _Flow:
                     row[way] += n
             constant = sum(n * started[block] for block, n in held.items())
             program.near(row, known / scale - constant, _EFFECT, _EFFECT)
-        for one, other in self._copies():
-            program.near(_less(arriving[one], Counter(self.into[other])), 0.0, _BALANCE, _BALANCE)
+        for first, arm in self.counted.arms.items():
+            head = Counter(dict.fromkeys(self.into[arm.head], arm.warps))
+            program.near(_less(arriving[first], head), arm.warps * started[arm.head], _ALIKE, _ALIKE)
         ways = program.solve()
         found = np.array([(started[b] + sum(ways[way] for way in arriving[b])) * scale for b in blocks])
         return np.where(abs(found - found.round()) < 1e-3, found.round(), found)
@@ -466,7 +419,7 @@ class _Flow:
         return [e for e in self.evidence.statements.get(self.places[n], ()) if e.kind == kind and e.lanes]
 
 
-def _less(row: Mapping[int, float], taken: Mapping[int, int]) -> dict[int, float]:
+def _less(row: Mapping[int, float], taken: Mapping[int, float]) -> dict[int, float]:
     """One sum of variables less another."""
     return {way: row.get(way, 0.0) - taken.get(way, 0) for way in {*row, *taken}}
 

@@ -11,7 +11,8 @@ from functools import cached_property
 from ..ir import nodes as ir
 from .classes import EFFECTS, OPERATIONS, width_of
 from .control_flow import Graph, Loop, conditional
-from .source import Place, Source, Statement
+from .flow import Arm
+from .source import Context, Place, Source, Statement
 from .stages import Region, Stage, Ways, executions, region
 
 _STEP = re.compile(r"(?:IADD3|VIADD|UIADD3) (U?R\d+), (U?R\d+)(?:\.reuse)?, (-?0x[0-9a-f]+)")
@@ -19,14 +20,22 @@ _COPY = re.compile(r"(?:U?MOV|IMAD\.MOV\.U32) (U?R\d+), (?:RZ, RZ, )?(U?R\d+)$")
 _WRITES = re.compile(r"[A-Z0-9_.]+ (U?R\d+),")
 
 
+Held = tuple[int, tuple[int, ...]]
+"""Iterations of a block that every lane makes, and those by predicate."""
+
+
 @dataclass(frozen=True)
 class LoopMatch:
-    """One loop of the source, all its inlined and unrolled instances together, and where the compiled kernel has it."""
+    """One loop of the source, all its inlined and unrolled instances together, and where the compiled kernel has it.
+
+    even: whether the instances of a loop inside an unrolled one are taken to be entered alike.
+    """
 
     place: Place
     sites: tuple[int, ...]
     regions: tuple[Region, ...]
     stages: tuple[Stage | None, ...]
+    even: bool
 
 
 class Matcher:
@@ -49,6 +58,32 @@ class Matcher:
                 if match is not None:
                     found[place] = match
         return list(found.values())
+
+    @cached_property
+    def arms(self) -> dict[int, Arm]:
+        """By block, the arm of a branch of the source that begins there, behind a test of its own."""
+        found = {}
+        for block, before in enumerate(self.graph.predecessors):
+            if len(before) != 1 or len(self.graph.successors[before[0]]) != 2:
+                continue
+            context = self._arm(block)
+            if context is not None and context is not self._arm(before[0]):
+                branch = self.source.statements[context.site]
+                inside = [one for one in self.source.statements.values() if one.context is context]
+                lanes, warps = max((one.lanes, one.warps) for one in inside)
+                if branch.lanes and lanes <= branch.lanes:
+                    found[block] = Arm(before[0], lanes / branch.lanes, warps / branch.warps)
+        return found
+
+    def _arm(self, block: int) -> Context | None:
+        """The arm of a branch that most instructions of a block belong to, of those whose place tells one."""
+        votes: Counter[Context] = Counter()
+        for n in range(*self.graph.blocks[block]):
+            contexts = {one.context for one in self.source.by_place.get(self.places[n], ()) if one.lanes}
+            if len(contexts) == 1:
+                votes[contexts.pop()] += 1
+        context = max(votes, key=lambda one: votes[one], default=None)
+        return context if context is not None and context.arm in ("then", "else") else None
 
     # -------------------------------------------------------------- which loop
     def _loop_of(self, loop: Loop) -> Place | None:
@@ -75,7 +110,7 @@ class Matcher:
     # -------------------------------------------------------------- how many iterations
     def _match(self, place: Place, sites: tuple[int, ...], known: dict[Place, LoopMatch]) -> LoopMatch | None:
         mine = [loop for loop in self.graph.loops if self.of_natural[loop.header] == place]
-        copies = self._copies(sites, mine)
+        copies, spare = self._copies(sites, mine)
         for loop in mine:
             if not any(block in copies for block in loop.body):
                 copies[loop.header] = self._step_copies(sites[0], loop)
@@ -90,16 +125,69 @@ class Matcher:
             for block, (_, past) in enumerate(self.graph.blocks)
             if self.places[past - 1] == place and conditional(self.graph.instructions[past - 1])
         )
-        turns = [self.source.turns(site) for site in sites]
         regions: list[Region] = []
         stages: list[Stage | None] = []
+        even = False
         for header, blocks in scopes.items():
             scope = next((one for one in self.graph.loops if one.header == header), None)
-            found = region(self.graph, blocks, mine, scope, guards)
-            regions.append(found)
-            stage = executions(Ways(self.graph, found), turns, 1.0) if len(scopes) == 1 else None
-            stages.append(stage if stage is None else self._rotated(sites, found, mine, stage))
-        return LoopMatch(place, sites, tuple(regions), tuple(stages))
+            around = known.get(self._around(sites[0]) or ())
+            repeated = {sum(one.copies.values()) for one in around.regions} if around is not None else set[int]()
+            instances = self._instances(blocks, mine, len(sites), repeated) if len(scopes) == 1 else None
+            for number, each in enumerate(instances or [blocks]):
+                several = len(instances or ())
+                own = [loop for loop in mine if loop.body & each.keys()] if several > 1 else mine
+                apart = frozenset().union(*(loop.body for loop in mine if loop not in own))
+                found = region(self.graph, each, own, scope, guards - apart, spare)
+                regions.append(found)
+                stage = None
+                if instances is not None:
+                    whose = sites[number : number + 1] if several > 1 and len(sites) == several else sites
+                    share = 1.0 if several == 1 or len(sites) == several else 1 / several
+                    even |= share < 1
+                    turns = [self.source.turns(site) for site in whose]
+                    tested = self._tests_inside(sites[0], found)
+                    if tested:
+                        turns = [one.with_the_last_test for one in turns]
+                    stage = executions(Ways(self.graph, found), turns, share)
+                    if stage is not None and not tested:
+                        stage = self._rotated(sites, found, mine, stage)
+                stages.append(stage)
+        return LoopMatch(place, sites, tuple(regions), tuple(stages), even)
+
+    def _tests_inside(self, site: int, found: Region) -> bool:
+        """Whether lanes that make no iteration come to the loop's body too: no test stands before it, and what does is what
+        the source has before the loop. What is tested has then become a part of the body, which turns once more."""
+        before = self.graph.dominators[found.entry]
+        if found.copies.get(found.entry) != 1 or before is None or self.graph.successors[before] != (found.entry,):
+            return False
+        outer = self.source.statements[site].context
+        places = {self.places[n] for n in range(*self.graph.blocks[before])}
+        return any(one.context is outer for place in places for one in self.source.by_place.get(place, ()))
+
+    def _around(self, site: int) -> Place | None:
+        """The place of the loop around a loop."""
+        loop = self.source.statements[site].context.loop
+        return None if loop is None else self.source.statements[loop.site].place
+
+    def _instances(
+        self, copies: dict[int, int], mine: list[Loop], sites: int, unrolled: set[int]
+    ) -> list[dict[int, int]] | None:
+        """The copies of each inlined call, or of each iteration of an unrolled loop around it, one after the other; or all
+        together where they share one loop; None where it is not known which entries come to which. unrolled: iterations
+        of the loop around it that are written out."""
+        looped = Counter(
+            sum(n for block, n in copies.items() if block in loop.body)
+            for loop in mine
+            if not any(other.body < loop.body for other in mine)
+        )
+        if max(looped.values(), default=1) == 1:
+            return [copies]
+        repeated = min(n for n in looped.values() if n > 1)
+        ordered, each = sorted(copies), len(copies) // max(sites, repeated)
+        parts = [{block: copies[block] for block in ordered[n : n + each]} for n in range(0, len(ordered), each or 1)]
+        same = len(parts) == sites or (sites == 1 and len(parts) in unrolled)
+        same &= all([*part.values()] == [*parts[0].values()] for part in parts)
+        return parts if same else None
 
     def _rotated(self, sites: tuple[int, ...], found: Region, mine: list[Loop], stage: Stage) -> Stage:
         """Where a loop is left in its middle, a compiled loop that is not unrolled may begin after that: it then turns as
@@ -116,7 +204,11 @@ class Matcher:
             return stage
         threads, warps = max(votes, key=lambda vote: (votes[vote], vote))
         return Stage(
-            dict.fromkeys(found.copies, threads), dict.fromkeys(found.copies, warps), stage.entries, stage.parted
+            dict.fromkeys(found.copies, threads),
+            dict.fromkeys(found.copies, warps),
+            stage.entries,
+            stage.parted,
+            frozenset(found.copies),
         )
 
     def _own(self, sites: tuple[int, ...], place: Place) -> tuple[int, int] | None:
@@ -132,32 +224,49 @@ class Matcher:
         every = [next(iter(each)) for each in mine.values()]
         return sum(lanes for lanes, _ in every), sum(warps for _, warps in every)
 
-    def _copies(self, sites: tuple[int, ...], mine: list[Loop]) -> dict[int, int]:
-        """Iterations by block, from effects and operations that every iteration has once."""
+    def _copies(self, sites: tuple[int, ...], mine: list[Loop]) -> tuple[dict[int, int], dict[int, tuple[int, ...]]]:
+        """Iterations by block, from effects and operations that every iteration has once; and those that are predicated, by
+        predicate: which of them a lane makes is up to its turns."""
         site = sites[0]
-        once: dict[tuple[Place, str], float] = defaultdict(float)
-        body = [s for s in self.source.statements.values() if s.context.site == site and s.context.arm == "body"]
-        for statement in body:
-            for key, n in amounts(statement):
-                once[key] += n
-        per_block: dict[int, dict[tuple[Place, str], float]] = defaultdict(lambda: defaultdict(float))
+        direct: dict[tuple[Place, str], float] = defaultdict(float)
+        arms: dict[tuple[Place, str], float] = defaultdict(float)  # they may have become predicated instructions
+        for statement in self.source.statements.values():
+            loop = statement.context.loop
+            if (
+                loop is not None
+                and loop.site == site
+                and loop.arm == "body"
+                and statement.number not in self.source.loops
+            ):
+                for key, n in amounts(statement):
+                    (direct if statement.context is loop else arms)[key] += n
+        once = {**arms, **direct}  # what an arm repeats is there already
+        per_block: dict[int, dict[tuple[Place, str], dict[str, float]]] = defaultdict(
+            lambda: defaultdict(lambda: defaultdict(float))
+        )
         for block, (first, past) in enumerate(self.graph.blocks):
             for n in range(first, past):
                 for key, width in self.amounts_of(n):
                     if key in once:
-                        per_block[block][key] += width
-        found = {}
+                        predicate = self.graph.instructions[n].predicate
+                        if not predicate or key not in direct:
+                            per_block[block][key][""] += width / once[key]
+                        elif key not in arms:
+                            per_block[block][key][predicate] += width / once[key]
+        parts: dict[Loop | None, dict[tuple[Place, str], dict[int, Held]]] = defaultdict(lambda: defaultdict(dict))
         for block, held in per_block.items():
             if not self._every_turn(block, mine) or (block and self.graph.dominators[block] is None):
                 continue
-            votes: Counter[int] = Counter()
-            for key, width in held.items():
-                n = width / once[key]
-                if n == int(n):
-                    votes[int(n)] += 1
-            if votes:
-                found[block] = max(votes, key=lambda n: (votes[n], n))
-        return found
+            around = next((loop for loop in self.graph.around(block) if loop in mine), None)
+            for key, by_predicate in held.items():
+                if all(n == int(n) for n in by_predicate.values()):
+                    sure = int(by_predicate.pop("", 0))
+                    parts[around][key][block] = sure, tuple(map(int, by_predicate.values()))
+        found: dict[int, Held] = {}
+        chosen: Counter[tuple[Place, str]] = Counter()
+        for around in sorted(parts, key=lambda loop: loop is None):
+            found |= _most_agreed(parts[around], chosen, around is not None)
+        return {block: n for block, (n, _) in found.items()}, {block: n for block, (_, n) in found.items() if n}
 
     def _every_turn(self, block: int, mine: list[Loop]) -> bool:
         """Whether all turns of the compiled loop around a block lead through it, and no other loop inside."""
@@ -173,30 +282,33 @@ class Matcher:
         moved = self._moved(loop)
         tested: list[str] = []
         for latch in loop.latches:
-            first, past = self.graph.blocks[latch]
-            predicate = self.graph.instructions[past - 1].predicate.lstrip("@!")
-            for n in range(first, past - 1):
-                text = self.graph.instructions[n].text
-                if text.startswith(("ISETP", "UISETP")) and predicate and predicate in text.split(",")[0]:
-                    tested = re.findall(r"U?R\d+", text)
+            predicate = self.graph.last(latch).predicate.lstrip("@!")
+            for block in self._spine(loop):
+                for n in range(*self.graph.blocks[block]):
+                    text = self.graph.instructions[n].text
+                    if text.startswith(("ISETP", "UISETP")) and predicate and predicate in text.split(",")[0]:
+                        tested = re.findall(r"U?R\d+", text)
         for register in tested:
             amount = abs(moved.get(register, 0))
             if amount:
                 return amount // step if amount % step == 0 else amount
         return 1
 
+    def _spine(self, loop: Loop) -> list[int]:
+        """The blocks that every turn of a loop leads through."""
+        return [b for b in sorted(loop.body) if all(self.graph.dominates(b, latch) for latch in loop.latches)]
+
     def _moved(self, loop: Loop) -> dict[str, int]:
         """By register, how much further it is after a turn, of those that every turn moves by a constant."""
-        spine = [b for b in sorted(loop.body) if all(self.graph.dominates(b, latch) for latch in loop.latches)]
         value: dict[str, tuple[str, int] | None] = {}
-        for block in spine:
+        for block in self._spine(loop):
             for n in range(*self.graph.blocks[block]):
                 text = self.graph.instructions[n].text
                 if copied := _COPY.match(text):
                     value[copied[1]] = value.get(copied[2], (copied[2], 0))
                 elif stepped := _STEP.match(text):
                     base = value.get(stepped[2], (stepped[2], 0))
-                    amount = int(stepped[3], 16)
+                    amount = int(stepped[3], 16) & 0xFFFFFFFF
                     amount -= 1 << 32 if amount >> 31 else 0
                     value[stepped[1]] = None if base is None else (base[0], base[1] + amount)
                 elif written := _WRITES.match(text):
@@ -209,10 +321,28 @@ class Matcher:
         """What an instruction moves or does, as `amounts` has it of a statement."""
         instruction = self.graph.instructions[n]
         kind = EFFECTS.get(instruction.opcode) or OPERATIONS.get(instruction.opcode)
-        if kind is None or instruction.predicate:
+        if kind is None:
             return []
         width = 4 if kind == "shuffle" else width_of(instruction) if "_" in kind else 1
         return [((self.places[n], kind), width)]
+
+
+def _most_agreed(
+    held: dict[tuple[Place, str], dict[int, Held]], chosen: Counter[tuple[Place, str]], together: bool
+) -> dict[int, Held]:
+    """Iterations by block, sure and predicated ones, as one thing that every iteration has once lies in them: one of which
+    there are as many as of most others; others of the same iterations may lie in other blocks. chosen: what was taken
+    elsewhere, and is taken again where it can be; together: whether every turn leads through all of these blocks."""
+
+    def total(key: tuple[Place, str]) -> int:
+        return sum(sure + sum(predicated) for sure, predicated in held[key].values())
+
+    votes = Counter(map(total, held))
+    most = max(votes, key=lambda n: (votes[n], n))
+    agreed = [key for key in held if not together or total(key) == most]
+    key = max(agreed, key=lambda key: (chosen[key], total(key), -min(held[key])))
+    chosen[key] += 1
+    return held[key]
 
 
 def amounts(statement: Statement) -> list[tuple[tuple[Place, str], float]]:

@@ -1,14 +1,17 @@
-"""What the accesses of a compiled kernel move: those of the source, as far as the compiler kept, merged or dropped them.
+"""What the accesses of a compiled kernel move: those that its instructions make, each as it costs at its line of the source.
 
-The emulator knows what each access of the source costs. An access that the compiler merged with others at its line into a
-wider one touches the sectors, and takes the wavefronts, that each of them would alone: they lie side by side in each lane.
-One that it keeps in a register, or takes out of a loop, is executed less often, and costs as much each time.
+The emulator knows what each access of the source costs. An instruction that stands for it costs as much each time that it
+is executed, however often that is: what the compiler keeps in registers, or takes out of a loop, is executed less often.
+One that is wider than the source's access stands for several that lie side by side in each lane: they touch the same
+sectors, and the banks deliver them in as many phases as such a width needs (`machine.banks`), if that is more.
+Atomics to one address that the compiler has one lane make for all cost what one lane's do.
 """
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from ..profiler.events import CONFLICTS, GLOBAL, REQUESTS, SECTORS, SHARED, WAVEFRONTS
@@ -18,8 +21,11 @@ from .launched import Launched
 from .source import Place, Statement
 
 _COLUMNS = {"requests": REQUESTS, "sectors": SECTORS, "wavefronts": WAVEFRONTS, "conflicts": CONFLICTS}
-_SAME = 0.005
-"""How near executions must be to those of the source to be the same: what a solver's tolerance may leave."""
+_VOTES, _CHOICES = {"VOTE", "VOTEU"}, {"FLO", "UFLO", "POPC", "UPOPC"}
+"""Instructions by which lanes find one of them to act for all, and what it acts with."""
+_SAME = 0.01
+"""How near executions must be to be the same: what a solver's tolerance may leave."""
+Accesses = dict[tuple[Place, str], list[Statement]]
 
 
 @dataclass(frozen=True)
@@ -46,72 +52,173 @@ class Memory:
 
 
 def memory_of(launched: Launched, instructions: Sequence[Counted]) -> Memory:
-    """Scale what each access of the source costs to its executions in the compiled kernel."""
+    """What the instructions move, at the costs of the source's accesses."""
     accesses = _accesses(launched, any(len(one.place) > 1 for one in instructions))
-    compiled: dict[tuple[Place, str], list[Counted]] = defaultdict(list)
-    lost: set[str] = set()
-    for one in instructions:
-        kind = EFFECTS.get(one.instruction.opcode)
-        if kind is not None:
-            key = (one.place, kind)
-            compiled[key].append(one)
-            if key not in accesses:
-                lost.add(kind)
+    compiled = _by_access(instructions, accesses)
+    voting = _voting(instructions) - {
+        one.place for one in launched.statements.statements.values() if one.site.kind == "vote"
+    }
     figures = {f"{kind}_{what}": 0.0 for kind in GLOBAL for what in ("requests", "sectors")}
     figures |= {f"{kind}_{what}": 0.0 for kind in SHARED for what in ("wavefronts", "conflicts")}
     differences = []
+    sums: dict[str, dict[str, float]] = defaultdict(lambda: defaultdict(float))
+    source: dict[str, dict[str, float]] = defaultdict(lambda: defaultdict(float))
+    otherwise: dict[str, bool] = defaultdict(bool)
     assert launched.counts is not None
     for (place, kind), statements in accesses.items():
-        scale, difference = _scale(place, kind, statements, compiled.get((place, kind), []), kind in lost)
+        numbers = [one.number for one in statements]
+        cost = {what: float(launched.counts[numbers, column].sum()) for what, column in _COLUMNS.items()}
+        found = compiled.get((place, kind))
+        one_for_all = place in voting and not any("CAS" in one.instruction.operation for one in found or ())
+        one_for_all &= kind.endswith(("atomic", "reduction"))
+        moved, difference = _moved(place, kind, statements, found, cost, one_for_all)
         if difference is not None:
             differences.append(difference)
-        for what, column in _COLUMNS.items():
-            if f"{kind}_{what}" in figures:
-                each = sum(int(launched.counts[one.number, column]) for one in statements)
-                figures[f"{kind}_{what}"] += scale * each
+        otherwise[kind] |= one_for_all or any(
+            width_of(one.instruction) != statements[0].site.size for one in found or ()
+        )
+        for what, n in moved.items():
+            sums[kind][what] += n
+            source[kind][what] += cost[what]
+    for kind, each in sums.items():
+        if not otherwise[kind] and _same(each["requests"], source[kind]["requests"]):
+            each = source[kind]  # as many as the source makes are the source's, whichever lines they have
+        figures |= {f"{kind}_{what}": n for what, n in each.items() if f"{kind}_{what}" in figures}
     shuffles = [one for one in instructions if one.instruction.opcode == "SHFL"]
     if not any(one.why for one in shuffles):
         figures["shuffles"] = sum(one.warps for one in shuffles)
     return Memory({name: round(value) for name, value in figures.items()}, tuple(differences))
 
 
-def _accesses(launched: Launched, calls: bool) -> dict[tuple[Place, str], list[Statement]]:
+def _accesses(launched: Launched, calls: bool) -> Accesses:
     """Executed accesses of the source, by place and kind. calls: whether the compiler tells them."""
     source = launched.statements if calls else launched.statements.without_calls()
-    found: dict[tuple[Place, str], list[Statement]] = defaultdict(list)
+    found: Accesses = defaultdict(list)
     for statement in source.statements.values():
         if statement.site.kind in (*GLOBAL, *SHARED) and statement.lanes:
             found[statement.place, statement.site.kind].append(statement)
     return dict(found)
 
 
-def _scale(
-    place: Place, kind: str, statements: list[Statement], compiled: list[Counted], lost: bool
-) -> tuple[float, Difference | None]:
-    """What part of the source's accesses at a place the compiled kernel makes. lost: accesses of the kind stand at places
-    where the source has none, so that one that is missing here may be there."""
-    warps = sum(one.warps for one in statements)
-    if not compiled:
-        if lost:
-            return 1.0, None
+def _by_access(instructions: Sequence[Counted], accesses: Accesses) -> dict[tuple[Place, str], list[Counted]]:
+    """The instructions that stand for each access: those at its place. The compiler gives an access at times the line of what
+    uses its value: then it stands for the nearest of its kind in what shares most of its calls, first for one that no
+    other instruction stands for. Parts of an atomic, beside it, stand for no access."""
+    found: dict[tuple[Place, str], list[Counted]] = defaultdict(list)
+    strays: dict[tuple[Place, str], list[Counted]] = defaultdict(list)
+    for one in instructions:
+        kind = EFFECTS.get(one.instruction.opcode)
+        if kind is not None:
+            (found if (one.place, kind) in accesses else strays)[one.place, kind].append(one)
+    taken = set(found)
+    for kind in {kind for _, kind in strays}:
+        alone = {key: of for key, of in accesses.items() if key[1] == kind and key not in found}
+        moved = [one for key, several in strays.items() if key[1] == kind for one in several]
+        if moved and _same(sum(one.warps for one in moved), sum(one.warps for of in alone.values() for one in of)):
+            found |= {key: [] for key in alone}  # they are all there, if not at their lines
+            strays = {key: several for key, several in strays.items() if key[1] != kind}
+    for (place, kind), several in strays.items():
+        if any((place, atomic) in accesses for atomic in ("shared_atomic", "global_atomic", "global_reduction")):
+            continue
+        known = [at for at, of in accesses if of == kind]
+        if known:
+            calls = min(_distance(place, at)[0] for at in known)
+            near = [at for at in known if _distance(place, at)[0] == calls]
+            at = min(near, key=lambda at: ((at, kind) in taken, _distance(place, at)))
+            found[at, kind] += several
+    _pool(found, accesses)
+    return found
+
+
+def _same(one: float, other: float) -> bool:
+    return abs(one - other) <= _SAME * other
+
+
+def _pool(found: Mapping[tuple[Place, str], list[Counted]], accesses: Accesses) -> None:
+    """Put an access that no instruction stands for to one whose instructions are executed as much more often than it is: the
+    compiler has made one of the two."""
+    for (place, kind), alone in list(accesses.items()):
+        if (place, kind) in found:
+            continue
+        warps = sum(one.warps for one in alone)
+        for at in sorted((at for at, of in found if of == kind), key=lambda at: _distance(place, at)):
+            more = sum(one.warps for one in found[at, kind]) - sum(one.warps for one in accesses[at, kind])
+            if found[at, kind] and more >= (1 - _SAME) * warps:
+                accesses[at, kind] = accesses[at, kind] + accesses.pop((place, kind))
+                break
+
+
+def _voting(instructions: Sequence[Counted]) -> set[Place]:
+    """Places where lanes find one of them to act for all, and add up what it shall do."""
+    opcodes: dict[Place, set[str]] = defaultdict(set)
+    for one in instructions:
+        opcodes[one.place].add(one.instruction.opcode)
+    return {place for place, known in opcodes.items() if "REDUX" in known or (known & _VOTES and known & _CHOICES)}
+
+
+def _distance(one: Place, other: Place) -> tuple[int, int]:
+    """Calls that two places do not share, then lines between them where they part."""
+    shared = 0
+    for mine, its in zip(reversed(one), reversed(other), strict=False):
+        if mine != its:
+            break
+        shared += 1
+    at, its = (place[len(place) - 1 - shared] if shared < len(place) else place[0] for place in (one, other))
+    return len(one) + len(other) - 2 * shared, abs(at - its)
+
+
+def _moved(
+    place: Place,
+    kind: str,
+    statements: list[Statement],
+    compiled: list[Counted] | None,
+    cost: dict[str, float],
+    one_for_all: bool,
+) -> tuple[dict[str, float], Difference | None]:
+    """What the instructions move that stand for the accesses at a place. cost: of all executions of these by the emulator.
+    compiled: none where there are none, empty where it is not known which of the kernel's they are.
+    one_for_all: whether one lane may make an atomic for all."""
+
+    def differs(what: str) -> Difference:
+        return Difference(place, kind, len(statements), len(compiled or ()), what)
+
+    warps, size = sum(one.warps for one in statements), max(one.site.size for one in statements)
+    if compiled == []:
+        return cost, None
+    if compiled is None:
         what = f"nvcc keeps in registers what {_times(len(statements), kind)} would access"
-        return 0.0, Difference(place, kind, len(statements), 0, what)
-    if any(one.why for one in compiled):
-        return 1.0, None  # executions are not known better than the source's
-    if any(one.instruction.predicate for one in compiled):
-        return 1.0, None  # how many lanes' predicates hold is the source's to tell
-    executed = sum(one.warps for one in compiled)
-    if abs(executed - warps) <= _SAME * warps:
-        return 1.0, None
-    size = max(one.site.size for one in statements)
-    wide = max(width_of(one.instruction) for one in compiled)
+        return dict.fromkeys(cost, 0.0), differs(what)
+    executed, predicated = sum(one.warps for one in compiled), any(one.instruction.predicate for one in compiled)
+    if one_for_all:
+        made = min(executed, warps)
+        what = f"nvcc has one lane make {_times(len(compiled), kind)} for all that meet at one address"
+        return {"requests": made, "sectors": made, "wavefronts": made, "conflicts": 0.0}, differs(what)
+    widths = {width_of(one.instruction) for one in compiled}
+    if any(one.why for one in compiled) or (predicated and executed >= warps):
+        return cost, None  # how many lanes' predicates hold is the source's to tell
+    moved, lanes = dict.fromkeys(cost, 0.0), sum(one.lanes for one in statements) / warps
+    for one in compiled:
+        each = _each(kind, size, width_of(one.instruction), lanes, {what: n / warps for what, n in cost.items()})
+        for what, n in each.items():
+            moved[what] += one.warps * n
+    times, wide = _times(len(compiled), kind), max(widths)
     if wide > size:
-        what = f"nvcc merges {wide // size} of {size} bytes into one of {wide}: {_times(len(compiled), kind)}"
-    elif executed < warps:
-        what = f"nvcc makes {_times(len(statements), kind)} {executed / warps:.0%} as often, the rest from registers"
-    else:
-        return 1.0, None  # executions are not known better than the source's
-    return executed / warps, Difference(place, kind, len(statements), len(compiled), what)
+        return moved, differs(f"nvcc merges {wide // size} of {size} bytes into one of {wide}: {times}")
+    if max(widths) < size:
+        return moved, differs(f"nvcc accesses {max(widths)} of {size} bytes: {times}")
+    if executed < warps - 0.5:
+        source = _times(len(statements), kind)
+        return moved, differs(f"nvcc makes {source} {executed / warps:.0%} as often, the rest from registers")
+    return moved, None
+
+
+def _each(kind: str, size: int, width: int, lanes: float, cost: dict[str, float]) -> dict[str, float]:
+    """What one execution moves that is so wide, from what the source's costs. lanes: active ones."""
+    if width == size or kind not in SHARED:
+        return cost
+    phases = min(max(width // (8 if kind == "shared_load" else 4), 1), math.ceil(lanes))
+    wavefronts = max(cost["wavefronts"], phases) if width > size else cost["wavefronts"]
+    return cost | {"wavefronts": wavefronts, "conflicts": wavefronts - phases if width < size else 0.0}
 
 
 def _times(n: int, kind: str) -> str:

@@ -10,13 +10,13 @@ _OPCODES = {
     "alu": """
         FMNMX FSEL FSET FSETP I2FP IABS IADD3 ISETP LEA LOP3 MOV P2R PLOP3 PRMT R2UR SEL SHF VIADDMNMX VIMNMX VIMNMX3 VOTE CS2R
     """,
-    "fma": "FADD FFMA FMUL IMAD VIADD",
+    "fma": "FADD FFMA FMUL HADD2 HFMA2 HMUL2 IMAD VIADD",
     "fp64": "DADD DFMA DMUL DSETP",
     "xu": "F2F F2I FCHK FLO I2F MUFU POPC",
-    "lsu": "ATOMG ATOMS CCTL LDG LDL LDS MEMBAR REDG SHFL STG STL STS",
-    "adu": "B2R BAR ERRBAR LDC MATCH REDUX RET S2UR WARPSYNC",
+    "lsu": "ATOM ATOMG ATOMS CCTL LD LDG LDGDEPBAR LDGSTS LDL LDS MEMBAR REDG SHFL ST STG STL STS",
+    "adu": "B2R BAR ERRBAR LDC MATCH QSPC REDUX RET S2UR WARPSYNC",
     "cbu": "BREAK BSSY BSYNC CALL EXIT RET WARPSYNC YIELD",
-    "uniform": "UFLO UIADD3 UIMAD UISETP ULEA ULOP3 UPRMT USEL USHF",
+    "uniform": "UFLO UIADD3 UIMAD UISETP ULEA ULOP3 UPOPC UPRMT USEL USHF",
 }
 PIPES = tuple(_OPCODES)
 """alu: integers and comparisons. fma: f32 and integer products. fp64. xu: conversions and special functions. lsu: memory
@@ -35,4 +35,6 @@ def pipes_of(instruction: Instruction) -> tuple[str, ...]:
         return ("adu",) if re.search(r"SR_\w*ctaid", instruction.text, re.IGNORECASE) else ("lsu",)
     if instruction.operation == "WARPSYNC.ALL":
         return ("cbu",)
+    if instruction.operation.startswith("HFMA2.MMA"):  # a constant, by the pipe of tensor cores
+        return ()
     return _PIPES_OF.get(instruction.opcode, ())

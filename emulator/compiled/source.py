@@ -124,6 +124,16 @@ class Turns:
         return Turns(patterns["count"], lanes.astype(np.bool_), patterns["value"], decisions.others)
 
     @property
+    def with_the_last_test(self) -> Turns:
+        """The same with the test that ends the loop as another iteration, where some lanes make none."""
+        if not (self.lanes & (self.iterations == 0)).any():
+            return self
+        executions, began, took = self.others
+        lanes = int((self.count * self.lanes.sum(axis=1)).sum()) / max(int(self.count.sum()), 1)
+        others = executions, round(began + executions * lanes), took + executions
+        return replace(self, iterations=self.iterations + self.lanes, others=others)
+
+    @property
     def began(self) -> int:
         """Iterations that lanes began, but those of `others`."""
         return int((self.count * self.iterations.sum(axis=1, dtype=np.int64)).sum())

@@ -8,10 +8,9 @@ instructions, fewer iterations than any body that could have been entered.
 
 from __future__ import annotations
 
-import heapq
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -23,29 +22,38 @@ from .source import Turns
 @dataclass(frozen=True)
 class Region:
     """The blocks of one compiled instance of a source loop. entry: where all lanes come in, past: where they go on, if that
-    is one block. copies: iterations by block. again: where the next iteration of the loop around it begins."""
+    is one block. copies: iterations by block; spare: predicated ones besides, by predicate. again: where the next iteration of the loop
+    around it begins."""
 
     entry: int
     past: int | None
     blocks: frozenset[int]
     copies: dict[int, int]
     again: int | None
+    spare: dict[int, tuple[int, ...]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
 class Stage:
     """Executions of blocks: by threads, and by warps. entries: by the first block of a compiled loop, of threads that come
     there from outside. parted: by a compiled loop's last block, how often a warp's lanes disagreed on another turn.
+    certain: blocks whose executions the turns alone decide.
     """
 
     threads: dict[int, float]
     warps: dict[int, float]
     entries: dict[int, float]
     parted: dict[int, float]
+    certain: frozenset[int]
 
 
 def region(
-    graph: Graph, copies: Mapping[int, int], mine: Sequence[Loop], scope: Loop | None, guards: frozenset[int]
+    graph: Graph,
+    copies: Mapping[int, int],
+    mine: Sequence[Loop],
+    scope: Loop | None,
+    guards: frozenset[int],
+    spare: Mapping[int, tuple[int, ...]] | None = None,
 ) -> Region:
     """The blocks between the first test of a loop and where all its lanes are together again. copies: of the loop's
     blocks. mine: its compiled loops; scope: the loop around them. guards: blocks that end in a test of the loop."""
@@ -72,7 +80,8 @@ def region(
             if target in inside and target not in (past, again) and target not in reached:
                 reached.add(target)
                 waiting.append(target)
-    return Region(entry, past, frozenset(reached), dict(copies), again)
+    held = {block: n for block, n in (spare or {}).items() if block in copies}
+    return Region(entry, past, frozenset(reached), dict(copies), again, held)
 
 
 def _common(blocks: Sequence[int], parents: Sequence[int | None]) -> int | None:
@@ -94,103 +103,223 @@ def _common(blocks: Sequence[int], parents: Sequence[int | None]) -> int | None:
     return found
 
 
+@dataclass(frozen=True)
+class Way:
+    """A lane's way through a region. steps: how often it executes each block. entered: how often it comes to the first block
+    of a loop from outside. certain: blocks of which no test but those of the loop decides. before: the block from which it
+    comes to a meeting point that it reaches once."""
+
+    steps: Counter[int]
+    entered: Counter[int]
+    certain: frozenset[int]
+    before: dict[int, int]
+
+
+@dataclass(frozen=True)
+class Node:
+    """Where a lane is: a block, the iterations left before it, and the last body that it executed, -1 for none."""
+
+    block: int
+    left: int
+    body: int
+
+    def __hash__(self) -> int:
+        return hash((self.block, self.left, self.body))
+
+
 class Ways:
-    """The cheapest ways through a region, by the number of iterations."""
+    """The cheapest ways through a region, by the number of iterations.
+
+    Of two ways the compiler's tests choose the one that leaves fewer iterations to predicated instructions, then that with
+    fewer bodies. A lane that turns to where bodies are executes one of them before it turns away: a test that lets it in
+    says that iterations are left.
+    """
 
     def __init__(self, graph: Graph, found: Region) -> None:
         self.graph, self.region = graph, found
-        self.period = max((n for block, n in found.copies.items() if self._cyclic(block)), default=0)
-        # Once every copy is used and one more body, a longer way repeats the body with the most copies.
-        self.most = sum(found.copies.values()) + max(found.copies.values())
-        longest = sum(past - first for first, past in graph.blocks)
-        self.missed = 4 * longest
-        self.sizes = {
-            b: graph.blocks[b][1] - graph.blocks[b][0] + (longest if b in found.copies else 0) for b in found.blocks
-        }
-        self.before: dict[int, list[int]] = defaultdict(list)
-        for block in found.blocks:
-            for target in graph.successors[block]:
-                if target in found.blocks and target not in (found.past, found.again):
-                    self.before[target].append(block)
-        self.loops = [loop for loop in graph.loops if loop.body <= found.blocks and loop.body & found.copies.keys()]
-        self.costs: list[dict[int, float]] = []
-        self.next: list[dict[int, int | None]] = []
+        inside = [loop for loop in graph.loops if loop.body <= found.blocks]
+        self.loops = [loop for loop in inside if loop.body & found.copies.keys()]
+        self.period = max((sum(found.copies.get(b, 0) for b in loop.body) for loop in self.loops), default=0)
+        # Once every copy is used and two more turns, a longer way repeats the turn with the most copies.
+        self.most = sum((*found.copies.values(), *(n for each in found.spare.values() for n in each)))
+        self.most += 2 * max(self.period, *found.copies.values())
+        self.sizes = {b: graph.blocks[b][1] - graph.blocks[b][0] for b in found.blocks}
+        others = [loop for loop in inside if not loop.body & found.copies.keys()]
+        self.aside = frozenset[int]().union(*(loop.body for loop in others))
+        again = {(latch, loop.header) for loop in others for latch in loop.latches}
+        self.onward = {block: self._targets(block, again) for block in found.blocks}
+        self.meeting = self._meeting()
+        self.behind = frozenset[int]() if self.meeting is None else frozenset({self.meeting})
+        self.promises = {block: self._promises(block) for block in found.blocks}
+        self._best: dict[Node, tuple[tuple[int, int, int], tuple[Node | None, ...]]] = {}
+        self._ways: dict[int, Way | None] = {}
 
-    def _cyclic(self, block: int) -> bool:
-        return any(loop.body <= self.region.blocks for loop in self.graph.around(block))
+    def _targets(self, block: int, again: set[tuple[int, int]]) -> tuple[int | None, ...]:
+        """The blocks that may follow one, None for outside; loops that hold no body are gone through once."""
+        found, graph = self.region, self.graph
+        targets = [target for target in graph.successors[block] if (block, target) not in again]
+        inside = [t if t in found.blocks and t not in (found.past, found.again) else None for t in targets]
+        return tuple(dict.fromkeys([*inside, None] if block in graph.ends or not inside else inside))
 
-    def _leaves(self, block: int) -> bool:
-        """Whether lanes may go on outside from a block."""
-        graph, found = self.graph, self.region
-        return block in graph.ends or any(
-            t in (found.past, found.again) or t not in found.blocks for t in graph.successors[block]
-        )
+    def _meeting(self) -> int | None:
+        """Where lanes go on behind the region, if they meet there and none comes from elsewhere."""
+        past = self.region.past
+        meets = past is not None and self.graph.meets(past)
+        return past if meets and set(self.graph.predecessors[past or 0]) <= self.region.blocks else None
 
-    def _layer(self, left: int) -> None:
-        """The cheapest ways from before each block to the end, when it is still to make `left` iterations."""
-        copies, costs = self.region.copies, dict[int, float]()
-        onwards: dict[int, int | None] = {}
-        heap: list[tuple[float, int, int | None]] = []
-        for block in self.region.blocks:
-            n = copies.get(block, 0)
-            if n <= left and self._leaves(block):
-                heapq.heappush(heap, (self.sizes[block] + (left - n) * self.missed, block, None))
-            if 0 < n <= left:
-                for target in self.graph.successors[block]:
-                    if target in self.costs[left - n] and target not in (self.region.past, self.region.again):
-                        heapq.heappush(heap, (self.sizes[block] + self.costs[left - n][target], block, target))
-        while heap:
-            cost, block, onward = heapq.heappop(heap)
-            if block in costs:
+    def _promises(self, block: int) -> frozenset[int]:
+        """Blocks behind a test through which all ways lead to this one, and to some body."""
+        graph, found, at = self.graph, set[int](), block
+        while at != self.region.entry:
+            above = graph.dominators[at]
+            if above is None:
+                break
+            if not self._after(at, above) and any(graph.dominates(at, body) for body in self.region.copies):
+                found.add(at)
+            at = above
+        return frozenset(found)
+
+    def _after(self, block: int, before: int) -> bool:
+        """Whether all ways from the one before lead through a block."""
+        at: int | None = before
+        while at is not None and at != block:
+            at = self.graph.postdominators[at]
+        return at == block
+
+    def _onwards(self, node: Node) -> list[tuple[int, Node | None]]:
+        """How many iterations are left behind a block, and where a lane may go, None for outside."""
+        least = self.region.copies.get(node.block, 0)
+        made = {least}
+        for predicated in self.region.spare.get(node.block, ()):
+            made |= {n + predicated for n in made}
+        return [one for n in sorted(made) if n <= node.left for one in self._behind(node, n)]
+
+    def _behind(self, node: Node, made: int) -> Iterator[tuple[int, Node | None]]:
+        """The same where the block makes so many."""
+        left, body = node.left - made, node.block if made else node.body
+        kept = self.promises[body] if body >= 0 else frozenset[int]()
+        open_ = self.promises[node.block] - kept
+        for target in self.onward[node.block]:
+            if target is None:
+                if not open_:
+                    yield left, None
+            elif not open_ - self.promises[target] and self.region.copies.get(target, 0) <= left:
+                yield left, Node(target, left, body)
+
+    def _evaluate(self, start: Node) -> None:
+        """Of all nodes behind one: the least of what is missed, of bodies and of instructions, and the ways onwards that
+        reach the first two, the shortest first; none where no way leads outside."""
+        best, stack, waited = self._best, [start], set[Node]()
+        while stack:
+            node = stack[-1]
+            if node in best:
+                stack.pop()
                 continue
-            costs[block], onwards[block] = cost, onward
-            for source in self.before[block]:
-                if source not in costs and not copies.get(source):
-                    heapq.heappush(heap, (cost + self.sizes[source], source, block))
-        self.costs.append(costs)
-        self.next.append(onwards)
+            onwards = self._onwards(node)
+            if node not in waited:
+                waited.add(node)
+                stack += [o for _, o in onwards if o is not None and o not in best and o not in waited]
+                continue
+            stack.pop()
+            costs: list[tuple[tuple[int, int, int], Node | None]] = []
+            for left, onward in onwards:
+                body = int(left < node.left)
+                if onward is None:
+                    costs.append(((left, body, 0), None))
+                elif onward in best and best[onward][1]:
+                    missed, bodies, size = best[onward][0]
+                    costs.append(((missed, bodies + body, size), onward))
+            costs.sort(key=lambda one: one[0])
+            if costs:
+                missed, bodies, size = costs[0][0]
+                ways = tuple(onward for cost, onward in costs if cost[:2] == (missed, bodies))
+                best[node] = (missed, bodies, size + self.sizes[node.block]), ways
+            else:
+                best[node] = (0, 0, 0), ()
 
     def executions(self, iterations: int) -> Counter[int] | None:
         """How often a lane executes each block; None where no way makes so many iterations."""
-        rounds = 0
-        if iterations > self.most:
-            if not self.period:
-                return None
-            rounds = -(-(iterations - self.most) // self.period)
-        short = self._way(iterations - rounds * self.period)
-        if short is None or not rounds:
-            return short
-        shorter = self._way(iterations - (rounds + 1) * self.period)
-        if shorter is None:
+        way = self.way(iterations)
+        return None if way is None else way.steps
+
+    def way(self, iterations: int) -> Way | None:
+        """The way of a lane that makes so many iterations, if there is one."""
+        if iterations not in self._ways:
+            self._ways[iterations] = self._way(iterations)
+        return self._ways[iterations]
+
+    def _way(self, iterations: int) -> Way | None:
+        if iterations <= self.most:
+            return self._short(iterations)
+        if not self.period:
             return None
-        return Counter({b: short[b] + rounds * (short[b] - shorter[b]) for b in short})
+        rounds = -(-(iterations - self.most) // self.period)
+        short, shorter = (self.way(iterations - n * self.period) for n in (rounds, rounds + 1))
+        if short is None or shorter is None:
+            return None
+        steps = Counter({b: short.steps[b] + rounds * (short.steps[b] - shorter.steps[b]) for b in short.steps})
+        return replace(short, steps=steps)
 
-    def entered(self, iterations: int, loop: Loop) -> int:
-        """How often a lane comes to a loop from outside."""
-        rounds = max(0, -(-(iterations - self.most) // self.period)) if self.period else 0
-        way = self._steps(iterations - rounds * self.period) or []
-        return sum(block == loop.header and (n == 0 or way[n - 1] not in loop.body) for n, block in enumerate(way))
-
-    def _way(self, iterations: int) -> Counter[int] | None:
-        steps = self._steps(iterations)
-        return None if steps is None else Counter(steps)
-
-    def _steps(self, iterations: int) -> list[int] | None:
-        """The blocks in order."""
+    def _short(self, iterations: int) -> Way | None:
         if iterations < 0:
             return None
-        while len(self.costs) <= iterations:
-            self._layer(len(self.costs))
-        at: int | None = self.region.entry
-        if at not in self.costs[iterations]:
-            return None if iterations else []  # the test stands outside
-        found, left = list[int](), iterations
+        start = Node(self.region.entry, iterations, -1)
+        if self.region.copies.get(start.block, 0) > iterations:
+            return None if iterations else Way(Counter(), Counter(), self.region.blocks, {})  # the test stands outside
+        self._evaluate(start)
+        if not self._best[start][1]:
+            return None
+        path, at = [start.block], self._first(start)
         while at is not None:
-            found.append(at)
-            following = self.next[left][at]
-            left -= self.region.copies.get(at, 0) if following is not None else 0
-            at = following
-        return found
+            path.append(at.block)
+            at = self._first(at)
+        entered = Counter(
+            loop.header
+            for loop in self.loops
+            for n, block in enumerate(path)
+            if block == loop.header and (n == 0 or path[n - 1] not in loop.body)
+        )
+        if self.meeting is not None and self.meeting in self.graph.successors[path[-1]]:
+            path.append(self.meeting)
+        steps = Counter(path)
+        missed = self._best[start][0][0]  # by predicated instructions, wherever they are
+        certain = frozenset(self.region.copies) if missed else self._certain(start)
+        before = {
+            b: path[n - 1]
+            for n, b in enumerate(path)
+            if n and self.graph.meets(b) and steps[b] == 1
+            if certain.issuperset(self.region.blocks & set(self.graph.predecessors[b]))
+        }
+        return Way(steps, entered, certain, before)
+
+    def _first(self, node: Node) -> Node | None:
+        return self._best[node][1][0]
+
+    def _certain(self, start: Node) -> frozenset[int]:
+        """Blocks that lie on all of the best ways, each time one comes to them, or on none."""
+        order, seen = list[Node](), {start}
+        stack = [(start, iter(self._best[start][1]))]
+        while stack:
+            node, onwards = stack[-1]
+            following = next((o for o in onwards if o is not None and o not in seen), None)
+            if following is None:
+                order.append(node)
+                stack.pop()
+            else:
+                seen.add(following)
+                stack.append((following, iter(self._best[following][1])))
+        behind: dict[Node, int] = {}
+        for node in order:
+            behind[node] = sum(1 if o is None else behind.get(o, 0) for o in self._best[node][1])
+        ahead: Counter[Node] = Counter({start: 1})
+        for node in reversed(order):
+            for onward in self._best[node][1]:
+                if onward is not None:
+                    ahead[onward] += ahead[node]
+        doubtful: set[int | None] = {node.block for node in order if ahead[node] * behind[node] != behind[start]}
+        if sum(None in self._best[node][1] for node in order) > 1:
+            doubtful.add(self.meeting)
+        return frozenset((self.region.blocks | self.behind) - doubtful - self.aside)
 
 
 def executions(ways: Ways, several: Iterable[Turns], share: float) -> Stage | None:
@@ -200,30 +329,54 @@ def executions(ways: Ways, several: Iterable[Turns], share: float) -> Stage | No
     warps: dict[int, float] = defaultdict(float)
     entries: dict[int, float] = defaultdict(float)
     parted: dict[int, float] = defaultdict(float)
+    certain = ways.region.blocks | ways.behind
     for turns in several:
         if not len(turns.count):
             continue
         numbers = np.unique(turns.iterations[turns.lanes])
-        found = [ways.executions(int(n)) for n in numbers]
-        if any(one is None for one in found):
+        found = [way for n in numbers if (way := ways.way(int(n))) is not None]
+        if len(found) < len(numbers):
             return None
-        blocks = sorted({block for one in found if one is not None for block in one})
-        table = np.array([[one[block] for block in blocks] for one in found if one is not None], np.int64)
+        certain = certain.intersection(*(way.certain for way in found))
         at = np.searchsorted(numbers, np.where(turns.lanes, turns.iterations, numbers[0]))
         scale = share * _scale(turns)
-        for column, block in enumerate(blocks):
-            each = np.where(turns.lanes, table[at, column], 0)
+        for block in sorted({block for way in found for block in way.steps}):
+            each = np.where(turns.lanes, np.array([way.steps[block] for way in found])[at], 0)
             threads[block] += scale * float((turns.count * each.sum(axis=1)).sum())
-            warps[block] += scale * float((turns.count * each.max(axis=1)).sum())
+            if ways.graph.meets(block):
+                groups = _arriving(block, found)
+                if groups is None:
+                    certain -= {block}
+                else:
+                    each = np.where(turns.lanes, groups[at], 0)
+                    warps[block] += scale * float((turns.count * _different(each)).sum())
+            else:
+                warps[block] += scale * float((turns.count * each.max(axis=1)).sum())
         for loop in ways.loops:
-            entered = np.array([ways.entered(int(n), loop) for n in numbers])
-            each = np.where(turns.lanes, entered[at], 0)
+            each = np.where(turns.lanes, np.array([way.entered[loop.header] for way in found])[at], 0)
             entries[loop.header] += scale * float((turns.count * each.sum(axis=1)).sum())
-            (latch, *more), ends = loop.latches, [one[loop.latches[0]] for one in found if one is not None]
+            (latch, *more), ends = loop.latches, [way.steps[loop.latches[0]] for way in found]
             if not more:
                 times = np.where(turns.lanes, np.array(ends)[at], 0)
                 parted[latch] += scale * float((turns.count * _groups(times)).sum())
-    return Stage(dict(threads), dict(warps), dict(entries), dict(parted))
+    return Stage(dict(threads), dict(warps), dict(entries), dict(parted), certain)
+
+
+def _arriving(block: int, found: Sequence[Way]) -> npt.NDArray[np.int64] | None:
+    """By way, the group in which its lanes come to a meeting point, 0 for those that do not: together come those that leave
+    the same block in the same turn. None where some come more than once."""
+    if any(way.steps[block] and block not in way.before for way in found):
+        return None
+    signs = [(way.before[block], way.steps[way.before[block]]) if block in way.before else None for way in found]
+    number = {sign: n for n, sign in enumerate(dict.fromkeys(sign for sign in signs if sign is not None), 1)}
+    return np.array([number[sign] if sign is not None else 0 for sign in signs])
+
+
+def _different(groups: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    """By row, how many different numbers above 0."""
+    ordered = np.sort(groups, axis=1)
+    ordered = np.concatenate([np.zeros((len(ordered), 1), ordered.dtype), ordered], axis=1)
+    return np.asarray((ordered[:, 1:] != ordered[:, :-1]).sum(axis=1), np.int64)
 
 
 def _groups(times: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:

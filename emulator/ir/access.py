@@ -10,12 +10,19 @@ from . import nodes as ir
 
 
 class Operation(StrEnum):
-    """What an access does. REDUCTION is an atomic operation whose result nobody uses."""
+    """What an access does.
+
+    REDUCTION is an atomic operation on global memory whose result nobody uses. COUNT is one on shared memory that adds 1 to
+    4 bytes: GPUs have an instruction of its own for it, which counts the lanes of a word at once. SWAP is a compare-and-swap
+    on shared memory, which takes two passes.
+    """
 
     LOAD = "load"
     STORE = "store"
     ATOMIC = "atomic"
     REDUCTION = "reduction"
+    COUNT = "count"
+    SWAP = "swap"
 
 
 @dataclass(frozen=True)
@@ -27,11 +34,11 @@ class AccessKind:
     operation: Operation
 
     def __str__(self) -> str:
-        return f"{self.space}_{self.operation}"
+        return f"{self.space}_{Operation.ATOMIC if self.operation in (Operation.COUNT, Operation.SWAP) else self.operation}"
 
     @property
     def atomic(self) -> bool:
-        return self.operation in (Operation.ATOMIC, Operation.REDUCTION)
+        return self.operation not in (Operation.LOAD, Operation.STORE)
 
 
 def open_dimensions(index: ir.Expr) -> list[tuple[ir.Expr, ir.Expr]]:

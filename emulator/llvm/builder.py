@@ -106,7 +106,8 @@ class FunctionBuilder:
 
     # -------------------------------------------------------------- instructions
     def comment(self, text: str) -> None:
-        self.lines.append(f"  ; {text}")
+        """A line for readers. What is not ASCII is escaped: names of files need not be text that LLVM takes."""
+        self.lines.append(f"  ; {text.encode('ascii', 'backslashreplace').decode('ascii')}")
 
     def do(self, text: str) -> None:
         self.lines.append(f"  {text}")

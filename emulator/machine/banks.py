@@ -22,7 +22,7 @@ from ..native import native
 from .coalescing import Active, Index, Totals, ascend, consecutive, flat, log2, occurred
 from .device import Device
 
-LOAD, STORE, ATOMIC = 0, 1, 2
+LOAD, STORE, ATOMIC, SWAP = 0, 1, 2, 3
 """Kinds of access that `count` tells apart."""
 
 
@@ -80,7 +80,7 @@ def _count(
     """load: int64[groups], for what each group of banks delivers."""
     units = st.local(i64, 32)
     for warp in range(warps):
-        if kind != ATOMIC and consecutive(index, active, warp):
+        if kind < ATOMIC and consecutive(index, active, warp):
             out[0] += 1
             out[1] += phases
             continue
@@ -97,9 +97,9 @@ def _count(
                     units[used] = index[32 * warp + lane] >> to_unit
                     used += 1
             if used != 0:
-                cost = _worst_bank(units, used, groups, kind == ATOMIC, load)
+                cost = _worst_bank(units, used, groups, kind >= ATOMIC, load)
                 requests = 1
-                out[1] += cost
+                out[1] += 2 * cost if kind == SWAP else cost
                 out[2] += cost - 1
         out[0] += requests
 
@@ -107,7 +107,8 @@ def _count(
 def count(kind: int, index: Index, active: Active, size: int, banks: int, width: int, out: Totals) -> None:
     """Add the requests, wavefronts and bank conflicts of shared accesses to `out`.
 
-    kind: LOAD (see `load_kind`), STORE or ATOMIC (with a result). index: integers[warps, 32], elements from
+    kind: LOAD (see `load_kind`), STORE, ATOMIC (with a result) or SWAP (a compare-and-swap, whose wavefronts are twice as many
+    for the same conflicts). index: integers[warps, 32], elements from
     the start of shared memory. active: bool[warps, 32]; other lanes are ignored. size, width: bytes. out: int64[3].
 
     The warp is taken in phases of as many lanes as all banks together can serve; each costs as many wavefronts
@@ -139,5 +140,5 @@ def of_warp(kind: int, lanes: Sequence[int], size: int, banks: int = 32, width: 
                 for word in range(element * size // width, (element * size + size - 1) // width + 1):
                     words[word % banks].append(word)
         if words:
-            costs.append(max(len(bank if kind == ATOMIC else set(bank)) for bank in words.values()))
-    return Wavefronts(int(bool(costs)), sum(costs), sum(costs) - len(costs))
+            costs.append(max(len(bank if kind >= ATOMIC else set(bank)) for bank in words.values()))
+    return Wavefronts(int(bool(costs)), (2 if kind == SWAP else 1) * sum(costs), sum(costs) - len(costs))

@@ -199,6 +199,39 @@ def count_reduction(index: Index, active: Active, size: int, sector: int, line: 
     _count_in_packets(*flat(index, active), size, log2(sector // size), log2(line // sector), False, out)
 
 
+@native
+def _count_local(
+    index: Global[i64], active: Global[bool], warps: i64, size: i64, to_sector: i64, to_line: i64, out: Global[i64]
+) -> None:
+    sectors = st.local(i64, 128)
+    lines = st.local(i64, 128)
+    words = max(i64(1), size >> 2)
+    for warp in range(warps):
+        used = i64(0)
+        for lane in range(i64(32)):
+            if active[32 * warp + lane]:
+                first = index[32 * warp + lane] * size >> 2
+                for word in range(first, first + words):
+                    sectors[used] = (32 * word + lane) * 4 >> to_sector
+                    lines[used] = sectors[used] >> to_line
+                    used += 1
+        if used != 0:
+            out[0] += words
+            out[1] += distinct(sectors, used)
+            out[2] += distinct(lines, used)
+
+
+def count_local(index: Index, active: Active, size: int, sector: int, line: int, out: Totals) -> None:
+    """Add the requests, sectors and lines of loads or stores of local memory; arguments as for `count`, an index is that
+    of an element of the thread's own memory.
+
+    Word w of lane l is at address 4 * (32 * w + l) of the warp's memory (CUDA C++ Programming Guide, "Local Memory"). There is
+    a request for each word of an element: measured, for every local row of tests/machine/h200_drawn_accesses.csv.gz.
+    """
+    flattened, mask, warps = flat(index, active)
+    _count_local(flattened, mask, warps, size, log2(sector), log2(line // sector), out)
+
+
 def of_warp(counter: Counter, lanes: Sequence[int], size: int, sector: int = 32, line: int = 128) -> Traffic:
     """What `counter` (count, count_atomic, count_reduction) says of one warp.
 

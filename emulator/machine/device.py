@@ -8,7 +8,7 @@ from pathlib import Path
 from ..checked import counted, shown
 from ..errors import LaunchError
 from .figures import filled, require, types
-from .timing import ADA, AMPERE, FERMI, HOPPER, KEPLER, VOLTA, Timing
+from .timing import ADA, AMPERE, FERMI, GH100, HOPPER, KEPLER, VOLTA, Timing
 
 WARP = 32
 KIB, MIB = 1024, 1024 * 1024
@@ -328,6 +328,7 @@ H200 = replace(
     name="H200",
     bandwidth=4800.0,
     l2=60 * MIB,
+    timing=GH100,
     source=f"{_GUIDE}; {_OCCUPANCY}; H200 data sheet (SXM); SMs, clock, L2 and {_MEASURED}",
 )
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 
 from .figures import require
 
@@ -18,8 +18,10 @@ class Timing:
     part. barrier: cycles between the last arrival and the next instruction.
     shared: latency of a shared load without conflicts. l1, l2, l2_far, dram: of a load that is answered there; far: from the
     other half of L2. atomic: of an atomic operation that returns a value.
-    atomic_interval: cycles of the SM's clock between atomic operations on one address.
+    atomic_interval: cycles of the SM's clock between atomic operations on one address. atomic_rate: those on sectors of their own
+    that all of L2 does in a cycle. request_rate: lines to which L2 takes stores in a cycle.
     request_interval: cycles between requests to global memory of one SM.
+    block_interval: cycles between blocks that begin anywhere on the GPU. warp_interval: between warps that begin on one SM.
     l1_size: bytes of L1 together with shared memory. l1_width: bytes a cycle that L1 gives.
     l2_width: bytes a cycle that one SM gets from L2. l2_halves: 2 where an SM reads lines of the other half through its own.
     l2_bandwidth: of all SMs together, GB/s (10^9). dram_share: of the device's bandwidth that a copy gets, in thousandths.
@@ -42,8 +44,12 @@ class Timing:
     l2_far: int
     dram: int
     atomic: int
-    atomic_interval: int
-    request_interval: int
+    atomic_interval: float
+    atomic_rate: float
+    request_rate: float
+    request_interval: float
+    block_interval: float
+    warp_interval: float
     l1_size: int
     l1_width: int
     l2_width: int
@@ -76,8 +82,12 @@ FERMI = Timing(
     l2_far=371,
     dram=564,
     atomic=564,
-    atomic_interval=9,
-    request_interval=2,
+    atomic_interval=9.0,
+    atomic_rate=14.0,
+    request_rate=9.6,
+    request_interval=2.0,
+    block_interval=4.0,
+    warp_interval=10.0,
     l1_size=64 * KIB,
     l1_width=64,
     l2_width=32,
@@ -107,8 +117,12 @@ KEPLER = Timing(
     l2_far=198,
     dram=371,
     atomic=198,
-    atomic_interval=1,
-    request_interval=2,
+    atomic_interval=1.0,
+    atomic_rate=16.0,
+    request_rate=11.0,
+    request_interval=2.0,
+    block_interval=2.0,
+    warp_interval=8.0,
     l1_size=64 * KIB,
     l1_width=128,
     l2_width=64,
@@ -138,8 +152,12 @@ VOLTA = Timing(
     l2_far=215,
     dram=437,
     atomic=215,
-    atomic_interval=2,
-    request_interval=2,
+    atomic_interval=2.0,
+    atomic_rate=32.0,
+    request_rate=22.0,
+    request_interval=2.0,
+    block_interval=1.2,
+    warp_interval=7.3,
     l1_size=128 * KIB,
     l1_width=128,
     l2_width=64,
@@ -169,8 +187,12 @@ AMPERE = Timing(
     l2_far=360,
     dram=560,
     atomic=300,
-    atomic_interval=2,
-    request_interval=2,
+    atomic_interval=2.0,
+    atomic_rate=40.0,
+    request_rate=27.5,
+    request_interval=2.0,
+    block_interval=1.2,
+    warp_interval=7.3,
     l1_size=192 * KIB,
     l1_width=128,
     l2_width=64,
@@ -200,8 +222,12 @@ ADA = Timing(
     l2_far=296,
     dram=636,
     atomic=296,
-    atomic_interval=2,
-    request_interval=2,
+    atomic_interval=2.0,
+    atomic_rate=36.0,
+    request_rate=24.7,
+    request_interval=2.0,
+    block_interval=1.2,
+    warp_interval=7.3,
     l1_size=128 * KIB,
     l1_width=128,
     l2_width=64,
@@ -215,35 +241,48 @@ ADA = Timing(
         "2503.20481, of Ampere; the others are estimates"
     ),
 )
-HOPPER = Timing(
+GH100 = Timing(
     schedulers=4,
     issue=100,
     alu=4,
     fp64=8,
-    sfu=18,
-    shuffle=23,
+    sfu=19,
+    shuffle=24,
     vote=12,
     branch=10,
-    barrier=20,
-    shared=30,
-    l1=38,
-    l2=265,
-    l2_far=430,
-    dram=690,
-    atomic=350,
-    atomic_interval=2,
-    request_interval=2,
+    barrier=28,
+    shared=25,
+    l1=36,
+    l2=283,
+    l2_far=486,
+    dram=662,
+    atomic=433,
+    atomic_interval=1.45,
+    atomic_rate=51.0,
+    request_rate=37.0,
+    request_interval=1.6,
+    block_interval=1.2,
+    warp_interval=7.3,
     l1_size=256 * KIB,
-    l1_width=128,
-    l2_width=64,
+    l1_width=124,
+    l2_width=80,
     l2_halves=2,
-    l2_bandwidth=9800.0,
-    dram_share=890,
-    launch=2200,
+    l2_bandwidth=7000.0,
+    dram_share=941,
+    launch=2816,
     dated="2026-11-22",
     source=(
-        "te42kyfo/gpu-benches and caps-tum/mt4g for l1, l2, l2_far, shared; dram: markdewing/AI_kernels, on a"
-        " GH200; l2_bandwidth and dram_share measured on an H200; alu and intervals: arXiv 2503.20481, of "
-        "Ampere; the others are estimates"
+        "measured on an H200 at 1980 MHz (simtbed hardware measure); estimates: issue, vote, branch, l2_bandwidth; l1_size and "
+        "l2_halves: public"
+    ),
+)
+"""Of an H200. What lies in the chip is an H100's too."""
+HOPPER = replace(
+    GH100,
+    dram=690,
+    dated="2026-11-22",
+    source=(
+        "not measured: of an H200's row what lies in the chip, GH100; dram: markdewing/AI_kernels, on a GH200; dram_share as an "
+        "H200's"
     ),
 )

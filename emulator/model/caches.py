@@ -11,17 +11,23 @@ from .. import language as st
 from ..language.hints import Global, i64
 from ..machine.device import Device
 from ..native import native
-from .lines import LINE, SECTOR, Lines, Words
+from .lines import ACCESSES as TOTAL_ACCESSES
+from .lines import BITS, LINE, LOAD, SECTOR, Lines, Words, drawn
+from .lines import LINES as TOTAL_LINES
+from .lines import SECTORS as TOTAL_SECTORS
 
-SECTORS, L1_HITS, NEAR_HITS, FAR_HITS, MISSES, ACCESSES, LINES = range(7)
+SECTORS, L1_HITS, NEAR_HITS, FAR_HITS, MISSES, ACCESSES, LINES, LONE, LATE = range(9)
 """Of a site: sectors that its accesses ask for, and those of them that L1, the near half of L2, its far half and device memory
-answer; its accesses; and the lines that they touch."""
-COLUMNS = 8
-READ, WRITTEN, CLOCK, NEXT, LEFT = range(5)
+answer; its accesses; the lines that they touch; and of the sectors that device memory answers those that are alone: it moves two at
+a time. LATE: sectors of those that L1 answers that are on their way to it only since another warp asked for them."""
+COLUMNS = 9
+READ, WRITTEN, CLOCK, NEXT, LEFT, TURN = range(6)
 """Of the launch: sectors read from device memory and written to it, accesses done, the next block, blocks left."""
 _L1_WAYS, _L2_WAYS = 16, 16
 """At least so many lines of a set. What is left over makes sets wider: sets are a power of two."""
 _ROUNDS = 1 << 16
+_SCATTERED = 4
+"""Lines of an access from which on what it misses lies apart."""
 
 
 @st.device
@@ -42,12 +48,6 @@ def _oldest(stamps: Global[i64], first: i64, ways: i64) -> i64:
         if stamps[first + way] < stamps[at]:
             at = first + way
     return at
-
-
-@st.device
-def _mixed(line: i64) -> i64:
-    """The number by which a line finds its set: as good as drawn, so that no stride fills few sets."""
-    return (line * 0x1E3779B97F4A7C15) >> 24
 
 
 @st.device
@@ -75,17 +75,18 @@ def _placed(
 
 @native
 def _run(
-    records: Global[i64], first_of: Global[i64], lines: Global[i64], kind: Global[i64],
+    records: Global[i64], first_of: Global[i64], lines: Global[i64], kind: Global[i64], scattered: Global[i64],
     sms: i64, resident: i64, warps: i64, blocks: i64, until: i64, rounds: i64,
     block_of: Global[i64], phase_of: Global[i64], cursor: Global[i64],
-    l1_tags: Global[i64], l1_valid: Global[i64], l1_stamps: Global[i64], l1_sets: i64, l1_ways: i64,
-    l2_tags: Global[i64], l2_valid: Global[i64], l2_dirty: Global[i64], l2_stamps: Global[i64], l2_sets: i64, l2_ways: i64,
+    l1_tags: Global[i64], l1_valid: Global[i64], l1_stamps: Global[i64], l1_filled: Global[i64], l1_sets: i64, l1_ways: i64, l1_shift: i64,
+    l2_tags: Global[i64], l2_valid: Global[i64], l2_dirty: Global[i64], l2_stamps: Global[i64], l2_sets: i64, l2_ways: i64, l2_shift: i64,
     halves: i64, sites: Global[i64], state: Global[i64],
 ) -> None:  # fmt: skip
     """Have the resident blocks of all SMs take turns, an access a warp, until `until` blocks are left or turns are used up."""
     turn = i64(0)
     while state[4] > until and turn < rounds:
         turn += 1
+        state[5] += 1
         for slot in range(sms * resident):
             block = block_of[slot]
             if block < 0:
@@ -116,7 +117,7 @@ def _run(
                 site = records[4 * at + 1] & 0xFFFFFFFF
                 state[2] += 1
                 now = state[2]
-                row = site * 8
+                row = site * 9
                 sites[row + 5] += 1
                 for which in range(records[4 * at + 2], records[4 * at + 2] + records[4 * at + 3]):
                     line = lines[which] >> 4
@@ -124,7 +125,7 @@ def _run(
                     sites[row + 6] += 1
                     sites[row] += i64(st.popcount(wanted))
                     if l1_sets > 0 and kind[site] < 2:
-                        first = (sm * l1_sets + (_mixed(line) & (l1_sets - 1))) * l1_ways
+                        first = (sm * l1_sets + ((drawn(line) >> l1_shift) & (l1_sets - 1))) * l1_ways
                         way = _found(l1_tags, first, l1_ways, line)
                         if kind[site] == 0:
                             if way < 0:
@@ -135,13 +136,17 @@ def _run(
                             l1_valid[way] |= wanted
                             l1_stamps[way] = now
                             sites[row + 1] += i64(st.popcount(hit))
+                            if l1_filled[way] == state[5]:
+                                sites[row + 8] += i64(st.popcount(hit))
+                            if hit != wanted:
+                                l1_filled[way] = state[5]
                             wanted &= ~hit
                         elif way >= 0:
                             l1_valid[way] |= wanted
                             l1_stamps[way] = now
                     if wanted != 0:
                         home = _half(line) * (halves - 1)
-                        of_set = _mixed(line) & (l2_sets - 1)
+                        of_set = (drawn(line) >> l2_shift) & (l2_sets - 1)
                         at_home = (home * l2_sets + of_set) * l2_ways
                         if kind[site] == 0:
                             reached = wanted
@@ -166,6 +171,9 @@ def _run(
                                     sites[row + 2] += hits
                                 sites[row + 4] += missed
                                 state[0] += missed
+                                if missed == 1 and scattered[site] != 0:
+                                    sites[row + 7] += 1
+                                    state[0] += 1
                         else:
                             if halves == 2:
                                 other = _found(l2_tags, ((1 - home) * l2_sets + of_set) * l2_ways, l2_ways, line)
@@ -194,7 +202,8 @@ class Traffic:
     """What the memories of a GPU do in a launch. Sectors have 32 bytes.
 
     sites: int64[site, COLUMNS], of all blocks. dram_read, dram_written: bytes from and to device memory.
-    hottest: lanes whose atomic operations go to one address. traced: blocks that were simulated, of `blocks`; the others
+    hottest: lanes whose atomic operations go to one address. page: those to one piece of 4 KiB.
+    traced: blocks that were simulated, of `blocks`; the others
     are taken for more of what those in the middle did.
     """
 
@@ -203,6 +212,7 @@ class Traffic:
     dram_read: int
     dram_written: int
     hottest: int
+    page: int
     traced: int
     blocks: int
 
@@ -251,6 +261,10 @@ class _Cache:
         made.clear()
         return made
 
+    def form(self, apart: int) -> tuple[int, int, int]:
+        """Sets, ways, and by how much the number drawn for a line is shifted to find its set, where one of so many lines is kept."""
+        return self.sets, self.ways, BITS - (apart - 1).bit_length() - (self.sets - 1).bit_length()
+
     def clear(self) -> None:
         """Empty it."""
         for array in self.arrays:
@@ -280,26 +294,28 @@ def simulate(lines: Lines, device: Device, resident: int, shared: int, cold: boo
     records, first_of, held = lines.sorted
     warps = -(-int(np.prod(lines.request.block)) // 32)
     blocks, traced = int(np.prod(lines.request.grid)), lines.traced
-    halves = device.timing.l2_halves
-    l1 = _Cache.of(size, device.sms, _L1_WAYS, 3) if (size := l1_bytes(device, shared, resident)) >= LINE else None
-    l2 = _Cache.of(device.l2 // halves, halves, _L2_WAYS, 4)
+    halves, apart = device.timing.l2_halves, lines.apart
+    size = l1_bytes(device, shared, resident) // apart
+    l1 = _Cache.of(size, device.sms, _L1_WAYS, 4) if size >= LINE else None
+    l2 = _Cache.of(device.l2 // halves // apart, halves, _L2_WAYS, 4)
+    scattered = (lines.totals[:, TOTAL_LINES] > _SCATTERED * lines.totals[:, TOTAL_ACCESSES]).astype(np.int64)
     nothing = np.zeros(1, np.int64)
-    l1_arrays = l1.arrays if l1 else (nothing, nothing.copy(), nothing.copy())
+    l1_arrays = l1.arrays if l1 else (nothing, nothing.copy(), nothing.copy(), nothing.copy())
     slots = device.sms * resident
-    again = not cold and (traced == blocks or _footprint(held) * blocks / traced <= device.l2)
+    again = not cold and (traced == blocks or apart * _footprint(held) * blocks / traced <= device.l2)
     clock = 0
     for _ in range(2 if again else 1):
         if l1:
             l1.clear()
         sites, state = np.zeros(COLUMNS * len(lines.kinds), np.int64), np.zeros(8, np.int64)
-        state[LEFT], state[CLOCK] = traced, clock
+        state[LEFT], state[CLOCK], state[TURN] = traced, clock, 0
         in_slots = np.full(slots, -1, np.int64), np.zeros(slots, np.int64), np.zeros(slots * warps, np.int64)
         passed: list[tuple[Words, Words]] = []
         for until in (traced - traced // 4, traced // 4, 0):
             while state[LEFT] > until:
                 _run(
-                    records, first_of, held, lines.kinds, device.sms, resident, warps, traced, until, _ROUNDS, *in_slots,
-                    *l1_arrays, l1.sets if l1 else 0, l1.ways if l1 else 0, *l2.arrays, l2.sets, l2.ways, halves,
+                    records, first_of, held, lines.kinds, scattered, device.sms, resident, warps, traced, until, _ROUNDS, *in_slots,
+                    *l1_arrays, *(l1.form(apart) if l1 else (0, 0, 0)), *l2.arrays, *l2.form(apart), halves,
                     sites, state,
                 )  # fmt: skip
             passed.append((sites.copy(), state.copy()))
@@ -309,10 +325,34 @@ def simulate(lines: Lines, device: Device, resident: int, shared: int, cold: boo
         later = (blocks - traced) / max(1, int(from_state[LEFT] - to_state[LEFT]))
         sites += np.rint((to_sites - from_sites) * later).astype(np.int64)
         state += np.rint((to_state - from_state) * later).astype(np.int64)
+    found = _whole(
+        sites.reshape(-1, COLUMNS),
+        np.rint(lines.totals * (blocks / traced)).astype(np.int64),
+        lines.kinds,
+        l1 is not None,
+    )
+    missed, alone = int(found[:, MISSES].sum()), int(found[:, LONE].sum())
     return Traffic(
-        sites.reshape(-1, COLUMNS), lines.kinds, int(state[READ]) * SECTOR, int(state[WRITTEN]) * SECTOR, lines.hottest,
-        traced, blocks,
+        found, lines.kinds, (missed + alone) * SECTOR, int(state[WRITTEN]) * apart * SECTOR, lines.hottest,
+        lines.busiest_page, traced, blocks,
     )  # fmt: skip
+
+
+def _whole(sampled: Words, totals: Words, kinds: Words, cached: bool) -> Words:
+    """What was found of some lines, of all that the sites accessed. A site of which no line was sampled goes to very few, which stay
+    in L1 (cached: there is one) or else in L2."""
+    found = sampled.copy()
+    found[:, [ACCESSES, LINES, SECTORS]] = totals
+    answered = [L1_HITS, NEAR_HITS, FAR_HITS, MISSES, LONE, LATE]
+    for site in np.flatnonzero(totals[:, TOTAL_SECTORS]):
+        every, row = int(totals[site, TOTAL_SECTORS]), sampled[site]
+        if row[SECTORS]:
+            found[site, answered] = np.rint(row[answered] * (every / row[SECTORS]))
+        elif cached and kinds[site] == LOAD:
+            found[site, L1_HITS] = every
+        else:
+            found[site, NEAR_HITS], found[site, FAR_HITS] = every - every // 2, every // 2
+    return found
 
 
 def _footprint(lines: Words) -> int:

@@ -8,7 +8,7 @@ from math import ceil
 
 from ..machine.device import Device
 from ..machine.occupancy import occupancy
-from .time import Estimate, Observed, estimate
+from .time import MEMORIES, Estimate, Observed, estimate
 
 _LEAST = 0.005
 """Share of the time from which on a change is worth a line."""
@@ -67,15 +67,16 @@ def _steps(
             device,
             {"balanced": True},
         )
-    for name in ("L1", "L2", "DRAM", "latency", "atomics"):
+    for name in ("L1", "L2", "DRAM", "latency", "atomics", "blocks"):
         if found.limits.get(name):
             what = {
                 "latency": "with chains half as long",
+                "blocks": "with blocks that begin twice as fast",
                 "atomics": "with atomic operations on twice as many addresses",
             }
             yield what.get(name, f"with half of the bytes of {name}"), observed, device, {"scale": {name: 0.5}}
-    pipes = [name for name in found.limits if name not in ("L1", "L2", "DRAM", "latency", "atomics", "issue")]
-    if pipes:
+    pipes = [name for name in found.limits if name not in (*MEMORIES, "latency", "issue")]
+    if pipes and isinstance(observed.compiled(device), str):
         most = max(pipes, key=lambda name: found.limits[name])
         rest = 1 - observed.instructions[most] / (2 * found.warp_instructions)
         yield f"with half of the {most} instructions", observed, device, {"scale": {most: 0.5, "issue": rest}}

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from ..errors import SimtbedError, render
 from ..machine.device import Device
 from ..runtime.engine import Request
 from ..runtime.registry import EngineName, engine_called
-from .lines import Lines
+from .lines import MOST_LINES, Lines
 from .time import Estimate, Observed, estimate
 
 _COUNTING = (
@@ -21,14 +22,19 @@ def counting_rules(device: Device) -> tuple[object, ...]:
     return tuple(getattr(device, name) for name in _COUNTING)
 
 
-def observe(request: Request, registers: int = 0, engine: EngineName = "jit") -> Observed:
+def observe(
+    request: Request, registers: int = 0, engine: EngineName = "jit", source_only: bool = False, most: int = MOST_LINES
+) -> Observed:
     """Emulate a launch, counted and traced. Its request is as `runtime.request.prepare_request` gives it, its device one
-    with the counting rules of all devices that `estimate` is asked about. registers: a thread's, 0 where unknown."""
-    request = replace(request, counters=True, detail=False, show_prints=False)
-    lines = Lines(request)
+    with the counting rules of all devices that `estimate` is asked about. registers: a thread's, 0 where unknown.
+    source_only: leave the compiler out. most: lines of memory that are looked at. Raises SimtbedError where the kernel has faults."""
+    request = replace(request, counters=True, detail=False, show_prints=False, decisions=not source_only)
+    lines = Lines(request, most)
     outcome = engine_called(engine).run(replace(request, trace=lines))
     assert outcome.counts is not None
-    return Observed(request, outcome.counts, lines, registers)
+    if outcome.faults:
+        raise SimtbedError(render(outcome.faults[0]))
+    return Observed(request, outcome.counts, lines, registers, outcome.decisions)
 
 
 def time_of(request: Request, device: Device | None = None, *, registers: int = 0, cold: bool = False) -> Estimate:

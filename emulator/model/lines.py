@@ -10,80 +10,122 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from .. import language as st
 from ..ir.access import Operation
 from ..language.hints import Global, i64
 from ..language.types import Array
 from ..native import native
-from ..profiler.trace import ENTRY, Entries
+from ..profiler.trace import Entries
 from ..runtime.engine import Request
 
 LINE, SECTOR = 128, 32
 """Bytes of a line and of a sector, on every device that there is a row of."""
-MOST_LINES = 1 << 24
-"""Lines of accesses after which no further block is traced: what follows is taken for more of the same."""
+MOST_LINES = 1 << 18
+"""Touched lines that are kept. Where there are more, only every second, fourth, ... line of memory is: one by chance, but the same
+one throughout, and caches are simulated that are so many times smaller."""
+MOST_ACCESSES = 1 << 26
+"""Accesses after which no further block is traced: what follows is taken for more of the same."""
 _ALIGNED = 1 << 21
 """Arrays begin at multiples of this: device memory is given out in pages of so many bytes."""
 _HOT = 1 << 14
-_WORDS = ENTRY.itemsize // 8
 RECORD = 4
 """Words of an access: block << 16 | warp, phase << 32 | site, the first of its lines, and how many there are."""
 LOAD, STORE, ATOMIC = range(3)
+ACCESSES, LINES, SECTORS, TOTALS = range(4)
+"""Of a site, in the whole launch: accesses by warps, lines that they touch, sectors."""
+_SEEN = 64
+BITS = 40
+"""Of the number that is drawn for a line: its first ones say whether the line is kept, the next ones its set."""
 
 Words = npt.NDArray[np.int64]
 
 
+@st.device
+def drawn(line: i64) -> i64:
+    """A number of 40 bits, the same for a line each time. Those of neighbours lie far from each other, and those of a range of lines
+    evenly: so do lines in the sets of a cache of the hardware, where 24 MiB in order fill 30 MiB without one that is lost."""
+    return ((line * -0x61C8864680B583EB) >> 24) & 0xFFFFFFFFFF
+
+
 @native
 def _compact(
-    raw: Global[i64], count: i64, base: Global[i64], size: Global[i64], kind: Global[i64], whole: i64,
-    records: Global[i64], lines: Global[i64], first: i64, hot: Global[i64],
+    raw: Global[i64], count: i64, base: Global[i64], size: Global[i64], kind: Global[i64], whole: i64, apart: i64,
+    records: Global[i64], lines: Global[i64], hot: Global[i64], totals: Global[i64], work: Global[i64], warps: i64,
+    seen: Global[i64], of: Global[i64], used: Global[i64],
 ) -> i64:  # fmt: skip
-    """Append accesses: their records from 0 on, their lines from `first` on. How many lines there are then."""
-    used = first
+    """Append accesses: their records and, of every `apart`-th line of memory, what they touch. used: access number, then how many
+    records there are. How many lines there are."""
+    stored = i64(0)
+    kept = i64(0)
+    number = used[0]
     for n in range(count):
         at = n * 35
         site = raw[at + 1] & 0xFFFFFFFF
         phase = raw[at + 1] >> 32
         warp = raw[at + 2] & 0xFFFFFFFF
         mask = raw[at + 2] >> 32
-        begin = used
+        number += 1
+        found = i64(0)
         last = i64(-1)
+        atomic = kind[site] == 2
         for lane in range(i64(32)):
             if (mask >> lane) & 1 != 0:
                 address = base[site] + raw[at + 3 + lane] * size[site]
                 line = address >> 7
-                sector = i64(1) << ((address >> 5) & 3)
-                if kind[site] == 2:
+                if atomic:
                     word = address >> 2
                     hot[(word ^ (word >> 14)) & 16383] += 1
-                if last >= 0 and lines[last] >> 4 == line:
-                    lines[last] |= sector
-                else:
-                    last = i64(-1)
-                    for other in range(begin, used):
-                        if lines[other] >> 4 == line:
-                            last = other
-                    if last < 0:
-                        last = used
-                        lines[used] = line << 4
-                        used += 1
-                    lines[last] |= sector
-        if whole != 0 and kind[site] == 0:
-            for other in range(begin, used):
-                lines[other] |= 15
-        records[4 * n] = (raw[at] << 16) | warp
-        records[4 * n + 1] = (phase << 32) | site
-        records[4 * n + 2] = begin
-        records[4 * n + 3] = used - begin
-    return used
+                if last < 0 or of[2 * last] != line:
+                    place = (line ^ (line >> 6)) & 63
+                    while seen[2 * place] == number and of[2 * seen[2 * place + 1]] != line:
+                        place = (place + 1) & 63
+                    if seen[2 * place] == number:
+                        last = seen[2 * place + 1]
+                    else:
+                        last = found
+                        seen[2 * place] = number
+                        seen[2 * place + 1] = found
+                        of[2 * found] = line
+                        of[2 * found + 1] = i64(0)
+                        found += 1
+                of[2 * last + 1] |= i64(1) << ((address >> 5) & 3)
+        begin = stored
+        sectors = i64(0)
+        for which in range(found):
+            if whole != 0 and kind[site] == 0:
+                of[2 * which + 1] = i64(15)
+            sectors += i64(st.popcount(of[2 * which + 1]))
+            if apart == 1 or drawn(of[2 * which]) * apart < i64(1) << 40:
+                lines[stored] = (of[2 * which] << 4) | of[2 * which + 1]
+                stored += 1
+        totals[3 * site] += 1
+        work[raw[at] * warps + warp] += 1
+        totals[3 * site + 1] += found
+        totals[3 * site + 2] += sectors
+        if stored > begin:
+            records[4 * kept] = (raw[at] << 16) | warp
+            records[4 * kept + 1] = (phase << 32) | site
+            records[4 * kept + 2] = begin
+            records[4 * kept + 3] = stored - begin
+            kept += 1
+    used[0] = number
+    used[1] = kept
+    return stored
 
 
 @dataclass
 class Lines:
-    """A tracer that keeps the lines of accesses. most: lines after which no further block is traced."""
+    """A tracer that keeps the lines of accesses. most: lines that are kept at most, save for the last ones; accesses: after which
+    no further block is traced.
+
+    apart: one of so many lines of memory is kept. totals: int64[site, TOTALS], of all traced accesses; work: of each warp.
+    """
 
     request: Request
     most: int = MOST_LINES
+    accesses: int = MOST_ACCESSES
     blocks: int = 1 << 62
+    apart: int = 1
     hot: Words = field(default_factory=lambda: np.zeros(_HOT, np.int64))
     _records: list[Words] = field(default_factory=list)
     _lines: list[Words] = field(default_factory=list)
@@ -103,34 +145,53 @@ class Lines:
             if site.array in addresses:
                 self._base[number], self._size[number] = addresses[site.array], site.size
                 self.kinds[number] = _KINDS[site.access.operation]
-        self.extents = {name: addresses[name] for name in types} | {"": following}
         device = self.request.device
         self._whole = int(device.loads_cached and device.load_sector == device.line)
+        self.totals = np.zeros((len(sites), TOTALS), np.int64)
+        self._warps = -(-int(np.prod(self.request.block)) // 32)
+        self.work = np.zeros(int(np.prod(self.request.grid)) * self._warps, np.int64)
+        self._seen, self._of = np.zeros(2 * _SEEN, np.int64), np.zeros(2 * 32, np.int64)
+        self._used = np.zeros(2, np.int64)
 
     def take(self, entries: Entries) -> None:
         with self._lock:
             kept = entries if self.blocks > 1 << 61 else entries[entries["block"] < self.blocks]
             if not len(kept):
                 return
-            records = np.empty(RECORD * len(kept), np.int64)
-            lines = np.empty(32 * len(kept), np.int64)
+            records, lines = np.empty(RECORD * len(kept), np.int64), np.empty(32 * len(kept), np.int64)
             raw = np.ascontiguousarray(kept).view(np.int64)
-            used = _compact(
-                raw, len(kept), self._base, self._size, self.kinds, self._whole, records, lines, 0, self.hot
-            )
+            stored = _compact(
+                raw, len(kept), self._base, self._size, self.kinds, self._whole, self.apart, records, lines, self.hot,
+                self.totals.reshape(-1), self.work, self._warps, self._seen, self._of, self._used,
+            )  # fmt: skip
+            records = records[: RECORD * int(self._used[1])].copy()
             records[2::RECORD] += self._count
             self._records.append(records)
-            self._lines.append(lines[:used].copy())
-            self._count += used
+            self._lines.append(lines[:stored].copy())
+            self._count += stored
             self._last = max(self._last, int(kept["block"].max()))
-            if self._count > self.most and self.blocks > 1 << 61:
+            while self._count > self.most:
+                self._thin_out()
+            if self._used[0] > self.accesses and self.blocks > 1 << 61:
                 self.blocks = self._last + 1  # those under way are traced to their end
+
+    def _thin_out(self) -> None:
+        """Keep every second line of those that are kept."""
+        self.apart *= 2
+        lines, records = np.concatenate(self._lines), np.concatenate(self._records).reshape(-1, RECORD)
+        staying = _drawn(lines >> 4) * self.apart < 1 << BITS
+        before = np.concatenate([np.zeros(1, np.int64), np.cumsum(staying)])
+        past = before[records[:, 2] + records[:, 3]]
+        records[:, 2] = before[records[:, 2]]
+        records[:, 3] = past - records[:, 2]
+        self._records, self._lines = [records[records[:, 3] > 0].reshape(-1)], [lines[staying]]
+        self._count = int(before[-1])
 
     def begin_again(self) -> None:
         self._records.clear()
         self._lines.clear()
-        self._count, self._last, self.blocks = 0, -1, 1 << 62
-        self.hot[:] = 0
+        self._count, self._last, self.blocks, self.apart = 0, -1, 1 << 62, 1
+        self.hot[:] = self.totals[:] = self._used[:] = self._seen[:] = self.work[:] = 0
 
     @property
     def traced(self) -> int:
@@ -142,6 +203,20 @@ class Lines:
         """Lanes whose atomic operations go to the address that most go to, in the whole launch."""
         return int(self.hot.max() * np.prod(self.request.grid) / self.traced)
 
+    @property
+    def longest(self) -> float:
+        """Accesses of the warp that makes most, as so many times those of the average warp."""
+        mean = float(self.work.mean())
+        return float(self.work.max()) / mean if mean and self.traced == np.prod(self.request.grid) else 1.0
+
+    @property
+    def busiest_page(self) -> int:
+        """Lanes whose atomic operations go to the 4 KiB that most go to, in the whole launch; 0 where they go to very many addresses,
+        which are then not told apart."""
+        if np.count_nonzero(self.hot) > _HOT // 2:
+            return 0
+        return int(self.hot.reshape(-1, 1024).sum(1).max() * np.prod(self.request.grid) / self.traced)
+
     @cached_property
     def sorted(self) -> tuple[Words, Words, Words]:
         """Records by block and warp, as [n * RECORD]; where those of each warp of each block begin; the lines."""
@@ -151,8 +226,15 @@ class Lines:
         if len(records) and (np.diff(records[:, 0]) < 0).any():
             records = records[np.argsort(records[:, 0], kind="stable")]
         owner = (records[:, 0] >> 16) * warps + (records[:, 0] & 0xFFFF)
-        first = np.searchsorted(owner, np.arange(self.traced * warps + 1))
-        return np.ascontiguousarray(records).reshape(-1), first.astype(np.int64), lines
+        first = np.zeros(self.traced * warps + 1, np.int64)
+        np.cumsum(np.bincount(owner, minlength=self.traced * warps), out=first[1:])
+        return np.ascontiguousarray(records).reshape(-1), first, lines
+
+
+def _drawn(lines: Words) -> Words:
+    """`drawn`, of many lines."""
+    with np.errstate(over="ignore"):
+        return ((lines * np.int64(-0x61C8864680B583EB)) >> 24) & np.int64(0xFFFFFFFFFF)
 
 
 _KINDS: dict[Any, int] = {

@@ -234,6 +234,7 @@ class Work:
     task: Task
     cold: bool
     registers: Registers | None
+    source_only: bool = False
 
     def name(self) -> str:
         """By its content, under which the disk cache keeps what it found."""
@@ -242,7 +243,9 @@ class Work:
         program = request.specialisation.key or fingerprint(request.program)
         how = (request.grid, request.block, request.dynamic_shared, request.cooperative, task.devices, task.number)
         registers = getattr(self.registers, "__qualname__", None)
-        found = hashlib.sha256(f"{program}\0{disk_cache.edition()}\0{how}\0{self.cold}\0{registers}\0".encode())
+        found = hashlib.sha256(
+            f"{program}\0{disk_cache.edition()}\0{how}\0{self.cold}\0{self.source_only}\0{registers}\0".encode()
+        )
         found.update(f"{task.kernel}\0{task.choice}\0{task.constants}\0".encode())
         for name, value in sorted(request.arguments.items()):
             array = np.asarray(value)
@@ -269,8 +272,11 @@ def solve(work: Work) -> Answer:
 
 def _solved(work: Work, request: Request) -> Answer:
     task = work.task
-    observed = observe(request)
     rows, explanations, refused = [], [], ""
+    try:
+        observed = observe(request, source_only=work.source_only)
+    except SimtbedError as error:
+        return [], [], f"{task.kernel}, {task.choice}: {str(error).splitlines()[0]}"
     for device in task.devices:
         registers = work.registers(request, device) if work.registers else 0
         own = replace(observed, registers=registers)
@@ -296,6 +302,7 @@ def run(
     cold: bool = False,
     dask: str | Client | None = None,
     registers: Registers | None = None,
+    source_only: bool = False,
     progress: Callable[[str], None] = lambda done: None,
 ) -> Table:
     """All tasks, on all cores of this machine, or on a Dask cluster.
@@ -307,7 +314,7 @@ def run(
     if len(tasks) > _MOST:
         raise LaunchError(f"{len(tasks):,} configurations: a sweep takes at most {_MOST:,}")
     table = Table(objective)
-    works = [Work(task, cold, registers) for task in tasks]
+    works = [Work(task, cold, registers, source_only) for task in tasks]
     for number, (work, (rows, explanations, refused)) in enumerate(_answers(works, dask), 1):
         progress(f"{number:,} of {len(tasks):,} configurations")
         table += rows
@@ -354,6 +361,7 @@ def whatif(
     objective: str = "time",
     cold: bool = False,
     dask: str | Client | None = None,
+    source_only: bool = False,
     shared: int = 0,
     cooperative: bool = False,
     types: Mapping[str, str] | None = None,
@@ -363,7 +371,7 @@ def whatif(
     device: one as `launch` takes it, or several. blocks: instead of `block`; the grid then covers the same threads, unless
     `grids` are given. const: values of Const parameters by name. tie: Const parameters that follow an extent of the block,
     {"BLOCK": "block.x"}. objective: what `best` asks for, "time" or "bytes" of device memory. cold: with empty caches.
-    dask: a cluster as `map_over_cluster` takes it. Registers are not known here: they are taken not to limit.
+    dask: a cluster as `map_over_cluster` takes it. source_only: leave nvcc out, where it is installed; registers then do not limit.
 
     Raises LaunchError and CompileError where no choice can be launched.
     """
@@ -377,7 +385,7 @@ def whatif(
     launch = Replayed(kernel, dim3(grid), dim3(block), kept, shared, cooperative, types)
     require_constants(axes, launch.constants)
     tasks = plan(launch, axes, [device_given(one) for one in several])
-    return run(tasks, objective=objective, cold=cold, dask=dask)
+    return run(tasks, objective=objective, cold=cold, dask=dask, source_only=source_only)
 
 
 def host_values(given: Any) -> Any:

@@ -7,27 +7,40 @@ apart; the slowest of them is nearly the time, and the others add to it as far a
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from math import ceil, prod
 from typing import Any
 
+from ..compiled.kernel import CompiledKernel, compiled_kernel
+from ..compiled.launched import printed_kernels
+from ..errors import LaunchError
 from ..ir.access import AccessKind
 from ..machine.device import WARP, Device
 from ..machine.occupancy import Occupancy, occupancy
 from ..profiler import events
+from ..profiler.decisions import Decisions
 from ..profiler.events import Counts
 from ..runtime.engine import Request
 from .caches import ACCESSES, FAR_HITS, LINES, MISSES, NEAR_HITS, SECTORS, Traffic, simulate
 from .chain import Chain, expanded
-from .lines import LOAD, Lines
+from .lines import ATOMIC, LOAD, Lines
+from .machine import LOADED, alone, run
+from .stream import stream
+from .validated import VALIDATED
 
 SHARPNESS = 4.0
 """How little the parts that are not the slowest add: times add up as powers with this exponent. An assumption so far."""
 CHAIN, INSTRUCTIONS = 1.0, 1.0
 """Factors of the chain of a warp, and of instructions, which are counted from the source. Assumptions so far, as SHARPNESS is:
 `simtbed hardware errors` prints what fits measured times."""
-MEMORIES = ("L1", "L2", "DRAM", "atomics")
+MEMORIES = ("L1", "L2", "DRAM", "atomics", "blocks")
 """Limits that no instruction is counted in."""
+OLDEST = (7, 5)
+"""The oldest compute capability that today's nvcc compiles for."""
+_OF_A_PAGE = 0.17
+"""Cycles between atomic operations on the same 4 KiB, which few slices of L2 serve: of 1,024 addresses measured on an H200."""
+_UNEVEN = 3.0
+"""Accesses of the longest warp, as so many times the average, from which on launches were not validated."""
 INTERVAL = 1.5
 """A time is stated from so many times less to so many times more, until errors on this device have been recorded."""
 _RATED = ("alu", "imul", "fp32", "fp64", "sfu", "convert", "shuffle")
@@ -40,12 +53,33 @@ def factor(limit: str) -> float:
 
 @dataclass(frozen=True)
 class Observed:
-    """A launch that was emulated: what it counted, and its accesses. registers: a thread's, where a compiler told."""
+    """A launch that was emulated: what it counted, and its accesses. registers: a thread's, where a compiler told.
+
+    decisions: which way its branches went; without them only the source is counted. kernels: compiled, by architecture; why they
+    could not be where it is text.
+    """
 
     request: Request
     counts: Counts
     lines: Lines
     registers: int = 0
+    decisions: Decisions | None = None
+    kernels: dict[str, CompiledKernel | str] = field(default_factory=dict, repr=False)
+
+    def compiled(self, device: Device) -> CompiledKernel | str:
+        """What nvcc makes of the kernel for a device, and what that executed; or why that is not known, in words."""
+        if self.decisions is None:
+            return "the source was counted alone"
+        if device.compute_capability < OLDEST:
+            return f"today's nvcc does not compile for {device.name}"
+        arch = "sm_{}{}".format(*device.compute_capability)
+        if arch not in self.kernels:
+            (launched,) = printed_kernels([(self.request, self.counts, self.decisions)])
+            try:
+                self.kernels[arch] = compiled_kernel(launched, arch)
+            except LaunchError as error:
+                self.kernels[arch] = str(error).splitlines()[0]
+        return self.kernels[arch]
 
     @property
     def shared_bytes(self) -> int:
@@ -107,8 +141,11 @@ def estimate(
 
     The launch was emulated for a device with the same rules of memory. cold: with an empty L2; else as after an earlier launch of
     the same. traffic: of its memories, if it is known already. given: parts of the model put otherwise, for `changes`:
-    `resident` blocks of an SM, `balanced` (all SMs get the same), factors of `limits` by name (`scale`).
+    `resident` blocks of an SM, `balanced` (all SMs get the same), factors of `limits` by name (`scale`), `machine.LOADED`.
     """
+    kernel = observed.compiled(device)
+    if isinstance(kernel, CompiledKernel) and not observed.registers:
+        observed = replace(observed, registers=kernel.registers)
     occupied = observed.occupancy(device)
     resident = given.get("resident", max(1, occupied.active_blocks))
     traffic = traffic or simulate(observed.lines, device, resident, observed.shared_bytes, cold)
@@ -116,30 +153,31 @@ def estimate(
     blocks = observed.blocks
     busiest = blocks / device.sms if given.get("balanced") else ceil(blocks / device.sms)
     share = busiest / blocks
-    instructions = observed.instructions
-    every = sum(instructions.values())
-    limits = {"issue": every * share * 100 / (timing.schedulers * timing.issue)}
-    for pipe in _RATED:
-        rate = getattr(device.rates, pipe)
-        if rate and instructions.get(pipe):
-            limits[pipe] = instructions[pipe] * share * WARP / rate
-    lines, requests = traffic.total(LINES), traffic.total(ACCESSES)
-    conflicts = observed.column(events.WAVEFRONTS, "shared") * WARP / max(1, device.rates.shared)
-    moved = traffic.total(SECTORS) * 32 / timing.l1_width
-    local = observed.column(events.WARPS, "local")
-    limits["L1"] = share * (conflicts + max(lines, moved, requests * timing.request_interval) + local * 2)
-    l2_bytes = traffic.l2_sectors * 32
-    limits["L2"] = max(share * l2_bytes / timing.l2_width, l2_bytes * clock / (timing.l2_bandwidth * 1e3))
-    limits["DRAM"] = traffic.dram_bytes * clock / (device.bandwidth * timing.dram_share)
-    limits["atomics"] = float(traffic.hottest * timing.atomic_interval)
-    turns = busiest / resident if given.get("balanced") else ceil(busiest / resident)
-    chain = Chain(observed.request.prepared, observed.counts, device, _latencies(observed, traffic, device))
-    limits["latency"] = chain.cycles(blocks * observed.warps) * max(1, turns)
     scale = given.get("scale", {})
-    limits = {name: limit * factor(name) * scale.get(name, 1.0) for name, limit in limits.items()}
-    cycles = sum(limit**SHARPNESS for limit in limits.values()) ** (1 / SHARPNESS)
+    limits = _memories(observed, traffic, device, share)
+    if isinstance(kernel, str):
+        instructions = observed.instructions
+        every = sum(instructions.values())
+        limits |= _issue(instructions, every, device, share)
+        turns = busiest / resident if given.get("balanced") else ceil(busiest / resident)
+        chain = Chain(observed.request.prepared, observed.counts, device, _latencies(observed, traffic, device))
+        limits["latency"] = chain.cycles(blocks * observed.warps) * max(1, turns)
+        limits = {name: limit * factor(name) * scale.get(name, 1.0) for name, limit in limits.items()}
+        cycles = sum(limit**SHARPNESS for limit in limits.values()) ** (1 / SHARPNESS)
+        counted = f"instructions are counted from the source: {kernel}"
+    else:
+        warps = stream(kernel, traffic, device)
+        every = round(warps.executed)
+        limits |= _issue(_pipes(warps.pipes), every, device, share)
+        how = (warps, device, observed.warps, resident, busiest, min(blocks, device.sms), warps.executed / blocks)
+        ran = run(*how, scale, given.get("loaded", LOADED))
+        limits = {name: limit * scale.get(name, 1.0) for name, limit in limits.items()}
+        limits["latency"] = run(*how, {**scale, "L1": 0.0, "L2": 0.0, "DRAM": 0.0}).cycles if not given else ran.cycles
+        longest = alone(warps, device, observed.lines.longest * warps.executed / blocks / observed.warps, scale)
+        cycles = max(ran.cycles, limits["atomics"], longest)
+        counted = f"instructions are counted as nvcc compiles them for {kernel.arch}"
     time = cycles / clock + timing.launch / 1000
-    bound = max(limits, key=lambda name: limits[name])
+    bound = _bound(limits)
     if cycles / clock < timing.launch / 1000:
         bound = "launch"
     elif (
@@ -148,10 +186,56 @@ def estimate(
         and estimate(observed, device, cold, traffic, balanced=True).time_us < 0.75 * time
     ):
         bound = "tail"
+    low, high = _interval(kernel, device, bound)
     return Estimate(
-        time, time / INTERVAL, time * INTERVAL, bound, {name: cycles / clock for name, cycles in limits.items()}, traffic,
-        occupied, every, tuple(_remarks(observed, device, time)),
+        time, time * low, time * high, bound, {name: cycles / clock for name, cycles in limits.items()}, traffic,
+        occupied, every, (counted, *_remarks(observed, kernel, device, time)),
     )  # fmt: skip
+
+
+def _issue(instructions: Mapping[str, int | float], every: float, device: Device, share: float) -> dict[str, float]:
+    """Cycles that the schedulers and each pipe take on the SM that has most to do."""
+    limits = {"issue": every * share * 100 / (device.timing.schedulers * device.timing.issue)}
+    for pipe in _RATED:
+        rate = getattr(device.rates, pipe)
+        if rate and instructions.get(pipe):
+            limits[pipe] = instructions[pipe] * share * WARP / rate
+    return limits
+
+
+def _pipes(pipes: Mapping[str, float]) -> dict[str, float]:
+    """Machine instructions by the names of rates."""
+    names = {"alu": "alu", "imul": "imul", "fp32": "fma", "fp64": "fp64", "sfu": "xu"}
+    return {name: pipes.get(pipe, 0.0) for name, pipe in names.items()}
+
+
+def _memories(observed: Observed, traffic: Traffic, device: Device, share: float) -> dict[str, float]:
+    """Cycles that each memory takes, and blocks to begin."""
+    timing, clock = device.timing, float(device.clock)
+    lines, requests = traffic.total(LINES), traffic.total(ACCESSES)
+    conflicts = observed.column(events.WAVEFRONTS, "shared") * WARP / max(1, device.rates.shared)
+    moved = traffic.total(SECTORS) * 32 / timing.l1_width
+    local = observed.column(events.WARPS, "local")
+    l2_bytes = traffic.l2_sectors * 32
+    added = sum(
+        int(row[events.SECTORS])
+        for kind, row in zip(traffic.kinds, observed.counts, strict=True)
+        if kind == ATOMIC
+    )  # fmt: skip
+    return {
+        "L1": share * (conflicts + max(lines, moved, requests * timing.request_interval) + local * 2),
+        "L2": max(share * l2_bytes / timing.l2_width, l2_bytes * clock / (timing.l2_bandwidth * 1e3)),
+        "DRAM": traffic.dram_bytes * clock / (device.bandwidth * timing.dram_share),
+        "atomics": max(traffic.hottest * timing.atomic_interval, traffic.page * _OF_A_PAGE, added / timing.atomic_rate),
+        "blocks": observed.blocks * timing.block_interval,
+    }
+
+
+def _bound(limits: Mapping[str, float]) -> str:
+    """The part that takes longest; latency where none of the others takes most of what it takes."""
+    others = {name: limit for name, limit in limits.items() if name != "latency"}
+    most = max(others, key=lambda name: others[name])
+    return most if others[most] >= 0.7 * limits["latency"] else "latency"
 
 
 def _latencies(observed: Observed, traffic: Traffic, device: Device) -> Any:
@@ -179,9 +263,26 @@ def _latencies(observed: Observed, traffic: Traffic, device: Device) -> Any:
     return latency
 
 
-def _remarks(observed: Observed, device: Device, time: float) -> list[str]:
+def _interval(kernel: CompiledKernel | str, device: Device, bound: str) -> tuple[float, float]:
+    """Factors of a time between which nine of ten measured ones lay, where some were measured."""
+    if isinstance(kernel, str) or device.name not in VALIDATED:
+        return 1 / INTERVAL, INTERVAL
+    return VALIDATED[device.name].factors(bound)
+
+
+def _remarks(observed: Observed, kernel: CompiledKernel | str, device: Device, time: float) -> list[str]:
     """Why a time is to be doubted."""
     found = [f"not validated on {device.name}: no measured times are recorded"]
+    if device.name in VALIDATED:
+        found = (
+            [f"not validated on {device.name} without nvcc"]
+            if isinstance(kernel, str)
+            else [str(VALIDATED[device.name])]
+        )
+        if observed.lines.longest > _UNEVEN:
+            found.append(
+                f"uneven warps, beyond what was validated: the longest makes {observed.lines.longest:.1f} times the accesses"
+            )
     if observed.blocks < device.sms:
         found.append(f"a small grid: {observed.blocks} blocks for {device.sms} SMs")
     if observed.column(events.WARPS, "local"):

@@ -10,7 +10,7 @@ from ..ir.access import AccessKind, Operation
 from ..ir.ops import TABLE
 from ..ir.shifts import is_shift
 from ..ir.walk import expressions, flattened, map_bodies, statements
-from ..language.types import Array, Scalar
+from ..language.types import I32, U32, Array, Scalar
 from ..span import Span
 
 
@@ -69,6 +69,12 @@ def number(program: ir.Program) -> tuple[ir.Program, tuple[Site, ...]]:
     return ir.Program(kernel, ()), tuple(sites)
 
 
+def _counts(atomic: ir.Atomic) -> bool:
+    """Whether it adds the constant 1 to an integer of 4 bytes."""
+    one = isinstance(atomic.value, ir.Const) and atomic.value.value == 1
+    return one and atomic.op == "add" and isinstance(atomic.type, Scalar) and atomic.type in (I32, U32)
+
+
 def _site(stmt: ir.Stmt, arrays: dict[str, Array], parent: int | None) -> Site:
     costs: Counter[str] = Counter()
     for expr in expressions(flattened(stmt)):
@@ -84,7 +90,13 @@ def _site(stmt: ir.Stmt, arrays: dict[str, Array], parent: int | None) -> Site:
             array, accessed = arrays[atomic.array], atomic.array
             silent = stmt.target is None and isinstance(atomic, ir.Atomic) and atomic.op != "exchange"
             silent &= atomic.order == "relaxed"  # CUDA gives back the old value of the others, used or not
-            operation = Operation.REDUCTION if silent and array.space == "global" else Operation.ATOMIC
+            operation = Operation.ATOMIC
+            if silent and array.space == "global":
+                operation = Operation.REDUCTION
+            elif array.space == "shared" and isinstance(atomic, ir.CompareSwap):
+                operation = Operation.SWAP
+            elif silent and isinstance(atomic, ir.Atomic) and _counts(atomic):
+                operation = Operation.COUNT
             action, size = AccessKind(array.space, operation), array.element.size
         case ir.Let(value=ir.Shuffle() as shuffle):
             action, size = "shuffle", shuffle.type.size
@@ -112,6 +124,7 @@ def _site(stmt: ir.Stmt, arrays: dict[str, Array], parent: int | None) -> Site:
 
 
 _CLASSES = {
-    "load": "memory", "store": "memory", "atomic": "atomic", "reduction": "atomic", "shuffle": "shuffle", "vote": "vote",
+    "load": "memory", "store": "memory", "atomic": "atomic", "reduction": "atomic", "count": "atomic",
+    "swap": "atomic", "shuffle": "shuffle", "vote": "vote",
     "barrier": "barrier", "syncwarp": "barrier", "fence": "memory", "branch": "control", "control": "control",
 }  # fmt: skip

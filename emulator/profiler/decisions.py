@@ -8,15 +8,17 @@ the left, held.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
 
+from .folding import ROW, Folder, Words
+
 PATTERNS = 1 << 14
 """Patterns of a site that are told apart; executions with others are counted together."""
-RUNS = 1 << 12
+RUNS = 1 << 10
 """Runs of a site that are kept: those of the first blocks."""
 
 NOTE = np.dtype(
@@ -32,6 +34,8 @@ RUN = np.dtype(
 )
 """Consecutive executions of a site by a warp with one pattern, between two barriers. pattern: the row, -1 for one of those
 counted together."""
+
+SITE_RUN = np.dtype([("site", np.int32), *((name, RUN[name]) for name in RUN.names or ())])
 
 Rows = npt.NDArray[np.void]
 _FACTORS = np.array([pow(0x9E3779B97F4A7C15, n, 1 << 64) for n in range(1, 34)], np.uint64)
@@ -56,8 +60,8 @@ class SiteDecisions:
         """By warps."""
         return int(self.patterns["count"].sum()) + self.others[0]
 
-    def add(self, notes: Rows) -> None:
-        """Take in what was noted at the site, in order."""
+    def _add(self, notes: Rows) -> None:
+        """Count patterns, as notes."""
         rows = self._rows(notes)
         kept = rows >= 0
         np.add.at(self.patterns["count"], rows[kept], notes["count"][kept])
@@ -71,13 +75,6 @@ class SiteDecisions:
             )
             executions, began, took = (a + int(b) for a, b in zip(self.others, added, strict=True))
             self.others = (executions, began, took)
-        if len(self.runs) == RUNS and notes["block"].min() > self.runs["block"][-1]:
-            return
-        runs = np.zeros(len(notes), RUN)
-        for name in ("block", "warp", "phase", "count"):
-            runs[name] = notes[name]
-        runs["pattern"] = rows
-        self.runs = first_runs(np.concatenate([self.runs, runs]))
 
     def _rows(self, notes: Rows) -> npt.NDArray[np.int32]:
         """The row of each note's pattern; new ones are made while there is room."""
@@ -101,6 +98,11 @@ class SiteDecisions:
         at = self._order[np.minimum(np.searchsorted(self._hashes, hashes, sorter=self._order), len(self._order) - 1)]
         return np.where(self._hashes[at] == hashes, at, -1).astype(np.int32)
 
+    def know(self) -> None:
+        """Patterns that were put in are found again."""
+        self._hashes = hashed(self.patterns)
+        self._order = np.argsort(self._hashes)
+
     def sort(self) -> None:
         """Patterns in an order that does not hang on that of blocks."""
         order = np.argsort(self._hashes)
@@ -115,7 +117,7 @@ class SiteDecisions:
         for name in ("count", "mask", "value"):
             notes[name] = other.patterns[name]
         before, runs = self.runs, other.runs.copy()
-        self.add(notes)
+        self._add(notes)
         rows = np.append(self._rows(notes), np.int32(-1))
         runs["pattern"] = rows[runs["pattern"]]
         self.runs = np.concatenate([before, runs])[:RUNS]
@@ -128,61 +130,110 @@ class Decisions:
     """Of one launch, by site; or of several launches of one kernel."""
 
     sites: dict[int, SiteDecisions] = field(default_factory=dict)
-    _apart: dict[tuple[int, int, int], Rows] = field(default_factory=dict, repr=False)
-    _parted: set[int] = field(default_factory=set, repr=False)
+    _folder: Folder | None = field(default=None, repr=False)
+    _runs: FirstRuns = field(default_factory=lambda: FirstRuns(), repr=False)
 
     def add(self, notes: Rows) -> None:
         """Take in what an engine noted: of each warp in the order of execution."""
-        if not len(notes):
-            return
-        self._parted |= {-1 - site for site in np.unique(notes["site"][notes["site"] < 0]).tolist()}
-        sites = np.where(notes["site"] < 0, -1 - notes["site"], notes["site"])
-        notes = notes[np.argsort(sites, kind="stable")]
-        found, counts = np.unique(sites, return_counts=True)
-        for site, mine in zip(found.tolist(), np.split(notes, np.cumsum(counts)[:-1]), strict=True):
-            if site in self._parted:
-                joined = list(self._joined(site, mine))
-                mine = np.concatenate(joined) if joined else mine[:0]
-            if len(mine):
-                self.sites.setdefault(site, SiteDecisions()).add(mine)
+        if len(notes):
+            if self._folder is None:
+                self._folder = Folder(PATTERNS)
+            self._count(self._folder.joined(np.ascontiguousarray(notes).view(np.int32)))
 
-    def _joined(self, site: int, notes: Rows) -> Iterator[Rows]:
-        """Lanes that left early together with those of the same execution that left later."""
-        for at in range(len(notes)):
-            note = notes[at : at + 1].copy()
-            key = (site, int(note["block"][0]), int(note["warp"][0]))
-            before = self._apart.pop(key, None)
-            if before is not None and not (before["mask"] & note["mask"]).any():
-                note["mask"] |= before["mask"]
-                note["value"] += before["value"]
-            elif before is not None:
-                yield before
-            if note["site"][0] >= 0:
-                yield note
-            else:
-                self._apart[key] = note
+    def _count(self, words: Words) -> None:
+        """Count whole executions, and keep the runs of the first blocks."""
+        assert self._folder is not None
+        rows = self._folder.rows(words)
+        self._runs.add(words.view(NOTE), rows)
 
     def finish(self) -> Decisions:
         """When all is noted: executions that all lanes left early are whole too."""
-        for (site, _, _), note in self._apart.items():
-            self.sites.setdefault(site, SiteDecisions()).add(note)
-        self._apart.clear()
+        if self._folder is not None:
+            self._count(self._folder.left())
+            self._take(self._folder)
+            self._folder = None
         self.sites = {site: self.sites[site] for site in sorted(self.sites)}
         for one in self.sites.values():
             one.sort()
         return self
 
+    def _take(self, folder: Folder) -> None:
+        """The patterns of each site, its runs at their rows among them."""
+        words, counts = folder.patterns[: folder.used[-1] * ROW].reshape(-1, ROW), folder.counts[: folder.used[-1]]
+        place = np.empty(len(words) + 1, np.int32)
+        place[-1] = -1
+        kept = self._runs.by_site()
+        for site in np.flatnonzero((folder.used[:-1] > 0) | (folder.others[::3] > 0)).tolist():
+            mine = np.flatnonzero(words[:, 0] == site)
+            place[mine] = np.arange(len(mine))
+            found = SiteDecisions(np.zeros(len(mine), PATTERN), kept.get(site, np.zeros(0, RUN)))
+            found.patterns["count"], found.patterns["mask"] = counts[mine], words[mine, 1].view(np.uint32)
+            found.patterns["value"] = words[mine, 2:]
+            found.runs["pattern"] = place[found.runs["pattern"]]
+            executions, began, took = folder.others[3 * site : 3 * site + 3].tolist()
+            found.others = executions, began, took
+            found.know()
+            self.sites[site] = found
+
+
+@dataclass
+class FirstRuns:
+    """Runs of the first blocks of each site, from notes that come in any order of blocks."""
+
+    runs: Rows = field(default_factory=lambda: np.zeros(0, SITE_RUN))
+    last: npt.NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
+    waiting: list[Rows] = field(default_factory=list)
+
+    def add(self, notes: Rows, rows: npt.NDArray[np.int32]) -> None:
+        """Take in notes and the rows of their patterns."""
+        if not len(notes):
+            return
+        more = int(notes["site"].max()) + 1 - len(self.last)
+        if more > 0:
+            self.last = np.concatenate([self.last, np.full(more, np.iinfo(np.int64).max)])
+        wanted = notes["block"] <= self.last[notes["site"]]
+        if not wanted.any():
+            return
+        runs = np.zeros(int(wanted.sum()), SITE_RUN)
+        for name in ("site", "block", "warp", "phase", "count"):
+            runs[name] = notes[name][wanted]
+        runs["pattern"] = rows[wanted]
+        self.waiting.append(runs)
+        if sum(map(len, self.waiting)) > len(self.runs) + RUNS:
+            self._settle()
+
+    def _settle(self) -> None:
+        """Sort what waits among the others, and leave out what comes too late."""
+        self.runs = first_runs(np.concatenate([self.runs, *self.waiting]))
+        self.waiting.clear()
+        sites, first, counts = np.unique(self.runs["site"], return_index=True, return_counts=True)
+        full = counts == RUNS
+        self.last[sites[full]] = self.runs["block"][first[full] + RUNS - 1]
+
+    def by_site(self) -> dict[int, Rows]:
+        """RUN[n] of each site."""
+        self._settle()
+        sites, first = np.unique(self.runs["site"], return_index=True)
+        found = {}
+        for site, mine in zip(sites.tolist(), np.split(self.runs, first[1:]), strict=False):
+            found[site] = np.zeros(len(mine), RUN)
+            for name in RUN.names or ():
+                found[site][name] = mine[name]
+        return found
+
 
 def first_runs(runs: Rows) -> Rows:
-    """Those of the first blocks, by block and warp; consecutive ones with one pattern are one."""
-    runs = runs[np.lexsort([runs["phase"], runs["warp"], runs["block"]])]
+    """Those of the first blocks of each site, by block and warp; consecutive ones with one pattern are one."""
+    runs = runs[np.lexsort([runs["phase"], runs["warp"], runs["block"], runs["site"]])]
     if not len(runs):
         return runs
     new = np.ones(len(runs), np.bool_)
-    new[1:] = np.any([runs[name][1:] != runs[name][:-1] for name in ("block", "warp", "phase", "pattern")], axis=0)
+    names = ("site", "block", "warp", "phase", "pattern")
+    new[1:] = np.any([runs[name][1:] != runs[name][:-1] for name in names], axis=0)
     found: Rows = runs[new]
     found["count"] = np.add.reduceat(runs["count"], np.flatnonzero(new))
-    return found[:RUNS]
+    _, first, which = np.unique(found["site"], return_index=True, return_inverse=True)
+    return found[np.arange(len(found)) - first[which] < RUNS]
 
 
 def hashed(rows: Rows) -> npt.NDArray[np.uint64]:

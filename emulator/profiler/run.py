@@ -96,8 +96,10 @@ class Run:
         profile = self.profile
         target = self.target or ", ".join(profile.kernels)
         rows = [launches.row(number, one) for number, one in enumerate(self.launches)]
-        occupancies = {name: launches.occupancies(group) for name, group in self.by_kernel().items()}
-        return page.page(target, self.profiles(), rows, occupancies)
+        groups = self.by_kernel()
+        occupancies = {name: launches.occupancies(group) for name, group in groups.items()}
+        found = {name: gathered(fault for one in group for fault in one.faults) for name, group in groups.items()}
+        return page.page(target, self.profiles(), rows, occupancies, found)
 
     def _repr_html_(self) -> str:
         from .html.page import framed

@@ -50,6 +50,7 @@ class Request:
     device_arrays: arrays that outlive the launch; of those in a device's memory, `arguments` has the shape and type
     only. An emulator gives them back like others. all_zero: arrays that hold zeros, which need not be copied.
     unwritten: those of them that the kernel must not read before it has written them.
+    in_place: device arrays that nobody needs as they were: an emulator may change their memory itself.
     checks: what an emulator looks for beyond what it always does (`sanitizer.checkers`). schedule: the seed of another
     order of blocks, and of warps between barriers (`sanitizer.schedules`). show_prints: whether an emulator writes what
     the kernel prints to stdout, as it comes.
@@ -69,6 +70,7 @@ class Request:
     device_arrays: Mapping[str, DeviceArray] = field(default_factory=dict)
     all_zero: frozenset[str] = frozenset()
     unwritten: frozenset[str] = frozenset()
+    in_place: frozenset[str] = frozenset()
     detail: bool = False
     decisions: bool = False
     trace: Tracer | None = None

@@ -93,6 +93,8 @@ def launch(
             raise LaunchError(
                 "a GPU is asked for nothing but results: check and schedule need an emulator, jit or numpy"
             )
+        if row.emulates and not observers():
+            request = _in_place(request)
         call = Call(kernel, args, request, engine)
         result = observed(call, _run) if observers() else _run(call)
         for name in request.device_arrays.keys() & result.buffers.keys():
@@ -100,6 +102,19 @@ def launch(
     if result.faults and faults == "raise":
         raise FaultError(result)
     return result
+
+
+def _in_place(request: Request) -> Request:
+    """The launch, with the arrays that it may change where they are: those that stay, unless it may have to run again, as
+    with a schedule, or where the limit of a loop that waits is reached. One that is interrupted leaves them half changed."""
+    summary = request.specialisation.summary
+    if request.schedule is not None or request.checks or request.step_limit is not None or summary.waits:
+        return request
+    changed = frozenset(summary.changed) & request.device_arrays.keys()
+    for name in changed:
+        array = request.device_arrays[name]
+        array.replace(array.host)  # it is not all zero any more, however the launch ends
+    return replace(request, in_place=changed)
 
 
 def _device_arrays(args: Any) -> list[DeviceArray]:

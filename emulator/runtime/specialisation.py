@@ -38,7 +38,8 @@ class Summary:
 
     parameters: by name, without the Const ones. changed: global arrays that it may write. ordered: whether its warps
     must take their turns. shared: bytes of its shared arrays. dynamic: those in dynamic shared memory.
-    needs: words that not every device has. cooperative: whether its blocks wait for each other.
+    needs: words that not every device has. cooperative: whether its blocks wait for each other. waits: whether it has a
+    loop that only waits (`passes.waiting`).
     """
 
     name: str
@@ -49,32 +50,38 @@ class Summary:
     dynamic: tuple[Declared, ...]
     needs: tuple[Needed, ...]
     cooperative: bool
+    waits: bool
 
     @staticmethod
     def of(program: ir.Program) -> Summary:
+        from ..ir.nodes import While
+        from ..ir.walk import statements
         from ..passes.capabilities import needed
         from ..passes.grids import is_cooperative
+        from ..passes.waiting import waits
         from .prepared import prepare
 
         prepared, kernel = prepare(program), program.kernel
         parameters = {param.name: param.type for param in kernel.params}
-        found = declared(kernel), needed(program), is_cooperative(prepared.program.kernel)
+        body = prepared.program.kernel.body
+        waiting = any(isinstance(stmt, While) and waits(stmt) for stmt in statements(body))
+        found = declared(kernel), needed(program), is_cooperative(prepared.program.kernel), waiting
         return Summary(kernel.name, parameters, prepared.changed, prepared.ordered, prepared.shared, *found)
 
     def encode(self) -> bytes:
         parameters = {name: type_text(type) for name, type in self.parameters.items()}
         dynamic = [[array.name, array.size, array.count] for array in self.dynamic]
         needs = [[need.word, need.capability, need.place] for need in self.needs]
-        rest = [dynamic, needs, self.cooperative]
+        rest = [dynamic, needs, self.cooperative, self.waits]
         return json.dumps([self.name, parameters, self.changed, self.ordered, self.shared, *rest]).encode()
 
     @staticmethod
     def decode(data: bytes) -> Summary:
-        name, parameters, changed, ordered, shared, dynamic, needs, cooperative = json.loads(data)
+        name, parameters, changed, ordered, shared, dynamic, needs, *rest = json.loads(data)
         types = {n: type_of(t) for n, t in parameters.items()}
         arrays = tuple(Declared(*array) for array in dynamic)
         needed = tuple(Needed(word, tuple(capability), place) for word, capability, place in needs)
-        return Summary(name, types, tuple(changed), ordered, shared, arrays, needed, cooperative)
+        return Summary(name, types, tuple(changed), ordered, shared, arrays, needed, *rest)
 
 
 class Specialisation:

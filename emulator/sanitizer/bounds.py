@@ -18,7 +18,14 @@ def user_name(name: str) -> str:
     return Name.of(name).user
 
 
-_DONE = {Operation.LOAD: "read", Operation.STORE: "write", Operation.ATOMIC: "atomic", Operation.REDUCTION: "atomic"}
+_DONE = {
+    Operation.LOAD: "read",
+    Operation.STORE: "write",
+    Operation.ATOMIC: "atomic",
+    Operation.REDUCTION: "atomic",
+    Operation.COUNT: "atomic",
+    Operation.SWAP: "atomic",
+}
 
 
 def out_of_bounds(

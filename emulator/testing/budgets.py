@@ -65,18 +65,19 @@ class Baselines:
         return Baselines(path, known)
 
     def unused(self, used: Mapping[str, Mapping[str, Any]], ran: Callable[[str], bool]) -> list[tuple[str, str]]:
-        """Test and name of those that nothing used, of files that ran."""
+        """Test and name of those that nothing used, of tests that ran, or that were to."""
         return [
             (test, name)
             for test, budgets in self.known.items()
             for name in budgets
-            if name not in used.get(test, {}) and ran(test.partition("::")[0])
+            if name not in used.get(test, {}) and ran(test)
         ]
 
     def merged(self, measured: Mapping[str, Mapping[str, Figures]], left: Sequence[tuple[str, str]]) -> str:
         """The text of the file with what was measured over what is known, without those that are left over."""
         tests = sorted({*self.known, *measured})
-        merged = {test: {**self.known.get(test, {}), **measured.get(test, {})} for test in tests}
+        made = {test: {name: one for name, one in budgets.items() if one} for test, budgets in measured.items()}
+        merged = {test: {**self.known.get(test, {}), **made.get(test, {})} for test in tests}
         kept = {
             test: {name: one for name, one in sorted(budgets.items()) if (test, name) not in left}
             for test, budgets in merged.items()
@@ -125,6 +126,14 @@ def _is_number(value: Any) -> bool:
 
 
 # ------------------------------------------------------------------ one budget
+def check_limits(soft: float, hard: float) -> None:
+    """Raises SimtbedError for limits in percent that do not fit: what is beyond the hard one would pass the soft one."""
+    if not (soft >= 0 and hard >= 0):
+        raise SimtbedError(f"limits are percents from 0 on, not soft {soft} and hard {hard}")
+    if hard and soft > hard:
+        raise SimtbedError(f"the soft limit of {soft} % is beyond the hard limit of {hard} %")
+
+
 @dataclass(frozen=True)
 class Verdict:
     """How launches differ from their baseline. over: whether by more than is allowed. place: the line of the kernel that
@@ -160,7 +169,8 @@ _RESOURCES = {one.name for one in fields(Resources)}
 
 @dataclass(frozen=True)
 class Budget:
-    """What one test expects under one name. The fields are as the fixture `budget` has them."""
+    """What one test expects under one name. The fields are as the fixture `budget` has them. Raises SimtbedError where the
+    limits leave no room."""
 
     baselines: Baselines
     tally: Tally
@@ -171,12 +181,18 @@ class Budget:
     compiled: bool = False
     update: bool = False
 
+    def __post_init__(self) -> None:
+        check_limits(self.soft, self.hard)
+
     def expect(self, result: Result) -> None:
         """Raises OverBudget where the launch costs something else than its baseline says, with the lines of the kernel
         that changed. What ran on a GPU was not counted: the summary says so."""
         __tracebackhide__ = True  # pytest shows the test
+        if not result.request.counters:
+            raise self._missed(f"{self.name} of {self.test}: nothing was counted: the launch says counters=False")
         if result.counts is None:
-            self._remark("not compared: nothing was counted")
+            self._measured().setdefault(self.name, {})
+            self._remark("not compared: a GPU counts nothing")
             return
         profile, request = result.profile(), result.request
         blocks = [(int(np.prod(request.block)), result.shared_bytes)]
@@ -193,21 +209,31 @@ class Budget:
             self._remark(f"within its hard limit of {self.hard} %\n{text}")
             return
         found = Diagnostic(KIND, f"{self.name} of {self.test} is over its budget", place, tuple(verdict.lines))
-        raise OverBudget(f"{text}\n  pytest --simtbed-update accepts it", found)
+        raise self._missed(f"{text}\n  pytest --simtbed-update accepts it", found)
 
     def _before(self, now: Figures) -> Figures | None:
         """The baseline to compare with; None where this run writes it."""
-        measured = self.tally.budgets.setdefault(self.test, {})
+        measured = self._measured()
         if self.update:
-            before: Figures = measured.setdefault(self.name, now)
+            before: Figures = measured.get(self.name) or now
+            measured[self.name] = before
             return before
         measured[self.name] = {}
         known = self.baselines.known.get(self.test, {}).get(self.name)
         if known is None:
-            raise OverBudget(
+            raise self._missed(
                 f"{self.name} of {self.test} has no baseline in {FILE.as_posix()}: pytest --simtbed-update writes it"
             )
         return known
+
+    def _missed(self, text: str, *found: Diagnostic) -> OverBudget:
+        """The error, which is noted: a test that catches it, or that loses it with a thread, fails all the same."""
+        self.tally.over.append(text)
+        return OverBudget(text, *found)
+
+    def _measured(self) -> dict[str, Any]:
+        """The budgets of the test that were used, by name; of those that are not written, nothing."""
+        return self.tally.budgets.setdefault(self.test, {})
 
     def _remark(self, text: str) -> None:
         self.tally.remarks.append(f"budget {self.name} of {self.test}: {text}")

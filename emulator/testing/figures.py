@@ -63,15 +63,17 @@ def _lines(profile: Profile) -> Iterator[tuple[Figures, Span]]:
         yield {"function": function, "line": number - first, "source": source, **row}, place
 
 
-@cache
 def _function(text: str, number: int) -> tuple[str, int]:
     """The innermost function around a line, and the line of its `def`."""
-    around = [
-        (node.lineno, node.name)
-        for node in ast.walk(ast.parse(text))
-        if isinstance(node, ast.FunctionDef) and node.lineno <= number <= (node.end_lineno or number)
-    ]
+    around = [(first, name) for first, last, name in _functions(text) if first <= number <= last]
     return (max(around)[1], max(around)[0]) if around else ("", 1)
+
+
+@cache
+def _functions(text: str) -> tuple[tuple[int, int, str], ...]:
+    """The functions of a file: first and last line, and name."""
+    found = (node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.FunctionDef))
+    return tuple((node.lineno, node.end_lineno or node.lineno, node.name) for node in found)
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,10 @@ Nothing else of this package is imported until an option, the marker or a fixtur
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Generator, Iterator, Sequence
+import shutil
+import tempfile
+from collections.abc import Callable, Generator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -28,6 +31,9 @@ COMPILING: pytest.StashKey[Compiling] = pytest.StashKey()
 WATCH = pytest.StashKey["Watch"]()
 TEST = pytest.StashKey[pytest.Item]()
 """The test that runs now."""
+FOLDER = pytest.StashKey[Path]()
+ANSWERED = pytest.StashKey["list[tuple[str, str]]"]()
+"""What the launches of a test answered: engines and lines."""
 ENGINE = "_simtbed_engine"
 AUTO = ("jit", "numpy", "cuda")
 MARKED = {"engines", "device", "check", "schedules"}
@@ -63,6 +69,12 @@ def pytest_configure(config: pytest.Config) -> None:
     if config.getoption("simtbed_update") and os.environ.get("CI"):
         raise pytest.UsageError("--simtbed-update writes baselines; where CI is set they are only compared")
     _named(config.getoption("simtbed_engine") or config.getini("simtbed_engine"))
+    if asked := [name for name in LOOKING if config.getoption(f"simtbed_{name}")]:
+        for name in ("collectonly", "setupplan", "setuponly"):
+            if getattr(config.option, name, False):
+                raise pytest.UsageError(
+                    f"--simtbed-{asked[0].replace('_', '-')} is about tests that run; here none does"
+                )
     check, archs = config.getoption("simtbed_check"), config.getoption("simtbed_compile")
     if not (check or archs):
         return
@@ -191,11 +203,13 @@ def _watched(item: pytest.Item) -> Generator[None, Any, Any]:
     from ..errors import SimtbedError, UnavailableError
     from ..runtime.observing import observing
 
-    found, config = _watch(item), item.config
+    found, config = _watch(item.config, _marked(item)), item.config
     config.stash[TEST] = item
+    over = config.stash[TALLY].over
+    over.clear()
     raised: list[Diagnostic] = []
     try:
-        with observing(found):
+        with observing(found), found.elsewhere(partial(_folder, config)):
             result = yield
     except UnavailableError as error:
         if _asked(config, item) != "auto" or item.callspec.params.get(ENGINE) != "cuda":  # type: ignore[attr-defined]
@@ -210,22 +224,25 @@ def _watched(item: pytest.Item) -> Generator[None, Any, Any]:
         raise
     finally:
         unknown = _judge(item, found, raised)
+    if over:
+        unknown = "\n\n".join([*over, unknown]).strip()
     if unknown:
         pytest.fail(unknown, pytrace=False)
     return result
 
 
-def _watch(item: pytest.Item) -> Watch:
+def _watch(config: pytest.Config, marked: Mapping[str, Any]) -> Watch:
+    """What looks at launches. marked: what a marker says."""
     from .watching import watch
 
-    marked, option = _marked(item), item.config.getoption
+    option = config.getoption
     required = option("simtbed_check")
     return watch(
         required or marked.get("check", ""),
         marked.get("schedules", 0),
         bool(required),
         marked.get("device"),
-        compiling=item.config.stash.get(COMPILING, None),
+        compiling=config.stash.get(COMPILING, None),
         detail=bool(option("simtbed_report")),
         answering=bool(option("simtbed_write_launches") or option("simtbed_same_launches")),
     )
@@ -233,26 +250,79 @@ def _watch(item: pytest.Item) -> Watch:
 
 def _judge(item: pytest.Item, found: Watch, raised: list[Diagnostic]) -> str:
     """What the test was not told, as a text; what there is to say of its launches is noted. raised: what it failed for."""
-    from .watching import described, told
+    from .watching import described
 
+    found.end()
     tally, config = item.config.stash[TALLY], item.config
-    tally.launches.update(one.engine for one in found.launches)
+    answered = item.stash.setdefault(ANSWERED, [])
     for engine, lines in found.answers.items():
+        answered += [(engine, line) for line in lines]
         tally.answers.setdefault(_without_engine(item), {}).setdefault(engine, []).extend(lines)
     if config.getoption("xmlpath", None):
         item.user_properties += [("simtbed launch", described(one)) for one in found.launches]
-    unknown, used = found.judged(_pins(config) if found.missed else [], config.rootpath)
-    tally.pins += sorted(used - {*tally.pins})
-    if config.getoption("simtbed_report") and (run := found.run([*raised, *unknown])):
-        tally.runs.append(run)
-    text = told(unknown, config.rootpath)
+    text = _noted(config, found, raised)
     if text:
         item.add_report_section("call", "simtbed found", text)
     return text
 
 
+def _folder(config: pytest.Config) -> Path:
+    """A folder that is there while the run is."""
+    if FOLDER not in config.stash:
+        config.stash[FOLDER] = Path(tempfile.mkdtemp(prefix="simtbed-"))
+        config.add_cleanup(partial(shutil.rmtree, config.stash[FOLDER], ignore_errors=True))
+    return config.stash[FOLDER]
+
+
+def _forget(item: pytest.Item) -> None:
+    """A test that is run again answers anew."""
+    by_engine = item.config.stash[TALLY].answers.get(_without_engine(item), {})
+    for engine, line in item.stash.get(ANSWERED, []):
+        by_engine[engine].remove(line)
+    item.stash[ANSWERED] = []
+
+
+def _noted(config: pytest.Config, found: Watch, raised: list[Diagnostic]) -> str:
+    """Launches that ended are counted, and reported; what nobody was told of in them, as a text."""
+    from .watching import told
+
+    tally = config.stash[TALLY]
+    tally.launches.update(one.engine for one in found.launches)
+    unknown, used = found.judged(_pins(config) if found.missed else [], config.rootpath)
+    tally.pins += sorted(used - {*tally.pins})
+    if config.getoption("simtbed_report") and (run := found.run([*raised, *unknown])):
+        tally.runs.append(run)
+    return told(unknown, config.rootpath)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_make_collect_report(
+    collector: pytest.Collector,
+) -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
+    """Launches of modules, as they are imported, are looked at as those of tests are."""
+    config, tally = collector.config, collector.config.stash[TALLY]
+    if any(config.getoption(f"simtbed_{name}") for name in LOOKING):
+        from ..runtime.observing import observing
+
+        found = _watch(config, {})
+        with observing(found):
+            report = yield
+        found.end()
+        if text := _noted(config, found, []):
+            report.outcome = "failed"
+            report.longrepr = text
+    else:
+        report = yield
+    if report.skipped:
+        tally.skipped[collector.nodeid] = _reason(report)
+    elif report.failed:
+        tally.incomplete.append(collector.nodeid)
+    return report
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_setup(item: pytest.Item) -> Generator[None, Any, Any]:
+    _forget(item)
     return (yield from _watched(item))
 
 
@@ -271,15 +341,31 @@ def pytest_runtest_makereport(
     item: pytest.Item, call: pytest.CallInfo[None]
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
     report = yield
-    if not report.passed:
-        item.config.stash[TALLY].incomplete.append(item.nodeid.partition("::")[0])
+    tally = item.config.stash[TALLY]
+    if report.skipped and not hasattr(report, "wasxfail"):
+        tally.skipped[_without_engine(item)] = _reason(report)
+    elif not report.passed:
+        tally.incomplete.append(_without_engine(item))
     return report
+
+
+def _reason(report: pytest.TestReport | pytest.CollectReport) -> str:
+    """Why it was skipped."""
+    return str(report.longrepr[2] if isinstance(report.longrepr, tuple) else report.longrepr).removeprefix("Skipped: ")
 
 
 # ------------------------------------------------------------------ the run
 def pytest_deselected(items: Sequence[pytest.Item]) -> None:
-    if items:
-        items[0].config.stash[TALLY].deselected = True
+    for item in items:
+        tally, option = item.config.stash[TALLY], item.config.option
+        if any(getattr(option, name, None) for name in CHOOSING):
+            tally.deselected = True
+        elif _uses(item):
+            tally.left_out.append(_without_engine(item))
+
+
+CHOOSING = ("keyword", "markexpr", "deselect", "lf", "stepwise", "splits", "num_shards", "test_group_count")
+"""Options, of pytest and of plugins that share tests out, which leave tests out."""
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -294,7 +380,7 @@ def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
     if hasattr(config, "workeroutput"):
         config.workeroutput["simtbed"] = tally.plain()
         return
-    config.stash[UNUSED] = wrong = [] if config.option.collectonly else list(_at_the_end(config))
+    config.stash[UNUSED] = wrong = [] if config.option.collectonly else _at_the_end(config)
     if wrong and exitstatus == pytest.ExitCode.OK:
         session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
@@ -303,106 +389,15 @@ UNUSED = pytest.StashKey[list[str]]()
 """What the whole run did not use, did not launch, or could not write, a line each."""
 
 
-def _at_the_end(config: pytest.Config) -> Iterator[str]:
-    """Write what is asked for, and say what of the whole run is not as it was to be."""
-    from ..errors import SimtbedError
+def _at_the_end(config: pytest.Config) -> list[str]:
+    """What is wrong with the run as a whole, once what was asked for is written."""
+    tally, option = config.stash[TALLY], config.getoption
+    used = any(option(f"simtbed_{name}") for name in (*LOOKING, "update"))
+    if not (used or tally.budgets or tally.left_out or (config.rootpath / ".simtbed" / "budgets.toml").is_file()):
+        return []
+    from .ending import at_the_end
 
-    for step in (_recorded, _reported, _unused):
-        try:
-            yield from step(config)
-        except OSError as error:
-            yield f"{error.filename or 'a file'}: {error.strerror or error}"
-        except SimtbedError as error:
-            yield str(error)
-
-
-def _recorded(config: pytest.Config) -> Iterator[str]:
-    """Write the record of the launches; how it differs from another one."""
-    into, wanted = config.getoption("simtbed_write_launches"), config.getoption("simtbed_same_launches")
-    if not (into or wanted):
-        return
-    from . import answers
-
-    tally = config.stash[TALLY]
-    if into:
-        if not tally.answers:
-            yield f"{into}: there is no launch to record"
-        _write(Path(into), answers.as_text(tally.answers))
-    if wanted:
-        yield from answers.differences(tally.answers, answers.read(Path(wanted)), wanted)
-        bits, all = answers.compared_bits(tally.answers)
-        tally.remarks.append(f"the bits of {bits} of {all} launches compared with {wanted}")
-
-
-def _reported(config: pytest.Config) -> Iterator[str]:
-    """Write the reports; that there is nothing to report."""
-    tally, files = config.stash[TALLY], config.getoption("simtbed_report")
-    if not files:
-        return
-    from ..profiler.run import Run
-
-    runs = (Run.of_json(text) for text in tally.runs)
-    run = Run([launch for one in runs for launch in one.launches], "the tests")
-    if all(one.counts is None for one in run.launches):
-        yield f"{', '.join(files)}: no launch was counted, so there is nothing to report"
-        return
-    for file in files:
-        _write(Path(file), run.html() if file.endswith((".html", ".htm")) else run.json())
-
-
-def _write(path: Path, text: str) -> None:
-    """Write a file, whole or not at all; what is there and no file, such as a pipe, is written to."""
-    if path.exists() and not path.is_file():
-        path.write_text(text, encoding="utf-8")
-        return
-    beside = path.with_name(f"{path.name}.{os.getpid()}")
-    try:
-        beside.write_text(text, encoding="utf-8")
-        os.replace(beside, path)
-    finally:
-        beside.unlink(missing_ok=True)
-
-
-def _unused(config: pytest.Config) -> list[str]:
-    """Pins and baselines that nothing used, of tests that all ran and passed. Baselines are written where asked."""
-    tally = config.stash[TALLY]
-    lines = []
-    whole, looked = _is_whole(config), _looked_for(config)
-    if looked and not tally.incomplete and whole(config.rootpath):
-        lines = [
-            f".simtbed/known.toml: not found any more: {pin.kind} in {pin.file}: {pin.line}"
-            for number, pin in enumerate(_pins(config))
-            if number not in tally.pins and ("compiler" if pin.kind in ("compile", "spill") else "checkers") in looked
-        ]
-    if not (tally.budgets or (config.rootpath / ".simtbed" / "budgets.toml").is_file()):
-        return lines
-    from .budgets import Baselines
-
-    baselines = Baselines.of(config.rootpath)
-    left = baselines.unused(tally.budgets, lambda file: file not in tally.incomplete and whole(config.rootpath / file))
-    if config.getoption("simtbed_update"):
-        baselines.write(tally.budgets, left)
-        return lines
-    return lines + [f".simtbed/budgets.toml: not used any more: {name} of {test}" for test, name in left]
-
-
-def _looked_for(config: pytest.Config) -> set[str]:
-    """Whose findings all launches were looked at for."""
-    options = {"checkers": "simtbed_check", "compiler": "simtbed_compile"}
-    return {who for who, option in options.items() if config.getoption(option)}
-
-
-def _is_whole(config: pytest.Config) -> Callable[[Path], bool]:
-    """Whether all tests of a file, or of a folder, were to run."""
-    tally, option = config.stash[TALLY], config.option
-    partial = tally.deselected or getattr(option, "lf", False) or option.ignore or option.ignore_glob
-    everything = config.args_source is not pytest.Config.ArgsSource.ARGS
-    given = [Path(config.invocation_params.dir, one).resolve() for one in config.args if "::" not in one]
-
-    def whole(path: Path) -> bool:
-        return not partial and (everything or any(path.resolve().is_relative_to(one) for one in given))
-
-    return whole
+    return list(at_the_end(config, tally, lambda: _pins(config)))
 
 
 def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import os
+import pickle
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -12,10 +16,11 @@ from ..machine import device as devices
 from ..machine.device import Device
 from ..profiler.launch import Launch
 from ..profiler.run import Run, gathered
-from ..runtime.observing import Call, Proceed
+from ..runtime.observing import OBSERVER, Call, Proceed
 from ..runtime.recording import Recorder, parsed
 from ..runtime.registry import EngineName, row_of
 from ..runtime.result import FaultError, Result
+from ..span import NOWHERE
 from .answers import answer
 from .compiling import Compiling
 from .known import Pin, as_pin
@@ -25,8 +30,9 @@ from .known import Pin, as_pin
 class Watch:
     """check, seeds, device: as in `Recorder`. required: whether a launch on a GPU, where nothing is checked, is refused.
     compiling: which kernels are given to the compiler too. detail: whether launches are counted, for a report.
-    answering: whether what they answer is kept. launches: those made. missed: faults that no launch of the test told it of.
-    answers: by engine."""
+    answering: whether what they answer is kept. process: whose launches are noted here; those of processes that it starts
+    go to a file, which `end` reads. launches: those made. missed: faults that no launch of the test told it of. answers: by
+    engine. running: launches that have not ended."""
 
     check: frozenset[str] = frozenset()
     seeds: tuple[int, ...] = ()
@@ -35,25 +41,90 @@ class Watch:
     compiling: Compiling | None = None
     detail: bool = False
     answering: bool = False
+    process: int = field(default_factory=os.getpid)
+    file: Path | None = None
     engine: EngineName | None = None
     launches: list[Launch] = field(default_factory=list)
     missed: list[Diagnostic] = field(default_factory=list)
     answers: dict[str, list[str]] = field(default_factory=dict)
+    running: set[int] = field(default_factory=set)
 
     def observe(self, call: Call, proceed: Proceed) -> Result:
+        self.running.add(id(call))
+        try:
+            return self._observe(call, proceed)
+        finally:
+            self.running.discard(id(call))
+
+    def _observe(self, call: Call, proceed: Proceed) -> Result:
         checked = self.required or row_of(call.engine).emulates
         made: list[Launch] = []
         check, seeds = (self.check, self.seeds) if checked else (frozenset(), ())
         recorder = Recorder(made.append, check=check, seeds=seeds, counters=self.detail, detail=self.detail)
         result = recorder.observe(call, proceed)
         told = {(fault.kind, fault.span) for fault in result.faults}
-        self.missed += [fault for one in made for fault in one.faults if (fault.kind, fault.span) not in told]
+        missed = [fault for one in made for fault in one.faults if (fault.kind, fault.span) not in told]
         if self.compiling is not None:
-            self.missed += self.compiling.findings([call.request])
-        if self.answering:
-            self.answers.setdefault(call.engine, []).append(answer(result))
-        self.launches += made
+            missed += self.compiling.findings([call.request])
+        answers = [(call.engine, answer(result))] if self.answering else []
+        if os.getpid() == self.process:
+            self._add(made, missed, answers)
+        elif self.file is not None:
+            _append(self.file, pickle.dumps((made, missed, answers)))
         return result
+
+    def _add(self, made: list[Launch], missed: list[Diagnostic], answers: Sequence[tuple[str, str]]) -> None:
+        self.launches += made
+        self.missed += missed
+        for engine, line in answers:
+            self.answers.setdefault(engine, []).append(line)
+
+    @contextmanager
+    def elsewhere(self, folder: Callable[[], Path]) -> Iterator[None]:
+        """Inside, launches of processes that this one starts are observed too, where there is something to look for.
+        folder: where they tell of them; it outlives them."""
+        looking = self.check or self.seeds or self.compiling or self.detail or self.answering
+        if not looking or os.environ.get(OBSERVER):
+            yield
+            return
+        try:
+            self.file, plan = folder() / "launches", folder() / "observer"
+            beside = plan.with_suffix(".new")
+            beside.write_bytes(pickle.dumps(self._again()))
+            os.replace(beside, plan)
+        except OSError as error:
+            why = f"launches of other processes cannot be looked at: {error.strerror}"
+            self.missed.append(Diagnostic("launch", why, NOWHERE))
+            yield
+            return
+        os.environ[OBSERVER] = str(plan)
+        try:
+            yield
+        finally:
+            os.environ.pop(OBSERVER, None)
+            for made, missed, answers in _frames(self.file):
+                self._add(made, missed, answers)
+
+    def _again(self) -> Callable[[], Watch]:
+        """Makes the same watch in another process."""
+        return partial(
+            _again,
+            self.compiling.architectures if self.compiling else (),
+            check=self.check,
+            seeds=self.seeds,
+            required=self.required,
+            device=self.device,
+            detail=self.detail,
+            answering=self.answering,
+            process=self.process,
+            file=self.file,
+        )
+
+    def end(self) -> None:
+        """Of launches that have not ended nobody could say what they find."""
+        if self.running:
+            many = f"{len(self.running)} launch{'' if len(self.running) == 1 else 'es'}"
+            self.missed.append(Diagnostic("launch", f"{many} had not ended when the test did", NOWHERE))
 
     def judged(self, pins: Sequence[Pin], root: Path) -> tuple[list[Diagnostic], set[int]]:
         """What was missed and is not known; the numbers of pins used."""
@@ -77,6 +148,33 @@ class Watch:
             return ""
         first, *others = (replace(one, faults=(), remarks=()) for one in self.launches)
         return Run([replace(first, faults=tuple(unknown)), *others]).json()
+
+
+def _again(archs: tuple[str, ...], **fields: Any) -> Watch:
+    return Watch(compiling=Compiling(archs) if archs else None, **fields)
+
+
+def _append(path: Path, content: bytes) -> None:
+    """Add to a file that several processes share, by one write; where it is gone, so is whoever wanted to know."""
+    if not path.parent.is_dir():
+        return
+    file = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+    try:
+        os.write(file, len(content).to_bytes(8, "little") + content)
+    finally:
+        os.close(file)
+
+
+def _frames(path: Path) -> Iterator[Any]:
+    """What `_append` added since the last time, each whole."""
+    if not path.exists():
+        return
+    taken = path.with_suffix(".taken")
+    os.replace(path, taken)
+    content = taken.read_bytes()
+    while len(content) >= 8 and len(content) - 8 >= (size := int.from_bytes(content[:8], "little")):
+        yield pickle.loads(content[8 : 8 + size])
+        content = content[8 + size :]
 
 
 def told(unknown: Sequence[Diagnostic], root: Path) -> str:

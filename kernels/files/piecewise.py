@@ -32,7 +32,7 @@ def pieces(
     """The file, about `size` bytes at a time, one piece at least.
 
     whole: of bytes that begin with a record the length of the records that are whole, and how many newlines these have.
-    what: is told to be too long where it does not fit into `file.longest`. Raises InputError.
+    what: is told to be too long where it does not fit into `file.longest`; {line} in it is where it begins. Raises InputError.
     """
     import numpy as np
 
@@ -49,6 +49,6 @@ def pieces(
         if length:
             yield Piece(buffer[:length], lines, newlines, False, file.part)
         elif filled > file.longest:
-            raise file.too_long(what)
+            raise file.too_long(what.format(line=lines + 1))
         rest = buffer[length:].copy()
         lines += newlines

@@ -117,7 +117,7 @@ EXPLAINED: dict[str, Explained] = {
         + """
 
 letters:  lane 0 loads a word of four, every fourth step; each step hands one letter on --shuffle-->
-partition: thread r puts read r into the list of the smallest kernel P K >= its length""",
+partition: block l puts the reads that kernel l is the smallest for (P K >= length) into list l, in their order""",
     ),
     "wavefront-loaded": Explained(
         f"{_PARAGRAPH}, but for the letters",

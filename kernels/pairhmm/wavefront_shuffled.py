@@ -15,26 +15,41 @@ from simtbed import Const, Global, f32, float4, i32, int4, u8, u32, uchar4
 
 from .wavefront import BLANK, UNKNOWN
 
-THREADS = 128
+THREADS = 512
 """Of a block of `partition`."""
+WARPS = THREADS // st.WARP_SIZE
 
 
 @st.kernel
-def partition(
-    lengths: Global[i32], sizes: Global[i32], counts: Global[i32], lists: Global[i32], reads: i32, kernels: i32
-) -> None:
-    """Put each read into the list of the first kernel whose size is not less than its length; without one, into none.
+def partition(lengths: Global[i32], sizes: Global[i32], counts: Global[i32], lists: Global[i32], reads: i32) -> None:
+    """Put the reads whose length is above sizes[l - 1] and not above sizes[l] into list l, in their order; block l does.
 
-    sizes: ascending. counts: reads of each list, 0 before. lists: list l begins at l reads; the order in a list is
-    that in which threads come.
+    sizes: ascending. counts: reads of each list. lists: list l begins at l reads.
     """
-    read = st.block.x * st.block_dim.x + st.thread.x
-    if read < reads:
-        chosen = i32(0)
-        while chosen < kernels and sizes[min(chosen, kernels - 1)] < lengths[read]:
-            chosen += 1
-        if chosen < kernels:
-            lists[chosen * reads + st.atomic_add(counts, chosen, 1)] = read
+    of_warps = st.shared(i32, WARPS)
+    kernel = st.block.x
+    longest = sizes[kernel]
+    shorter = sizes[kernel - 1] if kernel > 0 else -1
+    found = i32(0)
+    for first in range(0, reads, THREADS):
+        read = first + st.thread.x
+        mine = False
+        if read < reads:
+            mine = shorter < lengths[read] <= longest
+        lanes = st.ballot(mine)
+        if st.lane == 0:
+            of_warps[st.warp] = st.popcount(lanes)
+        st.sync()
+        at = found + st.popcount(lanes & st.lanemask_lt())
+        for warp in st.unroll(range(WARPS)):
+            if warp < st.warp:
+                at += of_warps[warp]
+            found += of_warps[warp]
+        if mine:
+            lists[kernel * reads + at] = read
+        st.sync()
+    if st.thread.x == 0:
+        counts[kernel] = found
 
 
 @st.kernel

@@ -6,7 +6,8 @@ A `Flow` begins with an iterable of items, such as blocks of a file, and goes th
     flow = flow.each(parse, workers=2)     # a function of one item: so many threads take items from one queue
     flow = flow.through(lay_out)           # a function from items to items, a generator: one thread, items in order
     flow = flow.each(solve, gpus=2)        # a thread a GPU; launches inside go to that GPU
-    flow = flow.over_cluster(solve, dask)  # or the workers of a Dask cluster; lost ones are survived
+    flow = flow.over_cluster(solve, dask)  # or the workers of a Dask cluster; lost ones are survived: (item, made) pairs
+    flow = flow.beside(solve, dask, gpus)  # such pairs too, over a cluster if one is named, else here
     flow.each(formatted, workers=2).into(outputs["--output"].write)   # the sink runs in the calling thread
 
 What holds for every flow:

@@ -46,16 +46,23 @@ class Flow(Generic[Item]):
         launches go to it."""
         return cast("Flow[Made]", self._with(_Stage(work, max(workers, gpus), whole=False, gpus=gpus)))
 
-    def over_cluster(self, work: Callable[[Item], Made], cluster: str) -> Flow[Made]:
-        """A stage of the workers of a Dask cluster, called by its address: `work` of each item, in order, as
-        `simtbed.map_over_cluster` has it. Work, items and what is made of them are pickled."""
+    def over_cluster(self, work: Callable[[Item], Made], cluster: str) -> Flow[tuple[Item, Made]]:
+        """A stage of the workers of a Dask cluster, called by its address: each item, in order, with `work` of it, as
+        `simtbed.map_over_cluster` has it. Work, which goes to each worker once, items and what is made of them are
+        pickled; items stay here and need not come back."""
 
-        def answers(items: Iterator[Item]) -> Iterator[Made]:
+        def answers(items: Iterator[Item]) -> Iterator[tuple[Item, Made]]:
             with closing(cast("Generator[tuple[Item, Made]]", map_over_cluster(items, work, cluster))) as found:
-                for _, made in found:
-                    yield made
+                yield from found
 
         return self.through(answers)
+
+    def beside(self, work: Callable[[Item], Made], cluster: str = "", gpus: int = 0) -> Flow[tuple[Item, Made]]:
+        """Each item with `work` of it: by the workers of a cluster where one is named, otherwise in one thread, or a
+        thread a GPU."""
+        if cluster:
+            return self.over_cluster(work, cluster)
+        return self.each(lambda item: (item, work(item)), gpus=gpus)
 
     def _with(self, stage: _Stage) -> Flow[Any]:
         longer: Flow[Any] = Flow(self._source)

@@ -10,20 +10,21 @@ import subprocess
 import sys
 import tempfile
 import time
-import zlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
+from contextlib import suppress
 from dataclasses import dataclass
+from itertools import groupby
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from simtbed import SimtbedError, UnavailableError
-from simtbed.kernels.files import contents, opened, write
+from simtbed.kernels.files import contents, is_file_name, printable, temporary, write
 from simtbed.runtime.cores import current_cores
 from simtbed.runtime.registry import EngineName
 
 from .. import tables
 from ..terminal import progress
-from .files_made import aligned_pairs, equal_pairs, likelihood_file, variants
+from .files_made import aligned_pairs, as_gzip, equal_pairs, likelihood_file, variants
 
 SIMTBED = (sys.executable, "-m", "simtbed")
 GENOME = 1_200_000
@@ -31,14 +32,15 @@ LARGE_GENOME = 20_000_000
 COPIES = 817
 PAIRS, VCF = "pairhmm/10s.in", "sfs_1000g/small.vcf.gz"
 """Published files, in the folder that SIMTBED_DATA names."""
-GZIP_LEVEL = 6
+BARE = {"cuda": "import numpy, pycuda.autoinit"}
+"""What a start is held to, by engine: Python with NumPy, and on a GPU a context."""
 
 
 @dataclass(frozen=True)
 class Row:
-    """A line of the table. make: writes the input into a folder; None where the command needs none. command: its words,
-    with {in} and {out}. records: of the input, of that unit. peer: another program's name and its words. only: an engine
-    that it is for."""
+    """A line of the table. make: writes the input into a folder, unless it is there; None where the command needs none.
+    command: its words, with {in} and {out}. records: of the input, of that unit. peer: another program's name and its
+    words. only: an engine that it is for. inputs: what neighbours that share their inputs call them."""
 
     name: str
     make: Callable[[Path], Path | None]
@@ -47,6 +49,7 @@ class Row:
     unit: str
     peer: str = ""
     only: EngineName | None = None
+    inputs: str = ""
 
 
 class Took(NamedTuple):
@@ -73,19 +76,11 @@ def _simulated(genome: int, coverage: int, length: int, name: str) -> Callable[[
 
 
 def _as_gzip(make: Callable[[Path], Path], name: str) -> Callable[[Path], Path]:
-    """The same file in one member of gzip, as gzip makes it."""
-
-    def members(path: Path) -> Iterator[bytes]:
-        packer = zlib.compressobj(GZIP_LEVEL, wbits=31)
-        with opened(path) as source:
-            while some := source.read(1 << 22):
-                yield packer.compress(some)
-        yield packer.flush()
+    """The same file in one member of gzip."""
 
     def made(folder: Path) -> Path:
-        path = folder / name
-        write(path, members(make(folder)))
-        return path
+        write(folder / name, as_gzip(make(folder)))
+        return folder / name
 
     return made
 
@@ -106,8 +101,10 @@ def _published(name: str, copies: int = 1) -> Callable[[Path], Path]:
 
 def _written(name: str, parts: Callable[[], Iterable[bytes]]) -> Callable[[Path], Path]:
     def make(folder: Path) -> Path:
-        write(folder / name, parts())
-        return folder / name
+        path = folder / name
+        if not path.exists():
+            write(path, parts())
+        return path
 
     return make
 
@@ -115,21 +112,26 @@ def _written(name: str, parts: Callable[[], Iterable[bytes]]) -> Callable[[Path]
 READS, LARGE = _simulated(GENOME, 60, 36, "reads.fastq"), _simulated(LARGE_GENOME, 50, 100, "large.fastq.gz")
 LIGHTER = "lighter -r {in} -k 20 %d 0.1 -t {threads} -od {folder}"
 ROWS = (
-    Row("start", _nothing, "sfs --example -o {out}", 1, "starts", peer=f"{sys.executable} -c 'import numpy'"),
+    Row(
+        "start",
+        _nothing,
+        "sfs --example -o {out} --engine {engine}",
+        1,
+        "starts",
+        peer=f"{sys.executable} -c '{{bare}}'",
+    ),
     Row("simulate", _nothing, f"simulate --genome {GENOME} --coverage 60 --length 36 -o {{out}}", 2_000_000, "reads"),
     Row("correct", READS, "correct {in} -o {out} --engine {engine}", 2_000_000, "reads", LIGHTER % GENOME),
-    Row(
-        "correct-bgzf", LARGE, "correct {in} -o {out}.gz --engine {engine}", 10_000_000, "reads", LIGHTER % LARGE_GENOME
-    ),
-    Row(
-        "correct-gzip",
-        _as_gzip(LARGE, "large.gzip"),
-        "correct {in} -o {out}.gz --engine {engine}",
-        10_000_000,
-        "reads",
-    ),
     Row("align", _written("pairs.tsv", aligned_pairs), "align {in} -o {out} --engine {engine}", 100_000, "pairs"),
     Row("pairhmm", _published(PAIRS, COPIES), "pairhmm {in} -o {out} --engine {engine}", 817 * 3_550, "pairs"),
+    Row("sfs-vcf", _published(VCF), "sfs {in} -o {out} --engine {engine}", 5_417, "sites"),
+    Row(
+        "sfs-npz",
+        lambda folder: likelihood_file(folder / "likelihoods.npz"),
+        "sfs {in} -o {out}.npz --format npz --mode product --engine {engine}",
+        5_461,
+        "sites",
+    ),
     Row(
         "one-gpu",
         _written("equal.in", equal_pairs),
@@ -137,6 +139,7 @@ ROWS = (
         655_360,
         "pairs",
         only="cuda",
+        inputs="equal",
     ),
     Row(
         "two-gpus",
@@ -145,15 +148,25 @@ ROWS = (
         655_360,
         "pairs",
         only="cuda",
+        inputs="equal",
     ),
     Row(
-        "sfs-npz",
-        lambda folder: likelihood_file(folder / "likelihoods.npz"),
-        "sfs {in} -o {out}.npz --format npz --mode product --engine {engine}",
-        5_461,
-        "sites",
+        "correct-bgzf",
+        LARGE,
+        "correct {in} -o {out}.gz --engine {engine} --max-memory 16G",
+        10_000_000,
+        "reads",
+        LIGHTER % LARGE_GENOME,
+        inputs="large",
     ),
-    Row("sfs-vcf", _published(VCF), "sfs {in} -o {out} --engine {engine}", 5_417, "sites"),
+    Row(
+        "correct-gzip",
+        _as_gzip(LARGE, "large.gzip"),
+        "correct {in} -o {out}.gz --engine {engine} --max-memory 16G",
+        10_000_000,
+        "reads",
+        inputs="large",
+    ),
     Row(
         "sfs-many",
         _written("many.vcf", lambda: variants(1_000_000)),
@@ -162,68 +175,97 @@ ROWS = (
         "sites",
     ),
 )
+"""The short ones first: a run that is ended for its time has them."""
 
 
-def bench(engine: EngineName, repeat: int, only: list[str], json: bool) -> int:
-    """Run every row, or those of some names, once and then `repeat` times; print medians."""
+def bench(engine: EngineName, repeat: int, only: list[str], json: bool, target: Path | None = None) -> int:
+    """Run every row, or those of some names, once and then `repeat` times; print medians. target: a file that is written
+    anew after each row, as JSON. A row that fails is told and the others go on; then the exit code is 3."""
     if unknown := set(only) - {row.name for row in ROWS}:
         raise SimtbedError(f"bench files has no {unknown.pop()!r}; it has {', '.join(row.name for row in ROWS)}")
-    found = []
-    for row in ROWS:
-        if (row.name in only or not only) and row.only in (None, engine):
-            with tempfile.TemporaryDirectory() as folder, progress(row.name):
-                found.append(measured(row, engine, repeat, Path(folder)))
-    if json:
-        print(tables.as_json({"cores": current_cores(), "engine": engine, "rows": found}))
-        return 0
-    cells = [
-        [
-            one["name"],
-            *(one.get(name, "") for name in ("seconds", "of processors", "MB resident", "a second", "beside")),
-        ]
-        for one in found
-    ]
-    print(tables.table(["command", "s", "s of processors", "MB resident", "records/s", "beside, s"], cells))
-    for one in found:
-        print((one.get("missing") and f"{one['name']}: {one['missing']}") or f"{one['name']}: {one['command']}")
-    return 0
+    if target is not None and not is_file_name(target):
+        raise SimtbedError(f"{printable(target)}: --output names a file that is written after each row")
+    chosen = [row for row in ROWS if (row.name in only or not only) and row.only in (None, engine)]
+    found: list[dict[str, Any]] = []
+
+    def content() -> str:
+        return tables.as_json({"cores": current_cores(), "engine": engine, "repeat": repeat, "rows": found})
+
+    for _, rows in groupby(chosen, key=lambda row: row.inputs or row.name):
+        with tempfile.TemporaryDirectory() as folder:
+            for row in rows:
+                with progress(row.name):
+                    found.append(_measured(row, engine, repeat, Path(folder)))
+                if target is not None:
+                    write(target, [content(), "\n"])
+    print(content() if json else _table(found))
+    return 3 if any("failed" in one for one in found) else 0
+
+
+def _table(found: list[dict[str, Any]]) -> str:
+    columns = ("seconds", "of processors", "MB resident", "a second", "beside")
+    cells = [[one["name"], *(one.get(name, "") for name in columns)] for one in found]
+    headers = ["command", "s", "s of processors", "MB resident", "records/s", "beside, s"]
+    told = (f"{one['name']}: {one.get('missing') or one.get('failed') or one['command']}" for one in found)
+    return "\n".join([tables.table(headers, cells), *told])
+
+
+def _measured(row: Row, engine: EngineName, repeat: int, folder: Path) -> dict[str, Any]:
+    """A row as figures, or why there are none."""
+    start = time.perf_counter()
+    try:
+        found = measured(row, engine, repeat, folder)
+    except UnavailableError as error:
+        found = {"name": row.name, "missing": str(error)}
+    except (SimtbedError, OSError, subprocess.CalledProcessError) as error:
+        found = {"name": row.name, "failed": str(error)}
+    return {**found, "seconds of the row": round(time.perf_counter() - start, 1)}
 
 
 def measured(row: Row, engine: EngineName, repeat: int, folder: Path) -> dict[str, Any]:
-    """A row as figures, medians of `repeat` runs after a first one, which fills the caches."""
-    try:
-        source = row.make(folder)
-    except UnavailableError as error:
-        return {"name": row.name, "missing": str(error)}
+    """A row as figures, medians of `repeat` runs after a first one, which fills the caches; the runs' own seconds beside
+    them. Raises UnavailableError where its input is not there, SimtbedError where a program fails."""
+    source = row.make(folder)
     places = {
         "in": source, "out": folder / "out", "engine": engine, "folder": folder / "peer", "threads": current_cores(),
+        "bare": BARE.get(engine, "import numpy"),
     }  # fmt: skip
     words = row.command.format(**places).split()
     runs = [_run([*SIMTBED, *words]) for _ in range(repeat + 1)][1:]
+    seconds = statistics.median(one.wall for one in runs)
     found: dict[str, Any] = {
         "name": row.name,
         "command": f"simtbed {row.command}",
         "records": row.records,
         "unit": row.unit,
-        "seconds": round(statistics.median(one.wall for one in runs), 3),
+        "seconds": round(seconds, 3),
         "of processors": round(statistics.median(one.processors for one in runs), 3),
         "MB resident": round(max(one.memory for one in runs) / 1e6),
+        "a second": round(row.records / seconds),
+        "runs": [round(one.wall, 3) for one in runs],
     }
-    found["a second"] = round(row.records / found["seconds"])
     peer = shlex.split(row.peer.format(**places)) if row.peer else []
     if peer and shutil.which(peer[0]):
-        others = [_run(peer) for _ in range(repeat + 1)][1:]
-        found |= {"peer": row.peer, "beside": round(statistics.median(one.wall for one in others), 3)}
+        with suppress(SimtbedError):  # of another program, which may lack something here
+            others = [_run(peer) for _ in range(repeat + 1)][1:]
+            found |= {
+                "peer": row.peer,
+                "beside": round(statistics.median(one.wall for one in others), 3),
+                "beside, of processors": round(statistics.median(one.processors for one in others), 3),
+            }
     return found
 
 
 def _run(words: list[str]) -> Took:
-    """Run a program to its end, without its output. Raises SimtbedError where it fails."""
-    start = time.perf_counter()
-    process = subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    _, status, used = os.wait4(process.pid, 0)
-    wall = time.perf_counter() - start
-    process.returncode = os.waitstatus_to_exitcode(status)
-    if process.returncode:
-        raise SimtbedError(f"{shlex.join(words)} ended with {process.returncode}")
+    """Run a program to its end, without its output. Raises SimtbedError, with what it said last, where it fails."""
+    with temporary() as told:
+        start = time.perf_counter()
+        process = subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=told)
+        _, status, used = os.wait4(process.pid, 0)
+        wall = time.perf_counter() - start
+        process.returncode = os.waitstatus_to_exitcode(status)
+        if process.returncode:
+            told.seek(0)
+            said = told.read().decode(errors="replace").strip().splitlines() or ["without a word"]
+            raise SimtbedError(f"{shlex.join(words)} ended with {process.returncode}: {printable(said[-1][:300])}")
     return Took(wall, used.ru_utime + used.ru_stime, used.ru_maxrss * 1024)

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 from simtbed import Global, i64, u8
-from simtbed.kernels.files import Outputs
+from simtbed.kernels.files import Outputs, opened
 from simtbed.kernels.files.text_loops import copied, decimal
 from simtbed.kernels.pairhmm.host.files import records
 from simtbed.kernels.pairhmm.host.generate import equal_lengths
+from simtbed.kernels.pipeline import Flow, workers_for
 from simtbed.kernels.sfs.host.generate import likelihoods
 from simtbed.native import native
 
@@ -21,6 +23,32 @@ SITES, INDIVIDUALS = 5_461, 1_024
 SAMPLES, SITES_AT_ONCE = 100, 20_000
 COLUMNS = np.frombuffer(b"\t.\tA\tG\t.\t.\t.\tPL", np.uint8)
 HEADER = '##fileformat=VCFv4.2\n##contig=<ID=1>\n##FORMAT=<ID=PL,Number=G,Type=Integer,Description="Likelihoods">\n'
+GZIP_LEVEL, WINDOW, TOGETHER = 6, 1 << 15, 1 << 20
+MAKERS = 64
+"""Threads that make an input at most."""
+
+
+def as_gzip(path: Path) -> Iterator[bytes]:
+    """A file in one member of gzip, at the level that gzip takes: threads pack pieces that know what stands before them."""
+    checksum, size = 0, 0
+
+    def pieces() -> Iterator[tuple[bytes, bytes]]:
+        nonlocal checksum, size
+        before = b""
+        with opened(path) as source:
+            while some := source.read(TOGETHER):
+                yield before, some
+                before, checksum, size = some[-WINDOW:], zlib.crc32(some, checksum), size + len(some)
+
+    def packed(piece: tuple[bytes, bytes]) -> bytes:
+        before, some = piece
+        packer = zlib.compressobj(GZIP_LEVEL, wbits=-15, zdict=before)
+        return packer.compress(some) + packer.flush(zlib.Z_SYNC_FLUSH)
+
+    yield b"\x1f\x8b\x08" + bytes(7)
+    yield from Flow(pieces()).each(packed, workers_for(MAKERS))
+    yield zlib.compressobj(wbits=-15).flush()
+    yield checksum.to_bytes(4, "little") + (size % (1 << 32)).to_bytes(4, "little")
 
 
 def aligned_pairs() -> Iterator[bytes]:
@@ -57,12 +85,15 @@ def variants(sites: int) -> Iterator[bytes]:
     """A VCF of so many sites of SAMPLES samples, with PL."""
     names = "\t".join(f"s{n}" for n in range(SAMPLES))
     yield f"{HEADER}#CHROM\tPOS\tID\tREF\tALT\tQUAL\tFILTER\tINFO\tFORMAT\t{names}\n".encode()
-    for first in range(0, sites, SITES_AT_ONCE):
+
+    def rows(first: int) -> bytes:
         values = likelihoods(1 + first, min(SITES_AT_ONCE, sites - first), SAMPLES)
         phred = np.round(-10 * np.log10(values)).astype(np.int64)
         to = np.empty(phred.size * 5 + 64 * len(phred), np.uint8)
         length = _rows(phred.ravel(), COLUMNS, len(COLUMNS), len(phred), SAMPLES, first + 1, to)
-        yield to[:length].tobytes()
+        return to[:length].tobytes()
+
+    yield from Flow(range(0, sites, SITES_AT_ONCE)).each(rows, workers_for(MAKERS))
 
 
 @native

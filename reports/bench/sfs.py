@@ -9,12 +9,12 @@ from dataclasses import asdict
 from typing import Any
 
 import numpy as np
-from numba import njit
 from simtbed import devices
 from simtbed.kernels.sfs import FAMILY
 from simtbed.kernels.sfs.host import pipeline
 from simtbed.kernels.sfs.host.generate import generate
-from simtbed.kernels.sfs.host.problem import Floats, Problem
+from simtbed.kernels.sfs.host.problem import Problem
+from simtbed.oracles.sfs_loop import reduced
 from simtbed.runtime.registry import EngineName
 
 from .. import tables
@@ -106,40 +106,12 @@ def _row(variant: str, where: str, individuals: int, sites: int, seconds: Iterab
 
 # ------------------------------------------------------------------ one core
 def one_core(individuals: int, repeat: int) -> Row:
-    """The reduction as a scalar loop, of as many sites as take a moment."""
+    """The plain loop, of as many sites as take a moment."""
     sites = max(1, (1 << 25) // individuals**2)
     vectors = np.ascontiguousarray(generate(1, sites, individuals).likelihoods)
-    return _row("plain loop", "one core", individuals, sites, _rounds(lambda: _reduce(vectors), repeat))
-
-
-@njit()
-def _reduce(vectors: Floats) -> float:
-    """The products of all sites by pairwise merges, plain doubles scaled by their largest; their sum of entries."""
-    sites, individuals, _ = vectors.shape
-    checksum = 0.0
-    for site in range(sites):
-        source, target = vectors[site].copy().reshape(-1), np.zeros(3 * individuals)
-        group = 1
-        while group < individuals:
-            for first in range(0, individuals, 2 * group):
-                a, c = first // group * (2 * group + 1), first // (2 * group) * (4 * group + 1)
-                b = a + 2 * group + 1
-                n = 2 * min(group, individuals - first) + 1
-                m = 2 * min(group, max(individuals - first - group, 0)) + 1
-                if m == 1:
-                    target[c : c + n] = source[a : a + n]
-                    continue
-                whole, inner = target[c : c + n + m - 1], source[b : b + m]
-                whole[:] = 0.0
-                for i in range(n):
-                    x, row = source[a + i], whole[i : i + m]
-                    for j in range(m):
-                        row[j] += x * inner[j]
-                whole /= whole.max()
-            source, target = target, source
-            group *= 2
-        checksum += source[: 2 * individuals + 1].sum()
-    return checksum
+    return _row(
+        "plain loop", "one core", individuals, sites, _rounds(lambda: reduced(vectors, skip=False, scaled=True), repeat)
+    )
 
 
 def _table(rows: list[Row]) -> str:

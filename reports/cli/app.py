@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from importlib import import_module
+from itertools import pairwise
 from typing import NoReturn
 
 import click
@@ -40,6 +41,8 @@ COMMANDS = {
     "bench": "How fast the emulator, the kernels and whole commands are.",
 }
 """Each command with its line of `simtbed --help`. Its module has the same name and is imported when the command runs."""
+ON_FILES = ("pairhmm", "align", "correct", "sfs")
+"""Those that launch kernels on what is in a file."""
 
 
 class Commands(click.Group):
@@ -95,11 +98,22 @@ def _run(arguments: list[str]) -> int:
     form."""
     if "_SIMTBED_COMPLETE" in os.environ:
         simtbed.main(arguments, prog_name="simtbed")
+    if _runs_on_gpu(arguments):
+        from simtbed.engines.cuda.startup import begin_context
+
+        begin_context()  # beside the imports of the command
     try:
         with simtbed.make_context("simtbed", arguments) as context:
             return int(simtbed.invoke(context) or 0)
     except click.exceptions.Exit as done:  # after --help
         return int(done.exit_code)
+
+
+def _runs_on_gpu(arguments: list[str]) -> bool:
+    """Whether a command on files is going to launch on the GPU of this process."""
+    words = " ".join(arguments).replace("=", " ").split(" ")
+    engines = [value for name, value in pairwise(words) if name == "--engine"]
+    return words[0] in ON_FILES and engines[-1:] == ["cuda"] and not {"--dask", "--help"} & set(words)
 
 
 DEFECTS = (ArithmeticError, AssertionError, AttributeError, EOFError, LookupError, RuntimeError, TypeError, ValueError)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from enum import StrEnum
+from pathlib import Path
 from typing import Annotated, get_args
 
 from simtbed import SimtbedError
@@ -36,6 +37,10 @@ def bench(
         list[str] | None,
         Option(("--only",), metavar="NAME", help="Of the pair-HMM's sections or the commands; may be given again."),
     ] = None,
+    output: Annotated[
+        Path | None,
+        Option(("--output", "-o"), metavar="JSON", help="Of files: written anew after each command."),
+    ] = None,
     json: Json = False,
 ) -> int:
     """How fast the emulator, the kernels and whole commands are.
@@ -48,10 +53,12 @@ def bench(
     simtbed bench pairhmm --engine cuda
     simtbed bench files --only correct
     """
+    if output is not None and what is not Bench.files:
+        raise SimtbedError("--output of bench is for files: simtbed bench files")
     if what is Bench.files:
         from ..bench import files
 
-        return files.bench(engine.value, repeat, only or [], json)
+        return files.bench(engine.value, repeat, only or [], json, output)
     if what is Bench.sfs:
         from ..bench import sfs
 

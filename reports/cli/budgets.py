@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -12,7 +12,7 @@ from simtbed.kernels.files import Outputs
 
 from ..targets.budgets import Budgets
 from ..targets.findings import as_row, as_text
-from ..targets.target import Target
+from ..targets.target import Shipped, Target
 from .output import reports, write_lines
 
 _FILE = "--budget"
@@ -78,3 +78,9 @@ class Held:
 def is_whole(kernel: str, launch: int | None) -> bool:
     """Whether a command leaves no launch out."""
     return kernel == "*" and launch is None
+
+
+def is_among(name: str, chosen: Sequence[Shipped], whole: bool) -> bool:
+    """Whether a target of a file of baselines was to run: one of those chosen; or of their families, which are whole."""
+    families = {one.family.name for one in chosen}
+    return name in families | {one.name for one in chosen} or (whole and name.partition("/")[0] in families)

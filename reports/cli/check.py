@@ -24,7 +24,7 @@ from ..targets.findings import as_row, as_text, findings
 from ..targets.formats import FORMATS, named, summary
 from ..targets.running import require_launches, run_target
 from ..targets.target import Shipped, Target, find_target, is_program
-from .budgets import Held, is_whole
+from .budgets import Held, is_among, is_whole
 from .options import (
     Budget,
     Compiled,
@@ -125,7 +125,7 @@ def check(
     if target is not None and family is None and is_program(target):
         found = find_target(target, arguments, source)
         with held.reports({"--output": output}, found.files, device) as outputs:
-            ran = run_target(found, make)
+            ran = run_target(found, make, reported=is_whole(kernel, launch))
             require_launches(ran, found)
             run = ran.run.select(kernel, launch)
             held.add(found, run)
@@ -142,7 +142,7 @@ def check(
             run = run_target(shipped, make, faults="return").run.select(kernel, launch)
             held.add(shipped, run)
             looked.add({"variant": shipped.variant, "input": shipped.input}, run.launches)
-        held.end(outputs, lambda name: is_whole(kernel, launch) and _is_among(name, chosen, target is None))
+        held.end(outputs, lambda name: is_whole(kernel, launch) and is_among(name, chosen, target is None))
         return _report(chosen[0], looked, {}, "variants", outputs.get("--output"), shape)
 
 
@@ -159,12 +159,6 @@ def _check_kept(
         for name, launches in run.by_kernel().items():
             looked.add({"kernel": name}, launches)
         return _report(None, looked, {"target": run.target}, "kernels", outputs.get("--output"), shape)
-
-
-def _is_among(name: str, chosen: Sequence[Shipped], whole: bool) -> bool:
-    """Whether a target of a file of baselines was to run: one of those chosen; or of their families, which are whole."""
-    families = {one.family.name for one in chosen}
-    return name in families | {one.name for one in chosen} or (whole and name.partition("/")[0] in families)
 
 
 @dataclass(frozen=True)

@@ -19,10 +19,10 @@ from simtbed.runtime.cores import current_cores, on_cores
 from simtbed.runtime.registry import EngineName
 
 from .. import tables
-from ..launchers import Runner
+from ..launchers import Runner, launcher_of_workers
 from ..terminal import progress_of_records
-from .options import MEMORY, Engine, Example, Json, MaxMemory, Output, RunOn, Threads, Variant
-from .output import tell, warn
+from .options import MEMORY, Dask, Engine, Example, Json, MaxMemory, Output, RunOn, Threads, Variant
+from .output import require_cluster_options, tell, warn
 from .parameters import Argument, Option, command
 
 
@@ -85,6 +85,7 @@ def correct(
     engine: RunOn = Engine.jit,
     example: Example = False,
     threads: Threads = None,
+    dask: Dask = None,
     max_memory: MaxMemory = MEMORY,
     json: Json = False,
 ) -> int:
@@ -107,11 +108,12 @@ def correct(
         raise SimtbedError("pairs need both: a file of MATES, and --paired-output")
     if mates and truth:
         raise SimtbedError("--truth belongs to one file of reads, not to pairs")
+    require_cluster_options(dask, counting=False, json=json, gpus=1)
     parameters = Parameters(k, min_multiplicity, min_votes, max_trim, not no_trim, filter.value)
     targets = Targets(output, discarded, log, paired_output, save_spectrum)
     with on_cores(threads or current_cores()):
         return correct_reads(
-            source, targets, parameters, variant, engine.value, truth, max_memory, json, mates, spectrum
+            source, targets, parameters, variant, engine.value, truth, max_memory, json, mates, spectrum, dask or ""
         )
 
 
@@ -126,11 +128,13 @@ def correct_reads(
     json: bool,
     mates: Path | None = None,
     spectrum: Path | None = None,
+    cluster: str = "",
 ) -> int:
     """Correct from file to file; the example, without a source."""
     if variant not in FAMILY.variants:
         raise SimtbedError(f"correction has no variant {variant!r}; it has {', '.join(FAMILY.variants)}")
     runner = Runner(engine)
+    launcher = launcher_of_workers(engine) if cluster else runner
     named = {"--output": targets.output or STANDARD, "--discarded": targets.discarded, "--log": targets.log}
     named |= {"--paired-output": targets.mates, "--save-spectrum": targets.spectrum}
     with (
@@ -145,7 +149,7 @@ def correct_reads(
             outputs["--output"], outputs.get("--discarded"), outputs.get("--log"), outputs.get("--paired-output"), show,
             outputs.get("--save-spectrum"),
         )  # fmt: skip
-        summary = correct_file(both, writers, parameters, variant, runner, true_reads, memory, spectrum)
+        summary = correct_file(both, writers, parameters, variant, launcher, true_reads, memory, spectrum, cluster)
     for warning in summary.warnings:
         warn(warning)
     tell(outputs, tables.as_json(_content(summary, runner)) if json else _report(summary))

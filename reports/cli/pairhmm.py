@@ -13,7 +13,6 @@ from simtbed.kernels import Agreement, Launcher
 from simtbed.kernels.family import Answer, joined
 from simtbed.kernels.files import STANDARD, Outputs
 from simtbed.kernels.pairhmm.host.files import Block, blocks, lines
-from simtbed.kernels.pairhmm.host.problem import Problem
 from simtbed.kernels.pipeline import Flow
 from simtbed.runtime.cores import current_cores, on_cores
 from simtbed.runtime.registry import EngineName
@@ -84,12 +83,10 @@ def pairhmm(
 
 
 class Solved(NamedTuple):
-    """A block of a file, its answer, how that agrees with the oracle where it is asked, the part of the file read."""
+    """The answer of a block, and how that agrees with the oracle where it is asked."""
 
-    problem: Problem
     answer: Answer
     agreement: Agreement | None
-    part: float | None
 
 
 @dataclass(frozen=True)
@@ -104,11 +101,11 @@ class Solve:
         family = find_family("pairhmm")
         answer = family.solve(block.problem, self.variant, self.launcher)
         agreement = family.compare(answer, family.oracle(block.problem)) if self.check else None
-        return Solved(block.problem, answer, agreement, block.part)
+        return Solved(answer, agreement)
 
 
 class Text(NamedTuple):
-    """The text of a block of so many pairs; agreement, part: as of `Solved`."""
+    """The text of a block of so many pairs; agreement: as of `Solved`. part: of the file that is read."""
 
     lines: list[bytes]
     pairs: int
@@ -140,9 +137,9 @@ def solve_file(
     agreements: list[Agreement] = []
     pairs = 0
 
-    def texts(blocks: Iterator[Solved]) -> Iterator[Text]:
+    def texts(solved: Iterator[tuple[Block, Solved]]) -> Iterator[Text]:
         records = 0
-        for problem, answer, agreement, part in blocks:
+        for (problem, part), (answer, agreement) in solved:
             yield Text(list(lines(problem, answer, form, records)), len(answer), agreement, part)
             records += len(problem.record_reads) - 1
 
@@ -160,8 +157,7 @@ def solve_file(
         progress_of_records(f"{variant} on {name}", "pairs") as show,
     ):
         solve = Solve(variant, launcher_of_workers(engine) if dask else runner, check)
-        solved = problems.over_cluster(solve, dask) if dask else problems.each(solve, gpus=gpus if gpus > 1 else 0)
-        solved.through(texts).into(take)
+        problems.beside(solve, dask or "", gpus if gpus > 1 else 0).through(texts).into(take)
     if not pairs:
         warn(f"{name} holds no pairs of reads and haplotypes; the answer is empty")
     agreement = joined(agreements) if check else None

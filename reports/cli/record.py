@@ -30,7 +30,8 @@ def record(
     ] = None,
     cases: Cases = None,
     only: Annotated[
-        str | None, Option(metavar="PATTERN", help="Cases that fit, such as 'sfs *'; FILE keeps its others.")
+        str | None,
+        Option(metavar="PATTERN", help="Cases that fit, such as 'sfs *'; FILE keeps its others, if it is there."),
     ] = None,
     data: Annotated[
         Path | None, Option(metavar="FOLDER", help="Published data sets, to run the variants on too.")
@@ -50,7 +51,7 @@ def record(
         raise SimtbedError("--only mends a record: name its file with --output")
     if data is not None and not data.is_dir():
         raise SimtbedError(f"{data}: there is no such folder")
-    known = records.load(target) if only and target else None
+    known = records.load(target) if only and target and target.exists() else None
     with progress("the GPU and Nsight Compute"):
         taken, differences = records.take(cases or [VARIANTS], only or "*", data)
     if differences:

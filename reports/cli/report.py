@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Mapping
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
 from simtbed import SimtbedError
-from simtbed.kernels.files import Outputs
+from simtbed.kernels.files import Outputs, write
 
 from ..papers import formats, library, machines, measured
 from ..papers.paper import Number, Paper, Report, Size
@@ -57,6 +58,11 @@ def report(
     split: Annotated[
         float | None, Option(metavar="X", above=0, below=1, help="Share of the filter for its first hash function.")
     ] = None,
+    records: Annotated[int | None, Option(metavar="N", min=1, max=1 << 20, help="Records of mixed lengths.")] = None,
+    regions: Annotated[int | None, Option(metavar="N", min=1, max=1 << 20, help="Regions that are made.")] = None,
+    every: Annotated[
+        int | None, Option(metavar="N", min=1, max=9, help="Only every Nth of the paper's lengths.")
+    ] = None,
     batch: Annotated[int | None, Option(metavar="N", min=1, max=1 << 31, help="Pairs of a launch.")] = None,
     measure: Annotated[
         Path | None, Option(metavar="FILE", help="Take the times of PAPER's work here, into a record, and no report.")
@@ -77,6 +83,7 @@ def report(
     given: dict[str, Number | None] = {
         "pairs": pairs, "lanes": lanes, "rows": rows, "individuals": individuals, "sites": sites, "reads": reads,
         "genome": genome, "error_rate": error_rate, "split": split, "batch": batch,
+        "records": records, "regions": regions, "every": every,
     }  # fmt: skip
     if paper is None:
         if measure is not None or any(value is not None for value in given.values()):
@@ -126,11 +133,21 @@ def _measure(
     only: str,
     repeat: int,
 ) -> int:
-    older = measured.load(into) if into.exists() else None
-    with Outputs({"--measure": into}) as outputs:
-        setting = paper.setting(size, given, engine.value, measured.shipped(paper.name))
-        with progress(paper.name) as tell:
-            newer = measured.take(paper.name, paper.timed(setting), only, repeat, machines.here(), tell)
-        write_lines(outputs["--measure"], measured.text(measured.merged(older, newer) if older else newer))
-    print(f"{sum(map(len, newer.timings.values()))} times are in {into}")
-    return 0
+    """Times go into the file as they are taken, so that what was taken stays, whatever happens. 1 where some failed."""
+    record = measured.load(into) if into.exists() else measured.Record(paper.name, "", {})
+    here = machines.here()
+    measured.require_same_machines(record, paper.name, here)
+    taken = 0
+
+    def keep(newer: measured.Record) -> None:
+        nonlocal record, taken
+        record, taken = measured.merged(record, newer), taken + 1
+        write(into, [measured.text(record), "\n"])
+
+    setting = paper.setting(size, given, engine.value, measured.shipped(paper.name))
+    with progress(paper.name) as tell:
+        failed = measured.take(paper.name, paper.timed(setting), only, repeat, here, keep, tell)
+    for line in failed:
+        print(f"not measured: {line}", file=sys.stderr)
+    print(f"{taken} times are in {into}")
+    return 1 if failed else 0

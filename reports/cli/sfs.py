@@ -23,11 +23,11 @@ from simtbed.runtime.cores import current_cores, on_cores
 from simtbed.runtime.registry import EngineName
 
 from .. import tables
-from ..launchers import Runner
+from ..launchers import Runner, launcher_of_workers
 from ..selection import find_family
 from ..terminal import progress, progress_of_records
-from .options import MEMORY, Engine, Json, MaxMemory, Output, RunOn, Threads, Variant
-from .output import tell, warn
+from .options import MEMORY, Dask, Engine, Json, MaxMemory, Output, RunOn, Threads, Variant
+from .output import require_cluster_options, tell, warn
 from .parameters import Argument, Option, command
 
 
@@ -84,6 +84,7 @@ def sfs(
     ] = None,
     example: Annotated[bool, Option(("--example",), help="Run on a generated example instead of IN.")] = False,
     threads: Threads = None,
+    dask: Dask = None,
     max_memory: MaxMemory = MEMORY,
     json: Json = False,
 ) -> int:
@@ -100,8 +101,9 @@ def sfs(
         raise SimtbedError("sfs takes a file, or --example")
     wanted = Wanted(
         mode.value, polarise.value if polarise else None, variable, epsilon, variant, engine.value, form.value, spectrum,
-        max_memory,
+        max_memory, dask or "",
     )  # fmt: skip
+    require_cluster_options(dask, counting=False, json=json, gpus=1)
     with on_cores(threads or current_cores()):
         return solve_sites(source, target, wanted, json)
 
@@ -119,6 +121,7 @@ class Wanted:
     form: Format
     spectrum: Path | None
     memory: int
+    cluster: str = ""
 
     def check(self, family: Family[Any], target: Path | None) -> None:
         """Raise SimtbedError where it cannot be, before the work begins."""
@@ -140,6 +143,7 @@ def solve_sites(source: Path | None, target: Path | None, wanted: Wanted, json: 
     wanted.check(family, target)
     tally: SiteCounts = Counter()
     runner = Runner(wanted.engine)
+    launcher = launcher_of_workers(wanted.engine) if wanted.cluster else runner
     name = "the example" if source is None else str(source)
     targets = {"--output": target or STANDARD, "--spectrum": wanted.spectrum}
     if wanted.spectrum:
@@ -148,7 +152,7 @@ def solve_sites(source: Path | None, target: Path | None, wanted: Wanted, json: 
         with progress_of_records(f"{wanted.variant} on {name}", "sites") as show:
             take = total.add if wanted.spectrum else _nothing
             problems = _problems(source, wanted, tally)
-            solve_file(problems, wanted.form, outputs["--output"], wanted.variant, runner, take, show)
+            solve_file(problems, wanted.form, outputs["--output"], wanted.variant, launcher, take, show, wanted.cluster)
         if wanted.spectrum:
             with progress("the spectrum over sites"):
                 found = total.result()

@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from copy import deepcopy
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, NamedTuple
 
 import numpy as np
 from simtbed import SimtbedError
 from simtbed.kernels.correction.host.generate import Drawn, drawn, records_of
 from simtbed.kernels.correction.host.generate import genome as random_genome
-from simtbed.kernels.correction.host.problem import Bytes
+from simtbed.kernels.correction.host.problem import Bytes, in_upper_case
 from simtbed.kernels.files import Outputs, opened
 from simtbed.kernels.files.fasta import records
 from simtbed.kernels.pipeline import Flow, Show, workers_for
 from simtbed.runtime.cores import current_cores, on_cores
 
 from ..terminal import progress_of_records
-from .options import MEMORY, MaxMemory, Threads
+from .options import MEMORY, Dask, MaxMemory, Threads
 from .output import tell
 from .parameters import Option, command
 
@@ -28,6 +30,7 @@ BYTES_OF_A_BASE = 128
 MAKERS = 4
 """Threads that make letters and text at most."""
 MOST_READS = 1 << 48
+_BASE = np.isin(np.arange(256), list(b"ACGT"))
 
 
 @command
@@ -49,6 +52,7 @@ def simulate(
     error_rate: Annotated[float, Option(min=0, max=0.25, help="Substitutions a base.")] = 0.01,
     seed: Annotated[int, Option(min=0, max=(1 << 63) - 1, help="Equal seeds give equal reads.")] = 1,
     threads: Threads = None,
+    dask: Dask = None,
     max_memory: MaxMemory = MEMORY,
 ) -> int:
     """Make reads with sequencing errors, to try `simtbed correct` on.
@@ -73,40 +77,81 @@ def simulate(
         if wanted > MOST_READS:
             raise SimtbedError(f"--coverage {coverage:g} of {len(bases):,} bases is more than {MOST_READS:,} reads")
         number = max(round(wanted), 1)
-        errors = _write(outputs, seed, bases, number, span, error_rate, show)
+        at_once = max(BASES_AT_ONCE // span[1], 1)
+        reading = Reading(seed, bases, number, at_once, span, error_rate, truth is not None)
+        errors = _write(outputs, reading, show, dask or "")
     tell(outputs, f"{number:,} reads of {len(bases):,} bases, {errors:,} errors")
     return 0
 
 
-def _write(
-    outputs: Outputs, seed: int, bases: Bytes, number: int, span: tuple[int, int], error_rate: float, show: Show
-) -> int:
+class Written(NamedTuple):
+    """A batch as text. number: of reads up to its end. errors: those of its reads. fasta: without them, or empty."""
+
+    number: int
+    errors: int
+    fastq: Bytes
+    fasta: Bytes
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What is read of a reference: so many reads, their lengths from a span. at_once: reads of a batch. truth: whether
+    reads without errors are wanted."""
+
+    seed: int
+    reference: Bytes
+    number: int
+    at_once: int
+    span: tuple[int, int]
+    error_rate: float
+    truth: bool
+
+    def draw(self, first: int, draw: np.random.Generator) -> Drawn:
+        """Draw the batch that begins with read `first`, from 0."""
+        count = min(self.at_once, self.number - first)
+        return drawn(draw, len(self.reference), count, self.span, self.error_rate)
+
+    def word(self, first: int, some: Drawn) -> Written:
+        """Letters and text of a batch that was drawn."""
+        made = some.made(self.reference)
+        fasta = records_of(made.truth, made.quality, first + 1, fastq=False) if self.truth else made.quality[:0]
+        fastq = records_of(made.reads, made.quality, first + 1, fastq=True)
+        return Written(first + len(made.reads), len(some.shifts), fastq, fasta)
+
+    def batches(self) -> Iterator[tuple[int, Drawn, np.random.Generator]]:
+        """Each batch: its first read, what is drawn of it, and the generator as it was before."""
+        draw, first = np.random.default_rng(self.seed), 0
+        while first < self.number:
+            before = deepcopy(draw)
+            some = self.draw(first, draw)
+            yield first, some, before
+            first += len(some.lengths)
+
+    def __call__(self, batch: tuple[int, np.random.Generator]) -> Written:
+        """A batch by a worker of a cluster, which draws it again: a generator is small, and what is drawn is large."""
+        first, draw = batch
+        return self.word(first, self.draw(first, draw))
+
+
+def _write(outputs: Outputs, reading: Reading, show: Show, cluster: str) -> int:
     """Write the reads, a batch at a time; how many errors they have. One thread draws, others make letters and text."""
     truth = outputs.get("--truth")
-    at_once = max(BASES_AT_ONCE // span[1], 1)
     errors = 0
 
-    def batches() -> Iterator[tuple[int, Drawn]]:
-        draw = np.random.default_rng(seed)
-        for first in range(0, number, at_once):
-            yield first, drawn(draw, len(bases), min(at_once, number - first), span, error_rate)
-
-    def texts(batch: tuple[int, Drawn]) -> tuple[int, int, Bytes, Bytes]:
-        first, some = batch
-        made = some.made(bases)
-        after = first + len(made.reads)
-        fasta = records_of(made.truth, made.quality, first + 1, fastq=False) if truth else made.quality[:0]
-        return after, len(some.shifts), records_of(made.reads, made.quality, first + 1, fastq=True), fasta
-
-    def take(some: tuple[int, int, Bytes, Bytes]) -> None:
+    def take(some: Written) -> None:
         nonlocal errors
-        outputs["--output"].write(some[2].data)
+        outputs["--output"].write(some.fastq.data)
         if truth:
-            truth.write(some[3].data)
-        errors += some[1]
-        show("", some[0], some[0] / number)
+            truth.write(some.fasta.data)
+        errors += some.errors
+        show("", some.number, some.number / reading.number)
 
-    Flow(batches()).each(texts, workers_for(MAKERS)).into(take)
+    if cluster:
+        generators = ((first, draw) for first, _, draw in reading.batches())
+        Flow(generators).over_cluster(reading, cluster).into(lambda found: take(found[1]))
+    else:
+        drawn_ones = Flow(reading.batches())
+        drawn_ones.each(lambda batch: reading.word(*batch[:2]), workers_for(MAKERS)).into(take)
     return errors
 
 
@@ -124,10 +169,10 @@ def _reference(path: Path, memory: int) -> Bytes:
     found: list[Bytes] = []
     total = 0
     with opened(path, memory) as source:
-        for record in records(source):
-            letters = np.frombuffer(record.sequence.upper(), np.uint8)
-            found.append(letters[np.isin(letters, np.frombuffer(b"ACGT", np.uint8))])
-            total += len(found[-1]) + 256  # and what a small array takes
+        for some in records(source):
+            letters = in_upper_case(some.sequences()[0])
+            found.append(letters[_BASE[letters]])
+            total += len(found[-1])
             if total > memory // 4:
                 raise SimtbedError(f"{source.path}: a reference of more than a quarter of --max-memory")
     return np.concatenate(found) if found else np.empty(0, np.uint8)

@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from simtbed import Device as DeviceRow
-from simtbed import FaultError, Run, SimtbedError, devices
+from simtbed import FaultError, Run, SimtbedError, devices, profiling
 from simtbed.errors import render
 from simtbed.kernels import Family
 from simtbed.profiler.run import gathered
-from simtbed.runtime.registry import EngineName
+from simtbed.runtime.registry import EngineName, row_of
 from simtbed.testing.tolerance import Tolerance
 
 from .. import tables
@@ -26,7 +26,7 @@ from ..targets.running import require_launches, run_target
 from ..targets.target import Shipped, find_target, is_program
 from ..targets.verifier import Verifier
 from ..terminal import progress
-from .budgets import Held, is_whole
+from .budgets import Held, is_among, is_whole
 from .options import (
     Budget,
     Device,
@@ -42,7 +42,7 @@ from .options import (
     TargetArguments,
     TargetOrAll,
 )
-from .output import report_on, reports
+from .output import report_on
 from .parameters import Option, command
 
 Obstacles = Mapping[EngineName, str | None]
@@ -73,7 +73,7 @@ def verify(
 
     Every launch of a program is made on the jit engine, whose answer the program gets, and on each other engine that
     can run here. They agree to the bit, or within a tolerance that is stated. Shipped variants are held to their
-    oracles, each with the tolerance of its family.
+    oracles, each with the tolerance of its family. With --budget, what an emulator counts is held to baselines too.
 
     \b
     simtbed verify saxpy.py --n 1000
@@ -102,23 +102,36 @@ def verify(
         raise SimtbedError(
             "--kernel, --launch and tolerances are for programs: a variant is held to its oracle as a whole"
         )
-    if budget is not None:
-        raise SimtbedError("--budget is for programs here; `simtbed check --budget FILE` holds shipped variants to it")
+    if budget is not None and not _counting(obstacles):
+        raise SimtbedError("nothing is counted on a GPU: --budget needs an emulator, --engine jit or numpy")
     chosen = find_variants(family, target or variant, source)
-    shipped = Shipped(chosen[0][0], chosen[0][1][0], source)
-    with reports({"--output": output}, shipped.files, device) as outputs:
-        rows = [one for each in chosen for one in _shipped(*each, source, obstacles, row)]
+    targets = [Shipped(one, each, source) for one, variants in chosen for each in variants]
+    with held.reports({"--output": output}, targets[0].files, device) as outputs:
+        rows = [one for each in chosen for one in _shipped(*each, source, obstacles, row, held)]
+        held.end(outputs, lambda name: is_among(name, targets, (target, family, variant) == (None, None, None)))
         bad = any(one["result"] in ("differs", "faults") for one in rows)
-        text = tables.as_json({"agrees": not bad, "results": rows}) if json else _verify_table(rows)
-        report_on(shipped, outputs.get("--output"), text)
-    return int(bad)
+        content = {"agrees": not bad, "results": rows, **held.content()}
+        text = tables.as_json(content) if json else "\n\n".join([_verify_table(rows), *held.text()])
+        report_on(targets[0], outputs.get("--output"), text)
+    return int(bad or bool(held.faults))
+
+
+def _counting(obstacles: Obstacles) -> EngineName | None:
+    """The first emulator that runs: its launches are held to budgets, as others count the same."""
+    return next((name for name, reason in obstacles.items() if not reason and row_of(name).emulates), None)
 
 
 def _shipped(
-    family: Family[Any], variants: list[str], source: Path | None, obstacles: Obstacles, device: DeviceRow
+    family: Family[Any],
+    variants: list[str],
+    source: Path | None,
+    obstacles: Obstacles,
+    device: DeviceRow,
+    held: Held,
 ) -> Iterator[dict[str, Any]]:
     """A row for each variant and engine."""
     problem, name = find_problem(family, source)
+    counting = _counting(obstacles) if held.budgets else None
     with progress(f"the oracle of {family.name} on {name}"):
         expected = family.oracle(problem)
     for variant in variants:
@@ -127,8 +140,14 @@ def _shipped(
             if reason:
                 yield {**row, "result": "not run", "reason": reason}
                 continue
+            solved = partial(_verified, family, variant, Runner(engine, device), problem, expected)
             with progress(f"{variant} on {name}, {engine}"):
-                done = _verified(family, variant, Runner(engine, device), problem, expected)
+                if engine == counting:
+                    with profiling() as run:
+                        done = solved()
+                    held.add(Shipped(family, variant, source), run)
+                else:
+                    done = solved()
             yield {**row, **done}
 
 

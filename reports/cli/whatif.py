@@ -77,6 +77,7 @@ def whatif(
             table = run(
                 [task for one in planned for task in one.tasks],
                 objective=objective.value, cold=cold, dask=dask, registers=None if source_only else registers_of,
+                source_only=source_only,
                 progress=done,
             )  # fmt: skip
         title = f"{found}: {', '.join(one.name for one in devices)}, {'cold' if cold else 'warm'} caches"

@@ -12,11 +12,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy.typing as npt
-from simtbed import SimtbedError
+from simtbed import DeviceArray, SimtbedError
 from simtbed.ir.ops import Op
 from simtbed.kernels import FAMILIES, Launcher
 from simtbed.language.types import Scalar
 from simtbed.runtime.engine import Request
+
+from .textbook import KERNELS, Textbook
 
 Values = npt.NDArray[Any]
 
@@ -53,6 +55,8 @@ class OperationCase:
 
 VARIANTS = "simtbed.reports.hardware.cases:variants"
 """Every shipped variant on its family's example."""
+TEXTBOOK = "simtbed.reports.hardware.cases:textbook"
+"""Every textbook kernel, at a small size."""
 
 
 def variants() -> Iterator[Case]:
@@ -60,6 +64,19 @@ def variants() -> Iterator[Case]:
     for family in FAMILIES.values():
         for variant in family.variants:
             yield Case(f"{family.name} {variant}", partial(family.solve, family.example(), variant))
+
+
+def textbook() -> Iterator[Case]:
+    """One case a textbook kernel: "textbook KERNEL"."""
+    for one in KERNELS:
+        yield Case(f"textbook {one.name}", partial(solve_textbook, one))
+
+
+def solve_textbook(one: Textbook, launcher: Launcher) -> None:
+    """A textbook kernel at the size whose counters are recorded. Arrays that hang on the order of threads stay on the device."""
+    case = one.small
+    args = {name: DeviceArray(value) if name in case.unordered else value for name, value in case.make().items()}
+    launcher.launch(case.kernel, grid=case.grid, block=case.block, args=args)
 
 
 def data_set_cases(folder: Path, only: str = "*") -> list[Case]:

@@ -1,5 +1,5 @@
-"""The model beside measured times: errors launch by launch, a roofline beside it, and constants fitted without the kernel they
-are tried on."""
+"""The model beside measured times: errors launch by launch, rooflines beside it, and constants fitted without the kernel they are
+tried on."""
 
 from __future__ import annotations
 
@@ -14,44 +14,46 @@ import numpy as np
 from simtbed import Device, SimtbedError
 from simtbed.kernels.files import contents
 from simtbed.model.launches import observe
-from simtbed.model.time import MEMORIES, Observed, estimate, factor
+from simtbed.model.time import MEMORIES, Estimate, estimate
 from simtbed.runtime.request import prepare_request
 
-from .timing import Timed
+from .launches import Timed
 from .traffic import NAMES, Figures, of_model
 
-SHARPNESS = (1.5, 2.0, 3.0, 4.0, 6.0, 10.0)
-LATENCY = (0.4, 0.6, 0.8, 1.0, 1.25, 1.6)
-ISSUE = (0.5, 0.65, 0.8, 1.0, 1.2)
-"""What is tried when fitting: how sharply the parts add up, and factors of the chain of a warp and of instructions."""
+LOADED = (0.4, 0.5, 0.6, 0.7, 0.8)
+FACTOR = (0.94, 0.97, 1.0, 1.03, 1.06, 1.1)
+"""What is tried when fitting: by what part device memory answers later when it is busy, and a factor of all cycles."""
+
+_FEW = 10
+"""Launches of one bound from which on they have an interval of their own."""
 
 
 @dataclass(frozen=True)
 class Compared:
-    """One launch. measured_us: on the GPU. limits: microseconds of each part, from the model, before its fitted factors;
-    launch_us: of an empty kernel. model, measured: hit rates and bytes, with warm caches; None where the record has none."""
+    """One launch. measured_us: on the GPU. times: microseconds without the launch itself, by what LOADED is; launch_us: of an empty
+    kernel. found: by the model as it is; source_us: with the source counted alone. model, measured: hit rates and bytes, with warm
+    caches; None where the record has none."""
 
     name: str
     kernel: str
     measured_us: float
-    limits: Mapping[str, float]
+    times: Mapping[float, float]
     launch_us: float
+    found: Estimate
+    source_us: float
     model: Figures
     measured: Figures | None
 
-    def time(self, sharpness: float, latency: float, issue: float) -> float:
+    def time(self, loaded: float, factor: float) -> float:
         """Microseconds, with these constants."""
-        total = 0.0
-        for name, limit in self.limits.items():
-            by = latency if name == "latency" else 1.0 if name in MEMORIES else issue
-            total += float((by * limit) ** sharpness)
-        return float(total ** (1 / sharpness)) + self.launch_us
+        return factor * self.times[loaded] + self.launch_us
 
     @property
     def roofline(self) -> float:
         """Microseconds of the larger of device memory and the busiest pipe."""
-        pipes = [limit for name, limit in self.limits.items() if name not in (*MEMORIES, "latency")]
-        return max(self.limits.get("DRAM", 0.0), *pipes)
+        limits = self.found.limits
+        pipes = [limit for name, limit in limits.items() if name not in (*MEMORIES, "latency")]
+        return max(limits.get("DRAM", 0.0), *pipes)
 
 
 @dataclass(frozen=True)
@@ -90,34 +92,36 @@ def compare(cases: Iterable[Timed], record: Mapping[str, Any], device: Device, c
         times = record["launches"].get(case.name)
         if times is None:
             continue
-        request = prepare_request(
-            case.kernel, grid=case.grid, block=case.block, args=dict(case.make()), device=device, shared=case.shared
-        )
-        observed: Observed = replace(observe(request), registers=int(times.get("registers", 0)))
-        modelled = estimate(observed, device, cold)
-        limits = {name: limit / factor(name) for name, limit in modelled.limits.items()}
-        counted = {name: float(times[name]) for name in NAMES} if NAMES[0] in times and not cold else None
-        measured = times["cold_us" if cold else "warm_us"]
-        found.append(
-            Compared(
-                case.name, case.kernel.__name__, measured, limits, device.timing.launch / 1000, of_model(modelled.traffic),
-                counted,
-            )
-        )  # fmt: skip
+        found.append(_compared(case, times, device, cold))
         done(case.name)
     if not found:
         raise SimtbedError("the record has none of these launches")
     return found
 
 
-Constants = tuple[float, float, float]
+def _compared(case: Timed, times: Mapping[str, Any], device: Device, cold: bool) -> Compared:
+    request = prepare_request(
+        case.kernel, grid=case.grid, block=case.block, args=dict(case.make()), device=device, shared=case.shared
+    )
+    observed = observe(request)
+    found, launch = estimate(observed, device, cold), device.timing.launch / 1000
+    source = estimate(
+        replace(observed, decisions=None, registers=int(times.get("registers", 0))), device, cold, found.traffic
+    )
+    tried = {n: estimate(observed, device, cold, found.traffic, loaded=n).time_us - launch for n in LOADED}
+    counted = {name: float(times[name]) for name in NAMES} if NAMES[0] in times and not cold else None
+    return Compared(
+        case.name, case.kernel.__name__, times["cold_us" if cold else "warm_us"], tried, launch, found, source.time_us,
+        of_model(found.traffic), counted,
+    )  # fmt: skip
+
+
+Constants = tuple[float, float]
 
 
 def fitted(rows: Sequence[Compared]) -> Constants:
     """The constants with the least mean error."""
-    return min(
-        product(SHARPNESS, LATENCY, ISSUE), key=lambda c: Errors.of((r.time(*c), r.measured_us) for r in rows).mean
-    )
+    return min(product(LOADED, FACTOR), key=lambda c: Errors.of((r.time(*c), r.measured_us) for r in rows).mean)
 
 
 def left_out(rows: Sequence[Compared]) -> list[tuple[Compared, float]]:
@@ -130,6 +134,32 @@ def left_out(rows: Sequence[Compared]) -> list[tuple[Compared, float]]:
         constants = fitted(others)
         found += [(row, row.time(*constants)) for row in rows if row.kernel == kernel]
     return found
+
+
+def residuals(rows: Sequence[tuple[Compared, float]]) -> dict[str, tuple[float, float, int]]:
+    """By what bounds a launch: by how much measured times are less and more than the predicted ones, as factors between which nine
+    of ten lie, and of how many launches."""
+    found: dict[str, list[float]] = {}
+    for row, predicted in rows:
+        found.setdefault(row.found.bound, []).append(row.measured_us / predicted)
+    return {
+        bound: (float(np.quantile(of, 0.05)), float(np.quantile(of, 0.95)), len(of)) for bound, of in found.items()
+    }  # fmt: skip
+
+
+def covered(rows: Sequence[tuple[Compared, float]]) -> float:
+    """The share of measured times that lie in the interval which the launches of other kernels with the same bound give."""
+    within = 0
+    for kernel in dict.fromkeys(row.kernel for row, _ in rows):
+        others = [one for one in rows if one[0].kernel != kernel]
+        everything = [row.measured_us / predicted for row, predicted in others]
+        known = residuals(others)
+        for row, predicted in (one for one in rows if one[0].kernel == kernel):
+            low, high, count = known.get(row.found.bound, (0.0, 0.0, 0))
+            if count < _FEW:
+                low, high = float(np.quantile(everything, 0.05)), float(np.quantile(everything, 0.95))
+            within += low <= row.measured_us / predicted <= high
+    return within / len(rows)
 
 
 def lost_by_choices(rows: Sequence[tuple[Compared, float]]) -> list[tuple[str, float]]:

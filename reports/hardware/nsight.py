@@ -8,7 +8,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -63,6 +63,44 @@ def profile(ncu: Path, command: Sequence[str], metrics: Sequence[str]) -> list[P
         raw = _run([*export, "--page", "raw", "--print-units", "base"])
         source = _run([*export, "--page", "source", "--print-source", "sass", "--print-units", "base"])
     return parse(raw, source, metrics)
+
+
+EVEN = ("--kernel-id", ":::.*[02468]")
+"""The second, fourth, ... launch of each kernel."""
+
+
+def known(ncu: Path, metrics: Iterable[str], chip: str) -> list[str]:
+    """Those of the metrics that the profiler has for a chip, such as "gh100"."""
+    there = set(_run([str(ncu), "--query-metrics", "--chips", chip]).split())
+    return [metric for metric in metrics if metric.rpartition(".")[0] in there]
+
+
+def measure(
+    ncu: Path, command: Sequence[str], metrics: Sequence[str], which: Sequence[str] = EVEN
+) -> list[dict[str, float]]:
+    """Metrics of the launches that `command` makes, in order; what the GPU does not have is left out. which: options that choose
+    some of the launches. Clocks and caches stay as they are. Raises LaunchError with what ncu or the command said where they
+    fail."""
+    with tempfile.TemporaryDirectory(prefix="simtbed-") as folder:
+        report = str(Path(folder, "launches.ncu-rep"))
+        keep = ["--clock-control", "none", "--cache-control", "none", "--target-processes", "all"]
+        _run([str(ncu), *keep, *which, "-o", report, "--metrics", ",".join(metrics), *command])
+        return parse_metrics(
+            _run([str(ncu), "--import", report, "--csv", "--page", "raw", "--print-units", "base"]), metrics
+        )
+
+
+def parse_metrics(raw: str, metrics: Sequence[str]) -> list[dict[str, float]]:
+    """Of the CSV of the raw page, the metrics of each launch that have a value."""
+    csv.field_size_limit(sys.maxsize)
+    rows = list(csv.reader(line for line in raw.splitlines() if line.startswith('"')))
+    if not rows:
+        raise LaunchError("Nsight Compute profiled no launch")
+    found = []
+    for row in rows[2:]:  # the second row holds units
+        texts = {name: text.replace(",", "").split(" ")[0] for name, text in zip(rows[0], row, strict=True)}
+        found.append({name: float(texts[name]) for name in metrics if texts.get(name, "")[:1].isdigit()})
+    return found
 
 
 def parse(raw: str, source: str, metrics: Sequence[str]) -> list[Profile]:

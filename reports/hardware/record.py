@@ -84,7 +84,8 @@ def take(names: Sequence[str], only: str = "*", data: Path | None = None) -> tup
     )
     rows, differing = take_operations(operations)
     launched = {case.name: emulated[case.name].launched for case in profiled}
-    counters = {} if differences or differing else take_counters(ncu, gpu["arch"], launched, names, only)
+    profiles = launched and not differences and not differing  # ncu fails where nothing is launched
+    counters = take_counters(ncu, gpu["arch"], launched, names, only) if profiles else {}
     record = Record(
         device=known[0],
         gpu=gpu["device"],
@@ -139,7 +140,8 @@ def merged(older: Record, newer: Record) -> Record:
         had, has = getattr(older, name), getattr(newer, name)
         if had != has:
             raise SimtbedError(f"the record was taken with {had}, not with {has}: take all of it again")
-    recorded = {*newer.answers, *(" ".join(name.split(" ")[:2]) for name in newer.answers if name.count(" ") == 2)}
+    recorded = {*newer.answers, *newer.operations}
+    recorded |= {" ".join(name.split(" ")[:2]) for name in newer.answers if name.count(" ") == 2}
     return replace(
         newer,
         counters=older.counters | newer.counters,

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import chain
 
+from .launches import Timed
+from .textbook import KERNELS
 from .timed_kernels import cases
 from .timed_variants import variants
-from .timing import Timed
 
 
 def every() -> Iterator[Timed]:
-    """Kernels of one kind each, then the shipped variants."""
-    return chain(cases(), variants())
+    """Kernels of one kind each, textbook kernels, then the shipped variants."""
+    return chain(cases(), (one for kernel in KERNELS for one in kernel.timed()), variants())

@@ -10,8 +10,10 @@ import numpy as np
 import simtbed as st
 from simtbed import Const, Global, Kernel, f32, f64, i32
 
-from .microbenchmarks import SEED, copy
-from .timing import Timed
+from .launches import Timed
+from .measuring import SEED
+from .microbenchmarks import copy
+from .textbook.graphs import gather
 
 
 @st.kernel
@@ -26,34 +28,6 @@ def strided(x: Global[f32], out: Global[f32], STRIDE: Const) -> None:
     """One number of every STRIDE."""
     i = st.block.x * st.block_dim.x + st.thread.x
     out[i] = x[i * STRIDE]
-
-
-@st.kernel
-def gather(x: Global[f32], index: Global[i32], out: Global[f32]) -> None:
-    i = st.block.x * st.block_dim.x + st.thread.x
-    out[i] = x[index[i]]
-
-
-@st.kernel
-def tree_sum(x: Global[f32], out: Global[f32], BLOCK: Const) -> None:
-    partial_sums = st.shared(f32, BLOCK)
-    t = st.thread.x
-    partial_sums[t] = x[st.block.x * BLOCK + t]
-    st.sync()
-    width = BLOCK // 2
-    while width > 0:
-        if t < width:
-            partial_sums[t] += partial_sums[t + width]
-        st.sync()
-        width //= 2
-    if t == 0:
-        out[st.block.x] = partial_sums[0]
-
-
-@st.kernel
-def naive_transpose(x: Global[f32], out: Global[f32], n: i32) -> None:
-    column, row = st.block.x * st.block_dim.x + st.thread.x, st.block.y * st.block_dim.y + st.thread.y
-    out[column * n + row] = x[row * n + column]
 
 
 @st.kernel
@@ -235,7 +209,6 @@ def cases() -> Iterator[Timed]:
             size, grid = f"2^{n.bit_length() - 1}", n // block
             yield case(saxpy, size, grid, block, lambda n=n: {**_floats(n, n, n=n), "y": np.ones(n, np.float32)})
             yield case(strided, f"{size}/8", grid // 8, block, _floats, n, n // 8, STRIDE=8)
-            yield case(tree_sum, size, grid, block, _floats, n, grid, BLOCK=block)
             yield case(warp_sum, size, grid, block, _floats, n, n // 32)
             yield case(gather, f"{size} of 2^24", grid, block, _gathered, n, 1 << 24)
             yield case(scatter_add, f"{size} to 2^10", grid, block, _words, n, 1 << 10, MASK=1023)
@@ -255,7 +228,6 @@ def cases() -> Iterator[Timed]:
     for n in (1024, 4096):
         for x, y in ((32, 8), (16, 16), (32, 32)):
             tile_grid, shape = (n // x, n // y), (x, y)
-            yield case(naive_transpose, f"{n}", tile_grid, shape, _floats, n * n, n * n, n=n)
             yield case(stencil, f"{n}", tile_grid, shape, _floats, n * n, n * n, n=n)
         for tile in (16, 32):
             for pitch in (tile, tile + 1):

@@ -2,22 +2,41 @@
 
 from __future__ import annotations
 
+import json
 import sys
+from pathlib import Path
 
-import numpy as np
-import simtbed as st
+from simtbed import SimtbedError
+from simtbed.engines.cuda.driver import DeviceLaunch
 
+from .launches import Timed
 from .timed import every
-from .timing import chosen
 
 
-def main(pattern: str) -> None:
-    """Launch the cases that a pattern fits on the GPU."""
-    for case in chosen(every(), pattern):
-        args = {name: st.DeviceArray(v) if isinstance(v, np.ndarray) else v for name, v in case.make().items()}
-        for _ in range(2):
-            st.launch(case.kernel, grid=case.grid, block=case.block, args=args, shared=case.shared, engine="cuda")
+def main(log: str, listed: str) -> None:
+    """Launch the cases whose names a JSON file lists on the GPU; `log` receives their names, a line each, as they are launched."""
+    names = json.loads(Path(listed).read_text(encoding="utf-8"))
+    known: dict[str, Timed] = {}
+    cases = every()
+    while len(known) < len(names):  # the last ones cost time to make
+        case = next(cases)
+        if case.name in names:
+            known[case.name] = case
+    with Path(log).open("w", encoding="utf-8") as file:
+        for name in names:
+            case = known[name]
+            given = case.make()
+            request = case.request(given)
+            stays = {**given, **{n: a for n, a in request.device_arrays.items() if n not in case.restored}}
+            try:
+                with DeviceLaunch(request) as launch:
+                    print(name, file=file, flush=True)
+                    launch.go(1)
+                with DeviceLaunch(case.request(stays)) as launch:
+                    launch.go(1)
+            except SimtbedError as error:
+                print(f"{name}: {error}", file=sys.stderr)
 
 
 if __name__ == "__main__":
-    main(sys.argv[1])
+    main(sys.argv[1], sys.argv[2])

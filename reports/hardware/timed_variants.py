@@ -9,7 +9,7 @@ from typing import Any
 from simtbed import DeviceArray, Kernel, Result, launch
 from simtbed.kernels import FAMILIES, Family, FunctionLauncher
 
-from .timing import Timed
+from .launches import Timed
 
 
 def variants() -> Iterator[Timed]:

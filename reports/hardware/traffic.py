@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import sys
-from collections.abc import Iterable, Mapping
+import tempfile
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
-from simtbed import SimtbedError
+from simtbed import LaunchError, SimtbedError
 from simtbed.model.caches import Traffic
 
 from . import nsight
-from .timing import Timed
 
 _LOADS = "l1tex__t_sectors_pipe_lsu_mem_global_op_ld"
 _L2 = "lts__t_sectors_srcunit_tex"
@@ -18,22 +20,60 @@ METRICS = (
     f"{_LOADS}.sum", f"{_LOADS}_lookup_hit.sum", f"{_L2}.sum", f"{_L2}_lookup_hit.sum",
     "dram__bytes_read.sum", "dram__bytes_write.sum",
 )  # fmt: skip
+"""What the figures are made of."""
+MORE = (
+    "gpu__time_duration.sum", "sm__cycles_elapsed.max", "smsp__inst_executed.sum", "l1tex__t_sector_hit_rate.pct",
+    "lts__t_sector_hit_rate.pct", "lts__t_sectors.sum", "lts__t_sectors_op_read.sum", "lts__t_sectors_op_write.sum",
+    f"{_L2}_op_read.sum", f"{_L2}_op_read_lookup_hit.sum", "lts__t_sectors_srcunit_ltcfabric.sum",
+    "sm__warps_active.avg.pct_of_peak_sustained_active", "l1tex__data_bank_conflicts_pipe_lsu.sum",
+)  # fmt: skip
+"""What else is kept, where the GPU has it."""
 NAMES = ("l1_hit", "l2_hit", "dram_bytes")
 Figures = dict[str, float]
 
 
-def take(ncu: Path, cases: Iterable[Timed], pattern: str) -> dict[str, Figures]:
-    """Of the second launch of each case, by name. Raises UnavailableError and LaunchError."""
-    named = list(cases)
-    profiles = nsight.profile(ncu, [sys.executable, "-m", "simtbed.reports.hardware.timed_process", pattern], METRICS)
-    if len(profiles) != 2 * len(named):
-        raise SimtbedError(f"Nsight Compute saw {len(profiles)} launches, not {2 * len(named)}")
-    return {case.name: figures(one.metrics) for case, one in zip(named, profiles[1::2], strict=True)}
+AT_ONCE = 120
+"""Launches of one run of Nsight Compute: what it counted is kept after each."""
+
+
+def take(ncu: Path, names: Sequence[str]) -> Iterator[dict[str, dict[str, Any]]]:
+    """Of the second launch of each case, by name, some at a time: the figures, and under "metrics" all that was counted. One
+    launch of each kernel comes first, so that work which is ended has something of all.
+
+    Raises UnavailableError and LaunchError.
+    """
+    first = {name.split(" ")[0]: name for name in reversed(names)}
+    ordered = sorted(names, key=lambda name: first[name.split(" ")[0]] != name)
+    metrics: tuple[str, ...] = (*METRICS, *MORE)
+    for start in range(0, len(ordered), AT_ONCE):
+        some = ordered[start : start + AT_ONCE]
+        try:
+            counted = _taken(ncu, some, metrics)
+        except LaunchError:  # ncu ends where it does not know a metric
+            if metrics == METRICS:
+                raise
+            metrics = METRICS
+            counted = _taken(ncu, some, metrics)
+        yield counted
+
+
+def _taken(ncu: Path, names: Sequence[str], metrics: tuple[str, ...]) -> dict[str, dict[str, Any]]:
+    with tempfile.TemporaryDirectory(prefix="simtbed-") as folder:
+        listed, log = Path(folder, "names.json"), Path(folder, "log.txt")
+        listed.write_text(json.dumps(names), encoding="utf-8")
+        command = [sys.executable, "-m", "simtbed.reports.hardware.timed_process", str(log), str(listed)]
+        profiles = nsight.measure(ncu, command, metrics)
+        named = log.read_text(encoding="utf-8").splitlines()
+    if len(profiles) == 2 * len(named):  # the first launch of each too
+        profiles = profiles[1::2]
+    if len(profiles) != len(named):
+        raise SimtbedError(f"Nsight Compute saw {len(profiles)} launches, not {len(named)}")
+    return {name: {**figures(one), "metrics": one} for name, one in zip(named, profiles, strict=True)}
 
 
 def figures(metrics: Mapping[str, float]) -> Figures:
     """Hit rates, 0 to 1, and bytes."""
-    loads, l1_hits, asked, l2_hits, read, written = (metrics[name] for name in METRICS)
+    loads, l1_hits, asked, l2_hits, read, written = (metrics.get(name, 0.0) for name in METRICS)
     return {
         "l1_hit": l1_hits / loads if loads else 0.0,
         "l2_hit": l2_hits / asked if asked else 0.0,

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import statistics
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, field
 from datetime import date
 from enum import StrEnum
@@ -14,8 +15,9 @@ from pathlib import Path
 from typing import Any
 
 from simtbed import SimtbedError
-from simtbed.kernels import InputError
+from simtbed.kernels import Agreement, InputError
 from simtbed.kernels.files import contents
+from simtbed.runtime.cores import current_cores
 
 FOLDER = Path(__file__).parent / "records"
 
@@ -44,12 +46,23 @@ class Timing:
 
 
 @dataclass(frozen=True)
+class Check:
+    """What shows that the right thing is timed: its answers beside others that are known to be right. Checks of one name
+    are one check."""
+
+    name: str
+    run: Callable[[], Agreement]
+
+
+@dataclass(frozen=True)
 class Timed:
-    """Something to take the time of. run: how often, to the milliseconds of each time and the work of one."""
+    """Something to take the time of, once its check agrees. run: how often, to the milliseconds of each time and the work
+    of one."""
 
     name: str
     machine: Machine
     run: Callable[[int], tuple[list[float], float]]
+    check: Check
 
 
 @dataclass(frozen=True)
@@ -112,33 +125,68 @@ def take(
     only: str,
     repeat: int,
     here: Mapping[Machine, str],
+    keep: Callable[[Record], None],
     tell: Callable[[str], None] = lambda done: None,
-) -> Record:
-    """Take the times whose names fit `only`, medians of `repeat`. here: the names of the machines that are here. tell:
-    takes what is being timed. Raises SimtbedError where there is none."""
-    found: dict[str, dict[str, Timing]] = {}
-    for one in timed:
-        if one.machine not in here or not fnmatchcase(one.name, only):
-            continue
-        tell(f"{one.name}, {one.machine}")
-        milliseconds, work = one.run(repeat)
-        timing = Timing(statistics.median(milliseconds), work, here[one.machine])
-        found.setdefault(one.machine.value, {})[one.name] = timing
-    if not found:
+) -> list[str]:
+    """Take the times whose names fit `only`, medians of `repeat`; answers what failed, a line each. here: the names of the
+    machines that are here. keep: takes each time as a record of its own, as soon as it is taken. tell: takes what is being
+    timed. Raises SimtbedError where there is nothing to time.
+
+    What gives wrong answers is not timed; what fails leaves the rest.
+    """
+    chosen = [one for one in timed if one.machine in here and fnmatchcase(one.name, only)]
+    if not chosen:
         raise SimtbedError(f"{paper}: nothing that fits {only!r} can be measured here")
-    return Record(paper, date.today().isoformat(), found)
+    wrong = _checked(list({(one.check.name, one.machine): one.check for one in chosen}.values()), tell)
+    failed = []
+    for one in chosen:
+        reason = wrong[one.check.name]
+        if not reason:
+            tell(f"{one.name}, {one.machine}")
+            try:
+                milliseconds, work = one.run(repeat)
+            except Exception as error:  # whatever it is, the other times are wanted
+                reason = _reason(error)
+            else:
+                timing = Timing(statistics.median(milliseconds), work, here[one.machine])
+                keep(Record(paper, date.today().isoformat(), {one.machine.value: {one.name: timing}}))
+        if reason:
+            failed.append(f"{one.name}, {one.machine}: {reason}")
+    return failed
+
+
+def _checked(checks: Sequence[Check], tell: Callable[[str], None]) -> dict[str, str]:
+    """What is wrong by each check, by its name. They run side by side, for most of a check on a GPU is its compiler."""
+
+    def wrong(check: Check) -> str:
+        tell(f"{check.name}, against its oracle")
+        try:
+            found = check.run()
+        except Exception as error:
+            return _reason(error)
+        return "" if found.agrees and found.compared else f"{found.differing} of {found.compared} answers are wrong"
+
+    with ThreadPoolExecutor(current_cores()) as threads:
+        return dict(zip((check.name for check in checks), threads.map(wrong, checks), strict=True))
+
+
+def _reason(error: Exception) -> str:
+    return next(iter(str(error).splitlines()), "") or repr(error)
+
+
+def require_same_machines(older: Record, paper: str, here: Mapping[Machine, str]) -> None:
+    """Raises SimtbedError where a record cannot take times of this paper on these machines."""
+    if older.paper != paper:
+        raise SimtbedError(f"the record is of {older.paper}, not of {paper}")
+    for machine, name in here.items():
+        for timing in older.timings.get(machine, {}).values():
+            if timing.machine != name:
+                raise SimtbedError(f"the record was taken with another machine: {timing.machine}, not {name}")
 
 
 def merged(older: Record, newer: Record) -> Record:
-    """The newer timings in place of the older ones, which otherwise stay. Raises SimtbedError where the two are of
-    different papers or machines."""
-    if older.paper != newer.paper:
-        raise SimtbedError(f"the record is of {older.paper}, not of {newer.paper}")
+    """The newer timings in place of the older ones, which otherwise stay."""
     together = {machine: dict(timings) for machine, timings in older.timings.items()}
     for machine, timings in newer.timings.items():
-        known = together.setdefault(machine, {})
-        names = {timing.machine for timing in (*known.values(), *timings.values())}
-        if len(names) > 1:
-            raise SimtbedError(f"the record was taken with another machine: {' and '.join(sorted(names))}")
-        known.update(timings)
+        together.setdefault(machine, {}).update(timings)
     return Record(newer.paper, newer.dated, together)

@@ -28,3 +28,9 @@ def milliseconds(variant: str, data: str, device: str = "H200") -> float | None:
     record = _record(device)
     found: Any = record.answers.get(f"{variant} {data}", {}).get("milliseconds")
     return None if variant in record.waiting else found
+
+
+def warp_execution_efficiency(variant: str, kernel: str, device: str = "H200") -> float:
+    """Of a kernel of the variant on its family's example, as Nsight Compute counted it. kernel: its function's name."""
+    (one,) = (one for one in _record(device).counters[variant] if one.kernel == kernel)
+    return one.figures["warp_execution_efficiency"]

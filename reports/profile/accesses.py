@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,19 +17,26 @@ from simtbed.machine import banks, coalescing
 from simtbed.machine.device import Device
 from tabulate import tabulate
 
-ATOMICS = ("add", "min", "max", "and", "or", "xor", "exchange")
+REDUCTIONS = ("add", "float_add", "min", "max", "and", "or", "xor")
+ATOMICS = (*REDUCTIONS, "exchange", "inc", "dec")
 GLOBAL: dict[str, coalescing.Counter] = {
     "global_load": coalescing.count,
     "global_store": coalescing.count,
+    "async_copy_load": coalescing.count,
     **{f"global_atomic_{name}": coalescing.count_atomic for name in ATOMICS},
     "global_compare_swap": coalescing.count_atomic,
-    **{f"global_reduce_{name}": coalescing.count_reduction for name in ATOMICS[:-1]},
+    **{f"global_reduce_{name}": coalescing.count_reduction for name in REDUCTIONS},
+    "local_load": coalescing.count_local,
+    "local_store": coalescing.count_local,
 }
 SHARED: dict[str, int] = {
     "shared_load": banks.LOAD,
     "shared_store": banks.STORE,
+    "async_copy_store": banks.STORE,
     **{f"shared_atomic_{name}": banks.ATOMIC for name in ATOMICS},
-    "shared_compare_swap": banks.ATOMIC,
+    **{f"shared_reduce_{name}": banks.ATOMIC for name in REDUCTIONS},
+    "shared_count": banks.STORE,
+    "shared_compare_swap": banks.SWAP,
 }
 COLUMNS = ("op", "bytes", "lanes")
 GLOBAL_FIGURES = ("requests", "sectors")
@@ -98,7 +106,9 @@ def _rows(path: str | Path, stream: Iterator[str], measured: bool) -> Iterator[A
 def _bytes(place: str, op: str, text: str) -> int:
     if op not in GLOBAL and op not in SHARED:
         raise AccessError(f"{place}: op {op!r}: expected one of {', '.join([*GLOBAL, *SHARED])}")
-    sizes = ("1", "2", "4", "8", "16") if op.endswith(("load", "store")) else ("4", "8")
+    sizes = ["1", "2", "4", "8", "16"] if op.endswith(("load", "store")) else ["4", "8"]
+    if op.startswith("async"):
+        sizes = ["4", "8", "16"]
     if text.strip() not in sizes:
         raise AccessError(f"{place}: bytes {text!r}: expected {', '.join(sizes[:-1])} or {sizes[-1]} for {op}")
     return int(text)
@@ -132,24 +142,35 @@ def computed(access: Access, device: Device) -> dict[str, int]:
 def report(path: str | Path, device: Device, *, as_json: bool = False, compare: bool = False) -> tuple[str, int]:
     """What `simtbed access` prints, and its exit code: 1 where a compared row differs.
 
-    With `compare` only the rows that differ are shown, then `mismatches N of M` (in JSON, as two keys).
+    With `compare` only the rows that differ are shown, then how many of each kind they are, and last `mismatches N of M` (in
+    JSON, as three keys).
     Raises AccessError where the file is not right.
     """
     rows = read(path, measured=compare)
     answers = [(row, computed(row, device)) for row in rows]
+    kinds = Counter((row.op, row.bytes) for row in rows)
     if compare:
         answers = [(row, figures) for row, figures in answers if figures != row.measured]
     if as_json:
         entries = [_entry(row, figures, compare) for row, figures in answers]
         content: dict[str, object] = {"device": device.name, "rows": entries}
         if compare:
-            content |= {"mismatches": len(answers), "of": len(rows)}
+            content |= {"kinds": _kinds(answers, kinds), "mismatches": len(answers), "of": len(rows)}
         text = json.dumps(content, indent=1)
     else:
         text = _table(answers, compare)
         if compare:
-            text = f"{text}\n" * bool(answers) + f"mismatches {len(answers)} of {len(rows)}"
+            table = tabulate(_kinds(answers, kinds), headers="keys", disable_numparse=True)
+            text = f"{text}\n\n{table}\n\n" * bool(answers) + f"mismatches {len(answers)} of {len(rows)}"
     return text, int(compare and bool(answers))
+
+
+def _kinds(
+    answers: Sequence[tuple[Access, dict[str, int]]], kinds: Counter[tuple[str, int]]
+) -> list[dict[str, object]]:
+    """Of each kind that has rows that differ, how many they are."""
+    differ = Counter((row.op, row.bytes) for row, _ in answers)
+    return [{"op": op, "bytes": size, "differ": n, "of": kinds[op, size]} for (op, size), n in differ.items()]
 
 
 def _entry(row: Access, figures: dict[str, int], compare: bool) -> dict[str, object]:

@@ -13,7 +13,7 @@ import numpy as np
 from simtbed import Diagnostic, Launch, Run, SimtbedError
 from simtbed.kernels.files import contents
 from simtbed.span import Span
-from simtbed.testing.budgets import KIND, Baselines, compiled, judged
+from simtbed.testing.budgets import KIND, Baselines, check_limits, compiled, judged
 from simtbed.testing.figures import Figures, figures
 
 from .running import own, preparing
@@ -41,6 +41,7 @@ class Budgets:
                     "--soft, --hard, --compiled and --update-budget are about baselines: name their file with --budget"
                 )
             return None
+        check_limits(soft, hard)
         if update and os.environ.get("CI"):
             raise SimtbedError("--update-budget writes baselines; where CI is set they are only compared")
         if not update and not path.is_file():

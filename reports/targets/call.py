@@ -6,15 +6,17 @@ import importlib
 import importlib.util
 import sys
 from pathlib import Path
-from types import ModuleType, TracebackType
+from types import ModuleType
 from typing import Any, NoReturn
 
 from simtbed import Kernel
 
+from .uncaught import show_without
+
 
 def call(reference: str) -> None:
     """Call the host function "package.module:function" or "file.py:function"."""
-    sys.excepthook = _hook
+    show_without(__file__)
     place, _, name = reference.rpartition(":")
     module = _of_file(Path(place)) if place.endswith(".py") else _of_name(place)
     function: Any = getattr(module, name, None)
@@ -50,13 +52,3 @@ def _of_name(name: str) -> ModuleType:
 def _refuse(message: str) -> NoReturn:
     print(f"simtbed: {message}", file=sys.stderr)
     sys.exit(2)
-
-
-def _hook(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
-    """Show an error as Python does, without what called the function."""
-    while trace and trace.tb_frame.f_code.co_filename in ("<string>", __file__, *_IMPORTING):
-        trace = trace.tb_next
-    sys.__excepthook__(kind, error.with_traceback(trace), trace)
-
-
-_IMPORTING = (importlib.__file__, "<frozen importlib._bootstrap>", "<frozen importlib._bootstrap_external>")

@@ -14,6 +14,7 @@ from xml.etree import ElementTree
 
 from simtbed import Diagnostic, __version__
 from simtbed.errors import render
+from simtbed.sanitizer.suppressions import ALLOWED
 from simtbed.span import Span
 
 ANNOTATIONS = 10
@@ -41,10 +42,11 @@ class Finding:
 
 
 def named(faults: Sequence[Diagnostic], remarks: Sequence[Diagnostic]) -> list[Finding]:
-    """Findings with their fingerprints: of the kind, the file, the text of both lines, and the number among equal ones."""
+    """Findings with their fingerprints: of the kind, the file, the text of both lines, and the number among equal ones.
+    What a comment in the kernel allows is none: services would show it as a warning."""
     seen: Counter[tuple[str, ...]] = Counter()
     rows = []
-    for number, one in enumerate((*faults, *remarks)):
+    for number, one in enumerate((*faults, *(remark for remark in remarks if remark.kind != ALLOWED))):
         places = [text for span in (one.span, one.related) if span for text in (_file(span), span.source.strip())]
         key = (one.kind, *places)
         digest = hashlib.sha256("\0".join((*key, str(seen[key]))).encode()).hexdigest()[:32]

@@ -36,19 +36,24 @@ class Ran:
 
 
 def run_target(
-    target: Target, make: MakeObserver, faults: Literal["raise", "return"] = "raise", output: int | None = None
+    target: Target,
+    make: MakeObserver,
+    faults: Literal["raise", "return"] = "raise",
+    output: int | None = None,
+    reported: bool = False,
 ) -> Ran:
     """Run a target; the launches of all its threads and of all processes that it starts are observed.
 
     A script or function reads and writes what this process does. A shipped variant prints nothing; it raises FaultError
-    at a fault, or goes on. output: the file descriptor that is its stdout; that of this process if not said.
+    at a fault, or goes on. output: the file descriptor that is its stdout; that of this process if not said. reported: whether
+    what is found will be shown, so that a program that ends with it need not.
     """
     if isinstance(target, Shipped):
         return _run_shipped(target, make, faults)
     with tempfile.TemporaryDirectory(prefix="simtbed-") as folder:
         plan, stream = Path(folder, "observer"), Path(folder, "launches")
         stream.touch()
-        plan.write_bytes(pickle.dumps(partial(observer_into, stream, make)))
+        plan.write_bytes(pickle.dumps(partial(observer_into, stream, make, reported)))
         code = _run_process(_command(target), {**os.environ, OBSERVER: str(plan)}, output)
         return Ran(Run(list(read(stream)), str(target)), code)
 

@@ -15,6 +15,8 @@ from simtbed.profiler.profile import CountedKernel
 from simtbed.runtime.observing import Observer
 from simtbed.runtime.specialisation import Specialisation
 
+from .uncaught import show_findings_once
+
 MakeObserver = Callable[[Callable[[Launch], object]], Observer]
 """Makes an observer that hands on each launch. It is pickled: a class, or a partial of one."""
 
@@ -58,8 +60,10 @@ class Writer:
         return into.getvalue()
 
 
-def observer_into(path: Path, make: MakeObserver) -> Observer:
-    """The observer of a process whose launches go to a file."""
+def observer_into(path: Path, make: MakeObserver, reported: bool) -> Observer:
+    """The observer of a process whose launches go to a file. reported: whether their findings stand in a report."""
+    if reported:
+        show_findings_once()
     return make(Writer(path).add)
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from simtbed import LaunchError
-from simtbed.compiled.flow import Counted, Estimate, Evidence, Executed, Placed
+from simtbed.compiled.flow import Arm, Counted, Estimate, Evidence, Executed, Placed
 from simtbed.compiled.flow import estimate_executions as estimated
 from simtbed.compiled.pipes import PIPES, pipes_of
 from simtbed.reports.hardware.cases import VARIANTS, find
@@ -147,41 +147,17 @@ def test_without_scipy_one_line_says_what_to_install(monkeypatch: pytest.MonkeyP
 
 def test_the_pipes_are_those_of_the_hardware() -> None:
     """Every recorded kernel, pipe by pipe: equal for features of the language. In the variants a few branches go to the
-    cbu, and kernels whose threads race are not the same in every pass of the profiler."""
-    features = {feature.name for feature in FEATURES}
+    cbu, and kernels whose threads race are not the same in every pass of the profiler: nor those that wait for others."""
+    waiting = {"sum_of_the_grid", "turns_in_a_loop", "grid_barrier_in_a_function", "grid_barriers_until_it_is_enough"}
+    features = {feature.name for feature in FEATURES} - waiting
     for case, kernels in load(path_of("H200")).counters.items():
-        for one in kernels:
+        for one in kernels if case not in waiting else ():
             found = dict.fromkeys(PIPES, 0)
             for each in one.sass:
                 for pipe in pipes_of(each.placed.instruction):
                     found[pipe] += each.warps
             slack = 0 if case in features else 0.05 * one.figures["warp_instructions"]
             assert {p: n for p, n in found.items() if abs(n - one.pipes[p]) > slack} == {}, case
-
-
-UNROLLED = """
-    1 | S2R R9, SR_TID.X
-    1 | @P0 BRA `(four)
-    one:
-    3 | LDG.E R0, [R0]
-    2 | @P1 BRA `(one)
-    four:
-    2 | @P2 BRA `(end)
-    3 | LDG.E R1, [R1]
-    3 | LDG.E R2, [R2]
-    3 | LDG.E R3, [R3]
-    3 | LDG.E R4, [R4]
-    end:
-    4 | EXIT
-"""
-
-
-@pytest.mark.parametrize(("iterations", "rest", "four"), [(4, 0, 1), (3, 3, 0)])
-def test_a_loop_for_the_rest_runs_what_the_unrolled_one_leaves(iterations: int, rest: int, four: int) -> None:
-    load = ran(3, "global_load", 32 * iterations, loop=2, iterations=iterations)
-    found = by_text(estimate_executions(placed(UNROLLED), [load], threads=32, warps=1))
-    assert found["LDG.E R0, [R0]"] == (rest, 32 * rest)
-    assert found["LDG.E R4, [R4]"] == (four, 32 * four)
 
 
 TWICE = """
@@ -239,9 +215,12 @@ ALTERNATING = """
 """
 
 
-def test_copies_of_a_turn_alternate() -> None:
-    executed = [ran(3, "shared_load", 200, warps=20), ran(4, "barrier", 640)]
-    found = by_text(estimate_executions(placed(ALTERNATING), executed, threads=32, warps=1))
+def test_copies_of_a_branch_are_taken_alike() -> None:
+    """200 of 640 lanes, of 20 warps all, take the branch; nothing but that they are its copies tells how many at each."""
+    executed = [ran(3, "shared_load", 200, warps=20), ran(4, "barrier", 640, size=1)]
+    code = placed(ALTERNATING)
+    counted = Counted(arms={2: Arm(1, 200 / 640, 1.0), 4: Arm(3, 200 / 640, 1.0)})
+    found = by_text(estimate_executions(code, executed, threads=32, warps=1, counted=counted))
     assert [found[f"LDS R{n}, [R{n}]"] for n in (0, 1)] == [(10, 100), (10, 100)]
 
 

@@ -90,3 +90,77 @@ def test_dominators_and_natural_loops() -> None:
     assert whole.dominators == (None, 0, 1, 1, 3, 0)
     assert whole.postdominators == (5, 3, 3, 5, 5, None)
     assert [(loop.header, loop.latches) for loop in whole.loops] == [(ONE, (ONE,)), (FOUR, (FOUR,))]
+
+
+REST = """
+    2 | @!P0 BRA `(end)
+    2 | @!P1 BRA `(main)
+    3 | LDG.E R0, [R0]
+    2 | @!P2 BRA `(main)
+    3 | LDG.E R1, [R1]
+    3 | @P3 LDG.E R2, [R2]
+    main:
+    2 | @!P4 BRA `(end)
+    2 | MOV R9, R8
+    body:
+    3 | LDG.E R4, [R4]
+    4 | @P5 BRA `(skip)
+    5 | FADD R6, R6, R6
+    skip:
+    2 | @P6 BRA `(body)
+    end:
+    6 | BSYNC B0
+    7 | EXIT
+"""
+"""One, two or three iterations first, written out (blocks 2 and 3), then a loop of four (blocks 6 to 8)."""
+
+
+@pytest.fixture(scope="module")
+def rest() -> Ways:
+    whole = graph(instructions(REST))
+    found = region(whole, {2: 1, 3: 1, 6: 4}, whole.loops, None, frozenset({0}), {3: (1,)})
+    return Ways(whole, found)
+
+
+@pytest.mark.parametrize("iterations", range(13))
+def test_predicated_iterations_are_those_that_the_turns_ask_for(rest: Ways, iterations: int) -> None:
+    found = rest.executions(iterations)
+    assert found is not None
+    assert (found[2], found[3], found[6]) == (iterations % 4 > 0, iterations % 4 > 1, iterations // 4)
+
+
+def test_who_has_no_iteration_left_does_not_go_where_bodies_are(rest: Ways) -> None:
+    """Block 5 prepares the loop alone."""
+    assert [rest.executions(n)[5] for n in (0, 3, 4, 7)] == [0, 0, 1, 1]  # type: ignore[index]
+
+
+def test_what_another_branch_decides_is_not_certain(rest: Ways) -> None:
+    way = rest.way(9)
+    assert way is not None
+    assert 7 not in way.certain
+    assert {1, 2, 3, 4, 5, 6, 8} <= way.certain
+
+
+def test_groups_that_leave_a_loop_in_other_turns_come_to_the_meeting_point_apart(rest: Ways) -> None:
+    found = executions(rest, [turns((1, [4, 4, 8, 12]))], 1.0)
+    assert found is not None
+    assert (found.threads[9], found.warps[9]) == (4, 3)
+    assert 9 in found.certain
+
+
+def test_a_turn_makes_the_iterations_of_all_its_blocks() -> None:
+    """Two iterations a turn, in two blocks, and one behind the loop."""
+    code = "body:\n 3 | LDG.E R0, [R0]\n 4 | BAR.SYNC 0x0\n 5 | @P1 BRA `(on)\n on:\n 3 | LDG.E R1, [R1]\n 2 | @P0 BRA `(body)\n"
+    code += "2 | @!P2 BRA `(end)\n 3 | LDG.E R2, [R2]\n end:\n 6 | EXIT"
+    whole = graph(instructions(code))
+    (loop,) = whole.loops
+    one, other = sorted(loop.body)
+    ways = Ways(whole, region(whole, {one: 1, other: 1, 3: 1}, whole.loops, None, frozenset()))
+    found = ways.executions(71)
+    assert found is not None
+    assert (found[one], found[other], found[3]) == (35, 35, 1)
+
+
+def test_the_test_that_ends_a_loop_is_an_iteration_where_it_stands_inside() -> None:
+    assert turns((2, [0, 3])).with_the_last_test.iterations[0, :3].tolist() == [1, 4, 0]
+    assert turns((2, [1, 3])).with_the_last_test.iterations[0, :3].tolist() == [1, 3, 0]

@@ -7,25 +7,34 @@ from typing import Any
 
 import numpy as np
 import pytest
-from simtbed import Counters, Kernel, SimtbedError, devices, empty, launch
-
-from tests.counters import textbook as t
+import simtbed as st
+from simtbed import Const, Counters, Global, Kernel, SimtbedError, devices, empty, f32, i32, launch
+from simtbed.reports.hardware.textbook import graphs, reductions, texts
+from simtbed.runtime.registry import EngineName
 
 N = 64
 WARPS_A_PASS = N * N // 32  # every element of the matrix is moved once, a warp moves 32
 
 
-def transposed(kernel: Kernel, **consts: int) -> Counters:
+@st.kernel
+def grouped_copy(x: Global[f32], out: Global[f32], GROUP: Const) -> None:
+    """GROUP neighbours get the same number."""
+    i = st.block.x * st.block_dim.x + st.thread.x
+    out[i] = x[i // GROUP]
+
+
+def transposed(kernel: Kernel, rows: int, **consts: int) -> Counters:
+    """By blocks of 32 columns and so many rows."""
     x = np.random.default_rng(1).random(N * N).astype(np.float32)
     result = launch(
-        kernel, grid=(N // 32, N // 32), block=(32, 8), args={"x": x, "out": empty(N * N, "f32"), "N": N, **consts}
+        kernel, grid=(N // 32, N // rows), block=(32, 8), args={"x": x, "out": empty(N * N, "f32"), "n": N, **consts}
     )
     assert (result.out.reshape(N, N) == x.reshape(N, N).T).all()
     return result.counters
 
 
 def test_naive_transpose_scatters_its_stores() -> None:
-    c = transposed(t.transpose_naive)
+    c = transposed(texts.transpose_naive, 8)
     assert c.total("global_load_requests") == WARPS_A_PASS
     assert c.total("global_load_sectors") == 4 * WARPS_A_PASS  # 32 neighbouring floats are four sectors
     assert c.total("global_store_sectors") == 32 * WARPS_A_PASS  # 32 rows apart: each lane its own
@@ -33,7 +42,7 @@ def test_naive_transpose_scatters_its_stores() -> None:
 
 
 def test_shared_transpose_conflicts_on_the_way_out() -> None:
-    c = transposed(t.transpose_shared, PAD=0)
+    c = transposed(texts.transpose_tiled, 32, ROWS=8, PITCH=32)
     assert c.total("global_store_sectors") == 4 * WARPS_A_PASS
     assert c.total("shared_store_wavefronts") == WARPS_A_PASS
     assert c.total("shared_load_wavefronts") == 32 * WARPS_A_PASS  # a column of 32-wide rows is one bank
@@ -41,7 +50,7 @@ def test_shared_transpose_conflicts_on_the_way_out() -> None:
 
 
 def test_padding_removes_the_conflicts() -> None:
-    c = transposed(t.transpose_shared, PAD=1)
+    c = transposed(texts.transpose_tiled, 32, ROWS=8, PITCH=33)
     assert c.total("shared_load_wavefronts") == WARPS_A_PASS
     assert c.total("shared_load_conflicts") == 0
     assert c.derived()["shared_efficiency"] == 1.0
@@ -51,8 +60,10 @@ def test_conflicts_follow_the_device() -> None:
     """Half the banks: what was free costs two passes."""
     x = np.zeros(32, np.float32)
     args: dict[str, Any] = {"x": x, "out": empty(1, "f32"), "BLOCK": 32}
-    half = launch(t.reduce_sequential, grid=1, block=32, args=args, device=replace(devices.H200, banks=16)).counters
-    whole = launch(t.reduce_sequential, grid=1, block=32, args=args).counters
+    half = launch(
+        reductions.reduce_sequential, grid=1, block=32, args=args, device=replace(devices.H200, banks=16)
+    ).counters
+    whole = launch(reductions.reduce_sequential, grid=1, block=32, args=args).counters
     assert whole is not None and half is not None
     assert half.at("partial[t] = x[").total("shared_store_wavefronts") == 2
     assert whole.at("partial[t] = x[").total("shared_store_wavefronts") == 1
@@ -71,7 +82,7 @@ def reduced(kernel: Kernel) -> Counters:
 
 
 def test_interleaved_reduction_diverges() -> None:
-    c = reduced(t.reduce_interleaved)
+    c = reduced(reductions.reduce_interleaved)
     test = c.at("if t % (2 * width) == 0")
     assert test.total("branches") == 2 * STEPS * WARPS
     # Widths 1 to 16 split every warp. At 32 two warps have one working lane, at 64 one has.
@@ -80,7 +91,7 @@ def test_interleaved_reduction_diverges() -> None:
 
 
 def test_strided_reduction_conflicts() -> None:
-    c = reduced(t.reduce_strided)
+    c = reduced(reductions.reduce_strided)
     loads = c.at("partial[at] += partial[at + width]")
     # Width w: 128 / 2w working threads, a stride of 2w words: min(2w, lanes of the warp) lanes meet in a bank.
     passes = 0
@@ -97,7 +108,7 @@ def test_strided_reduction_conflicts() -> None:
 
 
 def test_sequential_reduction_does_neither() -> None:
-    c = reduced(t.reduce_sequential)
+    c = reduced(reductions.reduce_sequential)
     assert c.total("shared_load_conflicts") == 0
     # Widths 64 and 32 keep or drop whole warps; 16, 8, 4, 2, 1 split the first one.
     assert c.at("if t < width").total("divergent_branches") == 2 * 5
@@ -109,7 +120,7 @@ def test_sequential_reduction_does_neither() -> None:
 def test_broadcast_loads_share_sectors(group: int, sectors: int) -> None:
     n = 256
     result = launch(
-        t.grouped_copy,
+        grouped_copy,
         grid=2,
         block=128,
         args={"x": np.arange(n, dtype=np.float32), "out": empty(n, "f32"), "GROUP": group},
@@ -122,7 +133,7 @@ def test_random_gather_touches_what_it_says() -> None:
     rng = np.random.default_rng(7)
     index = rng.integers(0, 5000, 512).astype(np.int32)
     x = rng.random(5000).astype(np.float32)
-    result = launch(t.gather, grid=4, block=128, args={"x": x, "index": index, "out": empty(512, "f32")})
+    result = launch(graphs.gather, grid=4, block=128, args={"x": x, "index": index, "out": empty(512, "f32")})
     assert (result.out == x[index]).all()
     warps = index.reshape(-1, 32)
     at = result.counters.at("x[index[i]]")
@@ -132,8 +143,40 @@ def test_random_gather_touches_what_it_says() -> None:
     assert at.total("global_load_lines") == lines + len(warps)
 
 
+@st.kernel
+def added(out: Global[i32], WHAT: Const) -> None:
+    """Every lane adds to its pair's word: 1, 1 with the old value used, 2, and 1 to a wider word; or swaps."""
+    table = st.shared(i32, 32)
+    wide = st.shared(st.i64, 32)
+    table[st.lane] = 0
+    wide[st.lane] = st.i64(0)
+    st.syncwarp()
+    if WHAT == 0:
+        st.atomic_add(table, st.lane // 2, 1)
+    if WHAT == 1:
+        out[st.lane] = st.atomic_add(table, st.lane // 2, 1)
+    if WHAT == 2:
+        st.atomic_add(table, st.lane // 2, 2)
+    if WHAT == 4:
+        st.compare_swap(table, st.lane // 2, 0, 1)
+    if WHAT == 3:
+        st.atomic_add(wide, st.lane // 2, st.i64(1))
+    st.syncwarp()
+    out[st.lane] = table[st.lane] + i32(wide[st.lane])
+
+
+@pytest.mark.parametrize("engine", ["jit", "numpy"])
+@pytest.mark.parametrize(("what", "wavefronts"), [(0, 1), (1, 2), (2, 2), (3, 4), (4, 4)])
+def test_lanes_that_count_in_one_word_are_no_conflict(engine: EngineName, what: int, wavefronts: int) -> None:
+    """An addition of 1 that nobody asks the old value of is an instruction of its own, of 4 bytes alone. A compare-and-swap takes two
+    passes."""
+    counters = launch(added, grid=1, block=32, args={"out": empty(32, "i32"), "WHAT": what}, engine=engine).counters
+    assert counters.total("shared_atomic_wavefronts") == wavefronts
+    assert counters.total("shared_atomic_requests") == 1
+
+
 def test_counters_add_up() -> None:
-    c = reduced(t.reduce_sequential)
+    c = reduced(reductions.reduce_sequential)
     both = c + c
     assert both.totals() == {name: 2 * n for name, n in c.totals().items()}
     by_line = c.by_line()
@@ -141,7 +184,7 @@ def test_counters_add_up() -> None:
 
 
 def test_instructions_are_weighed_by_class() -> None:
-    totals = reduced(t.reduce_sequential).totals()
+    totals = reduced(reductions.reduce_sequential).totals()
     assert totals["warp_instructions"] == sum(n for name, n in totals.items() if name.startswith("warp_instructions."))
     # One f32 addition a working warp and step: widths 64 (2 warps), 32, 16, 8, 4, 2, 1.
     assert totals["warp_instructions.fp32"] == 2 * (2 + 1 + 5)
@@ -150,7 +193,11 @@ def test_instructions_are_weighed_by_class() -> None:
 def test_counting_can_be_left_out() -> None:
     x = np.arange(32, dtype=np.float32)
     result = launch(
-        t.reduce_sequential, grid=1, block=32, args={"x": x, "out": empty(1, "f32"), "BLOCK": 32}, counters=False
+        reductions.reduce_sequential,
+        grid=1,
+        block=32,
+        args={"x": x, "out": empty(1, "f32"), "BLOCK": 32},
+        counters=False,
     )
     assert result.counts is None and result.out[0] == x.sum()
     with pytest.raises(SimtbedError, match="nothing was counted"):

@@ -42,14 +42,17 @@ def test_the_emulator_counts_what_the_hardware_counts(found: Comparison) -> None
 
 
 @pytest.mark.slow
-def test_much_is_measured_of_what_is_there(found: Comparison) -> None:
-    assert len(found.unmeasured) < 1.5 * len({cell.kernel for cell in found.cells})
+def test_all_is_measured_of_what_is_there(found: Comparison) -> None:
+    assert found.record.waiting == ()
 
 
 @pytest.mark.slow
 def test_barriers_registers_and_occupancy_are_equal_everywhere(found: Comparison) -> None:
+    """But for barriers of the grid, which are the compiler's own code."""
     names = ("barriers", "registers", "occupancy")
-    assert [(c.kernel, c.figure.name) for c in found.cells if c.figure.name in names and not c.meets] == []
+    grid = {reason.kernels for reason in comparing.reasons() if "barriers" in reason.figures}
+    differ = {c.kernel for c in found.cells if c.figure.name in names and not c.meets}
+    assert [set(kernels) for kernels in grid] == [differ]
 
 
 @pytest.mark.slow
@@ -148,5 +151,5 @@ def test_recording_needs_the_tools(simtbed: Simtbed, tmp_path: Path, monkeypatch
     assert "Nsight Compute (ncu) is not found" in simtbed("record").refused(3)
     assert "there is no folder" in simtbed("record", "-o", str(tmp_path / "no" / "x.json")).refused()
     assert "name its file with --output" in simtbed("record", "--only", "sfs *").refused()
-    absent = str(tmp_path / "x.json")
-    assert "x.json: No such file" in simtbed("record", "--only", "sfs *", "-o", absent).refused()
+    begun = str(tmp_path / "x.json")
+    assert "Nsight Compute (ncu) is not found" in simtbed("record", "--only", "sfs *", "-o", begun).refused(3)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import runpy
+import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -45,12 +46,26 @@ class Allocation:
         self.notes.freed += 1
 
 
+class Module:
+    """A loaded kernel; the notes stand for its function."""
+
+    def __init__(self, notes: Notes) -> None:
+        self.notes = notes
+
+    def get_function(self, name: str) -> Notes:
+        return self.notes
+
+    def __del__(self) -> None:
+        self.notes.unloaded.append(self.notes.depth > 0)
+
+
 class Notes:
     """What the engine did with the driver; `fails` is raised by the next launch."""
 
     def __init__(self) -> None:
         self.allocations: list[Allocation] = []
         self.freed = 0
+        self.unloaded: list[bool] = []
         self.depth = 0
         self.launches: list[tuple[tuple[Any, ...], dict[str, Any]]] = []
         self.attributes: list[tuple[Any, int]] = []
@@ -70,7 +85,7 @@ class Notes:
         self.attributes.append((attribute, value))
 
     def __call__(self, *args: Any, **options: Any) -> None:
-        assert self.depth == 1
+        assert self.depth
         if self.fails:
             raise self.fails
         self.launches.append((args, options))
@@ -118,13 +133,12 @@ def notes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Notes]:
         def compute_capability(self) -> tuple[int, int]:
             return 9, 0
 
-    module = type("Module", (), {"get_function": lambda self, name: notes})
     attribute = type("attribute", (), {"MAX_DYNAMIC_SHARED_SIZE_BYTES": "most dynamic"})
     vars(pycuda_driver).update(
         Error=Error, MemoryError=MemoryError, Event=Event, init=lambda: None, Device=Device,
         mem_alloc=lambda size: Allocation(notes, size), memcpy_htod=_in, memcpy_dtoh=_out,
         memset_d8=_cleared,
-        module_from_buffer=lambda cubin: module(), function_attribute=attribute,
+        module_from_buffer=lambda cubin: Module(notes), function_attribute=attribute,
     )  # fmt: skip
     vars(package)["driver"] = pycuda_driver
     monkeypatch.setitem(sys.modules, "pycuda", package)
@@ -231,6 +245,12 @@ def test_a_context_comes_up_on_a_thread(monkeypatch: pytest.MonkeyPatch) -> None
     assert calls == ["cuInit", "cuDeviceGet", "cuDevicePrimaryCtxRetain"]
 
 
+def test_what_begins_a_context_imports_no_arrays() -> None:
+    """It begins before NumPy is there, and comes up beside it."""
+    code = "import sys, simtbed.engines.cuda.startup; sys.exit('numpy' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
 def test_a_context_that_cannot_come_up_is_left_to_who_needs_it(monkeypatch: pytest.MonkeyPatch) -> None:
     def missing() -> Any:
         raise UnavailableError("the CUDA driver does not load")
@@ -253,12 +273,32 @@ def test_more_than_48_kib_are_asked_for(notes: Notes) -> None:
     assert notes.attributes == [("most dynamic", 60000)]
 
 
+def test_a_kernel_is_unloaded_in_its_context(notes: Notes) -> None:
+    """PyCUDA warns otherwise, and leaves it in the GPU's memory: its kernels' threads come and go."""
+
+    @st.kernel
+    def short_lived(out: Global[i32]) -> None:
+        out[0] = 1
+
+    launch(short_lived, grid=1, block=1, args={"out": np.zeros(1, np.int32)}, engine="cuda")
+    del short_lived
+    driver.primary_context().loaded.clear()
+    assert notes.unloaded == [True]
+
+
 def test_timing_copies_the_inputs_once(notes: Notes) -> None:
     args = {"x": np.zeros(1, np.float32), "out": st.empty(1, "i32"), "n": 3, "yes": True}
     request = prepare_request(measured, grid=1, block=64, args=args, shared=400)
     assert CudaEngine().time(request, 3) == [0.25] * 3
     assert len(notes.launches) == 4
     assert len(notes.allocations) == 2
+
+
+def test_what_a_launch_is_timed_behind_is_not_timed(notes: Notes) -> None:
+    args = {"x": np.zeros(1, np.float32), "out": st.empty(1, "i32"), "n": 3, "yes": True}
+    before, timed = (prepare_request(measured, grid=n, block=64, args=args, shared=400) for n in (1, 2))
+    assert CudaEngine().time_behind(before, timed, 2) == [0.25] * 2
+    assert [options["grid"][0] for _, options in notes.launches] == [1, 2, 1, 2]
 
 
 def test_kept_arrays_are_copied_once_and_stay(notes: Notes) -> None:

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
-from simtbed import DeviceArray, LaunchError, empty, launch
+import simtbed as st
+from simtbed import DeviceArray, Global, LaunchError, empty, i32, launch, profiling
+from simtbed.runtime import engine as limits
+from simtbed.runtime.registry import EngineName
 from simtbed.testing.conformance.device_arrays import FILL, doubled
 
 
@@ -26,6 +31,60 @@ def test_an_emulator_fetches_what_a_device_holds() -> None:
     x.remote = Far()
     result = launch(doubled, grid=2, block=32, args={"x": x, "between": between, "pairs": empty(64, "int2")})
     assert np.array_equal(result.between, 2 * FILL + 2)
+
+
+@st.kernel
+def waiting(x: Global[i32], flag: Global[i32]) -> None:
+    """x gains 1, then waits for a flag that nobody sets."""
+    x[st.lane] += 1
+    while st.volatile_load(flag, 0) == 0:
+        pass
+
+
+@st.kernel
+def counting(x: Global[i32], n: i32) -> None:
+    """x gains 1 n times."""
+    done = 0
+    while done < n:
+        x[st.lane] += 1
+        done += 1
+
+
+def kept() -> dict[str, DeviceArray]:
+    return {"x": DeviceArray(FILL), "between": DeviceArray(FILL), "pairs": DeviceArray(empty(64, "int2"))}
+
+
+@pytest.mark.parametrize("engine", ["jit", "numpy"])
+@pytest.mark.parametrize("how", [{"schedule": 3}, {"check": "all"}, {"step_limit": 50}, {}])
+def test_what_may_run_again_finds_what_was_there(engine: EngineName, how: dict[str, Any]) -> None:
+    args = kept()
+    for times in (1, 2):
+        launch(doubled, grid=2, block=32, args=args, engine=engine, **how)
+        assert np.array_equal(args["between"].numpy(), FILL + 2 * times * FILL)
+    with profiling():
+        launch(doubled, grid=2, block=32, args=args, engine=engine)
+    assert np.array_equal(args["between"].numpy(), 7 * FILL)
+
+
+@pytest.mark.parametrize("engine", ["jit", "numpy"])
+def test_a_loop_that_waits_is_run_again_from_the_beginning(engine: EngineName, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(limits, "WAITING", 20)
+    x = DeviceArray(FILL)
+    result = launch(
+        waiting, grid=1, block=32, args={"x": x, "flag": np.zeros(1, np.int32)}, engine=engine, faults="return"
+    )
+    assert [fault.kind for fault in result.faults] == ["step limit"]
+    assert np.array_equal(x.numpy()[:32], FILL[:32] + 1)
+
+
+def test_a_loop_of_too_many_iterations_says_what_it_has_changed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(limits, "LONGEST", 30)
+    x = DeviceArray(empty(32, i32))
+    with pytest.raises(
+        LaunchError, match="counting: a loop took more than 30 iterations; what it has done to x is not undone"
+    ):
+        launch(counting, grid=1, block=32, args={"x": x, "n": 31}, engine="jit")
+    assert not x.all_zero and (x.numpy() == 30).all()
 
 
 def test_one_array_for_two_parameters_is_refused() -> None:

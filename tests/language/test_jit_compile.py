@@ -301,6 +301,10 @@ def test_small_launches_are_not_optimised_until_they_have_run_for_long(
         for note in cache.glob("*.slow"):
             note.unlink()
         assert LlvmEngine()._kernel(request(), own).optimised
+        checked, options = replace(request(), checks=frozenset({"bounds"})), replace(own, checks=("bounds",))
+        assert not LlvmEngine()._kernel(checked, options).optimised
+        patched.setattr(engine, "MANY_CHECKED", 1)
+        assert LlvmEngine()._kernel(checked, options).optimised
 
 
 def test_helpers_that_are_gone_are_compiled_again(cache: Path) -> None:

@@ -64,13 +64,24 @@ def exchange(x: st.Global[st.f32], out: st.Global[st.f32], STRIDE: st.Const, BLO
     out[i] = held[(BLOCK - 1 - t) * STRIDE]
 
 
+@st.kernel
+def uneven(x: st.Global[st.f32], out: st.Global[st.f32]) -> None:
+    """The first block reads 64 numbers, the others one."""
+    total = st.f32(0)
+    for k in range(64 if st.block.x == 0 else 1):
+        total += x[k]
+    out[st.block.x * st.block_dim.x + st.thread.x] = total
+
+
 def observed(
-    kernel: st.Kernel, blocks: int, block: int = 256, elements: int = 0, device: st.Device = H200, **consts: object
-) -> Observed:
-    """A launch on floats or whole numbers that are all 1. elements: of x; one a thread if not said."""
+    kernel: st.Kernel, blocks: int, block: int = 256, elements: int = 0, device: st.Device = H200, source_only: bool = True,
+    most: int = 1 << 40, **consts: object,
+) -> Observed:  # fmt: skip
+    """A launch on floats or whole numbers that are all 1. elements: of x; one a thread if not said. most: lines that are kept."""
     n = blocks * block
     kind = np.int32 if kernel is total else np.float32
     args = {"x": np.ones(elements or n, kind), "out": st.zeros(n, "i32" if kernel is total else "f32")}
     if kernel is chain:
         args.pop("x")
-    return observe(prepare_request(kernel, grid=blocks, block=block, args={**args, **consts}, device=device))
+    request = prepare_request(kernel, grid=blocks, block=block, args={**args, **consts}, device=device)
+    return observe(request, source_only=source_only, most=most)

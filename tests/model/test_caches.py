@@ -111,7 +111,7 @@ def test_fermi_moves_whole_lines_and_kepler_keeps_nothing_in_l1() -> None:
 
 def test_blocks_that_were_not_traced_are_more_of_the_same() -> None:
     launch = observed(copy, 8192)
-    part = Lines(launch.request, most=8192 * 4)
+    part = Lines(launch.request, most=1 << 40, accesses=8192 * 4)
     engine_called("jit").run(replace(launch.request, trace=part))
     assert 1000 < part.traced < 4096
     whole, less = (simulate(lines, H200, 8, 0, cold=True) for lines in (launch.lines, part))
@@ -126,3 +126,19 @@ def test_records_are_whole_whatever_threads_did() -> None:
     assert len(records) == 4 * 2 * 8 * 3000 and first[-1] == 2 * 8 * 3000
     owners = records.reshape(-1, 4)[:, 0]
     assert (np.diff(owners) >= 0).all() and len(np.unique(lines >> 4)) == 2 * 3000 * 8
+
+
+def test_some_lines_tell_of_all() -> None:
+    """A sweep of a table larger than L1, by all blocks: rates from one line of 16 are those from all of them."""
+    every = observed(table, 264, elements=1 << 17, n=1 << 17)
+    some = observed(table, 264, elements=1 << 17, n=1 << 17, most=1 << 17)
+    assert every.lines.apart == 1 < 8 <= some.lines.apart
+    whole, part = (simulate(launch.lines, H200, 8, 0, cold=True) for launch in (every, some))
+    assert part.total(SECTORS) == whole.total(SECTORS)
+    assert part.l1_hit == pytest.approx(whole.l1_hit, abs=0.02) and part.l2_hit == pytest.approx(whole.l2_hit, abs=0.02)
+    assert part.dram_read == pytest.approx(whole.dram_read, rel=0.05)
+
+
+def test_device_memory_moves_two_sectors_at_a_time() -> None:
+    scattered = observed(reads, 64, elements=64 * 256 * 32, TIMES=1, STRIDE=32)
+    assert simulate(scattered.lines, H200, 8, 0, cold=True).dram_read == 64 * 256 * 64

@@ -37,8 +37,9 @@ def test_a_row_has_the_columns() -> None:
 
 def test_the_grid_covers_the_same_threads_and_constants_follow_the_block() -> None:
     table = exchanged(blocks=[64, 96, 256], tie={"BLOCK": "block.x"})
-    assert table.column("grid") == [[256, 1, 1], [171, 1, 1], [64, 1, 1]]
-    assert [row["const"]["BLOCK"] for row in table] == [64, 96, 256]
+    assert table.column("grid") == [[256, 1, 1], [64, 1, 1]]
+    assert "out of bounds" in table.refused[0]  # 171 blocks of 96 are more threads than numbers
+    assert [row["const"]["BLOCK"] for row in table] == [64, 256]
     assert exchanged(grids=[7]).column("grid") == [[7, 1, 1]]
 
 
@@ -81,10 +82,13 @@ def test_what_is_wrong_is_one_sentence(how: dict[str, Any], message: str) -> Non
         exchanged(**how)
 
 
-def test_a_fault_of_the_kernel_does_not_end_the_sweep() -> None:
-    args = {"x": np.ones(100, np.float32), "out": st.empty(100, "f32")}
-    (row,) = st.whatif(copy, grid=4, block=32, args=args)
-    assert row["time_us"] > 0
+def test_a_choice_with_faults_is_left_out_with_its_fault() -> None:
+    args = {"x": np.ones(96, np.float32), "out": st.empty(96, "f32")}
+    table = st.whatif(copy, grid=3, block=32, blocks=[32, 64], args=args)
+    assert [row["block"] for row in table] == [[32, 1, 1]]
+    (refused,) = table.refused
+    assert refused.startswith("copy, 64: ") and "out of bounds" in refused
+    assert table.best()["copy", "H200"][0] == "32"
 
 
 def test_what_was_found_is_kept_and_found_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -94,7 +98,7 @@ def test_what_was_found_is_kept_and_found_again(tmp_path: Path, monkeypatch: pyt
     kept = list(tmp_path.glob("*.whatif"))
     assert len(kept) == 3
 
-    def refuse(request: object) -> None:
+    def refuse(request: object, **how: object) -> None:
         raise AssertionError("emulated again")
 
     monkeypatch.setattr(sweeps, "observe", refuse)
@@ -109,20 +113,20 @@ def test_a_sweep_that_was_interrupted_goes_on(tmp_path: Path, monkeypatch: pytes
     tmp_path.chmod(0o700)
     done: list[Any] = []
 
-    def interrupted(request: Any) -> Any:
+    def interrupted(request: Any, **how: Any) -> Any:
         if len(done) == 2:
             raise KeyboardInterrupt
         done.append(request)
-        return observe(request)
+        return observe(request, **how)
 
     monkeypatch.setattr(sweeps, "observe", interrupted)
     monkeypatch.setattr("os.cpu_count", lambda: 1)
     with pytest.raises(KeyboardInterrupt):
         exchanged(const={"STRIDE": [1, 2, 4, 8]})
 
-    def going_on(request: Any) -> Any:
+    def going_on(request: Any, **how: Any) -> Any:
         done.append(request)
-        return observe(request)
+        return observe(request, **how)
 
     monkeypatch.setattr(sweeps, "observe", going_on)
     assert len(exchanged(const={"STRIDE": [1, 2, 4, 8]})) == 4

@@ -150,3 +150,45 @@ def test_launches_add_up() -> None:
     counts = zip(found.patterns["value"][:, 0].tolist(), found.patterns["count"].tolist(), strict=True)
     assert sorted(counts) == [(1, 1), (2, 2), (3, 1)]
     assert [int(found.patterns["value"][p, 0]) for p in found.runs["pattern"]] == [1, 2, 2, 3]
+
+
+def test_patterns_are_counted_as_a_dictionary_would() -> None:
+    """More patterns than a table holds at first, in several batches, counts of more than 32 bits among them."""
+    rng = np.random.default_rng(5)
+    kept, wanted = Decisions(), dict[tuple[int, ...], int]()
+    for _ in range(4):
+        notes = np.zeros(1500, NOTE)
+        notes["site"], notes["mask"] = rng.integers(0, 3, 1500), rng.integers(1, 4, 1500)
+        notes["value"][:, :2], notes["count"] = rng.integers(0, 40, (1500, 2)), rng.integers(1, 1 << 35, 1500)
+        kept.add(notes)
+        for note in notes:
+            key = (int(note["site"]), int(note["mask"]), *note["value"].tolist())
+            wanted[key] = wanted.get(key, 0) + int(note["count"])
+    found = {
+        (site, int(row["mask"]), *row["value"].tolist()): int(row["count"])
+        for site, one in kept.finish().sites.items()
+        for row in one.patterns
+    }
+    assert len(wanted) > 2000
+    assert found == wanted
+
+
+def test_lanes_that_leave_early_wait_for_the_others_however_many_warps_they_are_of() -> None:
+    """Of each of 3,000 blocks lane 0 leaves first, then lane 1, then the rest; of every third all leave early, twice."""
+    notes = np.zeros(0, NOTE)
+    blocks = 3000
+    for part, value in ((1, 5), (2, 6), (12, 7)):
+        some = np.zeros(blocks, NOTE)
+        some["count"], some["block"], some["mask"] = 1, np.arange(blocks), part
+        some["site"] = -1 - 4 if part != 12 else np.where(np.arange(blocks) % 3, 4, -1 - 4)
+        for lane in range(4):
+            some["value"][:, lane] = value if part >> lane & 1 else 0
+        notes = np.concatenate([notes, some])
+    again = notes[(notes["block"] % 3 == 0)]
+    kept = Decisions()
+    for first in range(0, len(notes), 1000):
+        kept.add(notes[first : first + 1000])
+    kept.add(again)
+    (found,) = kept.finish().sites.values()
+    assert found.patterns["value"][:, :4].tolist() == [[5, 6, 7, 7]]
+    assert found.patterns["count"].tolist() == [blocks + blocks // 3]

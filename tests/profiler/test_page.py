@@ -16,7 +16,7 @@ import pytest
 import simtbed as st
 from simtbed.kernels import FAMILIES, FunctionLauncher
 from simtbed.machine.occupancy import occupancy
-from simtbed.profiler.html import pictures
+from simtbed.profiler.html import page, pictures
 from simtbed.profiler.html.launches import next_step
 from simtbed.profiler.html.page import HEAT
 
@@ -109,6 +109,21 @@ def test_a_shipped_variant_stays_small() -> None:
     assert len(made.html().encode()) < 1_000_000
 
 
+def test_a_page_has_a_limit_and_says_what_is_left_out(run: st.Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What failed first, then what costs most: transpose costs more, and uneven failed."""
+    assert "Not on this page" not in run.html()
+    monkeypatch.setattr(page, "MOST_BYTES", 1)
+    dearest = parsed(run.html()).text
+    assert "Not on this page, which would be too large for a browser: 1 kernel." in dearest
+    assert "lanes take 1 to 31 iterations" not in dearest and "touches 32 sectors" in dearest
+    monkeypatch.setattr(page, "MOST_LAUNCHES", 1)
+    fault = st.Diagnostic("race", "race on <x>", run.launches[2].kernel.span)
+    failed = st.Run([*run.launches[:2], replace(run.launches[2], faults=(fault,))])
+    text = parsed(failed.html()).text
+    assert "1 kernel, 2 launches." in text and "3 launches, counted" in text
+    assert "lanes take 1 to 31 iterations" in text and "race on <x>" in text
+
+
 def test_a_profile_and_a_run_show_themselves_in_a_notebook(run: st.Run, tmp_path: Path) -> None:
     for shown in (run, run.launches[0].profile):
         frame: Any = shown._repr_html_()
@@ -159,12 +174,12 @@ def test_in_a_browser_tables_sort_and_keys_work(run: st.Run, tmp_path: Path) -> 
     errors = '<script>const errors = []; addEventListener("error", (event) => errors.push(event.message));</script>'
     text = run.html().replace("<head>", f"<head>{errors}")
     script = SCRIPT.replace("SECTORS", str(list(HEAT).index("sectors")))
-    page = tmp_path / "page.html"
-    page.write_text(text.replace("</body>", f"{script}</body>"), encoding="utf-8")
+    file = tmp_path / "page.html"
+    file.write_text(text.replace("</body>", f"{script}</body>"), encoding="utf-8")
     command = [
         CHROMIUM, "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
         "--disable-background-networking", "--disable-component-update", "--disable-sync",
-        f"--user-data-dir={tmp_path / 'browser'}", "--dump-dom", page.as_uri(),
+        f"--user-data-dir={tmp_path / 'browser'}", "--dump-dom", file.as_uri(),
     ]  # fmt: skip
     printed = subprocess.run(command, capture_output=True, text=True, check=True, timeout=120).stdout
     (answer,) = re.findall(r'<pre id="result">(.*?)</pre>', printed, re.S)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import zlib
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
@@ -31,7 +32,7 @@ def test_rows_are_commands_that_run(simtbed: Simtbed, tmp_path: Path, monkeypatc
     ran = simtbed("bench", "files", "--repeat", "1", "--json")
     assert (ran.code, ran.err) == (0, "")
     start, correct, packed, absent = json.loads(ran.out)["rows"]
-    assert start["command"] == "simtbed sfs --example -o {out}" and "beside" not in start
+    assert start["command"] == "simtbed sfs --example -o {out} --engine {engine}" and "beside" not in start
     for row in (correct, packed):
         assert 0 < row["seconds"] < 60 and row["of processors"] > 0 and 20 < row["MB resident"] < 2_000
         assert row["a second"] == pytest.approx(556 / row["seconds"], rel=0.01, abs=1)
@@ -39,6 +40,55 @@ def test_rows_are_commands_that_run(simtbed: Simtbed, tmp_path: Path, monkeypatc
     assert "SIMTBED_DATA names no folder with nowhere/x.in" in absent["missing"]
     table_of = simtbed("bench", "files", "--repeat", "1", "--only", "absent").out
     assert "absent: SIMTBED_DATA names no folder" in table_of
+
+
+@pytest.mark.slow
+def test_figures_are_written_row_by_row_and_a_row_that_fails_does_not_lose_the_others(
+    simtbed: Simtbed, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    figures = tmp_path / "figures.json"
+    seen = []
+
+    def reads(folder: Path) -> Path:
+        seen.append(json.loads(figures.read_text())["rows"] if figures.exists() else [])
+        write(folder / "reads.fastq", ["@r\nACGT\n+\nIIII\n"])
+        return folder / "reads.fastq"
+
+    shared = files._simulated(1_000, 20, 36, "reads.fastq")
+    line = "correct {in} -o {out} --engine {engine}"
+    broken = files.Row("broken", reads, "correct {in} --k 99 -o {out}", 1, "reads", inputs="same")
+    rows = (
+        broken,
+        replace(broken, name="good", command=line),
+        files.Row("other", shared, line, 556, "reads", peer="false"),
+    )
+    monkeypatch.setattr(files, "ROWS", rows)
+    ran = simtbed("bench", "files", "--repeat", "2", "--output", str(figures))
+    assert ran.code == 3
+    assert "broken: " in ran.out and "--k" in ran.out
+    assert [len(found) for found in seen] == [0, 1]
+    content = json.loads(figures.read_text())
+    failed, good, other = content["rows"]
+    assert content["repeat"] == 2 and content["engine"] == "jit"
+    assert "ended with 2" in failed["failed"] and "seconds" not in failed
+    assert len(good["runs"]) == 2 and min(good["runs"]) <= good["seconds"] <= max(good["runs"])
+    assert other["name"] == "other" and "beside" not in other
+    assert [path.name for path in tmp_path.iterdir()] == ["figures.json"]
+
+
+def test_output_is_a_file_and_of_files(simtbed: Simtbed, tmp_path: Path) -> None:
+    assert "--output names a file" in simtbed("bench", "files", "--output", "-").refused()
+    assert "--output of bench is for files" in simtbed("bench", "sfs", "--output", str(tmp_path / "x")).refused()
+
+
+def test_gzip_is_one_member_of_the_same_bytes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(files_made, "TOGETHER", 5_000)
+    content = np.random.default_rng(1).integers(65, 70, 123_457).astype(np.uint8).tobytes()
+    write(tmp_path / "plain", [content])
+    packed = b"".join(files_made.as_gzip(tmp_path / "plain"))
+    decoder = zlib.decompressobj(wbits=31)
+    assert decoder.decompress(packed) == content and decoder.eof and not decoder.unused_data
+    assert len(packed) < len(content) / 2
 
 
 def test_unknown_rows_are_refused(simtbed: Simtbed) -> None:

@@ -6,11 +6,14 @@ import json
 
 import numpy as np
 import pytest
+import simtbed as st
+from simtbed import Global, i32
 from simtbed.kernels.pairhmm import FAMILY
 from simtbed.kernels.pairhmm.host.generate import equal_lengths
 from simtbed.reports.bench import pairhmm
 from simtbed.runtime.engine import Request
 
+from tests.reports import fake_gpu
 from tests.reports.conftest import Simtbed
 
 
@@ -65,6 +68,20 @@ def test_what_is_measured_is_the_float_kernel(monkeypatch: pytest.MonkeyPatch) -
     FAMILY.solve(equal_lengths(1, 25, 512, 512), "wavefront-loaded", timer)
     assert timed == [np.float32]
     assert timer.milliseconds == 3.0
+
+
+@st.kernel
+def _tickets(count: Global[i32], order: Global[i32]) -> None:
+    """Each thread takes a number: launched again, they would lead out of the array."""
+    order[st.atomic_add(count, 0, 1)] = st.thread.x
+
+
+def test_what_counts_in_memory_is_launched_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    fake_gpu.install(monkeypatch)
+    timer = pairhmm.Timer(3)
+    result = timer.launch(_tickets, grid=1, block=32, args={"count": st.zeros(1, "i32"), "order": st.zeros(32, "i32")})
+    assert sorted(result["order"].tolist()) == list(range(32))
+    assert timer.milliseconds == 1.0
 
 
 def test_what_goes_to_the_gpu_is_counted_once() -> None:

@@ -8,6 +8,9 @@ from pathlib import Path
 
 import pytest
 from simtbed.engines.cuda.nvcc import find_tool
+from simtbed.profiler.events import RULES
+from simtbed.reports import launchers
+from simtbed.reports.cli import verify
 
 from tests.reports.conftest import Simtbed
 
@@ -120,12 +123,12 @@ def test_nothing_is_written_where_ci_is_set(simtbed: Simtbed, project: Path, mon
 def test_another_version_of_the_rules_is_named_as_the_reason(simtbed: Simtbed, project: Path) -> None:
     simtbed("profile", "--budget", "kernels.toml", "--update-budget", "steps.py")
     text = (project / "kernels.toml").read_text()
-    old = text.replace("rules = 1", "rules = 0").replace("global_load_sectors = 16", "global_load_sectors = 17")
+    old = text.replace(f"rules = {RULES}", "rules = 0").replace("global_load_sectors = 16", "global_load_sectors = 17")
     (project / "kernels.toml").write_text(old)
     ran = simtbed("profile", "--budget", "kernels.toml", "steps.py")
-    assert ran.code == 1 and "the baseline is of counting rules 0, this is of counting rules 1" in ran.err
+    assert ran.code == 1 and f"the baseline is of counting rules 0, this is of counting rules {RULES}" in ran.err
     assert "no line of the kernel is another one: that is the reason" in ran.err
-    (project / "kernels.toml").write_text(text.replace("rules = 1", "rules = 0"))
+    (project / "kernels.toml").write_text(text.replace(f"rules = {RULES}", "rules = 0"))
     assert simtbed("profile", "--budget", "kernels.toml", "steps.py").code == 0
 
 
@@ -189,6 +192,26 @@ def test_the_variants_of_a_family(simtbed: Simtbed, project: Path) -> None:
     over = json.loads(simtbed(*held).out)["budget"]["over"]
     assert {one["message"].partition(":")[0] for one in over} == {"not used any more"}
     assert all(one["file"] == "sums.toml" and one["line"] > 1 for one in over)
+
+
+def test_verify_holds_variants_too(simtbed: Simtbed, project: Path) -> None:
+    only = ("--engine", "numpy", "tree")
+    simtbed("check", "--budget", "sums.toml", "--update-budget", "tree")
+    held = simtbed("verify", "--budget", "sums.toml", *only)
+    assert held.code == 0 and "1 kernel held to sums.toml" in held.out
+    text = (project / "sums.toml").read_text()
+    (project / "sums.toml").write_text(text.replace("\nbarriers = ", "\nbarriers = 1"))
+    over = simtbed("verify", "--budget", "sums.toml", "--json", *only)
+    assert over.code == 1 and "barriers: 1" in json.loads(over.out)["budget"]["over"][0]["notes"][0]
+    (project / "sums.toml").write_text(text.replace("sums/tree", "sums/half-tree"))
+    assert "tree of sums/tree has no baseline" in simtbed("verify", "--budget", "sums.toml", *only).out
+
+
+def test_nothing_is_held_on_a_gpu(simtbed: Simtbed, project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for module in (launchers, verify):
+        monkeypatch.setattr(module, "why_unavailable", lambda engine: None)
+    (project / "sums.toml").write_text("")
+    assert "nothing is counted" in simtbed("verify", "--engine", "cuda", "--budget", "sums.toml", "tree").refused()
 
 
 def test_a_diff_holds_its_second_run(simtbed: Simtbed, project: Path) -> None:

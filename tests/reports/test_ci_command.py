@@ -50,7 +50,8 @@ def test_what_is_written(service: str, files: tuple[Path, ...], simtbed: Simtbed
     assert simtbed("ci", "init", service).out == "".join(f"{path}\n" for path in files)
     content = load(project / files[0])
     jobs = content["jobs"] if service == "github" else content
-    assert set(jobs) == {"cpu", "gpu"}
+    assert set(jobs) - {"workflow"} == {"cpu", "gpu"}
+    jobs = {name: jobs[name] for name in ("cpu", "gpu")}
     assert all(any(key.startswith("timeout") for key in job) for job in jobs.values())
     assert "is there already" in simtbed("ci", "init", service).refused()
 
@@ -74,8 +75,7 @@ def test_ours_is_what_is_written(simtbed: Simtbed, project: Path) -> None:
     assert checked_out == ["${{ github.event.pull_request.head.sha || github.sha }}"] * 2
     runs = [step["run"] for step in ours["kernels"]["steps"] if "run" in step]
     assert runs == [
-        "python -m simtbed check --budget .simtbed/variants.toml",
-        "python -m simtbed check --known .simtbed/known.toml --compile all",
+        "python -m simtbed check --budget .simtbed/variants.toml --compiled --known .simtbed/known.toml --compile all"
     ]
 
 
@@ -119,7 +119,7 @@ def test_the_job_on_a_gpu(simtbed: Simtbed, project: Path, tmp_path: Path) -> No
     assert not none.job(project / WORKFLOW, "gpu") and none.failed() == ["A GPU is visible"]
     seen = Runner(project, store, gpu=True)
     assert not seen.job(project / WORKFLOW, "gpu") and seen.failed() == ["The same tests on the GPU"]
-    played = Runner(project, store, gpu=True, environment={"STANDS_FOR_CUDA": "numpy"})
+    played = Runner(project, store, gpu=True, environment={"PLAYS_GPU": "yes"})
     assert played.job(project / WORKFLOW, "gpu"), [step.output for step in played.steps]
     assert "the bits of 1 of 1 launches compared" in played.output("The same tests on the GPU")
     test = project / "test_transpose.py"
@@ -132,20 +132,47 @@ def test_the_job_on_a_gpu(simtbed: Simtbed, project: Path, tmp_path: Path) -> No
 
 
 @pytest.mark.slow
+def test_a_run_that_does_not_come_to_its_end_fails_each_job(simtbed: Simtbed, project: Path, tmp_path: Path) -> None:
+    """A program can end Python with the exit code 0."""
+    for service in ("github", "gitlab"):
+        simtbed("ci", "init", service)
+    for path in (ACTION, GITLAB):
+        one_architecture(project / path)
+    runner = Runner(project, tmp_path / "store", gpu=True, environment={"PLAYS_GPU": "yes"})
+    assert runner.job(project / WORKFLOW, "cpu")
+    (project / "test_zzz.py").write_text("import os\ndef test_ends():\n    os._exit(0)\n")
+    assert not runner.job(project / WORKFLOW, "gpu") and runner.failed() == ["The same tests on the GPU"]
+    assert not runner.gitlab(project / GITLAB, "gpu")
+    assert not runner.job(project / WORKFLOW, "cpu") and runner.failed()[0] == "The tests on the emulator"
+    assert not runner.gitlab(project / GITLAB, "cpu")
+
+
+@pytest.mark.slow
 def test_the_jobs_of_gitlab_run(simtbed: Simtbed, project: Path, tmp_path: Path) -> None:
     simtbed("ci", "init", "gitlab")
     one_architecture(project / GITLAB)
-    jobs = load(project / GITLAB)
     store = tmp_path / "store"
     runner = Runner(project, store)
-    variables = {name: text.replace("$CI_PROJECT_DIR", str(project)) for name, text in jobs["cpu"]["variables"].items()}
-    assert runner.script("cpu", jobs["cpu"]["script"], variables), runner.steps
-    assert runner.script("after", jobs["cpu"]["after_script"], variables), runner.steps
+    assert runner.gitlab(project / GITLAB, "cpu"), runner.steps
     assert all((project / "simtbed-out" / name).is_file() for name in (*OUT, "quality.json"))
     assert json.loads((project / "simtbed-out/quality.json").read_text()) == []
-    assert not runner.script("gpu", jobs["gpu"]["script"], {})
-    played = Runner(project, store, gpu=True, environment={"STANDS_FOR_CUDA": "numpy"})
-    assert played.script("gpu", jobs["gpu"]["script"], {}), played.steps
+    assert not (project / "simtbed-out/base-and-head.md").exists()
+    assert not runner.gitlab(project / GITLAB, "gpu")
+    played = Runner(project, store, gpu=True, environment={"PLAYS_GPU": "yes"})
+    assert played.gitlab(project / GITLAB, "gpu"), played.steps
+    # a merge request on it: the table of base and head
+    test = project / "test_transpose.py"
+    test.write_text(test.read_text().replace("32, 33", "32, 32"))
+    shutil.rmtree(project / "simtbed-run")
+    changed = Runner(project, store, "pull_request", sha="2" * 40, base="1" * 40)
+    assert not changed.gitlab(project / GITLAB, "cpu")
+    assert "shared_load_conflicts: 0 in the baseline, now 992" in changed.output("script")
+    table = (project / "simtbed-out/base-and-head.md").read_text()
+    assert "| transpose |  | shared\\_load\\_conflicts | 0 | 992 | from 0 worse |" in table
+    assert table in changed.output("after_script")
+    (finding,) = json.loads((project / "simtbed-out/quality.json").read_text())
+    assert finding["check_name"] == "budget" and finding["location"]["path"] == "test_transpose.py"
+    assert not any((store / f"simtbed-run-{'2' * 40}").glob("*")), "what failed is nobody's base"
 
 
 def test_our_own_job_fails_without_a_gpu(tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import click
 import pytest
 from simtbed import SimtbedError, UnavailableError, __version__
 from simtbed.kernels import FAMILIES, InputError
@@ -228,7 +229,10 @@ def _console(*line: str, **how: Any) -> subprocess.CompletedProcess[str]:
 
 
 @pytest.mark.slow
-def test_a_deleted_folder_is_named(tmp_path: Path) -> None:
+def test_a_deleted_folder_is_named(
+    tmp_path: Path, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SIMTBED_CACHE", str(tmp_path_factory.mktemp("other") / "not there yet"))
     program = f"import os, sys; os.rmdir({str(tmp_path)!r}); from simtbed.reports.cli.app import run; sys.exit(run(sys.argv[1:]))"
     for line in (["check", "iterative"], ["sfs", "--example", "-o", "out"], ["new", "smooth"]):
         tmp_path.mkdir(exist_ok=True)
@@ -303,3 +307,30 @@ def test_json_has_no_infinite_numbers() -> None:
         "a": [1.5, None, None],
         "b": {"c": [None]},
     }
+
+
+@pytest.mark.parametrize(
+    ("line", "begun"),
+    [
+        ("pairhmm none.in --engine cuda", 1),
+        ("correct none.fq --engine=cuda", 1),
+        ("align none.tsv --engine jit --engine cuda", 1),
+        ("sfs none.vcf --engine cuda --engine jit", 0),
+        ("sfs none.vcf --engine cuda --dask local", 0),
+        ("align none.tsv", 0),
+        ("pairhmm --engine cuda --help", 0),
+        ("verify none.py --engine cuda", 0),
+    ],
+)
+def test_a_context_comes_up_beside_the_imports_of_a_command_that_needs_it(
+    line: str, begun: int, simtbed: Simtbed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    calls = []
+    monkeypatch.setattr("simtbed.engines.cuda.startup.begin_context", lambda number=0: calls.append(number))
+    monkeypatch.setattr("simtbed.reports.cli.app.simtbed.make_context", lambda *_: _stop())
+    simtbed(*line.split())
+    assert calls == [0] * begun
+
+
+def _stop() -> None:
+    raise click.UsageError("here")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 from collections.abc import Iterator
+from contextlib import nullcontext
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -14,11 +15,15 @@ from distributed import Client
 from simtbed.cluster import connected
 from simtbed.kernels.alignment.host import files as align_files
 from simtbed.kernels.alignment.host import pipeline_files
-from simtbed.kernels.files import contents
+from simtbed.kernels.correction.host import files as correction_files
+from simtbed.kernels.correction.host.pipeline_files import Summary
+from simtbed.kernels.files import contents, write
 from simtbed.kernels.pairhmm.host import files
 from simtbed.kernels.pipeline import Flow
-from simtbed.reports.bench.files_made import aligned_pairs
-from simtbed.reports.cli import pairhmm
+from simtbed.kernels.sfs.host import files_tsv, files_vcf
+from simtbed.kernels.sfs.host import pipeline_files as sfs_pipeline
+from simtbed.reports.bench.files_made import aligned_pairs, variants
+from simtbed.reports.cli import pairhmm, simulate
 
 from tests.reports.conftest import Simtbed
 
@@ -44,11 +49,13 @@ def failing(n: int) -> int:
 
 def test_a_stage_over_a_cluster_keeps_order_and_errors(client: Client) -> None:
     address = client.scheduler_info()["address"]
-    assert list(Flow(range(20)).over_cluster(doubled, address).each(doubled)) == [4 * n for n in range(20)]
-    taken: list[int] = []
+    doubles = Flow(range(20)).over_cluster(doubled, address)
+    assert list(doubles.each(sum)) == [3 * n for n in range(20)]
+    assert list(Flow(range(5)).beside(doubled, address)) == list(Flow(range(5)).beside(doubled))
+    taken: list[tuple[int, int]] = []
     with pytest.raises(ValueError, match="no 3"):
         Flow(range(20)).over_cluster(failing, address).into(taken.append)
-    assert taken == [0, 1, 2]
+    assert taken == [(0, 0), (1, 1), (2, 2)]
 
 
 def test_pairhmm_survives_a_killed_worker(
@@ -98,6 +105,118 @@ def test_align_survives_a_killed_worker(
     assert (ran.code, ran.err) == (0, "")
     assert calls > 5 and killed > 0
     assert shared.read_bytes() == serial.read_bytes()
+
+
+def killing_at(call: int, client: Client, work: Any) -> Any:
+    """The same function, which kills a worker when it is called for the so-many-th time. calls, killed: what it did."""
+
+    def work_and_kill(*given: Any) -> Any:
+        made.calls += 1
+        if made.calls == call:
+            made.killed = next(iter(client.run(os.getpid).values()))
+            os.kill(made.killed, signal.SIGKILL)
+        return work(*given)
+
+    made: Any = work_and_kill
+    made.calls, made.killed = 0, -1
+    return made
+
+
+@pytest.mark.parametrize("kind", ["single", "pairs", "fasta", "blocked"])
+def test_correct_survives_a_killed_worker(
+    kind: str, simtbed: Simtbed, client: Client, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one, two, truth, fasta = (tmp_path / name for name in ("r1.fastq", "r2.fastq", "truth.fasta", "r.fasta"))
+    simulate = ("simulate", "--genome", "3000", "--coverage", "30", "--length", "36-50", "--error-rate", "0.02")
+    assert simtbed(*simulate, "-o", str(one), "--truth", str(truth)).code == 0
+    assert simtbed(*simulate, "-o", str(two), "--seed", "2").code == 0
+    lines = one.read_text().splitlines()
+    fasta.write_text("".join(f">{name[1:]}\n{read}\n" for name, read in zip(lines[::4], lines[1::4], strict=True)))
+    given = {
+        "single": (str(one), "--truth", str(truth)),
+        "fasta": (str(fasta), "--no-trim"),
+        "blocked": (str(one), "--filter", "blocked", "--variant", "warp-per-read"),
+    }
+
+    def run(name: str, *more: str) -> tuple[str, dict[str, bytes]]:
+        folder = tmp_path / name
+        folder.mkdir()
+        files = {option: folder / option for option in ("output", "discarded", "log")}
+        line = given.get(kind, (str(one), str(two), "-p", str(folder / "mates")))
+        told = simtbed("correct", *line, *(f"--{o}={path}" for o, path in files.items()), "--k=16", *more)
+        assert (told.code, told.err) == (0, "")
+        return told.out, {path.name: path.read_bytes() for path in folder.iterdir()}
+
+    serial = run("serial")
+    if kind == "pairs":  # mates are read in step: as many of both as the shorter file has
+        assert len(serial[1]) == 4
+    monkeypatch.setattr(correction_files, "PIECE", 10_000)  # many blocks
+    killing = killing_at(3, client, Summary.add)
+    monkeypatch.setattr(Summary, "add", killing)
+    shared = run("shared", "--dask", client.scheduler_info()["address"])
+    assert killing.calls > 6 and killing.killed > 0
+    assert shared == serial
+    assert len(shared[1]["discarded"]) > 0 and len(shared[1]["log"]) > 0
+
+
+@pytest.mark.parametrize("form", ["tsv", "npz", "vcf"])
+def test_sfs_survives_a_killed_worker(
+    form: str, simtbed: Simtbed, client: Client, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given, serial, shared = (tmp_path / name for name in ("many.vcf", "serial", "shared"))
+    write(given, variants(300))
+    line = ("sfs", str(given), "--format", form, "--mode", "gama")
+    monkeypatch.setattr(files_vcf, "BYTES_AT_ONCE", 20_000)  # many batches
+    told = simtbed(*line, "-o", str(serial), "--spectrum", str(tmp_path / "one.tsv"))
+    assert told.code == 0
+    killing = killing_at(2, client, files_tsv.rows)
+    if form == "tsv":
+        monkeypatch.setattr(sfs_pipeline, "rows", killing)
+    address = client.scheduler_info()["address"]
+    again = simtbed(*line, "-o", str(shared), "--spectrum", str(tmp_path / "other.tsv"), "--dask", address)
+    assert (again.code, again.out, again.err) == (0, told.out, "")
+    if form == "tsv":
+        assert killing.calls > 6 and killing.killed > 0
+    assert shared.read_bytes() == serial.read_bytes()
+    assert (tmp_path / "other.tsv").read_bytes() == (tmp_path / "one.tsv").read_bytes()
+
+
+def test_simulate_survives_a_killed_worker(
+    simtbed: Simtbed, client: Client, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    line = ("simulate", "--genome", "2000", "--coverage", "200", "--length", "30-45")
+    monkeypatch.setattr(simulate, "BASES_AT_ONCE", 20_000)  # many batches
+    found, show = [], killing_at(3, client, lambda *_: None)
+    for name in ("serial", "shared"):
+        (tmp_path / name).mkdir()
+        files = ["-o", str(tmp_path / name / "reads"), "--truth", str(tmp_path / name / "truth")]
+        if name == "shared":
+            monkeypatch.setattr(simulate, "progress_of_records", lambda *_: nullcontext(show))
+            files += ["--dask", client.scheduler_info()["address"]]
+        told = simtbed(*line, *files)
+        assert (told.code, told.err) == (0, "")
+        found.append((told.out, *((tmp_path / name / one).read_bytes() for one in ("reads", "truth"))))
+    assert show.calls > 10 and show.killed > 0
+    assert found[0] == found[1]
+
+
+@pytest.mark.parametrize("command", ["correct", "sfs"])
+def test_json_of_a_cluster_is_refused(command: str, simtbed: Simtbed, tmp_path: Path) -> None:
+    line = (command, "--example", "-o", str(tmp_path / "out"), "--json", "--dask", "local")
+    assert "--dask goes without --counters, --json and --gpus" in simtbed(*line).refused()
+
+
+def test_an_error_of_a_worker_is_the_serial_one(
+    simtbed: Simtbed, client: Client, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given = tmp_path / "wrong.vcf"
+    lines = b"".join(variants(40)).splitlines(keepends=True)
+    lines[-3] = lines[-3].replace(b"\tPL\t", b"\tPL\tx", 1)
+    write(given, lines)
+    line = ("sfs", str(given), "-o", str(tmp_path / "out"))
+    told = simtbed(*line).refused()
+    assert simtbed(*line, "--dask", client.scheduler_info()["address"]).refused() == told
+    assert not (tmp_path / "out").exists()
 
 
 def test_what_does_not_go_with_a_cluster_is_refused(simtbed: Simtbed, tmp_path: Path) -> None:

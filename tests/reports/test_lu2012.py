@@ -11,7 +11,7 @@ from simtbed.kernels.sfs.host.pipeline_plain import normalised_as_printed
 from simtbed.kernels.sfs.host.problem import Problem
 from simtbed.oracles import sfs, sfs_loop
 from simtbed.reports.launchers import Runner
-from simtbed.reports.papers.lu2012 import counting, items
+from simtbed.reports.papers.lu2012 import counting, items, timing
 from simtbed.reports.papers.lu2012.algorithms import super_band
 from simtbed.reports.papers.measured import Machine, Measured
 from simtbed.reports.papers.paper import Size
@@ -20,9 +20,22 @@ from simtbed.reports.papers.paper import Size
 def test_the_loops_give_the_products_of_the_oracle() -> None:
     vectors = generate(2, 5, 45).vectors()[0] / 3
     expected = np.exp(sfs.product(vectors))
-    for loop in items.LOOPS.values():
+    for loop in timing.LOOPS.values():
         np.testing.assert_allclose(loop(vectors), expected, rtol=1e-9)
         np.testing.assert_array_equal(sfs_loop.on_all_cores(loop, vectors), loop(vectors))
+
+
+def test_scaled_products_of_thousands_do_not_underflow() -> None:
+    """They are the products but for a factor."""
+    vectors = np.ascontiguousarray(generate(2, 2, 45).likelihoods)
+    found = sfs_loop.reduced(vectors, skip=False, scaled=True)
+    expected = np.exp(sfs.product(vectors))
+    np.testing.assert_allclose(
+        found / found.max(axis=1, keepdims=True), expected / expected.max(axis=1, keepdims=True), rtol=1e-9
+    )
+    many = np.full((1, 4096, 3), 0.1)
+    assert not sfs_loop.reduced(many, skip=False).any()
+    assert sfs_loop.reduced(many, skip=False, scaled=True).max() == 1.0
 
 
 def test_three_ways_to_normalise_agree() -> None:
@@ -30,7 +43,7 @@ def test_three_ways_to_normalise_agree() -> None:
     vectors, t = given.vectors()
     h, fixed = sfs_loop.iterative(vectors), given.fixed()
     expected = sfs.gama(given.likelihoods, given.frequency, given.variable)
-    for normalise in items.NORMALISING.values():
+    for normalise in timing.NORMALISING.values():
         np.testing.assert_allclose(normalise(h, t, fixed, given.variable), expected, atol=1e-12)
     printed, undefined = sfs_loop.normalised_as_printed(h, t, fixed, given.variable)
     np.testing.assert_allclose(printed, expected, atol=1e-12)
@@ -85,7 +98,7 @@ def test_the_reduction_is_three_times_as_fast_though_it_has_more_instructions() 
 
 def test_what_is_timed_runs() -> None:
     setting = items.PAPER.setting(Size.small, {"individuals": 20, "sites": 4}, "jit", Measured())
-    timed = {(one.name, one.machine): one for one in items.timed(setting)}
+    timed = {(one.name, one.machine): one for one in timing.timed(setting)}
     assert {machine for _, machine in timed} == set(Machine)
     for name in ("reduction", "logarithms"):
         milliseconds, work = timed[name, Machine.core].run(2)

@@ -8,7 +8,7 @@ from simtbed.kernels.alignment.host.problem import Parameters, Problem
 from simtbed.reports.papers import library
 from simtbed.reports.papers.measured import Machine, Measured, Timing
 from simtbed.reports.papers.paper import Setting, Shown, Size, Source, Verdict
-from simtbed.reports.papers.ren2019 import figures, items
+from simtbed.reports.papers.ren2019 import figures, items, timing
 from simtbed.reports.papers.ren2019.counted import BATCHES, LENGTHS
 
 
@@ -41,13 +41,17 @@ def test_times_settle_what_counters_cannot() -> None:
     for length in LENGTHS:
         for pairs in BATCHES:
             cells = float(length * length * pairs)
-            for variant, rate in ((items.WIDE, 2e9), (items.PASSES, 3e9 if pairs == 1_000 else 1e9), (items.PEER, 1e8)):
+            for variant, rate in (
+                (timing.WIDE, 2e9),
+                (timing.PASSES, 3e9 if pairs == 1_000 else 1e9),
+                (timing.PEER, 1e8),
+            ):
                 for stage in (1, 2):
-                    name = items.timing_name(variant, length, pairs, stage)
+                    name = timing.timing_name(variant, length, pairs, stage)
                     timings[Machine.gpu.value, name] = Timing(1e3 * cells / rate, cells, "made up")
         cells = float(length * length * 1_000)
         for stage in (1, 2):
-            name = items.timing_name(items.LOOP, length, 1_000, stage)
+            name = timing.loop_name(length, stage)
             timings[Machine.core.value, name] = Timing(1e3 * cells / 2e7, cells, "slow")
     without, found = setting(), setting(timings)
     assert told(items.two_solutions(without))[:2] == [None, None]
@@ -69,8 +73,8 @@ def test_the_time_model_is_asked_about_batches_up_to_a_size() -> None:
 
 @pytest.mark.slow
 def test_the_plain_loop_is_timed() -> None:
-    loop = next(one for one in items.timed(setting()) if one.machine is Machine.core)
-    assert loop.name == "plain loop, 64 bases, 1000 pairs, stage 1"
+    loop = next(one for one in timing.timed(setting()) if one.machine is Machine.core)
+    assert loop.name == "plain loop, 64 bases, stage 1"
     milliseconds, cells = loop.run(2)
     assert len(milliseconds) == 2 and min(milliseconds) > 0
-    assert cells == 64 * 64 * 1_000
+    assert cells == 64 * 64 * 4096

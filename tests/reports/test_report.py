@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
-from simtbed import SimtbedError
-from simtbed.kernels import InputError
+from simtbed import LaunchError, SimtbedError
+from simtbed.kernels import Agreement, InputError
 from simtbed.reports.papers import charts, formats, library, machines, measured
-from simtbed.reports.papers.measured import Machine, Measured, Record, Timed, Timing
+from simtbed.reports.papers.measured import Check, Machine, Measured, Record, Timed, Timing
 from simtbed.reports.papers.paper import (
     Chart,
     Claim,
@@ -35,6 +34,7 @@ from simtbed.reports.papers.paper import (
     report,
 )
 
+from tests.reports import fake_gpu
 from tests.reports.conftest import Simtbed
 
 DOCS = Path(__file__).parents[2] / "docs/papers"
@@ -102,8 +102,9 @@ def show(setting: Setting) -> Shown:
 
 
 def times(setting: Setting) -> Iterator[Timed]:
-    yield Timed("sum", Machine.core, lambda repeat: ([3.0, 1.0, 2.0][:repeat], 4.0))
-    yield Timed("sum", Machine.gpu, lambda repeat: ([0.5] * repeat, 4.0))
+    right = Check("sums", lambda: Agreement(4, 0, 0.0, 0.0, ""))
+    yield Timed("sum", Machine.core, lambda repeat: ([3.0, 1.0, 2.0][:repeat], 4.0), right)
+    yield Timed("sum", Machine.gpu, lambda repeat: ([0.5] * repeat, 4.0), right)
 
 
 SMALL = Paper(
@@ -140,6 +141,15 @@ def test_wrong_use_is_one_line(simtbed: Simtbed, tmp_path: Path) -> None:
         "report", "sums2000", "--measure", str(tmp_path / "r.json"), "--only", "x*"
     ).refused()  # fmt: skip
     assert not (tmp_path / "r.json").exists()
+
+
+@every_paper
+def test_every_parameter_has_an_option(name: str, simtbed: Simtbed, tmp_path: Path) -> None:
+    """A wrong name would be no option, and exit code 2 with another text."""
+    for one in library.find(name).parameters:
+        option = f"--{one.name.replace('_', '-')}"
+        told = simtbed("report", "none", option, str(one.small or 1)).refused()
+        assert "'none' is no paper" in told
 
 
 def test_a_name_that_is_no_paper(simtbed: Simtbed) -> None:
@@ -180,7 +190,7 @@ def test_times_are_taken_kept_and_shown(simtbed: Simtbed, tmp_path: Path, monkey
     assert "| 2 | 5 | 1 |" in text
     monkeypatch.setattr(machines, "here", lambda: {Machine.gpu: "another"})
     assert (
-        "taken with another machine: a GPU and another"
+        "taken with another machine: a GPU, not another"
         in simtbed("report", "sums2000", "--measure", str(file)).refused()
     )
     assert measured.load(file) == record
@@ -194,9 +204,75 @@ def test_a_file_that_is_no_record(tmp_path: Path) -> None:
 
 
 def test_records_of_two_papers_do_not_mix() -> None:
-    one = Record("a", "2026-01-01", {})
     with pytest.raises(SimtbedError, match="of a, not of b"):
-        measured.merged(one, replace(one, paper="b"))
+        measured.require_same_machines(Record("a", "2026-01-01", {}), "b", {})
+
+
+def test_what_fails_or_is_wrong_is_told_and_the_rest_is_kept() -> None:
+    """Nothing is timed whose answers are wrong, and each time is handed over before the next one is taken."""
+    seen: list[str] = []
+
+    def one(name: str, differing: int = 0, error: str = "") -> Timed:
+        def run(repeat: int) -> tuple[list[float], float]:
+            seen.append(f"times {name}")
+            if error:
+                raise ValueError(f"{error}\nand more")
+            return [1.0] * repeat, 1.0
+
+        def agreement() -> Agreement:
+            if name == "broken":
+                raise LaunchError("no kernel")
+            return Agreement(0 if name == "empty" else 5, differing, 0.0, 0.0, "")
+
+        return Timed(name, Machine.core, run, Check(name, agreement))
+
+    def keep(record: Record) -> None:
+        seen.append(f"keeps {next(iter(record.timings['one core']))}")
+
+    work = [one("first"), one("wrong", 2), one("bad", error="no room"), one("broken"), one("empty"), one("last")]
+    failed = measured.take("p", work, "*", 1, {Machine.core: "a CPU"}, keep)
+    assert seen == ["times first", "keeps first", "times bad", "times last", "keeps last"]
+    assert failed == [
+        "wrong, one core: 2 of 5 answers are wrong", "bad, one core: no room", "broken, one core: no kernel",
+        "empty, one core: 0 of 0 answers are wrong",
+    ]  # fmt: skip
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("name", "only", "options"),
+    [
+        ("ren2018", "*, set 1, 196 pairs", ()),
+        ("gpupairhmm2024", "*, 32 bases", ()),
+        ("ren2019", "*64 bases*", ()),
+        ("mangal2014", "*", ("--reads", "200", "--genome", "600")),
+        ("lu2012", "*", ("--individuals", "8", "--sites", "4")),
+    ],
+)
+def test_a_paper_is_measured(
+    name: str, only: str, options: tuple[str, ...], simtbed: Simtbed, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On a GPU that is none: every check runs its kernel and every time is taken, one by one."""
+    fake_gpu.install(monkeypatch)
+    file = tmp_path / "record.json"
+    done = simtbed("report", name, "--measure", str(file), "--only", only, "--repeat", "1", *options)
+    assert done.code == 0, done.err
+    gpus = measured.load(file).timings["GPU"]
+    assert len(gpus) >= 3 and {one.machine for one in gpus.values()} == {fake_gpu.NAME}
+
+
+def test_a_kernel_that_answers_wrongly_is_not_timed(
+    simtbed: Simtbed, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fake_gpu.install(monkeypatch, wrong=frozenset({"intratask_block"}))
+    file = tmp_path / "record.json"
+    done = simtbed(
+        "report", "ren2018", "--measure", str(file), "--only", "intratask-*, set 1, 196 pairs", "--repeat", "1"
+    )
+    assert done.code == 1 and "not measured: intratask-naive, set 1, 196 pairs, GPU: " in done.err
+    assert {name.partition(",")[0] for name in measured.load(file).timings["GPU"]} == {
+        "intratask-warp", "intratask-warps",
+    }  # fmt: skip
 
 
 def test_shipped_records_name_times_that_papers_take() -> None:

@@ -22,7 +22,7 @@ LOCALES = ("C", "C.UTF-8", "tr_TR.UTF-8", "de_DE.UTF-8")
 
 
 def alarms(pythons: list[str], arguments: list[str], times: int, workers: bool) -> int:
-    """How many of so many runs do not end with 0; the first lines of what they say are printed."""
+    """How many of so many runs do not end with 0; the last lines of what they say are printed."""
     draw, found = random.Random(20), 0
     for number in range(times):
         python, threads = draw.choice(pythons), draw.randint(1, 8)
@@ -34,7 +34,9 @@ def alarms(pythons: list[str], arguments: list[str], times: int, workers: bool) 
         )
         if done.returncode:
             found += 1
-            print(f"run {number}, {python} {other}: exit code {done.returncode}\n{(done.stdout + done.stderr)[-2000:]}")
+            said = (done.stdout + done.stderr)[-2000:]
+            print(f"run {number}, {python} {other}: exit code {done.returncode}\n{said}", flush=True)
+        print(f"{number + 1} of {times} runs, {found} alarms", end="\r", file=sys.stderr, flush=True)
     return found
 
 

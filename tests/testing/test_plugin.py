@@ -10,6 +10,7 @@ from collections.abc import Callable
 
 import pytest
 
+from tests.pages import ROOT
 from tests.testing.projects import COSTS, PLAIN, RACE, TRANSPOSE, baseline, needs_nvcc, run
 
 
@@ -228,6 +229,34 @@ def test_hypothesis_may_launch(pytester: pytest.Pytester) -> None:
     run(pytester, "--simtbed-update").assert_outcomes(passed=1)
 
 
+@pytest.mark.slow
+def test_a_gpu_counts_nothing_and_its_baselines_are_used(
+    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nor does an update on a GPU lose or empty them."""
+    pytester.makepyfile(COSTS)
+    run(pytester, "--simtbed-update")
+    kept = baseline(pytester).read_text()
+    played = ("-p", "no:cacheprovider", "-p", "tests.testing.played_gpu", "--simtbed-engine")
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))
+    result = pytester.runpytest_subprocess(*played, "cuda")
+    result.assert_outcomes(passed=1)
+    assert result.ret == 0
+    result.stdout.fnmatch_lines(["1 launch on cuda", "*not compared: a GPU counts nothing"])
+    for engines in ("cuda", "cuda,jit"):
+        assert pytester.runpytest_subprocess(*played, engines, "--simtbed-update").ret == 0
+        assert baseline(pytester).read_text() == kept
+
+
+def test_a_budget_of_what_was_not_counted_fails(pytester: pytest.Pytester) -> None:
+    pytester.makepyfile(COSTS)
+    run(pytester, "--simtbed-update")
+    pytester.makepyfile(COSTS.replace("**HOW)", "**HOW, counters=False)"))
+    result = run(pytester)
+    assert result.ret == 1
+    result.stdout.fnmatch_lines(["*nothing was counted: the launch says counters=False*"])
+
+
 def test_a_budget_that_two_launches_of_a_run_fit_differently_fails(pytester: pytest.Pytester) -> None:
     pytester.makepyfile(
         test_a=TRANSPOSE + "def test_costs(launch, budget):\n    for n in (1, 2):\n"
@@ -307,6 +336,23 @@ def test_a_run_launches_and_answers_as_another(
     result = run(pytester, "--simtbed-same-launches", "other")
     assert result.ret == pytest.ExitCode.TESTS_FAILED
     assert any(line.startswith("FAILED ") and reason in line for line in result.outlines), result.outlines
+
+
+@pytest.mark.slow
+def test_what_stays_on_a_gpu_is_not_compared(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An emulator has it in its hands, a GPU does not send it; what is made of it is compared."""
+    staying = TRANSPOSE + (
+        "def test_stays(launch):\n    kept = st.DeviceArray(np.zeros(1024, np.float32))\n"
+        "    launch(transpose, **{**HOW, 'args': {**HOW['args'], 'out': kept}})\n"
+        "    launch(transpose, **{**HOW, 'args': {**HOW['args'], 'x': kept}})\n"
+    )
+    pytester.makepyfile(staying)
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))
+    assert run(pytester, "--simtbed-write-launches", "made").ret == 0
+    played = ("-p", "no:cacheprovider", "-p", "tests.testing.played_gpu", "--simtbed-engine", "cuda")
+    result = pytester.runpytest_subprocess(*played, "--simtbed-same-launches", "made")
+    assert result.ret == 0, result.outlines
+    result.stdout.fnmatch_lines(["the bits of 2 of 2 launches compared with made"])
 
 
 @pytest.mark.slow

@@ -4,25 +4,16 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable
-from functools import cache
 from typing import Any
 
 import numpy as np
 
-from ...errors import LaunchError, UnavailableError
+from ...errors import LaunchError
 from ...runtime.engine import Dim3
+from .library import cuda_driver
 
 MOST_DYNAMIC_SHARED = 8
 """The driver's number of the attribute of a function."""
-
-
-@cache
-def cuda_driver() -> ctypes.CDLL:
-    """The driver's own library. Raises UnavailableError."""
-    try:
-        return ctypes.CDLL("libcuda.so.1")
-    except OSError as error:
-        raise UnavailableError(f"the CUDA driver does not load: {error}") from None
 
 
 def _check(status: int, what: str) -> None:

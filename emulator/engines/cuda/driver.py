@@ -93,12 +93,27 @@ def context_of(number: int) -> Context:
 # ------------------------------------------------------------------ loaded kernels
 @dataclass(frozen=True)
 class _Loaded:
-    """A built kernel in the device's memory; `module` keeps it there."""
+    """A built kernel in the device's memory. held: what keeps it there, and last its function."""
 
     interface: Interface
     resources: Resources
-    module: Any
-    function: Any
+    held: list[Any]
+
+    @property
+    def function(self) -> Any:
+        return self.held[-1]
+
+    @staticmethod
+    def of(context: Context, interface: Interface, resources: Resources, *held: Any) -> _Loaded:
+        made = _Loaded(interface, resources, list(held))
+        weakref.finalize(made, _unload, context, made.held)
+        return made
+
+
+def _unload(context: Context, held: list[Any]) -> None:
+    """Let go of a module in its context: PyCUDA makes it current only in the thread that made it."""
+    with suppress(Exception), context.current():  # at the end of a process there may be no driver any more
+        held.clear()
 
 
 def _forget(context: Context) -> None:
@@ -122,11 +137,11 @@ def load(request: Request) -> _Loaded:
         interface, made = found.interface, found.built
         resources = replace(made.resources, shared_bytes=made.resources.shared_bytes + interface.carved_bytes)
         if interface.cooperative:
-            module, function = None, CooperativeFunction(made.cubin, interface.kernel)
+            held = [CooperativeFunction(made.cubin, interface.kernel)]
         else:
             module = _module(made)
-            function = module.get_function(interface.kernel)
-        known[request.block] = _Loaded(interface, resources, module, function)
+            held = [module, module.get_function(interface.kernel)]
+        known[request.block] = _Loaded.of(context, interface, resources, *held)
     return known[request.block]
 
 
@@ -264,14 +279,21 @@ class DeviceLaunch:
             return len(np.asarray(self.request.arguments[array]))
         return self.request.carved[array].length
 
-    def go(self, times: int) -> list[float]:
-        """Launch so many times; milliseconds of each."""
-        request, arguments, measured = self.request, self.arguments(), []
+    def start(self) -> None:
+        """Launch, and wait for nothing."""
+        request = self.request
+        self.loaded.function(*self.arguments(), grid=request.grid, block=request.block, shared=self.dynamic_shared)
+
+    def go(self, times: int, before: DeviceLaunch | None = None) -> list[float]:
+        """Launch so many times; milliseconds of each. before: what is launched before each, without being timed."""
+        measured = []
         with self.errors():
             start, end = self.driver.Event(), self.driver.Event()
             for _ in range(times):
+                if before is not None:
+                    before.start()
                 start.record()
-                self.loaded.function(*arguments, grid=request.grid, block=request.block, shared=self.dynamic_shared)
+                self.start()
                 end.record()
                 end.synchronize()
                 measured.append(float(start.time_till(end)))

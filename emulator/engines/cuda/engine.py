@@ -37,6 +37,12 @@ class CudaEngine:
             launch.go(1)
             return launch.go(repeats)
 
+    def time_behind(self, before: Request, request: Request, repeats: int) -> list[float]:
+        """Milliseconds of each of `repeats` launches, all of them timed, each behind a launch of `before`. While the GPU works
+        on that one the host sends the next, so that what the host takes for it is not in the time."""
+        with DeviceLaunch(before) as busy, DeviceLaunch(request) as launch:
+            return launch.go(repeats, busy)
+
 
 def describe() -> dict[str, str]:
     """The device that launches go to: its name, its architecture, and the CUDA version of its driver."""

@@ -7,7 +7,7 @@ import threading
 from contextlib import suppress
 
 from ...errors import UnavailableError
-from .cooperative import cuda_driver
+from .library import cuda_driver
 
 
 def begin_context(number: int = 0) -> threading.Thread:

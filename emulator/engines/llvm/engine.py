@@ -22,7 +22,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ... import disk_cache
-from ...errors import Diagnostic
+from ...errors import Diagnostic, LaunchError
 from ...language.types import BOOL, HALVES, Array, Scalar
 from ...llvm.compiler import OPTIMISED, QUICK, Library, Target, compiled, compiled_before
 from ...runtime.arrays import Buffer
@@ -58,6 +58,8 @@ SHORTEST, LONGEST = 0.0002, 0.01
 """Seconds that a range of blocks should take: long compared with starting it, short for somebody who waits."""
 MANY_THREADS = 1 << 14
 """A launch of so many threads runs optimised code at once."""
+MANY_CHECKED = 1 << 18
+"""The same under checkers, which make the code much longer: optimising it takes seconds, and most checked launches less."""
 WORTH_OPTIMISING = 0.5
 """Seconds that a kernel may run without optimisation, all its launches together; from then on it is optimised, in other
 processes too. Optimising takes about as long, and makes most kernels 2 to 4 times faster."""
@@ -160,6 +162,11 @@ class LlvmEngine:
         prints = Prints(request)
         outcome = self._timed(request, options, threads, prints)
         if outcome is None:
+            if request.in_place:
+                raise LaunchError(
+                    f"{request.specialisation.summary.name}: a loop took more than {request.most_iterations[1]:,} iterations; "
+                    f"what it has done to {', '.join(sorted(request.in_place))} is not undone"
+                )
             prints.begin_again()
             if request.trace is not None:
                 request.trace.begin_again()
@@ -179,7 +186,8 @@ class LlvmEngine:
         found = known.get(options)
         optimise = self.optimise
         if optimise is None:
-            many = int(np.prod(request.grid)) * int(np.prod(request.block)) >= MANY_THREADS
+            threads = int(np.prod(request.grid)) * int(np.prod(request.block))
+            many = threads >= (MANY_CHECKED if request.checks else MANY_THREADS)
             optimise = many or (found is not None and found.seconds > WORTH_OPTIMISING)
         if found is None or (optimise and not found.optimised):
             found = known[options] = _CompiledKernel.of(request.specialisation, options, self.target, optimise)
@@ -326,7 +334,7 @@ def _order(request: Request) -> npt.NDArray[np.int64]:
 
 def _buffer(request: Request, name: str, changes: bool) -> Buffer:
     given = np.asarray(request.arguments[name])
-    if not changes:
+    if not changes or name in request.in_place:
         return given
     return np.zeros_like(given) if name in request.all_zero else given.copy()
 

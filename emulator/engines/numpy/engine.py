@@ -92,7 +92,7 @@ class _Run:
 
     def _buffer(self, name: str) -> Buffer:
         given = np.asarray(self.request.arguments[name])
-        return given.copy() if name in self.changed else given
+        return given.copy() if name in self.changed and name not in self.request.in_place else given
 
     def written(self) -> dict[str, Buffer]:
         return {name: self.buffers[name] for name in self.changed}

@@ -102,9 +102,13 @@ class Access:
             sector = device.load_sector if self.kind.operation is Operation.LOAD else device.sector
             _GLOBAL[self.kind.operation](index, active, self.size, sector, device.line, out)
         else:
-            kind = {Operation.LOAD: banks.load_kind(device), Operation.STORE: banks.STORE}.get(
-                self.kind.operation, banks.ATOMIC
-            )
+            plain = {
+                Operation.LOAD: banks.load_kind(device),
+                Operation.STORE: banks.STORE,
+                Operation.COUNT: banks.STORE,
+                Operation.SWAP: banks.SWAP,
+            }
+            kind = plain.get(self.kind.operation, banks.ATOMIC)
             index = index + group.memory.shifts.get(self.name, 0)
             banks.count(kind, index, active, self.size, device.banks, device.bank_width, out)
         return out

@@ -11,9 +11,10 @@ from typing import Any
 
 import jinja2
 
+from ...errors import Diagnostic
 from ..costs import Costs, Place
 from ..events import DERIVED, MEANING, METRIC
-from ..explain import Explanation, explanations, worst
+from ..explain import Explanation, cycles, explanations, worst
 from ..samples import taken
 from ..sums import CONFLICTS, DIVERGENT, INSTRUCTIONS, SECTORS, WAVEFRONTS, Sum
 from . import pictures
@@ -27,6 +28,8 @@ HEAT: Mapping[str, Sum] = {
     "conflicts": CONFLICTS,
 }
 """The columns beside the source."""
+MOST_BYTES, MOST_LAUNCHES, MOST_FINDINGS = 2_000_000, 500, 50
+"""What one page shows: bytes of the sections of kernels, rows of launches, findings."""
 _SHADES = 6
 Context = Any
 """What the template is given."""
@@ -54,27 +57,76 @@ def page(
     profiles: Mapping[str, Costs],
     launches: Sequence[Context] = (),
     occupancies: Mapping[str, Context] = {},
+    found: Mapping[str, Sequence[Diagnostic]] = {},
 ) -> str:
     """The file's text. profiles: at least one, by name. launches, occupancies: as `launches` has them, the latter by the
-    names of profiles."""
+    names of profiles. found: what is wrong with the kernels of these names.
+
+    A page that browsers open at once is limited: to MOST_BYTES of kernels, MOST_LAUNCHES and MOST_FINDINGS. What failed
+    comes first then, and what costs most; the page says what is left out.
+    """
     whole = sum(list(profiles.values())[1:], next(iter(profiles.values())))
     loader = jinja2.FunctionLoader(lambda name: files(__package__).joinpath(name).read_text(encoding="utf-8"))
     environment = jinja2.Environment(loader=loader, autoescape=True, trim_blocks=True, lstrip_blocks=True)
     environment.filters["figure"] = _figure
-    kernels = [
-        _kernel(n, name, profile, occupancies.get(name, [])) for n, (name, profile) in enumerate(profiles.items())
-    ]
-    points = [(name, _intensity(profile)) for name, profile in profiles.items()]
+    shown = _sections(environment.get_template("kernel.html"), profiles, occupancies, found)
+    rows, faults = _worst_launches(launches), [str(one) for several in found.values() for one in several]
     classes = [n.split(".")[1] for n, count in whole.totals().items() if n.startswith("warp_instructions.") and count]
     return environment.get_template("page.html").render(
         target=target,
         device=whole.device,
-        launches=launches,
-        kernels=kernels,
+        launches=rows,
+        made=len(launches),
+        faults=faults[:MOST_FINDINGS],
+        kernels=[kernel for kernel, _ in shown],
+        sections=[section for _, section in shown],
+        left_out=_left_out(len(profiles) - len(shown), len(launches) - len(rows), len(faults[MOST_FINDINGS:])),
         heat=list(HEAT),
-        roofline=roofline(points, classes, whole.device),
+        roofline=roofline([(k["name"], _intensity(profiles[k["name"]])) for k, _ in shown], classes, whole.device),
         style=files(__package__).joinpath("page.css").read_text(encoding="utf-8"),
         script=files(__package__).joinpath("page.js").read_text(encoding="utf-8"),
+    )
+
+
+# ------------------------------------------------------------------ what a page has room for
+def _sections(
+    template: jinja2.Template,
+    profiles: Mapping[str, Costs],
+    occupancies: Mapping[str, Context],
+    found: Mapping[str, Sequence[Diagnostic]],
+) -> list[tuple[Context, str]]:
+    """Kernels and their sections, in the order of `profiles` where there is room for all; else in the order of what is
+    wrong with them and what they cost, as far as there is room, and one at least."""
+    names = list(profiles)
+    dearest = {name: sum(map(cycles, profile.rows.values())) for name, profile in profiles.items()}
+    shown: list[tuple[Context, str]] = []
+    room = MOST_BYTES
+    for name in sorted(names, key=lambda name: (not found.get(name), -dearest[name])):
+        kernel = _kernel(names.index(name), name, profiles[name], occupancies.get(name, []))
+        section = template.render(kernel=kernel, heat=list(HEAT))
+        room -= len(section.encode(errors="backslashreplace"))
+        if room < 0 and shown:
+            return shown
+        shown.append((kernel, section))
+    return sorted(shown, key=lambda one: names.index(one[0]["name"]))
+
+
+def _worst_launches(rows: Sequence[Context]) -> Sequence[Context]:
+    """All of them, or those that failed and those that executed most."""
+    if len(rows) <= MOST_LAUNCHES:
+        return rows
+    return sorted(rows, key=lambda row: (not row["faults"], -row["instructions"]))[:MOST_LAUNCHES]
+
+
+def _left_out(kernels: int, launches: int, findings: int) -> str:
+    """A sentence about what there is no room for; empty where there is room."""
+    counted = ((kernels, "kernel", "s"), (launches, "launch", "es"), (findings, "finding", "s"))
+    parts = [f"{count:,} {word}{'' if count == 1 else ending}" for count, word, ending in counted if count]
+    if not parts:
+        return ""
+    return (
+        f"Not on this page, which would be too large for a browser: {', '.join(parts)}. "
+        "What failed comes first, then what costs most. The same run saved as JSON holds everything."
     )
 
 

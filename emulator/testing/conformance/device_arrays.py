@@ -45,6 +45,22 @@ def of_two_dimensions(engine: EngineName | Engine) -> None:
     assert np.array_equal(back.buffers["out"], first[:, ::3])
 
 
+def in_place(engine: EngineName | Engine) -> None:
+    """An array that a kernel changes is not copied: an emulator changes its memory on the host, whatever it held, zeros
+    too, and a GPU its own. Raises AssertionError."""
+    run = launcher(engine)
+    x, between, pairs = DeviceArray(FILL), DeviceArray(st.zeros(64, i32)), DeviceArray(np.full((64, 2), 5, np.int32))
+    addresses = [array.host.ctypes.data for array in (between, pairs)]
+    for times in (1, 2, 3):
+        run(doubled, grid=2, block=32, args={"x": x, "between": between, "pairs": pairs}, counters=False)
+        remote = [array.remote is not None for array in (between, pairs)]
+        assert all(remote) or addresses == [array.host.ctypes.data for array in (between, pairs)]
+        assert not between.all_zero
+        if times != 2:  # what stays on a GPU is read now and then
+            assert np.array_equal(between.numpy(), 2 * times * FILL)
+            assert np.array_equal(pairs.numpy(), np.stack([np.full(64, 5 + times), FILL % 32], axis=1))
+
+
 def sequence(engine: EngineName | Engine) -> tuple[DeviceArray, DeviceArray, list[int]]:
     """doubled twice, then summed: between and pairs, and what `summed` found in them. Raises AssertionError."""
     run = launcher(engine)

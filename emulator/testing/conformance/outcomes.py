@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
@@ -54,6 +54,8 @@ def launcher(engine: EngineName | Engine) -> Callable[..., Any]:
 def _launch(engine: Engine, kernel: Kernel, **given: Any) -> Outcome:
     """Arrays that stay with the engine take over what the kernel changed."""
     request = prepare_request(kernel, **given)
+    changed = frozenset(request.specialisation.summary.changed)
+    request = replace(request, in_place=changed & request.device_arrays.keys())
     outcome = engine.run(request)
     outcome.buffers = request.shaped(outcome.buffers)
     for name in request.device_arrays.keys() & outcome.buffers.keys():

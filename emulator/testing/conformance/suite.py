@@ -131,4 +131,5 @@ def _device_arrays(engine: EngineName | Engine) -> None:
     before = device_arrays.FILL.copy()
     device_arrays.sequence(engine)
     device_arrays.of_two_dimensions(engine)
+    device_arrays.in_place(engine)
     assert np.array_equal(before, device_arrays.FILL)

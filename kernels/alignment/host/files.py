@@ -9,8 +9,6 @@ import re
 import shutil
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack
-from dataclasses import replace
-from itertools import zip_longest
 from pathlib import Path
 from typing import IO, Literal, NamedTuple
 
@@ -20,7 +18,7 @@ from simtbed import SimtbedError
 
 from ...family import InputError
 from ...files import MEMORY, Input, opened, printable, shown, temporary
-from ...files.fasta import records
+from ...files.fasta import Records, records
 from ...files.inputs import MOST_BLANK
 from ...files.piecewise import Piece, pieces
 from ...files.text_loops import whole_lines
@@ -34,6 +32,7 @@ from .files_scan import (
     LINES,
     NUMBER,
     ROWS,
+    first_unprintable,
     first_without_letters,
     numbered_names,
     sam_references,
@@ -53,14 +52,6 @@ LETTERS_AT_ONCE = 1 << 24
 """Of a batch of pairs from FASTA, beyond one: what it takes is bounded whatever the file."""
 NAME = 256
 """Bytes that the name and the length of a reference take at most while SAM's header waits."""
-
-
-class Pair(NamedTuple):
-    """names: of both."""
-
-    reference: bytes
-    alternate: bytes
-    names: tuple[str, str]
 
 
 def example() -> Problem:
@@ -161,48 +152,81 @@ def _of_few_cells(problem: Problem, cells: int) -> Iterator[Problem]:
 # ------------------------------------------------------------------ two FASTA files
 def fasta(references: Path, alternates: Path, cells: int = CELLS_AT_ONCE, memory: int = MEMORY) -> Iterator[Problem]:
     """The records of two FASTA files, paired in order, some at a time as of `table`. Raises InputError."""
-    batch: list[Pair] = []
-    before = filled = letters = 0
-    for pair in _paired(references, alternates, memory):
-        batch.append(pair)
-        filled += len(pair.reference) * len(pair.alternate)
-        letters += len(pair.reference) + len(pair.alternate)
-        if filled >= cells or letters >= min(LETTERS_AT_ONCE, memory // BLOCKS):
-            yield _problem(batch, before)
-            before, batch, filled, letters = before + len(batch), [], 0, 0
-    if batch or not before:
-        yield _problem(batch, before)
-
-
-def _problem(pairs: list[Pair], before: int) -> Problem:
-    problem = Problem.of((pair.reference, pair.alternate) for pair in pairs)
-    return replace(problem, names=tuple(pair.names for pair in pairs), before=before)
-
-
-def _paired(references: Path, alternates: Path, memory: int) -> Iterator[Pair]:
+    size, before = min(LETTERS_AT_ONCE, memory // BLOCKS), 0
     with opened(references, memory) as first, opened(alternates, memory) as second:
-        both = zip_longest(_sequences(first), _sequences(second))
-        for paired, (one, other) in enumerate(both):
-            if one is None or other is None:
-                more = paired + 1 + sum(1 for _ in both)
-                counts = (more, paired) if other is None else (paired, more)
-                raise InputError(
-                    f"{alternates}: {counts[1]:,} records, expected {counts[0]:,} like {references}: they are paired in order"
-                )
-            yield Pair(one[1], other[1], (one[0], other[0]))
+        for one, other in _paired(_sequences(first, size), _sequences(second, size), references, alternates):
+            names = tuple(zip(one.names, other.names, strict=True))
+            problem = Problem(one.letters, one.offsets, other.letters, other.offsets, names=names, before=before)
+            yield from _of_few_cells(problem, cells)
+            before += len(problem)
+    if not before:
+        yield Problem.of([])
 
 
-def _sequences(source: Input) -> Iterator[tuple[str, bytes]]:
-    """(name up to the first space, sequence) of each record."""
-    for number, record in enumerate(records(source), 1):
-        if wrong := _wrong_sequence(record.sequence):
-            raise InputError(f"{source.path}: record {number}, {shown(record.name.encode())}, {wrong}")
-        name = record.name.split(maxsplit=1)[0] if record.name.split() else ""
-        if not name or record.name[0].isspace():
-            raise InputError(f"{source.path}: record {number} has no name")
-        if not name.isprintable():
-            raise InputError(f"{source.path}: record {number}: its name {shown(name.encode())} is not printable")
-        yield name, record.sequence
+class _Sequences(NamedTuple):
+    """Sequences, one after the other, and their names."""
+
+    letters: Bytes
+    offsets: Offsets
+    names: list[str]
+
+    def part(self, first: int, last: int) -> _Sequences:
+        offsets = self.offsets[first : last + 1]
+        return _Sequences(self.letters[offsets[0] : offsets[-1]], offsets - offsets[0], self.names[first:last])
+
+
+def _paired(
+    first: Iterator[_Sequences], second: Iterator[_Sequences], references: Path, alternates: Path
+) -> Iterator[tuple[_Sequences, _Sequences]]:
+    """As many of both, in order. Raises InputError where one file ends before the other."""
+    one = other = _Sequences(np.empty(0, np.uint8), np.zeros(1, np.int64), [])
+    paired = 0
+    while True:
+        one = one if one.names else next(first, one)
+        other = other if other.names else next(second, other)
+        count = min(len(one.names), len(other.names))
+        if not count:
+            break
+        yield one.part(0, count), other.part(0, count)
+        paired += count
+        one, other = one.part(count, len(one.names)), other.part(count, len(other.names))
+    more = [
+        paired + len(left.names) + sum(len(some.names) for some in rest)
+        for left, rest in ((one, first), (other, second))
+    ]
+    if more[0] != more[1]:
+        raise InputError(
+            f"{alternates}: {more[1]:,} records, expected {more[0]:,} like {references}: they are paired in order"
+        )
+
+
+def _sequences(source: Input, size: int) -> Iterator[_Sequences]:
+    """The records of a file, some at a time, at least one: sequences, and names up to the first space."""
+    before = 0
+    for found in records(source, size):
+        letters, offsets = found.sequences()
+        wrong = int(first_unprintable(letters, offsets, len(found)))
+        names = [
+            _first_word(found, record, before, source.path) for record in range(len(found) if wrong < 0 else wrong)
+        ]
+        if wrong >= 0:
+            name = shown(found.name(wrong).encode())
+            what = _wrong_sequence(found.sequence(wrong))
+            raise InputError(f"{source.path}: record {before + wrong + 1}, {name}, {what}")
+        if names:
+            yield _Sequences(letters, offsets, names)
+        before += len(names)
+
+
+def _first_word(found: Records, record: int, before: int, path: Path) -> str:
+    """The name of a record of a file, `before` others of which were read. Raises InputError where it has none."""
+    whole = found.name(record)
+    name = whole.split(maxsplit=1)[0] if whole.split() else ""
+    if not name or whole[0].isspace():
+        raise InputError(f"{path}: record {before + record + 1} has no name")
+    if not name.isprintable():
+        raise InputError(f"{path}: record {before + record + 1}: its name {shown(name.encode())} is not printable")
+    return name
 
 
 # ------------------------------------------------------------------ writing

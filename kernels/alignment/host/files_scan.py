@@ -272,6 +272,18 @@ CONSTANTS = len(SQ + LN + FLAG + QUALITY + MATE + SCORE + DIFFERENCES) + 8
 
 
 @native
+def first_unprintable(text: Global[u8], offsets: Global[i64], count: i64) -> i64:
+    """The first sequence that is empty, or holds a blank or what cannot be printed, or -1."""
+    for number in range(count):
+        wrong = offsets[number] == offsets[number + 1]
+        for at in range(offsets[number], offsets[number + 1]):
+            wrong = wrong | (text[at] < 33) | (text[at] > 126)
+        if wrong:
+            return i64(number)
+    return i64(-1)
+
+
+@native
 def first_without_letters(text: Global[u8], offsets: Global[i64], count: i64) -> i64:
     """The first sequence that holds more than letters, or -1."""
     for number in range(count):

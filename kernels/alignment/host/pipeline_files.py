@@ -71,13 +71,16 @@ def align_file(
     """
     pairs = 0
 
-    def solve(problem: Problem) -> tuple[Problem, Alignments]:
-        problem = replace(problem, parameters=how.parameters, strategy=how.strategy)
+    def solve(problem: Problem) -> Alignments:
+        problem = asked(problem)
         limits.check_memory(problem, how.variant, how.words)
-        return problem, align(problem, how.variant, launcher, how.words)
+        return align(problem, how.variant, launcher, how.words)
+
+    def asked(problem: Problem) -> Problem:
+        return replace(problem, parameters=how.parameters, strategy=how.strategy)
 
     def formatted(solved: tuple[Problem, Alignments]) -> _Written:
-        problem, found = solved
+        problem, found = asked(solved[0]), solved[1]
         return _Written(problem, found, texts(problem, found, how.form))
 
     with Writer(how.form, to, how.memory) as writer:
@@ -89,8 +92,7 @@ def align_file(
             pairs += len(some.problem)
             show("", pairs, None)
 
-        given = Flow(problems)
-        flow = given.over_cluster(solve, how.cluster) if how.cluster else given.each(solve, gpus=how.gpus)
+        flow = Flow(problems).beside(solve, how.cluster, how.gpus)
         flow.each(formatted, workers=workers_for(FORMATTERS)).into(sink)
         writer.finish()
     return pairs

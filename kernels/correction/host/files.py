@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from io import BytesIO
@@ -12,15 +12,14 @@ from pathlib import Path
 import numpy as np
 
 from ...family import InputError
-from ...files import MEMORY, Input, opened_again, shown
-from ...files.fasta import Record
-from ...files.fasta import records as fasta_records
+from ...files import MEMORY, Input, fasta, opened_again, shown
+from ...files.fasta import record_pieces
 from ...files.piecewise import Piece, pieces
 from ...files.text_loops import after_newline, newlines
 from ...pipeline import Flow, workers_for
-from .files_scan import GOOD, LINES, NOT_ASCII, scan_fastq
+from .files_scan import GOOD, LINES, NOT_ASCII, scan_fastq, separate_reads
 from .generate import example
-from .problem import Bytes, Offsets, Parameters, Problem, Reads, in_upper_case
+from .problem import Bytes, Offsets, Parameters, Problem, Reads
 
 PIECE = 1 << 23
 """Bytes of a file that are one block."""
@@ -66,13 +65,14 @@ class ReadFile:
 
     def blocks(self) -> Flow[ReadBlock]:
         """The reads: one thread reads, others parse. Raises InputError, with the line, where a record is broken."""
-        if self.form == "fasta":
-            return Flow(self._fasta())
-        return Flow(self._pieces()).each(self._parsed, workers_for(PARSERS))
+        parse = self._parsed_fasta if self.form == "fasta" else self._parsed
+        return Flow(self._pieces()).each(parse, workers_for(PARSERS))
 
     def _pieces(self) -> Iterator[Piece]:
         with self.start() as source:
-            yield from pieces(source, self.size, _whole_records)
+            yield from (
+                record_pieces(source, self.size) if self.form == "fasta" else pieces(source, self.size, _whole_records)
+            )
 
     def _parsed(self, piece: Piece) -> ReadBlock:
         data = piece.data
@@ -107,39 +107,23 @@ class ReadFile:
             return InputError(f"{self.name}: the record after read {read} cannot be read: {error}")
         return self._strange(record.sequence.encode("ascii"), f" read {read + 1}")
 
-    def _fasta(self) -> Iterator[ReadBlock]:
-        with self.start() as source:
-            some: list[Record] = []
-            total = 0
-            for record in fasta_records(source):
-                if record.sequence.translate(None, PRINTABLE):
-                    raise self._strange(
-                        record.sequence, f"{record.line}: the sequence of {shown(record.name.encode())}"
-                    )
-                some.append(record)
-                total += len(record.sequence) + len(record.name) + 64  # and what a small object takes
-                if total >= self.size:
-                    yield fasta_block(some, source.part)
-                    some, total = [], 0
-            if some:
-                yield fasta_block(some, source.part)
+    def _parsed_fasta(self, piece: Piece) -> ReadBlock:
+        found = fasta.parsed(piece, self.name)
+        bounds, count = found.bounds, len(found)
+        text, offsets = np.empty(int(bounds[-1]) + count, np.uint8), np.empty(count + 1, np.int64)
+        wrong = int(separate_reads(found.data, bounds, count, text, offsets))
+        if wrong >= 0:
+            where = f"{found.lines[wrong]}: the sequence of {shown(found.name(wrong).encode())}"
+            raise self._strange(found.sequence(wrong), where)
+        if found.mistake:
+            raise found.mistake
+        names = np.stack([bounds[:-1:2], bounds[1::2]], axis=1).ravel()
+        reads = Reads(text[: offsets[-1]], offsets)
+        return ReadBlock(False, found.data, names, bounds[1::2].copy(), np.empty(0, np.int64), reads, piece.part)
 
     def _strange(self, sequence: bytes, where: str) -> InputError:
         strange = sequence.translate(None, PRINTABLE)
         return InputError(f"{self.name}:{where} holds {shown(strange[:1])}, expected letters")
-
-
-def fasta_block(records: Iterable[Record], part: float | None = None) -> ReadBlock:
-    """Records of FASTA as a block."""
-    texts = [text for record in records for text in (record.name.encode("ascii"), record.sequence)]
-    ends = np.cumsum(np.fromiter(map(len, texts), np.int64, len(texts)))
-    starts = ends - np.fromiter(map(len, texts), np.int64, len(texts))
-    names = np.stack([starts[::2], ends[::2]], axis=1).ravel()
-    data = np.frombuffer(b"".join(texts), np.uint8)
-    lengths = ends[1::2] - starts[1::2]
-    text = np.frombuffer(b"".join([t for sequence in texts[1::2] for t in (sequence, b"\n")]), np.uint8)
-    reads = Reads(in_upper_case(text), np.concatenate([[0], np.cumsum(lengths + 1)]))
-    return ReadBlock(False, data, names, starts[1::2].copy(), np.empty(0, np.int64), reads, part)
 
 
 def _whole_records(data: Bytes) -> tuple[int, int]:

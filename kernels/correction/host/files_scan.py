@@ -94,6 +94,22 @@ def upper_case(data: Global[u8], first: i64, size: i64, to: Global[u8], at: i64)
 
 
 @native
+def separate_reads(data: Global[u8], bounds: Global[i64], count: i64, text: Global[u8], offsets: Global[i64]) -> i64:
+    """Make `Reads` of the records of a FASTA file (`files.fasta.Records`); the first that has no letters, or -1."""
+    to = i64(0)
+    offsets[0] = 0
+    for record in range(count):
+        first = bounds[2 * record + 1]
+        size = bounds[2 * record + 2] - first
+        if not upper_case(data, first, size, text, to):
+            return i64(record)
+        text[to + size] = 10
+        to += size + 1
+        offsets[record + 1] = to
+    return i64(-1)
+
+
+@native
 def known_reads(text: Global[u8], offsets: Global[i64], reads: i64, known: Global[bool]) -> None:
     """Of each read, whether all its letters are A, C, G or T."""
     for read in range(reads):

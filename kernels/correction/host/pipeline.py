@@ -114,12 +114,9 @@ class _Table:
 
     @staticmethod
     def empty(size: int) -> _Table:
-        return _Table(
-            DeviceArray(np.full(size, EMPTY, np.uint64)),
-            DeviceArray(zeros(size, "u32")),
-            DeviceArray(zeros(1, "u32")),
-            size,
-        )
+        keys = DeviceArray(empty(size, "u64"))
+        keys.replace(np.full(size, EMPTY, np.uint64))  # as it is: DeviceArray would copy gigabytes
+        return _Table(keys, DeviceArray(zeros(size, "u32")), DeviceArray(zeros(1, "u32")), size)
 
     @property
     def arguments(self) -> dict[str, Any]:

@@ -32,7 +32,7 @@ from .files_scan import (
 from .files_spectrum import lines_of, load
 from .pairs import halves, in_turn, kept_together
 from .pipeline import Counter, Filter, correct
-from .problem import Corrected, Parameters, Reads
+from .problem import Bytes, Corrected, Parameters, Reads
 
 FORMATTERS = 4
 """Threads that write text at most."""
@@ -104,13 +104,13 @@ class Written(NamedTuple):
     """A block's part of each output, and what it counts (`files_scan.COUNTS`). mates: kept second mates. with_mate: reads
     discarded because their mates were."""
 
-    kept: memoryview
-    discarded: memoryview
+    kept: Bytes
+    discarded: Bytes
     log: bytes
     counts: npt.NDArray[np.int64]
     accuracy: Accuracy | None
     part: float | None
-    mates: memoryview = memoryview(b"")
+    mates: Bytes | None = None
     with_mate: int = 0
 
 
@@ -124,7 +124,7 @@ def written_pairs(solved: Solved, wants_discarded: bool = False, wants_log: bool
     lines = LINES if solved.block.fastq else 2
     return Written(
         one.kept,
-        memoryview(in_turn(bytes(one.discarded), bytes(other.discarded), lines)),
+        np.frombuffer(in_turn(bytes(one.discarded), bytes(other.discarded), lines), np.uint8),
         in_turn(one.log, other.log, 1),
         one.counts + other.counts,
         None,
@@ -146,7 +146,7 @@ def written(solved: Solved, wants_discarded: bool = False, wants_log: bool = Fal
     )  # fmt: skip
     kept_length, discarded_length = lengths.tolist()
     log = _log(block, corrected, int(counts[EDITS])) if wants_log else b""
-    return Written(kept[:kept_length].data, discarded[:discarded_length].data, log, counts, accuracy, block.part)
+    return Written(kept[:kept_length], discarded[:discarded_length], log, counts, accuracy, block.part)
 
 
 def _log(block: ReadBlock, corrected: Corrected, edits: int) -> bytes:
@@ -165,6 +165,51 @@ def _log(block: ReadBlock, corrected: Corrected, edits: int) -> bytes:
     return to[:length].tobytes()
 
 
+class Known(NamedTuple):
+    """A block, and the same reads without errors where they are known."""
+
+    block: ReadBlock
+    truth: Reads | None
+
+
+@dataclass(frozen=True)
+class Correct:
+    """What is done with the reads of a block."""
+
+    filter: Filter
+    parameters: Parameters
+    variant: str
+    launcher: Launcher
+
+    def __call__(self, known: Known) -> Solved:
+        block, true = known
+        corrected = correct(block.reads, self.filter, self.parameters, self.variant, self.launcher)
+        return Solved(block, corrected, None if true is None else Accuracy.of(corrected, true))
+
+
+@dataclass(frozen=True)
+class Word:
+    """What text is made of a block."""
+
+    pairs: bool
+    discarded: bool
+    log: bool
+
+    def __call__(self, solved: Solved) -> Written:
+        return (written_pairs if self.pairs else written)(solved, self.discarded, self.log)
+
+
+@dataclass(frozen=True)
+class CorrectAndWord:
+    """Both, by a worker of a cluster, which has the filter as long as the work lasts."""
+
+    correct: Correct
+    word: Word
+
+    def __call__(self, known: Known) -> Written:
+        return self.word(self.correct(known))
+
+
 def correct_file(
     reads: ReadFile,
     writers: Writers,
@@ -174,39 +219,37 @@ def correct_file(
     truth: ReadFile | None = None,
     memory: int = MEMORY,
     dump: Path | None = None,
+    cluster: str = "",
 ) -> Summary:
     """Correct the reads of a file by their own spectrum, or by that of a dump, in their order.
 
     truth: the same reads without errors, for an accuracy; not of pairs, which need writers for mates. memory: what the
-    table of k-mers may take. Raises InputError.
+    table of k-mers may take. cluster: the address of a Dask cluster, with a launcher that can be pickled: k-mers are
+    counted here, each worker gets the filter once, and blocks are corrected and made text there. Raises InputError.
     """
     summary = Summary()
     filter = _spectrum(reads, parameters, variant, launcher, summary, memory, writers, dump)
     if writers.log:
         writers.log.write(("\t".join(LOG_COLUMNS) + "\n").encode())
 
-    def solve(given: tuple[ReadBlock, Reads | None]) -> Solved:
-        block, true = given
-        corrected = correct(block.reads, filter, parameters, variant, launcher)
-        return Solved(block, corrected, None if true is None else Accuracy.of(corrected, true))
-
     def take(some: Written) -> None:
-        writers.output.write(some.kept)
-        if writers.mates:
-            writers.mates.write(some.mates)
+        writers.output.write(some.kept.data)
+        if writers.mates and some.mates is not None:
+            writers.mates.write(some.mates.data)
         if writers.discarded:
-            writers.discarded.write(some.discarded)
+            writers.discarded.write(some.discarded.data)
         if writers.log:
             writers.log.write(some.log)
         summary.add(some)
         writers.show("correcting", summary.reads, some.part)
 
-    def texts(solved: Solved) -> Written:
-        write = written_pairs if writers.mates else written
-        return write(solved, writers.discarded is not None, writers.log is not None)
-
+    solve = Correct(filter, parameters, variant, launcher)
+    word = Word(writers.mates is not None, writers.discarded is not None, writers.log is not None)
     beside = reads.blocks().through(lambda blocks: _beside(blocks, reads.name, truth))
-    beside.each(solve).each(texts, workers_for(FORMATTERS)).into(take)
+    if cluster:
+        beside.over_cluster(CorrectAndWord(solve, word), cluster).into(lambda found: take(found[1]))
+    else:
+        beside.each(solve).each(word, workers_for(FORMATTERS)).into(take)
     if not summary.reads:
         summary.warnings.append(f"{reads.name} holds no reads")
     return summary
@@ -257,11 +300,11 @@ def _spectrum(
     return Filter.of(solid, parameters, launcher, words=variant == "packed")
 
 
-def _beside(blocks: Iterator[ReadBlock], name: str, truth: ReadFile | None) -> Iterator[tuple[ReadBlock, Reads | None]]:
+def _beside(blocks: Iterator[ReadBlock], name: str, truth: ReadFile | None) -> Iterator[Known]:
     """The blocks of a file called `name`, each with the same reads of the truth."""
     if truth is None:
         for block in blocks:
-            yield block, None
+            yield Known(block, None)
         return
     read = 0
     with closing(iter(truth.blocks())) as true_blocks:
@@ -282,6 +325,6 @@ def _beside(blocks: Iterator[ReadBlock], name: str, truth: ReadFile | None) -> I
             if len(true) < len(block):
                 raise InputError(f"{truth.name}: it ends before read {read + len(true) + 1} of {name}")
             read += len(block)
-            yield block, true
+            yield Known(block, true)
         if any(map(len, waiting)) or next(true_blocks, None) is not None:
             raise InputError(f"{truth.name}: it goes on after read {read}, the last of {name}")

@@ -7,7 +7,7 @@ from itertools import product
 
 import numpy as np
 import numpy.typing as npt
-from simtbed import Result, zeros
+from simtbed import Result, empty
 
 from ...family import Launcher, PlannedLaunch
 from ..wavefront_shuffled import THREADS, partition, wavefront_shuffled
@@ -34,19 +34,19 @@ def by_size(kernels: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
 def partitioned(
     lengths: npt.NDArray[np.int64], kernels: Sequence[tuple[int, int]], launcher: Launcher
 ) -> tuple[list[Offsets], Offsets]:
-    """The reads of each kernel, as the GPU partitions them, and those that are too long for all. kernels: by size."""
+    """The reads of each kernel, as the GPU partitions them, and those that are too long for all, in their order.
+    kernels: by size."""
     sizes = np.array([lanes * each for lanes, each in kernels], np.int32)
     result = launcher.launch(
         partition,
-        grid=-(-len(lengths) // THREADS),
+        grid=len(kernels),
         block=THREADS,
         args={
             "lengths": lengths.astype(np.int32),
             "sizes": sizes,
-            "counts": zeros(len(kernels), "i32"),
-            "lists": zeros(len(kernels) * len(lengths), "i32"),
+            "counts": empty(len(kernels), "i32"),
+            "lists": empty(len(kernels) * len(lengths), "i32"),
             "reads": len(lengths),
-            "kernels": len(kernels),
         },
     )
     lists = np.asarray(result["lists"]).reshape(len(kernels), -1)

@@ -135,8 +135,9 @@ def _problem(sites: Sites, options: Options, counts: SiteCounts) -> Problem:
 
 def _sites(form: str, source: Input, counts: SiteCounts, mode: Mode) -> Iterator[Sites]:
     """A file's sites, a batch at a time."""
-    if form == "VCF":
-        return files_vcf.read(source, counts, posteriors=mode == "gama")
+    if form in ("VCF", "BCF"):
+        reader = files_vcf.read if form == "VCF" else files_bcf.read
+        return reader(source, counts, posteriors=mode == "gama")
     return READERS[form](source, counts)
 
 
@@ -152,8 +153,7 @@ def _format(source: Input) -> str:
 
 
 READERS: dict[str, Callable[[Input, SiteCounts], Iterator[Sites]]] = {
-    "BCF": files_bcf.read,
     "Beagle": files_beagle.read,
     "npz": files_npz.read,
 }
-"""By format other than VCF: a file's sites, a batch at a time."""
+"""By format other than VCF and BCF: a file's sites, a batch at a time."""

@@ -3,16 +3,36 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from ...family import InputError
 from ...files import Input
+from ...files.piecewise import Bytes, pieces
+from .files_bcf_scan import (
+    AT,
+    CONTIG,
+    DONE,
+    FLOAT,
+    LENGTHS,
+    PLACES,
+    POSITION,
+    RECORDS,
+    SITES,
+    STOPPED,
+    TEXT,
+    UNUSUAL,
+    scan_records,
+    whole_records,
+)
 from .files_genotypes import END, MISSING, MISSING_REAL, Values, field_of, likelihoods, reads
 from .files_vcf_header import LONGEST, TYPES, Header, parse
-from .sites import SiteBatch, SiteCounts, Sites
+from .problem import Alleles, Counts, Floats
+from .sites import BYTES_AT_ONCE, SiteCounts, Sites, batch_size, check_likelihoods
 
 MAGIC = (b"BCF\x02\x01", b"BCF\x02\x02")
 FIXED = struct.Struct("<iiifII")
@@ -20,7 +40,6 @@ FIXED = struct.Struct("<iiifII")
 INTEGERS: dict[int, np.dtype[np.signedinteger[Any]]] = {1: np.dtype("<i1"), 2: np.dtype("<i2"), 3: np.dtype("<i4")}
 SIZES = {0: 0, 1: 1, 2: 2, 3: 4, 5: 4, 7: 1}
 """Bytes of a value by its type; 5 is a float, 7 a character."""
-FLOAT, TEXT = 5, 7
 
 
 class _Damage(Exception):
@@ -39,38 +58,153 @@ class Site(NamedTuple):
     fields: dict[str, tuple[int, int, bytes]]
 
 
-def read(source: Input, counts: SiteCounts) -> Iterator[Sites]:
-    """The file's sites, a batch at a time; what is skipped is in `counts`. Raises InputError."""
-    path = source.path
-    header = _header(source)
-    individuals, last, number = len(header.samples), "the header", 0
-    samples = tuple(header.samples)
-    batch = SiteBatch(individuals, samples=samples)
-    while lengths := source.read(8):
-        number += 1
+def read(source: Input, counts: SiteCounts, posteriors: bool = False) -> Iterator[Sites]:
+    """The file's sites, a batch at a time; what is skipped is in `counts`. posteriors: whether reads by allele are wanted,
+    and the names of sites. Raises InputError."""
+    some = _Some(source.path, _header(source), posteriors, counts, source.longest)
+    for piece in pieces(source, BYTES_AT_ONCE, _whole, "a record"):
+        some.begin(piece.data)
+        while (stopped := some.scan()) != DONE:
+            if stopped == UNUSUAL:
+                some.take_record()
+            if some.full:
+                yield some.sites()
+        some.end()
+        if some.count or piece.last:
+            yield some.sites()
+
+
+def _whole(data: Bytes) -> tuple[int, int]:
+    """The length of the records that are whole, and how many they are."""
+    found = np.zeros(2, np.int64)
+    whole_records(data, len(data), found)
+    length, count = found.tolist()
+    return length, count
+
+
+class _Some:
+    """Sites of a piece: those of the usual form by a scan, others record by record."""
+
+    def __init__(self, path: Path, header: Header, posteriors: bool, counts: SiteCounts, longest: int) -> None:
+        self.path, self.header, self.counts, self.longest = path, header, counts, longest
+        self.posteriors, self.reads_wanted = posteriors, posteriors and "AD" in header.formats
+        self.individuals = len(header.samples)
+        self.most = batch_size(self.individuals)
+        self.contigs, self.names = _known(header.contigs), _known(header.strings)
+        numbers = {name: number for number, name in header.strings.items()}
+        self.able = not self.reads_wanted and len(numbers) == len(header.strings)
+        self.phred, self.real = (numbers.get(name, -1) if name in header.known else -1 for name in ("PL", "GL"))
+        self.data = np.empty(0, np.uint8)
+        self.found = np.array([0, 0, 0, 0, -1, 0])
+        self._new()
+
+    def _new(self) -> None:
+        self.logarithms, self.largest = (
+            np.zeros((self.most, self.individuals, 3)),
+            np.zeros((self.most, self.individuals)),
+        )
+        self.ids, self.positions = np.empty(self.most, np.int64), np.empty(self.most, np.int64)
+        self.places = np.empty((self.most, PLACES), np.int64)
+        self.others: dict[int, tuple[Floats, float, Alleles]] = {}
+        self.reads: list[tuple[Counts, Counts]] = []
+        self.found[SITES] = 0
+
+    @property
+    def count(self) -> int:
+        return int(self.found[SITES])
+
+    @property
+    def full(self) -> bool:
+        return self.count == self.most
+
+    def begin(self, data: Bytes) -> None:
+        """Go on with another piece."""
+        self.data = data
+        self.found[AT] = 0
+
+    def scan(self) -> int:
+        """Why it stopped."""
+        if not self.able:
+            return UNUSUAL if self.found[AT] < len(self.data) else DONE
+        scan_records(
+            self.data, len(self.data), self.contigs, len(self.contigs), self.names, len(self.names), self.phred, self.real,
+            self.individuals, self.most, self.logarithms.reshape(-1), self.largest.reshape(-1), self.ids, self.positions,
+            self.places.reshape(-1), self.found,
+        )  # fmt: skip
+        return int(self.found[STOPPED])
+
+    def take_record(self) -> None:
+        """Read the record at which the scan stopped."""
+        at = int(self.found[AT])
+        number = int(self.found[RECORDS]) + 1
+        data = self.data[at:]
+        header, last = self.header, self._last()
         try:
-            site = _site(_record(source, lengths), header)
+            parts = _record(data, self.longest)
+            contig, site = _site(parts, header)
             place = last = f"{site.chromosome}:{site.position}"
-            name = field_of(site.alternatives, list(site.fields), header.known, counts)
-            if name is None:
-                continue
+            self.found[[CONTIG, POSITION]] = contig, site.position
+            name = field_of(site.alternatives, list(site.fields), header.known, self.counts)
 
-            def get(wanted: str, site: Site = site) -> Values:
-                return _values(wanted, *site.fields[wanted], individuals)
+            def get(wanted: str) -> Values:
+                return _values(wanted, *site.fields[wanted], self.individuals)
 
-            found = likelihoods(path, place, name, get(name), counts)
-            if found is None:
-                continue
-            batch.add(found[0], site.chromosome, site.position, place, found[1])
-            batch.alleles.append((site.identifier, site.reference, ",".join(site.alternatives)))
-            if "AD" in header.formats:
-                batch.reads.append(reads(list(site.fields), get, individuals))
+            found = likelihoods(self.path, place, name, get(name), self.counts) if name else None
+            if found is not None:
+                alleles = (site.identifier, site.reference, ",".join(site.alternatives))
+                self.others[self.count] = (*found, alleles)
+                self.ids[self.count], self.positions[self.count] = contig, site.position
+                if self.reads_wanted:
+                    self.reads.append(reads(list(site.fields), get, self.individuals))
+                self.found[SITES] += 1
         except _Damage as error:
-            raise InputError(f"{path}: record {number}, after {last}: truncated or damaged: {error}") from None
-        if batch.full:
-            yield batch.sites(path, "genotype likelihood")
-            batch = SiteBatch(individuals, samples=samples)
-    yield batch.sites(path, "genotype likelihood")
+            where = f"record {number}, after {last}"
+            raise InputError(f"{self.path}: {where}: truncated or damaged: {error}") from None
+        self.found[AT] += LENGTHS + sum(map(len, parts))
+        self.found[RECORDS] += 1
+
+    def end(self) -> None:
+        """The last piece of a file may have less than a record left. Raises InputError."""
+        if self.found[AT] < len(self.data):
+            self.take_record()
+
+    def _last(self) -> str:
+        """The place of the last record that was read."""
+        contig, position = self.found[[CONTIG, POSITION]].tolist()
+        return "the header" if contig < 0 else f"{self.header.contigs[contig]}:{position}"
+
+    def sites(self) -> Sites:
+        """Those that were read."""
+        count, others = self.count, self.others
+        likelihoods = np.exp(self.logarithms[:count])
+        scale = self.largest[:count].sum(axis=1)
+        for at, (values, sum, _) in others.items():
+            likelihoods[at], scale[at] = values, sum
+        chromosomes = [self.header.contigs[contig] for contig in self.ids[:count].tolist()]
+        positions = self.positions[:count].copy()
+        check_likelihoods(
+            self.path, likelihoods, lambda at: f"{chromosomes[at]}:{positions[at]}", "genotype likelihood"
+        )
+        reads = (np.array([a for a, _ in self.reads]), np.array([n for _, n in self.reads])) if self.reads else None
+        alleles = (
+            [others[at][2] if at in others else self._alleles(at) for at in range(count)] if self.posteriors else []
+        )
+        found = Sites(likelihoods, chromosomes, positions, scale, reads, alleles, tuple(self.header.samples))
+        self._new()
+        return found
+
+    def _alleles(self, site: int) -> Alleles:
+        """ID, REF and ALT of a site of the usual form."""
+        a, b, c, d, e, f = self.places[site].tolist()
+        identifier, reference, other = (self.data[i:j].tobytes().decode("ascii") for i, j in ((a, b), (c, d), (e, f)))
+        return identifier or ".", reference, other
+
+
+def _known(names: Mapping[int, str]) -> npt.NDArray[np.bool_]:
+    """Which numbers have a name."""
+    found = np.zeros(max(names, default=-1) + 1, np.bool_)
+    found[list(names)] = True
+    return found
 
 
 def _header(source: Input) -> Header:
@@ -91,20 +225,21 @@ def _header(source: Input) -> Header:
     return header
 
 
-def _record(source: Input, lengths: bytes) -> tuple[bytes, bytes]:
-    """What all samples share, and what they do not."""
-    if len(lengths) < 8:
+def _record(data: Bytes, longest: int) -> tuple[bytes, bytes]:
+    """Of the record with which the data begin: what all samples share, and what they do not."""
+    if len(data) < LENGTHS:
         raise _Damage("the file ends within it")
-    shared, single = struct.unpack("<II", lengths)
-    if shared + single > source.longest:
-        raise _Damage(f"{shared + single:,} bytes, expected at most {source.longest:,}")
-    data = source.read(shared + single)
-    if len(data) < shared + single:
+    shared, single = struct.unpack("<II", data[:LENGTHS].tobytes())
+    if shared + single > longest:
+        raise _Damage(f"{shared + single:,} bytes, expected at most {longest:,}")
+    if len(data) < LENGTHS + shared + single:
         raise _Damage("the file ends within it")
-    return data[:shared], data[shared:]
+    middle = LENGTHS + shared
+    return data[LENGTHS:middle].tobytes(), data[middle : middle + single].tobytes()
 
 
-def _site(data: tuple[bytes, bytes], header: Header) -> Site:
+def _site(data: tuple[bytes, bytes], header: Header) -> tuple[int, Site]:
+    """A record, and the number of its contig."""
     shared, single = data
     if len(shared) < FIXED.size:
         raise _Damage(f"{len(shared)} bytes, expected at least {FIXED.size}")
@@ -134,7 +269,7 @@ def _site(data: tuple[bytes, bytes], header: Header) -> Site:
         kind, count = walk.type()
         fields[name] = kind, count, walk.take(SIZES[kind] * count * len(header.samples))
     walk.end()
-    return Site(header.contigs[chromosome], position + 1, identifier, found[0], found[1:], fields)
+    return chromosome, Site(header.contigs[chromosome], position + 1, identifier, found[0], found[1:], fields)
 
 
 def _name(header: Header, number: int) -> str:

@@ -3,34 +3,88 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import numpy as np
 
 from ...family import InputError
 from ...files import Input, shown
+from ...files.piecewise import Bytes, pieces
+from ...files.text_loops import first_newline, whole_lines
+from .files_beagle_scan import AT, END, FULL, LINES, NAMES, SITES, STOPPED, scan_markers
 from .problem import Floats
-from .sites import SiteBatch, SiteCounts, Sites, position
+from .sites import BYTES_AT_ONCE, SiteCounts, Sites, batch_size, check_likelihoods, position
 
 
 def read(source: Input, counts: SiteCounts) -> Iterator[Sites]:
     """The file's sites, a batch at a time; the second allele is the minor one. Raises InputError."""
-    path, lines = source.path, source.lines()
-    columns = len(next(lines, (1, b""))[1].split())
-    individuals = (columns - 3) // 3
-    if columns < 6 or columns % 3:
+    path = source.path
+    columns = len(next(source.lines(), (1, b""))[1].split())
+    individuals = (columns - NAMES) // 3
+    if columns < NAMES + 3 or columns % 3:
         raise InputError(f"{path}:1: {columns} columns, expected marker, two alleles and three an individual")
-    batch = SiteBatch(individuals)
-    for number, line in lines:
-        fields = line.split()
-        if not fields:
-            continue
-        if len(fields) != columns:
-            raise InputError(f"{path}:{number}: {len(fields)} columns, expected {columns} like the first line")
-        batch.add(_numbers(fields[3:], f"{path}:{number}"), *_position(fields[0], f"{path}:{number}"), f"line {number}")
-        if batch.full:
-            yield batch.sites(path)
-            batch = SiteBatch(individuals)
-    yield batch.sites(path)
+    for piece in pieces(source, BYTES_AT_ONCE, whole_lines, "a line"):
+        some = _Some(piece.data, piece.lines + 2, individuals, path)
+        while (stopped := some.scan()) != END:
+            if stopped == FULL:
+                yield some.sites()
+                some = some.following()
+            else:
+                some.take_line()
+        if some.count or piece.last:
+            yield some.sites()
+
+
+class _Some:
+    """Sites of a piece. first: the number of its first line."""
+
+    def __init__(self, data: Bytes, first: int, individuals: int, path: Path, at: int = 0, lines: int = 0) -> None:
+        self.data, self.first, self.individuals, self.path = data, first, individuals, path
+        self.most = batch_size(individuals)
+        self.likelihoods = np.empty((self.most, individuals, 3))
+        self.markers, self.lines = np.empty((self.most, 2), np.int64), np.empty(self.most, np.int64)
+        self.found = np.array([at, lines, 0, 0])
+
+    def following(self) -> _Some:
+        """More of them."""
+        return _Some(self.data, self.first, self.individuals, self.path, *self.found[[AT, LINES]].tolist())
+
+    @property
+    def count(self) -> int:
+        return int(self.found[SITES])
+
+    def scan(self) -> int:
+        """Why it stopped."""
+        scan_markers(
+            self.data, len(self.data), self.individuals, self.most, self.likelihoods.reshape(-1), self.markers.reshape(-1),
+            self.lines, self.found,
+        )  # fmt: skip
+        return int(self.found[STOPPED])
+
+    def take_line(self) -> None:
+        """Read the line at which the scan stopped."""
+        at, line, site = self.found[:STOPPED].tolist()
+        end = at + int(first_newline(self.data[at:], len(self.data) - at))
+        fields, place = self.data[at:end].tobytes().split(), f"{self.path}:{self.first + line}"
+        columns = NAMES + 3 * self.individuals
+        try:
+            if len(fields) != columns:
+                raise InputError(f"{place}: {len(fields)} columns, expected {columns} like the first line")
+            self.likelihoods[site] = _numbers(fields[NAMES:], place).reshape(-1, 3)
+        except InputError:
+            self.sites()  # raises what is wrong before it
+            raise
+        self.lines[site] = line
+        self.found[:STOPPED] = end + 1, line + 1, site + 1
+
+    def sites(self) -> Sites:
+        """Those that were read."""
+        likelihoods, lines = self.likelihoods[: self.count], self.lines + self.first
+        markers = [self.data[a:b].tobytes() for a, b in self.markers[: self.count].tolist()]
+        found = [_position(marker, f"{self.path}:{lines[at]}") for at, marker in enumerate(markers)]
+        check_likelihoods(self.path, likelihoods, lambda site: f"line {lines[site]}")
+        positions = np.array([position for _, position in found], np.int64)
+        return Sites(likelihoods, [chromosome for chromosome, _ in found], positions, np.zeros(self.count))
 
 
 def _numbers(fields: list[bytes], where: str) -> Floats:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing
+from dataclasses import dataclass
 from typing import BinaryIO, NamedTuple
 
 from ...family import Launcher
@@ -16,6 +17,19 @@ from .problem import Floats, Problem
 
 FORMATTERS = 4
 """Threads that write text at most."""
+
+
+@dataclass(frozen=True)
+class Solve:
+    """What is done with a batch of sites, here or by a worker of a cluster."""
+
+    variant: str
+    launcher: Launcher
+
+    def __call__(self, problem: Problem) -> Floats:
+        answer = solve(problem, self.variant, self.launcher)
+        check_answer(problem, answer)
+        return answer
 
 
 class Solved(NamedTuple):
@@ -34,20 +48,16 @@ def solve_file(
     launcher: Launcher,
     take: Callable[[Floats], None] = lambda answer: None,
     show: Show = lambda step, records, part: None,
+    cluster: str = "",
 ) -> None:
-    """Answer all problems, in their order. take: is given each answer. Raises InputError for a site that has none."""
+    """Answer all problems, in their order. take: is given each answer. cluster: the address of a Dask cluster whose workers
+    share the batches, with a launcher that can be pickled. Raises InputError for a site that has no answer."""
 
-    def solved(problem: Problem) -> Solved:
-        answer = solve(problem, variant, launcher)
-        check_answer(problem, answer)
-        return Solved(problem, answer)
+    def worded(some: tuple[Problem, Floats]) -> Solved:
+        return Solved(*some, text=rows(*some) if form == "tsv" else None)
 
-    def worded(some: Solved) -> Solved:
-        return some._replace(text=rows(some.problem, some.answer))
-
-    flow = Flow(problems).each(solved)
-    if form == "tsv":
-        flow = flow.each(worded, workers=workers_for(FORMATTERS))
+    solved = Flow(problems).beside(Solve(variant, launcher), cluster)
+    flow = solved.each(worded, workers=workers_for(FORMATTERS) if form == "tsv" else 1)
     taken = _taken(flow, take, show)
     if form == "npz":
         files_npz.write(((some.problem, some.answer) for some in taken), to)

@@ -5,15 +5,20 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cache, partial
+from typing import Any
 
-from simtbed import Counters, devices
+from simtbed import Counters, Kernel, Result, devices, launch
+from simtbed.kernels import FunctionLauncher, Launcher
 from simtbed.kernels.sfs.host import pipeline
 from simtbed.kernels.sfs.host.generate import generate, likelihoods
 from simtbed.kernels.sfs.host.pipeline_plain import Merges, merged, normalised_as_printed, summing_to_one
 from simtbed.kernels.sfs.host.problem import Floats
+from simtbed.runtime.engine import Request
 from simtbed.runtime.registry import EngineName
+from simtbed.runtime.request import prepare_request
 
 from ...launchers import Runner
+from ..predicted import pace
 from ..ren2018.profiled import floors
 from .profiled import DEPTH, IMPOSSIBLE
 
@@ -79,6 +84,52 @@ def _count(run: Callable[[Runner], object], sites: int, engine: EngineName, cach
     run(runner)
     assert runner.counters is not None  # it was asked for
     return Count(runner.counters, sites)
+
+
+@dataclass(frozen=True)
+class Modelled:
+    """A site's microseconds on a C2070 full of sites. bound: what the launch that takes longest waits for."""
+
+    time: float
+    low: float
+    high: float
+    bound: str
+
+
+FULL = 16
+"""Sites of which every level of a reduction has merges enough for an SM; Algorithm 1 needs a thread each."""
+MODELLED_IN_FULL = 1536
+"""Threads of an SM of a C2070."""
+
+
+@cache
+def modelled(variant: str, individuals: int, engine: EngineName) -> Modelled:
+    """By the time model, with caches off. Registers are taken not to limit."""
+    sites = MODELLED_IN_FULL if variant == "iterative" else FULL
+    return _modelled(lambda launcher: pipeline.VARIANTS[variant](vectors(individuals, sites), launcher), sites, engine)
+
+
+@cache
+def modelled_blocks(block: int, individuals: int, engine: EngineName) -> Modelled:
+    """Of the reduction in shared memory with so many coefficients of b there."""
+    divided, _ = summing_to_one(vectors(individuals, FULL))
+    return _modelled(lambda launcher: merged(divided, launcher, Merges(block)), FULL, engine)
+
+
+def _modelled(run: Callable[[Launcher], object], sites: int, engine: EngineName) -> Modelled:
+    requests: list[Request] = []
+
+    @FunctionLauncher
+    def noted(kernel: Kernel, **how: Any) -> Result:
+        requests.append(prepare_request(kernel, **{**how, "device": CACHES_OFF}))
+        return launch(kernel, engine=engine, counters=False, **how)
+
+    run(noted)
+    found = [(request.grid[0] / sites, pace(request, CACHES_OFF, 0, engine)) for request in requests]
+    longest = max(found, key=lambda one: one[0] * one[1].microseconds)[1].estimate.bound
+    time = sum(blocks * one.microseconds for blocks, one in found)
+    low, high = (sum(blocks * one.interval[end] for blocks, one in found) for end in (0, 1))
+    return Modelled(time, low, high, longest)
 
 
 @cache

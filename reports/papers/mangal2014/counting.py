@@ -5,13 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cache
 
-from simtbed import Counters, devices
+import numpy as np
+from simtbed import Counters, Device, DeviceArray, devices
 from simtbed.kernels.correction.host import pipeline
 from simtbed.kernels.correction.host.generate import genome, simulate
 from simtbed.kernels.correction.host.problem import Corrected, FilterName, Parameters, Reads
 from simtbed.runtime.registry import EngineName
 
 from ...launchers import Runner
+from ...requests import only_request
+from ..predicted import pace
 from ..ren2018.profiled import floors
 from .profiled import LENGTH, SEED, K
 
@@ -56,6 +59,50 @@ def corrected(variant: str, data: Data, engine: EngineName, split: int | None = 
     found = pipeline.correct(reads, filter, parameters, variant, runner)
     assert runner.counters is not None  # it was asked for
     return found, runner.counters
+
+
+SOLID = 2_250_000
+"""K-mers of both strands of which a filter has the paper's 18 MB."""
+REGISTERS = {"thread-per-read": 85, "warp-per-read": 56}
+"""The paper's, on a K20m."""
+
+
+@dataclass(frozen=True)
+class Going:
+    """How a variant goes on a GPU that is full of reads. nanoseconds: of a read; low, high: from and to. hits: of L2, of what
+    the filter is asked."""
+
+    nanoseconds: float
+    low: float
+    high: float
+    bound: str
+    dram_bandwidth: float
+    hits: float
+
+
+@cache
+def going(variant: str, data: Data, engine: EngineName, device: Device, split: int | None = None) -> Going:
+    """By the time model, with the paper's registers as far as the device allows. The filter is filled up to the paper's size with
+    k-mers that no read has, for how large it is decides what L2 holds of it."""
+    reads, solid = _counted_kmers(data, engine)
+    own = solid.found.numpy()[: solid.total]
+    others = np.random.default_rng(SEED).integers(0, 1 << 2 * K, max(SOLID - len(own), 0), dtype=np.uint64)
+    filled = pipeline.Solid(DeviceArray(np.concatenate([own, others])), len(own) + len(others), solid.histogram)
+    filter_name: FilterName = "split-first" if split else "bloom"
+    parameters = Parameters(K, MIN_MULTIPLICITY, filter=filter_name, split=split or 16)
+    filter = pipeline.Filter.of(filled, parameters, Runner(engine), words=False)
+    request = only_request(lambda launcher: pipeline.correct(reads, filter, parameters, variant, launcher))
+    registers = min(REGISTERS.get(variant, device.registers_per_thread), device.registers_per_thread)
+    found = pace(request, device, registers, engine, whole_l2=True)
+    threads = found.blocks * request.block[0]
+    # A warp takes one read after the other where there are more reads than warps.
+    done = data.reads if variant == "warp-per-read" else threads // 32 if variant == ALONE else threads
+    each = 1e3 * found.blocks / done
+    low, high = found.interval
+    return Going(
+        each * found.microseconds, each * low, each * high, found.estimate.bound, found.dram_bandwidth,
+        found.hit_rate(request, "bits"),
+    )  # fmt: skip
 
 
 def counted(variant: str, data: Data, engine: EngineName, split: int | None = None) -> Counters:

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import partial
-from time import perf_counter
+from collections.abc import Mapping, Sequence
 
-from simtbed.kernels.alignment import FAMILY, REN
-from simtbed.kernels.alignment.host.problem import Problem
+from simtbed.kernels.alignment import REN
 from simtbed.machine.occupancy import occupancy
 
-from ...bench.align import DIFFERENT, Stages, repeated
-from ..measured import Machine, Timed, Timing
+from ..measured import Machine, Timing
 from ..paper import (
     Chart,
     Claim,
@@ -37,90 +33,17 @@ from .counted import (
     BATCHES,
     K40,
     LENGTHS,
-    equal_sequences,
     of_equal,
     of_set,
     predicted,
     registers_of,
-    sequences,
 )
-from .figures import FAITHFUL
+from .timing import BLOCK, PASSES, PEER, STEPS, WIDE, loop_name, timed, timing_name
 
-WIDE, PASSES, PEER, OURS = FAITHFUL, "passes-diagonal-major-runs", "pairalign", "packed"
-TIMED = (WIDE, PASSES, PEER, OURS)
-STEPS = "wide-diagonal-major-steps"
-SECOND = (WIDE, STEPS, PEER)
-LOOP = "plain loop"
-BLOCK = 128
-"""Threads of a block of `passes` and of `pairalign`."""
 STRIPS = 8
 """Rows of a strip of `pairalign`."""
 SHORT, INTEGER = 2, 4
 """Bytes of an intermediate result in gpu-pairAlign as it was, and as the paper changed it."""
-
-
-# ------------------------------------------------------------------ times
-def timing_name(what: str, length: int, pairs: int, stage: int) -> str:
-    """Under which the time of a variant or of the plain loop on a synthetic set is recorded."""
-    return f"{what}, {length} bases, {pairs} pairs, stage {stage}"
-
-
-def timed(setting: Setting) -> Iterator[Timed]:
-    """Both stages of the kernels of Figures 8 to 12 on a GPU, and of the plain loop on a CPU."""
-    for length in LENGTHS:
-        for pairs in BATCHES:
-            for variant in TIMED:
-                for stage in (1, 2):
-                    run = partial(_kernels, variant, length, pairs, stage)
-                    yield Timed(timing_name(variant, length, pairs, stage), Machine.gpu, run)
-        for machine, threads in ((Machine.core, 1), (Machine.cores, None)):
-            for stage in (1, 2):
-                yield Timed(timing_name(LOOP, length, 1_000, stage), machine, partial(_loop, length, stage, threads))
-        for variant in SECOND:
-            run = partial(_second, variant, length)
-            yield Timed(timing_name(f"{variant}, equal sequences", length, 100, 2), Machine.gpu, run)
-
-
-def _kernels(variant: str, length: int, pairs: int, stage: int, repeat: int) -> tuple[list[float], float]:
-    problem = repeated(sequences(length, min(pairs, DIFFERENT)), pairs)
-    return _stages(problem, variant, stage, repeat), problem.cells
-
-
-def _second(variant: str, length: int, repeat: int) -> tuple[list[float], float]:
-    problem = equal_sequences(length, 100)
-    return _stages(problem, variant, 2, repeat), len(problem)
-
-
-def _stages(problem: Problem, variant: str, stage: int, repeat: int) -> list[float]:
-    """Milliseconds of a stage; the first run, which loads the kernels, is left out."""
-    taken = []
-    for _ in range(repeat + 1):
-        stages = Stages()
-        FAMILY.solve(problem, variant, stages)
-        taken.append(stages.milliseconds[f"stage {stage}"])
-    return taken[1:]
-
-
-def _loop(length: int, stage: int, threads: int | None, repeat: int) -> tuple[list[float], float]:
-    """Milliseconds of the plain loop's first stage, or what the second one adds."""
-    from simtbed.oracles.alignment_loop import align_all
-    from simtbed.runtime.cores import current_cores
-
-    problem = sequences(length, 1_000)
-    given = problem.references, problem.reference_offsets, problem.alternates, problem.alternate_offsets
-    align = partial(align_all, *given, problem.parameters, threads or current_cores())
-    align()
-    taken = []
-    for _ in range(repeat):
-        alone = _milliseconds(partial(align, trace=False))
-        taken.append(alone if stage == 1 else max(_milliseconds(align) - alone, 0.0))
-    return taken, problem.cells
-
-
-def _milliseconds(work: Callable[[], object]) -> float:
-    begun = perf_counter()
-    work()
-    return 1e3 * (perf_counter() - begun)
 
 
 def rates(setting: Setting, variant: str, pairs: int) -> dict[int, Timing]:
@@ -376,7 +299,7 @@ def _speedups(setting: Setting) -> dict[tuple[int, int], float]:
     """Of both stages over the plain loop on one core, by length and pairs; of what was measured."""
     found = {}
     for length in LENGTHS:
-        loops = [setting.timing(timing_name(LOOP, length, 1_000, stage), Machine.core) for stage in (1, 2)]
+        loops = [setting.timing(loop_name(length, stage), Machine.core) for stage in (1, 2)]
         for pairs in BATCHES:
             kernels = [setting.timing(timing_name(WIDE, length, pairs, stage), Machine.gpu) for stage in (1, 2)]
             if all(loops) and all(kernels):
@@ -392,7 +315,7 @@ def speedups(setting: Setting) -> Shown:
     for length in LENGTHS if setting.measured.timings else ():
         row: Row = {about("bases"): length}
         for machine in (Machine.core, Machine.cores):
-            if timing := setting.timing(timing_name(LOOP, length, 1_000, 1), machine):
+            if timing := setting.timing(loop_name(length, 1), machine):
                 row = {**row, cpu(f"GCUPS of the first stage, {machine}: {timing.machine}"): timing.rate / 1e9}
         for pairs in BATCHES:
             if (length, pairs) in found:

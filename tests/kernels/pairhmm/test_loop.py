@@ -8,7 +8,7 @@ from simtbed.kernels.pairhmm import FAMILY
 from simtbed.kernels.pairhmm.host.generate import generate
 from simtbed.kernels.pairhmm.host.problem import Problem
 from simtbed.oracles.pairhmm_loop import log10_likelihoods
-from simtbed.reports.papers.ren2018.items import by_loop
+from simtbed.reports.papers.ren2018.throughput import by_loop
 
 
 @pytest.mark.parametrize("threads", [1, 3])

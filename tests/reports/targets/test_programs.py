@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 from simtbed import SimtbedError
 from simtbed.kernels import FAMILIES
+from simtbed.reports.cli import app
 from simtbed.reports.targets.running import run_target
 from simtbed.reports.targets.stream import Writer, read
 from simtbed.reports.targets.target import Function, Script, Shipped, find_target, is_program
@@ -185,6 +186,24 @@ def test_a_program_that_is_asked_to_end_is_reported_on(number: signal.Signals, f
     _, report = process.communicate(timeout=30)
     assert process.returncode == 128 + number
     assert '"launches": 1' in report
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("target", ["mine.py", "mine:bad"])
+def test_a_finding_that_ends_a_program_is_told_once(
+    folder: Path, capfd: pytest.CaptureFixture[str], target: str
+) -> None:
+    """By the report; the program's traceback says where it ended. Where the report may not show it, both do."""
+    last = "" if ":" in target else "bad()\n"
+    write(folder, "mine.py", f"{programs.KERNELS}\ndef bad(): return run(past)\n{last}")
+    assert app.run(["check", target]) == 1
+    told = capfd.readouterr().err
+    assert told.startswith("Traceback") and "mine.py" in told
+    assert "FaultError: a finding, which the report shows\n" in told and told.count("out of bounds") == 1
+    app.run(["check", "--kernel", "past", target])
+    assert capfd.readouterr().err.count("out of bounds") == 2
+    app.run(["profile", target])
+    assert capfd.readouterr().err.count("out of bounds") == 1
 
 
 @pytest.mark.slow

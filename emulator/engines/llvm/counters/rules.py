@@ -27,7 +27,12 @@ def log2(power: int) -> int:
 
 def bank_kind(kind: AccessKind, device: Device) -> int:
     """How `machine.banks` calls an access to shared memory."""
-    known = {Operation.LOAD: banks.load_kind(device), Operation.STORE: banks.STORE}
+    known = {
+        Operation.LOAD: banks.load_kind(device),
+        Operation.STORE: banks.STORE,
+        Operation.COUNT: banks.STORE,
+        Operation.SWAP: banks.SWAP,
+    }
     return known.get(kind.operation, banks.ATOMIC)
 
 
@@ -266,11 +271,12 @@ def _packets(builder: FunctionBuilder, keys: str, units: str, lines: str) -> str
 def wavefronts(context: CodegenContext, kind: AccessKind, size: int) -> str:
     """Accesses to shared memory: wavefronts, and conflicts, which are the wavefronts beyond one for each phase."""
     device = context.options.device
-    name = f"{kind}_{size}"
+    name = f"{kind.space}_{kind.operation}_{size}"
     phases = max(1, 32 * size // (device.banks * device.bank_width))
     unit = max(size, device.bank_width)
     groups = device.banks * device.bank_width // unit
-    every_lane = bank_kind(kind, device) == banks.ATOMIC
+    every_lane = bank_kind(kind, device) in (banks.ATOMIC, banks.SWAP)
+    twice = bank_kind(kind, device) == banks.SWAP
     merging = bank_kind(kind, device) == banks.LOAD and phases > 1
     worst = _worst_bank(context, groups, every_lane)
 
@@ -282,7 +288,8 @@ def wavefronts(context: CodegenContext, kind: AccessKind, size: int) -> str:
             part = builder.let(f"and i32 %mask, {lanes - (1 << 32) if lanes >> 31 else lanes}", "part")
             most = builder.call("i32", worst, (V, units), ("i32", part), hint="most")
             some = builder.let(f"zext i1 {builder.let(f'icmp ne i32 {part}, 0', 'some')} to i32", "some")
-            low = builder.let(f"add i32 {low}, {most}", "wavefronts")
+            passes = builder.let(f"shl i32 {most}, 1", "passes") if twice else most
+            low = builder.let(f"add i32 {low}, {passes}", "wavefronts")
             high = builder.let(f"add i32 {high}, {builder.let(f'sub i32 {most}, {some}', 'beyond')}", "conflicts")
         return _pack(builder, low, high)
 

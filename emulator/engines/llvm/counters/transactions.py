@@ -131,8 +131,9 @@ class TransactionCounter:
         return 32 * self.size // served if self.size >= self.device.bank_width and self.context.mask is None else 0
 
     def _count_banks(self, phases: int) -> str:
-        """Lanes that access consecutive banks, as they mostly do, cost one wavefront for each phase. Call the rule only for
-        others. The wavefronts, an i64."""
+        """Lanes that access consecutive banks, as they mostly do, cost one wavefront for each phase, of a compare-and-swap
+        two. Call the rule only for others. The wavefronts, an i64."""
+        least = 2 * phases if self.kind.operation is Operation.SWAP else phases
         context, builder = self.context, self.context.builder
         element = "i64" if self.index.type.size == 8 else "i32"
         units = lanes(builder, self.index)
@@ -154,14 +155,14 @@ class TransactionCounter:
         found = self._half(costs, 0)
         context.count(
             context.counter_slots.counter(self.site, events.WAVEFRONTS),
-            builder.let(f"add i64 {found}, {-phases}", "more"),
+            builder.let(f"add i64 {found}, {-least}", "more"),
         )
         context.count(context.counter_slots.counter(self.site, events.CONFLICTS), self._half(costs, 1))
         asked = builder.block
         builder.jump(on)
         builder.place(on)
-        context.count_constant(self.site, events.WAVEFRONTS, phases)
-        return builder.phi("i64", (str(phases), before), (found, asked), hint="wavefronts")
+        context.count_constant(self.site, events.WAVEFRONTS, least)
+        return builder.phi("i64", (str(least), before), (found, asked), hint="wavefronts")
 
     def _count_units(self, column: int, shift: int) -> str:
         """Count the units of 2 ** shift elements that a full warp touches with an affine index; how many, an i64."""

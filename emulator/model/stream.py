@@ -1,0 +1,279 @@
+"""A compiled kernel as what warps of an SM execute: its instructions with the compiler's control bits, what its accesses find in
+the caches, and how often each branch goes which way."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from ..compiled.classes import EFFECTS, width_of
+from ..compiled.control_flow import Graph, graph
+from ..compiled.counted import Counted
+from ..compiled.kernel import CompiledKernel
+from ..machine.device import WARP, Device
+from ..profiler import events
+from .caches import ACCESSES, FAR_HITS, LATE, LINES, LONE, MISSES, NEAR_HITS, SECTORS, Traffic
+
+Words = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+
+STALL, WAITS, WRITES, READS, PIPE, COST, KIND, LATENCY = range(8)
+WORDS = 9
+"""Words of an instruction: cycles until the warp's next, a mask of scoreboards that it waits for, the scoreboards that it holds
+until its result is written and its operands are read (-1: none), its pipe (-1: none) and for how many cycles, what it does, and
+when its result is written."""
+PLAIN, GLOBAL, SHARED, BARRIER = range(4)
+SHARE, LSU, SECTORS_OUT, MISSED, WRITTEN, FAR, BEYOND, WAITED = range(8)
+FIGURES = 8
+"""Figures of an access, of one execution: the share of executions that access memory at all; cycles of the load and store unit;
+sectors asked of L2, or what its requests cost as sectors, of device memory, and written to it; how likely it waits for the far
+half of L2, for device memory, and for L2 at all."""
+OWN_PIPES = ("alu", "fma", "fp64", "xu", "adu", "uniform", "cbu")
+"""Of a scheduler; the load and store unit is one for all of an SM."""
+_LSU = len(OWN_PIPES)
+_LONE = 1.8
+"""Sectors more that device memory could move in the time of one that is alone: another one that nobody asked for, and another row."""
+_SLOW = {
+    "LDC": 35,
+    "S2R": 25,
+    "S2UR": 25,
+    "CS2R": 15,
+    "R2UR": 10,
+    "SHFL": 0,
+    "VOTE": 12,
+    "POPC": 0,
+    "FLO": 0,
+    "BREV": 0,
+}
+"""Cycles of instructions whose results a scoreboard announces and that are no access."""
+
+
+@dataclass(frozen=True)
+class Stream:
+    """What a warp executes.
+
+    code: int64[instruction, WORDS]. memory: float64[instruction, FIGURES]. blocks: int64[block, 4]: the first instruction, the one
+    past the last, the usual next block and the other one, -1 where the warp ends. rare: of the other way, its share of the
+    executions of each block. loops: whether the other way is out of, or back in, a loop, so that all warps count alike.
+    executed: instructions by warps, of the whole launch; pipes: of them by pipe.
+    """
+
+    code: Words
+    memory: Floats
+    blocks: Words
+    rare: Floats
+    loops: Words
+    executed: float
+    pipes: dict[str, float]
+
+
+def stream(compiled: CompiledKernel, traffic: Traffic, device: Device) -> Stream:
+    """From the counts of a compiled kernel, and what caches were found to answer."""
+    whole = graph(tuple(one.instruction for one in compiled.instructions))
+    code = np.zeros((len(compiled.instructions), WORDS), np.int64)
+    memory = np.zeros((len(compiled.instructions), FIGURES))
+    costs = _costs(device)
+    for n, one in enumerate(compiled.instructions):
+        instruction, control = one.instruction, one.instruction.control
+        row = code[n]
+        row[STALL] = max(1, control.stall) if control else device.timing.alu
+        row[WRITES] = row[READS] = row[PIPE] = -1
+        if control:
+            row[WAITS] = sum(1 << board for board in control.waits)
+            row[WRITES] = -1 if control.writes is None else control.writes
+            row[READS] = -1 if control.reads is None else control.reads
+        pipe = next((pipe for pipe in one.pipes), "")
+        if pipe in OWN_PIPES:
+            row[PIPE] = OWN_PIPES.index(pipe)
+            row[COST] = costs["imul"] if instruction.opcode == "IMAD" else costs[pipe]
+        elif pipe == "lsu":
+            row[PIPE], row[COST] = _LSU, 1
+        row[LATENCY] = _latency(instruction.opcode, pipe, device)
+        if instruction.opcode == "BAR":
+            row[KIND], row[PIPE] = BARRIER, -1
+        if instruction.opcode == "SHFL":
+            memory[n, SHARE], memory[n, LSU], row[KIND] = 1.0, WARP / max(1, device.rates.shuffle), SHARED
+    _accesses(compiled, traffic, device, code, memory)
+    executed = _executed(whole, compiled)
+    blocks, rare, loops = _ways(whole, executed)
+    each = np.array([past - first for first, past in whole.blocks])
+    return Stream(
+        code, memory, blocks, rare, loops, float((executed * each).sum()), _by_pipe(whole, compiled, executed)
+    )
+
+
+def _executed(whole: Graph, compiled: CompiledKernel) -> Floats:
+    """Executions of each block by warps. Calls are of what divisions and roots do with numbers out of range: none is taken."""
+    found = np.array([compiled.instructions[first].warps for first, _ in whole.blocks])
+    callees = {edge.target for edge in whole.edges if edge.kind == "call"}
+    behind = min(callees, default=len(found))
+    for block, (first, past) in enumerate(whole.blocks):
+        if block >= behind or any(whole.instructions[n].opcode == "CALL" for n in range(first, past)):
+            found[block] = 0.0
+            for before in whole.predecessors[block] if block < behind else ():
+                for other in whole.successors[before]:  # which then takes all
+                    if other != block and whole.predecessors[other] == (before,):
+                        found[other] = found[before]
+    return found
+
+
+def _by_pipe(whole: Graph, compiled: CompiledKernel, executed: Floats) -> dict[str, float]:
+    """Executions by pipe, products of integers apart from the others of their pipe."""
+    found: dict[str, float] = defaultdict(float)
+    for block, (first, past) in enumerate(whole.blocks):
+        for one in compiled.instructions[first:past]:
+            for pipe in one.pipes:
+                found[pipe] += float(executed[block])
+            if one.instruction.opcode == "IMAD":
+                found["imul"] += float(executed[block])
+    return dict(found)
+
+
+def _costs(device: Device) -> dict[str, int]:
+    """Cycles that an instruction keeps a pipe of a scheduler busy."""
+    each = device.timing.schedulers * WARP
+    rates = device.rates
+    of = {"alu": rates.alu, "fma": rates.fp32, "fp64": rates.fp64, "xu": rates.sfu, "imul": rates.imul}
+    return {"adu": 2, "uniform": 2, "cbu": 2} | {pipe: max(1, each // max(1, rate)) for pipe, rate in of.items()}
+
+
+def _latency(opcode: str, pipe: str, device: Device) -> int:
+    timing = device.timing
+    if opcode == "SHFL":
+        return timing.shuffle
+    if pipe == "xu":
+        return timing.sfu
+    if pipe == "fp64":
+        return timing.fp64
+    return _SLOW.get(opcode, timing.alu)
+
+
+# ------------------------------------------------------------------ accesses
+def _accesses(compiled: CompiledKernel, traffic: Traffic, device: Device, code: Words, memory: Floats) -> None:
+    """Fill in what accesses find: those of a place of the source share what its statements found."""
+    launched = compiled.launched
+    assert launched.counts is not None
+    apart = any(len(one.place) > 1 for one in compiled.instructions)
+    source = launched.statements if apart else launched.statements.without_calls()
+    sites: dict[tuple[object, str], list[int]] = defaultdict(list)
+    spread: dict[str, list[int]] = defaultdict(list)
+    for statement in source.statements.values():
+        if statement.lanes and statement.site.kind.partition("_")[0] in ("global", "shared", "local"):
+            sites[statement.place, statement.site.kind].append(statement.number)
+            spread[statement.site.kind].append(statement.number)
+    compiled_at: dict[tuple[object, str], list[int]] = defaultdict(list)
+    for n, one in enumerate(compiled.instructions):
+        kind = EFFECTS.get(one.instruction.opcode, "")
+        if kind.partition("_")[0] in ("global", "shared", "local"):
+            compiled_at[one.place, kind].append(n)
+    for (place, kind), at in compiled_at.items():
+        found = sites.get((place, kind)) or spread.get(kind, [])
+        executed = sum(compiled.instructions[n].warps for n in at)
+        if kind not in ("global_load", "global_store", "global_atomic", "global_reduction"):
+            if kind.startswith("shared"):
+                figures = _of_shared(launched.counts, found, executed, device)
+                latency = device.timing.shared
+            else:
+                figures, latency = np.zeros(FIGURES), device.timing.l1
+                figures[SHARE], figures[LSU] = 1.0, device.timing.request_interval
+            for n in at:
+                memory[n], code[n, KIND], code[n, LATENCY], code[n, PIPE] = figures, SHARED, latency, _LSU
+                memory[n, LSU] = max(figures[LSU], _returned(compiled.instructions[n], device))
+            continue
+        figures = _of_global(traffic, found, executed, device, kind)
+        loads = kind in ("global_load", "global_atomic")
+        for n in at:
+            memory[n], code[n, KIND], code[n, PIPE] = figures, GLOBAL, _LSU
+            memory[n, LSU] = max(figures[LSU], _returned(compiled.instructions[n], device))
+            code[n, LATENCY] = device.timing.l1 if kind == "global_load" else device.timing.atomic if loads else 0
+
+
+def _returned(one: Counted, device: Device) -> float:
+    """Cycles in which the registers of a warp are filled, whatever they are filled with: measured with shared memory."""
+    return width_of(one.instruction) * WARP / (4.0 * max(1, device.rates.shared))
+
+
+def _of_shared(counts: Words, sites: list[int], executed: float, device: Device) -> Floats:
+    figures = np.zeros(FIGURES)
+    requests = sum(int(counts[site, events.REQUESTS]) for site in sites)
+    wavefronts = sum(int(counts[site, events.WAVEFRONTS]) for site in sites)
+    figures[SHARE] = min(1.0, requests / executed) if executed else 1.0
+    figures[LSU] = max(1.0, wavefronts / requests * WARP / max(1, device.rates.shared)) if requests else 1.0
+    return figures
+
+
+def _of_global(traffic: Traffic, sites: list[int], executed: float, device: Device, kind: str) -> Floats:
+    figures, timing = np.zeros(FIGURES), device.timing
+    rows = (
+        traffic.sites[sites].astype(np.float64)
+        if sites
+        else np.zeros((1, len(traffic.sites[0]) if len(traffic.sites) else 8))
+    )
+    total = rows.sum(0)
+    if not total[ACCESSES] or not executed:
+        return figures
+    share = figures[SHARE] = min(1.0, total[ACCESSES] / executed)
+    accesses = share * executed  # those of the source that nvcc did not merge
+    lines, sectors = total[LINES] / total[ACCESSES], total[SECTORS] / total[ACCESSES]
+    figures[LSU] = max(timing.request_interval, lines, sectors * 32 / timing.l1_width)
+    misses = total[MISSES]
+    out = misses + total[FAR_HITS] + total[NEAR_HITS]
+    figures[SECTORS_OUT], figures[MISSED] = out / accesses, (misses + _LONE * total[LONE]) / accesses
+
+    def likely(part: float) -> float:
+        """That one of an access's lines is among so many sectors."""
+        return float(1 - (1 - min(1.0, part / max(1.0, total[SECTORS]))) ** max(1.0, lines))
+
+    later = 1 + total[LATE] / out if out else 1.0  # lines that another warp waits for already are waited for as long
+    figures[BEYOND] = likely(misses * later)
+    figures[FAR] = likely((misses + total[FAR_HITS]) * later)
+    figures[WAITED] = likely(out * later)
+    if kind == "global_store":
+        stored = max(1, traffic.total(SECTORS, 1) + traffic.total(SECTORS, 2))
+        figures[WRITTEN] = sectors * min(1.0, traffic.dram_written / 32 / stored)
+        rate = timing.l2_bandwidth * 1000 / 32 / device.clock  # sectors a cycle
+        figures[SECTORS_OUT], figures[MISSED] = max(sectors, lines * rate / timing.request_rate), 0.0
+    if kind in ("global_atomic", "global_reduction"):
+        stored = max(1, traffic.total(SECTORS, 1) + traffic.total(SECTORS, 2))
+        figures[WRITTEN] = sectors * min(1.0, traffic.dram_written / 32 / stored)
+    return figures
+
+
+# ------------------------------------------------------------------ ways
+def _ways(whole: Graph, executions: Floats) -> tuple[Words, Floats, Words]:
+    """Of each block its two ways on, and how often the rarer one is taken. Flows along edges fit the executions of the blocks."""
+    from scipy.optimize import nnls
+
+    edges = [(e.source, e.target) for e in whole.edges if e.kind in ("next", "jump", "apart")]
+    ends = list(whole.ends)
+    count, total = len(whole.blocks), max(1.0, float(executions.max(initial=1.0)))
+    rows = np.zeros((2 * count, len(edges) + len(ends)))
+    known = np.concatenate([executions, executions]) / total
+    known[0] -= executions[0] / total if not any(target == 0 for _, target in edges) else 0.0
+    for column, (source, target) in enumerate(edges):
+        rows[target, column] = 1.0
+        rows[count + source, column] = 1.0
+    for column, block in enumerate(ends, len(edges)):
+        rows[count + block, column] = 1.0
+    flows = nnls(rows, known, maxiter=50 * rows.shape[1])[0] if rows.shape[1] else np.zeros(0)
+    out: dict[int, list[tuple[float, int]]] = defaultdict(list)
+    for (source, target), flow in zip(edges, flows, strict=False):
+        out[source].append((float(flow), target))
+    for block, flow in zip(ends, flows[len(edges) :], strict=True):
+        out[block].append((float(flow), -1))
+    blocks = np.full((count, 4), -1, np.int64)
+    rare, loops = np.zeros(count), np.zeros(count, np.int64)
+    for block, (first, past) in enumerate(whole.blocks):
+        blocks[block, :2] = first, past
+        ways = sorted(out[block], reverse=True)[:2]
+        if ways:
+            blocks[block, 2] = ways[0][1]
+        if len(ways) == 2:
+            blocks[block, 3] = ways[1][1]
+            both = ways[0][0] + ways[1][0]
+            rare[block] = ways[1][0] / both if both else 0.0
+            loops[block] = any(0 <= target <= block for _, target in ways)
+    return blocks, rare, loops

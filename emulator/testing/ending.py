@@ -1,0 +1,156 @@
+"""What a run of tests ends with: the files that were asked for, and what of the whole run is not as it was to be."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from ..errors import SimtbedError
+from ..profiler.run import Run
+from . import answers
+from .budgets import FILE, Baselines
+from .known import Pin
+from .tally import Tally
+
+MOST = 10
+"""Tests that a line names."""
+
+
+def at_the_end(config: pytest.Config, tally: Tally, pins: Callable[[], Sequence[Pin]]) -> Iterator[str]:
+    """Write what is asked for, and give a line for each thing that is wrong. pins: the known findings."""
+    steps: tuple[Callable[[], Iterator[str]], ...] = (
+        partial(_recorded, config, tally),
+        partial(_reported, config, tally),
+        partial(_left_out, config, tally),
+        partial(_pins, config, tally, pins),
+        partial(_baselines, config, tally),
+    )
+    for step in steps:
+        try:
+            yield from step()
+        except OSError as error:
+            yield f"{error.filename or 'a file'}: {error.strerror or error}"
+        except SimtbedError as error:
+            yield str(error)
+
+
+# ------------------------------------------------------------------ files
+def _recorded(config: pytest.Config, tally: Tally) -> Iterator[str]:
+    """Write the record of the launches; how it differs from another one."""
+    into, wanted = config.getoption("simtbed_write_launches"), config.getoption("simtbed_same_launches")
+    if into and tally.answers:
+        _write(Path(into), answers.as_text(tally.answers))
+    elif into:
+        yield f"{into}: there is no launch to record"
+    if wanted:
+        yield from answers.differences(tally.answers, answers.read(Path(wanted)), wanted)
+        bits, all = answers.compared_bits(tally.answers)
+        tally.remarks.append(f"the bits of {bits} of {all} launches compared with {wanted}")
+        asked = config.getoption("simtbed_engine") or ""
+        for engine in asked.split(","):
+            if engine not in ("", "auto") and not tally.launches.get(engine):
+                yield f"no launch ran on {engine}: tests launch there by the fixture `launch`"
+
+
+def _reported(config: pytest.Config, tally: Tally) -> Iterator[str]:
+    """Write the reports; that there is nothing to report."""
+    files = config.getoption("simtbed_report")
+    if not files:
+        return
+    runs = (Run.of_json(text) for text in tally.runs)
+    run = Run([launch for one in runs for launch in one.launches], "the tests")
+    if all(one.counts is None for one in run.launches):
+        yield f"{', '.join(files)}: no launch was counted, so there is nothing to report"
+        return
+    for file in files:
+        _write(Path(file), run.html() if file.endswith((".html", ".htm")) else run.json())
+
+
+def _write(path: Path, text: str) -> None:
+    """Write a file, whole or not at all; what is there and no file, such as a pipe, is written to."""
+    if path.exists() and not path.is_file():
+        path.write_text(text, encoding="utf-8")
+        return
+    beside = path.with_name(f"{path.name}.{os.getpid()}")
+    try:
+        beside.write_text(text, encoding="utf-8")
+        os.replace(beside, path)
+    finally:
+        beside.unlink(missing_ok=True)
+
+
+# ------------------------------------------------------------------ the whole run
+def _left_out(config: pytest.Config, tally: Tally) -> Iterator[str]:
+    """Tests that a conftest or a plugin left out of a run that a service relies on."""
+    names = sorted(set(tally.left_out))
+    if not names:
+        return
+    shown = ", ".join(names[:MOST]) + (f" and {len(names) - MOST} more" if len(names) > MOST else "")
+    line = f"left out by a conftest or a plugin, and by no option of pytest: {shown}"
+    if os.environ.get("CI"):
+        yield line
+    else:
+        tally.remarks.append(line)
+
+
+def _pins(config: pytest.Config, tally: Tally, pins: Callable[[], Sequence[Pin]]) -> Iterator[str]:
+    """Pins that nothing used, of tests that all ran and passed."""
+    looked = {who for who, option in _LOOKING.items() if config.getoption(option)}
+    if (
+        not looked
+        or tally.incomplete
+        or tally.skipped
+        or tally.left_out
+        or not _is_whole(config, tally)(config.rootpath)
+    ):
+        return
+    for number, pin in enumerate(pins()):
+        if number not in tally.pins and ("compiler" if pin.kind in ("compile", "spill") else "checkers") in looked:
+            yield f".simtbed/known.toml: not found any more: {pin.kind} in {pin.file}: {pin.line}"
+
+
+_LOOKING = {"checkers": "simtbed_check", "compiler": "simtbed_compile"}
+"""Options that look at all launches, by whose findings they are."""
+
+
+def _baselines(config: pytest.Config, tally: Tally) -> Iterator[str]:
+    """Baselines that nothing used, of tests that did not fail. Baselines are written where asked.
+
+    A test that was skipped uses none: that is told where a service runs the tests, and would show that all is well.
+    """
+    if not (tally.budgets or (config.rootpath / FILE).is_file()):
+        return
+    baselines, whole = Baselines.of(config.rootpath), _is_whole(config, tally)
+
+    def ran(test: str) -> bool:
+        file = test.partition("::")[0]
+        return not {test, file} & {*tally.incomplete, *tally.left_out} and whole(config.rootpath / file)
+
+    left = baselines.unused(tally.budgets, ran)
+    reasons = {test: tally.skipped.get(test) or tally.skipped.get(test.partition("::")[0]) for test, _ in left}
+    if config.getoption("simtbed_update"):
+        baselines.write(tally.budgets, [(test, name) for test, name in left if reasons[test] is None])
+        return
+    for test, name in left:
+        reason = reasons[test]
+        if reason is None:
+            yield f"{FILE.as_posix()}: not used any more: {name} of {test}"
+        elif os.environ.get("CI"):
+            yield f"{FILE.as_posix()}: not compared: {name} of {test}, which was skipped: {reason}"
+
+
+def _is_whole(config: pytest.Config, tally: Tally) -> Callable[[Path], bool]:
+    """Whether all tests of a file, or of a folder, were to run."""
+    option = config.option
+    partial = tally.deselected or getattr(option, "lf", False) or option.ignore or option.ignore_glob
+    everything = config.args_source is not pytest.Config.ArgsSource.ARGS
+    given = [Path(config.invocation_params.dir, one).resolve() for one in config.args if "::" not in one]
+
+    def whole(path: Path) -> bool:
+        return not partial and (everything or any(path.resolve().is_relative_to(one) for one in given))
+
+    return whole

@@ -1,0 +1,296 @@
+"""The loop over the records of BCF, compiled: sites of two alleles with three PL or GL a sample become likelihoods; other
+records are left to a full reader. Every length, type and number is checked before it is used.
+"""
+
+from __future__ import annotations
+
+import simtbed as st
+from simtbed import Global, Local, f32, f64, i64, u8, u32
+from simtbed.native import native
+
+from .files_vcf_scan import TEN, TEN_TO_PHRED
+
+AT, RECORDS, SITES, STOPPED, CONTIG, POSITION = range(6)
+"""Places in what a scan finds: bytes and records that it passed, sites it has, why it stopped, and the contig and position
+of the last record that was read."""
+FOUND = 6
+DONE, FULL, UNUSUAL = range(3)
+"""Why a scan stopped: all was read; there is no room for another site; a record that is not of the usual form."""
+PLACES = 6
+"""Of a site's texts: where ID, REF and ALT begin and end."""
+LENGTHS, FIXED = 8, 24
+"""Bytes before a record that say how long its parts are, and bytes of the first part that every record has."""
+FLOAT, TEXT = 5, 7
+MOST_FIELDS = 32
+"""Of FORMAT."""
+MISSING_BITS, END_BITS = 0x7F800001, 0x7F800002
+"""htslib's marks for a float that is missing, and for one beyond what a sample has."""
+
+
+@st.device
+def word(data: Global[u8], at: i64) -> i64:
+    """Four bytes, the lowest first."""
+    return i64(u32(data[at]) | u32(data[at + 1]) << 8 | u32(data[at + 2]) << 16 | u32(data[at + 3]) << 24)
+
+
+@native
+def whole_records(data: Global[u8], length: i64, found: Global[i64]) -> None:
+    """found: the length of the records that are whole, and how many they are."""
+    at = i64(0)
+    count = i64(0)
+    while at + LENGTHS <= length:
+        end = at + LENGTHS + word(data, at) + word(data, at + 4)
+        if end > length:
+            break
+        at = end
+        count += 1
+    found[0] = at
+    found[1] = count
+
+
+@st.device
+def _size(kind: i64) -> i64:
+    """Bytes of a value, -1 of a type that is not known."""
+    if kind == 1 or kind == TEXT:
+        return i64(1)
+    if kind == 2:
+        return i64(2)
+    if kind == 3 or kind == FLOAT:
+        return i64(4)
+    return i64(0) if kind == 0 else i64(-1)
+
+
+@st.device
+def _integer(data: Global[u8], at: i64, kind: i64) -> i64:
+    """A value of a type of integers."""
+    found = i64(data[at])
+    above = i64(1) << 8
+    if kind == 2:
+        found += i64(data[at + 1]) << 8
+        above = i64(1) << 16
+    elif kind == 3:
+        found = word(data, at)
+        above = i64(1) << 32
+    return found - above if found >= above // 2 else found
+
+
+@st.device
+def _typed(data: Global[u8], at: i64, end: i64, to: Local[i64]) -> i64:
+    """Read the type and the count of what follows into to[0] and to[1]: where that begins, or -1."""
+    if at >= end:
+        return i64(-1)
+    kind = i64(data[at] & 15)
+    count = i64(data[at] >> 4)
+    at += 1
+    if count == 15:
+        if at >= end or data[at] >> 4 != 1:
+            return i64(-1)
+        wide = i64(data[at] & 15)
+        at += 1
+        if wide < 1 or wide > 3 or at + _size(wide) > end:
+            return i64(-1)
+        count = _integer(data, at, wide)
+        at += _size(wide)
+    to[0] = kind
+    to[1] = count
+    if _size(kind) < 0 or count < 0 or at + _size(kind) * count > end:
+        return i64(-1)
+    return at
+
+
+@st.device
+def _number(data: Global[u8], at: i64, end: i64, to: Local[i64]) -> i64:
+    """Read one integer into to[2]: where it ends, or -1."""
+    first = _typed(data, at, end, to)
+    if first < 0 or to[1] != 1 or to[0] < 1 or to[0] > 3 or data[at] >> 4 != 1:
+        return i64(-1)
+    to[2] = _integer(data, first, to[0])
+    return first + _size(to[0])
+
+
+@st.device
+def _text(data: Global[u8], at: i64, end: i64, to: Local[i64], places: Global[i64], place: i64) -> i64:
+    """Read a text of ASCII, without zeros at its end: where it ends, or -1."""
+    first = _typed(data, at, end, to)
+    if first < 0 or (to[0] != TEXT and to[1] != 0):
+        return i64(-1)
+    last = first + (to[1] if to[0] == TEXT else i64(0))
+    high = u8(0)
+    for i in range(first, last):
+        high = high | data[i]
+    behind = last
+    while last > first and data[last - 1] == 0:
+        last -= 1
+    places[place] = first
+    places[place + 1] = last
+    return behind if high < 128 else i64(-1)
+
+
+@st.device
+def _is_letters(data: Global[u8], first: i64, last: i64) -> bool:
+    """Whether an allele has nothing but letters, so that it is none of those that stand for nothing."""
+    good = last > first
+    for i in range(first, last):
+        c = data[i] | 32
+        good = good & (c >= 97) & (c <= 122)
+    return good
+
+
+@native
+def scan_records(
+    data: Global[u8],
+    length: i64,
+    contigs: Global[bool],
+    contig_count: i64,
+    names: Global[bool],
+    name_count: i64,
+    phred: i64,
+    real: i64,
+    samples: i64,
+    room: i64,
+    logarithms: Global[f64],
+    largest: Global[f64],
+    ids: Global[i64],
+    positions: Global[i64],
+    places: Global[i64],
+    found: Global[i64],
+) -> None:
+    """Read records from data[found[AT]] on as sites from found[SITES] on.
+
+    contigs, names: which numbers the header has. phred, real: those of PL and GL, -1 where it has none. logarithms: three
+    of each sample, less the largest of them, which is in `largest`; zeros where one is missing. ids: numbers of contigs.
+    """
+    to = st.local(i64, 3)
+    seen = st.local(i64, MOST_FIELDS)
+    at = found[AT]
+    found[STOPPED] = DONE
+    while at + LENGTHS <= length:
+        site = found[SITES]
+        if site == room:
+            found[STOPPED] = FULL
+            break
+        middle = at + LENGTHS + word(data, at)
+        end = middle + word(data, at + 4)
+        if end > length or middle - at < LENGTHS + FIXED:
+            found[STOPPED] = UNUSUAL
+            break
+        fixed = at + LENGTHS
+        contig = _integer(data, fixed, i64(3))
+        position = _integer(data, fixed + 4, i64(3))
+        counts = word(data, fixed + 16)
+        formats = word(data, fixed + 20)
+        good = 0 <= contig < contig_count and contigs[contig] and position >= -1
+        good = good and formats & 0xFFFFFF == samples and counts >> 16 == 2 and formats >> 24 <= MOST_FIELDS
+        p = fixed + FIXED if good else i64(-1)
+        for text in range(i64(3)):
+            if p >= 0:
+                p = _text(data, p, middle, to, places, site * PLACES + 2 * text)
+        if p >= 0 and not _is_letters(data, places[site * PLACES + 4], places[site * PLACES + 5]):
+            p = i64(-1)
+        for step in range((counts & 0xFFFF) * 2 + 1):
+            if p >= 0:
+                if step & 1 == 1:  # the number of a field of INFO; before it FILTER, and behind it its values
+                    p = _number(data, p, middle, to)
+                    if p >= 0 and not (0 <= to[2] < name_count and names[to[2]]):
+                        p = i64(-1)
+                else:
+                    p = _typed(data, p, middle, to)
+                    if p >= 0:
+                        p += _size(to[0]) * to[1]
+        if p != middle:
+            p = i64(-1)
+        wanted = i64(-1)
+        kind = i64(0)
+        is_phred = False
+        for field in range(formats >> 24):
+            if p >= 0:
+                p = _number(data, p, end, to)
+                name = to[2]
+                if p >= 0 and not (0 <= name < name_count and names[name]):
+                    p = i64(-1)
+                for before in range(field):
+                    if p >= 0 and seen[before] == name:
+                        p = i64(-1)
+                seen[field] = name
+                if p >= 0:
+                    p = _typed(data, p, end, to)
+                if p >= 0:
+                    size = _size(to[0]) * to[1] * samples
+                    if p + size > end:
+                        p = i64(-1)
+                    elif name == phred or (name == real and not is_phred):
+                        is_phred = name == phred
+                        wanted = p
+                        kind = to[0]
+                        if to[1] != 3 or ((kind < 1 or kind > 3) if is_phred else kind != FLOAT):
+                            p = i64(-1)
+                    if p >= 0:
+                        p += size
+        if p != end or wanted < 0:
+            found[STOPPED] = UNUSUAL
+            break
+        good = True
+        for sample in range(samples):
+            if good:
+                place = site * samples + sample
+                if is_phred:
+                    good = _integers(data, wanted + 3 * _size(kind) * sample, kind, logarithms, largest, place)
+                else:
+                    good = _reals(data, wanted + 12 * sample, logarithms, largest, place)
+        if not good:
+            found[STOPPED] = UNUSUAL
+            break
+        ids[site] = contig
+        positions[site] = position + 1
+        found[CONTIG] = contig
+        found[POSITION] = position + 1
+        found[SITES] = site + 1
+        found[RECORDS] += 1
+        at = end
+    found[AT] = at
+
+
+@st.device
+def _keep(logarithms: Global[f64], largest: Global[f64], place: i64, a: f64, b: f64, c: f64) -> None:
+    most = max(max(a, b), c)
+    logarithms[3 * place] = a - most
+    logarithms[3 * place + 1] = b - most
+    logarithms[3 * place + 2] = c - most
+    largest[place] = most
+
+
+@st.device
+def _integers(data: Global[u8], at: i64, kind: i64, logarithms: Global[f64], largest: Global[f64], place: i64) -> bool:
+    """Keep the Phred scores of a sample; whether they are three from 0 up, or one or all are missing."""
+    size = _size(kind)
+    a = _integer(data, at, kind)
+    b = _integer(data, at + size, kind)
+    c = _integer(data, at + 2 * size, kind)
+    missing = i64(-128) if kind == 1 else (i64(-32768) if kind == 2 else i64(-2147483648))
+    ended = missing + 1
+    if a == missing or b == missing or c == missing or (a == ended and b == ended and c == ended):
+        _keep(logarithms, largest, place, f64(0), f64(0), f64(0))
+        return True
+    if a < 0 or b < 0 or c < 0:
+        return False
+    _keep(logarithms, largest, place, f64(a) * TEN_TO_PHRED, f64(b) * TEN_TO_PHRED, f64(c) * TEN_TO_PHRED)
+    return True
+
+
+@st.device
+def _reals(data: Global[u8], at: i64, logarithms: Global[f64], largest: Global[f64], place: i64) -> bool:
+    """Keep the logarithms of a sample; whether they are three, or one or all are missing."""
+    a = u32(word(data, at))
+    b = u32(word(data, at + 4))
+    c = u32(word(data, at + 8))
+    missing = a == MISSING_BITS or b == MISSING_BITS or c == MISSING_BITS
+    if missing or (a == END_BITS and b == END_BITS and c == END_BITS):
+        _keep(logarithms, largest, place, f64(0), f64(0), f64(0))
+        return True
+    p = f64(st.bitcast(f32, a)) * TEN
+    q = f64(st.bitcast(f32, b)) * TEN
+    r = f64(st.bitcast(f32, c)) * TEN
+    if p != p or q != q or r != r or max(max(p, q), r) > 1e300 or max(max(p, q), r) < -1e300:
+        return False
+    _keep(logarithms, largest, place, p, q, r)
+    return True

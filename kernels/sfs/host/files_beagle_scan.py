@@ -1,0 +1,133 @@
+"""The loop over the bytes of Beagle's format, compiled: lines whose numbers are exact in a few operations become
+likelihoods; others are left to a full reader.
+
+A number of at most 2^53 times or over a power of ten up to 10^22 is the nearest double after one rounding, which is what
+Python's float makes of it.
+"""
+
+from __future__ import annotations
+
+import simtbed as st
+from simtbed import Global, f64, i64, u8, u64
+from simtbed.native import native
+
+from ...files.text_loops import line_end
+
+AT, LINES, SITES, STOPPED = range(4)
+"""Places in what a scan finds: bytes and lines that it passed, sites it has, and why it stopped."""
+FOUND = 4
+END, FULL, UNUSUAL = range(3)
+"""Why a scan stopped: all was read; there is no room for another site; a line that is not of the usual form."""
+NAMES = 3
+"""Columns before the likelihoods."""
+MOST_EXACT = 1 << 53
+"""Whole numbers up to here are doubles."""
+MOST_POWER = 22
+"""10 to this is a double."""
+
+
+@st.device
+def blank(letter: u8) -> bool:
+    """Whether it stands between fields."""
+    return letter == 32 or 9 <= letter <= 13
+
+
+@st.device
+def number_end(data: Global[u8], p: i64, last: i64, to: Global[f64], where: i64) -> i64:
+    """Read a decimal number: where it ends, or -1 where it has another form, or is not exact in one operation."""
+    minus = p < last and data[p] == 45
+    p += i64(p < last and (data[p] == 45 or data[p] == 43))
+    value = u64(0)
+    digits = i64(0)
+    decimals = i64(0)
+    point = False
+    while p < last and (48 <= data[p] <= 57 or (data[p] == 46 and not point)):
+        if data[p] == 46:
+            point = True
+        else:
+            value = value * 10 + u64(data[p]) - 48
+            digits += 1
+            decimals += i64(point)
+            if value > MOST_EXACT:
+                return i64(-1)
+        p += 1
+    if digits == 0:
+        return i64(-1)
+    power = -decimals
+    if p < last and (data[p] | 32) == 101:
+        p += 1
+        down = p < last and data[p] == 45
+        p += i64(p < last and (data[p] == 45 or data[p] == 43))
+        first = p
+        exponent = i64(0)
+        while p < last and 48 <= data[p] <= 57 and p < first + 4:
+            exponent = exponent * 10 + i64(data[p]) - 48
+            p += 1
+        if p == first:
+            return i64(-1)
+        power += -exponent if down else exponent
+    if abs(power) > MOST_POWER or (p < last and not blank(data[p])):
+        return i64(-1)
+    scale = f64(1)
+    for _tens in range(abs(power)):
+        scale *= 10
+    found = f64(value) / scale if power < 0 else f64(value) * scale
+    to[where] = -found if minus else found
+    return p
+
+
+@native
+def scan_markers(
+    data: Global[u8],
+    length: i64,
+    individuals: i64,
+    room: i64,
+    likelihoods: Global[f64],
+    markers: Global[i64],
+    lines: Global[i64],
+    found: Global[i64],
+) -> None:
+    """Read lines from data[found[AT]] on as sites from found[SITES] on; blank ones are passed.
+
+    likelihoods: three of each individual. markers: where that of a site begins and ends. lines: how many are before it.
+    """
+    at = found[AT]
+    line = found[LINES]
+    site = found[SITES]
+    found[STOPPED] = END
+    while at < length:
+        end = line_end(data, at, length)
+        p = at
+        while p < end and blank(data[p]):
+            p += 1
+        if p < end:
+            if site == room:
+                found[STOPPED] = FULL
+                break
+            column = i64(0)
+            while column < NAMES and p < end:
+                first = p
+                while p < end and not blank(data[p]):
+                    p += 1
+                if column == 0:
+                    markers[2 * site] = first
+                    markers[2 * site + 1] = p
+                while p < end and blank(data[p]):
+                    p += 1
+                column += 1
+            value = i64(0)
+            while 0 <= p < end and value < 3 * individuals:
+                p = number_end(data, p, end, likelihoods, site * 3 * individuals + value)
+                while 0 <= p < end and blank(data[p]):
+                    p += 1
+                value += 1
+            if p < end or value < 3 * individuals:
+                found[STOPPED] = UNUSUAL
+                break
+            lines[site] = line
+            site += 1
+        line += 1
+        at = end + 1
+    found[AT] = at
+    found[LINES] = line
+    found[SITES] = site

@@ -1,0 +1,19 @@
+"""The process that Nsight Compute watches: the accesses of a file, one a launch."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from ..profile.accesses import read
+from .single_accesses import launched
+
+
+def main(listed: str) -> None:
+    """Make the accesses of a CSV file on the GPU, in its order."""
+    for _ in launched(read(Path(listed)), "cuda"):
+        pass
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])

@@ -1,0 +1,157 @@
+"""What of Lu 2012 is timed: GAMA-CPU as plain loops on one core and on all, GAMA's kernels and normalisation on a GPU."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any
+
+import numpy as np
+from simtbed import Kernel, Result, launch
+from simtbed.kernels import Agreement, Launcher
+from simtbed.kernels.sfs import FAMILY
+from simtbed.kernels.sfs.host import pipeline
+from simtbed.kernels.sfs.host.generate import generate
+from simtbed.kernels.sfs.host.pipeline_plain import normalised_as_printed, summing_to_one
+from simtbed.kernels.sfs.host.problem import Floats, Problem
+from simtbed.oracles import sfs_loop
+from simtbed.oracles.sfs import product
+
+from ...bench.pairhmm import Timer
+from ...launchers import Runner
+from .. import checks
+from ..measured import Check, Machine, Timed
+from ..paper import (
+    Setting,
+)  # fmt: skip
+from .counting import vectors
+
+LOOPS: dict[str, Callable[[Floats], Floats]] = {
+    "iterative": sfs_loop.iterative,
+    "reduction": partial(sfs_loop.reduced, skip=False),
+    "reduction, zeros skipped": partial(sfs_loop.reduced, skip=True),
+}
+"""GAMA-CPU: plain loops, compiled."""
+KERNELS = {
+    "iterative": "iterative", "reduction in global memory": "reduction-plain", "reduction": "reduction-shared-plain",
+    "reduction, zeros skipped": "reduction-shared-skip-plain",
+}  # fmt: skip
+CHECKED = partial(generate, 5, 8, 32, "gama")
+"""A problem that shows whether a kernel or a loop is right."""
+SITES_ON_CPU, DIFFERENT = 64, 256
+SITES_ON_GPU = {"iterative": 131_072} | dict.fromkeys(list(KERNELS.values())[1:], 4_096)
+"""That fill a GPU of today: Algorithm 1 has a thread a site, the reductions a warp a merge."""
+SITES_NORMALISED = 4_096
+
+
+# ------------------------------------------------------------------ what is timed
+def timed(setting: Setting) -> Iterator[Timed]:
+    """GAMA-CPU on one core and on all; GAMA's kernels on a GPU; normalisation on one core."""
+    n = setting.whole("individuals")
+    sites = min(setting.whole("sites"), SITES_ON_CPU)
+    for name, loop in LOOPS.items():
+        check = Check(f"plain loop, {name}", partial(_loop_agrees, loop))
+        yield Timed(name, Machine.core, partial(_loop, loop, n, sites), check)
+        yield Timed(name, Machine.cores, partial(_loop, partial(sfs_loop.on_all_cores, loop), n, sites), check)
+    for name, normalise in NORMALISING.items():
+        check = Check(f"plain loop, {name}", partial(_normalised_agrees, normalise))
+        yield Timed(name, Machine.core, partial(_normalise, normalise, n, sites), check)
+    for name, variant in KERNELS.items():
+        check = checks.on_gpu(FAMILY, variant, CHECKED)
+        yield Timed(name, Machine.gpu, partial(_kernels, variant, n, SITES_ON_GPU[variant]), check)
+    for name, normalising in NORMALISING_ON_GPU.items():
+        check = Check(f"normalisation, {name}", partial(_normalised_on_gpu_agrees, normalising))
+        yield Timed(name, Machine.gpu, partial(_normalise_on_gpu, normalising, n), check)
+
+
+def _loop_agrees(loop: Callable[[Floats], Floats]) -> Agreement:
+    vectors = CHECKED().vectors()[0] / 3
+    return checks.equal(loop(vectors), np.exp(product(vectors)))
+
+
+def _normalised_agrees(normalise: Normalise) -> Agreement:
+    given = CHECKED()
+    vectors, t = given.vectors()
+    return FAMILY.compare(
+        normalise(sfs_loop.iterative(vectors), t, given.fixed(), given.variable), FAMILY.oracle(given)
+    )
+
+
+Normalise = Callable[[Floats, Floats, Floats, float], Floats]
+NORMALISING: dict[str, Normalise] = {
+    "logarithms": sfs_loop.normalised,
+    "long doubles": sfs_loop.normalised_in_long_doubles,
+}
+
+
+NormaliseOnGpu = Callable[[Problem, Launcher], Floats]
+
+
+def _in_logarithms(problem: Problem, launcher: Launcher) -> Floats:
+    found, scale = problem.vectors()
+    return pipeline.normalised(problem, pipeline.VARIANTS["iterative"](found, launcher), scale, launcher)
+
+
+def _in_double_doubles(problem: Problem, launcher: Launcher) -> Floats:
+    return normalised_as_printed(problem, *problem.vectors(), launcher, extended=True)[0]
+
+
+NORMALISING_ON_GPU: dict[str, NormaliseOnGpu] = {
+    "logarithms": _in_logarithms, "double-doubles": _in_double_doubles,
+}  # fmt: skip
+
+
+class LastLaunch(Launcher):
+    """A launcher for a GPU that keeps the milliseconds of its last launch."""
+
+    milliseconds = 0.0
+
+    def launch(self, kernel: Kernel, **arguments: Any) -> Result:
+        result = launch(kernel, engine="cuda", counters=False, **arguments)
+        self.milliseconds = result.milliseconds or 0.0
+        return result
+
+
+def _rounds(action: Callable[[], object], repeat: int) -> list[float]:
+    action()  # compiles
+    taken = []
+    for _ in range(repeat):
+        begin = time.perf_counter()
+        action()
+        taken.append(1e3 * (time.perf_counter() - begin))
+    return taken
+
+
+def _loop(loop: Callable[[Floats], Floats], n: int, sites: int, repeat: int) -> tuple[list[float], float]:
+    divided = np.ascontiguousarray(summing_to_one(vectors(n, sites))[0])
+    return _rounds(lambda: loop(divided), repeat), sites
+
+
+def _kernels(variant: str, n: int, sites: int, repeat: int) -> tuple[list[float], float]:
+    """Of a GPU that is full of sites; those that differ are few, for time is short."""
+    timer = Timer(repeat)
+    pipeline.VARIANTS[variant](np.tile(vectors(n, DIFFERENT), (sites // DIFFERENT, 1, 1)), timer)
+    return [timer.milliseconds], sites
+
+
+def _normalise_on_gpu(normalise: NormaliseOnGpu, n: int, repeat: int) -> tuple[list[float], float]:
+    """The last launch: what multiplies comes before it."""
+    problem = generate(3, SITES_NORMALISED, n, "gama")
+    taken = []
+    for _ in range(repeat + 1):  # the first one compiles
+        launched = LastLaunch()
+        normalise(problem, launched)
+        taken.append(launched.milliseconds)
+    return taken[1:], SITES_NORMALISED
+
+
+def _normalised_on_gpu_agrees(normalise: NormaliseOnGpu) -> Agreement:
+    given = CHECKED()
+    return FAMILY.compare(normalise(given, Runner("cuda")), FAMILY.oracle(given))
+
+
+def _normalise(normalise: Normalise, n: int, sites: int, repeat: int) -> tuple[list[float], float]:
+    problem = generate(3, sites, n, "gama")
+    h, t, fixed = sfs_loop.iterative(problem.vectors()[0]), problem.vectors()[1], problem.fixed()
+    return _rounds(lambda: normalise(h, t, fixed, problem.variable), repeat), sites

@@ -1,0 +1,137 @@
+"""What of Ren 2019 is timed: both stages of its kernels on a GPU and of the plain loop on a CPU."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import lru_cache, partial
+from time import perf_counter
+
+import numpy as np
+import numpy.typing as npt
+from simtbed.kernels import Agreement
+from simtbed.kernels.alignment import FAMILY
+from simtbed.kernels.alignment.host.problem import Problem
+from simtbed.oracles.alignment_loop import Integers, align_all
+from simtbed.runtime.cores import current_cores
+
+from ...bench.align import DIFFERENT, Stages, repeated
+from .. import checks
+from ..measured import Check, Machine, Timed
+from ..paper import (
+    Setting,
+)
+from .counted import (
+    BATCHES,
+    LENGTHS,
+    equal_sequences,
+    sequences,
+)
+from .figures import FAITHFUL
+
+WIDE, PASSES, PEER, OURS = FAITHFUL, "passes-diagonal-major-runs", "pairalign", "packed"
+TIMED = (WIDE, PASSES, PEER, OURS)
+STEPS = "wide-diagonal-major-steps"
+SECOND = (WIDE, STEPS, PEER)
+LOOP = "plain loop"
+LOOP_CELLS = 1 << 24
+"""Of all pairs of a length that the loop is timed with."""
+FEW = 3
+"""Pairs that show whether a kernel is right."""
+BLOCK = 128
+"""Threads of a block of `passes` and of `pairalign`."""
+
+
+# ------------------------------------------------------------------ times
+def timing_name(what: str, length: int, pairs: int, stage: int) -> str:
+    """Under which the time of a variant on a synthetic set is recorded."""
+    return f"{what}, {length} bases, {pairs} pairs, stage {stage}"
+
+
+def loop_name(length: int, stage: int) -> str:
+    """Under which the time of the plain loop is recorded."""
+    return f"{LOOP}, {length} bases, stage {stage}"
+
+
+def timed(setting: Setting) -> Iterator[Timed]:
+    """Both stages of the plain loop on a CPU, and of the kernels of Figures 8 to 12 on a GPU."""
+    for length in LENGTHS:
+        for machine, threads in ((Machine.core, 1), (Machine.cores, current_cores())):
+            for stage in (1, 2):
+                run = partial(_loop, length, stage, threads)
+                yield Timed(loop_name(length, stage), machine, run, Check(LOOP, _loop_agrees))
+    for length in LENGTHS:
+        for variant in sorted({*TIMED, *SECOND}):
+            check = checks.on_gpu(FAMILY, variant, partial(sequences, length, FEW), f"{length} bases")
+            for pairs in BATCHES if variant in TIMED else ():
+                for stage in (1, 2):
+                    run = partial(_kernels, variant, length, pairs, stage)
+                    yield Timed(timing_name(variant, length, pairs, stage), Machine.gpu, run, check)
+            if variant in SECOND:
+                name = timing_name(f"{variant}, equal sequences", length, 100, 2)
+                yield Timed(name, Machine.gpu, partial(_second, variant, length), check)
+
+
+def _kernels(variant: str, length: int, pairs: int, stage: int, repeat: int) -> tuple[list[float], float]:
+    return _stages(variant, length, pairs, repeat)[stage - 1], pairs * length * length
+
+
+@lru_cache(maxsize=1)
+def _stages(variant: str, length: int, pairs: int, repeat: int) -> tuple[list[float], list[float]]:
+    return _both(repeated(sequences(length, min(pairs, DIFFERENT)), pairs), variant, repeat)
+
+
+def _second(variant: str, length: int, repeat: int) -> tuple[list[float], float]:
+    problem = equal_sequences(length, 100)
+    return _both(problem, variant, repeat)[1], len(problem)
+
+
+def _both(problem: Problem, variant: str, repeat: int) -> tuple[list[float], list[float]]:
+    """Milliseconds of both stages; the first run, which loads the kernels, is left out."""
+    taken: tuple[list[float], list[float]] = [], []
+    for _ in range(repeat + 1):
+        stages = Stages()
+        FAMILY.solve(problem, variant, stages)
+        for times, stage in zip(taken, ("stage 1", "stage 2"), strict=True):
+            times.append(stages.milliseconds[stage])
+    return taken[0][1:], taken[1][1:]
+
+
+def _loop(length: int, stage: int, threads: int, repeat: int) -> tuple[list[float], float]:
+    """Of the first stage, or what the second one adds."""
+    return _loops(length, threads, repeat)[stage - 1], _loop_pairs(length) * length * length
+
+
+def _loop_pairs(length: int) -> int:
+    return max(1, LOOP_CELLS // length**2)
+
+
+@lru_cache(maxsize=1)
+def _loops(length: int, threads: int, repeat: int) -> tuple[list[float], list[float]]:
+    align = partial(by_loop, sequences(length, _loop_pairs(length)), threads)
+    align()
+    first, second = [], []
+    for _ in range(repeat):
+        first.append(_milliseconds(partial(align, trace=False)))
+        second.append(max(_milliseconds(align) - first[-1], 0.0))
+    return first, second
+
+
+def by_loop(problem: Problem, threads: int = 1, trace: bool = True) -> tuple[Integers, npt.NDArray[np.uint32]]:
+    """What `align_all` says of a problem."""
+    given = problem.references, problem.reference_offsets, problem.alternates, problem.alternate_offsets
+    return align_all(*given, problem.parameters, threads, trace)
+
+
+def _loop_agrees() -> Agreement:
+    """That the plain loop gives the oracle's scores and places; its operations have a test of their own."""
+    problem = sequences(LENGTHS[0], FEW)
+    expected, (found, _) = FAMILY.oracle(problem), by_loop(problem)
+    answer = expected.copy()
+    answer["offset"], answer["score"] = found[:, 0], found[:, 1]
+    return FAMILY.compare(answer, expected)
+
+
+def _milliseconds(work: Callable[[], object]) -> float:
+    begun = perf_counter()
+    work()
+    return 1e3 * (perf_counter() - begun)
