@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shlex
 import shutil
@@ -34,6 +35,16 @@ PAIRS, VCF = "pairhmm/10s.in", "sfs_1000g/small.vcf.gz"
 """Published files, in the folder that SIMTBED_DATA names."""
 BARE = {"cuda": "import numpy, pycuda.autoinit"}
 """What a start is held to, by engine: Python with NumPy, and on a GPU a context."""
+_LAUNCHER = """
+import json, os, subprocess, sys, time
+start = time.perf_counter()
+process = subprocess.Popen(sys.argv[1:], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
+_, status, used = os.wait4(process.pid, 0)
+wall = time.perf_counter() - start
+print(json.dumps([os.waitstatus_to_exitcode(status), wall, used.ru_utime + used.ru_stime, used.ru_maxrss * 1024]))
+"""
+"""Runs a program: its exit status and the figures of `Took`. A small process of its own, for on Linux the peak memory of
+a program begins with that of the process that started it."""
 
 
 @dataclass(frozen=True)
@@ -259,13 +270,13 @@ def measured(row: Row, engine: EngineName, repeat: int, folder: Path) -> dict[st
 def _run(words: list[str]) -> Took:
     """Run a program to its end, without its output. Raises SimtbedError, with what it said last, where it fails."""
     with temporary() as told:
-        start = time.perf_counter()
-        process = subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=told)
-        _, status, used = os.wait4(process.pid, 0)
-        wall = time.perf_counter() - start
-        process.returncode = os.waitstatus_to_exitcode(status)
-        if process.returncode:
+        launched = subprocess.run(
+            [sys.executable, "-I", "-S", "-c", _LAUNCHER, *words], stdout=subprocess.PIPE, stderr=told
+        )
+        launched.check_returncode()
+        code, *figures = json.loads(launched.stdout)
+        if code:
             told.seek(0)
             said = told.read().decode(errors="replace").strip().splitlines() or ["without a word"]
-            raise SimtbedError(f"{shlex.join(words)} ended with {process.returncode}: {printable(said[-1][:300])}")
-    return Took(wall, used.ru_utime + used.ru_stime, used.ru_maxrss * 1024)
+            raise SimtbedError(f"{shlex.join(words)} ended with {code}: {printable(said[-1][:300])}")
+    return Took(*figures)

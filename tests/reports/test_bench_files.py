@@ -76,6 +76,13 @@ def test_figures_are_written_row_by_row_and_a_row_that_fails_does_not_lose_the_o
     assert [path.name for path in tmp_path.iterdir()] == ["figures.json"]
 
 
+def test_memory_is_the_programs_own() -> None:
+    """Not that of the process that measures it, which may be large."""
+    held = np.ones(300_000_000, np.uint8)
+    took = files._run(["true"])
+    assert 0 < took.memory < held.nbytes / 4 and took.wall > 0
+
+
 def test_output_is_a_file_and_of_files(simtbed: Simtbed, tmp_path: Path) -> None:
     assert "--output names a file" in simtbed("bench", "files", "--output", "-").refused()
     assert "--output of bench is for files" in simtbed("bench", "sfs", "--output", str(tmp_path / "x")).refused()
