@@ -14,7 +14,8 @@ class Operation(StrEnum):
 
     REDUCTION is an atomic operation on global memory whose result nobody uses. COUNT is one on shared memory that adds 1 to
     4 bytes: GPUs have an instruction of its own for it, which counts the lanes of a word at once. SWAP is a compare-and-swap
-    on shared memory, which takes two passes.
+    on shared memory, which takes two passes. COPY is what an asynchronous copy of 4 or 8 bytes a lane stores, whose lanes are
+    not merged.
     """
 
     LOAD = "load"
@@ -23,6 +24,10 @@ class Operation(StrEnum):
     REDUCTION = "reduction"
     COUNT = "count"
     SWAP = "swap"
+    COPY = "copy"
+
+
+_NAMED = {Operation.COUNT: Operation.ATOMIC, Operation.SWAP: Operation.ATOMIC, Operation.COPY: Operation.STORE}
 
 
 @dataclass(frozen=True)
@@ -34,11 +39,11 @@ class AccessKind:
     operation: Operation
 
     def __str__(self) -> str:
-        return f"{self.space}_{Operation.ATOMIC if self.operation in (Operation.COUNT, Operation.SWAP) else self.operation}"
+        return f"{self.space}_{_NAMED.get(self.operation, self.operation)}"
 
     @property
     def atomic(self) -> bool:
-        return self.operation not in (Operation.LOAD, Operation.STORE)
+        return self.operation not in (Operation.LOAD, Operation.STORE, Operation.COPY)
 
 
 def open_dimensions(index: ir.Expr) -> list[tuple[ir.Expr, ir.Expr]]:

@@ -34,9 +34,11 @@ class Wavefronts(NamedTuple):
     conflicts: int
 
 
-def load_kind(device: Device) -> int:
-    """The kind by which a load counts on `device`: where halves never merge, it is that of a store."""
-    return LOAD if device.shared_load_merges else STORE
+def kind_of(operation: str, device: Device) -> int:
+    """The kind by which an operation (`ir.access.Operation`) on shared memory counts on `device`. A load is as a store where
+    halves never merge; a copy, as an atomic: its lanes are not merged."""
+    load = LOAD if device.shared_load_merges else STORE
+    return {"load": load, "store": STORE, "count": STORE, "swap": SWAP, "copy": ATOMIC, "atomic": ATOMIC}[operation]
 
 
 @st.device
@@ -107,7 +109,7 @@ def _count(
 def count(kind: int, index: Index, active: Active, size: int, banks: int, width: int, out: Totals) -> None:
     """Add the requests, wavefronts and bank conflicts of shared accesses to `out`.
 
-    kind: LOAD (see `load_kind`), STORE, ATOMIC (with a result) or SWAP (a compare-and-swap, whose wavefronts are twice as many
+    kind: LOAD (see `kind_of`), STORE, ATOMIC (with a result) or SWAP (a compare-and-swap, whose wavefronts are twice as many
     for the same conflicts). index: integers[warps, 32], elements from
     the start of shared memory. active: bool[warps, 32]; other lanes are ignored. size, width: bytes. out: int64[3].
 

@@ -126,7 +126,6 @@ def _count_in_packets(
     size: i64,
     to_sector: i64,
     to_line: i64,
-    exact: bool,
     out: Global[i64],
 ) -> None:
     """Lanes of a sector share a packet, unless that would put a lane before another that may have its address.
@@ -144,7 +143,7 @@ def _count_in_packets(
         for lane in range(i64(32)):
             if active[32 * warp + lane]:
                 element = index[32 * warp + lane]
-                keys[used] = element if exact else reduction_key(element * size >> 2)
+                keys[used] = atomic_key(element * size >> 2)
                 sectors[used] = element >> to_sector
                 lines[used] = sectors[used] >> to_line
                 newest = i64(-1)
@@ -164,39 +163,32 @@ def _count_in_packets(
             out[2] += distinct(lines, used)
 
 
-REDUCTION_FOLDS = (0x2F6F, 0x55DA)
-"""Bits of a 128-byte line's number whose parity enters the key of a reduction, one mask a bit of the key. The masks
+ATOMIC_FOLDS = (0x2F6F, 0x55DA)
+"""Bits of a 128-byte line's number whose parity enters the key of an atomic, one mask a bit of the key. The masks
 are measured for lines within 4 MiB of each other; further apart, addresses are no longer the ones that lanes use."""
 
 
 @native
-def reduction_key(word: i64) -> i64:
-    """Seven bits by which a reduction tells 4-byte words apart: the place in the line, and two parities of the line.
+def atomic_key(word: i64) -> i64:
+    """Seven bits by which an atomic tells 4-byte words apart: the place in the line, and two parities of the line.
 
-    Of 890 reductions measured on an H200 (tests/machine/h200_reductions.csv and the rows in
-    tests/machine/h200_access_patterns.csv) this gives all but 4, each of which counts one sector more.
+    Of 1,252 atomics measured on an H200, with and without a result (tests/machine/h200_reductions.csv and rows of
+    h200_access_patterns.csv and h200_drawn_accesses.csv.gz there), this gives all but 16, which differ by a sector or two.
     """
     line = word >> 5
-    low = i64(st.popcount(line & REDUCTION_FOLDS[0]) & 1)
-    high = i64(st.popcount(line & REDUCTION_FOLDS[1]) & 1)
+    low = i64(st.popcount(line & ATOMIC_FOLDS[0]) & 1)
+    high = i64(st.popcount(line & ATOMIC_FOLDS[1]) & 1)
     return (word & 31) | low << 5 | high << 6
 
 
 def count_atomic(index: Index, active: Active, size: int, sector: int, line: int, out: Totals) -> None:
-    """Add the requests, sectors and lines of atomics that return a value; arguments as for `count`.
+    """Add the requests, sectors and lines of atomics, with and without a result; arguments as for `count`.
 
-    Lanes at one address go one after another, so a sector counts as often as its most wanted address.
+    Lanes at one address go one after another, so a sector counts as often as its most wanted address. Addresses are
+    compared by `atomic_key`: a lane that seems to have the address of another sector's lane must not go before it, which
+    may take a packet more.
     """
-    _count_in_packets(*flat(index, active), size, log2(sector // size), log2(line // sector), True, out)
-
-
-def count_reduction(index: Index, active: Active, size: int, sector: int, line: int, out: Totals) -> None:
-    """Add the requests, sectors and lines of atomics whose result is unused; arguments as for `count`.
-
-    As `count_atomic`, save that addresses are compared by `reduction_key`: a lane that seems to have the address of
-    another sector's lane must not go before it, which may take a packet more.
-    """
-    _count_in_packets(*flat(index, active), size, log2(sector // size), log2(line // sector), False, out)
+    _count_in_packets(*flat(index, active), size, log2(sector // size), log2(line // sector), out)
 
 
 @native
@@ -233,7 +225,7 @@ def count_local(index: Index, active: Active, size: int, sector: int, line: int,
 
 
 def of_warp(counter: Counter, lanes: Sequence[int], size: int, sector: int = 32, line: int = 128) -> Traffic:
-    """What `counter` (count, count_atomic, count_reduction) says of one warp.
+    """What `counter` (count, count_atomic, count_local) says of one warp.
 
     lanes: the element of each of the 32 lanes, -1 where the lane is inactive.
     """

@@ -104,7 +104,8 @@ def _site(stmt: ir.Stmt, arrays: dict[str, Array], parent: int | None) -> Site:
             action = type(effect).__name__.lower()
         case ir.Store():
             array, accessed = arrays[stmt.array], stmt.array
-            action, size = AccessKind(array.space, Operation.STORE), array.element.size
+            operation = Operation.COPY if stmt.order == "async" and array.element.size < 16 else Operation.STORE
+            action, size = AccessKind(array.space, operation), array.element.size
         case ir.If() | ir.While() | ir.For():
             action = "branch"
             if isinstance(stmt, ir.For):

@@ -25,6 +25,7 @@ _DONE = {
     Operation.REDUCTION: "atomic",
     Operation.COUNT: "atomic",
     Operation.SWAP: "atomic",
+    Operation.COPY: "write",
 }
 
 

@@ -25,19 +25,20 @@ GLOBAL: dict[str, coalescing.Counter] = {
     "async_copy_load": coalescing.count,
     **{f"global_atomic_{name}": coalescing.count_atomic for name in ATOMICS},
     "global_compare_swap": coalescing.count_atomic,
-    **{f"global_reduce_{name}": coalescing.count_reduction for name in REDUCTIONS},
+    **{f"global_reduce_{name}": coalescing.count_atomic for name in REDUCTIONS},
     "local_load": coalescing.count_local,
     "local_store": coalescing.count_local,
 }
-SHARED: dict[str, int] = {
-    "shared_load": banks.LOAD,
-    "shared_store": banks.STORE,
-    "async_copy_store": banks.STORE,
-    **{f"shared_atomic_{name}": banks.ATOMIC for name in ATOMICS},
-    **{f"shared_reduce_{name}": banks.ATOMIC for name in REDUCTIONS},
-    "shared_count": banks.STORE,
-    "shared_compare_swap": banks.SWAP,
+SHARED = {
+    "shared_load": "load",
+    "shared_store": "store",
+    "async_copy_store": "copy",
+    **{f"shared_atomic_{name}": "atomic" for name in ATOMICS},
+    **{f"shared_reduce_{name}": "atomic" for name in REDUCTIONS},
+    "shared_count": "count",
+    "shared_compare_swap": "swap",
 }
+"""As `ir.access.Operation` names them."""
 COLUMNS = ("op", "bytes", "lanes")
 GLOBAL_FIGURES = ("requests", "sectors")
 SHARED_FIGURES = ("wavefronts", "bank_conflicts")
@@ -134,7 +135,8 @@ def computed(access: Access, device: Device) -> dict[str, int]:
         sector = device.load_sector if access.op == "global_load" else device.sector
         traffic = coalescing.of_warp(GLOBAL[access.op], access.lanes, access.bytes, sector, device.line)
         return {"requests": traffic.requests, "sectors": traffic.sectors}
-    kind = banks.load_kind(device) if access.op == "shared_load" else SHARED[access.op]
+    operation = "store" if access.op == "async_copy_store" and access.bytes == 16 else SHARED[access.op]
+    kind = banks.kind_of(operation, device)
     cost = banks.of_warp(kind, access.lanes, access.bytes, device.banks, device.bank_width)
     return {"wavefronts": cost.wavefronts, "bank_conflicts": cost.conflicts}
 

@@ -175,6 +175,30 @@ def test_lanes_that_count_in_one_word_are_no_conflict(engine: EngineName, what: 
     assert counters.total("shared_atomic_requests") == 1
 
 
+COPIED = """
+def copied(x: st.Global[st.{0}], at: st.Global[st.i32], out: st.Global[st.{0}]) -> None:
+    held = st.shared(st.{0}, 64)
+    st.async_copy(held, at[st.lane], x, st.lane)
+    st.async_commit()
+    st.async_wait(0)
+    st.syncwarp()
+    out[st.lane] = held[at[st.lane]]
+"""
+
+
+@pytest.mark.parametrize("engine", ["jit", "numpy"])
+@pytest.mark.parametrize(("kind", "size", "in_pairs"), [("f32", 4, 2), ("f64", 8, 4), ("c128", 16, 4)])
+def test_lanes_of_a_narrow_copy_are_not_merged(engine: EngineName, kind: str, size: int, in_pairs: int) -> None:
+    """Pairs of lanes store to one element. A copy of 16 bytes is a store: four quarters of a warp."""
+    x = np.ones(32, {"f32": np.float32, "f64": np.float64, "c128": np.complex128}[kind])
+    lanes, phases = np.arange(32, dtype=np.int32), size // 4
+    for at, wavefronts in ((lanes, phases), (lanes // 2, in_pairs)):
+        args = {"x": x, "at": at, "out": np.zeros_like(x)}
+        total = launch(st.kernel(source=COPIED.format(kind)), grid=1, block=32, args=args, engine=engine).counters.total
+        assert total("shared_store_wavefronts") == wavefronts
+        assert total("shared_store_conflicts") == wavefronts - phases
+
+
 def test_counters_add_up() -> None:
     c = reduced(reductions.reduce_sequential)
     both = c + c

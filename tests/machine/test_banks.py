@@ -55,7 +55,7 @@ def test_kepler_and_fermi_as_documented() -> None:
     doubles = [i // 2 for i in LANES]
     assert of_warp(STORE, [*LANES], 8, width=8) == (1, 1, 0)  # Kepler, 8-byte mode: a double a lane at once
     assert of_warp(STORE, [2 * i for i in LANES], 4, width=8) == (1, 1, 0)  # stride 2 of floats is free there
-    fermi, modern = (banks.load_kind(DEVICES[name]) for name in ("C2070", "H200"))
+    fermi, modern = (banks.kind_of("load", DEVICES[name]) for name in ("C2070", "H200"))
     assert of_warp(fermi, doubles, 8) == (1, 2, 0)  # always in two halves
     assert of_warp(modern, doubles, 8) == (1, 1, 0)
 

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from simtbed.machine import coalescing
-from simtbed.machine.coalescing import Traffic, count, count_atomic, count_reduction, of_warp, reduction_key
+from simtbed.machine.coalescing import Traffic, atomic_key, count, count_atomic, of_warp
 
 LANES = range(32)
 SIZES = (1, 2, 4, 8, 16)
@@ -43,17 +43,12 @@ def test_a_warp_touches_distinct_sectors_and_lines(lanes: list[int], size: int, 
     assert of_warp(count, lanes, size, *cache) == plain(lanes, size, *cache)
 
 
-@given(any_lanes, st.sampled_from((4, 8)))
-def test_an_atomic_repeats_a_sector_for_its_most_wanted_address(lanes: list[int], size: int) -> None:
-    assert of_warp(count_atomic, lanes, size) == plain_atomic(lanes, size)
-
-
-def plain_reduction(lanes: list[int], size: int) -> int:
+def plain_packets(lanes: list[int], size: int) -> int:
     """Packets, each a list of its keys; a lane may join one of its sector that follows all that hold its key."""
     opened: list[tuple[int, set[int]]] = []
     for lane in lanes:
         if lane >= 0:
-            sector, key = lane * size // 32, reduction_key(lane * size // 4)
+            sector, key = lane * size // 32, atomic_key(lane * size // 4)
             after = max((n for n, (_, keys) in enumerate(opened) if key in keys), default=-1) + 1
             found = next((keys for other, keys in opened[after:] if other == sector), None)
             if found is None:
@@ -64,23 +59,24 @@ def plain_reduction(lanes: list[int], size: int) -> int:
 
 
 @given(any_lanes, st.sampled_from((4, 8)))
-def test_a_reduction_opens_packets(lanes: list[int], size: int) -> None:
-    assert of_warp(count_reduction, lanes, size).sectors == plain_reduction(lanes, size)
+def test_an_atomic_opens_packets(lanes: list[int], size: int) -> None:
+    found = of_warp(count_atomic, lanes, size)
+    assert found == plain(lanes, size, 32, 128)._replace(sectors=plain_packets(lanes, size))
+    assert found.sectors >= plain_atomic(lanes, size).sectors
 
 
-@given(any_lanes)
-def test_a_reduction_within_a_line_is_an_atomic(lanes: list[int]) -> None:
-    near = [i % 32 if i >= 0 else i for i in lanes]
-    assert of_warp(count_reduction, near, 4) == plain_atomic(near, 4)
+@given(any_lanes, st.sampled_from((4, 8)))
+def test_within_a_line_an_atomic_repeats_a_sector_for_its_most_wanted_address(lanes: list[int], size: int) -> None:
+    near = [i % (128 // size) if i >= 0 else i for i in lanes]
+    assert of_warp(count_atomic, near, size) == plain_atomic(near, size)
 
 
 def test_a_lane_does_not_pass_another_that_looks_the_same() -> None:
     """Words 5 lines apart have one key. Lanes of two sectors: what counts is which sector was met first."""
     a, twin = 0, 5 * 32
-    assert reduction_key(a) == reduction_key(twin)
+    assert atomic_key(a) == atomic_key(twin)
     cost = {
-        order: of_warp(count_reduction, [*order, *[-1] * 28], 4).sectors
-        for order in permutations((a, 1, twin, twin + 1))
+        order: of_warp(count_atomic, [*order, *[-1] * 28], 4).sectors for order in permutations((a, 1, twin, twin + 1))
     }
     assert cost[a, 1, twin, twin + 1] == 2
     assert cost[1, twin, a, twin + 1] == 3  # the packet of 1 is older than that of the twin: a cannot join it
@@ -88,7 +84,7 @@ def test_a_lane_does_not_pass_another_that_looks_the_same() -> None:
     assert set(cost.values()) == {2, 3}
 
 
-@pytest.mark.parametrize("counter", [count, count_atomic, count_reduction])
+@pytest.mark.parametrize("counter", [count, count_atomic])
 @pytest.mark.parametrize("index_type", [np.int32, np.int64])
 def test_many_warps_add_up(counter: coalescing.Counter, index_type: Any) -> None:
     random = np.random.default_rng(7)

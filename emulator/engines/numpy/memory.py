@@ -34,7 +34,7 @@ _COLUMNS = {
 }
 _GLOBAL: dict[Operation, Any] = {
     Operation.LOAD: coalescing.count, Operation.STORE: coalescing.count,
-    Operation.ATOMIC: coalescing.count_atomic, Operation.REDUCTION: coalescing.count_reduction,
+    Operation.ATOMIC: coalescing.count_atomic, Operation.REDUCTION: coalescing.count_atomic,
 }  # fmt: skip
 
 
@@ -102,13 +102,7 @@ class Access:
             sector = device.load_sector if self.kind.operation is Operation.LOAD else device.sector
             _GLOBAL[self.kind.operation](index, active, self.size, sector, device.line, out)
         else:
-            plain = {
-                Operation.LOAD: banks.load_kind(device),
-                Operation.STORE: banks.STORE,
-                Operation.COUNT: banks.STORE,
-                Operation.SWAP: banks.SWAP,
-            }
-            kind = plain.get(self.kind.operation, banks.ATOMIC)
+            kind = banks.kind_of(self.kind.operation, device)
             index = index + group.memory.shifts.get(self.name, 0)
             banks.count(kind, index, active, self.size, device.banks, device.bank_width, out)
         return out

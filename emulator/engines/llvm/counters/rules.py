@@ -7,11 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from ....ir.access import AccessKind, Operation
+from ....ir.access import AccessKind
 from ....llvm.builder import IOTA, FunctionBuilder, many, splat, vector
 from ....llvm.values import broadcast, chosen
 from ....machine import banks, coalescing
-from ....machine.device import Device
 from ..context import CodegenContext
 
 V = many("i32")
@@ -23,17 +22,6 @@ Body = Callable[[FunctionBuilder], str]
 def log2(power: int) -> int:
     """The exponent of a power of two."""
     return power.bit_length() - 1
-
-
-def bank_kind(kind: AccessKind, device: Device) -> int:
-    """How `machine.banks` calls an access to shared memory."""
-    known = {
-        Operation.LOAD: banks.load_kind(device),
-        Operation.STORE: banks.STORE,
-        Operation.COUNT: banks.STORE,
-        Operation.SWAP: banks.SWAP,
-    }
-    return known.get(kind.operation, banks.ATOMIC)
 
 
 def helper_text(context: CodegenContext, result: str, name: str, arguments: str, body: Body) -> str:
@@ -193,24 +181,22 @@ def _first_lanes(builder: FunctionBuilder) -> str:
     return builder.let(f"select {many('i1')} {front}, {V} {broadcast(builder, 'i32', one)}, {V} %v", "filled")
 
 
-def packets(context: CodegenContext, size: int, sector: int, line: int, exact: bool) -> str:
+def packets(context: CodegenContext, size: int, sector: int, line: int) -> str:
     """Atomics on global memory: lanes of a sector share packets, as `machine.coalescing` says."""
-    name = f"packets_{size}_{sector}_{line}_{'atomic' if exact else 'reduction'}"
+    name = f"packets_{size}_{sector}_{line}"
     to_sector, to_line = log2(sector // size), log2(line // sector)
 
     def body(builder: FunctionBuilder) -> str:
         units = _shifted(builder, "%v", to_sector)
-        return _packets(
-            builder, "%v" if exact else _reduction_keys(builder, size), units, _shifted(builder, units, to_line)
-        )
+        return _packets(builder, _atomic_keys(builder, size), units, _shifted(builder, units, to_line))
 
     return context.helper(name, lambda: helper_text(context, "i64", name, f"{V} %v, i32 %mask", body))
 
 
-def _reduction_keys(builder: FunctionBuilder, size: int) -> str:
+def _atomic_keys(builder: FunctionBuilder, size: int) -> str:
     words = builder.let(f"mul {V} %v, {splat('i32', size // 4)}", "words") if size > 4 else "%v"
     lines, key = _shifted(builder, words, 5), builder.let(f"and {V} {words}, {splat('i32', 31)}", "key")
-    for place, fold in enumerate(coalescing.REDUCTION_FOLDS, 5):
+    for place, fold in enumerate(coalescing.ATOMIC_FOLDS, 5):
         folded = builder.let(f"and {V} {lines}, {splat('i32', fold)}", "folded")
         ones = builder.intrinsic("llvm.ctpop", V, folded, hint="ones")
         parity = builder.let(f"and {V} {ones}, {splat('i32', 1)}", "parity")
@@ -275,9 +261,10 @@ def wavefronts(context: CodegenContext, kind: AccessKind, size: int) -> str:
     phases = max(1, 32 * size // (device.banks * device.bank_width))
     unit = max(size, device.bank_width)
     groups = device.banks * device.bank_width // unit
-    every_lane = bank_kind(kind, device) in (banks.ATOMIC, banks.SWAP)
-    twice = bank_kind(kind, device) == banks.SWAP
-    merging = bank_kind(kind, device) == banks.LOAD and phases > 1
+    counted_as = banks.kind_of(kind.operation, device)
+    every_lane = counted_as in (banks.ATOMIC, banks.SWAP)
+    twice = counted_as == banks.SWAP
+    merging = counted_as == banks.LOAD and phases > 1
     worst = _worst_bank(context, groups, every_lane)
 
     def cost(builder: FunctionBuilder, units: str, phases: int) -> str:

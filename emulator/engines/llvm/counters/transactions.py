@@ -88,7 +88,7 @@ class TransactionCounter:
 
     def _bank_cost(self, step: int, first: int) -> Cost:
         start = first + (0 if step >= 0 else -32 * step * self.device.bank_width)
-        kind = rules.bank_kind(self.kind, self.device)
+        kind = banks.kind_of(self.kind.operation, self.device)
         found = banks.of_warp(
             kind, [start + step * lane for lane in range(32)], self.size, self.device.banks, self.device.bank_width
         )
@@ -235,8 +235,7 @@ class TransactionCounter:
         if wide:
             index = builder.let(f"trunc {many('i64')} {index} to {many('i32')}", "elements")
         if self.kind.space == "global":
-            exact = self.kind.operation is Operation.ATOMIC
-            name = rules.packets(context, self.size, self.sector, self.device.line, exact)
+            name = rules.packets(context, self.size, self.sector, self.device.line)
         else:
             name = rules.wavefronts(context, self.kind, self.size)
         return builder.call("i64", name, (many("i32"), index), ("i32", mask), hint="traffic")

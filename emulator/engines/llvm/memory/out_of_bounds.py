@@ -156,7 +156,7 @@ def _access_inside(
 ) -> str:
     """The access of the lanes inside the array; the instruction that returns what they find."""
     builder = inner.builder
-    if kind.operation is Operation.STORE:
+    if kind.operation in (Operation.STORE, Operation.COPY):
         elements.scatter(inner, array, index, given, "%right")
         return "ret void"
     access = atomics.perform(inner, word, array, index, given, "%right") if word else None
