@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import tomllib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
@@ -20,11 +19,10 @@ from ..span import Span
 from .compiling import architecture, built_for
 from .figures import COMPILED, Figures, changed_lines, compared, explained, figures
 from .tally import Tally
+from .written import write
 
 FILE = Path(".simtbed", "budgets.toml")
 """Where the baselines are, from pytest's root folder."""
-
-
 KIND = "budget"
 """The kind of a finding that says that a kernel costs something else."""
 
@@ -87,9 +85,7 @@ class Baselines:
     def write(self, measured: Mapping[str, Mapping[str, Figures]], left: Sequence[tuple[str, str]]) -> None:
         """Write that text to the file, whole or not at all."""
         self.path.parent.mkdir(parents=True, exist_ok=True)
-        beside = self.path.with_suffix(f".{os.getpid()}")
-        beside.write_text(self.merged(measured, left), encoding="utf-8")
-        os.replace(beside, self.path)
+        write(self.path, self.merged(measured, left))
 
 
 def _section(test: str, name: str, one: Figures) -> str:

@@ -15,6 +15,7 @@ from . import answers
 from .budgets import FILE, Baselines
 from .known import Pin
 from .tally import Tally
+from .written import write
 
 MOST = 10
 """Tests that a line names."""
@@ -43,7 +44,7 @@ def _recorded(config: pytest.Config, tally: Tally) -> Iterator[str]:
     """Write the record of the launches; how it differs from another one."""
     into, wanted = config.getoption("simtbed_write_launches"), config.getoption("simtbed_same_launches")
     if into and tally.answers:
-        _write(Path(into), answers.as_text(tally.answers))
+        write(Path(into), answers.as_text(tally.answers))
     elif into:
         yield f"{into}: there is no launch to record"
     if wanted:
@@ -67,20 +68,7 @@ def _reported(config: pytest.Config, tally: Tally) -> Iterator[str]:
         yield f"{', '.join(files)}: no launch was counted, so there is nothing to report"
         return
     for file in files:
-        _write(Path(file), run.html() if file.endswith((".html", ".htm")) else run.json())
-
-
-def _write(path: Path, text: str) -> None:
-    """Write a file, whole or not at all; what is there and no file, such as a pipe, is written to."""
-    if path.exists() and not path.is_file():
-        path.write_text(text, encoding="utf-8")
-        return
-    beside = path.with_name(f"{path.name}.{os.getpid()}")
-    try:
-        beside.write_text(text, encoding="utf-8")
-        os.replace(beside, path)
-    finally:
-        beside.unlink(missing_ok=True)
+        write(Path(file), run.html() if file.endswith((".html", ".htm")) else run.json())
 
 
 # ------------------------------------------------------------------ the whole run

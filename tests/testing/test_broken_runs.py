@@ -130,6 +130,7 @@ def test_a_full_disk_fails_and_leaves_what_was_there(pytester: pytest.Pytester, 
     assert done.returncode == 1 and "File too large" in done.stdout, done.stdout + done.stderr
     assert baseline(pytester).read_text() == kept and (pytester.path / "made").read_text() == "what was there"
     assert {path.name for path in pytester.path.iterdir()} <= {"test_a.py", "made", ".simtbed", "__pycache__", ".cache"}
+    assert [path.name for path in baseline(pytester).parent.iterdir()] == [baseline(pytester).name]
 
 
 @pytest.mark.slow

@@ -1,0 +1,19 @@
+"""Files that a run of tests writes."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+
+def write(path: Path, text: str) -> None:
+    """Write a file, whole or not at all; what is there and no file, such as a pipe, is written to."""
+    if path.exists() and not path.is_file():
+        path.write_text(text, encoding="utf-8")
+        return
+    beside = path.with_name(f"{path.name}.{os.getpid()}")
+    try:
+        beside.write_text(text, encoding="utf-8")
+        os.replace(beside, path)
+    finally:
+        beside.unlink(missing_ok=True)
