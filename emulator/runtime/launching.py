@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from typing import Any, Literal
@@ -25,7 +25,7 @@ def launch(
     *,
     grid: int | tuple[int, ...],
     block: int | tuple[int, ...],
-    args: Mapping[str, Any],
+    args: Mapping[str, Any] | Sequence[Any],
     engine: EngineName = "jit",
     device: Device | str = devices.H200,
     shared: int = 0,
@@ -41,8 +41,8 @@ def launch(
 ) -> Result:
     """Run `kernel` on `grid` blocks of `block` threads.
 
-    args: every parameter by name. Global arrays are NumPy arrays of exactly the element's dtype and 1 to 4 dimensions
-    (of vectors, the last axis holds the lanes), which are neither modified nor copied to make them contiguous,
+    args: every parameter by name, or in their order. Global arrays are NumPy arrays of exactly the element's dtype and 1
+    to 4 dimensions (of vectors, the last axis holds the lanes), which are neither modified nor copied to make them contiguous,
     `empty(shape, type)` or `zeros(shape, type)`, or `DeviceArray(...)`, which the next launch finds as this one leaves it.
     A written array comes back with the shape and the strides of the one given.
     Scalars are checked for range. Const parameters take int, float, bool or tuples of them.
@@ -67,6 +67,7 @@ def launch(
     engine, device = wishes(engine, device_given(device))
     row = row_of(engine)
     one_of("faults", faults, ("raise", "return"))
+    args = named_arguments(kernel, args)
     with ExitStack() as turns:
         for array in _device_arrays(args):
             turns.enter_context(array.turn)
@@ -117,9 +118,9 @@ def _in_place(request: Request) -> Request:
     return replace(request, in_place=changed)
 
 
-def _device_arrays(args: Any) -> list[DeviceArray]:
+def _device_arrays(args: Mapping[str, Any]) -> list[DeviceArray]:
     """Those given to a launch, in an order that all launches keep, so that none waits for another for good."""
-    found = {id(given): given for given in named_arguments(args).values() if isinstance(given, DeviceArray)}
+    found = {id(given): given for given in args.values() if isinstance(given, DeviceArray)}
     return [found[key] for key in sorted(found)]
 
 

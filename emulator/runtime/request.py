@@ -32,7 +32,7 @@ def prepare_request(
     *,
     grid: int | tuple[int, ...],
     block: int | tuple[int, ...],
-    args: Mapping[str, Any],
+    args: Mapping[str, Any] | Sequence[Any],
     device: Device | str = devices.H200,
     shared: int = 0,
     counters: bool = True,
@@ -60,7 +60,7 @@ def prepare_request(
     if truth("decisions", decisions) and not counters:
         raise LaunchError("decisions=True is about what is counted: leave counters=True")
     found = signature_of(kernel)
-    args = {**kernel.defaults, **named_arguments(args)}
+    args = {**kernel.defaults, **named_arguments(kernel, args)}
     _same_names(kernel, found, args)
     consts = {name: _const(name, args[name]) for name, parameter in found.parameters.items() if parameter.type is None}
     real = _real(kernel, found, args, types)
@@ -204,10 +204,16 @@ def _dim3(given: Any, what: str, most: Dim3, device: Device) -> Dim3:
     return x, y, z
 
 
-def named_arguments(args: Any) -> Mapping[str, Any]:
-    """`args` of a launch. Raises LaunchError where it is no mapping of names."""
+def named_arguments(kernel: Kernel, args: Any) -> Mapping[str, Any]:
+    """`args` of a launch by name: a mapping is that, a tuple or a list holds them in the order of the parameters. Raises
+    LaunchError."""
+    if isinstance(args, tuple | list):
+        names = list(signature_of(kernel).parameters)
+        if len(args) > len(names):
+            raise LaunchError(f"{kernel.__name__} takes {', '.join(names) or 'nothing'}: args are {len(args)}")
+        return dict(zip(names, args, strict=False))
     if not isinstance(args, Mapping) or not all(isinstance(name, str) for name in args):
-        raise LaunchError(f"args is a mapping of parameters' names to their values, not {shown(args)}")
+        raise LaunchError(f"args is a mapping of parameters' names to values, or a tuple of these, not {shown(args)}")
     return args
 
 

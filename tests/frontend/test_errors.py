@@ -88,6 +88,23 @@ def test_missing_arguments_are_named() -> None:
         launch(scaled, grid=1, block=32, args={"x": GOOD["x"], "K": 1})
 
 
+def test_arguments_may_come_in_the_order_of_the_parameters() -> None:
+    by_name = launch(scaled, grid=1, block=32, args=GOOD)
+    for args in ((*GOOD.values(),), [*GOOD.values()]):
+        assert (launch(scaled, grid=1, block=32, args=args).out == by_name.out).all()
+    on_device = st.DeviceArray(np.zeros(32, np.float32))
+    launch(scaled, grid=1, block=32, args=(GOOD["x"], on_device, 32, 2))
+    assert (on_device.numpy() == by_name.out).all()
+    with pytest.raises(LaunchError, match="scaled needs n, K"):
+        launch(scaled, grid=1, block=32, args=(GOOD["x"], GOOD["out"]))
+    with pytest.raises(LaunchError, match="scaled takes x, out, n, K: args are 5"):
+        launch(scaled, grid=1, block=32, args=(*GOOD.values(), 3))
+    with pytest.raises(
+        LaunchError, match="args is a mapping of parameters' names to values, or a tuple of these, not 3"
+    ):
+        launch(scaled, grid=1, block=32, args=3)  # type: ignore[arg-type]
+
+
 @st.kernel
 def real_kernel(x: Global[Real], y: Global[Real], out: Global[Real]) -> None:
     out[st.lane] = x[st.lane] + y[st.lane]
