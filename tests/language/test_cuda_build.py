@@ -62,7 +62,9 @@ def executable(folder: Path) -> Path:
 def test_nvcc_is_taken_from_path_then_from_its_home_then_from_packages(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("sysconfig.get_path", lambda name: str(tmp_path / "site"))
+    monkeypatch.setattr(
+        "sys.path", [str(tmp_path / "none"), str(tmp_path / "site")]
+    )  # wherever packages are imported from
     for name in ("PATH", "CUDA_HOME", "CUDA_PATH"):
         monkeypatch.delenv(name, raising=False)
     with pytest.raises(LaunchError, match=r"simtbed\[nvcc\]"):

@@ -8,7 +8,7 @@ import re
 import shutil
 import struct
 import subprocess
-import sysconfig
+import sys
 import tempfile
 from dataclasses import dataclass
 from functools import cache
@@ -72,9 +72,8 @@ def find_nvcc() -> Path:
 def find_tool(name: str) -> Path | None:
     """A tool of the CUDA toolkit: on PATH, below CUDA_HOME or CUDA_PATH, or from NVIDIA's packages on PyPI."""
     homes = [os.environ[name] for name in ("CUDA_HOME", "CUDA_PATH") if os.environ.get(name)]
-    site = {sysconfig.get_path("platlib"), sysconfig.get_path("purelib")}
     folders = [os.environ.get("PATH", ""), *(os.path.join(home, "bin") for home in homes)]
-    folders += sorted(str(p) for root in site for p in Path(root).glob("nvidia/cu*/bin"))
+    folders += (str(p) for root in sys.path for p in sorted(Path(root).glob("nvidia/cu*/bin")))
     for folder in folders:
         if folder and (found := shutil.which(name, path=folder)):
             return Path(found)
