@@ -21,7 +21,12 @@ if TYPE_CHECKING:  # commands on files have neither targets nor, mostly, counter
 
 
 def reports(targets: Mapping[str, Path | None], inputs: Iterable[Path], device: str = "") -> Outputs:
-    """The files of reports, by their options, none of which is an input or the device's file: see Outputs."""
+    """The files of reports, by their options, none of which is an input or the device's file: see Outputs. Raises
+    SimtbedError where --output, which takes text, names a file of a kind that has an option of its own."""
+    output = targets.get("--output")
+    own = "" if output is None else f"--{output.suffix.lower().removeprefix('.')}"
+    if own != "--output" and own in targets:
+        raise SimtbedError(f"--output {output}: takes the report as text; {own} {output} writes such a file")
     return Outputs(targets, [*inputs, *([Path(device)] if device.endswith(".toml") else [])])
 
 

@@ -84,7 +84,7 @@ def whatif(
         if (file := outputs.get("--csv")) is not None:
             write_lines(file, table.csv().rstrip("\n"))
         if (file := outputs.get("--svg")) is not None:
-            write_lines(file, report.drawn(table)[0][1])
+            write_lines(file, report.drawn(table)[0][2])
         if (file := outputs.get("--html")) is not None:
             write_lines(file, report.page(title, table, devices))
         shown = report.as_json(table) if json else report.text(title, table)

@@ -5,51 +5,73 @@ from __future__ import annotations
 import json
 from collections import defaultdict
 from collections.abc import Iterable
-from html import escape
+from importlib.resources import files
+from typing import Any, NamedTuple
 
+import jinja2
 from simtbed import Device
 from simtbed.model.sweeps import OBJECTIVES, Table
 from simtbed.profiler.html.roofline import roofline
 
 from .. import tables
-from .pictures import STYLE, heat_map, lines
+from .pictures import heat_map, lines
+
+HEADINGS = ("kernel", "device", "choice", "launch", "grid", "us", "from", "to", "bound", "L1", "L2", "DRAM bytes")
+_TEXTS = 3
+"""Columns that hold text, before those of numbers."""
+UNITS = {"time": "us", "bytes": "bytes of device memory"}
 
 
 def text(title: str, table: Table) -> str:
     """The rows, the best choices with their margins, what was refused, and in words what bounds each best choice."""
-    shown = tables.table(
-        ["kernel", "device", "choice", "launch", "grid", "us", "from", "to", "bound", "L1", "L2", "DRAM bytes"],
-        [
-            [
-                row["kernel"], row["device"], choice, row["launch"], "x".join(map(str, row["grid"])),
-                f"{row['time_us']:,.2f}", f"{row['low_us']:,.2f}", f"{row['high_us']:,.2f}", row["bound"],
-                f"{100 * row['l1_hit']:.1f} %", f"{100 * row['l2_hit']:.1f} %", row["dram_bytes"],
-            ]
-            for row, choice in zip(table, table.choices, strict=True)
-        ],
-        left=3,
-    )  # fmt: skip
-    parts = [title, shown, *_best(table)]
+    parts = [title, tables.table(HEADINGS, _rows(table), left=_TEXTS)]
+    for one in _best(table):
+        words = f"best of {one.of}: " if one.of > 1 else ""
+        line = f"{one.kernel} on {one.device}, {words}{one.choice}: {one.amount} {UNITS[table.objective]}"
+        parts.append(f"{line}, {one.margin} less than the next" if one.of > 1 else line)
+        parts[-1] += f"\n{one.explanation}"
     if table.refused:
         parts.append("\n".join(f"left out: {line}" for line in table.refused))
     return "\n\n".join(parts)
 
 
-def _best(table: Table) -> list[str]:
-    """A paragraph for each kernel and device."""
-    unit = {"time": "us", "bytes": "bytes of device memory"}[table.objective]
+def _rows(table: Table) -> list[list[Any]]:
+    """As people read them."""
+    return [
+        [
+            row["kernel"], row["device"], choice, row["launch"], "x".join(map(str, row["grid"])),
+            f"{row['time_us']:,.2f}", f"{row['low_us']:,.2f}", f"{row['high_us']:,.2f}", row["bound"],
+            f"{100 * row['l1_hit']:.1f} %", f"{100 * row['l2_hit']:.1f} %", row["dram_bytes"],
+        ]
+        for row, choice in zip(table, table.choices, strict=True)
+    ]  # fmt: skip
+
+
+class _Best(NamedTuple):
+    """The best choice for a kernel on a device. of: how many choices there are. amount: of the objective. margin: how much less
+    than the next one's, "" where there is no other."""
+
+    kernel: str
+    device: str
+    choice: str
+    of: int
+    amount: str
+    margin: str
+    bound: str
+    explanation: str
+
+
+def _best(table: Table) -> list[_Best]:
     sums, found = table.sums(), []
     for (kernel, device), (choice, margin) in table.best().items():
         of = sums[kernel, device]
-        words = f"best of {len(of)}: " if len(of) > 1 else ""
-        line = f"{kernel} on {device}, {words}{choice}: {of[choice]:,.2f} {unit}"
-        if len(of) > 1:
-            line += f", {100 * margin:.1f} % less than the next"
         first = next(
             n for n, row in enumerate(table)
             if (row["kernel"], row["device"], table.choices[n]) == (kernel, device, choice)
         )  # fmt: skip
-        found.append(f"{line}\n{table.explanations[first]}")
+        less = f"{100 * margin:.1f} %" if len(of) > 1 else ""
+        bound, explanation = table[first]["bound"], table.explanations[first]
+        found.append(_Best(kernel, device, choice, len(of), f"{of[choice]:,.2f}", less, bound, explanation))
     return found
 
 
@@ -60,19 +82,23 @@ def as_json(table: Table) -> str:
 
 def page(title: str, table: Table, devices: Iterable[Device]) -> str:
     """One HTML file that needs no network."""
-    named = [*drawn(table), *rooflines(table, devices)]
-    pictures = "".join(f"<figure>{svg}<figcaption>{escape(name)}</figcaption></figure>" for name, svg in named)
-    rows = "".join(
-        "<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in line.split(",")) + "</tr>"
-        for line in table.csv().splitlines()[1:]
-    )
-    head = "".join(f"<th>{escape(name)}</th>" for name in table.columns)
-    words = "\n\n".join([*_best(table), *(f"left out: {line}" for line in table.refused)])
-    return (
-        f'<!doctype html><html lang="en"><meta charset="utf-8"><title>{escape(title)}</title><style>{STYLE}</style>'
-        f"<h1>{escape(title)}</h1><pre>{escape(words)}</pre>{pictures}"
-        f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table></html>"
-    )
+    best, pictures = _best(table), drawn(table)
+    kernels = [
+        {
+            "name": kernel,
+            "pictures": [(name, svg) for of, name, svg in pictures if of == kernel],
+            "explanations": [(f"{one.device}, {one.choice}", one.explanation) for one in best if one.kernel == kernel],
+        }
+        for kernel in dict.fromkeys(row["kernel"] for row in table)
+    ]
+    environment = jinja2.Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True)
+    template = environment.from_string(files(__package__).joinpath("page.html").read_text(encoding="utf-8"))
+    headings = [(name, number < _TEXTS or name == "bound") for number, name in enumerate(HEADINGS)][1:]
+    return template.render(
+        title=title, style=files("simtbed.profiler.html").joinpath("page.css").read_text(encoding="utf-8"),
+        unit=UNITS[table.objective], best=best, refused=table.refused, kernels=kernels, headings=headings, rows=_rows(table),
+        rooflines=rooflines(table, devices),
+    )  # fmt: skip
 
 
 def rooflines(table: Table, devices: Iterable[Device]) -> list[tuple[str, str]]:
@@ -91,8 +117,8 @@ def rooflines(table: Table, devices: Iterable[Device]) -> list[tuple[str, str]]:
     return found
 
 
-def drawn(table: Table) -> list[tuple[str, str]]:
-    """Pictures as SVG, each with its name: of each kernel a line a device over the choices, and of two axes a map."""
+def drawn(table: Table) -> list[tuple[str, str, str]]:
+    """Pictures, each with its kernel, its name and itself as SVG: a line a device over the choices, and of two axes a map."""
     found = []
     by_kernel: dict[str, dict[str, dict[str, tuple[float, float, float]]]] = defaultdict(lambda: defaultdict(dict))
     for row, choice in zip(table, table.choices, strict=True):
@@ -101,15 +127,14 @@ def drawn(table: Table) -> list[tuple[str, str]]:
         value = row[OBJECTIVES[table.objective]]
         ends = (row["low_us"], row["high_us"]) if table.objective == "time" else (value, value)
         of[choice] = (before[0] + value, before[1] + ends[0], before[2] + ends[1])
-    unit = {"time": "us", "bytes": "bytes of device memory"}[table.objective]
+    unit = UNITS[table.objective]
     for kernel, of_kernel in by_kernel.items():
-        found.append((f"{kernel}: {unit}", lines(of_kernel, unit)))
+        found.append((kernel, f"{unit} by choice", lines(of_kernel, unit)))
         for device, of in of_kernel.items():
             pairs = [choice.rsplit(", ", 1) for choice in of]
             if len(of) > 3 and all(len(pair) == 2 for pair in pairs):
                 first, second = (len({pair[n] for pair in pairs}) for n in (0, 1))
                 if first > 1 and second > 1 and first * second == len(of):
-                    found.append(
-                        (f"{kernel} on {device}: {unit}", heat_map({tuple(p): of[", ".join(p)][0] for p in pairs}))
-                    )
+                    cells = {tuple(p): of[", ".join(p)][0] for p in pairs}
+                    found.append((kernel, f"{unit} on {device}", heat_map(cells)))
     return found

@@ -6,11 +6,15 @@ import csv
 import json
 import subprocess
 import sys
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from simtbed.reports.whatif.pictures import _ticks, lines
 
 from tests.reports.conftest import Simtbed
 
@@ -152,3 +156,27 @@ def test_a_cluster_gives_the_same_rows(
         monkeypatch.setenv("SIMTBED_CACHE", str(folder))
         found.append(rows(simtbed(command[0], *options, *command[1:]).err))
     assert found[0] == found[1] and len(found[0]) == 6
+
+
+def test_a_page_is_asked_for_by_its_own_option(simtbed: Simtbed, script: str, tmp_path: Path) -> None:
+    page = tmp_path / "page.html"
+    for command in ("whatif", "profile"):
+        refused = simtbed(command, "--output", str(page), script).refused()
+        assert f"--output {page}: takes the report as text; --html {page} writes such a file" in refused
+    assert not page.exists()
+
+
+def test_lines_of_one_height_keep_their_names_apart() -> None:
+    point = (3.0, 2.0, 4.0)
+    root = ElementTree.fromstring(lines({name: {"64": point, "128": point} for name in ("A", "B", "C")}, "us"))
+    texts = {one.text: one for one in root.iter() if one.tag.endswith("text")}
+    heights = sorted(float(texts[name].attrib["y"]) for name in "ABC")
+    assert min(b - a for a, b in pairwise(heights)) >= 13
+    assert {"us", "2", "5", "64", "128"} <= texts.keys()
+
+
+@given(st.floats(1e-3, 1e9), st.floats(1, 1e6))
+def test_ticks_enclose_the_values(least: float, times: float) -> None:
+    ticks = _ticks(least, least * times)
+    assert ticks == sorted(ticks) and 2 <= len(ticks) <= 16
+    assert ticks[0] <= least * (1 + 1e-9) and least * times <= ticks[-1] * (1 + 1e-9)
