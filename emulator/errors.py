@@ -13,7 +13,7 @@ class Diagnostic:
     """One finding.
 
     kind: "compile", "bounds", "barrier", "convergence", "step limit", "assertion", "uninitialised", "race",
-    "benign race", "arithmetic" or "schedule"; "spill", of what a compiler said; "budget", of what a kernel costs.
+    "benign race", "unacquired race", "arithmetic" or "schedule"; "spill", of what a compiler said; "budget", of what a kernel costs.
     notes: lines that explain it (where, values, allocation, advice).
     count: how many times the same finding was made (thread executions for a fault).
     related: the other place it speaks of.

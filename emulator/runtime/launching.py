@@ -52,7 +52,8 @@ def launch(
     engine: "jit" (compiled, fast) and "numpy" (readable) emulate, with the same outputs, counters and faults; "cuda"
     runs on a GPU, where nothing is counted or checked.
     check: what an emulator looks for beyond what it always does: "all", or some of "bounds", "uninitialised", "races",
-    "barriers", "arithmetic"; with "benign" races that write the same value are faults. Where races or uninitialised
+    "barriers", "arithmetic"; with "benign" races that write the same value are faults, with "acquire" also reads of what
+    was released and not acquired. Where races or uninitialised
     words are looked for, blocks run one after another. A line with `# simtbed: allow race - reason` is let pass.
     schedule: a seed; the launch is run again with blocks, and warps between barriers, in another order, and a result
     that differs is a fault.

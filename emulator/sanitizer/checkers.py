@@ -26,9 +26,9 @@ CHECKERS = (
     ),
     Checker(
         "races",
-        ("race", "benign race"),
+        ("race", "benign race", "unacquired race"),
         suppressible=True,
-        remarks={"benign race": "benign"},
+        remarks={"benign race": "benign", "unacquired race": "acquire"},
         on_access=OnAccess("races", shadow.tracks),
     ),
     Checker("barriers", ("barrier",)),

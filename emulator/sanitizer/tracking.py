@@ -17,7 +17,7 @@ from . import checkers
 from .elements import Forms
 from .faults import Faults
 from .places import Dim3
-from .races import report, shadow
+from .races import hand_overs, report, shadow
 from .races.shadow import ATOMICS, BLOCK_ATOMICS, LOADS, STORES, RaceState
 
 Access = ir.Load | ir.Store | ir.Atomic | ir.CompareSwap
@@ -25,6 +25,8 @@ PLAIN = ("weak", "async")
 """Orders of accesses that race with others."""
 RELEASES = ("release", "acq_rel")
 """Orders of accesses that order what their thread did before."""
+ACQUIRES = ("acquire", "acq_rel")
+"""Orders of accesses that learn by themselves what was done before what they read was released."""
 LOG_ROWS = shadow.MOST_TIMESTAMPS
 """Rows of the log of a launch."""
 
@@ -50,7 +52,7 @@ class Plan:
     """The tracked arrays of a kernel, and what is needed to describe its races. It does not depend on the launch.
 
     sites: the span of each access; last: the largest site. barriers: lines of barriers, of blocks and of warps.
-    fenced: whether the kernel has fences, or accesses that release.
+    fenced: whether the kernel has fences, or accesses that release. roles: how atomic operations take part in hand-overs, by site.
     """
 
     kernel: ir.Function
@@ -61,6 +63,7 @@ class Plan:
     fenced: bool
     last: int
     asynchronous: tuple[int, ...]
+    roles: Mapping[int, int]
 
     @staticmethod
     def of(kernel: ir.Function, checks: Iterable[str], unwritten: Container[str]) -> Plan:
@@ -91,7 +94,12 @@ class Plan:
         fenced = any(isinstance(s, ir.Fence) for s in statements(kernel.body))
         copies = tuple(s.site for s in statements(kernel.body) if isinstance(s, ir.Store) and s.order == "async")
         fenced |= any(access.order in RELEASES for access in accesses)
-        return Plan(kernel, tracked, types, sites, tuple(barriers), fenced, max(sites, default=0), copies)
+        roles = {
+            s.site: hand_overs.ACQUIRES * (e.order in ACQUIRES) | hand_overs.LOADS_ONLY * isinstance(e, ir.Load)
+            for s in statements(kernel.body)
+            if isinstance(e := effect(s) or s, Access) and e.order not in PLAIN
+        }
+        return Plan(kernel, tracked, types, sites, tuple(barriers), fenced, max(sites, default=0), copies, roles)
 
     def new_race_state(
         self,
@@ -128,6 +136,7 @@ class Plan:
             self.fenced,
             rows or LOG_ROWS,
             self.asynchronous,
+            self.roles,
         )
 
     def turn_to(self, found: RaceState, block: int, blocks: int) -> None:

@@ -9,10 +9,10 @@ from __future__ import annotations
 from ... import language as st
 from ...language.hints import Global, i32, i64, u32
 from ...native import native
+from .hand_overs import NOT_AT_ALL, READ_ONLY, hand_over, handed_over
 from .happens_before import has, timestamp_of
 from .shadow import (
     ACCESS_OF,
-    ACQUIRED,
     ATOMIC,
     ATOMICS,
     BARRIERS,
@@ -23,8 +23,6 @@ from .shadow import (
     FENCED,
     FOREIGN,
     GRID,
-    HANDED,
-    LENGTH,
     LOADS,
     MERGED,
     MOST_PAIRS,
@@ -32,9 +30,7 @@ from .shadow import (
     OTHER,
     PAIR,
     PHASE,
-    PHASE_OF,
     READ,
-    RELEASES,
     STORES,
     THREAD,
     WARP,
@@ -47,6 +43,8 @@ ORDERED, OF_WARP, OF_BLOCK, OF_GRID = range(4)
     range(PAIR)
 )
 """Columns of a finding: access ids and threads of the first access and of the second, at which it was found."""
+HARMFUL, SAME_VALUE, UNACQUIRED = range(3)
+"""BENIGN: no remark; both write the same value; the first was released, and the second thread has read that but not acquired it."""
 NOT_AT_ONCE, ALL_AT_ONCE, UNDER_WAY = range(3)
 """AT_ONCE: the second access is another one, or the same of other lanes; or the first is a copy not waited for."""
 
@@ -104,85 +102,6 @@ def _met(state: Global[i64], clock: Global[i32], epoch: i64, thread: i64) -> boo
 
 
 @st.device
-def _released(
-    state: Global[i64],
-    log: Global[i32],
-    releases: Global[i64],
-    acquired: Global[i64],
-    epoch: i64,
-    thread: i64,
-) -> bool:
-    """Whether the thread of an epoch released the access by a fence and an atomic operation, and the current one acquired it."""
-    if state[MERGED] != 0 and epoch < state[FOREIGN]:
-        return True  # its block is lost
-    when = epoch >> BITS
-    block = i64(log[4 * when + BLOCK_OF])
-    phase = i64(log[4 * when + PHASE_OF])
-    other = epoch & THREAD
-    low = i64(0)
-    high = state[RELEASES]
-    while low < high:  # the first release after it
-        middle = (low + high) // 2
-        if releases[9 * middle + 7] > when:
-            high = middle
-        else:
-            low = middle + 1
-    while low < state[RELEASES] and releases[9 * low + 2] == block:
-        row = 9 * low
-        by_itself = releases[row + 4] == other and when < releases[row + 5]
-        by_warp = releases[row + 4] >> 5 == other >> 5 and epoch < releases[row + 8]
-        far = releases[row + 6] == 2 or block == state[BLOCK]
-        if (phase < releases[row + 3] or by_itself or by_warp) and far:
-            for number in range(state[ACQUIRED]):
-                taken = 5 * number
-                mine = acquired[taken + 2] == thread or acquired[taken + 3] < state[BARRIERS]
-                same = acquired[taken] == releases[row] and acquired[taken + 1] == releases[row + 1]
-                if same and acquired[taken + 4] > low and mine:
-                    return True
-        low += 1
-    return False
-
-
-@st.device
-def _hand_over(
-    state: Global[i64],
-    full: Global[u32],
-    fences: Global[i64],
-    releases: Global[i64],
-    acquired: Global[i64],
-    array: i64,
-    element: i64,
-    thread: i64,
-) -> None:
-    """An atomic operation acquires what was released on its element, and releases what its thread did before its fence."""
-    if state[ACQUIRED] < state[HANDED]:
-        taken = 5 * state[ACQUIRED]
-        acquired[taken] = array
-        acquired[taken + 1] = element
-        acquired[taken + 2] = thread
-        acquired[taken + 3] = state[BARRIERS]
-        acquired[taken + 4] = state[RELEASES]
-        state[ACQUIRED] += 1
-    fence = 4 * thread
-    if fences[fence] == 0 or fences[fence + 2] != state[BLOCK]:
-        return
-    if state[RELEASES] == state[HANDED]:
-        state[MERGED] = 1
-        return
-    row = 9 * state[RELEASES]
-    releases[row] = array
-    releases[row + 1] = element
-    releases[row + 2] = state[BLOCK]
-    releases[row + 3] = fences[fence + 1]
-    releases[row + 4] = thread
-    releases[row + 5] = fences[fence]
-    releases[row + 6] = fences[fence + 3]
-    releases[row + 7] = state[LENGTH]
-    releases[row + 8] = i64(full[thread >> 5])
-    state[RELEASES] += 1
-
-
-@st.device
 def _is_under_way(
     state: Global[i64],
     log: Global[i32],
@@ -217,8 +136,11 @@ def access(
     full: Global[u32],
     clock: Global[i32],
     fences: Global[i64],
-    releases: Global[i64],
-    acquired: Global[i64],
+    events: Global[i64],
+    heads: Global[u32],
+    known: Global[i64],
+    visited: Global[i32],
+    roles: Global[i32],
     pairs: Global[i64],
     scratch: Global[i32],
     copies: Global[i64],
@@ -257,7 +179,7 @@ def access(
         other = i64(epochs[at + OTHER * size])
         last_atomic = i64(epochs[at + ATOMIC * size]) if atomic else i64(0)
         if not copying and _is_under_way(state, log, copies, asynchronous, groups, shared, wrote):
-            _report(state, log, pairs, array, access_id, wrote, thread, element, False, OF_WARP, i32(UNDER_WAY))
+            _report(state, log, pairs, array, access_id, wrote, thread, element, HARMFUL, OF_WARP, i32(UNDER_WAY))
             continue
         if kind < ATOMICS and _owns(state, wrote, thread) and _kind(log, wrote) == STORES:
             continue
@@ -273,19 +195,23 @@ def access(
                 continue  # of scopes that hold both threads
             ordered = _met(state, clock, epoch, thread)
             if state[FENCED] != 0 and not ordered:
-                ordered = _released(state, log, releases, acquired, epoch, thread)
+                handed = handed_over(state, log, events, known, visited, epoch, thread)
+                if handed == READ_ONLY:
+                    _report(
+                        state, log, pairs, array, access_id, epoch, thread, element, UNACQUIRED, apart, i32(NOT_AT_ONCE)
+                    )
+                ordered = handed != NOT_AT_ALL
+                if ordered and kind == STORES and which > 0:
+                    epochs[at + i64(which) * size] = u32(0)  # what races with it races with this store
             if not ordered:
-                same = (
-                    epoch == wrote
-                    and kind == STORES
-                    and first == STORES
-                    and _equal(lanes, parts, 1 + parts, lane, lane)
-                )
-                _report(state, log, pairs, array, access_id, epoch, thread, element, same, apart, i32(NOT_AT_ONCE))
+                same = epoch == wrote and kind == STORES and first == STORES
+                same = same and _equal(lanes, parts, 1 + parts, lane, lane)
+                mark = i32(SAME_VALUE if same else HARMFUL)
+                _report(state, log, pairs, array, access_id, epoch, thread, element, mark, apart, i32(NOT_AT_ONCE))
                 break
         if kind >= ATOMICS:
             if state[FENCED] != 0:
-                _hand_over(state, full, fences, releases, acquired, array, element, thread)
+                hand_over(state, full, clock, fences, events, heads, known, at, shared, roles[access_id // 4], thread)
             if wrote == 0 or (shared and wrote < state[FOREIGN]):
                 epochs[at] = u32(base | lane)
         if kind == STORES:
@@ -379,7 +305,7 @@ def _at_once(
                     epoch,
                     (base | lane) & THREAD,
                     lanes[lane],
-                    same,
+                    SAME_VALUE if same else HARMFUL,
                     OF_WARP,
                     i32(ALL_AT_ONCE),
                 )
@@ -395,12 +321,11 @@ def _report(
     epoch: i64,
     thread: i64,
     element: i64,
-    same: bool,
+    benign: i32,
     apart: i32,
     at_once: i32,
 ) -> None:
-    """Count a finding under its pair of sites; keep the first of those that need the strongest order.
-    `same`: both write the same."""
+    """Count a finding under its pair of sites; keep the first of those that need the strongest order."""
     when = epoch >> BITS
     first = i64(log[4 * when + ACCESS_OF])
     for number in range(i64(MOST_PAIRS)):
@@ -408,7 +333,7 @@ def _report(
         used = pairs[row + USED] != 0
         forth = pairs[row + FIRST] == first and pairs[row + SECOND] == access_id
         back = pairs[row + FIRST] == access_id and pairs[row + SECOND] == first
-        alike = pairs[row + ARRAY] == array and pairs[row + BENIGN] == i64(same)
+        alike = pairs[row + ARRAY] == array and pairs[row + BENIGN] == i64(benign)
         if used and not ((forth or back) and alike):
             continue
         pairs[row + COUNT] += 1
@@ -417,7 +342,7 @@ def _report(
             pairs[row + FIRST] = first
             pairs[row + SECOND] = access_id
             pairs[row + ARRAY] = array
-            pairs[row + BENIGN] = i64(same)
+            pairs[row + BENIGN] = i64(benign)
             pairs[row + RELATION] = i64(apart)
             pairs[row + INDEX] = element
             pairs[row + AT_ONCE] = i64(at_once)

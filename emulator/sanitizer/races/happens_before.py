@@ -7,15 +7,16 @@ from typing import Any
 from ... import language as st
 from ...language.hints import Global, i32, i64, u32
 from ...native import Native, fixed, native
+from .hand_overs import forget, forget_known, meet_block, meet_lanes, take_in
 from .shadow import (
     ACCESS_OF,
-    ACQUIRED,
     BARRIERS,
     BITS,
     BLOCK,
     BLOCK_OF,
     CAPACITY,
     EPOCHS,
+    FENCED,
     FOREIGN,
     FRESH,
     GRID,
@@ -25,6 +26,7 @@ from .shadow import (
     ONE,
     PHASE,
     PHASE_OF,
+    PUBLISHED,
     SITES,
     WARP,
     WARP_OF,
@@ -52,12 +54,14 @@ def has(mask: u32, lane: i64) -> bool:
 
 # ------------------------------------------------------------------ what happens to a block
 @native
-def begin_block(state: Global[i64], block: i64) -> None:
+def begin_block(state: Global[i64], known: Global[i64], block: i64) -> None:
     """A block starts: all accesses so far are of other blocks."""
     state[BLOCK] = block
     state[BARRIERS] = 0
     state[WARP] = 0
-    state[ACQUIRED] = 0
+    state[PUBLISHED] = 0
+    if state[FENCED] != 0:
+        forget_known(known)
     now = state[LENGTH]
     state[FOREIGN] = now * ONE
     state[PHASE] = now * ONE
@@ -66,12 +70,14 @@ def begin_block(state: Global[i64], block: i64) -> None:
 
 
 @native
-def resume_block(state: Global[i64], block: i64, barriers: i64) -> None:
+def resume_block(state: Global[i64], known: Global[i64], block: i64, barriers: i64) -> None:
     """A block goes on after a grid barrier, having passed so many barriers."""
     state[BLOCK] = block
     state[BARRIERS] = barriers
     state[WARP] = 0
-    state[ACQUIRED] = 0
+    state[PUBLISHED] = 0
+    if state[FENCED] != 0:
+        forget_known(known)
     now = state[LENGTH]
     state[FOREIGN] = now * ONE
     state[PHASE] = now * ONE
@@ -86,8 +92,10 @@ def grid_barrier(state: Global[i64]) -> None:
 
 
 @native
-def barrier(state: Global[i64]) -> None:
+def barrier(state: Global[i64], events: Global[i64], known: Global[i64], fences: Global[i64]) -> None:
     """The block passes a barrier: all its accesses so far are ordered before all later ones."""
+    if state[FENCED] != 0:
+        meet_block(state, events, known, fences)
     now = state[LENGTH]
     state[BARRIERS] += 1
     state[PHASE] = now * ONE
@@ -122,7 +130,15 @@ def wait_for_copies(state: Global[i64], copies: Global[i64], pending: i64) -> No
 
 
 @native
-def fence(state: Global[i64], joined: Global[u32], fences: Global[i64], mask: u32, scope: i32) -> None:
+def fence(
+    state: Global[i64],
+    joined: Global[u32],
+    fences: Global[i64],
+    events: Global[i64],
+    known: Global[i64],
+    mask: u32,
+    scope: i32,
+) -> None:
     """Lanes of the current warp pass a fence; scope: 1 block, 2 device."""
     warp = state[WARP]
     now = _meet(state, joined)
@@ -133,6 +149,7 @@ def fence(state: Global[i64], joined: Global[u32], fences: Global[i64], mask: u3
             fences[row + 1] = state[BARRIERS]
             fences[row + 2] = state[BLOCK]
             fences[row + 3] = i64(scope)
+            take_in(state, events, known, 32 * warp + lane, scope)
 
 
 @st.device
@@ -151,6 +168,8 @@ def join(
     joined: Global[u32],
     full: Global[u32],
     clock: Global[i32],
+    events: Global[i64],
+    known: Global[i64],
     active: u32,
     alive: u32,
     masks: Global[u32],
@@ -158,6 +177,8 @@ def join(
     """Lanes of the current warp meet in a `syncwarp`, each with the active lanes of its mask. masks: u32[32]."""
     warp = state[WARP]
     now = _meet(state, joined)
+    if state[FENCED] != 0:
+        meet_lanes(state, events, known, warp, active, masks)
     together = active == alive
     for lane in range(i64(32)):
         if has(active, lane) and (masks[lane] & alive) != alive:
@@ -264,7 +285,8 @@ def _shorten(
     """Merge rows of the log that order later accesses in the same way. The blocks of merged rows are lost.
 
     These are rows of one site in other blocks, of one site before the last barrier, and of one site and warp before the
-    last `syncwarp` of all lanes.
+    last `syncwarp` of all lanes. Where these are few, all rows count as before the last barrier. Events name rows, and are
+    forgotten.
 
     scratch: the new number of each row, and one more; the same for `_move`; of each group its number, then its row.
     """
@@ -272,6 +294,11 @@ def _shorten(
     sites = state[SITES]
     phase = state[PHASE] // ONE
     foreign = state[FOREIGN] // ONE
+    single = i64(0)
+    for m in range(1, length):
+        single += i64(_group(log, full, sites, foreign, phase, m) == 0)
+    if 2 * single > state[CAPACITY]:
+        phase = length
     groups = 1 + 34 * sites
     number = 2 * (state[CAPACITY] + 1)
     rows = number + groups
@@ -314,6 +341,8 @@ def _shorten(
     if state[GRID] != 0:
         state[GRID] = state[FOREIGN]  # rows before and after the grid barrier were merged
     state[MERGED] = 1
+    if state[FENCED] != 0:
+        forget(state)
 
 
 @st.device

@@ -19,19 +19,22 @@ from .detect import (
     BLOCK_2,
     COUNT,
     FIRST,
+    HARMFUL,
     INDEX,
     OF_BLOCK,
     OF_GRID,
     OF_WARP,
     PHASE_2,
     RELATION,
+    SAME_VALUE,
     SECOND,
     THREAD_1,
     THREAD_2,
+    UNACQUIRED,
     UNDER_WAY,
     USED,
 )
-from .shadow import ATOMICS, BLOCK_ATOMICS, LOADS, MERGED, PAIR, STORES, RaceState
+from .shadow import ATOMICS, BLOCK_ATOMICS, FENCED, LOADS, MERGED, PAIR, STORES, RaceState
 
 
 # ------------------------------------------------------------------ what is said about them
@@ -59,7 +62,8 @@ def findings(
         number = int(row[ARRAY])
         forgotten = bool(h.state[MERGED]) and row[RELATION] == OF_GRID
         place = element(names[number], arrays[number], int(row[INDEX]), forms)
-        told = _Finding(row, place, arrays[number], sites, barriers, grid, block, forgotten).told()
+        fenced = bool(h.state[FENCED])
+        told = _Finding(row, place, arrays[number], sites, barriers, grid, block, forgotten, fenced).told()
         told = replace(told, count=sum(int(one[COUNT]) for one in same))
         accessed = {int(one[n]) // 4 for one in same for n in (FIRST, SECOND)}
         found.append((_order(row), accessed, told))
@@ -86,6 +90,7 @@ class _Finding:
     grid: Dim3
     block: Dim3
     forgotten: bool
+    fenced: bool
 
     def told(self) -> Diagnostic:
         row, (first, second), kinds = self.row, self.spans, self.kinds
@@ -101,9 +106,9 @@ class _Finding:
         else:
             what = f"{element} is {_DONE[kinds[1]]} here, and {_DONE[kinds[0]]} by another thread at {first.place}"
         notes = [self._thread(1), self._thread(0), self._advice()]
-        if row[BENIGN]:
+        if row[BENIGN] == SAME_VALUE:
             notes.insert(2, "both write the same value: the result does not depend on who comes last")
-        benign = "benign " if row[BENIGN] else ""
+        benign = _BENIGN[int(row[BENIGN])]
         message = f"{benign}race on {self.type.space} memory: {what}"
         related = None if first == second else first
         return Diagnostic(f"{benign}{KIND}", message, second, tuple(notes), int(row[COUNT]), related)
@@ -131,10 +136,14 @@ class _Finding:
             return "write st.async_wait(...) before it, and st.sync() after that for the copies of other threads"
         if self.row[AT_ONCE]:
             return "give each thread an element of its own, let one thread write, or use an atomic operation"
+        if self.row[BENIGN] == UNACQUIRED:
+            fence = "st.fence()" if self.row[RELATION] == OF_GRID else "st.fence_block()"
+            return f'it was released, and the atomic operation that read so does not acquire: {fence} after it, or order="acquire"'
         if min(self.kinds) >= ATOMICS:
             return 'scope="block" holds for the threads of one block: use scope="device"'
         if first == second and STORES in self.kinds:
-            return "use an atomic operation, or give each thread an element of its own"
+            release = "; or, where it is handed over, release it: st.fence() before the atomic operation" * self.fenced
+            return f"use an atomic operation, or give each thread an element of its own{release}"
         between = "between the two, in statements of their own"
         if first.line != second.line:
             low, high = sorted((first.line, second.line))
@@ -149,6 +158,7 @@ class _Finding:
 
 
 KIND = "race"
+_BENIGN = {HARMFUL: "", SAME_VALUE: "benign ", UNACQUIRED: "unacquired "}
 _VERBS = {LOADS: "read", STORES: "write", ATOMICS: "act on", BLOCK_ATOMICS: "act, for their blocks alone, on"}
 _THIRD = {
     LOADS: "reads",

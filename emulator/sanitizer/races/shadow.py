@@ -16,10 +16,9 @@ barrier needs no third reader. Neither does one that its own thread has written 
 access that races with the read races with the write.
 
 Two accesses are ordered if they are of one thread; of one block, with a barrier between; of one warp, with a `syncwarp`
-of both lanes between (a vector clock for each lane) or on a warp-synchronous device; or by a release and an acquire:
-the first thread passes a fence and then has an atomic operation on an element, on which the second thread later has
-one too. Blocks run one after another here, each phase warp by warp, so an epoch below FOREIGN is another block's, and
-one below PHASE is older than the block's last barrier.
+of both lanes between (a vector clock for each lane) or on a warp-synchronous device; or by hand-overs, releases and
+acquires from thread to thread (`hand_overs`). Blocks run one after another here, each phase warp by warp, so an epoch
+below FOREIGN is another block's, and one below PHASE is older than the block's last barrier.
 
 In a cooperative launch blocks take their turns between grid barriers. An epoch below GRID is older than the last grid
 barrier, which orders it. Shared and local arrays have planes for each block then, and count as global ones.
@@ -27,7 +26,7 @@ barrier, which orders it. Shared and local arrays have planes for each block the
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -44,16 +43,16 @@ PADDING = 64
 """Epochs before and after each plane, so that a row of 32 around any element may be loaded."""
 
 (
-    LENGTH, FRESH, FOREIGN, PHASE, NOW, WARP_SYNCHRONOUS, BLOCK, BARRIERS, WARP, RELEASES, ACQUIRED, MERGED, CAPACITY,
-    FENCED, SITES, WARPS, EPOCHS, HANDED, GRID,
-) = range(19)  # fmt: skip
+    LENGTH, FRESH, FOREIGN, PHASE, NOW, WARP_SYNCHRONOUS, BLOCK, BARRIERS, WARP, EVENTS, FORGOTTEN_EVENTS, MERGED, CAPACITY,
+    FENCED, SITES, WARPS, EPOCHS, HANDED, GRID, FORGOTTEN, PUBLISHED, SEARCHES,
+) = range(22)  # fmt: skip
 """Indices of `state`. LENGTH: timestamps so far. FRESH: the first timestamp since the warp last synchronised or resumed.
-FOREIGN, PHASE: epochs, see above. NOW: the first epoch since the warp last synchronised. RELEASES: rows of `releases`.
-ACQUIRED: rows of `acquired`, which are the current block's. MERGED: whether rows of several blocks were merged.
+FOREIGN, PHASE: epochs, see above. NOW: the first epoch since the warp last synchronised. EVENTS, FORGOTTEN_EVENTS: events so
+far (`hand_overs`), and those of them that were let go. MERGED: whether rows of several blocks were merged.
 CAPACITY: rows of the log. FENCED: whether the kernel has fences. SITES, WARPS, EPOCHS: how many there are.
-HANDED: the most rows of `releases`, and of `acquired`.
-GRID: the first epoch since the last grid barrier."""
-STATE = 19
+HANDED: the most rows of `events`. GRID: the first epoch since the last grid barrier. FORGOTTEN: the first epoch since events were
+let go. PUBLISHED: the phase before which all warps of the block have fenced what they did. SEARCHES: of events, so far."""
+STATE = 22
 BLOCK_OF, PHASE_OF, WARP_OF, ACCESS_OF = range(4)
 """Columns of the log."""
 ONE = 1 << BITS
@@ -69,9 +68,10 @@ class RaceState(NamedTuple):
     joined, full: uint32[warp], the epoch from which on no `syncwarp`, or none of all lanes, has happened.
     clock: int32[warp, lane, lane], timestamps of the second lane below it are ordered before the first lane's next.
     fences: int64[thread, 4]: timestamp, phase and block of the last fence, and its scope (1 block, 2 device).
-    releases: int64[., 9]: array, element, block, phase, thread, timestamp of the fence, scope, timestamps so far, `full` of
-    the warp. acquired: int64[., 5]: array, element, thread, phase, releases so far. pairs: int64[., PAIR],
-    the findings (columns in `detect`). scratch: int32, for shortening the log.
+    events: int64[., EVENT], of hand-overs (columns in `hand_overs`). heads: uint32, at the place of an element's WRITTEN epoch
+    its last event. known: int64[2, thread]: the last event that a thread knows of, and the one that it has read and not
+    acquired. visited: int32, for searches. roles: int32[site], how an atomic operation takes part in hand-overs.
+    pairs: int64[., PAIR], the findings (columns in `detect`). scratch: int32, for shortening the log.
     copies: int64[warp, 4], of groups of asynchronous copies: committed, waited for, waited for in earlier phases, phase of
     the last wait. asynchronous: int32[site], whether it makes such copies. groups: int32[row of the log], of theirs.
     """
@@ -85,8 +85,11 @@ class RaceState(NamedTuple):
     full: Any
     clock: Any
     fences: Any
-    releases: Any
-    acquired: Any
+    events: Any
+    heads: Any
+    known: Any
+    visited: Any
+    roles: Any
     pairs: Any
     scratch: Any
     copies: Any
@@ -130,7 +133,13 @@ def tracks(type: Array, written: bool, empty: bool) -> bool:
 
 PAIR = 14
 MOST_PAIRS = 1024
-MOST_RELEASES = 1 << 16
+EVENT = 11
+"""Columns of an event."""
+MOST_EVENTS = 1 << 17
+MOST_VISITS = 1 << 12
+"""Events that one search looks at."""
+MOST_THREADS = ONE
+"""Threads of a block."""
 
 
 def new(
@@ -143,22 +152,26 @@ def new(
     fenced: bool,
     rows: int,
     asynchronous: Sequence[int],
+    roles: Mapping[int, int],
 ) -> RaceState:
     """The race state before any access. rows: of the log, which is shortened when it is full. asynchronous: sites of
-    asynchronous copies."""
+    asynchronous copies. roles: of the sites that take part in hand-overs."""
+    parts = np.zeros(sites, np.int32)
+    parts[list(roles)] = list(roles.values())
     by_themselves = np.zeros(sites, np.int32)
     by_themselves[list(asynchronous)] = 1
     state = np.zeros(STATE, np.int64)
     state[LENGTH] = state[FRESH] = 1  # timestamp 0 is no access
     state[WARP_SYNCHRONOUS], state[CAPACITY], state[FENCED] = warp_synchronous, rows, fenced
     state[SITES], state[WARPS], state[EPOCHS] = sites, warps, where.size
-    state[HANDED] = MOST_RELEASES if fenced else 1
-    handed = int(state[HANDED])
+    state[HANDED] = handed = MOST_EVENTS if fenced else 1
     places = np.array([*zip(where.starts, where.lengths, own, atomic, strict=True)], np.int64).reshape(-1)
     return RaceState(
         state, np.empty(4 * rows, np.int32), np.zeros(sites, np.int32), np.zeros(where.size, np.uint32), places,
         np.zeros(32, np.uint32), np.zeros(32, np.uint32), np.zeros(1024 * warps, np.int32),
-        np.zeros(4 * 32 * warps, np.int64), np.zeros(9 * handed, np.int64), np.zeros(5 * handed, np.int64),
+        np.zeros(4 * 32 * warps, np.int64), np.zeros(EVENT * handed, np.int64),
+        np.zeros(where.size if fenced else 1, np.uint32), np.zeros(2 * MOST_THREADS, np.int64),
+        np.zeros(handed + 2 * MOST_VISITS, np.int32), parts,
         np.zeros(MOST_PAIRS * PAIR, np.int64), np.empty(2 * (rows + 1) + 5 * (1 + 34 * sites), np.int32),
         np.zeros(4 * 32, np.int64), by_themselves, np.zeros(rows if len(asynchronous) else 1, np.int32),
     )  # fmt: skip

@@ -70,6 +70,7 @@ def flag_between_blocks(x: Global[f32], cell: Global[f32], flag: Global[i32], ou
                 flag[0] = 1
         elif FIXED:
             if st.atomic_add(flag, 0, 0) == 1:
+                st.fence()
                 out[0] = cell[0]
         elif flag[0] == 1:
             out[0] = cell[0]
@@ -89,6 +90,7 @@ def fence_of_the_block_only(
                 st.fence_block()
             st.atomic_exchange(flag, 0, 1)
         elif st.atomic_add(flag, 0, 0) == 1:
+            st.fence()
             out[0] = cell[0]
 
 

@@ -244,6 +244,8 @@ def flag_by_plain_stores(x: Global[f32], out: Global[f32], FIXED: Const) -> None
             st.fence_block()
         st.atomic_exchange(ready, 0, 1)
     if t == 32 and st.atomic_add(ready, 0, 0) == 1:
+        if FIXED:
+            st.fence_block()
         out[t] = cell[0]
 
 

@@ -1,0 +1,183 @@
+"""Hand-overs from thread to thread: the idioms of CUDA are silent, what they leave out is told, and no table is too small."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import simtbed as st
+from simtbed import Const, Global, Kernel, f32, i32, launch
+from simtbed.runtime.registry import EngineName
+from simtbed.sanitizer import tracking
+from simtbed.sanitizer.races import shadow
+
+engines = pytest.mark.parametrize("engine", ["numpy", "jit"])
+
+
+def run(kernel: Kernel, engine: EngineName, check: str = "all", grid: int = 2, block: int = 64, **args: Any) -> Any:
+    return launch(kernel, grid=grid, block=block, args=args, engine=engine, check=check, faults="return")
+
+
+@st.kernel
+def wavefront(flag: Global[i32], data: Global[i32]) -> None:
+    """Block b waits for b - 1, which waited for b - 2: the reads of both are ordered."""
+    b = st.block.x
+    if b > 0:
+        if st.thread.x == 0:
+            while st.load_acquire(flag, b - 1) == 0:
+                pass
+        st.sync()
+    value = 1
+    if b > 0:
+        value += data[(b - 1) * 64 + (st.thread.x ^ 3)]
+    if b > 1:
+        value += data[(b - 2) * 64 + (st.thread.x ^ 5)]
+    data[b * 64 + st.thread.x] = value
+    st.sync()
+    if st.thread.x == 0:
+        st.store_release(flag, b, 1)
+
+
+@st.kernel
+def lanes_follow(flag: Global[i32], data: Global[i32], WIDTH: Const, MEET: Const) -> None:
+    """The first lane of each group releases for it, and acquires for it; the others meet it at a syncwarp."""
+    group = st.thread.x // WIDTH
+    first = st.thread.x % WIDTH == 0
+    mask = st.FULL_MASK if WIDTH == 32 else st.u32((1 << WIDTH) - 1) << st.u32(st.lane // WIDTH * WIDTH)
+    if st.block.x == 0:
+        data[st.thread.x] = st.thread.x
+        if MEET:
+            st.syncwarp(mask)
+        if first:
+            st.store_release(flag, group, 1)
+    else:
+        if first:
+            while st.load_acquire(flag, group) == 0:
+                pass
+        st.syncwarp(mask)
+        data[64 + st.thread.x] = data[st.thread.x ^ 1]
+
+
+@st.kernel
+def fence_then_barrier(flag: Global[i32], data: Global[i32], FENCED: Const) -> None:
+    """Every thread fences what it wrote; after the barrier one of them raises the flag."""
+    if st.block.x == 0:
+        data[st.thread.x] = st.thread.x
+        if FENCED or st.warp == 0:
+            st.fence()
+        st.sync()
+        if st.thread.x == 0:
+            st.volatile_store(flag, 0, 1)
+    else:
+        if st.thread.x == 0:
+            while st.volatile_load(flag, 0) == 0:
+                pass
+            st.fence()
+        st.sync()
+        data[64 + st.thread.x] = data[st.thread.x ^ 1]
+
+
+@st.kernel
+def locked(lock: Global[i32], total: Global[i32], n: i32, ACQUIRE: Const, RELEASE: Const) -> None:
+    """Each thread takes the lock n times."""
+    done = 0
+    while done < n:
+        if st.compare_swap(lock, 0, 0, 1) == 0:
+            if ACQUIRE:
+                st.fence()
+            total[0] += 1
+            if RELEASE:
+                st.fence()
+            st.atomic_exchange(lock, 0, 0)
+            done += 1
+
+
+@st.kernel
+def polls_and_reads(flag: Global[i32], data: Global[f32], out: Global[f32]) -> None:
+    """A thread that only reads a flag hands nothing over, whatever it fenced."""
+    if st.thread.x == 0:
+        if st.block.x == 0:
+            data[0] = 1.0
+            st.fence()
+            if st.load_acquire(flag, 0) == 0:
+                out[0] = 1.0
+        elif st.load_acquire(flag, 0) == 0:
+            out[1] = data[0]
+
+
+@st.kernel
+def many_fences(count: Global[i32], total: Global[i32], n: i32) -> None:
+    """One thread of each warp sums, and everything around it is fenced."""
+    for _ in range(n):
+        st.atomic_add(count, 0, 1)
+        st.fence()
+        if st.lane == 0:
+            total[st.warp] += 1
+
+
+FLAG, TOTAL = np.zeros(8, np.int32), np.zeros(8, np.int32)
+IDIOMS: dict[str, tuple[Kernel, dict[str, Any]]] = {
+    "wavefront": (wavefront, {"grid": 5, "flag": FLAG, "data": np.zeros(320, np.int32)}),
+    "lanes of a warp": (lanes_follow, {"flag": FLAG, "data": np.zeros(128, np.int32), "WIDTH": 32, "MEET": True}),
+    "lanes of a part": (lanes_follow, {"flag": FLAG, "data": np.zeros(128, np.int32), "WIDTH": 8, "MEET": True}),
+    "fence, then barrier": (fence_then_barrier, {"flag": FLAG, "data": np.zeros(128, np.int32), "FENCED": True}),
+    "lock": (locked, {"lock": FLAG, "total": TOTAL, "n": 2, "ACQUIRE": True, "RELEASE": True}),
+}
+MISTAKES: dict[str, tuple[Kernel, dict[str, Any]]] = {
+    "lanes of a warp, not met": (lanes_follow, {"flag": FLAG, "data": np.zeros(128, np.int32), "WIDTH": 32, "MEET": False}),
+    "lanes of a part, not met": (lanes_follow, {"flag": FLAG, "data": np.zeros(128, np.int32), "WIDTH": 8, "MEET": False}),
+    "one warp fences": (fence_then_barrier, {"flag": FLAG, "data": np.zeros(128, np.int32), "FENCED": False}),
+    "no fence before the release": (locked, {"lock": FLAG, "total": TOTAL, "n": 1, "ACQUIRE": True, "RELEASE": False}),
+    "loads release nothing": (polls_and_reads, {"flag": FLAG, "data": np.zeros(1, np.float32), "out": np.zeros(2, np.float32)}),
+}  # fmt: skip
+
+
+@engines
+@pytest.mark.parametrize("name", IDIOMS)
+def test_an_idiom_is_silent(engine: EngineName, name: str) -> None:
+    kernel, args = IDIOMS[name]
+    result = run(kernel, engine, **args)
+    assert (result.faults, result.remarks) == ([], [])
+
+
+@engines
+@pytest.mark.parametrize("name", MISTAKES)
+def test_a_gap_in_a_hand_over_is_a_race(engine: EngineName, name: str) -> None:
+    kernel, args = MISTAKES[name]
+    assert {fault.kind for fault in run(kernel, engine, **args).faults} == {"race"}
+
+
+@engines
+def test_what_is_read_and_not_acquired_is_a_remark_or_a_fault(engine: EngineName) -> None:
+    args: dict[str, Any] = {"lock": FLAG, "total": TOTAL, "n": 1, "ACQUIRE": False, "RELEASE": True}
+    result = run(locked, engine, **args)
+    assert (result.faults, [remark.kind for remark in result.remarks]) == ([], ["unacquired race"])
+    assert any('st.fence() after it, or order="acquire"' in note for note in result.remarks[0].notes)
+    strict = run(locked, engine, "all,acquire", **args)
+    assert ([fault.kind for fault in strict.faults], strict.remarks) == (["unacquired race"], [])
+
+
+@engines
+def test_a_full_table_of_events_accuses_nobody(engine: EngineName, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shadow, "MOST_EVENTS", 64)
+    for kernel, args in IDIOMS.values():
+        assert run(kernel, engine, "races", **args).faults == []
+    result = run(locked, engine, "races", lock=FLAG, total=TOTAL, n=20, ACQUIRE=True, RELEASE=True)
+    assert (result.faults, result.total[0]) == ([], 20 * 128)
+
+
+@engines
+def test_a_log_that_one_phase_fills_is_emptied(engine: EngineName, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The rows since the last barrier are all of their own."""
+    monkeypatch.setattr(tracking, "LOG_ROWS", 128)
+    result = run(many_fences, engine, "races", grid=1, count=FLAG, total=TOTAL, n=100)
+    assert (result.faults, result.total[:2].tolist()) == ([], [100, 100])
+    result = run(locked, engine, "races", grid=1, lock=FLAG, total=TOTAL, n=10, ACQUIRE=True, RELEASE=True)
+    assert (result.faults, result.total[0]) == ([], 640)
+
+
+def test_many_hand_overs_take_no_longer_each() -> None:
+    """128,000 of a lock, each of which the next thread must find."""
+    result = run(locked, "jit", "races", grid=1, lock=FLAG, total=TOTAL, n=2000, ACQUIRE=True, RELEASE=True)
+    assert (result.faults, result.total[0]) == ([], 128_000)
