@@ -238,7 +238,7 @@ def _launch(request: Request, program: _CompiledKernel, threads: int, prints: Pr
     """Run all blocks; None where the step limit ended a loop, so that `step_limited` code must run instead."""
     summary = request.specialisation.summary
     arrays = [name for name, type in summary.parameters.items() if isinstance(type, Array)]
-    buffers = {name: _buffer(request, name, name in summary.changed) for name in arrays}
+    buffers = {name: request.memory(name, name in summary.changed) for name in arrays}
     types, given = _arguments(summary, request, buffers)
     function = ctypes.CFUNCTYPE(ctypes.c_int32, *types, *(a.c for a in ARGUMENTS))(program.library.address)
     blocks = int(np.prod(request.grid))
@@ -330,13 +330,6 @@ def _order(request: Request) -> npt.NDArray[np.int64]:
 
     schedule = Schedule.of(request.schedule, request.grid, request.block)
     return np.concatenate([schedule.warps.ravel(), schedule.blocks])
-
-
-def _buffer(request: Request, name: str, changes: bool) -> Buffer:
-    given = np.asarray(request.arguments[name])
-    if not changes or name in request.in_place:
-        return given
-    return np.zeros_like(given) if name in request.all_zero else given.copy()
 
 
 def _distribute(blocks: int, workers: Sequence[_Worker], run: Callable[[_Worker, int, int], bool]) -> bool:

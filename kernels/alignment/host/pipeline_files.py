@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import BinaryIO, NamedTuple
 
 from ...family import Launcher
-from ...files import MEMORY
+from ...files import MEMORY, MEMORY_OF_BATCHES
 from ...pipeline import Flow, Show, workers_for
 from . import limits
 from .answer import Alignments
@@ -47,7 +47,7 @@ class How:
     @property
     def cells(self) -> int:
         """Of a batch."""
-        return self.memory // (PART_OF_CELLS_OF_GPU if self.gpus else PART_OF_CELLS)
+        return min(self.memory, MEMORY_OF_BATCHES) // (PART_OF_CELLS_OF_GPU if self.gpus else PART_OF_CELLS)
 
 
 class _Written(NamedTuple):

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from simtbed import DeviceArray, SimtbedError, empty, zeros
+from simtbed import DeviceArray, SimtbedError, empty, full, zeros
 from simtbed.runtime.arrays import NewArray
 
 from ...family import Answer, Launcher
@@ -46,16 +46,18 @@ class Counter:
     def __init__(self, k: int, launcher: Launcher, most: int = LARGEST_TABLE) -> None:
         """most: slots of the table."""
         self.k, self.launcher, self.most = k, launcher, min(most, LARGEST_TABLE)
-        self.windows = 0  # letters at which a k-mer may start: no fewer than are counted
+        self.windows = 0  # letters at which a k-mer may start, since slots were counted: no fewer k-mers are there
+        self.seen = 0  # such letters in all
         self.table = _Table.empty(SMALLEST_TABLE)
 
-    def add(self, reads: Reads) -> None:
-        """Count the reads' k-mers and those of their reverse complements. Raises SimtbedError at LARGEST_TABLE."""
+    def add(self, reads: Reads, part: float | None = None) -> None:
+        """Count the reads' k-mers and those of their reverse complements. part: of all reads, after these, where that is
+        known: a table that grows is made larger if much is to come. Raises SimtbedError at LARGEST_TABLE."""
         for begin in range(0, len(reads.text), LETTERS_AT_ONCE):
             text = reads.text[begin : begin + LETTERS_AT_ONCE + self.k - 1]
             new = len(text) - self.k + 1
             if new > 0:
-                self._make_room(new)
+                self._make_room(new, part)
                 self._launch(spectrum.count, -(-new // spectrum.SPAN), text=text, **self.table.arguments, K=self.k)
 
     def take(self, keys: npt.NDArray[np.uint64], counts: npt.NDArray[np.uint32]) -> None:
@@ -64,8 +66,9 @@ class Counter:
             self._make_room(len(keys))
             self._launch(spectrum.rehash, len(keys), old_keys=keys, old_counts=counts, **self.table.arguments)
 
-    def _make_room(self, new: int) -> None:
+    def _make_room(self, new: int, part: float | None = None) -> None:
         size = self.table.size
+        self.seen += new
         if self.windows + new <= FULL * size:  # even if each was another k-mer
             self.windows += new
             return
@@ -78,6 +81,9 @@ class Counter:
                 f"there may be more than {int(FULL * self.most):,} different k-mers: the table holds no more{room}"
             )
         if size > self.table.size:
+            to_come = self.seen * (1 / part - 1) if part else 0
+            if used + new + to_come > FULL * size and 2 * size <= self.most:  # it would grow again
+                size *= 2
             larger = _Table.empty(size)
             old = {"old_keys": self.table.keys, "old_counts": self.table.counts}
             self._launch(spectrum.rehash, self.table.size, **old, **larger.arguments)
@@ -97,8 +103,7 @@ class Counter:
         args = {"keys": self.table.keys, "counts": self.table.counts, "found": found, "total": total}
         self._launch(spectrum.gather, self.table.size, **args, minimum=np.uint32(min_multiplicity), K=self.k)
         count = int(total.numpy()[0])
-        if count < most:  # a k-mer that is its own reverse complement stands there once
-            found = DeviceArray(found.numpy()[:count])
+        found.keep(count)  # a k-mer that is its own reverse complement stands there once
         return Solid(found, count, counted)
 
     def _launch(self, kernel: Any, threads: int, **args: Any) -> Any:
@@ -114,8 +119,7 @@ class _Table:
 
     @staticmethod
     def empty(size: int) -> _Table:
-        keys = DeviceArray(empty(size, "u64"))
-        keys.replace(np.full(size, EMPTY, np.uint64))  # as it is: DeviceArray would copy gigabytes
+        keys = DeviceArray(full(size, EMPTY, "u64"))
         return _Table(keys, DeviceArray(zeros(size, "u32")), DeviceArray(zeros(1, "u32")), size)
 
     @property
@@ -184,10 +188,10 @@ class Filter:
         return {"keys": self.keys, "bits": self.bits, "size": np.uint32(self.size)}
 
 
-def _nothing_solid(n: int, kind: int) -> npt.NDArray[np.uint64] | NewArray:
+def _nothing_solid(n: int, kind: int) -> NewArray:
     """What is asked for packed k-mers, with room for n of them: a set of at least 2 n slots; blocks, each for 4 at most."""
     if kind == EXACT:
-        return np.full(1 << (2 * n).bit_length(), EMPTY, np.uint64)
+        return full(1 << (2 * n).bit_length(), EMPTY, "u64")
     blocks = 1 << (max(-(-n // K_MERS_OF_BLOCK), 1) - 1).bit_length()
     return zeros(WORDS_OF_BLOCK * blocks if kind == BLOCKED else 1, "u64")
 

@@ -272,7 +272,7 @@ def _spectrum(
     def add(block: ReadBlock) -> None:
         nonlocal counted
         counted += len(block)
-        counter.add(block.reads)
+        counter.add(block.reads, block.part)
         writers.show("counting", counted, block.part)
 
     if dump:
