@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from .profiler.launch import Launch
     from .profiler.profile import Profile
     from .profiler.run import Run
-    from .runtime.arrays import DeviceArray, empty, zeros
+    from .runtime.arrays import DeviceArray, empty, full, zeros
     from .runtime.gpus import current_gpu, map_over_gpus, on_gpu
     from .runtime.launching import launch, launch_concurrent
     from .runtime.recording import profiling
@@ -68,6 +68,7 @@ __all__ = [
     "device",
     "devices",
     "empty",
+    "full",
     "kernel",
     "launch",
     "launch_concurrent",
@@ -98,6 +99,7 @@ _HOMES = {
     "Run": "profiler.run",
     "current_gpu": "runtime.gpus",
     "empty": "runtime.arrays",
+    "full": "runtime.arrays",
     "launch": "runtime.launching",
     "launch_concurrent": "runtime.launching",
     "map_over_cluster": "cluster",

@@ -217,9 +217,15 @@ def _sharing(request: Request | None, first: Request) -> Request | None:
         other = first.arguments.get(name)
         if isinstance(array, np.ndarray) and isinstance(other, np.ndarray):
             alike = array.dtype == other.dtype and array.shape == other.shape
-            if alike and (name in request.all_zero & first.all_zero or array.ctypes.data == other.ctypes.data):
+            if alike and (_new_in_both(name, request, first) or array.ctypes.data == other.ctypes.data):
                 given[name] = other
     return replace(request, arguments=given)
+
+
+def _new_in_both(name: str, one: Request, other: Request) -> bool:
+    """Whether an array is made for both launches, of the same elements."""
+    values = [request.filled[name].tobytes() for request in (one, other) if name in request.filled]
+    return len(values) == 2 and values[0] == values[1]
 
 
 def _plain(value: Any) -> Any:

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import math
-import os
 import threading
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import numpy as np
@@ -15,6 +14,8 @@ from ..checked import shown, whole
 from ..errors import LaunchError, OutOfMemory
 from ..frontend.constants import is_struct
 from ..language.types import COMPLEX, SCALARS, VECTORS, Scalar, Vector, from_dtype
+from .memory import memory_of_machine
+from .scalars import scalar_given
 
 MOST_DIMENSIONS = 4
 
@@ -23,22 +24,40 @@ Buffer = npt.NDArray[Any]
 
 @dataclass(frozen=True)
 class NewArray:
-    """A global array that a launch makes for the kernel; `empty` and `zeros` say how.
+    """A global array that a launch makes for the kernel; `empty`, `zeros` and `full` say how.
 
     shape: elements by dimension. type: a type of the language, or its name. readable: whether a kernel may read what it
-    did not write.
+    did not write. value: what each element holds: a number, or the numbers of a vector's or a complex number's parts.
     """
 
     shape: tuple[int, ...]
     type: str | Any
     readable: bool
+    value: Any = 0
+
+    @property
+    def everywhere(self) -> Buffer:
+        """What each element holds, () or (parts,) of the scalar type."""
+        scalar, lanes = split(named(self.type))
+        return np.full((lanes,) if lanes else (), self.value, scalar.dtype)
+
+    @property
+    def call(self) -> str:
+        """How it is asked for, up to its type."""
+        if self.value != 0:
+            return f"full(shape, {shown(self.value)}"
+        return f"{'zeros' if self.readable else 'empty'}(shape"
 
     def made(self) -> Buffer:
-        """The array as the kernel finds it: zeros; of vectors, the last axis holds the lanes."""
+        """The array as the kernel finds it; of vectors, the last axis holds the lanes."""
+        return filled_as(self.form(), self.everywhere)
+
+    def form(self) -> Buffer:
+        """An array of the same shape and type. It takes no memory until it is written."""
         type = named(self.type)
         scalar, lanes = split(type)
         needed = math.prod(self.shape) * named(self.type).size
-        if needed > _memory_of_host():
+        if needed > memory_of_machine():
             raise OutOfMemory(f"an array of {shown(self.shape)} {named(self.type)} does not fit this machine's memory")
         if type in COMPLEX:
             return np.zeros(self.shape, COMPLEX[type])
@@ -58,6 +77,41 @@ def zeros(shape: int | tuple[int, ...], type: str | Any) -> NewArray:
     return _new(shape, type, readable=True)
 
 
+def full(shape: int | tuple[int, ...], value: Any, type: str | Any) -> NewArray:
+    """A global array of this shape whose elements hold `value` until the kernel writes them.
+
+    value: a number that the type holds; of a vector, one for all parts or a tuple of one for each. On a GPU it is filled
+    there: nothing is copied.
+    """
+    if is_struct(type):
+        raise LaunchError("full makes arrays of numbers: fill an array of structs with NumPy")
+    chosen = named(type)
+    scalar, lanes = split(chosen)
+    if chosen in COMPLEX:
+        value = (value.real, value.imag) if isinstance(value, complex | np.complexfloating) else (value, 0)
+    if not (lanes and isinstance(value, tuple)):
+        held: Any = scalar_given("value", scalar, value)
+    elif len(value) == lanes:
+        held = tuple(scalar_given(f"value[{n}]", scalar, part) for n, part in enumerate(value))
+    else:
+        raise LaunchError(f"value is {chosen}: {lanes} numbers are expected, not {len(value)}")
+    return replace(_new(shape, type, readable=True), value=held)
+
+
+def is_zero(element: Buffer) -> bool:
+    """Whether all its bits are zero; those of -0.0 are not."""
+    return not any(element.tobytes())
+
+
+def filled_as(form: Buffer, element: Buffer) -> Buffer:
+    """A new array of that shape and type that holds an element everywhere, () or (parts,). Zeros take no memory yet."""
+    if is_zero(element):
+        return np.zeros(form.shape, form.dtype)
+    made = np.empty(form.shape, form.dtype)
+    made[...] = element.view(form.dtype)
+    return made
+
+
 def _new(shape: Any, type: Any, readable: bool) -> NewArray:
     extents = shape if isinstance(shape, tuple) else (shape,)
     if not 1 <= len(extents) <= MOST_DIMENSIONS:
@@ -67,21 +121,15 @@ def _new(shape: Any, type: Any, readable: bool) -> NewArray:
     return NewArray(tuple(sizes), type if is_struct(type) else named(type).name, readable)
 
 
-def _memory_of_host() -> int:
-    """Bytes of this machine's memory; without a limit where it does not tell."""
-    try:
-        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    except (AttributeError, ValueError, OSError):
-        return 1 << 62
-
-
 def array_given(name: str, given: Any) -> Buffer:
     """A NumPy array that a caller gave. Raises LaunchError for anything else, and for what no element type has."""
     # The exact type is asked first: numpy imports its masked arrays when they are named.
     masked = type(given) is not np.ndarray and isinstance(given, np.ma.MaskedArray)
     if not isinstance(given, np.ndarray) or masked:
         advice = (
-            f"np.array({name}, np.float32) makes one" if isinstance(given, list | tuple) else "or st.empty, st.zeros"
+            f"np.array({name}, np.float32) makes one"
+            if isinstance(given, list | tuple)
+            else "or st.empty, st.zeros, st.full"
         )
         raise LaunchError(f"{name} is a NumPy array, {advice}; not {shown(given)}")
     if from_dtype(given.dtype) is None:
@@ -105,14 +153,15 @@ class RemoteArray(Protocol):
 class DeviceArray:
     """A global array that stays where its launches run, so that one kernel finds there what another one left.
 
-    Given to a launch in place of `contents`, a NumPy array, `empty(...)` or `zeros(...)`, which is copied the first time
-    only; the kernel's changes stay in it and are not part of the launch's result. Launches that share one take turns,
+    Given to a launch in place of `contents`, a NumPy array, `empty(...)`, `zeros(...)` or `full(...)`, which is copied, or
+    made, the first time only; the kernel's changes stay in it and are not part of the launch's result. Launches that share one take turns,
     from whatever threads they come.
     """
 
     def __init__(self, contents: Buffer | NewArray) -> None:
-        self.all_zero = isinstance(contents, NewArray)
-        self._host = contents.made() if isinstance(contents, NewArray) else array_given("contents", contents).copy("C")
+        new = isinstance(contents, NewArray)
+        self.everywhere = contents.everywhere if new else None  # what each element holds, as long as nothing is written
+        self._host = contents.form() if new else array_given("contents", contents).copy("C")
         self.remote: RemoteArray | None = None
         self.turn = threading.RLock()
 
@@ -132,20 +181,30 @@ class DeviceArray:
 
     @property
     def host(self) -> Buffer:
-        """An array of the same shape and type; its contents are those of `numpy` only where no device holds them."""
+        """An array of the same shape and type; its contents are those of `numpy` once they were fetched."""
         return self._host
 
     def numpy(self) -> Buffer:
         """The contents as the last launch left them."""
-        return self.remote.read().view(self.dtype).reshape(self.shape) if self.remote else self._host.copy()
+        if self.remote:
+            return self.remote.read().view(self.dtype).reshape(-1)[: self._host.size].reshape(self.shape)
+        return self._host.copy() if self.everywhere is None else filled_as(self._host, self.everywhere)
+
+    def keep(self, count: int) -> None:
+        """Have no more than the first `count` elements of the first dimension. Nothing is copied."""
+        self._host = self._host[: whole("count", count, 0, len(self._host))]
+
+    def hand_over(self, remote: RemoteArray) -> None:
+        """Have the contents in a device's memory from now on."""
+        self.remote, self.everywhere = remote, None
 
     def replace(self, contents: Buffer) -> None:
         """Take an array over as the contents, on the host."""
-        self._host, self.remote, self.all_zero = contents, None, False
+        self._host, self.remote, self.everywhere = contents, None, None
 
     def fetch(self) -> None:
         """Have the contents on the host, for an engine that works there."""
-        if self.remote:
+        if self.remote or (self.everywhere is not None and not is_zero(self.everywhere)):
             self.replace(self.numpy())
 
 

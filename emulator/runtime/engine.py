@@ -21,7 +21,7 @@ from ..machine.device import Device
 from ..profiler.decisions import Decisions
 from ..profiler.samples import Samples
 from ..profiler.trace import Tracer
-from .arrays import Buffer, DeviceArray
+from .arrays import Buffer, DeviceArray, filled_as, is_zero
 from .dynamic_shared import Carved, carve
 from .forms import Form
 from .specialisation import Specialisation
@@ -48,8 +48,9 @@ class Request:
     dynamic_shared: bytes. step_limit: iterations that one execution of a loop may take; None for WAITING where nothing
     that the loop does takes it further (`passes.waiting`), and LONGEST elsewhere: long work is no mistake.
     device_arrays: arrays that outlive the launch; of those in a device's memory, `arguments` has the shape and type
-    only. An emulator gives them back like others. all_zero: arrays that hold zeros, which need not be copied.
-    unwritten: those of them that the kernel must not read before it has written them.
+    only. An emulator gives them back like others. filled: arrays all of whose elements are the one given (of vectors,
+    its parts), which need not be copied. unwritten: those of them that the kernel
+    must not read before it has written them.
     in_place: device arrays that nobody needs as they were: an emulator may change their memory itself.
     checks: what an emulator looks for beyond what it always does (`sanitizer.checkers`). schedule: the seed of another
     order of blocks, and of warps between barriers (`sanitizer.schedules`). show_prints: whether an emulator writes what
@@ -68,7 +69,7 @@ class Request:
     structs: Mapping[str, Buffer] = field(default_factory=dict)
     owners: Mapping[str, tuple[str, tuple[str, ...]]] = field(default_factory=dict)
     device_arrays: Mapping[str, DeviceArray] = field(default_factory=dict)
-    all_zero: frozenset[str] = frozenset()
+    filled: Mapping[str, Buffer] = field(default_factory=dict)
     unwritten: frozenset[str] = frozenset()
     in_place: frozenset[str] = frozenset()
     detail: bool = False
@@ -88,6 +89,14 @@ class Request:
     def program(self) -> ir.Program:
         """The kernel as the front end reads it."""
         return self.specialisation.program
+
+    def memory(self, name: str, changes: bool) -> Buffer:
+        """A global array for an emulator, which works on the host: memory of its own where the kernel changes it."""
+        given, element = np.asarray(self.arguments[name]), self.filled.get(name)
+        as_it_is = not changes or name in self.in_place
+        if element is None:
+            return given if as_it_is else given.copy()
+        return given if as_it_is and is_zero(element) else filled_as(given, element)
 
     def shaped(self, buffers: Mapping[str, Buffer]) -> dict[str, Buffer]:
         """Global arrays that an engine gives back, in the shapes and strides of the arrays given."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -54,7 +55,7 @@ class Form:
         return Form(
             shape,
             strides,
-            int(np.prod(shape, dtype=object)) if contiguous else last,
+            math.prod(shape) if contiguous else last,
             lanes,
             contiguous,
             COMPLEX.get(element),

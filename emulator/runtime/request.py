@@ -14,15 +14,15 @@ from ..checked import counted, shown, truth, whole, within_stack
 from ..errors import LaunchError
 from ..frontend.constants import is_record, is_struct
 from ..frontend.signature import Record, RecordArray, Signature
-from ..ir import halves
 from ..ir.limits import too_much
 from ..language.functions import Kernel
-from ..language.types import COMPLEX, FLOATS, HALVES, SCALARS, Array, Scalar, Vector, from_dtype, holds_floats
+from ..language.types import COMPLEX, FLOATS, SCALARS, Array, Scalar, Vector, from_dtype
 from ..machine import device as devices
 from ..machine.device import Device
-from .arrays import Buffer, DeviceArray, NewArray, array_given, named, split
+from .arrays import Buffer, DeviceArray, NewArray, array_given, is_zero, named, split
 from .engine import LONGEST, Dim3, Request
 from .forms import Form, field, parts_of
+from .scalars import scalar_given
 from .specialisation import signature_of, specialisation_of
 
 
@@ -70,6 +70,7 @@ def prepare_request(
         if isinstance(parameter.type, Array) and parameter.type.space == "constant"
     }
     arrays: dict[str, Buffer] = {}
+    filled: dict[str, Buffer] = {}
     forms: dict[str, Form] = {}
     numbers: dict[str, np.generic] = {}
     structs: dict[str, Buffer] = {}
@@ -82,6 +83,10 @@ def prepare_request(
             array = _array(name, element, args[name])
             forms[name] = form = Form.of(name, array, element)
             arrays[name] = form.flat(array)
+            if isinstance(args[name], NewArray | DeviceArray) and args[name].everywhere is not None:
+                filled[name] = args[name].everywhere
+                if not is_zero(filled[name]):
+                    arrays[name] = np.broadcast_to(filled[name], arrays[name].shape)
             numbers |= form.numbers(name)
         elif isinstance(parameter.type, RecordArray):
             structs[name] = _structs(name, parameter.type, args[name])
@@ -90,6 +95,8 @@ def prepare_request(
                 forms[own], arrays[own] = field(name, structs[name], path, kind)
                 numbers |= forms[own].numbers(own)
                 owners[own] = (name, path)
+                if isinstance(args[name], NewArray):
+                    filled[own] = np.zeros((), kind.dtype)
         elif isinstance(parameter.type, Record):
             numbers |= _parts(name, parameter.type, args[name])
     specialisation = specialisation_of(kernel, consts, real, {name: form.layout for name, form in forms.items()})
@@ -99,14 +106,13 @@ def prepare_request(
         if isinstance(type, Array):
             arguments[name] = arrays[name]
         else:
-            arguments[name] = numbers[name] if name in numbers else _scalar(name, type, args[name])
+            arguments[name] = numbers[name] if name in numbers else scalar_given(name, type, args[name])
     device_arrays = {name: given for name, given in args.items() if isinstance(given, DeviceArray)}
     if len({id(given) for given in device_arrays.values()}) < len(device_arrays):
         raise LaunchError(f"{kernel.__name__}: one DeviceArray is given for two parameters")
     _apart(args, [owners[name][0] if name in owners else name for name in summary.changed])
     new = {name: given for name, given in args.items() if isinstance(given, NewArray) and name not in structs}
     new |= {own: args[name] for own, (name, _) in owners.items() if isinstance(args[name], NewArray)}
-    all_zero = {name for name, given in device_arrays.items() if given.all_zero}
     request = Request(
         specialisation=specialisation,
         grid=grid3,
@@ -122,7 +128,7 @@ def prepare_request(
         structs=structs,
         owners=owners,
         device_arrays=device_arrays,
-        all_zero=frozenset(new) | all_zero,
+        filled=filled,
         unwritten=frozenset(name for name, given in new.items() if not given.readable),
         checks=checks,
         schedule=schedule,
@@ -255,11 +261,10 @@ def _real(kernel: Kernel, found: Signature, args: Mapping[str, Any], types: Any)
 def _array(name: str, element: Scalar | Vector, given: Any) -> Buffer:
     if isinstance(given, NewArray):
         if named(given.type) != element:
-            word = "zeros" if given.readable else "empty"
             raise LaunchError(
-                f"{name} is Global[{element}], not {named(given.type)}; give st.{word}(shape, st.{element})"
+                f"{name} is Global[{element}], not {named(given.type)}; give st.{given.call}, st.{element})"
             )
-        array = given.made()
+        array = given.form()
     else:
         array = given.host if isinstance(given, DeviceArray) else array_given(name, given)
     dtype = COMPLEX[element] if element in COMPLEX else split(element)[0].dtype
@@ -304,32 +309,10 @@ def _parts(name: str, type: Record, given: Any) -> dict[str, np.generic]:
                 value = value[int(key)] if key.isdigit() else getattr(value, key)
             except (AttributeError, TypeError, LookupError):
                 raise LaunchError(f"{name} is {type}, not {given!r}") from None
-        found[part] = _scalar(".".join((name, *path)), kind, value)
+        found[part] = scalar_given(".".join((name, *path)), kind, value)
     return found
 
 
-def _scalar(name: str, type: Scalar | Vector, given: Any) -> np.generic:
-    if isinstance(type, Vector):
-        raise LaunchError(f"{name} is {type}; a kernel's vectors come in arrays: give Global[{type}]")
-    if isinstance(given, np.generic) and holds_floats(given.dtype) and given.dtype.itemsize <= 8:
-        given = float(given)
-    elif isinstance(given, np.integer | np.bool_):
-        given = given.item()
-    what, kinds = _EXPECTED[type.kind]
-    if not isinstance(given, kinds) or isinstance(given, bool) != (type.kind == "bool"):
-        raise LaunchError(f"{name} is {type}: {what} is expected, not {shown(given)}")
-    if type.is_integer:
-        low, high = type.range
-        if not low <= given <= high:
-            raise LaunchError(f"{name} is {type}, which holds {low:,} to {high:,}: {shown(given)} does not fit")
-    elif type.is_float and abs(given) != math.inf and abs(given) > type.largest:
-        raise LaunchError(f"{name} is {type}, which holds up to {type.largest:.8g}: {shown(given)} does not fit")
-    return type.dtype.type(halves.number(given, type) if type in HALVES else given)  # type: ignore[no-any-return]
-
-
-_WHOLE: tuple[str, tuple[Any, ...]] = ("a whole number", (int,))
-_EXPECTED = {"bool": ("True or False", (bool,)), "int": _WHOLE, "uint": _WHOLE, "float": ("a number", (int, float))}
-"""By kind of type, what a message calls its values, and Python's types of them."""
 DEEPEST_CONST, LONGEST_CONST = 16, 1 << 16
 """How deep the tuples of a Const value may nest, and how many numbers may be in it."""
 

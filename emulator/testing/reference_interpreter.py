@@ -53,7 +53,7 @@ def run(request: Request) -> dict[str, Buffer]:
     """Final contents of every global array, by parameter name. Raises Undefined."""
     kernel = request.program.kernel
     arrays = [p.name for p in kernel.params if isinstance(p.type, Array)]
-    memory = {name: np.array(request.arguments[name], copy=name not in request.in_place or None) for name in arrays}
+    memory = {name: request.memory(name, changes=True) for name in arrays}
     wide, high, deep = request.grid
     indices = [(x, y, z) for z in range(deep) for y in range(high) for x in range(wide)]
     waiting = [_block(request, memory, index) for index in indices]

@@ -12,6 +12,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
+from simtbed.runtime.memory import UNLIMITED, memory_of_process
+
 from ..family import InputError
 from .places import DISK, STANDARD, DiskError, descriptor_of
 from .unpacked import Unpacked
@@ -21,7 +23,17 @@ if TYPE_CHECKING:  # the door is opened by commands that need no arrays too
     import numpy as np
     import numpy.typing as npt
 
-MEMORY = 4 << 30
+MEMORY_OF_BATCHES = 4 << 30
+"""More memory than this makes no batch larger: it is there for what a single record needs, and for tables."""
+
+
+def _half() -> int:
+    """Half of what the process may have, in whole MiB, 64 at least."""
+    most = memory_of_process()
+    return MEMORY_OF_BATCHES if most == UNLIMITED else max(most // 2 >> 20, 64) << 20
+
+
+MEMORY = _half()
 """Bytes that the arrays of a command may take where `--max-memory` says nothing."""
 PARTS = 8
 """A line or a record may take this part of the memory: it stands in several forms beside each other."""

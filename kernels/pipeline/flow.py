@@ -6,13 +6,16 @@ import threading
 from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import closing, nullcontext, suppress
 from contextvars import copy_context
-from typing import Any, Generic, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
 from simtbed import map_over_cluster
 from simtbed.runtime.cores import current_cores
 from simtbed.runtime.gpus import on_gpu
 
 from .channel import Channel, Closed, Failure
+
+if TYPE_CHECKING:
+    from distributed import Client
 
 AHEAD = 1
 """Items that wait between two stages."""
@@ -46,8 +49,8 @@ class Flow(Generic[Item]):
         launches go to it."""
         return cast("Flow[Made]", self._with(_Stage(work, max(workers, gpus), whole=False, gpus=gpus)))
 
-    def over_cluster(self, work: Callable[[Item], Made], cluster: str) -> Flow[tuple[Item, Made]]:
-        """A stage of the workers of a Dask cluster, called by its address: each item, in order, with `work` of it, as
+    def over_cluster(self, work: Callable[[Item], Made], cluster: str | Client) -> Flow[tuple[Item, Made]]:
+        """A stage of the workers of a Dask cluster, called by its address or a client: each item, in order, with `work` of it, as
         `simtbed.map_over_cluster` has it. Work, which goes to each worker once, items and what is made of them are
         pickled; items stay here and need not come back."""
 

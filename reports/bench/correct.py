@@ -49,7 +49,7 @@ def measure(reads: Reads, repeat: int, runner: Callable[[EngineName], Runner]) -
     counting = runner("cuda")
     with progress("the spectrum"):
         counter = pipeline.Counter(Parameters().k, counting)
-        counter.add(reads)
+        counter.add(reads.text)
         solid = counter.solid(Parameters().min_multiplicity)
     rows = []
     for name in FILTERS:

@@ -163,7 +163,7 @@ class Prepared(Launcher):
     @property
     def nbytes(self) -> tuple[int, int]:
         """Bytes that go to the GPU, what launches share once; bytes that come back."""
-        arrays = [(name in r.all_zero, a) for r in self.requests for name, a in r.arguments.items() if np.ndim(a)]
+        arrays = [(name in r.filled, a) for r in self.requests for name, a in r.arguments.items() if np.ndim(a)]
         there = {id(a): np.asarray(a).nbytes for new, a in arrays if not new}
         return sum(there.values()), sum(np.asarray(a).nbytes for new, a in arrays if new)
 

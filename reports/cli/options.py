@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Annotated
 
 from simtbed.kernels.family import deferred
+from simtbed.kernels.files.inputs import MEMORY as OF_COMMANDS
 
 from .parameters import ARGUMENTS, Option, Program, Size
 
@@ -69,7 +70,7 @@ Gpus = Annotated[int, Option(("--gpus",), min=1, max=1024, metavar="N", help="Sh
 MaxMemory = Annotated[
     Size, Option(("--max-memory",), metavar="SIZE", help="Most bytes of arrays that the input sizes, such as 512M.")
 ]
-MEMORY = Size(4 << 30)
+MEMORY = Size(OF_COMMANDS)
 Dask = Annotated[
     str | None,
     Option(("--dask",), metavar="ADDRESS", help="Share the work with a Dask cluster; local: with processes here."),

@@ -6,15 +6,17 @@ import runpy
 import subprocess
 import sys
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
 from typing import Any
+from weakref import WeakSet
 
 import numpy as np
 import pytest
 import simtbed as st
 from simtbed import DeviceArray, Global, LaunchError, f32, i32, launch, on_gpu
-from simtbed.engines.cuda import binary, driver, nvcc, printer, startup
+from simtbed.engines.cuda import binary, driver, filling, nvcc, printer, startup
 from simtbed.engines.cuda.engine import CudaEngine, describe
 from simtbed.engines.cuda.nvcc import Built
 from simtbed.errors import UnavailableError
@@ -37,6 +39,7 @@ class Allocation:
             raise MemoryError("out of memory")
         self.data, self.notes, self.address = bytearray(size), notes, 4096 * (1 + len(notes.allocations))
         notes.allocations.append(self)
+        notes.memory.add(self)
 
     def __int__(self) -> int:
         return self.address
@@ -64,6 +67,7 @@ class Notes:
 
     def __init__(self) -> None:
         self.allocations: list[Allocation] = []
+        self.memory = WeakSet[Allocation]()  # of pools too
         self.freed = 0
         self.unloaded: list[bool] = []
         self.depth = 0
@@ -72,6 +76,18 @@ class Notes:
         self.fails: Error | None = None
         self.devices: list[int] = []
         self.lost = 0
+
+    def at(self, address: int, size: int) -> memoryview:
+        """The bytes of an allocation from an address on."""
+        (found,) = [a for a in self.memory if a.address <= address and address + size <= a.address + len(a.data)]
+        return memoryview(found.data)[address - found.address :][:size]
+
+    def memset(self, period: int, address: int, value: int, count: int, stream: object = None) -> None:
+        self.at(address, period * count)[:] = value.to_bytes(period, sys.byteorder) * count
+
+    def copy(self, to: int, source: int, size: int, stream: object = None) -> None:
+        assert source + size <= to
+        self.at(to, size)[:] = self.at(source, size)
 
     # a context
     def push(self) -> None:
@@ -110,11 +126,6 @@ def _out(array: Any, allocation: Allocation) -> None:
     array.view(np.uint8)[:] = np.frombuffer(bytes(allocation.data), np.uint8)
 
 
-def _cleared(allocation: Allocation, byte: int, size: int) -> None:
-    assert size == len(allocation.data)
-    allocation.data[:] = bytes([byte]) * size
-
-
 @pytest.fixture
 def notes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Notes]:
     notes, pycuda_driver, package = Notes(), ModuleType("pycuda.driver"), ModuleType("pycuda")
@@ -137,7 +148,8 @@ def notes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Notes]:
     vars(pycuda_driver).update(
         Error=Error, MemoryError=MemoryError, Event=Event, init=lambda: None, Device=Device,
         mem_alloc=lambda size: Allocation(notes, size), memcpy_htod=_in, memcpy_dtoh=_out,
-        memset_d8=_cleared,
+        memset_d8_async=partial(notes.memset, 1), memset_d16_async=partial(notes.memset, 2),
+        memset_d32_async=partial(notes.memset, 4), memcpy_dtod_async=notes.copy,
         module_from_buffer=lambda cubin: Module(notes), function_attribute=attribute,
     )  # fmt: skip
     vars(package)["driver"] = pycuda_driver
@@ -359,3 +371,48 @@ def test_without_a_device_one_line_says_so(notes: Notes, monkeypatch: pytest.Mon
     monkeypatch.setattr(sys.modules["pycuda.driver"], "init", init)
     with pytest.raises(LaunchError, match=r"no CUDA device can be used: .*no CUDA-capable device"):
         describe()
+
+
+FILLED = {
+    "u64 of ones": (st.full(5, (1 << 64) - 1, "u64"), ["memset 1"]),
+    "u8": (st.full(5, 7, "u8"), ["memset 1"]),
+    "i16": (st.full(5, 258, "i16"), ["memset 2"]),
+    "f32": (st.full(5, 1.5, "f32"), ["memset 4"]),
+    "u64": (st.full(5, 3 << 33 | 1, "u64"), ["memset 4"] * 2 + ["copy 8", "copy 16", "copy 8"]),
+    "float4": (st.full(3, (1.0, 2.0, 3.0, -0.0), "float4"), ["memset 4"] * 4 + ["copy 16", "copy 16"]),
+    "c64": (st.full(2, 1j, "c64"), ["memset 4"] * 2 + ["copy 8"]),
+    "-0.0": (st.full(3, -0.0, "f64"), ["memset 4"] * 2 + ["copy 8", "copy 8"]),
+}
+
+
+@pytest.mark.parametrize("kind", FILLED)
+def test_a_value_is_written_on_the_device(kind: str, notes: Notes, monkeypatch: pytest.MonkeyPatch) -> None:
+    new, wanted = FILLED[kind]
+    made, calls = Allocation(notes, new.made().nbytes), list[str]()
+
+    def memset(period: int) -> Any:
+        return lambda *given: (calls.append(f"memset {period}"), notes.memset(period, *given))
+
+    def copy(to: int, source: int, size: int, stream: object = None) -> None:
+        calls.append(f"copy {size}")
+        notes.copy(to, source, size)
+
+    played = SimpleNamespace(
+        memset_d8_async=memset(1), memset_d16_async=memset(2), memset_d32_async=memset(4), memcpy_dtod_async=copy
+    )
+    filling.fill(played, made, len(made.data), new.everywhere)
+    assert (bytes(made.data), calls) == (new.made().tobytes(), wanted)
+    monkeypatch.setattr(filling, "MOST", 16)  # of a call; of most elements there are more bytes
+    made.data[:] = bytes(len(made.data))
+    filling.fill(played, made, len(made.data), new.everywhere)
+    assert bytes(made.data) == new.made().tobytes()
+    notes.allocations.remove(made)
+
+
+def test_nothing_is_copied_of_what_is_full_of_a_value(notes: Notes, monkeypatch: pytest.MonkeyPatch) -> None:
+    vars(sys.modules["pycuda.driver"])["memcpy_htod"] = lambda *given: pytest.fail("copied")
+    monkeypatch.setattr(np, "full", lambda *given: np.broadcast_to(np.asarray(given[1], given[2]), given[0]))
+    x, kept = DeviceArray(st.full(4, 1.25, "f32")), DeviceArray(st.full(3, 7, "i32"))
+    launch(measured, grid=1, block=64, args={"x": x, "out": kept, "n": 3, "yes": True}, engine="cuda", shared=400)
+    assert kept.numpy().tolist() == [0x2A, 7, 7]
+    assert x.numpy()[1:].tolist() == [1.25] * 3

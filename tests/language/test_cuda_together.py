@@ -90,12 +90,9 @@ def pool(notes: Notes, monkeypatch: pytest.MonkeyPatch) -> Iterator[Pool]:
     def back(array: Any, allocation: Allocation, stream: Stream) -> None:
         array.view(np.uint8)[:] = np.frombuffer(bytes(allocation.data), np.uint8)
 
-    def cleared(allocation: Allocation, byte: int, size: int, stream: Stream) -> None:
-        allocation.data[:] = bytes([byte]) * size
-
     vars(driver).update(
         Stream=Stream, Event=lambda flags: Event(notes), Context=synchronised, memcpy_htod_async=copied, memcpy_dtoh_async=back,
-        memset_d8_async=cleared, event_flags=type("event_flags", (), {"DISABLE_TIMING": 2}),
+        event_flags=type("event_flags", (), {"DISABLE_TIMING": 2}),
     )  # fmt: skip
     vars(tools).update(DeviceMemoryPool=lambda: pool, PageLockedMemoryPool=PageLocked)
     monkeypatch.setitem(sys.modules, "pycuda.tools", tools)

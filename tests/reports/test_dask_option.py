@@ -16,6 +16,8 @@ from simtbed.cluster import connected
 from simtbed.kernels.alignment.host import files as align_files
 from simtbed.kernels.alignment.host import pipeline_files
 from simtbed.kernels.correction.host import files as correction_files
+from simtbed.kernels.correction.host import pipeline_files as pipeline_correct
+from simtbed.kernels.correction.host.pipeline import Counter
 from simtbed.kernels.correction.host.pipeline_files import Summary
 from simtbed.kernels.files import contents, write
 from simtbed.kernels.pairhmm.host import files
@@ -157,6 +159,29 @@ def test_correct_survives_a_killed_worker(
     assert killing.calls > 6 and killing.killed > 0
     assert shared == serial
     assert len(shared[1]["discarded"]) > 0 and len(shared[1]["log"]) > 0
+
+
+@pytest.mark.parametrize("letters", [2_000, 1 << 23])
+def test_k_mers_are_counted_by_workers(
+    letters: int, simtbed: Simtbed, client: Client, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A worker is killed between their answers; the spectrum and the reads are those of a serial run."""
+    reads = tmp_path / "reads.fastq"
+    simulate = ("simulate", "--genome", "2000", "--coverage", "30", "--length", "36-50", "--error-rate", "0.02")
+    assert simtbed(*simulate, "-o", str(reads)).code == 0
+    monkeypatch.setattr(pipeline_correct, "LETTERS_OF_WORKERS", letters)
+    monkeypatch.setattr(correction_files, "PIECE", 10_000)  # many blocks
+    killing = killing_at(3, client, Counter.take)
+    monkeypatch.setattr(Counter, "take", killing)
+    found = []
+    for more in ((), ("--dask", client.scheduler_info()["address"])):
+        outputs = (tmp_path / f"reads{len(more)}", tmp_path / f"spectrum{len(more)}")
+        line = ("correct", str(reads), "-o", str(outputs[0]), "--save-spectrum", str(outputs[1]), "--k=16", *more)
+        told = simtbed(*line)
+        assert (told.code, told.err) == (0, "")
+        found.append((told.out, *(path.read_bytes() for path in outputs)))
+    assert found[0] == found[1]
+    assert killing.calls == 1 if letters > 10_000 else killing.calls > 6 and killing.killed > 0
 
 
 @pytest.mark.parametrize("form", ["tsv", "npz", "vcf"])

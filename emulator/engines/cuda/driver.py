@@ -19,6 +19,7 @@ from ...runtime.gpus import current_gpu
 from ...runtime.specialisation import Specialisation
 from .binary import binary
 from .cooperative import CooperativeFunction
+from .filling import fill
 from .interface import Interface
 from .nvcc import Built
 
@@ -234,22 +235,22 @@ class DeviceLaunch:
             if not isinstance(value, np.ndarray) or not value.nbytes:
                 continue
             device_array = self.request.device_arrays.get(name)
-            all_zero = name in self.request.all_zero
+            everywhere = self.request.filled.get(name)
             if device_array and isinstance(device_array.remote, _RemoteArray):
                 if device_array.remote.context is self.context:
                     self.addresses[name] = device_array.remote.allocation
                     continue
                 device_array.fetch()  # from another GPU
-                value, all_zero = device_array.host, False
+                value, everywhere = device_array.host, None
             self.addresses[name] = allocation = self.driver.mem_alloc(value.nbytes)
             if not device_array:
                 self.own.append(allocation)
-            if all_zero:
-                self.driver.memset_d8(allocation, 0, value.nbytes)
+            if everywhere is not None:
+                fill(self.driver, allocation, value.nbytes, everywhere)
             else:
                 self.driver.memcpy_htod(allocation, value)
             if device_array:
-                device_array.remote = _RemoteArray.of(self.context, allocation, value)
+                device_array.hand_over(_RemoteArray.of(self.context, allocation, value))
 
     @property
     def dynamic_shared(self) -> int:

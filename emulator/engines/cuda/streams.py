@@ -17,6 +17,7 @@ from ...runtime.arrays import Buffer
 from ...runtime.engine import Outcome, Request
 from .binary import binary
 from .driver import Context, DeviceLaunch, is_loaded, load, primary_context, pycuda_driver
+from .filling import fill
 
 STREAMS = 8
 """Kernels that may run at the same time: enough to overlap the end of one with the beginning of others."""
@@ -168,10 +169,11 @@ class _ConcurrentLaunches:
 
     def _copied(self, launch: DeviceLaunch, name: str, value: Buffer, stream: Any) -> Any:
         """The address of an argument, copied before what `stream` does next."""
-        if name in launch.loaded.interface.written:
+        everywhere = launch.request.filled.get(name)
+        if name in launch.loaded.interface.written or everywhere is not None:
             address = self._allocate(value.nbytes)
-            if name in launch.request.all_zero:
-                self.driver.memset_d8_async(address, 0, value.nbytes, stream)
+            if everywhere is not None:
+                fill(self.driver, address, value.nbytes, everywhere, stream)
             else:
                 self.driver.memcpy_htod_async(address, self._page_locked(value), stream)
             return address

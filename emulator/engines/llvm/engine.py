@@ -16,6 +16,7 @@ import weakref
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from math import prod
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -186,7 +187,7 @@ class LlvmEngine:
         found = known.get(options)
         optimise = self.optimise
         if optimise is None:
-            threads = int(np.prod(request.grid)) * int(np.prod(request.block))
+            threads = prod(request.grid) * prod(request.block)
             many = threads >= (MANY_CHECKED if request.checks else MANY_THREADS)
             optimise = many or (found is not None and found.seconds > WORTH_OPTIMISING)
         if found is None or (optimise and not found.optimised):
@@ -238,10 +239,10 @@ def _launch(request: Request, program: _CompiledKernel, threads: int, prints: Pr
     """Run all blocks; None where the step limit ended a loop, so that `step_limited` code must run instead."""
     summary = request.specialisation.summary
     arrays = [name for name, type in summary.parameters.items() if isinstance(type, Array)]
-    buffers = {name: _buffer(request, name, name in summary.changed) for name in arrays}
+    buffers = {name: request.memory(name, name in summary.changed) for name in arrays}
     types, given = _arguments(summary, request, buffers)
     function = ctypes.CFUNCTYPE(ctypes.c_int32, *types, *(a.c for a in ARGUMENTS))(program.library.address)
-    blocks = int(np.prod(request.grid))
+    blocks = prod(request.grid)
     traced = TraceBuffers(request.trace)
     workers = [_Worker.of(program.buffers, traced.new()) for _ in range(max(1, min(threads, blocks)))]
     kept = notebook.Notebook([worker.buffers["notes"] for worker in workers])
@@ -257,10 +258,17 @@ def _launch(request: Request, program: _CompiledKernel, threads: int, prints: Pr
         ".host_call": HOST_CALL(_host_calls(program, prints, kept, traced, raised)),
     }
 
-    def run(worker: _Worker, first: int, last: int) -> bool:
+    def after_blocks(worker: _Worker) -> list[Any]:
+        """The arguments after `.first` and `.last`, the same in all calls of a worker."""
         own = {f".{name}": buffer.ctypes.data for name, buffer in {**worker.buffers, **rounds.memory}.items()}
-        values = {**common, **own, ".trace": worker.trace, ".first": first, ".last": last}
-        whole = not function(*given, *(values[argument.name] for argument in ARGUMENTS))
+        values = {**common, **own, ".trace": worker.trace}
+        return [values[argument.name] for argument in ARGUMENTS[2:]]
+
+    known: dict[int, list[Any]] = {}
+
+    def run(worker: _Worker, first: int, last: int) -> bool:
+        rest = known.get(id(worker)) or known.setdefault(id(worker), after_blocks(worker))
+        whole = not function(*given, first, last, *rest)
         if raised:
             raise raised[0]
         return whole
@@ -330,13 +338,6 @@ def _order(request: Request) -> npt.NDArray[np.int64]:
 
     schedule = Schedule.of(request.schedule, request.grid, request.block)
     return np.concatenate([schedule.warps.ravel(), schedule.blocks])
-
-
-def _buffer(request: Request, name: str, changes: bool) -> Buffer:
-    given = np.asarray(request.arguments[name])
-    if not changes or name in request.in_place:
-        return given
-    return np.zeros_like(given) if name in request.all_zero else given.copy()
 
 
 def _distribute(blocks: int, workers: Sequence[_Worker], run: Callable[[_Worker, int, int], bool]) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from math import prod
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import numpy as np
@@ -57,7 +58,7 @@ class Rounds:
         size = int(self.needed.sizes["frame"])
         if not size:
             return distribute(workers, run)
-        blocks = int(np.prod(self.request.grid))
+        blocks = prod(self.request.grid)
         self.memory |= {name: aligned(int(self.needed.sizes[name]) * blocks) for name in OWN}
         heads = self.memory["frame"][: size * blocks].view(np.int32).reshape(blocks, -1)
         heads[:, GOES_ON] = 1

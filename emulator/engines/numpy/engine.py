@@ -85,14 +85,14 @@ class _Run:
         self.race_state = (
             happens_before.Applied(self.plan.new_race_state(*given, blocks=blocks)) if self.plan.tracked else None
         )
-        self.buffers = {name: self._buffer(name) for name, type in self.arrays.items() if type.space == "global"}
+        self.buffers = {
+            name: request.memory(name, name in self.changed)
+            for name, type in self.arrays.items()
+            if type.space == "global"
+        }
         self.compiler = _Compiler(prepared, self.arrays, counts, samples, notebook, self.prints, self.plan)
         self.cooperative = is_cooperative(self.kernel)
         self.body = (self.compiler.turns if self.cooperative else self.compiler.body)(self.kernel.body)
-
-    def _buffer(self, name: str) -> Buffer:
-        given = np.asarray(self.request.arguments[name])
-        return given.copy() if name in self.changed and name not in self.request.in_place else given
 
     def written(self) -> dict[str, Buffer]:
         return {name: self.buffers[name] for name in self.changed}

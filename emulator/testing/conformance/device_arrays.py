@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import simtbed as st
-from simtbed import DeviceArray, Global, i32, int2
+from simtbed import DeviceArray, Global, c64, i16, i32, i64, int2, u64
 
 from ...runtime.engine import Engine
 from ...runtime.registry import EngineName
@@ -35,6 +35,40 @@ def transposed(x: Global[i32], out: Global[i32]) -> None:
             out[i, st.lane] = x[st.lane, i]
 
 
+@st.kernel
+def added(x: Global[u64], y: Global[i16], pairs: Global[int2], z: Global[c64], out: Global[i64]) -> None:
+    """y and pairs gain 1 in every other element; out: what all hold afterwards, and what x and z do."""
+    i = st.block.x * 32 + st.lane
+    if i % 2 == 0:
+        y[i] += i16(1)
+        pairs[i] = st.int2(pairs[i].x + 1, pairs[i].y)
+    out[i] = i64(x[i] & 7) + 10 * i64(y[i]) + 1000 * i64(pairs[i].x) + 100000 * i64(pairs[i].y) + i64(z[i].imag)
+
+
+def of_one_value(engine: EngineName | Engine) -> None:
+    """Arrays that are full of a value, given to a launch and kept for several. Raises AssertionError."""
+    run, even = launcher(engine), np.arange(64) % 2 == 0
+    for kept in (False, True):
+        x, y, pairs, z = (
+            DeviceArray(new) if kept else new
+            for new in (
+                st.full(64, (1 << 64) - 3, st.u64),
+                st.full(64, -2, st.i16),
+                st.full(64, (7, 3), st.int2),
+                st.full(64, 2 - 8j, st.c64),
+            )
+        )
+        for times in (1, 2):
+            args = {"x": x, "y": y, "pairs": pairs, "z": z, "out": st.empty(64, "i64")}
+            found = run(added, grid=2, block=32, args=args, counters=False).buffers
+            gained = (times if kept else 1) * even
+            assert np.array_equal(found["out"], 5 - 20 + 7000 + 300000 - 8 + 1010 * gained)
+            after = {name: given.numpy() for name, given in args.items() if isinstance(given, DeviceArray)} or found
+            assert np.array_equal(after["y"], gained - 2)
+            assert np.array_equal(after["pairs"], np.stack([7 + gained, np.full(64, 3)], axis=1))
+            assert not kept or np.array_equal(after["z"], np.full(64, 2 - 8j, np.complex64))
+
+
 def of_two_dimensions(engine: EngineName | Engine) -> None:
     """An array goes there and back through another one. Raises AssertionError."""
     run, first = launcher(engine), FILL.reshape(4, 16)
@@ -55,7 +89,7 @@ def in_place(engine: EngineName | Engine) -> None:
         run(doubled, grid=2, block=32, args={"x": x, "between": between, "pairs": pairs}, counters=False)
         remote = [array.remote is not None for array in (between, pairs)]
         assert all(remote) or addresses == [array.host.ctypes.data for array in (between, pairs)]
-        assert not between.all_zero
+        assert between.everywhere is None
         if times != 2:  # what stays on a GPU is read now and then
             assert np.array_equal(between.numpy(), 2 * times * FILL)
             assert np.array_equal(pairs.numpy(), np.stack([np.full(64, 5 + times), FILL % 32], axis=1))

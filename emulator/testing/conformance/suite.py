@@ -132,4 +132,5 @@ def _device_arrays(engine: EngineName | Engine) -> None:
     device_arrays.sequence(engine)
     device_arrays.of_two_dimensions(engine)
     device_arrays.in_place(engine)
+    device_arrays.of_one_value(engine)
     assert np.array_equal(before, device_arrays.FILL)

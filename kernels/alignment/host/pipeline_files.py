@@ -7,12 +7,12 @@ from dataclasses import dataclass, replace
 from typing import BinaryIO, NamedTuple
 
 from ...family import Launcher
-from ...files import MEMORY
+from ...files import MEMORY, MEMORY_OF_BATCHES
 from ...pipeline import Flow, Show, workers_for
 from . import limits
 from .answer import Alignments
 from .files import Format, Texts, Writer, texts
-from .pipeline import align
+from .pipeline import Room, align
 from .problem import Parameters, Problem, Strategy
 
 FORMATTERS = 2
@@ -47,7 +47,7 @@ class How:
     @property
     def cells(self) -> int:
         """Of a batch."""
-        return self.memory // (PART_OF_CELLS_OF_GPU if self.gpus else PART_OF_CELLS)
+        return min(self.memory, MEMORY_OF_BATCHES) // (PART_OF_CELLS_OF_GPU if self.gpus else PART_OF_CELLS)
 
 
 class _Written(NamedTuple):
@@ -69,12 +69,12 @@ def align_file(
 
     Raises SimtbedError where a pair cannot be held, InputError for what SAM cannot say.
     """
-    pairs = 0
+    pairs, room = 0, Room()
 
     def solve(problem: Problem) -> Alignments:
         problem = asked(problem)
         limits.check_memory(problem, how.variant, how.words)
-        return align(problem, how.variant, launcher, how.words)
+        return align(problem, how.variant, launcher, how.words, room)
 
     def asked(problem: Problem) -> Problem:
         return replace(problem, parameters=how.parameters, strategy=how.strategy)

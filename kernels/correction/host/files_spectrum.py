@@ -12,20 +12,15 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from ...family import InputError
 from ...files import MEMORY, opened, shown
 from ...files.piecewise import Piece, pieces
 from ...files.text_loops import after_newline, newlines
 from ...pipeline import Flow, Show, workers_for
-from ..filters import EMPTY
 from .files_spectrum_scan import format_spectrum, scan_spectrum
-from .pipeline import Counter
+from .pipeline import Counted, Counter
 from .problem import Bytes
-
-Keys = npt.NDArray[np.uint64]
-Counts = npt.NDArray[np.uint32]
 
 PIECE = 1 << 22
 """Bytes of a dump that are parsed at a time."""
@@ -39,10 +34,9 @@ AT_ONCE = 1 << 18
 
 
 class SomeCounts(NamedTuple):
-    """K-mers, packed, and their counts, of the smaller of a k-mer's two strands. part: as of `Piece`."""
+    """Some lines of a dump. part: as of `Piece`."""
 
-    keys: Keys
-    counts: Counts
+    counted: Counted
     part: float | None
 
 
@@ -52,8 +46,8 @@ def load(path: Path, counter: Counter, memory: int = MEMORY, show: Show = lambda
 
     def take(some: SomeCounts) -> None:
         nonlocal done
-        done += len(some.keys)
-        counter.take(some.keys, some.counts)
+        done += len(some.counted.keys)
+        counter.take(some.counted, some.part)
         show("loading", done, some.part)
 
     counts_of(path, counter.k, memory).into(take)
@@ -75,7 +69,7 @@ def counts_of(path: Path, k: int, memory: int = MEMORY) -> Flow[SomeCounts]:
         keys, counts, found = np.empty(most, np.uint64), np.empty(most, np.uint32), np.zeros(2, np.int64)
         if not scan_spectrum(data, len(data), k, two, keys, counts, found):
             raise _mistake(piece, name, two, k, int(found[1]))
-        return SomeCounts(keys[: found[0]], counts[: found[0]], piece.part)
+        return SomeCounts(Counted(keys[: found[0]], counts[: found[0]]), piece.part)
 
     return Flow(read()).each(parsed, workers_for(PARSERS))
 
@@ -106,10 +100,8 @@ def _mistake(piece: Piece, name: str, two: bool, k: int, at: int) -> InputError:
 
 def lines_of(counter: Counter) -> Iterator[Bytes]:
     """A counter's k-mers as a dump, in the order of their packed forms, some whole lines at a time."""
-    keys, counts = counter.table.keys.numpy(), counter.table.counts.numpy()
-    taken = np.flatnonzero(keys != np.uint64(EMPTY))
-    order = taken[np.argsort(keys[taken])]
-    del taken
+    keys, counts = counter.counted()
+    order = np.argsort(keys)
     for first in range(0, len(order), AT_ONCE):
         some = order[first : first + AT_ONCE]
         to = np.empty(len(some) * (counter.k + 2 + MOST_DIGITS), np.uint8)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from simtbed import DeviceArray, SimtbedError, empty, zeros
+from simtbed import DeviceArray, SimtbedError, empty, full, zeros
 from simtbed.runtime.arrays import NewArray
 
 from ...family import Answer, Launcher
@@ -20,7 +20,7 @@ from ..thread_per_read import thread_per_read
 from ..warp_per_read import warp_per_read
 from .layout import SHARED, Places, eligible, longest_read, read_arguments, read_table
 from .pipeline_cuda_ec import SharedStep, Step
-from .problem import Corrected, Parameters, Problem, Reads
+from .problem import Bytes, Corrected, Parameters, Problem, Reads
 
 WARPS = 4
 MOST_BLOCKS = 1 << 16
@@ -40,32 +40,45 @@ def layout_of(parameters: Parameters) -> int:
 
 
 # ------------------------------------------------------------------ spectrum
+class Counted(NamedTuple):
+    """K-mers, each packed, the smaller of its two strands, and how often each was counted."""
+
+    keys: npt.NDArray[np.uint64]
+    counts: npt.NDArray[np.uint32]
+
+
 class Counter:
     """Counts k-mers, batch after batch, in a table that stays with the engine and grows as it fills."""
 
     def __init__(self, k: int, launcher: Launcher, most: int = LARGEST_TABLE) -> None:
         """most: slots of the table."""
         self.k, self.launcher, self.most = k, launcher, min(most, LARGEST_TABLE)
-        self.windows = 0  # letters at which a k-mer may start: no fewer than are counted
+        self.windows = 0  # letters at which a k-mer may start, since slots were counted: no fewer k-mers are there
+        self.seen = 0  # such letters in all
         self.table = _Table.empty(SMALLEST_TABLE)
 
-    def add(self, reads: Reads) -> None:
-        """Count the reads' k-mers and those of their reverse complements. Raises SimtbedError at LARGEST_TABLE."""
-        for begin in range(0, len(reads.text), LETTERS_AT_ONCE):
-            text = reads.text[begin : begin + LETTERS_AT_ONCE + self.k - 1]
+    def add(self, letters: Bytes, part: float | None = None) -> None:
+        """Count the k-mers of reads, as `Reads.text` has them, and those of their reverse complements. part: of all reads,
+        these included, where that is known: a table that grows is made larger if much is to come.
+
+        Raises SimtbedError at LARGEST_TABLE."""
+        for begin in range(0, len(letters), LETTERS_AT_ONCE):
+            text = letters[begin : begin + LETTERS_AT_ONCE + self.k - 1]
             new = len(text) - self.k + 1
             if new > 0:
-                self._make_room(new)
+                self._make_room(new, part)
                 self._launch(spectrum.count, -(-new // spectrum.SPAN), text=text, **self.table.arguments, K=self.k)
 
-    def take(self, keys: npt.NDArray[np.uint64], counts: npt.NDArray[np.uint32]) -> None:
-        """Count k-mers that were counted elsewhere, each packed, the smaller of its two strands."""
+    def take(self, counted: Counted, part: float | None = None) -> None:
+        """Count k-mers that were counted elsewhere. part: as of `add`."""
+        keys, counts = counted
         if len(keys):
-            self._make_room(len(keys))
+            self._make_room(len(keys), part)
             self._launch(spectrum.rehash, len(keys), old_keys=keys, old_counts=counts, **self.table.arguments)
 
-    def _make_room(self, new: int) -> None:
+    def _make_room(self, new: int, part: float | None = None) -> None:
         size = self.table.size
+        self.seen += new
         if self.windows + new <= FULL * size:  # even if each was another k-mer
             self.windows += new
             return
@@ -78,11 +91,20 @@ class Counter:
                 f"there may be more than {int(FULL * self.most):,} different k-mers: the table holds no more{room}"
             )
         if size > self.table.size:
+            to_come = self.seen * (1 / part - 1) if part else 0
+            if used + new + to_come > FULL * size and 2 * size <= self.most:  # it would grow again
+                size *= 2
             larger = _Table.empty(size)
             old = {"old_keys": self.table.keys, "old_counts": self.table.counts}
             self._launch(spectrum.rehash, self.table.size, **old, **larger.arguments)
             self.table = larger
         self.windows = used + new
+
+    def counted(self) -> Counted:
+        """The k-mers and their counts, in no order."""
+        keys, counts = self.table.keys.numpy(), self.table.counts.numpy()
+        taken = keys != np.uint64(EMPTY)
+        return Counted(keys[taken], counts[taken])
 
     def histogram(self) -> npt.NDArray[np.int64]:
         """How many k-mers, one of both strands, were counted n times; the last entry: so many times or more."""
@@ -97,8 +119,7 @@ class Counter:
         args = {"keys": self.table.keys, "counts": self.table.counts, "found": found, "total": total}
         self._launch(spectrum.gather, self.table.size, **args, minimum=np.uint32(min_multiplicity), K=self.k)
         count = int(total.numpy()[0])
-        if count < most:  # a k-mer that is its own reverse complement stands there once
-            found = DeviceArray(found.numpy()[:count])
+        found.keep(count)  # a k-mer that is its own reverse complement stands there once
         return Solid(found, count, counted)
 
     def _launch(self, kernel: Any, threads: int, **args: Any) -> Any:
@@ -114,8 +135,7 @@ class _Table:
 
     @staticmethod
     def empty(size: int) -> _Table:
-        keys = DeviceArray(empty(size, "u64"))
-        keys.replace(np.full(size, EMPTY, np.uint64))  # as it is: DeviceArray would copy gigabytes
+        keys = DeviceArray(full(size, EMPTY, "u64"))
         return _Table(keys, DeviceArray(zeros(size, "u32")), DeviceArray(zeros(1, "u32")), size)
 
     @property
@@ -148,22 +168,29 @@ class Filter:
     size: int
 
     @staticmethod
-    def of(solid: Solid, parameters: Parameters, launcher: Launcher, words: bool) -> Filter:
-        """The filter of the parameters; `words`: with the filter of mutants in front of an exact set.
+    def of(solid: Solid, parameters: Parameters, launcher: Launcher, words: bool, memory: int | None = None) -> Filter:
+        """The filter of the parameters; `words`: with the filter of mutants in front of an exact set. memory: bytes that it
+        may take together with the solid k-mers.
 
-        Raises SimtbedError where a Bloom filter would need more bits than 32-bit hashes reach.
+        Raises SimtbedError where that is too little, and where a Bloom filter would need more bits than 32-bit hashes
+        reach.
         """
         n, kind = solid.total, layout_of(parameters)
         by_key = kind in BY_KEY
         size = 0 if by_key else max(64 * n, 64)
         if size >= 1 << 32:
             raise SimtbedError(f"{n:,} solid k-mers: a Bloom filter of 32-bit hashes holds fewer than {1 << 26:,}")
-        made = Filter(
-            DeviceArray(_nothing_solid(n, kind)),
-            DeviceArray(zeros(3 << (n // 4).bit_length() if by_key and words else 3, "u64")),
-            DeviceArray(zeros(-(-size // 32) if size else 1, "u32")),
-            size,
+        new = (
+            _nothing_solid(n, kind),
+            zeros(3 << (n // 4).bit_length() if by_key and words else 3, "u64"),
+            zeros(-(-size // 32) if size else 1, "u32"),
         )
+        needed = 8 * n + sum(array.form().nbytes for array in new)
+        if memory is not None and needed > memory:
+            raise SimtbedError(
+                f"{n:,} solid k-mers and the filter made of them take {needed:,} bytes, more than --max-memory"
+            )
+        made = Filter(*map(DeviceArray, new), size)
         if not n:
             return made
 
@@ -184,10 +211,10 @@ class Filter:
         return {"keys": self.keys, "bits": self.bits, "size": np.uint32(self.size)}
 
 
-def _nothing_solid(n: int, kind: int) -> npt.NDArray[np.uint64] | NewArray:
+def _nothing_solid(n: int, kind: int) -> NewArray:
     """What is asked for packed k-mers, with room for n of them: a set of at least 2 n slots; blocks, each for 4 at most."""
     if kind == EXACT:
-        return np.full(1 << (2 * n).bit_length(), EMPTY, np.uint64)
+        return full(1 << (2 * n).bit_length(), EMPTY, "u64")
     blocks = 1 << (max(-(-n // K_MERS_OF_BLOCK), 1) - 1).bit_length()
     return zeros(WORDS_OF_BLOCK * blocks if kind == BLOCKED else 1, "u64")
 
@@ -349,5 +376,5 @@ def corrected(problem: Problem, variant: str, launcher: Launcher, switches: Swit
 def filter_of(problem: Problem, launcher: Launcher, words: bool = True) -> Filter:
     """The filter that the problem's own reads give."""
     counter = Counter(problem.parameters.k, launcher)
-    counter.add(problem.reads)
+    counter.add(problem.reads.text)
     return Filter.of(counter.solid(problem.parameters.min_multiplicity), problem.parameters, launcher, words)

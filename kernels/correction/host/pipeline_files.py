@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import closing, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import BinaryIO, NamedTuple
+from typing import TYPE_CHECKING, BinaryIO, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+from simtbed.cluster import connected
 
 from ...family import InputError, Launcher
 from ...files import MEMORY, printable
@@ -31,11 +32,17 @@ from .files_scan import (
 )
 from .files_spectrum import lines_of, load
 from .pairs import halves, in_turn, kept_together
-from .pipeline import Counter, Filter, correct
+from .pipeline import Counted, Counter, Filter, Solid, correct
 from .problem import Bytes, Corrected, Parameters, Reads
+
+if TYPE_CHECKING:
+    from distributed import Client
 
 FORMATTERS = 4
 """Threads that write text at most."""
+LETTERS_OF_WORKERS, PART_OF_LETTERS = 1 << 23, 512
+"""Letters that a worker of a cluster counts at a time, and a part of the memory that they are at most: each may be the
+first of another k-mer, which takes 12 bytes to send, and twice that in the worker's table."""
 LOG_COLUMNS = ("name", "flag", "length", "sequence", "edits")
 BYTES_OF_A_SLOT = 24
 """Of the table: key and count in it, in the one it grew from, and in the filter made of it."""
@@ -165,6 +172,41 @@ def _log(block: ReadBlock, corrected: Corrected, edits: int) -> bytes:
     return to[:length].tobytes()
 
 
+class Letters(NamedTuple):
+    """What is counted at a time. text: as of `Reads`. reads: so many. part: as of `Piece`."""
+
+    text: Bytes
+    reads: int
+    part: float | None
+
+
+@dataclass(frozen=True)
+class Count:
+    """The k-mers of some reads, by a worker of a cluster."""
+
+    k: int
+    launcher: Launcher
+
+    def __call__(self, some: Letters) -> Counted:
+        counter = Counter(self.k, self.launcher)
+        counter.add(some.text)
+        return counter.counted()
+
+
+def _letters(blocks: Iterator[ReadBlock], least: int) -> Iterator[Letters]:
+    """The letters of blocks that follow each other, so many together."""
+    waiting: list[Bytes] = []
+    reads, part = 0, None
+    for block in blocks:
+        waiting.append(block.reads.text)
+        reads, part = reads + len(block), block.part
+        if sum(map(len, waiting)) >= least:
+            yield Letters(np.concatenate(waiting), reads, part)
+            waiting, reads = [], 0
+    if waiting:
+        yield Letters(np.concatenate(waiting), reads, part)
+
+
 class Known(NamedTuple):
     """A block, and the same reads without errors where they are known."""
 
@@ -224,11 +266,28 @@ def correct_file(
     """Correct the reads of a file by their own spectrum, or by that of a dump, in their order.
 
     truth: the same reads without errors, for an accuracy; not of pairs, which need writers for mates. memory: what the
-    table of k-mers may take. cluster: the address of a Dask cluster, with a launcher that can be pickled: k-mers are
-    counted here, each worker gets the filter once, and blocks are corrected and made text there. Raises InputError.
+    table of k-mers may take. cluster: the address of a Dask cluster, with a launcher that can be pickled: its
+    workers count k-mers, which are summed here, each gets the filter once, and they correct blocks and make text of them.
+    Raises InputError.
     """
+    with connected(cluster) if cluster else nullcontext() as client:
+        return _correct_file(reads, writers, parameters, variant, launcher, truth, memory, dump, client)
+
+
+def _correct_file(
+    reads: ReadFile,
+    writers: Writers,
+    parameters: Parameters,
+    variant: str,
+    launcher: Launcher,
+    truth: ReadFile | None,
+    memory: int,
+    dump: Path | None,
+    client: Client | None,
+) -> Summary:
+    """As `correct_file`. client: of the cluster, one for both passes."""
     summary = Summary()
-    filter = _spectrum(reads, parameters, variant, launcher, summary, memory, writers, dump)
+    filter = _spectrum(reads, parameters, variant, launcher, summary, memory, writers, dump, client)
     if writers.log:
         writers.log.write(("\t".join(LOG_COLUMNS) + "\n").encode())
 
@@ -246,8 +305,8 @@ def correct_file(
     solve = Correct(filter, parameters, variant, launcher)
     word = Word(writers.mates is not None, writers.discarded is not None, writers.log is not None)
     beside = reads.blocks().through(lambda blocks: _beside(blocks, reads.name, truth))
-    if cluster:
-        beside.over_cluster(CorrectAndWord(solve, word), cluster).into(lambda found: take(found[1]))
+    if client:
+        beside.over_cluster(CorrectAndWord(solve, word), client).into(lambda found: take(found[1]))
     else:
         beside.each(solve).each(word, workers_for(FORMATTERS)).into(take)
     if not summary.reads:
@@ -264,40 +323,64 @@ def _spectrum(
     memory: int,
     writers: Writers,
     dump: Path | None,
+    client: Client | None,
 ) -> Filter:
     """The first pass, over the reads or a dump; what the summary says of the spectrum."""
+    solid, counted = _solid(reads, parameters, launcher, memory, writers, dump, client)
+    occurrences = solid.occurrences(parameters.min_multiplicity)
+    summary.solid, summary.solid_share = solid.total, occurrences
+    least = parameters.min_multiplicity
+    if solid.total == 0 and (counted or dump):
+        summary.warnings.append(
+            f"no k-mer was seen {least} times: every read of {parameters.k} bases or more is discarded"
+        )
+    elif occurrences < SPARSE and (counted or dump):
+        summary.warnings.append(
+            f"only {100 * occurrences:.0f} % of the k-mers counted were seen {least} times or more: coverage is too low for "
+            f"--min-multiplicity {least}, or k too long"
+        )
+    return Filter.of(solid, parameters, launcher, words=variant == "packed", memory=memory)
+
+
+def _solid(
+    reads: ReadFile,
+    parameters: Parameters,
+    launcher: Launcher,
+    memory: int,
+    writers: Writers,
+    dump: Path | None,
+    client: Client | None,
+) -> tuple[Solid, int]:
+    """The solid k-mers of the reads or of a dump, and how many reads were counted. The table is not needed any more."""
     counter = Counter(parameters.k, launcher, memory // (BYTES_OF_A_SLOT + (BYTES_TO_SAVE if writers.spectrum else 0)))
     counted = 0
 
-    def add(block: ReadBlock) -> None:
+    def done(reads: int, part: float | None) -> None:
         nonlocal counted
-        counted += len(block)
-        counter.add(block.reads)
-        writers.show("counting", counted, block.part)
+        counted += reads
+        writers.show("counting", counted, part)
+
+    def add(block: ReadBlock) -> None:
+        counter.add(block.reads.text, block.part)
+        done(len(block), block.part)
+
+    def merge(found: tuple[Letters, Counted]) -> None:
+        some, some_counted = found
+        counter.take(some_counted, some.part)
+        done(some.reads, some.part)
 
     if dump:
         load(dump, counter, memory, writers.show)
+    elif client:
+        least = min(LETTERS_OF_WORKERS, memory // PART_OF_LETTERS)
+        letters = reads.blocks().through(lambda blocks: _letters(blocks, least))
+        letters.over_cluster(Count(parameters.k, launcher), client).into(merge)
     else:
         reads.blocks().into(add)
     if writers.spectrum:
         for lines in lines_of(counter):
             writers.spectrum.write(lines.data)
-    solid = counter.solid(parameters.min_multiplicity)
-    occurrences = solid.occurrences(parameters.min_multiplicity)
-    summary.solid, summary.solid_share = solid.total, occurrences
-    least = parameters.min_multiplicity
-    if not counted and not dump:
-        return Filter.of(solid, parameters, launcher, words=variant == "packed")  # of a file without reads
-    if solid.total == 0:
-        summary.warnings.append(
-            f"no k-mer was seen {least} times: every read of {parameters.k} bases or more is discarded"
-        )
-    elif occurrences < SPARSE:
-        summary.warnings.append(
-            f"only {100 * occurrences:.0f} % of the k-mers counted were seen {least} times or more: coverage is too low for "
-            f"--min-multiplicity {least}, or k too long"
-        )
-    return Filter.of(solid, parameters, launcher, words=variant == "packed")
+    return counter.solid(parameters.min_multiplicity), counted
 
 
 def _beside(blocks: Iterator[ReadBlock], name: str, truth: ReadFile | None) -> Iterator[Known]:

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ...family import InputError
-from ...files import MEMORY, Input, opened, shown
+from ...files import MEMORY, MEMORY_OF_BATCHES, Input, opened, shown
 from ...pipeline import Flow
 from . import files_gatk
 from .files_scan import HIGHEST, MORE, NUMBER, PHRED, SCORE, WRONG, line_ends, scan
@@ -125,9 +125,9 @@ def _of_few_pairs(problem: Problem, name: str, before: int, most: int) -> Iterat
             f"{name}:{line}: a record of {pairs[record]:,} pairs, expected at most the {most:,} for which --max-memory has room"
         )
     done = np.concatenate([[0], np.cumsum(pairs)])
-    first = 0
+    first, few = 0, min(most, MEMORY_OF_BATCHES // BYTES_OF_A_PAIR) // 4
     while first < len(reads) or not first:
-        last = max(int(np.searchsorted(done, done[first] + most // 4, "right")) - 1, first + 1)
+        last = max(int(np.searchsorted(done, done[first] + few, "right")) - 1, first + 1)
         yield problem.records_part(first, min(last, len(reads)))
         first = last
 

@@ -39,7 +39,7 @@ class Data:
 def _counted_kmers(data: Data, engine: EngineName) -> tuple[Reads, pipeline.Solid]:
     reads = simulate(SEED, genome(SEED, data.genome), data.reads, (LENGTH, LENGTH), data.error_rate).reads
     counter = pipeline.Counter(K, Runner(engine))
-    counter.add(reads)
+    counter.add(reads.text)
     return reads, counter.solid(MIN_MULTIPLICITY)
 
 

@@ -73,7 +73,7 @@ class Workload:
         """36-base reads of a random genome."""
         made = simulate(SEED, genome(SEED, GENOME), READS, (LENGTH, LENGTH), error_rate).reads
         counter = pipeline.Counter(k, Runner(engine))
-        counter.add(made)
+        counter.add(made.text)
         return Workload(made, counter.solid(Parameters().min_multiplicity), k, filter, engine)
 
     def counters(self, variant: str, switches: pipeline.Switches, device: Device) -> Counters:

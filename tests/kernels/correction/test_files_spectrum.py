@@ -74,7 +74,7 @@ def test_a_dump_is_the_count_of_its_reads(
     monkeypatch.setattr(files_spectrum, "PIECE", size)
     monkeypatch.setattr(files_spectrum, "AT_ONCE", size)
     own, taken, again = (Counter(K, launcher) for _ in range(3))
-    own.add(reads())
+    own.add(reads().text)
     dump, saved = tmp_path / "dump", tmp_path / "saved"
     dump.write_text(form(counted()))
     load(dump, taken)

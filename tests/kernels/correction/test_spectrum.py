@@ -28,7 +28,7 @@ def text_of(key: int, k: int) -> str:
 
 def counted(reads: Reads, k: int, launcher: Launcher) -> Counter:
     counter = Counter(k, launcher)
-    counter.add(reads)
+    counter.add(reads.text)
     return counter
 
 
@@ -76,7 +76,7 @@ def test_batches_change_nothing(
     monkeypatch.setattr(pipeline, "LETTERS_AT_ONCE", letters)
     counter = Counter(14, launcher)
     for first in range(0, len(reads), 50):
-        counter.add(reads.part(first, min(first + 50, len(reads))))
+        counter.add(reads.part(first, min(first + 50, len(reads))).text)
     assert table(counter) == whole
 
 

@@ -1,0 +1,35 @@
+"""Fills memory of a GPU with one element, there: nothing is copied from the host."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import numpy as np
+
+from ...runtime.arrays import Buffer
+
+MOST = 1 << 30
+"""Bytes of a call: PyCUDA counts them in 32 bits."""
+
+
+def fill(driver: Any, address: Any, size: int, element: Buffer, stream: Any = None) -> None:
+    """Fill `size` bytes from `address` on with an element, whose bytes divide them, before what `stream` does next.
+
+    The driver fills with what repeats after 1, 2 or 4 bytes. What is longer is written once, and then copied behind
+    itself, twice as much each time.
+    """
+    pattern, begin = element.tobytes(), int(address)
+    for period, memset in ((1, driver.memset_d8_async), (2, driver.memset_d16_async), (4, driver.memset_d32_async)):
+        if len(pattern) % period == 0 and pattern == pattern[:period] * (len(pattern) // period):
+            word = int.from_bytes(pattern[:period], sys.byteorder)
+            for done in range(0, size, MOST):
+                memset(begin + done, word, min(MOST, size - done) // period, stream)
+            return
+    for number, word in enumerate(np.frombuffer(pattern, np.uint32).tolist()):
+        driver.memset_d32_async(begin + 4 * number, word, 1, stream)
+    done = len(pattern)
+    while done < size:
+        some = min(done, size - done, MOST)  # what is copied is a whole number of elements, and lies before it
+        driver.memcpy_dtod_async(begin + done, begin, some, stream)
+        done += some
