@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from ..ir import nodes as ir
-from ..ir.walk import once_a_node, registers, statements
+from ..ir.walk import effect, once_a_node, registers, statements
 
 
 @once_a_node
 def waits(loop: ir.While | ir.For) -> bool:
     """Whether nothing that the loop does takes it any further: no register is computed from its own earlier value, and no
-    memory is written but by compare-and-swap and exchange, as a lock is taken.
+    memory is changed but by compare-and-swap and exchange, as a lock is taken.
 
     Such a loop ends soon or never. Any other one may be long and still end.
     """
@@ -20,13 +20,27 @@ def waits(loop: ir.While | ir.For) -> bool:
         match stmt:
             case ir.Store():
                 return False
-            case ir.Let(value=ir.Atomic(op=op)) if op != "exchange":
+            case ir.Let(value=ir.Atomic() as atomic) if atomic.op != "exchange" and not _changes_nothing(atomic):
                 return False
             case ir.Let(target=ir.Reg(name=name)):
                 sources.setdefault(name, set()).update(r.name for r in registers(stmt))
             case ir.For(var=ir.Reg(name=name)):
                 sources.setdefault(name, set()).update(r.name for r in registers(stmt) if r.name != name)
     return not any(name in _reached(name, sources) for name in sources)
+
+
+def _changes_nothing(atomic: ir.Atomic) -> bool:
+    """Whether it is an atomic load: `atomicAdd(&x, 0)`."""
+    value = atomic.value
+    return atomic.op in ("add", "sub", "or", "xor") and isinstance(value, ir.Const) and value.value == 0
+
+
+@once_a_node
+def sees_others(loop: ir.While | ir.For) -> bool:
+    """Whether the loop looks at memory in a way that shows what other threads do meanwhile: by atomic operations, or by
+    accesses with an order. A compiler may take a plain load out of the loop."""
+    done = [effect(stmt) or stmt for stmt in statements((*getattr(loop, "setup", ()), *loop.body))]
+    return any(getattr(one, "order", "weak") not in ("weak", "async") for one in done)
 
 
 def _reached(name: str, sources: dict[str, set[str]]) -> set[str]:

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from .prepared import Prepared
 
 Dim3 = tuple[int, int, int]
-WAITING, LONGEST = 1_000_000, 1 << 32
+WAITING, LONGEST = 10_000, 1 << 32
 """Iterations that a loop may take: one that only waits, and any other, which has counted through 32 bits by then."""
 
 
@@ -54,7 +54,8 @@ class Request:
     in_place: device arrays that nobody needs as they were: an emulator may change their memory itself.
     checks: what an emulator looks for beyond what it always does (`sanitizer.checkers`). schedule: the seed of another
     order of blocks, and of warps between barriers (`sanitizer.schedules`). show_prints: whether an emulator writes what
-    the kernel prints to stdout, as it comes.
+    the kernel prints to stdout, as it comes. turns: whether the warps of a block, which else run one after another between
+    barriers, take turns in loops that see what others do; the numpy engine can.
     """
 
     specialisation: Specialisation
@@ -79,6 +80,7 @@ class Request:
     schedule: int | None = None
     cooperative: bool = False
     show_prints: bool = False
+    turns: bool = False
 
     @property
     def most_iterations(self) -> tuple[int, int]:

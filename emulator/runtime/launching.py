@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
@@ -10,6 +11,7 @@ from typing import Any, Literal
 from ..checked import one_of, shown, within_stack
 from ..errors import Diagnostic, LaunchError
 from ..language.functions import Kernel
+from ..language.intrinsics import WARP_SIZE
 from ..machine import device as devices
 from ..machine.device import Device
 from .arrays import DeviceArray
@@ -47,7 +49,7 @@ def launch(
     A written array comes back with the shape and the strides of the one given.
     Scalars are checked for range. Const parameters take int, float, bool or tuples of them.
     shared: bytes of dynamic shared memory. step_limit: iterations that one execution of a loop may take; without it a loop
-    that only waits for others may take a million, and any other 2**32: Ctrl-C ends a launch that takes too long.
+    that only waits for others may take 10,000, and any other 2**32: Ctrl-C ends a launch that takes too long.
     device: one of `st.devices`, its name in upper or lower case, or a TOML file that describes one.
     engine: "jit" (compiled, fast) and "numpy" (readable) emulate, with the same outputs, counters and faults; "cuda"
     runs on a GPU, where nothing is counted or checked.
@@ -202,8 +204,9 @@ def _judged(request: Request, outcome: Outcome) -> tuple[list[Diagnostic], list[
 def _outcome(engine: Engine, request: Request) -> Outcome:
     """Run a launch; with a schedule, in both orders."""
     if request.schedule is None:
-        return engine.run(request)
-    first, second = engine.run(replace(request, schedule=None)), engine.run(replace(request, show_prints=False))
+        return _run_once(engine, request)
+    first = _run_once(engine, replace(request, schedule=None))
+    second = _run_once(engine, replace(request, show_prints=False))
     known = {(fault.kind, fault.span) for fault in first.faults}
     first.faults += [fault for fault in second.faults if (fault.kind, fault.span) not in known]
     from ..sanitizer import schedules
@@ -214,3 +217,16 @@ def _outcome(engine: Engine, request: Request) -> Outcome:
     if differs is not None:
         first.faults.append(differs)
     return first
+
+
+def _run_once(engine: Engine, request: Request) -> Outcome:
+    """Run a launch; where a loop waits in vain while the warps run one after another, once more with warps that take turns."""
+    outcome = engine.run(request)
+    summary = request.specialisation.summary
+    stuck = summary.waits and summary.ordered and any(fault.kind == "step limit" for fault in outcome.faults)
+    if not stuck or summary.cooperative or math.prod(request.block) <= WARP_SIZE:
+        return outcome
+    if request.trace is not None:
+        request.trace.begin_again()
+    shown = request.show_prints and not outcome.printed
+    return engine_called("numpy").run(replace(request, turns=True, show_prints=shown))

@@ -66,7 +66,7 @@ def reads_inactive(span: Span, where: str, source: int) -> Diagnostic:
 def endless(span: Span, where: str, limit: int) -> Diagnostic:
     """A loop that was cut off."""
     message = f"this loop ran {limit:,} iterations without ending"
-    advice = "it may wait for a thread that cannot go on (another block, a lane masked off); or raise step_limit"
+    advice = "it may wait for a thread that cannot go on (a later block, a lane masked off) or that waits too; or raise step_limit"
     return Diagnostic("step limit", message, span, (where, advice))
 
 

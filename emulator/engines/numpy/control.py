@@ -15,7 +15,7 @@ import numpy as np
 
 from ...errors import Diagnostic
 from ...ir import nodes as ir
-from ...passes.waiting import waits
+from ...passes.waiting import sees_others, waits
 from ...profiler import events
 from ...profiler.events import Counts
 from ...profiler.samples import Table, row_of
@@ -172,7 +172,9 @@ class Loop:
             group.left = NO_LANES
             if self.begin is not None and group.active is not NO_LANES:
                 self.begin(group)
-        iterations, limit = 0, groups[0].request.most_iterations[not waits(self.node)]
+        only_waits = waits(self.node)
+        iterations, limit = 0, groups[0].request.most_iterations[not only_waits]
+        turn = groups[0].turn if sees_others(self.node) else None
         while True:
             self.setup.run(groups)
             running = False
@@ -182,7 +184,8 @@ class Loop:
                     running |= yes
             if not running:
                 break
-            if iterations == limit:
+            cut = iterations > 0 and turn.pause(only_waits) if turn is not None else False
+            if cut or (iterations == limit and not (only_waits and turn is not None)):
                 self._reach_step_limit(groups, limit)
                 break
             if self.samples is not None:
@@ -262,6 +265,14 @@ class BlockBarrier:
     counts: Counts | None
 
     def run(self, groups: Sequence[WarpGroup]) -> None:
+        turn = groups[0].turn
+        if turn is None:
+            self.meet(groups)
+        else:
+            turn.arrive(self)
+
+    def meet(self, groups: Sequence[WarpGroup]) -> None:
+        """All warps of the block are here, or will not come."""
         arrived: Values | int = 1
         if self.node.mode not in ("sync", "grid") or any(group.active is not group.alive for group in groups):
             arrived = self._arrivals(groups)

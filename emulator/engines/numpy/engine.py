@@ -30,9 +30,10 @@ from ...sanitizer.faults import Faults
 from ...sanitizer.races import happens_before
 from ...sanitizer.schedules import Schedule
 from . import memory, warp
-from .control import BlockBarrier, Body, Branch, Frame, GridBarrier, Line, Loop, Phase, Step, Turns
+from .control import BlockBarrier, Body, Branch, Frame, GridBarrier, Line, Loop, Phase, Step, Turns, scheduled
 from .expressions import scalar, value
 from .notes import Notebook, noting
+from .turns import take_turns
 from .warp_group import NO_LANES, ArrayStorage, Register, WarpGroup
 
 LANES_AT_ONCE = 1 << 16
@@ -104,7 +105,10 @@ class _Run:
         for groups in self._batches() if not self.cooperative else ():
             if self.race_state is not None:
                 self.race_state(happens_before.begin_block, int(groups[0].blocks[0]))
-            self.body.run(groups)
+            if self.request.turns:
+                take_turns(groups, scheduled(groups), self.body.run)
+            else:
+                self.body.run(groups)
         for line in self.compiler.lines:
             line.flush()
         if self.race_state is not None:

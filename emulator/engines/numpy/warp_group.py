@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -44,6 +44,14 @@ class ArrayStorage:
     schedule: Schedule | None = None
 
 
+class Turn(Protocol):
+    """What a warp that takes turns with others of its block tells of itself (`turns`)."""
+
+    def pause(self, waits: bool) -> bool: ...
+
+    def arrive(self, barrier: Any) -> None: ...
+
+
 class WarpGroup:
     """Warps that run in lockstep: those of a whole batch of blocks, or a single one."""
 
@@ -70,6 +78,7 @@ class WarpGroup:
         self.killed: Mask = NO_LANES  # taken out of the kernel by the step limit
         self.continued: Mask = NO_LANES  # goes on with the next iteration
         self.phase = np.zeros(len(blocks), np.int64)  # barriers each block has passed
+        self.turn: Turn | None = None  # where the warps of the block take turns
         self._populations: tuple[Mask, tuple[int, int]] | None = None
 
     # -------------------------------------------------------------- masks
