@@ -159,9 +159,9 @@ class DeviceArray:
     """
 
     def __init__(self, contents: Buffer | NewArray) -> None:
-        new = isinstance(contents, NewArray)
-        self.everywhere = contents.everywhere if new else None  # what each element holds, as long as nothing is written
-        self._host = contents.form() if new else array_given("contents", contents).copy("C")
+        # what each element holds, as long as nothing is written
+        self.everywhere = contents.everywhere if isinstance(contents, NewArray) else None
+        self._host = contents.form() if isinstance(contents, NewArray) else array_given("contents", contents).copy("C")
         self.remote: RemoteArray | None = None
         self.turn = threading.RLock()
 

@@ -27,6 +27,8 @@ SUFFIX = ".unfinished"
 LONGEST_NAME = 180
 """Bytes of a file's name that its unfinished one repeats: with what is added it stays a name."""
 BUFFER = 1 << 20
+OTHER_PACKINGS = (".bz2", ".xz", ".zst")
+"""Ends of names that promise a packing that is read, but not written."""
 
 
 class Outputs:
@@ -51,6 +53,9 @@ class Outputs:
 
     def __enter__(self) -> Outputs:
         self._refuse_overlaps()
+        for path in self.targets.values():
+            if path.name.endswith(OTHER_PACKINGS):
+                raise SimtbedError(f"{printable(path)}: of packed outputs only .gz is written, as BGZF")
         with ExitStack() as stack:
             for name, path in self.targets.items():
                 number = _number(path)

@@ -164,7 +164,7 @@ ROWS = (
     Row(
         "correct-bgzf",
         LARGE,
-        "correct {in} -o {out}.gz --engine {engine} --max-memory 16G",
+        "correct {in} -o {out}.gz --engine {engine}",
         10_000_000,
         "reads",
         LIGHTER % LARGE_GENOME,
@@ -173,7 +173,7 @@ ROWS = (
     Row(
         "correct-gzip",
         _as_gzip(LARGE, "large.gzip"),
-        "correct {in} -o {out}.gz --engine {engine} --max-memory 16G",
+        "correct {in} -o {out}.gz --engine {engine}",
         10_000_000,
         "reads",
         inputs="large",

@@ -391,7 +391,11 @@ def test_a_value_is_written_on_the_device(kind: str, notes: Notes, monkeypatch: 
     made, calls = Allocation(notes, new.made().nbytes), list[str]()
 
     def memset(period: int) -> Any:
-        return lambda *given: (calls.append(f"memset {period}"), notes.memset(period, *given))
+        def noted(*given: Any) -> None:
+            calls.append(f"memset {period}")
+            notes.memset(period, *given)
+
+        return noted
 
     def copy(to: int, source: int, size: int, stream: object = None) -> None:
         calls.append(f"copy {size}")

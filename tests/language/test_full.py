@@ -61,3 +61,21 @@ def test_what_stays_is_filled_before_it_is_used_too() -> None:
     for array in (kept, again):
         assert array.numpy().tobytes() == np.full((2, 3), -0.0).tobytes()
     assert (kept.shape, kept.dtype) == ((2, 3), np.dtype("f8"))
+
+
+class Far:
+    """An array in the memory of a device."""
+
+    def read(self) -> np.ndarray:
+        return np.arange(6, dtype=np.int32)
+
+
+@pytest.mark.parametrize("far", [False, True])
+def test_the_first_elements_can_be_kept(far: bool) -> None:
+    array = DeviceArray(np.arange(6, dtype=np.int32).reshape(3, 2))
+    if far:
+        array.remote = Far()
+    array.keep(2)
+    assert array.shape == (2, 2) and array.numpy().tolist() == [[0, 1], [2, 3]]
+    with pytest.raises(LaunchError, match="count"):
+        array.keep(3)

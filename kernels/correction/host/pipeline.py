@@ -190,7 +190,8 @@ class Filter:
             raise SimtbedError(
                 f"{n:,} solid k-mers and the filter made of them take {needed:,} bytes, more than --max-memory"
             )
-        made = Filter(*map(DeviceArray, new), size)
+        keys, more, bits = map(DeviceArray, new)
+        made = Filter(keys, more, bits, size)
         if not n:
             return made
 

@@ -92,6 +92,34 @@ def test_a_full_table_grows(reads: Reads, launcher: Launcher, monkeypatch: pytes
         counted(reads, 14, launcher)
 
 
+def test_a_table_that_grows_knows_what_is_to_come(
+    reads: Reads, launcher: Launcher, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pipeline, "SMALLEST_TABLE", 64)
+    sizes = []
+    for part in (None, 1.0, 0.1):
+        counter = Counter(14, launcher)
+        counter.add(reads.text, part)
+        sizes.append(counter.table.size)
+    assert sizes[0] == sizes[1] and sizes[2] == 2 * sizes[0]
+    bounded = Counter(14, launcher, most=sizes[0])
+    bounded.add(reads.text, 0.1)
+    assert bounded.table.size == sizes[0]
+
+
+def test_nothing_of_a_table_is_made_on_the_host() -> None:
+    """Until an emulator, which works there, fetches it."""
+    keys = pipeline._Table.empty(1 << 28).keys
+    assert keys.everywhere is not None and int(keys.everywhere) == EMPTY
+    assert not keys.host[:: 1 << 20].any()
+
+
+def test_a_filter_that_does_not_fit_is_refused(reads: Reads, launcher: Launcher) -> None:
+    solid = counted(reads, 14, launcher).solid(1)
+    with pytest.raises(SimtbedError, match=r"solid k-mers and the filter made of them take .* more than --max-memory"):
+        Filter.of(solid, Parameters(k=14), launcher, words=True, memory=8 * solid.total)
+
+
 @pytest.mark.parametrize("least", [1, 2, 6, 255])
 def test_solid_kmers(reads: Reads, least: int, launcher: Launcher) -> None:
     solid = counted(reads, 13, launcher).solid(least)

@@ -182,6 +182,13 @@ def test_a_long_name_and_a_strange_one(tmp_path: Path) -> None:
     assert str(error.value).isprintable()
 
 
+@pytest.mark.parametrize("end", ["zst", "xz", "bz2"])
+def test_a_name_of_another_packing_gets_no_plain_text(end: str, tmp_path: Path) -> None:
+    with pytest.raises(SimtbedError, match=rf"out\.{end}: of packed outputs only \.gz is written"):
+        files.write(tmp_path / f"out.{end}", ["x\n"])
+    assert not list(tmp_path.iterdir())
+
+
 def test_names_in_gz_are_packed(tmp_path: Path) -> None:
     files.write(tmp_path / "out.gz", ["x\n"] * 1000)
     assert gzip.decompress((tmp_path / "out.gz").read_bytes()) == b"x\n" * 1000
