@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import dataclass
+from math import prod
 
 import numpy as np
 import numpy.typing as npt
@@ -13,9 +14,12 @@ from ..compiled.classes import EFFECTS, width_of
 from ..compiled.control_flow import Graph, graph
 from ..compiled.counted import Counted
 from ..compiled.kernel import CompiledKernel
+from ..compiled.source import Source
 from ..machine.device import WARP, Device
 from ..profiler import events
+from ..profiler.warps import WarpDecisions
 from .caches import ACCESSES, FAR_HITS, LATE, LINES, LONE, MISSES, NEAR_HITS, SECTORS, Traffic
+from .ways import Ways, ways
 
 Words = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
@@ -55,23 +59,19 @@ _SLOW = {
 class Stream:
     """What a warp executes.
 
-    code: int64[instruction, WORDS]. memory: float64[instruction, FIGURES]. blocks: int64[block, 4]: the first instruction, the one
-    past the last, the usual next block and the other one, -1 where the warp ends. rare: of the other way, its share of the
-    executions of each block. loops: whether the other way is out of, or back in, a loop, so that all warps count alike.
+    code: int64[instruction, WORDS]. memory: float64[instruction, FIGURES]. ways: which warps go which way.
     executed: instructions by warps, of the whole launch; pipes: of them by pipe.
     """
 
     code: Words
     memory: Floats
-    blocks: Words
-    rare: Floats
-    loops: Words
+    ways: Ways
     executed: float
     pipes: dict[str, float]
 
 
-def stream(compiled: CompiledKernel, traffic: Traffic, device: Device) -> Stream:
-    """From the counts of a compiled kernel, and what caches were found to answer."""
+def stream(compiled: CompiledKernel, traffic: Traffic, device: Device, decided: WarpDecisions) -> Stream:
+    """From the counts of a compiled kernel, what caches were found to answer, and what single warps decided."""
     whole = graph(tuple(one.instruction for one in compiled.instructions))
     code = np.zeros((len(compiled.instructions), WORDS), np.int64)
     memory = np.zeros((len(compiled.instructions), FIGURES))
@@ -98,11 +98,19 @@ def stream(compiled: CompiledKernel, traffic: Traffic, device: Device) -> Stream
             memory[n, SHARE], memory[n, LSU], row[KIND] = 1.0, WARP / max(1, device.rates.shuffle), SHARED
     _accesses(compiled, traffic, device, code, memory)
     executed = _executed(whole, compiled)
-    blocks, rare, loops = _ways(whole, executed)
     each = np.array([past - first for first, past in whole.blocks])
-    return Stream(
-        code, memory, blocks, rare, loops, float((executed * each).sum()), _by_pipe(whole, compiled, executed)
-    )
+    request = compiled.launched.request
+    found = ways(
+        whole, executed, [one.place for one in compiled.instructions], _source(compiled), decided, prod(request.grid),
+        -(-prod(request.block) // WARP),
+    )  # fmt: skip
+    return Stream(code, memory, found, float((executed * each).sum()), _by_pipe(whole, compiled, executed))
+
+
+def _source(compiled: CompiledKernel) -> Source:
+    """The statements of the source, told apart as the compiled kernel does."""
+    apart = any(len(one.place) > 1 for one in compiled.instructions)
+    return compiled.launched.statements if apart else compiled.launched.statements.without_calls()
 
 
 def _executed(whole: Graph, compiled: CompiledKernel) -> Floats:
@@ -156,8 +164,7 @@ def _accesses(compiled: CompiledKernel, traffic: Traffic, device: Device, code: 
     """Fill in what accesses find: those of a place of the source share what its statements found."""
     launched = compiled.launched
     assert launched.counts is not None
-    apart = any(len(one.place) > 1 for one in compiled.instructions)
-    source = launched.statements if apart else launched.statements.without_calls()
+    source = _source(compiled)
     sites: dict[tuple[object, str], list[int]] = defaultdict(list)
     spread: dict[str, list[int]] = defaultdict(list)
     for statement in source.statements.values():
@@ -240,40 +247,3 @@ def _of_global(traffic: Traffic, sites: list[int], executed: float, device: Devi
         stored = max(1, traffic.total(SECTORS, 1) + traffic.total(SECTORS, 2))
         figures[WRITTEN] = sectors * min(1.0, traffic.dram_written / 32 / stored)
     return figures
-
-
-# ------------------------------------------------------------------ ways
-def _ways(whole: Graph, executions: Floats) -> tuple[Words, Floats, Words]:
-    """Of each block its two ways on, and how often the rarer one is taken. Flows along edges fit the executions of the blocks."""
-    from scipy.optimize import nnls
-
-    edges = [(e.source, e.target) for e in whole.edges if e.kind in ("next", "jump", "apart")]
-    ends = list(whole.ends)
-    count, total = len(whole.blocks), max(1.0, float(executions.max(initial=1.0)))
-    rows = np.zeros((2 * count, len(edges) + len(ends)))
-    known = np.concatenate([executions, executions]) / total
-    known[0] -= executions[0] / total if not any(target == 0 for _, target in edges) else 0.0
-    for column, (source, target) in enumerate(edges):
-        rows[target, column] = 1.0
-        rows[count + source, column] = 1.0
-    for column, block in enumerate(ends, len(edges)):
-        rows[count + block, column] = 1.0
-    flows = nnls(rows, known, maxiter=50 * rows.shape[1])[0] if rows.shape[1] else np.zeros(0)
-    out: dict[int, list[tuple[float, int]]] = defaultdict(list)
-    for (source, target), flow in zip(edges, flows, strict=False):
-        out[source].append((float(flow), target))
-    for block, flow in zip(ends, flows[len(edges) :], strict=True):
-        out[block].append((float(flow), -1))
-    blocks = np.full((count, 4), -1, np.int64)
-    rare, loops = np.zeros(count), np.zeros(count, np.int64)
-    for block, (first, past) in enumerate(whole.blocks):
-        blocks[block, :2] = first, past
-        ways = sorted(out[block], reverse=True)[:2]
-        if ways:
-            blocks[block, 2] = ways[0][1]
-        if len(ways) == 2:
-            blocks[block, 3] = ways[1][1]
-            both = ways[0][0] + ways[1][0]
-            rare[block] = ways[1][0] / both if both else 0.0
-            loops[block] = any(0 <= target <= block for _, target in ways)
-    return blocks, rare, loops

@@ -11,6 +11,8 @@ from dataclasses import dataclass, field, replace
 from math import ceil, prod
 from typing import Any
 
+import numpy as np
+
 from ..compiled.kernel import CompiledKernel, compiled_kernel
 from ..compiled.launched import printed_kernels
 from ..errors import LaunchError
@@ -166,14 +168,17 @@ def estimate(
         cycles = sum(limit**SHARPNESS for limit in limits.values()) ** (1 / SHARPNESS)
         counted = f"instructions are counted from the source: {kernel}"
     else:
-        warps = stream(kernel, traffic, device)
+        assert observed.decisions is not None
+        warps = stream(kernel, traffic, device, observed.decisions.warps)
         every = round(warps.executed)
         limits |= _issue(_pipes(warps.pipes), every, device, share)
-        how = (warps, device, observed.warps, resident, busiest, min(blocks, device.sms), warps.executed / blocks)
+        whole = ceil(busiest)
+        placed = warps.ways.classes(np.arange(whole) * device.sms % blocks)
+        how = (warps, device, placed, resident, busiest / whole, min(blocks, device.sms), warps.executed / blocks)
         ran = run(*how, scale, given.get("loaded", LOADED))
         limits = {name: limit * scale.get(name, 1.0) for name, limit in limits.items()}
         limits["latency"] = run(*how, {**scale, "L1": 0.0, "L2": 0.0, "DRAM": 0.0}).cycles if not given else ran.cycles
-        longest = alone(warps, device, observed.lines.longest * warps.executed / blocks / observed.warps, scale)
+        longest = alone(warps, device, int(warps.ways.lengths.argmax()), scale)
         cycles = max(ran.cycles, limits["atomics"], longest)
         counted = f"instructions are counted as nvcc compiles them for {kernel.arch}"
     time = cycles / clock + timing.launch / 1000
