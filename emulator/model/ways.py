@@ -26,6 +26,8 @@ CLASSES = 16
 """Classes of warps at most."""
 _NEAR = 0.02
 """How near two numbers of executions must be to be one."""
+_OPEN = 0.01
+"""What a turn in a loop costs beside an execution that does not fit."""
 _ALIKE = 0.01
 """The standard deviation of instructions, as a share of those of the average warp, that warps of one class have without harm."""
 
@@ -58,6 +60,9 @@ def ways(
     that were launched; warps: of each."""
     sizes = np.array([past - first for first, past in graph.blocks], np.float64)
     each = executions / (grid * warps)
+    as_one = each.copy()  # where lanes meet, each group that arrives executes the meeting point
+    for meeting, made in graph.made.items():
+        as_one[meeting] = min(each[meeting], each[made])
     by_place = {
         place: frozenset(_list_of(one, source) for one in statements) for place, statements in source.by_place.items()
     }
@@ -72,10 +77,9 @@ def ways(
     blocks, rare, loops, lengths = [], [], [], []
     for one in range(int(of.max()) + 1):
         share = np.where(mean > 0, came[of == one].mean(axis=0) / np.maximum(mean, 1e-300), 1.0)
-        executed = each * share[which]
-        for into, found in zip((blocks, rare, loops), _flows(graph, executed), strict=True):
+        for into, found in zip((blocks, rare, loops), _flows(graph, as_one * share[which]), strict=True):
             into.append(found)
-        lengths.append(float((executed * sizes).sum()))
+        lengths.append(float((each * share[which] * sizes).sum()))
     return Ways(*map(np.array, (blocks, rare, loops, lengths)), kept, of.reshape(len(kept), warps))
 
 
@@ -186,14 +190,16 @@ def _parted(points: Floats, alike: float) -> Words:
 
 # ------------------------------------------------------------------ flows
 def _flows(whole: Graph, executions: Floats) -> tuple[Words, Floats, Words]:
-    """Of each block its two ways on, and how often the rarer one is taken. Flows along edges fit the executions of the blocks."""
+    """Of each block its two ways on, and how often the rarer one is taken. Flows along edges fit the executions of the blocks; where
+    these leave it open, loops are entered rather than turned in once more."""
     from scipy.optimize import nnls
 
     edges = [(e.source, e.target) for e in whole.edges if e.kind in ("next", "jump", "apart")]
+    back = [n for n, (source, target) in enumerate(edges) if target <= source]
     ends = list(whole.ends)
     count, total = len(whole.blocks), max(1.0, float(executions.max(initial=1.0)))
-    rows = np.zeros((2 * count, len(edges) + len(ends)))
-    known = np.concatenate([executions, executions]) / total
+    rows = np.zeros((2 * count + len(back), len(edges) + len(ends)))
+    known = np.concatenate([executions, executions, np.zeros(len(back))]) / total
     known[0] -= executions[0] / total if not any(target == 0 for _, target in edges) else 0.0
     for column, (source, target) in enumerate(edges):
         rows[target, column] = 1.0
@@ -201,6 +207,8 @@ def _flows(whole: Graph, executions: Floats) -> tuple[Words, Floats, Words]:
     for column, block in enumerate(ends, len(edges)):
         rows[count + block, column] = 1.0
     trust = 1 / np.sqrt(np.maximum(known, 1e-6))  # as far as a flow is small, its error weighs more
+    for row, column in enumerate(back, 2 * count):
+        rows[row, column], trust[row] = _OPEN, trust[edges[column][1]]
     flows = nnls(rows * trust[:, None], known * trust, maxiter=50 * rows.shape[1])[0] if rows.shape[1] else np.zeros(0)
     out: dict[int, list[tuple[float, int]]] = defaultdict(list)
     for (source, target), flow in zip(edges, flows, strict=False):
