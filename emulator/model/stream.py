@@ -4,6 +4,7 @@ the caches, and how often each branch goes which way."""
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
 
@@ -17,8 +18,10 @@ from ..compiled.kernel import CompiledKernel
 from ..compiled.source import Source
 from ..machine.device import WARP, Device
 from ..profiler import events
+from ..profiler.events import Counts
 from ..profiler.warps import WarpDecisions
 from .caches import ACCESSES, FAR_HITS, LATE, LINES, LONE, MISSES, NEAR_HITS, SECTORS, Traffic
+from .lines import ATOMIC, LOCAL_STORE, STORE
 from .ways import Ways, ways
 
 Words = npt.NDArray[np.int64]
@@ -40,6 +43,9 @@ OWN_PIPES = ("alu", "fma", "fp64", "xu", "adu", "uniform", "cbu")
 _LSU = len(OWN_PIPES)
 _LONE = 1.8
 """Sectors more that device memory could move in the time of one that is alone: another one that nobody asked for, and another row."""
+_MEMORIES = ("global", "shared", "local", "constant")
+_CONSTANT = 2.05
+"""Cycles of an SM between different addresses of constant memory: tables looked up by 30 addresses a warp on an H200."""
 _SLOW = {
     "LDC": 35,
     "S2R": 25,
@@ -165,21 +171,27 @@ def _accesses(compiled: CompiledKernel, traffic: Traffic, device: Device, code: 
     launched = compiled.launched
     assert launched.counts is not None
     source = _source(compiled)
+    sizes = [site.size for site in launched.request.prepared.sites]
     sites: dict[tuple[object, str], list[int]] = defaultdict(list)
     spread: dict[str, list[int]] = defaultdict(list)
     for statement in source.statements.values():
-        if statement.lanes and statement.site.kind.partition("_")[0] in ("global", "shared", "local"):
+        if statement.lanes and statement.site.kind.partition("_")[0] in _MEMORIES:
             sites[statement.place, statement.site.kind].append(statement.number)
             spread[statement.site.kind].append(statement.number)
     compiled_at: dict[tuple[object, str], list[int]] = defaultdict(list)
     for n, one in enumerate(compiled.instructions):
-        kind = EFFECTS.get(one.instruction.opcode, "")
-        if kind.partition("_")[0] in ("global", "shared", "local"):
+        kind = "constant_load" if one.instruction.opcode == "LDC" else EFFECTS.get(one.instruction.opcode, "")
+        if kind.partition("_")[0] in _MEMORIES:
             compiled_at[one.place, kind].append(n)
     for (place, kind), at in compiled_at.items():
         found = sites.get((place, kind)) or spread.get(kind, [])
         executed = sum(compiled.instructions[n].warps for n in at)
-        if kind not in ("global_load", "global_store", "global_atomic", "global_reduction"):
+        if kind == "constant_load":
+            apart = _apart(traffic, sites.get((place, kind), []))
+            for n in at if apart > 1 else ():
+                memory[n, SHARE], memory[n, LSU], code[n, KIND], code[n, PIPE] = 1.0, _CONSTANT * apart, SHARED, _LSU
+            continue
+        if kind.startswith("shared") or (kind.startswith("local") and not found):
             if kind.startswith("shared"):
                 figures = _of_shared(launched.counts, found, executed, device)
                 latency = device.timing.shared
@@ -190,17 +202,23 @@ def _accesses(compiled: CompiledKernel, traffic: Traffic, device: Device, code: 
                 memory[n], code[n, KIND], code[n, LATENCY], code[n, PIPE] = figures, SHARED, latency, _LSU
                 memory[n, LSU] = max(figures[LSU], _returned(compiled.instructions[n], device))
             continue
-        figures = _of_global(traffic, found, executed, device, kind)
-        loads = kind in ("global_load", "global_atomic")
+        figures = _of_global(traffic, launched.counts, sizes, found, executed, device, kind)
+        loads = kind in ("global_load", "local_load", "global_atomic")
         for n in at:
             memory[n], code[n, KIND], code[n, PIPE] = figures, GLOBAL, _LSU
             memory[n, LSU] = max(figures[LSU], _returned(compiled.instructions[n], device))
-            code[n, LATENCY] = device.timing.l1 if kind == "global_load" else device.timing.atomic if loads else 0
+            code[n, LATENCY] = device.timing.l1 if kind.endswith("load") else device.timing.atomic if loads else 0
 
 
 def _returned(one: Counted, device: Device) -> float:
     """Cycles in which the registers of a warp are filled, whatever they are filled with: measured with shared memory."""
     return width_of(one.instruction) * WARP / (4.0 * max(1, device.rates.shared))
+
+
+def _apart(traffic: Traffic, sites: list[int]) -> float:
+    """Different addresses of constant memory that the lanes of an access want."""
+    accesses, lines = (int(traffic.sites[sites, column].sum()) for column in (ACCESSES, LINES))
+    return lines / accesses if accesses else 0.0
 
 
 def _of_shared(counts: Words, sites: list[int], executed: float, device: Device) -> Floats:
@@ -212,7 +230,9 @@ def _of_shared(counts: Words, sites: list[int], executed: float, device: Device)
     return figures
 
 
-def _of_global(traffic: Traffic, sites: list[int], executed: float, device: Device, kind: str) -> Floats:
+def _of_global(
+    traffic: Traffic, counts: Counts, sizes: Sequence[int], sites: list[int], executed: float, device: Device, kind: str
+) -> Floats:
     figures, timing = np.zeros(FIGURES), device.timing
     rows = (
         traffic.sites[sites].astype(np.float64)
@@ -238,12 +258,15 @@ def _of_global(traffic: Traffic, sites: list[int], executed: float, device: Devi
     figures[BEYOND] = likely(misses * later)
     figures[FAR] = likely((misses + total[FAR_HITS]) * later)
     figures[WAITED] = likely(out * later)
-    if kind == "global_store":
-        stored = max(1, traffic.total(SECTORS, 1) + traffic.total(SECTORS, 2))
-        figures[WRITTEN] = sectors * min(1.0, traffic.dram_written / 32 / stored)
+    if not kind.endswith("load"):
         rate = timing.l2_bandwidth * 1000 / 32 / device.clock  # sectors a cycle
-        figures[SECTORS_OUT], figures[MISSED] = max(sectors, lines * rate / timing.request_rate), 0.0
-    if kind in ("global_atomic", "global_reduction"):
-        stored = max(1, traffic.total(SECTORS, 1) + traffic.total(SECTORS, 2))
+        stored = max(1, traffic.total(SECTORS, STORE, ATOMIC, LOCAL_STORE))
         figures[WRITTEN] = sectors * min(1.0, traffic.dram_written / 32 / stored)
+        if kind.endswith("store"):
+            filled = sum(int(counts[site, events.LANES]) * sizes[site] for site in sites) / 32 / total[ACCESSES]
+            requests = max(lines, sectors - filled)  # sectors of which a part is written are a request each
+            figures[SECTORS_OUT], figures[MISSED] = max(sectors, requests * rate / timing.request_rate), 0.0
+        else:
+            requests = sum(int(counts[site, events.SECTORS]) for site in sites) / total[ACCESSES]
+            figures[SECTORS_OUT] = max(sectors, requests * rate / timing.atomic_rate)
     return figures

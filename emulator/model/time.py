@@ -25,7 +25,7 @@ from ..profiler.events import Counts
 from ..runtime.engine import Request
 from .caches import ACCESSES, FAR_HITS, LINES, MISSES, NEAR_HITS, SECTORS, Traffic, simulate
 from .chain import Chain, expanded
-from .lines import ATOMIC, LOAD, Lines
+from .lines import ATOMIC, LOAD, LOCAL_LOAD, LOCAL_STORE, STORE, Lines
 from .machine import LOADED, alone, run
 from .stream import stream
 from .validated import VALIDATED
@@ -39,8 +39,6 @@ MEMORIES = ("L1", "L2", "DRAM", "atomics", "blocks")
 """Limits that no instruction is counted in."""
 OLDEST = (7, 5)
 """The oldest compute capability that today's nvcc compiles for."""
-_OF_A_PAGE = 0.17
-"""Cycles between atomic operations on the same 4 KiB, which few slices of L2 serve: of 1,024 addresses measured on an H200."""
 _UNEVEN = 3.0
 """Accesses of the longest warp, as so many times the average, from which on launches were not validated."""
 INTERVAL = 1.5
@@ -150,7 +148,8 @@ def estimate(
         observed = replace(observed, registers=kernel.registers)
     occupied = observed.occupancy(device)
     resident = given.get("resident", max(1, occupied.active_blocks))
-    traffic = traffic or simulate(observed.lines, device, resident, observed.shared_bytes, cold)
+    local = isinstance(kernel, str) or any(one.instruction.opcode in ("LDL", "STL") for one in kernel.instructions)
+    traffic = traffic or simulate(observed.lines, device, resident, observed.shared_bytes, cold, local)
     timing, clock = device.timing, float(device.clock)
     blocks = observed.blocks
     busiest = blocks / device.sms if given.get("balanced") else ceil(blocks / device.sms)
@@ -217,10 +216,11 @@ def _pipes(pipes: Mapping[str, float]) -> dict[str, float]:
 def _memories(observed: Observed, traffic: Traffic, device: Device, share: float) -> dict[str, float]:
     """Cycles that each memory takes, and blocks to begin."""
     timing, clock = device.timing, float(device.clock)
-    lines, requests = traffic.total(LINES), traffic.total(ACCESSES)
+    lines, requests = (
+        traffic.total(column, LOAD, STORE, ATOMIC, LOCAL_LOAD, LOCAL_STORE) for column in (LINES, ACCESSES)
+    )
     conflicts = observed.column(events.WAVEFRONTS, "shared") * WARP / max(1, device.rates.shared)
     moved = traffic.total(SECTORS) * 32 / timing.l1_width
-    local = observed.column(events.WARPS, "local")
     l2_bytes = traffic.l2_sectors * 32
     added = sum(
         int(row[events.SECTORS])
@@ -228,10 +228,10 @@ def _memories(observed: Observed, traffic: Traffic, device: Device, share: float
         if kind == ATOMIC
     )  # fmt: skip
     return {
-        "L1": share * (conflicts + max(lines, moved, requests * timing.request_interval) + local * 2),
+        "L1": share * (conflicts + max(lines, moved, requests * timing.request_interval)),
         "L2": max(share * l2_bytes / timing.l2_width, l2_bytes * clock / (timing.l2_bandwidth * 1e3)),
         "DRAM": traffic.dram_bytes * clock / (device.bandwidth * timing.dram_share),
-        "atomics": max(traffic.hottest * timing.atomic_interval, traffic.page * _OF_A_PAGE, added / timing.atomic_rate),
+        "atomics": max(traffic.hottest * timing.atomic_interval, added / timing.atomic_rate),
         "blocks": observed.blocks * timing.block_interval,
     }
 
@@ -290,8 +290,8 @@ def _remarks(observed: Observed, kernel: CompiledKernel | str, device: Device, t
             )
     if observed.blocks < device.sms:
         found.append(f"a small grid: {observed.blocks} blocks for {device.sms} SMs")
-    if observed.column(events.WARPS, "local"):
-        found.append("local memory is taken to be in L1")
+    if isinstance(kernel, CompiledKernel) and kernel.resources.spill_loads:
+        found.append("spilled registers are taken to be in L1")
     if not observed.registers:
         found.append("registers are known to nvcc alone: taken not to limit")
     if time < 2 * device.timing.launch / 1000:
