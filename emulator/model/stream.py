@@ -4,7 +4,6 @@ the caches, and how often each branch goes which way."""
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
 
@@ -171,7 +170,6 @@ def _accesses(compiled: CompiledKernel, traffic: Traffic, device: Device, code: 
     launched = compiled.launched
     assert launched.counts is not None
     source = _source(compiled)
-    sizes = [site.size for site in launched.request.prepared.sites]
     sites: dict[tuple[object, str], list[int]] = defaultdict(list)
     spread: dict[str, list[int]] = defaultdict(list)
     for statement in source.statements.values():
@@ -202,7 +200,7 @@ def _accesses(compiled: CompiledKernel, traffic: Traffic, device: Device, code: 
                 memory[n], code[n, KIND], code[n, LATENCY], code[n, PIPE] = figures, SHARED, latency, _LSU
                 memory[n, LSU] = max(figures[LSU], _returned(compiled.instructions[n], device))
             continue
-        figures = _of_global(traffic, launched.counts, sizes, found, executed, device, kind)
+        figures = _of_global(traffic, launched.counts, found, executed, device, kind)
         loads = kind in ("global_load", "local_load", "global_atomic")
         for n in at:
             memory[n], code[n, KIND], code[n, PIPE] = figures, GLOBAL, _LSU
@@ -231,7 +229,7 @@ def _of_shared(counts: Words, sites: list[int], executed: float, device: Device)
 
 
 def _of_global(
-    traffic: Traffic, counts: Counts, sizes: Sequence[int], sites: list[int], executed: float, device: Device, kind: str
+    traffic: Traffic, counts: Counts, sites: list[int], executed: float, device: Device, kind: str
 ) -> Floats:
     figures, timing = np.zeros(FIGURES), device.timing
     rows = (
@@ -263,9 +261,7 @@ def _of_global(
         stored = max(1, traffic.total(SECTORS, STORE, ATOMIC, LOCAL_STORE))
         figures[WRITTEN] = sectors * min(1.0, traffic.dram_written / 32 / stored)
         if kind.endswith("store"):
-            filled = sum(int(counts[site, events.LANES]) * sizes[site] for site in sites) / 32 / total[ACCESSES]
-            requests = max(lines, sectors - filled)  # sectors of which a part is written are a request each
-            figures[SECTORS_OUT], figures[MISSED] = max(sectors, requests * rate / timing.request_rate), 0.0
+            figures[SECTORS_OUT], figures[MISSED] = max(sectors, lines * rate / timing.request_rate), 0.0
         else:
             requests = sum(int(counts[site, events.SECTORS]) for site in sites) / total[ACCESSES]
             figures[SECTORS_OUT] = max(sectors, requests * rate / timing.atomic_rate)
