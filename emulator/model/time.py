@@ -29,6 +29,7 @@ from .lines import ATOMIC, LOAD, LOCAL_LOAD, LOCAL_STORE, STORE, Lines
 from .machine import LOADED, alone, run
 from .stream import stream
 from .validated import VALIDATED
+from .ways import Ways, Words
 
 SHARPNESS = 4.0
 """How little the parts that are not the slowest add: times add up as powers with this exponent. An assumption so far."""
@@ -43,6 +44,8 @@ _UNEVEN = 3.0
 """Accesses of the longest warp, as so many times the average, from which on launches were not validated."""
 INTERVAL = 1.5
 """A time is stated from so many times less to so many times more, until errors on this device have been recorded."""
+_TOLD_APART = 1 << 16
+"""Blocks up to which it is looked at which SM has most to do."""
 _RATED = ("alu", "imul", "fp32", "fp64", "sfu", "convert", "shuffle")
 
 
@@ -172,8 +175,9 @@ def estimate(
         every = round(warps.executed)
         limits |= _issue(_pipes(warps.pipes), every, device, share)
         whole = ceil(busiest)
-        placed = warps.ways.classes(np.arange(whole) * device.sms % blocks)
-        how = (warps, device, placed, resident, busiest / whole, min(blocks, device.sms), warps.executed / blocks)
+        placed = warps.ways.classes(_of_one_sm(warps.ways, blocks, device.sms, whole <= resident))
+        each = float(warps.ways.lengths[placed].sum()) / whole
+        how = (warps, device, placed, resident, busiest / whole, min(blocks, device.sms), each)
         ran = run(*how, scale, given.get("loaded", LOADED))
         limits = {name: limit * scale.get(name, 1.0) for name, limit in limits.items()}
         limits["latency"] = run(*how, {**scale, "L1": 0.0, "L2": 0.0, "DRAM": 0.0}).cycles if not given else ran.cycles
@@ -195,6 +199,16 @@ def estimate(
         time, time * low, time * high, bound, {name: cycles / clock for name, cycles in limits.items()}, traffic,
         occupied, every, (counted, *_remarks(observed, kernel, device, time)),
     )  # fmt: skip
+
+
+def _of_one_sm(ways: Ways, blocks: int, sms: int, at_once: bool) -> Words:
+    """The blocks of the SM that is simulated, of those that have most of them: the one with most to do where all of them are placed
+    at once; else, as blocks go to whoever has ended one, the one that is nearest to the average."""
+    first = np.arange((blocks - 1) % sms + 1 if blocks < _TOLD_APART else 1)
+    of_each = first[:, None] + sms * np.arange(ceil(blocks / sms))
+    work = ways.lengths[ways.classes(of_each)].sum(axis=(1, 2))
+    found: Words = of_each[work.argmax() if at_once else abs(work - work.mean()).argmin()]
+    return found
 
 
 def _issue(instructions: Mapping[str, int | float], every: float, device: Device, share: float) -> dict[str, float]:

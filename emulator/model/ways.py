@@ -48,7 +48,7 @@ class Ways:
     of: Words
 
     def classes(self, blocks: npt.NDArray[np.int64]) -> Words:
-        """Those of the warps of blocks, int64[n, warp]; of a block that was not kept those of its neighbour."""
+        """Those of the warps of blocks, a dimension more than these have; of a block that was not kept those of its neighbour."""
         found: Words = self.of[np.minimum(np.searchsorted(self.kept, blocks), len(self.kept) - 1)]
         return found
 
