@@ -12,7 +12,7 @@ from ..language.hints import Global, i64
 from ..machine.device import Device
 from ..native import native
 from .lines import ACCESSES as TOTAL_ACCESSES
-from .lines import BITS, LINE, LOAD, SECTOR, Lines, Words, drawn
+from .lines import BITS, LINE, LOAD, LOCAL_LOAD, LOCAL_STORE, RECORD, SECTOR, Lines, Words, drawn
 from .lines import LINES as TOTAL_LINES
 from .lines import SECTORS as TOTAL_SECTORS
 
@@ -124,10 +124,12 @@ def _run(
                     wanted = lines[which] & 15
                     sites[row + 6] += 1
                     sites[row] += i64(st.popcount(wanted))
-                    if l1_sets > 0 and kind[site] < 2:
+                    loads = kind[site] == 0 or kind[site] == 3
+                    if l1_sets > 0 and kind[site] != 2:
                         first = (sm * l1_sets + ((drawn(line) >> l1_shift) & (l1_sets - 1))) * l1_ways
                         way = _found(l1_tags, first, l1_ways, line)
-                        if kind[site] == 0:
+                        hit = i64(0)
+                        if loads or kind[site] == 4:  # which stays where it was written
                             if way < 0:
                                 way = _oldest(l1_stamps, first, l1_ways)
                                 l1_tags[way] = line
@@ -135,20 +137,21 @@ def _run(
                             hit = l1_valid[way] & wanted
                             l1_valid[way] |= wanted
                             l1_stamps[way] = now
+                        if loads:
                             sites[row + 1] += i64(st.popcount(hit))
                             if l1_filled[way] == state[5]:
                                 sites[row + 8] += i64(st.popcount(hit))
                             if hit != wanted:
                                 l1_filled[way] = state[5]
                             wanted &= ~hit
-                        elif way >= 0:
+                        elif kind[site] == 1 and way >= 0:
                             l1_valid[way] |= wanted
                             l1_stamps[way] = now
                     if wanted != 0:
                         home = _half(line) * (halves - 1)
                         of_set = (drawn(line) >> l2_shift) & (l2_sets - 1)
                         at_home = (home * l2_sets + of_set) * l2_ways
-                        if kind[site] == 0:
+                        if loads:
                             reached = wanted
                             if near != home:
                                 own = _placed(
@@ -202,7 +205,7 @@ class Traffic:
     """What the memories of a GPU do in a launch. Sectors have 32 bytes.
 
     sites: int64[site, COLUMNS], of all blocks. dram_read, dram_written: bytes from and to device memory.
-    hottest: lanes whose atomic operations go to one address. page: those to one piece of 4 KiB.
+    hottest: turns of atomic operations at the slice of L2 that has most.
     traced: blocks that were simulated, of `blocks`; the others
     are taken for more of what those in the middle did.
     """
@@ -212,7 +215,6 @@ class Traffic:
     dram_read: int
     dram_written: int
     hottest: int
-    page: int
     traced: int
     blocks: int
 
@@ -283,15 +285,21 @@ def l1_bytes(device: Device, shared: int, resident: int) -> int:
     return max(0, device.timing.l1_size - carved)
 
 
-def simulate(lines: Lines, device: Device, resident: int, shared: int, cold: bool) -> Traffic:
+def simulate(lines: Lines, device: Device, resident: int, shared: int, cold: bool, local: bool = True) -> Traffic:
     """The traffic of a launch whose accesses were traced. resident: blocks of an SM at once; shared: bytes of a block.
 
-    cold: with empty caches; else L2 holds what an earlier launch of the same on the same data left there.
+    cold: with empty caches; else L2 holds what an earlier launch of the same on the same data left there. local: whether local
+    arrays are in memory; a compiler keeps those of which it knows each index in registers.
     Blocks go to SMs one after another, as many as fit, then to whichever has finished one. Warps of the resident blocks
     take turns, an access each; none passes a barrier before its block. L1 writes through and does not keep what is only
     written; L2 writes back; of a set the line goes that was used longest ago.
     """
     records, first_of, held = lines.sorted
+    nowhere = np.zeros(len(lines.kinds), np.bool_) if local else np.isin(lines.kinds, (LOCAL_LOAD, LOCAL_STORE))
+    if nowhere.any():
+        records = records.reshape(-1, RECORD).copy()
+        records[nowhere[records[:, 1] & 0xFFFFFFFF], 3] = 0
+        records = records.reshape(-1)
     warps = -(-int(np.prod(lines.request.block)) // 32)
     blocks, traced = int(np.prod(lines.request.grid)), lines.traced
     halves, apart = device.timing.l2_halves, lines.apart
@@ -327,14 +335,14 @@ def simulate(lines: Lines, device: Device, resident: int, shared: int, cold: boo
         state += np.rint((to_state - from_state) * later).astype(np.int64)
     found = _whole(
         sites.reshape(-1, COLUMNS),
-        np.rint(lines.totals * (blocks / traced)).astype(np.int64),
+        np.rint(lines.totals * ((blocks / traced) * ~nowhere[:, None])).astype(np.int64),
         lines.kinds,
         l1 is not None,
     )
     missed, alone = int(found[:, MISSES].sum()), int(found[:, LONE].sum())
     return Traffic(
         found, lines.kinds, (missed + alone) * SECTOR, int(state[WRITTEN]) * apart * SECTOR, lines.hottest,
-        lines.busiest_page, traced, blocks,
+        traced, blocks,
     )  # fmt: skip
 
 
@@ -348,7 +356,7 @@ def _whole(sampled: Words, totals: Words, kinds: Words, cached: bool) -> Words:
         every, row = int(totals[site, TOTAL_SECTORS]), sampled[site]
         if row[SECTORS]:
             found[site, answered] = np.rint(row[answered] * (every / row[SECTORS]))
-        elif cached and kinds[site] == LOAD:
+        elif cached and kinds[site] in (LOAD, LOCAL_LOAD):
             found[site, L1_HITS] = every
         else:
             found[site, NEAR_HITS], found[site, FAR_HITS] = every - every // 2, every // 2

@@ -11,7 +11,9 @@ import numpy as np
 import numpy.typing as npt
 
 from .. import language as st
+from ..ir import nodes as ir
 from ..ir.access import Operation
+from ..ir.walk import statements
 from ..language.hints import Global, i64
 from ..language.types import Array
 from ..native import native
@@ -28,9 +30,11 @@ MOST_ACCESSES = 1 << 26
 _ALIGNED = 1 << 21
 """Arrays begin at multiples of this: device memory is given out in pages of so many bytes."""
 _HOT = 1 << 14
+"""Parts of memory, each served by one slice of L2, whose atomic operations are told apart."""
 RECORD = 4
 """Words of an access: block << 16 | warp, phase << 32 | site, the first of its lines, and how many there are."""
-LOAD, STORE, ATOMIC = range(3)
+LOAD, STORE, ATOMIC, LOCAL_LOAD, LOCAL_STORE, CONSTANT = range(6)
+"""Kinds of access. Of constant memory only the different addresses of an access are counted, as its lines."""
 ACCESSES, LINES, SECTORS, TOTALS = range(4)
 """Of a site, in the whole launch: accesses by warps, lines that they touch, sectors."""
 _SEEN = 64
@@ -47,14 +51,30 @@ def drawn(line: i64) -> i64:
     return ((line * -0x61C8864680B583EB) >> 24) & 0xFFFFFFFFFF
 
 
+@st.device
+def _turns(tally: Global[i64], first: i64) -> i64:
+    """Turns that the atomic operations of a warp on a line take, whose words had so many lanes each; forgets them. Of a sector the
+    lanes of one word come one after another; one turn is enough for one lane, and two for those of all of its words."""
+    turns = i64(0)
+    for sector in range(i64(4)):
+        every, most = i64(0), i64(0)
+        for word in range(first + 8 * sector, first + 8 * sector + 8):
+            every += tally[word]
+            most = max(most, tally[word])
+            tally[word] = i64(0)
+        turns += min(every, 2 * most)
+    return turns
+
+
 @native
 def _compact(
     raw: Global[i64], count: i64, base: Global[i64], size: Global[i64], kind: Global[i64], whole: i64, apart: i64,
     records: Global[i64], lines: Global[i64], hot: Global[i64], totals: Global[i64], work: Global[i64], warps: i64,
-    seen: Global[i64], of: Global[i64], used: Global[i64],
+    room: Global[i64], threads: i64, seen: Global[i64], of: Global[i64], used: Global[i64], tally: Global[i64],
 ) -> i64:  # fmt: skip
-    """Append accesses: their records and, of every `apart`-th line of memory, what they touch. used: access number, then how many
-    records there are. How many lines there are."""
+    """Append accesses: their records and, of every `apart`-th line of memory, what they touch. room: bytes of a thread's local
+    array; threads: of the GPU, whose local arrays lie there at once, the words of a warp's lanes side by side. used: access number,
+    then how many records there are. tally: 0, of the words of 32 lines. How many lines there are."""
     stored = i64(0)
     kept = i64(0)
     number = used[0]
@@ -67,14 +87,19 @@ def _compact(
         number += 1
         found = i64(0)
         last = i64(-1)
-        atomic = kind[site] == 2
+        own = kind[site] == 3 or kind[site] == 4
+        place_of = base[site] + ((raw[at] * warps + warp) * 32 % threads) * room[site]
         for lane in range(i64(32)):
             if (mask >> lane) & 1 != 0:
-                address = base[site] + raw[at + 3 + lane] * size[site]
+                address = raw[at + 3 + lane] * size[site]
+                if own:
+                    word = max(size[site], i64(4))
+                    address = place_of + (address // word * 32 + lane) * word + address % word
+                else:
+                    address += base[site]
                 line = address >> 7
-                if atomic:
-                    word = address >> 2
-                    hot[(word ^ (word >> 14)) & 16383] += 1
+                if kind[site] == 5:
+                    line = address >> 2
                 if last < 0 or of[2 * last] != line:
                     place = (line ^ (line >> 6)) & 63
                     while seen[2 * place] == number and of[2 * seen[2 * place + 1]] != line:
@@ -89,6 +114,12 @@ def _compact(
                         of[2 * found + 1] = i64(0)
                         found += 1
                 of[2 * last + 1] |= i64(1) << ((address >> 5) & 3)
+                if kind[site] == 2:
+                    tally[32 * last + ((address >> 2) & 31)] += 1
+        if kind[site] == 2:
+            for which in range(found):
+                slice = (of[2 * which] >> 5) * 8 + (of[2 * which] & 7)
+                hot[(slice ^ (slice >> 14)) & 16383] += _turns(tally, 32 * which)
         begin = stored
         sectors = i64(0)
         for which in range(found):
@@ -101,7 +132,10 @@ def _compact(
         totals[3 * site] += 1
         work[raw[at] * warps + warp] += 1
         totals[3 * site + 1] += found
-        totals[3 * site + 2] += sectors
+        if kind[site] == 5:
+            stored = begin
+        else:
+            totals[3 * site + 2] += sectors
         if stored > begin:
             records[4 * kept] = (raw[at] << 16) | warp
             records[4 * kept + 1] = (phase << 32) | site
@@ -140,18 +174,29 @@ class Lines:
         for name, type in types.items():
             addresses[name] = following
             following += -(-max(1, len(np.asarray(arguments[name])) * type.element.size) // _ALIGNED) * _ALIGNED
-        self._base, self._size, self.kinds = (np.zeros(len(sites), np.int64) for _ in range(3))
+        device = self.request.device
+        self._threads = device.sms * device.threads_per_sm
+        own = {}
+        for alloc in statements(self.request.prepared.program.kernel.body):
+            if isinstance(alloc, ir.Alloc) and alloc.type.space in ("local", "constant"):
+                types[alloc.array], addresses[alloc.array] = alloc.type, following
+                size = (alloc.type.length or 1) * alloc.type.element.size
+                if alloc.type.space == "local":
+                    own[alloc.array] = size = -(-size // 4) * 4
+                    size *= self._threads
+                following += -(-size // _ALIGNED) * _ALIGNED
+        self._base, self._size, self._room, self.kinds = (np.zeros(len(sites), np.int64) for _ in range(4))
         for number, site in enumerate(sites):
             if site.array in addresses:
                 self._base[number], self._size[number] = addresses[site.array], site.size
-                self.kinds[number] = _KINDS[site.access.operation]
-        device = self.request.device
+                self._room[number] = own.get(site.array, 0)
+                self.kinds[number] = _KINDS[types[site.array].space][site.access.operation]
         self._whole = int(device.loads_cached and device.load_sector == device.line)
         self.totals = np.zeros((len(sites), TOTALS), np.int64)
         self._warps = -(-int(np.prod(self.request.block)) // 32)
         self.work = np.zeros(int(np.prod(self.request.grid)) * self._warps, np.int64)
         self._seen, self._of = np.zeros(2 * _SEEN, np.int64), np.zeros(2 * 32, np.int64)
-        self._used = np.zeros(2, np.int64)
+        self._used, self._tally = np.zeros(2, np.int64), np.zeros(32 * 32, np.int64)
 
     def take(self, entries: Entries) -> None:
         with self._lock:
@@ -162,7 +207,8 @@ class Lines:
             raw = np.ascontiguousarray(kept).view(np.int64)
             stored = _compact(
                 raw, len(kept), self._base, self._size, self.kinds, self._whole, self.apart, records, lines, self.hot,
-                self.totals.reshape(-1), self.work, self._warps, self._seen, self._of, self._used,
+                self.totals.reshape(-1), self.work, self._warps, self._room, self._threads, self._seen, self._of, self._used,
+                self._tally,
             )  # fmt: skip
             records = records[: RECORD * int(self._used[1])].copy()
             records[2::RECORD] += self._count
@@ -200,7 +246,8 @@ class Lines:
 
     @property
     def hottest(self) -> int:
-        """Lanes whose atomic operations go to the address that most go to, in the whole launch."""
+        """Turns of atomic operations at the slice of L2 that has most, in the whole launch. A slice serves lines of 4 KiB that are
+        eight apart: as few addresses on an H200 are served by."""
         return int(self.hot.max() * np.prod(self.request.grid) / self.traced)
 
     @property
@@ -208,14 +255,6 @@ class Lines:
         """Accesses of the warp that makes most, as so many times those of the average warp."""
         mean = float(self.work.mean())
         return float(self.work.max()) / mean if mean and self.traced == np.prod(self.request.grid) else 1.0
-
-    @property
-    def busiest_page(self) -> int:
-        """Lanes whose atomic operations go to the 4 KiB that most go to, in the whole launch; 0 where they go to very many addresses,
-        which are then not told apart."""
-        if np.count_nonzero(self.hot) > _HOT // 2:
-            return 0
-        return int(self.hot.reshape(-1, 1024).sum(1).max() * np.prod(self.request.grid) / self.traced)
 
     @cached_property
     def sorted(self) -> tuple[Words, Words, Words]:
@@ -237,6 +276,10 @@ def _drawn(lines: Words) -> Words:
         return ((lines * np.int64(-0x61C8864680B583EB)) >> 24) & np.int64(0xFFFFFFFFFF)
 
 
-_KINDS: dict[Any, int] = {
-    Operation.LOAD: LOAD, Operation.STORE: STORE, Operation.ATOMIC: ATOMIC, Operation.REDUCTION: ATOMIC,
+_KINDS: dict[str, dict[Any, int]] = {
+    "global": {
+        Operation.LOAD: LOAD, Operation.STORE: STORE, Operation.ATOMIC: ATOMIC, Operation.REDUCTION: ATOMIC,
+    },
+    "local": {Operation.LOAD: LOCAL_LOAD, Operation.STORE: LOCAL_STORE},
+    "constant": {Operation.LOAD: CONSTANT},
 }  # fmt: skip

@@ -1,8 +1,8 @@
 """One SM, cycle by cycle: warps issue what they are ready for, in order, and wait for each other at pipes, memories and barriers.
 
-Blocks that fit are resident at once; another one comes when one has ended. Every warp goes the way of the average warp: at a
-branch the rarer way is taken whenever its share has added up to one. Memories are queues that serve so many bytes a cycle, and
-answer after their latency.
+Blocks that fit are resident at once; another one comes when one has ended. Every warp goes the way of the average warp of its
+class: at a branch the rarer way is taken whenever its share has added up to one. Memories are queues that serve so many bytes a
+cycle, and answer after their latency.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import numpy as np
 from ..language.hints import Global, f64, i64
 from ..machine.device import Device
 from ..native import native
-from .stream import Stream
+from .stream import Stream, Words
 
 MOST = 60_000
 """Instructions that are simulated of a launch; what follows is taken for more of the same."""
@@ -37,13 +37,13 @@ _GATE = 2.0
 @native
 def _simulate(
     code: Global[i64], memory: Global[f64], blocks: Global[i64], rare: Global[f64], loops: Global[i64], rates: Global[f64],
-    warps: i64, resident: i64, many: i64, schedulers: i64, most: i64, count: i64, queue: f64,
-    pc: Global[i64], at: Global[i64], status: Global[i64], order: Global[i64], arrived: Global[i64], alive: Global[i64],
+    classes: Global[i64], warps: i64, resident: i64, many: i64, schedulers: i64, most: i64, count: i64, queue: f64,
+    pc: Global[i64], at: Global[i64], base: Global[i64], status: Global[i64], order: Global[i64], arrived: Global[i64], alive: Global[i64],
     ready: Global[f64], boards: Global[f64], shares: Global[f64], settled: Global[f64], pipes: Global[f64],
     chances: Global[f64], state: Global[f64],
 ) -> None:  # fmt: skip
-    """Run `many` blocks, or until `most` instructions have been issued. count: of basic blocks. status of a warp: 0 it has ended,
-    1 it runs, 2 it waits at a barrier, 3 it is to begin."""
+    """Run `many` blocks, or until `most` instructions have been issued. classes: of their warps; count: of basic blocks of a class. status
+    of a warp: 0 it has ended, 1 it runs, 2 it waits at a barrier, 3 it is to begin. base: where the basic blocks of its class are."""
     slots = resident * warps
     started = i64(0)
     issued = i64(0)
@@ -75,13 +75,14 @@ def _simulate(
                     when = ready[of]
                     if status[of] == 3 and when <= now:
                         status[of] = i64(1)
-                        pc[of] = blocks[0]
-                        at[of] = i64(0)
+                        base[of] = classes[order[of]] * count
+                        pc[of] = blocks[base[of] * 4]
+                        at[of] = base[of]
                         for board in range(i64(6)):
                             boards[of * 6 + board] = f64(0)
                         for one in range(count):
                             phase = f64(0)
-                            if loops[one] == 0:
+                            if loops[base[of] + one] == 0:
                                 phase = f64(order[of]) * f64(0.6180339887498949)
                                 phase -= f64(i64(phase))
                             shares[of * count + one] = phase
@@ -168,14 +169,15 @@ def _simulate(
             if n >= blocks[block * 4 + 1]:
                 way = blocks[block * 4 + 2]
                 if rare[block] > f64(0):
-                    shares[of * count + block] += rare[block]
-                    if shares[of * count + block] >= f64(0.999999):
-                        shares[of * count + block] -= f64(1)
+                    passed = of * count + block - base[of]
+                    shares[passed] += rare[block]
+                    if shares[passed] >= f64(0.999999):
+                        shares[passed] -= f64(1)
                         way = blocks[block * 4 + 3]
                 n = i64(-1)
                 if way >= 0:
-                    at[of] = way
-                    n = blocks[way * 4]
+                    at[of] = base[of] + way
+                    n = blocks[at[of] * 4]
             if n >= 0:
                 pc[of] = n
                 for board in range(i64(6)):
@@ -227,48 +229,47 @@ class Ran:
 
 
 def run(
-    stream: Stream, device: Device, warps: int, resident: int, many: float, active: int, each: float,
+    stream: Stream, device: Device, blocks: Words, resident: int, part: float, active: int, each: float,
     scale: Mapping[str, float], loaded: float = LOADED,
 ) -> Ran:  # fmt: skip
-    """Blocks on the SM that has most to do. warps: of a block; many: blocks, not whole where SMs are taken to share evenly;
-    active: SMs at work; each: instructions of a block. scale: factors of "L1", "L2", "DRAM", "latency", "blocks".
+    """Blocks on one SM. blocks: int64[block, warp], the classes of their warps; part: as much of their time as is asked for;
+    active: SMs at work; each: instructions of a block, on average. scale: factors of "L1", "L2", "DRAM", "latency", "blocks".
     loaded: by what part device memory answers later when it is busy."""
-    whole = max(1, int(np.ceil(many)))
+    whole = len(blocks)
     resident = min(resident, whole)
-    found = _sample(stream, device, warps, resident, whole, active, scale)
+    found = _sample(stream, device, blocks, resident, active, scale)
     if busy_part := float(found[MEMORY_BUSY] / max(1.0, found[TIME])):
         scale = {**scale, "later": 1 + loaded * min(1.0, busy_part)}
-        found = _sample(stream, device, warps, resident, whole, active, scale)
+        found = _sample(stream, device, blocks, resident, active, scale)
     simulated = found[ISSUED]
     busy = {
         name: float(found[n] / max(1.0, found[TIME]))
         for name, n in (("L1", UNIT_BUSY), ("L2", PORT_BUSY), ("DRAM", MEMORY_BUSY))
     }
     if simulated < MOST:  # all of it
-        return Ran(
-            float(found[TIME]) * max(1.0, each * whole / max(1.0, simulated)) * many / whole, float(simulated), busy
-        )
+        return Ran(float(found[TIME]) * max(1.0, each * whole / max(1.0, simulated)) * part, float(simulated), busy)
     if found[ENDED] >= resident:  # in the middle of many blocks
         slope = (found[TIME] - found[HALF_TIME]) / max(1.0, simulated - found[HALF_ISSUED])
-        return Ran(float(found[TIME] + slope * max(0.0, each * many - simulated)), float(simulated), busy)
-    turns, left = divmod(many, resident)
+        return Ran(float(found[TIME] + slope * max(0.0, each * whole * part - simulated)), float(simulated), busy)
+    turns, left = divmod(whole * part, resident)
     cycles = float(found[TIME]) * each * resident / simulated * turns
     if left:
         few = max(1, round(left))
-        rest = _sample(stream, device, warps, few, few, active, scale)
+        rest = _sample(stream, device, blocks[-few:], few, active, scale)
         cycles += float(rest[TIME]) * max(1.0, each * few / max(1.0, rest[ISSUED]))
     return Ran(cycles, float(simulated), busy)
 
 
-def alone(stream: Stream, device: Device, each: float, scale: Mapping[str, float]) -> float:
-    """Cycles of a warp that has the SM for itself and executes as many instructions as `each`."""
-    found = _sample(stream, device, 1, 1, 1, 1, scale)
-    return float(found[TIME]) * each / max(1.0, float(found[ISSUED]))
+def alone(stream: Stream, device: Device, kind: int, scale: Mapping[str, float]) -> float:
+    """Cycles of a warp of a class that has the SM for itself."""
+    found = _sample(stream, device, np.full((1, 1), kind), 1, 1, scale)
+    return float(found[TIME]) * max(1.0, float(stream.ways.lengths[kind]) / max(1.0, float(found[ISSUED])))
 
 
 def _sample(
-    stream: Stream, device: Device, warps: int, resident: int, many: int, active: int, scale: Mapping[str, float]
+    stream: Stream, device: Device, blocks: Words, resident: int, active: int, scale: Mapping[str, float]
 ) -> Any:
+    many, warps = blocks.shape
     timing, clock = device.timing, device.clock / 1000
     late = scale.get("latency", 1.0)
     rates = np.zeros(11)
@@ -289,11 +290,13 @@ def _sample(
     if late != 1.0:
         code = code.copy()
         code[:, 7] = np.rint(code[:, 7] * late).astype(np.int64)
-    slots, count = resident * warps, len(stream.blocks)
+    ways = stream.ways
+    slots, count = resident * warps, ways.blocks.shape[1]
     state = np.zeros(8)
     _simulate(
-        code.reshape(-1), stream.memory.reshape(-1), stream.blocks.reshape(-1), stream.rare, stream.loops, rates, warps, resident,
-        many, timing.schedulers, MOST, count, _QUEUE, *(np.zeros(slots, np.int64) for _ in range(4)),
+        code.reshape(-1), stream.memory.reshape(-1), ways.blocks.reshape(-1), ways.rare.reshape(-1), ways.loops.reshape(-1),
+        rates, np.ascontiguousarray(blocks).reshape(-1), warps, resident, many, timing.schedulers, MOST, count, _QUEUE,
+        *(np.zeros(slots, np.int64) for _ in range(5)),
         np.zeros(resident, np.int64), np.zeros(resident, np.int64), np.zeros(slots), np.zeros(6 * slots), np.zeros(count * slots),
         np.zeros(resident), np.zeros(8 * timing.schedulers), np.zeros(stream.memory.size), state,
     )  # fmt: skip

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import dataclass
+from math import prod
 
 import numpy as np
 import numpy.typing as npt
@@ -13,9 +14,14 @@ from ..compiled.classes import EFFECTS, width_of
 from ..compiled.control_flow import Graph, graph
 from ..compiled.counted import Counted
 from ..compiled.kernel import CompiledKernel
+from ..compiled.source import Source
 from ..machine.device import WARP, Device
 from ..profiler import events
+from ..profiler.events import Counts
+from ..profiler.warps import WarpDecisions
 from .caches import ACCESSES, FAR_HITS, LATE, LINES, LONE, MISSES, NEAR_HITS, SECTORS, Traffic
+from .lines import ATOMIC, LOCAL_STORE, STORE
+from .ways import Ways, ways
 
 Words = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
@@ -36,6 +42,9 @@ OWN_PIPES = ("alu", "fma", "fp64", "xu", "adu", "uniform", "cbu")
 _LSU = len(OWN_PIPES)
 _LONE = 1.8
 """Sectors more that device memory could move in the time of one that is alone: another one that nobody asked for, and another row."""
+_MEMORIES = ("global", "shared", "local", "constant")
+_CONSTANT = 2.05
+"""Cycles of an SM between different addresses of constant memory: tables looked up by 30 addresses a warp on an H200."""
 _SLOW = {
     "LDC": 35,
     "S2R": 25,
@@ -55,23 +64,19 @@ _SLOW = {
 class Stream:
     """What a warp executes.
 
-    code: int64[instruction, WORDS]. memory: float64[instruction, FIGURES]. blocks: int64[block, 4]: the first instruction, the one
-    past the last, the usual next block and the other one, -1 where the warp ends. rare: of the other way, its share of the
-    executions of each block. loops: whether the other way is out of, or back in, a loop, so that all warps count alike.
+    code: int64[instruction, WORDS]. memory: float64[instruction, FIGURES]. ways: which warps go which way.
     executed: instructions by warps, of the whole launch; pipes: of them by pipe.
     """
 
     code: Words
     memory: Floats
-    blocks: Words
-    rare: Floats
-    loops: Words
+    ways: Ways
     executed: float
     pipes: dict[str, float]
 
 
-def stream(compiled: CompiledKernel, traffic: Traffic, device: Device) -> Stream:
-    """From the counts of a compiled kernel, and what caches were found to answer."""
+def stream(compiled: CompiledKernel, traffic: Traffic, device: Device, decided: WarpDecisions) -> Stream:
+    """From the counts of a compiled kernel, what caches were found to answer, and what single warps decided."""
     whole = graph(tuple(one.instruction for one in compiled.instructions))
     code = np.zeros((len(compiled.instructions), WORDS), np.int64)
     memory = np.zeros((len(compiled.instructions), FIGURES))
@@ -98,11 +103,19 @@ def stream(compiled: CompiledKernel, traffic: Traffic, device: Device) -> Stream
             memory[n, SHARE], memory[n, LSU], row[KIND] = 1.0, WARP / max(1, device.rates.shuffle), SHARED
     _accesses(compiled, traffic, device, code, memory)
     executed = _executed(whole, compiled)
-    blocks, rare, loops = _ways(whole, executed)
     each = np.array([past - first for first, past in whole.blocks])
-    return Stream(
-        code, memory, blocks, rare, loops, float((executed * each).sum()), _by_pipe(whole, compiled, executed)
-    )
+    request = compiled.launched.request
+    found = ways(
+        whole, executed, [one.place for one in compiled.instructions], _source(compiled), decided, prod(request.grid),
+        -(-prod(request.block) // WARP),
+    )  # fmt: skip
+    return Stream(code, memory, found, float((executed * each).sum()), _by_pipe(whole, compiled, executed))
+
+
+def _source(compiled: CompiledKernel) -> Source:
+    """The statements of the source, told apart as the compiled kernel does."""
+    apart = any(len(one.place) > 1 for one in compiled.instructions)
+    return compiled.launched.statements if apart else compiled.launched.statements.without_calls()
 
 
 def _executed(whole: Graph, compiled: CompiledKernel) -> Floats:
@@ -156,23 +169,27 @@ def _accesses(compiled: CompiledKernel, traffic: Traffic, device: Device, code: 
     """Fill in what accesses find: those of a place of the source share what its statements found."""
     launched = compiled.launched
     assert launched.counts is not None
-    apart = any(len(one.place) > 1 for one in compiled.instructions)
-    source = launched.statements if apart else launched.statements.without_calls()
+    source = _source(compiled)
     sites: dict[tuple[object, str], list[int]] = defaultdict(list)
     spread: dict[str, list[int]] = defaultdict(list)
     for statement in source.statements.values():
-        if statement.lanes and statement.site.kind.partition("_")[0] in ("global", "shared", "local"):
+        if statement.lanes and statement.site.kind.partition("_")[0] in _MEMORIES:
             sites[statement.place, statement.site.kind].append(statement.number)
             spread[statement.site.kind].append(statement.number)
     compiled_at: dict[tuple[object, str], list[int]] = defaultdict(list)
     for n, one in enumerate(compiled.instructions):
-        kind = EFFECTS.get(one.instruction.opcode, "")
-        if kind.partition("_")[0] in ("global", "shared", "local"):
+        kind = "constant_load" if one.instruction.opcode == "LDC" else EFFECTS.get(one.instruction.opcode, "")
+        if kind.partition("_")[0] in _MEMORIES:
             compiled_at[one.place, kind].append(n)
     for (place, kind), at in compiled_at.items():
         found = sites.get((place, kind)) or spread.get(kind, [])
         executed = sum(compiled.instructions[n].warps for n in at)
-        if kind not in ("global_load", "global_store", "global_atomic", "global_reduction"):
+        if kind == "constant_load":
+            apart = _apart(traffic, sites.get((place, kind), []))
+            for n in at if apart > 1 else ():
+                memory[n, SHARE], memory[n, LSU], code[n, KIND], code[n, PIPE] = 1.0, _CONSTANT * apart, SHARED, _LSU
+            continue
+        if kind.startswith("shared") or (kind.startswith("local") and not found):
             if kind.startswith("shared"):
                 figures = _of_shared(launched.counts, found, executed, device)
                 latency = device.timing.shared
@@ -183,17 +200,23 @@ def _accesses(compiled: CompiledKernel, traffic: Traffic, device: Device, code: 
                 memory[n], code[n, KIND], code[n, LATENCY], code[n, PIPE] = figures, SHARED, latency, _LSU
                 memory[n, LSU] = max(figures[LSU], _returned(compiled.instructions[n], device))
             continue
-        figures = _of_global(traffic, found, executed, device, kind)
-        loads = kind in ("global_load", "global_atomic")
+        figures = _of_global(traffic, launched.counts, found, executed, device, kind)
+        loads = kind in ("global_load", "local_load", "global_atomic")
         for n in at:
             memory[n], code[n, KIND], code[n, PIPE] = figures, GLOBAL, _LSU
             memory[n, LSU] = max(figures[LSU], _returned(compiled.instructions[n], device))
-            code[n, LATENCY] = device.timing.l1 if kind == "global_load" else device.timing.atomic if loads else 0
+            code[n, LATENCY] = device.timing.l1 if kind.endswith("load") else device.timing.atomic if loads else 0
 
 
 def _returned(one: Counted, device: Device) -> float:
     """Cycles in which the registers of a warp are filled, whatever they are filled with: measured with shared memory."""
     return width_of(one.instruction) * WARP / (4.0 * max(1, device.rates.shared))
+
+
+def _apart(traffic: Traffic, sites: list[int]) -> float:
+    """Different addresses of constant memory that the lanes of an access want."""
+    accesses, lines = (int(traffic.sites[sites, column].sum()) for column in (ACCESSES, LINES))
+    return lines / accesses if accesses else 0.0
 
 
 def _of_shared(counts: Words, sites: list[int], executed: float, device: Device) -> Floats:
@@ -205,7 +228,9 @@ def _of_shared(counts: Words, sites: list[int], executed: float, device: Device)
     return figures
 
 
-def _of_global(traffic: Traffic, sites: list[int], executed: float, device: Device, kind: str) -> Floats:
+def _of_global(
+    traffic: Traffic, counts: Counts, sites: list[int], executed: float, device: Device, kind: str
+) -> Floats:
     figures, timing = np.zeros(FIGURES), device.timing
     rows = (
         traffic.sites[sites].astype(np.float64)
@@ -231,49 +256,13 @@ def _of_global(traffic: Traffic, sites: list[int], executed: float, device: Devi
     figures[BEYOND] = likely(misses * later)
     figures[FAR] = likely((misses + total[FAR_HITS]) * later)
     figures[WAITED] = likely(out * later)
-    if kind == "global_store":
-        stored = max(1, traffic.total(SECTORS, 1) + traffic.total(SECTORS, 2))
-        figures[WRITTEN] = sectors * min(1.0, traffic.dram_written / 32 / stored)
+    if not kind.endswith("load"):
         rate = timing.l2_bandwidth * 1000 / 32 / device.clock  # sectors a cycle
-        figures[SECTORS_OUT], figures[MISSED] = max(sectors, lines * rate / timing.request_rate), 0.0
-    if kind in ("global_atomic", "global_reduction"):
-        stored = max(1, traffic.total(SECTORS, 1) + traffic.total(SECTORS, 2))
+        stored = max(1, traffic.total(SECTORS, STORE, ATOMIC, LOCAL_STORE))
         figures[WRITTEN] = sectors * min(1.0, traffic.dram_written / 32 / stored)
+        if kind.endswith("store"):
+            figures[SECTORS_OUT], figures[MISSED] = max(sectors, lines * rate / timing.request_rate), 0.0
+        else:
+            requests = sum(int(counts[site, events.SECTORS]) for site in sites) / total[ACCESSES]
+            figures[SECTORS_OUT] = max(sectors, requests * rate / timing.atomic_rate)
     return figures
-
-
-# ------------------------------------------------------------------ ways
-def _ways(whole: Graph, executions: Floats) -> tuple[Words, Floats, Words]:
-    """Of each block its two ways on, and how often the rarer one is taken. Flows along edges fit the executions of the blocks."""
-    from scipy.optimize import nnls
-
-    edges = [(e.source, e.target) for e in whole.edges if e.kind in ("next", "jump", "apart")]
-    ends = list(whole.ends)
-    count, total = len(whole.blocks), max(1.0, float(executions.max(initial=1.0)))
-    rows = np.zeros((2 * count, len(edges) + len(ends)))
-    known = np.concatenate([executions, executions]) / total
-    known[0] -= executions[0] / total if not any(target == 0 for _, target in edges) else 0.0
-    for column, (source, target) in enumerate(edges):
-        rows[target, column] = 1.0
-        rows[count + source, column] = 1.0
-    for column, block in enumerate(ends, len(edges)):
-        rows[count + block, column] = 1.0
-    flows = nnls(rows, known, maxiter=50 * rows.shape[1])[0] if rows.shape[1] else np.zeros(0)
-    out: dict[int, list[tuple[float, int]]] = defaultdict(list)
-    for (source, target), flow in zip(edges, flows, strict=False):
-        out[source].append((float(flow), target))
-    for block, flow in zip(ends, flows[len(edges) :], strict=True):
-        out[block].append((float(flow), -1))
-    blocks = np.full((count, 4), -1, np.int64)
-    rare, loops = np.zeros(count), np.zeros(count, np.int64)
-    for block, (first, past) in enumerate(whole.blocks):
-        blocks[block, :2] = first, past
-        ways = sorted(out[block], reverse=True)[:2]
-        if ways:
-            blocks[block, 2] = ways[0][1]
-        if len(ways) == 2:
-            blocks[block, 3] = ways[1][1]
-            both = ways[0][0] + ways[1][0]
-            rare[block] = ways[1][0] / both if both else 0.0
-            loops[block] = any(0 <= target <= block for _, target in ways)
-    return blocks, rare, loops

@@ -11,6 +11,8 @@ from dataclasses import dataclass, field, replace
 from math import ceil, prod
 from typing import Any
 
+import numpy as np
+
 from ..compiled.kernel import CompiledKernel, compiled_kernel
 from ..compiled.launched import printed_kernels
 from ..errors import LaunchError
@@ -23,10 +25,11 @@ from ..profiler.events import Counts
 from ..runtime.engine import Request
 from .caches import ACCESSES, FAR_HITS, LINES, MISSES, NEAR_HITS, SECTORS, Traffic, simulate
 from .chain import Chain, expanded
-from .lines import ATOMIC, LOAD, Lines
+from .lines import ATOMIC, LOAD, LOCAL_LOAD, LOCAL_STORE, STORE, Lines
 from .machine import LOADED, alone, run
 from .stream import stream
 from .validated import VALIDATED
+from .ways import Ways, Words
 
 SHARPNESS = 4.0
 """How little the parts that are not the slowest add: times add up as powers with this exponent. An assumption so far."""
@@ -37,12 +40,12 @@ MEMORIES = ("L1", "L2", "DRAM", "atomics", "blocks")
 """Limits that no instruction is counted in."""
 OLDEST = (7, 5)
 """The oldest compute capability that today's nvcc compiles for."""
-_OF_A_PAGE = 0.17
-"""Cycles between atomic operations on the same 4 KiB, which few slices of L2 serve: of 1,024 addresses measured on an H200."""
 _UNEVEN = 3.0
 """Accesses of the longest warp, as so many times the average, from which on launches were not validated."""
 INTERVAL = 1.5
 """A time is stated from so many times less to so many times more, until errors on this device have been recorded."""
+_TOLD_APART = 1 << 16
+"""Blocks up to which it is looked at which SM has most to do."""
 _RATED = ("alu", "imul", "fp32", "fp64", "sfu", "convert", "shuffle")
 
 
@@ -148,7 +151,8 @@ def estimate(
         observed = replace(observed, registers=kernel.registers)
     occupied = observed.occupancy(device)
     resident = given.get("resident", max(1, occupied.active_blocks))
-    traffic = traffic or simulate(observed.lines, device, resident, observed.shared_bytes, cold)
+    local = isinstance(kernel, str) or any(one.instruction.opcode in ("LDL", "STL") for one in kernel.instructions)
+    traffic = traffic or simulate(observed.lines, device, resident, observed.shared_bytes, cold, local)
     timing, clock = device.timing, float(device.clock)
     blocks = observed.blocks
     busiest = blocks / device.sms if given.get("balanced") else ceil(blocks / device.sms)
@@ -166,14 +170,18 @@ def estimate(
         cycles = sum(limit**SHARPNESS for limit in limits.values()) ** (1 / SHARPNESS)
         counted = f"instructions are counted from the source: {kernel}"
     else:
-        warps = stream(kernel, traffic, device)
+        assert observed.decisions is not None
+        warps = stream(kernel, traffic, device, observed.decisions.warps)
         every = round(warps.executed)
         limits |= _issue(_pipes(warps.pipes), every, device, share)
-        how = (warps, device, observed.warps, resident, busiest, min(blocks, device.sms), warps.executed / blocks)
+        whole = ceil(busiest)
+        placed = warps.ways.classes(_of_one_sm(warps.ways, blocks, device.sms, whole <= resident))
+        each = float(warps.ways.lengths[placed].sum()) / whole
+        how = (warps, device, placed, resident, busiest / whole, min(blocks, device.sms), each)
         ran = run(*how, scale, given.get("loaded", LOADED))
         limits = {name: limit * scale.get(name, 1.0) for name, limit in limits.items()}
         limits["latency"] = run(*how, {**scale, "L1": 0.0, "L2": 0.0, "DRAM": 0.0}).cycles if not given else ran.cycles
-        longest = alone(warps, device, observed.lines.longest * warps.executed / blocks / observed.warps, scale)
+        longest = alone(warps, device, int(warps.ways.lengths.argmax()), scale)
         cycles = max(ran.cycles, limits["atomics"], longest)
         counted = f"instructions are counted as nvcc compiles them for {kernel.arch}"
     time = cycles / clock + timing.launch / 1000
@@ -191,6 +199,16 @@ def estimate(
         time, time * low, time * high, bound, {name: cycles / clock for name, cycles in limits.items()}, traffic,
         occupied, every, (counted, *_remarks(observed, kernel, device, time)),
     )  # fmt: skip
+
+
+def _of_one_sm(ways: Ways, blocks: int, sms: int, at_once: bool) -> Words:
+    """The blocks of the SM that is simulated, of those that have most of them: the one with most to do where all of them are placed
+    at once; else, as blocks go to whoever has ended one, the one that is nearest to the average."""
+    first = np.arange((blocks - 1) % sms + 1 if blocks < _TOLD_APART else 1)
+    of_each = first[:, None] + sms * np.arange(ceil(blocks / sms))
+    work = ways.lengths[ways.classes(of_each)].sum(axis=(1, 2))
+    found: Words = of_each[work.argmax() if at_once else abs(work - work.mean()).argmin()]
+    return found
 
 
 def _issue(instructions: Mapping[str, int | float], every: float, device: Device, share: float) -> dict[str, float]:
@@ -212,10 +230,11 @@ def _pipes(pipes: Mapping[str, float]) -> dict[str, float]:
 def _memories(observed: Observed, traffic: Traffic, device: Device, share: float) -> dict[str, float]:
     """Cycles that each memory takes, and blocks to begin."""
     timing, clock = device.timing, float(device.clock)
-    lines, requests = traffic.total(LINES), traffic.total(ACCESSES)
+    lines, requests = (
+        traffic.total(column, LOAD, STORE, ATOMIC, LOCAL_LOAD, LOCAL_STORE) for column in (LINES, ACCESSES)
+    )
     conflicts = observed.column(events.WAVEFRONTS, "shared") * WARP / max(1, device.rates.shared)
     moved = traffic.total(SECTORS) * 32 / timing.l1_width
-    local = observed.column(events.WARPS, "local")
     l2_bytes = traffic.l2_sectors * 32
     added = sum(
         int(row[events.SECTORS])
@@ -223,10 +242,10 @@ def _memories(observed: Observed, traffic: Traffic, device: Device, share: float
         if kind == ATOMIC
     )  # fmt: skip
     return {
-        "L1": share * (conflicts + max(lines, moved, requests * timing.request_interval) + local * 2),
+        "L1": share * (conflicts + max(lines, moved, requests * timing.request_interval)),
         "L2": max(share * l2_bytes / timing.l2_width, l2_bytes * clock / (timing.l2_bandwidth * 1e3)),
         "DRAM": traffic.dram_bytes * clock / (device.bandwidth * timing.dram_share),
-        "atomics": max(traffic.hottest * timing.atomic_interval, traffic.page * _OF_A_PAGE, added / timing.atomic_rate),
+        "atomics": max(traffic.hottest * timing.atomic_interval, added / timing.atomic_rate),
         "blocks": observed.blocks * timing.block_interval,
     }
 
@@ -285,8 +304,8 @@ def _remarks(observed: Observed, kernel: CompiledKernel | str, device: Device, t
             )
     if observed.blocks < device.sms:
         found.append(f"a small grid: {observed.blocks} blocks for {device.sms} SMs")
-    if observed.column(events.WARPS, "local"):
-        found.append("local memory is taken to be in L1")
+    if isinstance(kernel, CompiledKernel) and kernel.resources.spill_loads:
+        found.append("spilled registers are taken to be in L1")
     if not observed.registers:
         found.append("registers are known to nvcc alone: taken not to limit")
     if time < 2 * device.timing.launch / 1000:

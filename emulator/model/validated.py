@@ -28,17 +28,21 @@ class Validated:
 
 VALIDATED: Mapping[str, Validated] = {
     "H200": Validated(
-        launches=245,
+        launches=615,
         kernels=107,
-        mean=0.157,
+        mean=0.144,
         factors_of={
-            "launch": (0.97, 1.43),
-            "latency": (0.52, 1.31),
-            "L1": (0.9, 1.52),
-            "blocks": (0.92, 1.1),
-            "atomics": (0.46, 2.05),
+            "launch": (0.99, 1.3),
+            "latency": (0.6, 1.37),
+            "blocks": (0.85, 1.19),
+            "L1": (0.75, 1.19),
+            "L2": (0.85, 1.89),
+            "atomics": (0.69, 1.83),
+            "issue": (0.79, 1.33),
+            "DRAM": (0.89, 1.05),
+            "tail": (0.65, 1.26),
         },
-        others=(0.76, 1.46),
+        others=(0.75, 1.39),
         dated="2026-11-22",
     ),
 }

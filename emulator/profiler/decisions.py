@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .folding import ROW, Folder, Words
+from .warps import WarpDecisions
 
 PATTERNS = 1 << 14
 """Patterns of a site that are told apart; executions with others are counted together."""
@@ -127,9 +128,10 @@ class SiteDecisions:
 
 @dataclass
 class Decisions:
-    """Of one launch, by site; or of several launches of one kernel."""
+    """Of one launch, by site; or of several launches of one kernel. warps: of one launch, by warp."""
 
     sites: dict[int, SiteDecisions] = field(default_factory=dict)
+    warps: WarpDecisions = field(default_factory=WarpDecisions, repr=False)
     _folder: Folder | None = field(default=None, repr=False)
     _runs: FirstRuns = field(default_factory=lambda: FirstRuns(), repr=False)
 
@@ -145,6 +147,7 @@ class Decisions:
         assert self._folder is not None
         rows = self._folder.rows(words)
         self._runs.add(words.view(NOTE), rows)
+        self.warps.add(words)
 
     def finish(self) -> Decisions:
         """When all is noted: executions that all lanes left early are whole too."""
@@ -152,6 +155,7 @@ class Decisions:
             self._count(self._folder.left())
             self._take(self._folder)
             self._folder = None
+            self.warps.sort()
         self.sites = {site: self.sites[site] for site in sorted(self.sites)}
         for one in self.sites.values():
             one.sort()

@@ -1,4 +1,4 @@
-"""A trace of a launch: the accesses to global memory that warps make, element by element, as an engine hands them on."""
+"""A trace of a launch: the accesses to memory that warps make, element by element, as an engine hands them on."""
 
 from __future__ import annotations
 
@@ -13,6 +13,9 @@ ENTRY = np.dtype(
 )  # fmt: skip
 """One access of one warp: its block and the barriers that the block has passed, its site, the active lanes, and the
 element of the array that each of them accesses; 0 of the others. The array is that of the site."""
+
+TRACED = ("global", "local", "constant")
+"""The memories whose accesses are handed on: those behind a cache. Of local memory the index is that in the lane's own array."""
 
 Entries = npt.NDArray[Any]
 

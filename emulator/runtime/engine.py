@@ -44,7 +44,7 @@ class Request:
     forms: how the global arrays lie in that memory. structs: the arrays of structs as they were given; owners: of each array
     that is a field of one, its name and the field.
     detail: whether to keep samples too (`profiler.samples`). decisions: whether to keep those of branches and loops
-    (`profiler.decisions`). trace: what an emulator that counts hands accesses to global memory to; None for nothing.
+    (`profiler.decisions`). trace: what an emulator that counts hands accesses to; None for nothing.
     dynamic_shared: bytes. step_limit: iterations that one execution of a loop may take; None for WAITING where nothing
     that the loop does takes it further (`passes.waiting`), and LONGEST elsewhere: long work is no mistake.
     device_arrays: arrays that outlive the launch; of those in a device's memory, `arguments` has the shape and type

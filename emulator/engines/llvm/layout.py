@@ -71,7 +71,7 @@ class Options:
     step_limited: the step limit may take lanes out of any loop, so no code may count on full warps.
     atomic: blocks run in several threads, so global atomic operations must be atomic.
     carved: the arrays in dynamic shared memory. checks: what is looked for. unwritten: the global arrays that begin
-    uninitialised. scheduled: the order of blocks and warps is given at launch. traced: accesses to global memory are handed
+    uninitialised. scheduled: the order of blocks and warps is given at launch. traced: accesses (`profiler.trace`) are handed
     on.
     """
 

@@ -16,7 +16,7 @@ from ...machine import banks, coalescing
 from ...profiler import events, samples
 from ...profiler.events import Counts
 from ...profiler.samples import Table
-from ...profiler.trace import ENTRY, Tracer
+from ...profiler.trace import ENTRY, TRACED, Tracer
 from ...sanitizer import bounds, uninitialised
 from ...sanitizer.races import detect, happens_before, shadow
 from ...sanitizer.tracking import RELEASES, AccessId, TrackedArray
@@ -83,7 +83,7 @@ class Access:
         if self.samples is not None:
             self.sample(self.samples, group, safe, active, active & ~inside)
         tracer = group.request.trace
-        if tracer is not None and self.row is not None and self.space == "global":
+        if tracer is not None and self.row is not None and self.space in TRACED:
             self.hand_on(tracer, group, safe, active, active & ~inside)
         return safe, inside
 

@@ -10,6 +10,7 @@ from ....llvm.casts import extended
 from ....llvm.values import Value, broadcast, lanes, moved
 from ....machine import banks
 from ....profiler import events
+from ....profiler.trace import TRACED
 from ..context import ArrayLocation, CodegenContext
 from . import rules, samples, trace
 
@@ -97,6 +98,8 @@ class TransactionCounter:
     # -------------------------------------------------------------- accesses inside the array
     def inside(self) -> None:
         """Count an access of which all active lanes are inside the array."""
+        if self.context.options.traced and self.kind.space in TRACED:
+            trace.keep_entry(self.context, self.site, self.index)
         if not self.counted:
             return
         self.counters()
@@ -104,8 +107,6 @@ class TransactionCounter:
         cost = self._count()
         if self.context.options.detail:
             samples.keep_access(self.context, self.site, self.index, cost)
-        if self.context.options.traced and self.kind.space == "global":
-            trace.keep_entry(self.context, self.site, self.index)
 
     def _count(self) -> str:
         """Add what the access costs to the two columns; what it adds to the first, an i64."""

@@ -1,0 +1,230 @@
+"""Which way warps take at the branches of a compiled kernel: those that decide alike are one class, of which there are few.
+
+Each warp is told by how often it came to each statement list of the source, in instructions. Classes come by median cut (Heckbert
+1982): what differs most is parted at its mean, until there are CLASSES of them or all that is left is alike.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from ..compiled.control_flow import Graph
+from ..compiled.source import Source, Statement
+from ..profiler.warps import FAILED, HELD, TURNS, WarpDecisions
+
+Words = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+Lists = frozenset[tuple[int, str]]
+"""Statement lists of the source, each by the branch or loop that it is an arm of, and which one."""
+
+CLASSES = 16
+"""Classes of warps at most."""
+_NEAR = 0.02
+"""How near two numbers of executions must be to be one."""
+_OPEN = 0.01
+"""What a turn in a loop costs beside an execution that does not fit."""
+_ALIKE = 0.01
+"""The standard deviation of instructions, as a share of those of the average warp, that warps of one class have without harm."""
+
+
+@dataclass(frozen=True)
+class Ways:
+    """Of each class. blocks: int64[class, block, 4]: the first instruction, the one past the last, the usual next block and the
+    other one, -1 where the warp ends. rare: float64[class, block], of the other way, its share of the executions. loops: whether
+    the other way is out of, or back in, a loop, so that all warps count alike. lengths: float64[class], instructions of a warp.
+    kept: int64[n], blocks of the launch, in order; of: int64[n, warp], the class of each of their warps.
+    """
+
+    blocks: Words
+    rare: Floats
+    loops: Words
+    lengths: Floats
+    kept: Words
+    of: Words
+
+    def classes(self, blocks: npt.NDArray[np.int64]) -> Words:
+        """Those of the warps of blocks, a dimension more than these have; of a block that was not kept those of its neighbour."""
+        found: Words = self.of[np.minimum(np.searchsorted(self.kept, blocks), len(self.kept) - 1)]
+        return found
+
+
+def ways(
+    graph: Graph, executions: Floats, places: Sequence[tuple[int, ...]], source: Source, decided: WarpDecisions, grid: int, warps: int
+) -> Ways:  # fmt: skip
+    """executions: of the blocks of the graph, by all warps. places: of its instructions, among those of the source. grid: blocks
+    that were launched; warps: of each."""
+    sizes = np.array([past - first for first, past in graph.blocks], np.float64)
+    each = executions / (grid * warps)
+    as_one = each.copy()  # where lanes meet, each group that arrives executes the meeting point
+    for meeting, made in graph.made.items():
+        as_one[meeting] = min(each[meeting], each[made])
+    by_place = {
+        place: frozenset(_list_of(one, source) for one in statements) for place, statements in source.by_place.items()
+    }
+    known = [frozenset({(-1, "kernel")}), *sorted({*by_place.values()} - {frozenset({(-1, "kernel")})}, key=sorted)]
+    came, kept = _came(known, decided, grid, warps)
+    mean = came.mean(axis=0)
+    numbers = {one: n for n, one in enumerate(known)}
+    which = _lists(graph, each, [numbers.get(by_place.get(place, frozenset()), -1) for place in places], mean)
+    weights = np.bincount(which, each * sizes, len(known))  # instructions that the average warp executes in each
+    per_list = np.where(mean > 0, weights / np.maximum(mean, 1e-300), 0.0)
+    of = _parted(came * per_list, _ALIKE * float(weights.sum()))
+    blocks, rare, loops, lengths = [], [], [], []
+    for one in range(int(of.max()) + 1):
+        share = np.where(mean > 0, came[of == one].mean(axis=0) / np.maximum(mean, 1e-300), 1.0)
+        for into, found in zip((blocks, rare, loops), _flows(graph, as_one * share[which]), strict=True):
+            into.append(found)
+        lengths.append(float((each * share[which] * sizes).sum()))
+    return Ways(*map(np.array, (blocks, rare, loops, lengths)), kept, of.reshape(len(kept), warps))
+
+
+# ------------------------------------------------------------------ the source's statement lists
+def _lists(graph: Graph, each: Floats, numbers: Sequence[int], mean: Floats) -> Words:
+    """By block, which statement lists it belongs to: those of most instructions of all blocks that are executed together, of the
+    lists that warps came to as often as to the blocks, or more often, as to loops that are unrolled. Blocks of which no
+    instruction tells are taken for those through which all ways to them lead. each: executions by the average warp; numbers: of
+    the lists of each instruction, -1 for none; mean: how often the average warp came to them."""
+    together = _together(graph)
+    votes: dict[int, Counter[int]] = defaultdict(Counter)
+    often: dict[int, float] = defaultdict(float)
+    for block, (first, past) in enumerate(graph.blocks):
+        votes[together[block]].update(numbers[n] for n in range(first, past) if numbers[n] >= 0)
+        if not graph.meets(block):
+            often[together[block]] = max(often[together[block]], each[block])
+    found: dict[int, int] = {}
+    for one, ballot in votes.items():
+        fits = {n: count for n, count in ballot.items() if mean[n] * (1 + _NEAR) >= often[one]}
+        exact = {n: count for n, count in fits.items() if mean[n] <= often[one] * (1 + _NEAR)}
+        if fits:
+            found[one] = max(exact or fits, key=lambda n: ((exact or fits)[n], -n))
+    which = np.zeros(len(graph.blocks), np.int64)
+    for block in range(len(graph.blocks)):
+        above: int | None = block
+        while above is not None and together[above] not in found:
+            above = graph.dominators[above]
+        which[block] = found[together[above]] if above is not None else 0
+    return which
+
+
+def _together(graph: Graph) -> list[int]:
+    """By block, the first of those that are executed together: each way through the one leads through the other, in one loop."""
+    inner = [next((loop.header for loop in graph.around(block)), -1) for block in range(len(graph.blocks))]
+    after: list[set[int]] = []
+    for block in range(len(graph.blocks)):
+        behind, one = set[int](), graph.postdominators[block]
+        while one is not None and one not in behind:
+            behind.add(one)
+            one = graph.postdominators[one]
+        after.append(behind)
+    found = list(range(len(graph.blocks)))
+    for block in range(len(graph.blocks)):
+        above = graph.dominators[block]
+        while above is not None:
+            if inner[above] == inner[block] and block in after[above]:
+                found[block] = found[above] if above < block else found[block]
+                break
+            above = graph.dominators[above]
+    return found
+
+
+def _list_of(statement: Statement, source: Source) -> tuple[int, str]:
+    """A loop itself is executed as often as its test."""
+    if statement.number in source.loops:
+        return statement.number, "test"
+    return statement.context.site, statement.context.arm
+
+
+def _came(lists: Sequence[Lists], decided: WarpDecisions, grid: int, warps: int) -> tuple[Floats, Words]:
+    """How often each kept warp came to each of the lists, float64[warp, list], and the blocks that were kept."""
+    rows = decided.rows
+    kept = decided.blocks(grid) if len(rows) else np.zeros(1, np.int64)
+    at = np.searchsorted(kept, rows[:, 0]) * warps + rows[:, 1]
+    by_site = defaultdict(list)
+    for n, one in enumerate(lists):
+        for site, arm in one:
+            by_site[site].append((n, arm))
+    came = np.zeros((len(kept) * warps, len(lists)))
+    for site, of in by_site.items():
+        mine = rows[rows[:, 2] == site]
+        here = at[rows[:, 2] == site]
+        counted = {
+            "then": mine[:, HELD], "else": mine[:, FAILED], "body": mine[:, TURNS], "test": mine[:, TURNS] + mine[:, TURNS - 1],
+        }  # fmt: skip
+        for n, arm in of:
+            if arm == "kernel":
+                came[:, n] += 1.0
+            else:
+                came[here, n] += counted[arm]
+    return came, kept
+
+
+def _parted(points: Floats, alike: float) -> Words:
+    """The class of each point."""
+    of = np.zeros(len(points), np.int64)
+    widest: dict[int, tuple[float, int]] = {}
+
+    def measure(one: int) -> None:
+        mine = points[of == one]
+        deviations = mine.std(axis=0)
+        column = int(deviations.argmax())
+        apart = float(deviations[column])
+        widest[one] = (apart * apart * len(mine) if apart > alike else 0.0, column)
+
+    measure(0)
+    while len(widest) < CLASSES:
+        one = max(widest, key=lambda known: widest[known][0])
+        spread, column = widest[one]
+        if spread <= 0:
+            break
+        values = points[:, column]
+        of[(of == one) & (values > values[of == one].mean())] = len(widest)
+        measure(len(widest))
+        measure(one)
+    return of
+
+
+# ------------------------------------------------------------------ flows
+def _flows(whole: Graph, executions: Floats) -> tuple[Words, Floats, Words]:
+    """Of each block its two ways on, and how often the rarer one is taken. Flows along edges fit the executions of the blocks; where
+    these leave it open, loops are entered rather than turned in once more."""
+    from scipy.optimize import nnls
+
+    edges = [(e.source, e.target) for e in whole.edges if e.kind in ("next", "jump", "apart")]
+    back = [n for n, (source, target) in enumerate(edges) if target <= source]
+    ends = list(whole.ends)
+    count, total = len(whole.blocks), max(1.0, float(executions.max(initial=1.0)))
+    rows = np.zeros((2 * count + len(back), len(edges) + len(ends)))
+    known = np.concatenate([executions, executions, np.zeros(len(back))]) / total
+    known[0] -= executions[0] / total if not any(target == 0 for _, target in edges) else 0.0
+    for column, (source, target) in enumerate(edges):
+        rows[target, column] = 1.0
+        rows[count + source, column] = 1.0
+    for column, block in enumerate(ends, len(edges)):
+        rows[count + block, column] = 1.0
+    trust = 1 / np.sqrt(np.maximum(known, 1e-6))  # as far as a flow is small, its error weighs more
+    for row, column in enumerate(back, 2 * count):
+        rows[row, column], trust[row] = _OPEN, trust[edges[column][1]]
+    flows = nnls(rows * trust[:, None], known * trust, maxiter=50 * rows.shape[1])[0] if rows.shape[1] else np.zeros(0)
+    out: dict[int, list[tuple[float, int]]] = defaultdict(list)
+    for (source, target), flow in zip(edges, flows, strict=False):
+        out[source].append((float(flow), target))
+    for block, flow in zip(ends, flows[len(edges) :], strict=True):
+        out[block].append((float(flow), -1))
+    blocks = np.full((count, 4), -1, np.int64)
+    rare, loops = np.zeros(count), np.zeros(count, np.int64)
+    for block, (first, past) in enumerate(whole.blocks):
+        blocks[block, :2] = first, past
+        ways = sorted(out[block], reverse=True)[:2]
+        if ways:
+            blocks[block, 2] = ways[0][1]
+        if len(ways) == 2:
+            blocks[block, 3] = ways[1][1]
+            both = ways[0][0] + ways[1][0]
+            rare[block] = ways[1][0] / both if both else 0.0
+            loops[block] = any(0 <= target <= block for _, target in ways)
+    return blocks, rare, loops
