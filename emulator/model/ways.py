@@ -74,13 +74,13 @@ def ways(
     weights = np.bincount(which, each * sizes, len(known))  # instructions that the average warp executes in each
     per_list = np.where(mean > 0, weights / np.maximum(mean, 1e-300), 0.0)
     of = _parted(came * per_list, _ALIKE * float(weights.sum()))
-    blocks, rare, loops, lengths = [], [], [], []
+    flows, lengths = [], []
     for one in range(int(of.max()) + 1):
         share = np.where(mean > 0, came[of == one].mean(axis=0) / np.maximum(mean, 1e-300), 1.0)
-        for into, found in zip((blocks, rare, loops), _flows(graph, as_one * share[which]), strict=True):
-            into.append(found)
+        flows.append(_flows(graph, as_one * share[which]))
         lengths.append(float((each * share[which] * sizes).sum()))
-    return Ways(*map(np.array, (blocks, rare, loops, lengths)), kept, of.reshape(len(kept), warps))
+    blocks, rare, loops = (np.array(found) for found in zip(*flows, strict=True))
+    return Ways(blocks, rare, loops, np.array(lengths), kept, of.reshape(len(kept), warps))
 
 
 # ------------------------------------------------------------------ the source's statement lists

@@ -1,0 +1,85 @@
+"""What single warps decide: kept by block, warp and site, alike on every engine, and the model's classes of warps."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+import simtbed as st
+from simtbed import Global, i32
+from simtbed.model.launches import observe
+from simtbed.model.time import estimate
+from simtbed.profiler.warps import EXECUTIONS, FAILED, HELD, MOST, ROW, TURNS, WarpDecisions
+from simtbed.runtime.registry import EngineName
+from simtbed.runtime.request import prepare_request
+
+Words = npt.NDArray[np.int64]
+
+
+@st.kernel
+def unequal(turns: Global[i32], out: Global[st.f32]) -> None:
+    """Each warp turns as often as it is told; odd lanes of those that turn add one more."""
+    warp = st.block.x * (st.block_dim.x // 32) + st.thread.x // 32
+    total = st.f32(st.lane)
+    for _ in range(turns[warp]):
+        total = st.fma(total, total, st.f32(0.5))
+    if turns[warp] > 0 and st.lane % 2 == 1:
+        total += st.f32(1)
+    out[st.block.x * st.block_dim.x + st.thread.x] = total
+
+
+def _decided(engine: EngineName, turns: Words) -> Words:
+    args = {"turns": turns.astype(np.int32), "out": st.empty(32 * len(turns), "f32")}
+    found = st.launch(unequal, grid=len(turns) // 4, block=128, args=args, engine=engine, decisions=True).decisions
+    assert found is not None
+    return found.warps.rows
+
+
+def test_each_warp_has_a_row_for_each_of_its_branches() -> None:
+    turns = np.array([0, 3, 7, 1, 5, 0, 0, 2])
+    for rows in (_decided("jit", turns), _decided("numpy", turns)):
+        loop, branch = (rows[rows[:, 2] == site] for site in np.unique(rows[:, 2]))
+        for one in (loop, branch):
+            assert (4 * one[:, 0] + one[:, 1]).tolist() == list(range(8)) and set(one[:, EXECUTIONS]) == {1}
+        assert loop[:, TURNS].tolist() == turns.tolist()
+        assert branch[:, HELD].tolist() == (turns > 0).tolist()
+        assert branch[:, FAILED].tolist() == [1] * 8  # the even lanes, or all
+
+
+def test_both_engines_keep_the_same() -> None:
+    turns = np.random.default_rng(3).integers(0, 9, 256)
+    assert np.array_equal(_decided("jit", turns), _decided("numpy", turns))
+
+
+def test_of_very_many_rows_every_second_block_is_kept() -> None:
+    """The same blocks however the notes come, and whole ones."""
+    blocks = MOST // 2
+    notes = np.zeros((4 * blocks, 40), np.int32)
+    notes[:, 0], notes[:, 2], notes[:, 5] = 1, np.repeat(np.arange(blocks), 4), np.tile(np.arange(4), blocks)
+    notes[:, 8] = 1
+    kept = []
+    for order in (np.arange(len(notes)), np.random.default_rng(1).permutation(len(notes))):
+        found = WarpDecisions()
+        for some in np.array_split(notes[order], 7):
+            found.add(np.ascontiguousarray(some).reshape(-1))
+        found.sort()
+        assert found.apart > 1 and found.rows.shape[1] == ROW and len(found.rows) <= MOST
+        assert np.array_equal(np.unique(found.rows[:, 0]), found.blocks(blocks))
+        assert (np.bincount(found.rows[:, 0])[found.blocks(blocks)] == 4).all()
+        kept.append(found.rows)
+    assert np.array_equal(*kept)
+
+
+def test_one_long_warp_takes_longer_than_its_share() -> None:
+    """As many iterations in all: of one warp of each block, or shared by its four."""
+    times = []
+    for turns in (np.tile([4000, 0, 0, 0], 132), np.full(528, 1000)):
+        args: dict[str, Any] = {"turns": turns.astype(np.int32), "out": st.empty(32 * 528, "f32")}
+        launch = observe(prepare_request(unequal, grid=132, block=128, args=args, decisions=True))
+        kernel = launch.compiled(st.devices.H200)
+        if isinstance(kernel, str):
+            pytest.skip(kernel)
+        times.append(estimate(launch, st.devices.H200).time_us)
+    assert times[0] > 2 * times[1]
