@@ -217,6 +217,8 @@ def named_arguments(kernel: Kernel, args: Any) -> Mapping[str, Any]:
         names = list(signature_of(kernel).parameters)
         if len(args) > len(names):
             raise LaunchError(f"{kernel.__name__} takes {', '.join(names) or 'nothing'}: args are {len(args)}")
+        if missing := [name for name in names[len(args) :] if name not in kernel.defaults]:
+            raise LaunchError(f"{kernel.__name__} needs {', '.join(missing)}: args are {len(args)}")
         return dict(zip(names, args, strict=False))
     if not isinstance(args, Mapping) or not all(isinstance(name, str) for name in args):
         raise LaunchError(f"args is a mapping of parameters' names to values, or a tuple of these, not {shown(args)}")

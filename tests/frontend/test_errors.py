@@ -95,7 +95,7 @@ def test_arguments_may_come_in_the_order_of_the_parameters() -> None:
     on_device = st.DeviceArray(np.zeros(32, np.float32))
     launch(scaled, grid=1, block=32, args=(GOOD["x"], on_device, 32, 2))
     assert (on_device.numpy() == by_name.out).all()
-    with pytest.raises(LaunchError, match="scaled needs n, K"):
+    with pytest.raises(LaunchError, match="scaled needs n, K: args are 2"):
         launch(scaled, grid=1, block=32, args=(GOOD["x"], GOOD["out"]))
     with pytest.raises(LaunchError, match="scaled takes x, out, n, K: args are 5"):
         launch(scaled, grid=1, block=32, args=(*GOOD.values(), 3))
