@@ -69,7 +69,8 @@ def test_of_very_many_rows_every_second_block_is_kept() -> None:
         assert np.array_equal(np.unique(found.rows[:, 0]), found.blocks(blocks))
         assert (np.bincount(found.rows[:, 0])[found.blocks(blocks)] == 4).all()
         kept.append(found.rows)
-    assert np.array_equal(*kept)
+    first, second = kept
+    assert np.array_equal(first, second)
 
 
 def test_one_long_warp_takes_longer_than_its_share() -> None:

@@ -258,17 +258,10 @@ def _launch(request: Request, program: _CompiledKernel, threads: int, prints: Pr
         ".host_call": HOST_CALL(_host_calls(program, prints, kept, traced, raised)),
     }
 
-    def after_blocks(worker: _Worker) -> list[Any]:
-        """The arguments after `.first` and `.last`, the same in all calls of a worker."""
-        own = {f".{name}": buffer.ctypes.data for name, buffer in {**worker.buffers, **rounds.memory}.items()}
-        values = {**common, **own, ".trace": worker.trace}
-        return [values[argument.name] for argument in ARGUMENTS[2:]]
-
-    known: dict[int, list[Any]] = {}
-
     def run(worker: _Worker, first: int, last: int) -> bool:
-        rest = known.get(id(worker)) or known.setdefault(id(worker), after_blocks(worker))
-        whole = not function(*given, first, last, *rest)
+        own = {f".{name}": buffer.ctypes.data for name, buffer in {**worker.buffers, **rounds.memory}.items()}
+        values = {**common, **own, ".trace": worker.trace, ".first": first, ".last": last}
+        whole = not function(*given, *(values[argument.name] for argument in ARGUMENTS))
         if raised:
             raise raised[0]
         return whole
