@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
@@ -74,25 +73,6 @@ class Moves:
 Batch = tuple[Offsets, Callable[[], Moves]]
 
 
-class Room(threading.local):
-    """Memory for the moves of one launch after the other, of each thread: made anew only where more is needed, for fresh
-    memory is cleared page by page."""
-
-    def __init__(self) -> None:
-        self._moves = DeviceArray(empty(0, "u32"))
-
-    def __reduce__(self) -> tuple[type[Room], tuple[()]]:
-        """Another process has its own."""
-        return Room, ()
-
-    def moves(self, words: int) -> DeviceArray:
-        """Room for so many words, or more; what it holds is not defined. What was given before is not used any more."""
-        if len(self._moves.host) < words:
-            self._moves = DeviceArray(empty(0, "u32"))  # the old memory is free first
-            self._moves = DeviceArray(empty(words, "u32"))
-        return self._moves
-
-
 def solve(problem: Problem, variant: str, launcher: Launcher, words: int = WORDS_AT_ONCE) -> Answer:
     """CIGAR, offset and score of every pair, in order; words: of moves that a launch may fill, beyond one pair.
 
@@ -101,15 +81,12 @@ def solve(problem: Problem, variant: str, launcher: Launcher, words: int = WORDS
     return align(problem, variant, launcher, words).answer()
 
 
-def align(
-    problem: Problem, variant: str, launcher: Launcher, words: int = WORDS_AT_ONCE, room: Room | None = None
-) -> Alignments:
-    """What `solve` answers, as arrays. room: of problems that are aligned one after the other."""
-    room = room or Room()
+def align(problem: Problem, variant: str, launcher: Launcher, words: int = WORDS_AT_ONCE) -> Alignments:
+    """What `solve` answers, as arrays."""
     limits.check(problem, variant)
     walks: list[Walked] = []
     scores = np.empty(len(problem), np.int32)
-    for chosen, stage_1 in VARIANTS[variant](problem, launcher, words, room):
+    for chosen, stage_1 in VARIANTS[variant](problem, launcher, words):
         found = stage_1()
         walks += _stage_2(found, chosen, problem, launcher)
         scores[chosen] = found.ends[:, 2]
@@ -117,7 +94,7 @@ def align(
 
 
 # ------------------------------------------------------------------ stage 1
-def _packed(problem: Problem, launcher: Launcher, at_once: int, room: Room) -> Iterator[Batch]:
+def _packed(problem: Problem, launcher: Launcher, at_once: int) -> Iterator[Batch]:
     n, m = problem.rows, problem.columns
     small = len(problem) <= SMALL_PROBLEM
     shapes = SMALL_PROBLEM_BINS if small else BINS
@@ -133,7 +110,7 @@ def _packed(problem: Problem, launcher: Launcher, at_once: int, room: Room) -> I
             def stage_1(chosen: Offsets = chosen, lanes: int = lanes, each: int = each) -> Moves:
                 warps, args, places = packed_arguments(problem, chosen, lanes, each)
                 words = int(words_of_packed(n[chosen], m[chosen], lanes, each).max()) * warps * 32 // lanes
-                moves = room.moves(words)
+                moves = DeviceArray(empty(words, "u32"))
                 edges = np.zeros((max(warps * args["stride"], 1), 2), np.int32)
                 args |= {"edges": edges, "moves": moves, "ends": empty(len(args["pairs"]), "int4")}
                 ends = launcher.launch(packed, grid=warps, block=32, args=args)["ends"]
@@ -143,7 +120,7 @@ def _packed(problem: Problem, launcher: Launcher, at_once: int, room: Room) -> I
 
 
 def _intratask(
-    problem: Problem, launcher: Launcher, at_once: int, room: Room, wide: bool, diagonal_major: bool, form: int
+    problem: Problem, launcher: Launcher, at_once: int, wide: bool, diagonal_major: bool, form: int
 ) -> Iterator[Batch]:
     """Pairs of one block size at a time: `wide` has blocks of as many warps as the alternate needs."""
     n, m = problem.rows, problem.columns
@@ -153,7 +130,7 @@ def _intratask(
 
             def stage_1(chosen: Offsets = chosen, block: int = int(block)) -> Moves:
                 args, places = intratask_arguments(problem, chosen, block, diagonal_major, form)
-                moves = room.moves(int(words_of_intratask(n[chosen], m[chosen], diagonal_major).sum()))
+                moves = DeviceArray(empty(int(words_of_intratask(n[chosen], m[chosen], diagonal_major).sum()), "u32"))
                 args |= {"moves": moves, "ends": empty(len(chosen), "int4")}
                 ends = launcher.launch(intratask, grid=len(chosen), block=block, args=args)["ends"]
                 return Moves(moves, places, args["pairs"], ends, form)
@@ -161,7 +138,7 @@ def _intratask(
             yield chosen, stage_1
 
 
-def _pairalign(problem: Problem, launcher: Launcher, at_once: int, room: Room, strips: bool) -> Iterator[Batch]:
+def _pairalign(problem: Problem, launcher: Launcher, at_once: int, strips: bool) -> Iterator[Batch]:
     n, m = problem.rows, problem.columns
     words_of, form = (words_of_strips, STRIPS) if strips else (words_of_pairalign, BOOLEANS)
     kernel, block = (pairalign_strips, PAIRALIGN_BLOCK) if strips else (pairalign, 32)
@@ -170,7 +147,7 @@ def _pairalign(problem: Problem, launcher: Launcher, at_once: int, room: Room, s
 
         def stage_1(chosen: Offsets = chosen) -> Moves:
             args, words, places = pairalign_arguments(problem, chosen, block, strips)
-            moves = room.moves(words)
+            moves = DeviceArray(empty(words, "u32"))
             args |= {"moves": moves, "ends": empty(len(args["sizes"]), "int4"), **own}
             ends = launcher.launch(kernel, grid=len(args["sizes"]) // block, block=block, args=args)["ends"]
             return Moves(moves, places, args["sizes"], ends[: len(chosen)], form)
@@ -188,7 +165,7 @@ def _batches(order: Offsets, words: Offsets, at_once: int) -> Iterator[Offsets]:
         at += max(fitting, 1)
 
 
-VARIANTS: dict[str, Callable[[Problem, Launcher, int, Room], Iterator[Batch]]] = {
+VARIANTS: dict[str, Callable[[Problem, Launcher, int], Iterator[Batch]]] = {
     **{
         f"{blocks}-{layout}-{moves}": partial(
             _intratask, wide=blocks == "wide", diagonal_major=layout == "diagonal-major", form=form

@@ -178,8 +178,17 @@ def test_a_program_that_is_asked_to_end_is_reported_on(number: signal.Signals, f
     """The signals reach the program, and what it launched until then is in the report."""
     write(folder, "waits.py", f"{programs.KERNELS}\nrun()\nprint('ready', flush=True)\nimport time; time.sleep(60)\n")
     command = [sys.executable, "-m", "simtbed", "profile", "--json", "waits.py"]
+
+    def heeding() -> None:  # the tests themselves may run in the background
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+
     process = subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
+        command,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+        preexec_fn=heeding,
     )
     assert process.stdout is not None and process.stdout.readline() == "ready\n"
     os.killpg(process.pid, number) if number == signal.SIGINT else process.send_signal(number)
