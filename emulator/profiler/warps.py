@@ -16,8 +16,8 @@ MOST = 1 << 18
 """Rows that are kept. Where there are more, only every second, fourth, ... block is: drawn by its number, so the same ones each time."""
 EXECUTIONS, TURNS, HELD, FAILED = range(3, 7)
 ROW = 7
-"""Numbers of a row: block, warp, site; executions of a branch or loop; iterations that a loop's warp began; executions of a branch
-in which the condition held for a lane, and in which it did not for one."""
+"""Numbers of a row: block, warp, site; executions of a branch or loop; iterations that a loop's warp began, which says nothing of
+a branch; executions of a branch in which the condition held for a lane, and in which it did not for one."""
 _SLOTS = 1 << 10
 
 Rows = npt.NDArray[np.int64]
