@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import TypeVar
 
@@ -33,6 +33,8 @@ _OURS = re.compile(r"[0-9a-f]{64}\.[a-z]+|(key|[0-9a-f]{64}\.[a-z]+)\.[0-9a-f]{1
 _FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EROFS}
 _OTHERS = ("kernels", "oracles", "reports", "testing", "__pycache__")
 """Folders of an installed simtbed that do not decide what is compiled."""
+_BEGAN = time.time_ns()
+"""When this process imported its first sources, about."""
 
 
 # ------------------------------------------------------------------ where
@@ -154,21 +156,49 @@ def _key(folder: Path) -> bytes:
 
 @cache
 def edition() -> str:
-    """Which edition of the emulator this is: a digest of the Python and of the source files that decide what it compiles."""
+    """Which edition of the emulator this is: a digest of the Python and of the source files that decide what it compiles.
+
+    Where one of them was changed since the process began, nobody can say what the process runs: that is an edition of its own.
+    """
     root = os.path.dirname(__file__)
     found = hashlib.blake2b(sys.version.encode(), digest_size=_DIGEST)
-    for path in sorted(_sources(root)):
+    for path in sorted(entry.path for entry in _sources(root)):
         with open(path, "rb", buffering=0) as file:
             content = file.read()
         found.update(f"{path[len(root) :]}\0{len(content)}\0".encode() + content)
+    if _edited(_second()):
+        found.update(os.urandom(_DIGEST))
     return found.hexdigest()
 
 
-def _sources(folder: str) -> Iterator[str]:
+def _second() -> int:
+    return int(time.monotonic())
+
+
+def source_digest(path: str) -> str:
+    """A digest of a source file as it is now. Raises OSError."""
+    with open(path, "rb", buffering=0) as file:
+        return hashlib.blake2b(file.read(), digest_size=_DIGEST).hexdigest()
+
+
+@lru_cache(1)
+def _edited(second: int) -> bool:
+    """Whether a source file was changed since the process began: what it imports from now on is not what `edition` read. Looked
+    at once a second, of which there are `second`."""
+    for entry in _sources(os.path.dirname(__file__)):
+        status = entry.stat()
+        # Anybody can give a file an old time, and clocks that differ one to come; when it was changed, the system notes itself.
+        changed = status.st_mtime_ns if sys.platform == "win32" else status.st_ctime_ns
+        if changed > _BEGAN:
+            return True
+    return False
+
+
+def _sources(folder: str) -> Iterator[os.DirEntry[str]]:
     with os.scandir(folder) as entries:
         for entry in entries:
             if entry.name.endswith((".py", ".pyc")):
-                yield entry.path
+                yield entry
             elif entry.name not in _OTHERS and entry.is_dir():
                 yield from _sources(entry.path)
 
@@ -190,9 +220,13 @@ def load(name: str, read: Callable[[bytes], Content]) -> Content | None:
 
 
 def save(name: str, content: bytes) -> None:
-    """Keep something. That it cannot be kept is no error; once the disk is full nothing more is kept in this run."""
+    """Keep something. That it cannot be kept is no error; once the disk is full nothing more is kept in this run, nor once a
+    source file of the emulator was changed."""
     here = place()
     if here.folder is None or here in _GIVEN_UP:
+        return
+    if _edited(_second()):
+        _GIVEN_UP.add(here)
         return
     _sweep(here.folder)
     try:

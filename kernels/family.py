@@ -86,13 +86,14 @@ def load(reference: str) -> Any:
     return getattr(import_module(module), name)
 
 
-def deferred(reference: str) -> Callable[..., Any]:
-    """A function that is imported when it is first called, from a reference "module:name"."""
+@dataclass(frozen=True)
+class deferred:
+    """A function that is imported when it is first called, from a reference "module:name". Other processes can be given it."""
 
-    def call(*arguments: Any) -> Any:
-        return load(reference)(*arguments)
+    reference: str
 
-    return call
+    def __call__(self, *arguments: Any) -> Any:
+        return load(self.reference)(*arguments)
 
 
 @dataclass(frozen=True)

@@ -40,7 +40,7 @@ ALLOWED: dict[str, set[str]] = {
     "oracles": set(),
 }
 ALLOWED["simtbed"] = {*ALLOWED} - {"oracles", "engines"}  # the public names
-ALLOWED["compiled"] = {*BASE, "passes", "machine", "profiler", "runtime", "engines"}
+ALLOWED["compiled"] = {*BASE, "passes", "machine", "profiler", "runtime", "engines", "native"}
 ALLOWED["testing"] = {*BASE, "simtbed", "machine", "sanitizer", "runtime", "profiler"}
 ALLOWED["kernels"] = {"simtbed", "cluster", "runtime", "native", "oracles"}
 ALLOWED["reports"] = {*ALLOWED}  # which nothing may import but

@@ -1,4 +1,5 @@
-"""Executions of a compiled kernel's blocks: counted where the source tells them, and conserved in between."""
+"""Executions of a compiled kernel's blocks: counted where the source tells them, and conserved in between; where that leaves
+much open, walked."""
 
 from __future__ import annotations
 
@@ -9,13 +10,18 @@ import numpy as np
 import numpy.typing as npt
 
 from .control_flow import graph
-from .flow import Counted, Evidence, Placed, estimate_executions
+from .flow import Counted, Estimate, Evidence, Placed, estimate_executions
 from .launched import Launched
 from .matching import Matcher
+from .walk import Walk
 
 Floats = npt.NDArray[np.float64]
 _AGREES = 0.01
 """How near two counts of executions must be to be the same: what a solver's tolerance may leave."""
+_OPEN, _MISFIT = 0.2, 0.02
+"""The part of the executions that the flow may leave open, and the part of the source's that it may leave unexplained, or explain
+worse than a walk does, before warps are walked. Measured: of 294 kernels the flow is within 5 % on all but two that it is
+so sure of."""
 
 
 @dataclass(frozen=True)
@@ -49,14 +55,22 @@ def executions_of(placed: Sequence[Placed], launched: Launched) -> Executions:
     matcher = Matcher(whole, evidence.places(placed), source)
     counted, unmatched, even = _counted(matcher)
     found = estimate_executions(placed, evidence, launched.threads, launched.warps, counted)
+    sure = [
+        block
+        for block, (first, _) in enumerate(whole.blocks)
+        if block not in even
+        and _certain(block, found.warps[first], found.threads[first], counted, evidence, matcher, launched)
+    ]
+    walked = _walked(placed, matcher, launched, found, sure)
+    if walked is not None:
+        return walked
     block_of = [block for block, (first, past) in enumerate(whole.blocks) for _ in range(first, past)]
     least, most = found.warps.copy(), found.warps.copy()
     why: dict[int, str] = {}
     for block, (first, past) in enumerate(whole.blocks):
-        warps, threads = found.warps[first], found.threads[first]
-        if block not in even and _certain(block, warps, threads, counted, evidence, matcher, launched):
+        if block in sure:
             continue
-        least[first:past], most[first:past] = threads / 32, threads
+        least[first:past], most[first:past] = found.threads[first] / 32, found.threads[first]
         if block in even:
             why[block] = "copies of a loop in an unrolled one are taken to turn as often as each other"
             continue
@@ -65,6 +79,38 @@ def executions_of(placed: Sequence[Placed], launched: Launched) -> Executions:
             f"; the loop at line {lines} was not found in the compiled code" if unmatched else ""
         )
     return Executions(tuple(placed), tuple(block_of), found.warps, found.threads, least, most, why)
+
+
+def _walked(
+    placed: Sequence[Placed], matcher: Matcher, launched: Launched, flow: Estimate, sure: Sequence[int]
+) -> Executions | None:
+    """The executions as walked, where the flow leaves too much open, or explains less of what was executed. sure: blocks of
+    which the flow is certain."""
+    blocks = matcher.graph.blocks
+    sizes = [past - first for first, past in blocks]
+    firsts = [first for first, _ in blocks]
+    walk = Walk(matcher, launched)
+    open_ = 1 - sum(flow.warps[firsts[block]] * sizes[block] for block in sure) / flow.warps.sum()
+    misfit = walk.misfit(flow.threads[firsts])
+    if open_ <= _OPEN and misfit <= _MISFIT:
+        return None
+    found = walk.run()
+    if found is None or (open_ <= _OPEN and walk.misfit(found.threads) > misfit - _MISFIT):
+        return None
+    block_of = np.repeat(np.arange(len(blocks)), sizes)
+    warps, threads = found.warps[block_of], found.threads[block_of]
+    doubtful = walk.doubtful(found.threads)
+    why = dict.fromkeys(doubtful, "lanes were walked through it that show not just what the source executed")
+    open_blocks = np.isin(block_of, doubtful)
+    return Executions(
+        tuple(placed),
+        tuple(block_of.tolist()),
+        warps,
+        threads,
+        np.where(open_blocks, threads / 32, warps),
+        np.where(open_blocks, threads, warps),
+        why,
+    )
 
 
 def _counted(matcher: Matcher) -> tuple[Counted, list[int], set[int]]:

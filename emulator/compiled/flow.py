@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..engines.cuda.sass import Instruction
-from .classes import EFFECTS, OPERATIONS, width_of
+from .classes import CONTROL, EFFECTS, OPERATIONS, width_of
 from .control_flow import Graph, conditional, graph
 from .linear_program import LinearProgram
 
@@ -76,9 +76,6 @@ class Estimate:
     def thread_instructions(self) -> int:
         return round(float(self.threads.sum()))
 
-
-_CONTROL = ("BRA", "BSSY", "BSYNC", "EXIT", "CALL", "RET", "NOP", "PLOP3", "WARPSYNC", "BREAK", "YIELD")
-"""Instructions that no statement asked for."""
 
 # The weight of a miss, relative to what was expected. Effects cannot be dropped or doubled; operations sometimes
 # are; that a block runs as often as some statement of its lines is a hint for blocks that hold nothing better; and a
@@ -251,11 +248,11 @@ class _Flow:
         found = []
         shares: dict[Place, dict[int, int]] = defaultdict(dict)
         for block, n in self._numbered():
-            if block not in anchored and self.graph.instructions[n].opcode not in _CONTROL:
+            if block not in anchored and self.graph.instructions[n].opcode not in CONTROL:
                 share = shares[self.places[n]]
                 share[block] = share.get(block, 0) + 1
         known = {self.places[n] for block, n in self._numbered() if block in anchored}
-        converted = self._predicated(lambda opcode: opcode not in _CONTROL)
+        converted = self._predicated(lambda opcode: opcode not in CONTROL)
         for line, share in shares.items():
             if line in known or line in converted:
                 continue
@@ -279,7 +276,7 @@ class _Flow:
         there are iterations written out. Tests of one or two instructions are easily made elsewhere."""
         shares: dict[Place, Counter[int]] = defaultdict(Counter)
         for block, n in self._numbered():
-            if self.graph.instructions[n].opcode not in (*_CONTROL, *EFFECTS):
+            if self.graph.instructions[n].opcode not in (*CONTROL, *EFFECTS):
                 shares[self.places[n]][block] += 1
         converted = self._predicated(lambda opcode: opcode in EFFECTS)
         votes: dict[int, Counter[float]] = defaultdict(Counter)

@@ -6,10 +6,12 @@ import math
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
+from importlib.metadata import PackageNotFoundError, version
 
 from ..engines.cuda import nvcc
 from ..engines.cuda.sass import Instruction, disassemble
+from ..errors import LaunchError
 from ..machine.occupancy import Occupancy, occupancy
 from ..runtime.engine import Resources
 from .counted import Counted
@@ -79,6 +81,25 @@ class CompiledKernel:
         """Theoretical."""
         request = self.launched.request
         return occupancy(request.device, math.prod(request.block), self.resources.registers, self.shared_bytes)
+
+
+def tools() -> tuple[str, ...]:
+    """What decides a compiled kernel and its executions beside this package: nvcc and nvdisasm as they are found, and SciPy; each
+    empty where it is not there, or cannot run."""
+    compiler, disassembler = nvcc.find_tool("nvcc"), nvcc.find_tool("nvdisasm")
+    try:
+        told = nvcc.version(compiler) if compiler else ""
+    except LaunchError:
+        told = ""
+    return told, nvcc.identity(disassembler) if disassembler else "", _scipy()
+
+
+@cache
+def _scipy() -> str:
+    try:
+        return version("scipy")
+    except PackageNotFoundError:
+        return ""
 
 
 def compiled_kernels(launched: Iterable[Launched], arch: str) -> list[CompiledKernel]:

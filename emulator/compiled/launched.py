@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
@@ -37,17 +37,19 @@ class Launched:
     warps: int = 0
     counts: Counts | None = None
     decisions: Decisions | None = None
+    shapes: list[tuple[int, int]] = field(default_factory=list)
 
     def add(self, request: Request, counts: Counts | None, decisions: Decisions | None = None) -> None:
         """Another launch of the same printed kernel."""
         blocks, threads = int(np.prod(request.grid)), int(np.prod(request.block))
         self.launches += 1
+        self.shapes.append((blocks, threads))
         self.threads += blocks * threads
         self.warps += blocks * -(-threads // 32)
         if counts is not None:
             self.counts = counts if self.counts is None else self.counts + counts
         if decisions is not None:
-            self.decisions = together([self.decisions or Decisions(), decisions])
+            self.decisions = together([decisions] if self.decisions is None else [self.decisions, decisions])
 
     @property
     def digest(self) -> str:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from ..ir import nodes as ir
-from .classes import EFFECTS, OPERATIONS, width_of
+from .classes import EFFECTS, EXPANDED, OPERATIONS, width_of
 from .control_flow import Graph, Loop, conditional
 from .flow import Arm
 from .source import Context, Place, Source, Statement
@@ -20,6 +20,8 @@ _COPY = re.compile(r"(?:U?MOV|IMAD\.MOV\.U32) (U?R\d+), (?:RZ, RZ, )?(U?R\d+)$")
 _WRITES = re.compile(r"[A-Z0-9_.]+ (U?R\d+),")
 
 
+Key = tuple[Place, str]
+"""A place, and a kind of effect or class of operations there."""
 Held = tuple[int, tuple[int, ...]]
 """Iterations of a block that every lane makes, and those by predicate."""
 
@@ -47,6 +49,11 @@ class Matcher:
         for site in source.loops:
             self.of_loop[source.statements[site].place].append(site)
         self.of_natural = {loop.header: self._loop_of(loop) for loop in graph.loops}
+
+    @cached_property
+    def expanded(self) -> frozenset[Place]:
+        """Places of operations that a compiler makes of others: how many is up to it."""
+        return frozenset(one.place for one in self.source.statements.values() if EXPANDED & one.site.costs.keys())
 
     @cached_property
     def loops(self) -> list[LoopMatch]:
@@ -108,12 +115,13 @@ class Matcher:
         return self.source.statements[loop.site].place if loop is not None else None
 
     # -------------------------------------------------------------- how many iterations
+    def natural(self, place: Place) -> list[Loop]:
+        """The compiled loops that a loop of the source is."""
+        return [loop for loop in self.graph.loops if self.of_natural[loop.header] == place]
+
     def _match(self, place: Place, sites: tuple[int, ...], known: dict[Place, LoopMatch]) -> LoopMatch | None:
-        mine = [loop for loop in self.graph.loops if self.of_natural[loop.header] == place]
-        copies, spare = self._copies(sites, mine)
-        for loop in mine:
-            if not any(block in copies for block in loop.body):
-                copies[loop.header] = self._step_copies(sites[0], loop)
+        mine = self.natural(place)
+        copies, spare = self.copies(sites, mine)
         if not copies:
             return None
         scopes: dict[int | None, dict[int, int]] = defaultdict(dict)
@@ -224,12 +232,20 @@ class Matcher:
         every = [next(iter(each)) for each in mine.values()]
         return sum(lanes for lanes, _ in every), sum(warps for _, warps in every)
 
-    def _copies(self, sites: tuple[int, ...], mine: list[Loop]) -> tuple[dict[int, int], dict[int, tuple[int, ...]]]:
+    def copies(self, sites: Sequence[int], mine: list[Loop]) -> tuple[dict[int, int], dict[int, tuple[int, ...]]]:
+        """Iterations by block, sure ones and predicated ones, of a loop's sites and the compiled loops it is. Of a compiled loop in
+        which nothing tells, the step of its variable does."""
+        copies, spare = self._repeated(sites[0], mine)
+        for loop in mine:
+            if not any(block in copies for block in loop.body):
+                copies[loop.header] = self._step_copies(sites[0], loop)
+        return copies, spare
+
+    def _repeated(self, site: int, mine: list[Loop]) -> tuple[dict[int, int], dict[int, tuple[int, ...]]]:
         """Iterations by block, from effects and operations that every iteration has once; and those that are predicated, by
         predicate: which of them a lane makes is up to its turns."""
-        site = sites[0]
-        direct: dict[tuple[Place, str], float] = defaultdict(float)
-        arms: dict[tuple[Place, str], float] = defaultdict(float)  # they may have become predicated instructions
+        direct: dict[Key, float] = defaultdict(float)
+        arms: dict[Key, float] = defaultdict(float)  # they may have become predicated instructions
         for statement in self.source.statements.values():
             loop = statement.context.loop
             if (
@@ -238,22 +254,20 @@ class Matcher:
                 and loop.arm == "body"
                 and statement.number not in self.source.loops
             ):
-                for key, n in amounts(statement):
+                for key, n in self.amounts(statement).items():
                     (direct if statement.context is loop else arms)[key] += n
         once = {**arms, **direct}  # what an arm repeats is there already
-        per_block: dict[int, dict[tuple[Place, str], dict[str, float]]] = defaultdict(
-            lambda: defaultdict(lambda: defaultdict(float))
-        )
+        per_block: dict[int, dict[Key, dict[str, float]]] = defaultdict(lambda: defaultdict(lambda: defaultdict(float)))
         for block, (first, past) in enumerate(self.graph.blocks):
             for n in range(first, past):
-                for key, width in self.amounts_of(n):
+                for key, width in self.amounts_of(n).items():
                     if key in once:
                         predicate = self.graph.instructions[n].predicate
                         if not predicate or key not in direct:
                             per_block[block][key][""] += width / once[key]
                         elif key not in arms:
                             per_block[block][key][predicate] += width / once[key]
-        parts: dict[Loop | None, dict[tuple[Place, str], dict[int, Held]]] = defaultdict(lambda: defaultdict(dict))
+        parts: dict[Loop | None, dict[Key, dict[int, Held]]] = defaultdict(lambda: defaultdict(dict))
         for block, held in per_block.items():
             if not self._every_turn(block, mine) or (block and self.graph.dominators[block] is None):
                 continue
@@ -263,7 +277,7 @@ class Matcher:
                     sure = int(by_predicate.pop("", 0))
                     parts[around][key][block] = sure, tuple(map(int, by_predicate.values()))
         found: dict[int, Held] = {}
-        chosen: Counter[tuple[Place, str]] = Counter()
+        chosen: Counter[Key] = Counter()
         for around in sorted(parts, key=lambda loop: loop is None):
             found |= _most_agreed(parts[around], chosen, around is not None)
         return {block: n for block, (n, _) in found.items()}, {block: n for block, (_, n) in found.items() if n}
@@ -317,24 +331,33 @@ class Matcher:
         derived = {name: moved.get(known[0], 0) for name, known in value.items() if known is not None}
         return derived | moved
 
-    def amounts_of(self, n: int) -> list[tuple[tuple[Place, str], float]]:
+    def amounts_of(self, n: int) -> dict[Key, float]:
         """What an instruction moves or does, as `amounts` has it of a statement."""
-        instruction = self.graph.instructions[n]
-        kind = EFFECTS.get(instruction.opcode) or OPERATIONS.get(instruction.opcode)
-        if kind is None:
-            return []
-        width = 4 if kind == "shuffle" else width_of(instruction) if "_" in kind else 1
-        return [((self.places[n], kind), width)]
+        instruction, place = self.graph.instructions[n], self.places[n]
+        kind = EFFECTS.get(instruction.opcode)
+        if kind is not None:
+            return {(place, kind): 4 if kind == "shuffle" else width_of(instruction) if "_" in kind else 1}
+        name = OPERATIONS.get(instruction.opcode)
+        return {} if name is None or place in self.expanded else {(place, name): 1}
+
+    def amounts(self, statement: Statement) -> dict[Key, float]:
+        """Bytes that an effect moves, and operations by class, each with its place; of operations those that a compiler makes no
+        others of."""
+        found: dict[Key, float] = {}
+        if statement.site.kind in EFFECTS.values():
+            found[statement.place, statement.site.kind] = max(statement.site.size, 1)
+        if statement.place not in self.expanded:
+            costs = statement.site.costs.items()
+            found |= {(statement.place, name): n for name, n in costs if name in OPERATIONS.values()}
+        return found
 
 
-def _most_agreed(
-    held: dict[tuple[Place, str], dict[int, Held]], chosen: Counter[tuple[Place, str]], together: bool
-) -> dict[int, Held]:
+def _most_agreed(held: dict[Key, dict[int, Held]], chosen: Counter[Key], together: bool) -> dict[int, Held]:
     """Iterations by block, sure and predicated ones, as one thing that every iteration has once lies in them: one of which
     there are as many as of most others; others of the same iterations may lie in other blocks. chosen: what was taken
     elsewhere, and is taken again where it can be; together: whether every turn leads through all of these blocks."""
 
-    def total(key: tuple[Place, str]) -> int:
+    def total(key: Key) -> int:
         return sum(sure + sum(predicated) for sure, predicated in held[key].values())
 
     votes = Counter(map(total, held))
@@ -343,14 +366,3 @@ def _most_agreed(
     key = max(agreed, key=lambda key: (chosen[key], total(key), -min(held[key])))
     chosen[key] += 1
     return held[key]
-
-
-def amounts(statement: Statement) -> list[tuple[tuple[Place, str], float]]:
-    """Bytes that an effect moves, and operations by class, each with its place."""
-    found: list[tuple[tuple[Place, str], float]] = []
-    if statement.site.kind in EFFECTS.values():
-        found.append(((statement.place, statement.site.kind), max(statement.site.size, 1)))
-    for name, n in statement.site.costs.items():
-        if name in OPERATIONS.values():
-            found.append(((statement.place, name), n))
-    return found

@@ -25,6 +25,9 @@ _VOTES, _CHOICES = {"VOTE", "VOTEU"}, {"FLO", "UFLO", "POPC", "UPOPC"}
 """Instructions by which lanes find one of them to act for all, and what it acts with."""
 _SAME = 0.01
 """How near executions must be to be the same: what a solver's tolerance may leave."""
+_SECTOR, _DENSE = 32, 0.9
+"""Bytes of a sector, and the part of the bytes asked for that sectors must hold for lanes not to share any: then so many
+lanes touch so many sectors, whichever groups they come in. What lanes share they touch however many they are."""
 Accesses = dict[tuple[Place, str], list[Statement]]
 
 
@@ -198,7 +201,7 @@ def _moved(
         return cost, None  # how many lanes' predicates hold is the source's to tell
     moved, lanes = dict.fromkeys(cost, 0.0), sum(one.lanes for one in statements) / warps
     for one in compiled:
-        each = _each(kind, size, width_of(one.instruction), lanes, {what: n / warps for what, n in cost.items()})
+        each = _each(kind, size, one, lanes, {what: n / warps for what, n in cost.items()})
         for what, n in each.items():
             moved[what] += one.warps * n
     times, wide = _times(len(compiled), kind), max(widths)
@@ -212,9 +215,13 @@ def _moved(
     return moved, None
 
 
-def _each(kind: str, size: int, width: int, lanes: float, cost: dict[str, float]) -> dict[str, float]:
-    """What one execution moves that is so wide, from what the source's costs. lanes: active ones."""
-    if width == size or kind not in SHARED:
+def _each(kind: str, size: int, one: Counted, lanes: float, cost: dict[str, float]) -> dict[str, float]:
+    """What an execution of an instruction moves, from what one of the source's does. lanes: that are active at the source's."""
+    if kind not in SHARED:
+        apart = kind in GLOBAL and _SECTOR * cost["sectors"] >= _DENSE * lanes * size and one.warps
+        return cost | {"sectors": cost["sectors"] * one.threads / one.warps / lanes} if apart else cost
+    width = width_of(one.instruction)
+    if width == size:
         return cost
     phases = min(max(width // (8 if kind == "shared_load" else 4), 1), math.ceil(lanes))
     wavefronts = max(cost["wavefronts"], phases) if width > size else cost["wavefronts"]

@@ -38,6 +38,8 @@ def no_attribute(value: Value, name: str) -> tuple[str, ...]:
     """What to write instead of an attribute that a value does not have."""
     if isinstance(value, Host):
         target = value.object
+        if isinstance(target, type) and hasattr(target, name):
+            return (f"write a constant of the module: {name} = {target.__name__}.{name}",)
         known = [f.name for f in fields(target)] if is_dataclass(target) else list(getattr(target, "_fields", ()))
         near = closest(name, known or [n for n in dir(target) if not n.startswith("_")])
         return (f"do you mean {near}?" if near else "write a constant of the module",)

@@ -9,10 +9,11 @@ import linecache
 import math
 import re
 import sys
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, fields
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, fields
 from enum import Enum, EnumMeta
-from functools import cache
+from functools import cache, cached_property
+from operator import is_, itemgetter
 from types import CodeType, ModuleType
 from typing import Any
 
@@ -50,7 +51,77 @@ class Digest:
     @property
     def stale(self) -> bool:
         """Whether a name stands for another object by now."""
-        return any(_value(source, parts) is not value for source, parts, value in self.values)
+        spaces, others = self._spaces
+        return any(space.stale for space in spaces) or any(
+            _value(source, parts) is not value for source, parts, value in others
+        )
+
+    @cached_property
+    def _spaces(self) -> tuple[list[_Space], list[_Named]]:
+        """The modules in which names are looked up, and the names that are looked up elsewhere. Launches ask often, so the
+        names of a module are looked up together."""
+        spaces: dict[int, _Space] = {}
+        others = []
+        for source, parts, value in self.values:
+            steps = _steps(source, parts)
+            if steps is None or steps[-1][2] is not value:
+                others.append((source, parts, value))
+                continue
+            for names, name, held in steps:
+                spaces.setdefault(id(names), _Space(names)).held[name] = held
+        return list(spaces.values()), others
+
+
+_Named = tuple[SourceFunction, Sequence[str], Any]
+
+
+@dataclass(frozen=True)
+class _Space:
+    """What names of a module stand for: MISSING where it has none."""
+
+    names: dict[str, Any]
+    held: dict[str, Any] = field(default_factory=dict)
+
+    @cached_property
+    def _there(self) -> tuple[Callable[[dict[str, Any]], tuple[Any, ...]], tuple[Any, ...], frozenset[str]]:
+        """What looks up those that are there, what it finds, and those that are not there."""
+        there = {name: value for name, value in self.held.items() if value is not MISSING}
+        return _getter(list(there)), tuple(there.values()), frozenset(self.held.keys() - there.keys())
+
+    @property
+    def stale(self) -> bool:
+        getter, values, absent = self._there
+        try:
+            return not (all(map(is_, getter(self.names), values)) and self.names.keys().isdisjoint(absent))
+        except KeyError:
+            return True
+
+
+def _steps(source: SourceFunction, parts: Sequence[str]) -> list[tuple[dict[str, Any], str, Any]] | None:
+    """The modules in which `_value` looks, the names and what they stand for there; None where it looks elsewhere."""
+    space = source.function.__globals__
+    if parts[0] in source.function.__code__.co_freevars:
+        return None
+    steps = []
+    if parts[0] not in space:
+        steps.append((space, parts[0], MISSING))
+        space = vars(builtins)
+    for part in parts:
+        value = space.get(part, MISSING)
+        if value is MISSING and part != parts[0]:
+            return None  # a module may make it when it is asked
+        steps.append((space, part, value))
+        if not isinstance(value, ModuleType):
+            break
+        space = vars(value)
+    return steps
+
+
+def _getter(names: list[str]) -> Callable[[dict[str, Any]], tuple[Any, ...]]:
+    """What takes the values of names out of a module. It raises KeyError where one is not there."""
+    if len(names) < 2:  # itemgetter gives no tuple
+        return lambda space: tuple(space[name] for name in names)
+    return itemgetter(*names)
 
 
 def digest(function: SourceFunction) -> Digest | None:

@@ -7,17 +7,27 @@ that it writes, and the length.
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Protocol
 
 PREFIX = "maths."
 """Before a function's name where compiled code names it."""
-_found: list[Callable[[str], int]] = []
 
 
-def enter(find: Callable[[str], int]) -> None:
+class Code(Protocol):
+    """Machine code of a function. It stays where it is as long as this object lives."""
+
+    @property
+    def address(self) -> int: ...
+
+
+_found: list[Callable[[str], Code]] = []
+
+
+def enter(find: Callable[[str], Code]) -> None:
     """Say how the machine code of a function is found by name."""
     _found[:] = [find]
 
 
-def address(symbol: str) -> int:
-    """Where the function is that compiled code names so. It stays there as long as the process lives."""
+def code(symbol: str) -> Code:
+    """The function that compiled code names so."""
     return _found[0](symbol.removeprefix(PREFIX))

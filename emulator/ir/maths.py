@@ -13,7 +13,7 @@ from dataclasses import replace
 import numpy as np
 
 from ..language.types import BOOL, F32, F64, FLOATS, I32, Scalar
-from .library import address
+from .library import code
 from .op import BITS, Meaning, Op, Policy, Values, ulp
 
 _BOUNDS = {
@@ -57,7 +57,8 @@ class Computed:
         wide = [a.astype(np.float64) if a.dtype.kind == "f" else a for a in operands]
         given = [np.ascontiguousarray(np.broadcast_to(a, shape)) for a in wide]
         found = np.empty(shape)
-        function = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * (len(given) + 1), ctypes.c_int64)(address(self.name))
+        called = code(self.name)  # held while it runs
+        function = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * (len(given) + 1), ctypes.c_int64)(called.address)
         function(*(a.ctypes.data for a in (*given, found)), found.size)
         return found.astype(self.result.dtype if self.result else operands[-1].dtype)
 

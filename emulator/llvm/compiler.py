@@ -15,7 +15,8 @@ import llvmlite
 import llvmlite.binding as llvm
 
 from .. import disk_cache
-from ..ir.library import PREFIX, address
+from ..ir import library as functions
+from ..ir.library import PREFIX
 
 Beside = TypeVar("Beside")
 """What a caller keeps beside its code."""
@@ -86,11 +87,11 @@ def _linker() -> Any:
 
 @dataclass(frozen=True)
 class Library:
-    """Linked code. `address` is the function's; the code lives as long as this object. uses: helpers that it calls."""
+    """Linked code. `address` is the function's; the code lives as long as this object. uses: what it calls."""
 
     address: int
     library: Any
-    uses: tuple[Library, ...] = ()
+    uses: tuple[functions.Code, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -246,14 +247,13 @@ def _compile_helper(module: ModuleText, name: str, target: Target, passes: Passe
 
 
 def _link(code: bytes, entry: str, helpers: Mapping[str, Library], library: Sequence[str] = ()) -> Library:
-    """library: the functions of the library that the code calls; they live as long as the process."""
+    """library: the functions of the library that the code calls."""
     global _LINKED
-    addresses = {name: address(name) for name in library}  # a function may be compiled and linked now
+    uses: dict[str, functions.Code] = dict(helpers)
+    uses |= {name: functions.code(name) for name in library}  # one may be compiled and linked now
     _LINKED += 1
     builder = llvm.JITLibraryBuilder().add_object_img(code).add_current_process().export_symbol(entry)
-    for name, helper in helpers.items():
-        builder.import_symbol(name, helper.address)
-    for name, at in addresses.items():
-        builder.import_symbol(name, at)
+    for name, used in uses.items():
+        builder.import_symbol(name, used.address)
     linked = builder.link(_linker(), f"module_{_LINKED}")
-    return Library(linked[entry], linked, tuple(helpers.values()))
+    return Library(linked[entry], linked, tuple(uses.values()))

@@ -279,10 +279,20 @@ GH100 = Timing(
 """Of an H200. What lies in the chip is an H100's too."""
 HOPPER = replace(
     GH100,
-    dram=690,
-    dated="2026-11-22",
+    l2=278,
+    l2_far=475,
+    dram=682,
+    atomic=427,
+    atomic_rate=44.0,
+    request_rate=50.9,
+    request_interval=1.59,
+    block_interval=1.21,
+    l1_width=125,
+    dram_share=920,
+    launch=3136,
+    dated="2026-11-23",
     source=(
-        "not measured: of an H200's row what lies in the chip, GH100; dram: markdewing/AI_kernels, on a GH200; dram_share as an "
-        "H200's"
+        "measured on an H100 SXM5 at 1980 MHz (simtbed hardware measure); estimates, as an H200's: issue, vote, branch, "
+        "l2_bandwidth; l1_size and l2_halves: public"
     ),
 )

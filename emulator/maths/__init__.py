@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 _compiled: dict[str, Library] = {}
 
 
-def _address(name: str) -> int:
+def _code(name: str) -> Library:
     if name not in _compiled:
         from .. import disk_cache  # late: `import simtbed` needs no compiler
         from ..llvm.compiler import LOOPS, NATIVE, compiled
@@ -21,7 +21,7 @@ def _address(name: str) -> int:
         key = ("maths", name, disk_cache.edition())
         _, found = compiled(key, partial(_text, name), NATIVE, bytes, passes=LOOPS)
         _compiled.setdefault(name, found)  # of two threads one keeps its code
-    return _compiled[name].address
+    return _compiled[name]
 
 
 def _text(name: str) -> tuple[bytes, ModuleText]:
@@ -32,4 +32,4 @@ def _text(name: str) -> tuple[bytes, ModuleText]:
     return b"", module(prepared(getattr(functions, name), {}))
 
 
-library.enter(_address)
+library.enter(_code)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import hashlib
+import inspect
 import io
 import json
 import os
@@ -19,6 +20,7 @@ import numpy as np
 from .. import disk_cache
 from ..checked import one_of, shown
 from ..cluster import map_over_cluster
+from ..compiled.kernel import tools
 from ..errors import LaunchError, SimtbedError
 from ..ir.fingerprint import fingerprint
 from ..language.functions import Kernel
@@ -248,10 +250,13 @@ class Work:
         assert request is not None
         program = request.specialisation.key or fingerprint(request.program)
         how = (request.grid, request.block, request.dynamic_shared, request.cooperative, task.devices, task.number)
-        registers = getattr(self.registers, "__qualname__", None)
+        beside = () if self.source_only and self.registers is None else tools()
         found = hashlib.sha256(
-            f"{program}\0{disk_cache.edition()}\0{how}\0{self.cold}\0{self.source_only}\0{registers}\0".encode()
+            f"{program}\0{disk_cache.edition()}\0{how}\0{self.cold}\0{self.source_only}\0{beside}\0".encode()
         )
+        if self.registers is not None:
+            source = disk_cache.source_digest(inspect.getfile(self.registers))  # the edition does not cover it
+            found.update(f"{self.registers.__qualname__}\0{source}\0".encode())
         found.update(f"{task.kernel}\0{task.choice}\0{task.constants}\0".encode())
         for name, value in sorted(request.arguments.items()):
             array = np.asarray(value)
@@ -265,14 +270,16 @@ Answer = tuple[list[dict[str, Any]], list[str], str]
 
 
 def solve(work: Work) -> Answer:
-    """The rows of a task, from the disk cache where they are known."""
+    """The rows of a task, from the disk cache where they are known. Why there are none is found out again: memory may be there
+    by then."""
     if work.task.request is None:
         return [], [], work.task.refused
     name = work.name()
     known: Answer | None = disk_cache.load(name, json.loads)
     if known is None:
         known = _solved(work, work.task.request)
-        disk_cache.save(name, json.dumps(known).encode())
+        if known[0]:
+            disk_cache.save(name, json.dumps(known).encode())
     return known
 
 

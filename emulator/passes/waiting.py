@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from ..ir import nodes as ir
 from ..ir.walk import effect, once_a_node, registers, statements
+from .barriers import holds_barrier
 
 
 @once_a_node
@@ -13,20 +16,64 @@ def waits(loop: ir.While | ir.For) -> bool:
 
     Such a loop ends soon or never. Any other one may be long and still end.
     """
-    if isinstance(loop, ir.For):
-        return False
+    return not isinstance(loop, ir.For) and not _furthering(loop)
+
+
+@once_a_node
+def may_stall(loop: ir.While | ir.For) -> frozenset[int]:
+    """Of a loop some of whose iterations only wait, such as one that tries a lock and works where it got it: the sites of what takes
+    it further. It stalls while none of them is executed. None of another loop.
+
+    Whether it waits for others shows at once: it has a compare-and-swap, an exchange, or a load with an order.
+    """
+    if isinstance(loop, ir.For) or waits(loop) or holds_barrier(loop):
+        return frozenset()
+    furthering = _furthering(loop)
+    always = {stmt.site for stmt in _always(loop)}
+    return frozenset() if furthering & always or not _looks(loop) else furthering
+
+
+def _furthering(loop: ir.While) -> frozenset[int]:
+    """The sites of what takes a loop further."""
+    found: set[int] = set()
     sources: dict[str, set[str]] = {}
     for stmt in statements((*loop.setup, *loop.body)):
         match stmt:
             case ir.Store():
-                return False
+                found.add(stmt.site)
             case ir.Let(value=ir.Atomic() as atomic) if atomic.op != "exchange" and not _changes_nothing(atomic):
-                return False
+                found.add(stmt.site)
             case ir.Let(target=ir.Reg(name=name)):
                 sources.setdefault(name, set()).update(r.name for r in registers(stmt))
             case ir.For(var=ir.Reg(name=name)):
                 sources.setdefault(name, set()).update(r.name for r in registers(stmt) if r.name != name)
-    return not any(name in _reached(name, sources) for name in sources)
+    own = {name for name in sources if name in _reached(name, sources)}
+    for stmt in statements((*loop.setup, *loop.body)):
+        match stmt:
+            case ir.Let(target=ir.Reg(name=name)) | ir.For(var=ir.Reg(name=name)) if name in own:
+                found.add(stmt.site)
+    return frozenset(found)
+
+
+def _always(loop: ir.While) -> Iterator[ir.Stmt]:
+    """The statements that each iteration executes, unless lanes leave it: those under no condition."""
+    waiting = [*loop.setup, *loop.body]
+    while waiting:
+        stmt = waiting.pop()
+        yield stmt
+        if isinstance(stmt, ir.Frame):
+            waiting += stmt.body
+
+
+def _looks(loop: ir.While) -> bool:
+    """Whether it has an effect that the order of warps shows in, as `passes.barriers` has it."""
+    for stmt in statements((*loop.setup, *loop.body)):
+        done = effect(stmt)
+        if isinstance(done, ir.CompareSwap) or (isinstance(done, ir.Atomic) and done.op == "exchange"):
+            return True
+        if isinstance(done, ir.Load) and done.order not in ("weak", "async"):
+            return True
+    return False
 
 
 def _changes_nothing(atomic: ir.Atomic) -> bool:

@@ -15,12 +15,12 @@ import numpy as np
 import numpy.typing as npt
 
 from .folding import ROW, Folder, Words
-from .warps import WarpDecisions
+from .warps import WarpDecisions, drawn
 
 PATTERNS = 1 << 14
 """Patterns of a site that are told apart; executions with others are counted together."""
-RUNS = 1 << 10
-"""Runs of a site that are kept: those of the first blocks."""
+RUNS = 1 << 18
+"""Runs of a launch that are kept. Where there are more, only every second, fourth, ... block is, drawn by its number."""
 
 NOTE = np.dtype(
     [("count", np.int64), ("block", np.int64), ("site", np.int32), ("warp", np.int32), ("mask", np.uint32),
@@ -31,10 +31,10 @@ phase: barriers that the block has passed. value: 0 in lanes that are not in the
 -1 - site for lanes that leave a loop and its frame before the others, whose note follows."""
 PATTERN = np.dtype([("count", np.int64), ("mask", np.uint32), ("value", np.int32, (32,))])
 RUN = np.dtype(
-    [("block", np.int64), ("warp", np.int32), ("phase", np.int32), ("pattern", np.int32), ("count", np.int64)]
-)
-"""Consecutive executions of a site by a warp with one pattern, between two barriers. pattern: the row, -1 for one of those
-counted together."""
+    [("launch", np.int32), ("block", np.int64), ("warp", np.int32), ("phase", np.int32), ("pattern", np.int32), ("count", np.int64)]
+)  # fmt: skip
+"""Consecutive executions of a site by a warp with one pattern, between two barriers. launch: which, of several of a kernel.
+pattern: the row, -1 for one of those counted together."""
 
 SITE_RUN = np.dtype([("site", np.int32), *((name, RUN[name]) for name in RUN.names or ())])
 
@@ -112,28 +112,37 @@ class SiteDecisions:
         moved[order], moved[-1] = np.arange(len(order)), -1
         self.runs["pattern"] = moved[self.runs["pattern"]]
 
-    def update(self, other: SiteDecisions) -> None:
-        """Take in those of another launch; its runs follow."""
+    def update(self, other: SiteDecisions, launch: int) -> None:
+        """Take in those of another launch, the first of which has this number; its runs follow."""
         notes = np.zeros(len(other.patterns), NOTE)
         for name in ("count", "mask", "value"):
             notes[name] = other.patterns[name]
         before, runs = self.runs, other.runs.copy()
+        runs["launch"] += launch
         self._add(notes)
         rows = np.append(self._rows(notes), np.int32(-1))
         runs["pattern"] = rows[runs["pattern"]]
-        self.runs = np.concatenate([before, runs])[:RUNS]
+        self.runs = np.concatenate([before, runs])
         executions, began, took = (a + b for a, b in zip(self.others, other.others, strict=True))
         self.others = (executions, began, took)
 
 
 @dataclass
 class Decisions:
-    """Of one launch, by site; or of several launches of one kernel. warps: of one launch, by warp."""
+    """Of one launch, by site; or of several launches of one kernel. warps: of one launch, by warp. apart: by launch, one of so
+    many blocks has its runs kept."""
 
     sites: dict[int, SiteDecisions] = field(default_factory=dict)
     warps: WarpDecisions = field(default_factory=WarpDecisions, repr=False)
+    apart: list[int] = field(default_factory=list)
     _folder: Folder | None = field(default=None, repr=False)
-    _runs: FirstRuns = field(default_factory=lambda: FirstRuns(), repr=False)
+    _runs: DrawnRuns = field(default_factory=lambda: DrawnRuns(), repr=False)
+
+    def blocks(self, launch: int, count: int) -> list[int]:
+        """Of a launch's blocks those whose runs are kept."""
+        apart = self.apart[launch] if launch < len(self.apart) else 1
+        numbers = np.arange(count)
+        return [int(n) for n in numbers[drawn(numbers, apart)]]
 
     def add(self, notes: Rows) -> None:
         """Take in what an engine noted: of each warp in the order of execution."""
@@ -143,7 +152,7 @@ class Decisions:
             self._count(self._folder.joined(np.ascontiguousarray(notes).view(np.int32)))
 
     def _count(self, words: Words) -> None:
-        """Count whole executions, and keep the runs of the first blocks."""
+        """Count whole executions, and keep the runs of drawn blocks."""
         assert self._folder is not None
         rows = self._folder.rows(words)
         self._runs.add(words.view(NOTE), rows)
@@ -156,6 +165,7 @@ class Decisions:
             self._take(self._folder)
             self._folder = None
             self.warps.sort()
+        self.apart = self.apart or [self._runs.apart]
         self.sites = {site: self.sites[site] for site in sorted(self.sites)}
         for one in self.sites.values():
             one.sort()
@@ -181,38 +191,32 @@ class Decisions:
 
 
 @dataclass
-class FirstRuns:
-    """Runs of the first blocks of each site, from notes that come in any order of blocks."""
+class DrawnRuns:
+    """Runs of a launch's blocks, from notes that come in any order of blocks. apart: one of so many blocks is kept, drawn by
+    its number, at all sites; so what is kept of a block is all of it."""
 
+    apart: int = 1
     runs: Rows = field(default_factory=lambda: np.zeros(0, SITE_RUN))
-    last: npt.NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
     waiting: list[Rows] = field(default_factory=list)
 
     def add(self, notes: Rows, rows: npt.NDArray[np.int32]) -> None:
         """Take in notes and the rows of their patterns."""
-        if not len(notes):
-            return
-        more = int(notes["site"].max()) + 1 - len(self.last)
-        if more > 0:
-            self.last = np.concatenate([self.last, np.full(more, np.iinfo(np.int64).max)])
-        wanted = notes["block"] <= self.last[notes["site"]]
-        if not wanted.any():
-            return
+        wanted = drawn(notes["block"], self.apart)
         runs = np.zeros(int(wanted.sum()), SITE_RUN)
         for name in ("site", "block", "warp", "phase", "count"):
             runs[name] = notes[name][wanted]
         runs["pattern"] = rows[wanted]
         self.waiting.append(runs)
-        if sum(map(len, self.waiting)) > len(self.runs) + RUNS:
+        if sum(map(len, self.waiting)) > RUNS:
             self._settle()
 
     def _settle(self) -> None:
-        """Sort what waits among the others, and leave out what comes too late."""
-        self.runs = first_runs(np.concatenate([self.runs, *self.waiting]))
+        """Sort what waits among the others, and keep fewer blocks where that is too much."""
+        self.runs = joined_runs(np.concatenate([self.runs, *self.waiting]))
         self.waiting.clear()
-        sites, first, counts = np.unique(self.runs["site"], return_index=True, return_counts=True)
-        full = counts == RUNS
-        self.last[sites[full]] = self.runs["block"][first[full] + RUNS - 1]
+        while len(self.runs) > RUNS:
+            self.apart *= 2
+            self.runs = self.runs[drawn(self.runs["block"], self.apart)]
 
     def by_site(self) -> dict[int, Rows]:
         """RUN[n] of each site."""
@@ -226,8 +230,8 @@ class FirstRuns:
         return found
 
 
-def first_runs(runs: Rows) -> Rows:
-    """Those of the first blocks of each site, by block and warp; consecutive ones with one pattern are one."""
+def joined_runs(runs: Rows) -> Rows:
+    """By site, block and warp; consecutive ones with one pattern are one."""
     runs = runs[np.lexsort([runs["phase"], runs["warp"], runs["block"], runs["site"]])]
     if not len(runs):
         return runs
@@ -236,8 +240,7 @@ def first_runs(runs: Rows) -> Rows:
     new[1:] = np.any([runs[name][1:] != runs[name][:-1] for name in names], axis=0)
     found: Rows = runs[new]
     found["count"] = np.add.reduceat(runs["count"], np.flatnonzero(new))
-    _, first, which = np.unique(found["site"], return_index=True, return_inverse=True)
-    return found[np.arange(len(found)) - first[which] < RUNS]
+    return found
 
 
 def hashed(rows: Rows) -> npt.NDArray[np.uint64]:
@@ -254,5 +257,6 @@ def together(several: Iterable[Decisions]) -> Decisions:
     total = Decisions()
     for one in several:
         for site, found in one.sites.items():
-            total.sites.setdefault(site, SiteDecisions()).update(found)
+            total.sites.setdefault(site, SiteDecisions()).update(found, len(total.apart))
+        total.apart += one.apart
     return total.finish()

@@ -93,6 +93,15 @@ def _draw(numbers: Global[i64], count: i64) -> None:
         numbers[n] = _mixed(numbers[n])
 
 
+def drawn(blocks: npt.NDArray[np.int64], apart: int) -> npt.NDArray[np.bool_]:
+    """Which blocks are kept where one of so many is."""
+    if apart == 1:
+        return np.ones(len(blocks), np.bool_)
+    numbers = np.array(blocks)
+    _draw(numbers, len(numbers))
+    return np.asarray(numbers * apart < 1 << 24)
+
+
 @dataclass
 class WarpDecisions:
     """Of the warps of a launch. apart: one of so many blocks is kept; none of a block whose warps decide nothing.
@@ -122,9 +131,7 @@ class WarpDecisions:
     def blocks(self, count: int) -> npt.NDArray[np.int64]:
         """The blocks that are kept, of so many."""
         numbers = np.arange(count)
-        drawn = numbers.copy()
-        _draw(drawn, count)
-        return numbers[drawn * self.apart < 1 << 24]
+        return numbers[drawn(numbers, self.apart)]
 
     def sort(self) -> None:
         """Rows in an order that does not hang on that of blocks."""
@@ -137,9 +144,7 @@ class WarpDecisions:
         rows = self.rows
         while len(rows) >= MOST:
             self.apart *= 2
-            drawn = rows[:, 0].copy()
-            _draw(drawn, len(drawn))
-            rows = rows[drawn * self.apart < 1 << 24]
+            rows = rows[drawn(rows[:, 0], self.apart)]
         size = len(self._table)
         if 4 * len(rows) > size:
             size *= 2

@@ -156,6 +156,9 @@ class DeviceArray:
     Given to a launch in place of `contents`, a NumPy array, `empty(...)`, `zeros(...)` or `full(...)`, which is copied, or
     made, the first time only; the kernel's changes stay in it and are not part of the launch's result. Launches that share one take turns,
     from whatever threads they come.
+
+    written: bool by element, which of an `empty` one's were written; None for all, and where nobody looked: a launch keeps
+    account of it under `check="uninitialised"`.
     """
 
     def __init__(self, contents: Buffer | NewArray) -> None:
@@ -163,6 +166,9 @@ class DeviceArray:
         self.everywhere = contents.everywhere if isinstance(contents, NewArray) else None
         self._host = contents.form() if isinstance(contents, NewArray) else array_given("contents", contents).copy("C")
         self.remote: RemoteArray | None = None
+        self.written: Buffer | None = None
+        if isinstance(contents, NewArray) and not contents.readable:
+            self.written = np.broadcast_to(np.False_, contents.shape)  # of nothing yet, which takes no memory
         self.turn = threading.RLock()
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -193,6 +199,12 @@ class DeviceArray:
     def keep(self, count: int) -> None:
         """Have no more than the first `count` elements of the first dimension. Nothing is copied."""
         self._host = self._host[: whole("count", count, 0, len(self._host))]
+        self.written = None if self.written is None else self.written[:count]
+
+    def wrote(self, elements: Buffer | None) -> None:
+        """Take note of what a launch that changed it has left written: bool by element, flat, or None where nobody looked."""
+        if self.written is not None:
+            self.written = None if elements is None or elements.all() else elements.reshape(self.written.shape)
 
     def hand_over(self, remote: RemoteArray) -> None:
         """Have the contents in a device's memory from now on."""

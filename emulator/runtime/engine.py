@@ -33,6 +33,9 @@ if TYPE_CHECKING:
 Dim3 = tuple[int, int, int]
 WAITING, LONGEST = 10_000, 1 << 32
 """Iterations that a loop may take: one that only waits, and any other, which has counted through 32 bits by then."""
+ASTRAY = WAITING
+"""Accesses out of bounds that a warp may make in one loop: one that looks for something beyond an array ends there, and what it has
+found wrong says so."""
 
 
 @dataclass(frozen=True)
@@ -49,8 +52,8 @@ class Request:
     that the loop does takes it further (`passes.waiting`), and LONGEST elsewhere: long work is no mistake.
     device_arrays: arrays that outlive the launch; of those in a device's memory, `arguments` has the shape and type
     only. An emulator gives them back like others. filled: arrays all of whose elements are the one given (of vectors,
-    its parts), which need not be copied. unwritten: those of them that the kernel
-    must not read before it has written them.
+    its parts), which need not be copied. unwritten: arrays that the kernel must not read
+    before it has written them; written: of those that earlier launches have written in part, bool by element, which may be read.
     in_place: device arrays that nobody needs as they were: an emulator may change their memory itself.
     checks: what an emulator looks for beyond what it always does (`sanitizer.checkers`). schedule: the seed of another
     order of blocks, and of warps between barriers (`sanitizer.schedules`). show_prints: whether an emulator writes what
@@ -72,6 +75,7 @@ class Request:
     device_arrays: Mapping[str, DeviceArray] = field(default_factory=dict)
     filled: Mapping[str, Buffer] = field(default_factory=dict)
     unwritten: frozenset[str] = frozenset()
+    written: Mapping[str, Buffer] = field(default_factory=dict)
     in_place: frozenset[str] = frozenset()
     detail: bool = False
     decisions: bool = False
@@ -154,6 +158,7 @@ class Outcome:
     counts: int64[site, event] as `profiler.events` defines them, or None where nothing was counted.
     samples, decisions: what `profiler.samples` and `profiler.decisions` keep, where it was asked for.
     milliseconds: time of the kernel alone, where an engine runs on real hardware.
+    written: of device arrays where uninitialised reads were looked for, bool by element, flat: what was written by now.
     """
 
     buffers: dict[str, Buffer]
@@ -164,6 +169,7 @@ class Outcome:
     resources: Resources | None = None
     samples: Samples | None = None
     decisions: Decisions | None = None
+    written: dict[str, Buffer] = field(default_factory=dict)
 
 
 class Engine(Protocol):

@@ -103,6 +103,8 @@ def launch(
         result = observed(call, _run) if observers() else _run(call)
         for name in request.device_arrays.keys() & result.buffers.keys():
             request.device_arrays[name].replace(result.buffers.pop(name))
+        for name in request.device_arrays.keys() & set(request.specialisation.summary.changed):
+            request.device_arrays[name].wrote(result.written.get(name))
     if result.faults and faults == "raise":
         raise FaultError(result)
     return result
@@ -188,6 +190,7 @@ def _run(call: Call) -> Result:
         counts=outcome.counts,
         samples=outcome.samples,
         decisions=outcome.decisions,
+        written=outcome.written,
     )
 
 

@@ -120,7 +120,7 @@ class Recorder:
             results.append(proceed(replace(asked, request=replace(asked.request, checks=checks, schedule=seed))))
             faults += results[-1].faults
             remarks += results[-1].remarks
-        return proceed(quiet) if faults else results[0]
+        return replace(proceed(quiet), written=results[0].written) if faults else results[0]
 
     def launch(
         self, call: Call, result: Result, faults: Iterable[Diagnostic], remarks: Iterable[Diagnostic], seconds: float

@@ -108,6 +108,7 @@ def prepare_request(
         else:
             arguments[name] = numbers[name] if name in numbers else scalar_given(name, type, args[name])
     device_arrays = {name: given for name, given in args.items() if isinstance(given, DeviceArray)}
+    kept = {name: given.written for name, given in device_arrays.items() if given.written is not None}
     if len({id(given) for given in device_arrays.values()}) < len(device_arrays):
         raise LaunchError(f"{kernel.__name__}: one DeviceArray is given for two parameters")
     _apart(args, [owners[name][0] if name in owners else name for name in summary.changed])
@@ -129,7 +130,8 @@ def prepare_request(
         owners=owners,
         device_arrays=device_arrays,
         filled=filled,
-        unwritten=frozenset(name for name, given in new.items() if not given.readable),
+        unwritten=frozenset(name for name, given in new.items() if not given.readable) | kept.keys(),
+        written={name: mask.reshape(-1) for name, mask in kept.items() if any(mask.strides)},
         checks=checks,
         schedule=schedule,
         cooperative=truth("cooperative", cooperative),
@@ -229,7 +231,8 @@ def _same_names(kernel: Kernel, found: Signature, args: Mapping[str, Any]) -> No
     missing = [name for name in found.parameters if name not in args]
     extra = [name for name in args if name not in found.parameters]
     if missing:
-        raise LaunchError(f"{kernel.__name__} needs {', '.join(missing)}")
+        beyond = f", and has no parameter {', '.join(map(str, extra))}" if extra else ""
+        raise LaunchError(f"{kernel.__name__} needs {', '.join(missing)}{beyond}")
     if extra:
         raise LaunchError(
             f"{kernel.__name__} has no parameter {', '.join(extra)}; it has {', '.join(found.parameters)}"

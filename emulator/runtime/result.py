@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from html import escape
@@ -38,7 +38,7 @@ class Result:
     milliseconds, resources: of the kernel on the GPU; None on an emulator.
     counts: None where nothing was counted, else int64[site, column] for the sites of the request's program;
     `profiler.events` names the columns. samples: of a launch with detail=True. decisions: of one with
-    decisions=True (`profiler.decisions`).
+    decisions=True (`profiler.decisions`). written: as `Outcome` has it.
     """
 
     buffers: dict[str, Buffer]
@@ -51,6 +51,7 @@ class Result:
     counts: Counts | None = field(default=None, repr=False)
     samples: Samples | None = field(default=None, repr=False)
     decisions: Decisions | None = field(default=None, repr=False)
+    written: Mapping[str, Buffer] = field(default_factory=dict, repr=False)
 
     def __repr__(self) -> str:
         facts = (f"{name} {value}" for name, value in self._facts())
@@ -84,8 +85,11 @@ class Result:
         return self.buffers[name]
 
     def __getattr__(self, name: str) -> Buffer:
-        if name.startswith("_") or name not in self.buffers:
+        if name.startswith("_"):
             raise AttributeError(name)
+        if name not in self.buffers:
+            written = ", ".join(self.buffers) or "nothing"
+            raise AttributeError(f"a result has no {name}; the kernel writes {written}", name=name, obj=self)
         return self.buffers[name]
 
     @cached_property

@@ -58,13 +58,13 @@ class Summary:
         from ..ir.walk import statements
         from ..passes.capabilities import needed
         from ..passes.grids import is_cooperative
-        from ..passes.waiting import waits
+        from ..passes.waiting import may_stall, waits
         from .prepared import prepare
 
         prepared, kernel = prepare(program), program.kernel
         parameters = {param.name: param.type for param in kernel.params}
         body = prepared.program.kernel.body
-        waiting = any(isinstance(stmt, While) and waits(stmt) for stmt in statements(body))
+        waiting = any(isinstance(stmt, While) and (waits(stmt) or may_stall(stmt)) for stmt in statements(body))
         found = declared(kernel), needed(program), is_cooperative(prepared.program.kernel), waiting
         return Summary(kernel.name, parameters, prepared.changed, prepared.ordered, prepared.shared, *found)
 

@@ -63,9 +63,9 @@ def reads_inactive(span: Span, where: str, source: int) -> Diagnostic:
     return Diagnostic("convergence", message, span, (where, "the emulator gives the reading lane its own value"))
 
 
-def endless(span: Span, where: str, limit: int) -> Diagnostic:
-    """A loop that was cut off."""
-    message = f"this loop ran {limit:,} iterations without ending"
+def endless(span: Span, where: str, limit: int, stalled: bool = False) -> Diagnostic:
+    """A loop that was cut off. stalled: one that works in some iterations, and waited in that many in a row."""
+    message = f"this loop ran {limit:,} iterations without {'getting any further' if stalled else 'ending'}"
     advice = "it may wait for a thread that cannot go on (a later block, a lane masked off) or that waits too; or raise step_limit"
     return Diagnostic("step limit", message, span, (where, advice))
 

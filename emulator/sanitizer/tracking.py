@@ -109,9 +109,11 @@ class Plan:
         device: Device,
         rows: int | None = None,
         blocks: int = 1,
+        written: Mapping[str, Any] | None = None,
     ) -> RaceState:
         """The race state at the start of a launch. carved: the lengths of arrays in dynamic shared memory. A local array
-        has an element for every thread of the block. blocks: how many have shared and local arrays at the same time."""
+        has an element for every thread of the block. blocks: how many have shared and local arrays at the same time. written:
+        of global arrays, the elements that were written before."""
         warps = -(-block[0] * block[1] * block[2] // 32)
         lengths = {}
         for name in self.tracked:
@@ -126,7 +128,7 @@ class Plan:
         where = shadow.layout(lengths, {f.name: _planes(f) for f in self.tracked.values()}, copies)
         if is_cooperative(self.kernel):
             own = [False] * len(own)
-        return shadow.new(
+        found = shadow.new(
             where,
             own,
             has_atomics,
@@ -138,6 +140,20 @@ class Plan:
             self.asynchronous,
             self.roles,
         )
+        for name, elements in (written or {}).items():
+            if name in self.tracked:
+                self._written(found, name, len(elements))[...] = elements
+        return found
+
+    def written(self, found: RaceState, arguments: Mapping[str, Any], names: Iterable[str]) -> dict[str, Any]:
+        """Of those of the global arrays in which unwritten elements are looked for: bool by element, which are written."""
+        chosen = (name for name in names if name in self.tracked and self.tracked[name].for_unwritten)
+        return {name: self._written(found, name, len(arguments[name])) != 0 for name in chosen}
+
+    def _written(self, found: RaceState, name: str, length: int) -> Any:
+        """The WRITTEN plane of a global array."""
+        start = int(found.places.reshape(-1, 4)[self.tracked[name].number, 0])
+        return found.epochs[start : start + length]
 
     def turn_to(self, found: RaceState, block: int, blocks: int) -> None:
         """Of blocks that take their turns, make the planes of one the ones that its shared and local arrays have."""

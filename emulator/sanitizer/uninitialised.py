@@ -69,11 +69,12 @@ def _set_flag(register: ir.Reg, value: bool) -> ir.Let:
 
 
 def read(
-    kernel: ir.Function, span: Span, array: str, type: Array, index: int, where: str, forms: elements.Forms
+    kernel: ir.Function, span: Span, array: str, type: Array, index: int, where: str, forms: elements.Forms, stays: bool
 ) -> Diagnostic:
-    """The diagnostic of a read of memory."""
+    """The diagnostic of a read of memory. stays: whether the array is of earlier launches too."""
     what = elements.element(array, type, index, forms)
-    return _diagnostic(kernel, span, array, type, f"{type.space} read of {what}, which nobody has written", where)
+    message = f"{type.space} read of {what}, which nobody has written"
+    return _diagnostic(kernel, span, array, type, message, where, stays)
 
 
 def unassigned_register(check: ir.Check, kernel: ir.Function, values: Sequence[object], where: str) -> Diagnostic:
@@ -87,7 +88,9 @@ def unassigned_register(check: ir.Check, kernel: ir.Function, values: Sequence[o
     return _diagnostic(kernel, register.span, array, type, message, where)
 
 
-def _diagnostic(kernel: ir.Function, span: Span, array: str, type: Array, message: str, where: str) -> Diagnostic:
+def _diagnostic(
+    kernel: ir.Function, span: Span, array: str, type: Array, message: str, where: str, stays: bool = False
+) -> Diagnostic:
     name = user_name(array)
     allocated = next((s.span for s in statements(kernel.body) if isinstance(s, ir.Alloc) and s.array == array), None)
     if allocated is None:
@@ -96,7 +99,10 @@ def _diagnostic(kernel: ir.Function, span: Span, array: str, type: Array, messag
     lines = ", ".join(str(line) for line in sorted(writers))
     by = f"line{'s' if len(writers) > 1 else ''} {lines} should have written it, and did not" if writers else ""
     verb = "given as empty" if type.space == "global" else "allocated"
-    notes = (where, f"{name}: {type}, {verb} at {allocated.place}", by or f"nothing in the kernel writes {name}")
+    by = by or f"nothing in the kernel writes {name}"
+    if stays:
+        by += "; nor did a launch before this one"
+    notes = (where, f"{name}: {type}, {verb} at {allocated.place}", by)
     return Diagnostic(KIND, message, span, notes)
 
 

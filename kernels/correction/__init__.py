@@ -17,6 +17,7 @@ Reference: CUDA-EC 1.0.2, kernel fix_errors1 (Shi, Schmidt, Liu, Mueller-Wittig 
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 from ..family import Answer, Family, Variant, by_name, deferred, load
@@ -119,5 +120,5 @@ FAMILY: Family[Problem] = Family(
     oracle=_oracle,
     compare=deferred(f"{__name__}.host.compare:compare"),
     preparing=_preparing,
-    explained=lambda: load(f"{__name__}.explained:EXPLAINED"),
+    explained=partial(load, f"{__name__}.explained:EXPLAINED"),
 )

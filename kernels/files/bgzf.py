@@ -5,14 +5,19 @@ from __future__ import annotations
 import io
 from collections import deque
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, BinaryIO, cast
+from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple, TypeAlias, cast
 
 from isal import igzip_lib, isal_zlib
 
 from ..pipeline import workers_for
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # the door is opened by commands that need no arrays too
     from concurrent.futures import Future
+
+    import numpy as np
+    import numpy.typing as npt
+
+Bytes: TypeAlias = "npt.NDArray[np.uint8]"
 
 END_OF_BGZF = bytes.fromhex("1f8b08040000000000ff0600424302001b0003000000000000000000")
 HEADER = 18
@@ -23,15 +28,18 @@ CONTENT = 0xFF00
 """Bytes that a block is made of here: what cannot be packed fits too."""
 GROUP = 16
 """Blocks that a thread packs at a time."""
-WORKERS = 16
+WORKERS = 6
+"""Threads that pack at most: each block asks for the interpreter's lock, and more of them wait for it longer than they work."""
 LEVEL = 2
 
 DeflateError = cast(type[Exception], igzip_lib.IsalError)
 """Of data that are no gzip, or whose checksum is wrong."""
 
 _START = bytes.fromhex("1f8b08040000000000ff060042430200")
-_RAW = -15
-"""Of zlib: data without header and checksum."""
+_LAST = bytes.fromhex("0300")
+"""An empty part of packed data after which none follows."""
+_ROOM = MOST + (MOST >> 2)
+"""Bytes that a block is packed to at most."""
 
 
 def begins_block(data: bytes, at: int = 0) -> bool:
@@ -50,38 +58,62 @@ def length_of_blocks(data: bytes) -> int:
     return at
 
 
-def unpacked_blocks(data: bytes) -> bytes:
-    """The contents of whole blocks. Raises ValueError where one is damaged."""
-    found = []
-    view, at = memoryview(data), 0
-    while at < len(data):
-        size = int.from_bytes(data[at + 16 : at + 18], "little") + 1
-        decoder = igzip_lib.IgzipDecompressor(flag=igzip_lib.DECOMP_GZIP)
+class Job(NamedTuple):
+    """Blocks to be unpacked. to: where, just as long as their contents. whole: a buffer that is full when this is done."""
+
+    blocks: memoryview
+    to: Bytes
+    whole: Bytes | None = None
+
+    def unpack(self) -> Bytes | None:
+        """The buffer, if it is full now. The interpreter's lock is not held. Raises ValueError where a block is damaged."""
         try:
-            found.append(decoder.decompress(view[at : at + size], MOST + 1))
-        except DeflateError as error:
+            reader = isal_zlib._GzipReader(cast(BinaryIO, self.blocks))  # takes any buffer
+            wrong = reader.readinto(self.to.data) != len(self.to) or reader.read(1)
+        except (DeflateError, OSError, EOFError) as error:
             raise ValueError(str(error)) from None
-        if not decoder.eof or decoder.unused_data or len(found[-1]) > MOST:
-            raise ValueError("a block of BGZF does not end where it says")
-        at += size
-    return b"".join(found)
+        if wrong:
+            raise ValueError("a block of BGZF does not hold what it says")
+        return self.whole
 
 
-def packed_blocks(data: bytes) -> bytes:
+def jobs(groups: Iterator[bytes], size: int, room: int) -> Iterator[Job]:
+    """What is to be done to unpack groups of whole blocks into buffers of about `size` bytes behind `room` others, which
+    are left as they are. Raises ValueError."""
+    import numpy as np
+
+    size = room + max(size, MOST)
+    buffer, at = np.empty(size, np.uint8), room
+    for group in groups:
+        view, begin, end, first = memoryview(group), 0, 0, at
+        while end < len(group):
+            packed = int.from_bytes(group[end + 16 : end + 18], "little") + 1
+            content = int.from_bytes(group[end + packed - 4 : end + packed], "little")
+            if content > MOST:
+                raise ValueError("a block of BGZF does not hold what it says")
+            if at + content > size:
+                yield Job(view[begin:end], buffer[first:at], buffer[:at])
+                buffer, begin, first, at = np.empty(size, np.uint8), end, room, room
+            end, at = end + packed, at + content
+        yield Job(view[begin:end], buffer[first:at])
+    if at > room:
+        yield Job(memoryview(b""), buffer[at:at], buffer[:at])
+
+
+def packed_blocks(data: bytes | bytearray | memoryview) -> bytes:
     """Data as blocks, without the empty one that ends a file."""
-    return b"".join(_blocks(data))
+    return b"".join(_blocks(memoryview(data)))
 
 
-def _blocks(data: bytes) -> Iterator[bytes]:
-    view = memoryview(data)
-    for at in range(0, len(data), CONTENT):
+def _blocks(view: memoryview) -> Iterator[bytes]:
+    packer = isal_zlib._ParallelCompress(_ROOM, LEVEL)
+    for at in range(0, len(view), CONTENT):
         content = view[at : at + CONTENT]
-        packed = isal_zlib.compress(content, LEVEL, _RAW)
-        yield _START
-        yield (HEADER + len(packed) + 8 - 1).to_bytes(2, "little")
+        packed, checksum = packer.compress_and_crc(content, b"")  # the lock is let go once
+        length = HEADER + len(packed) + len(_LAST) + 8
+        yield _START + (length - 1).to_bytes(2, "little")
         yield packed
-        yield isal_zlib.crc32(content).to_bytes(4, "little")
-        yield len(content).to_bytes(4, "little")
+        yield _LAST + checksum.to_bytes(4, "little") + len(content).to_bytes(4, "little")
 
 
 class BgzfWriter(io.BufferedIOBase):
@@ -104,17 +136,23 @@ class BgzfWriter(io.BufferedIOBase):
         return True
 
     def write(self, data: Any) -> int:
-        view = memoryview(data).cast("B")
-        size = GROUP * CONTENT
-        for at in range(0, len(view), size):
-            self._waiting += view[at : at + size]
-            if len(self._waiting) >= size:
-                self._pack(size)
+        """Data that are read-only are not copied: nobody may change them any more."""
+        view, size = memoryview(data).cast("B"), GROUP * CONTENT
+        at = 0
+        while at < len(view):
+            if view.readonly and not self._waiting and len(view) - at >= size:
+                self._pack(view[at : at + size])
+                at += size
+                continue
+            some = view[at : at + size - len(self._waiting)]
+            self._waiting += some
+            at += len(some)
+            if len(self._waiting) == size:
+                self._pack(self._waiting)
+                self._waiting = bytearray()
         return len(view)
 
-    def _pack(self, size: int) -> None:
-        some = bytes(self._waiting[:size])
-        del self._waiting[:size]
+    def _pack(self, some: bytearray | memoryview) -> None:
         self._under_way.append(self._pool.submit(packed_blocks, some))
         while len(self._under_way) > 2 * self._workers:
             self.file.write(self._under_way.popleft().result())
@@ -123,7 +161,7 @@ class BgzfWriter(io.BufferedIOBase):
         if self.closed:
             return
         try:
-            self._pack(len(self._waiting))
+            self._pack(self._waiting)
             while self._under_way:
                 self.file.write(self._under_way.popleft().result())
             self.file.write(END_OF_BGZF)

@@ -69,6 +69,17 @@ class Input(io.BufferedReader):
             filled += count
         return filled
 
+    def chunks(self, size: int, room: int) -> Iterator[npt.NDArray[np.uint8]]:
+        """A file of which nothing is read yet, about `size` bytes at a time, each behind `room` bytes that are not set."""
+        import numpy as np
+
+        yield from cast(Unpacked, self.raw).buffers(size, room)
+        filled = size
+        while filled == size:
+            buffer = np.empty(room + size, np.uint8)
+            if filled := self.fill(buffer[room:]):
+                yield buffer[: room + filled]
+
     @property
     def part(self) -> float | None:
         """Of the file that is read, from 0 to 1; None where its size is not known."""

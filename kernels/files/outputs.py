@@ -22,11 +22,13 @@ from .places import STANDARD, STDIN, STDOUT, descriptor_of, failure, flush_stand
 from .signals import check, forget, held, register
 from .text import printable
 from .waiting import temporary
+from .writeback import begin_to_write
 
 SUFFIX = ".unfinished"
 LONGEST_NAME = 180
 """Bytes of a file's name that its unfinished one repeats: with what is added it stays a name."""
-BUFFER = 1 << 20
+BUFFER, AT_ONCE = 1 << 20, 1 << 25
+"""Bytes that are written at a time, and that the disk begins with at a time."""
 OTHER_PACKINGS = (".bz2", ".xz", ".zst")
 """Ends of names that promise a packing that is read, but not written."""
 
@@ -159,6 +161,7 @@ class _Regular(_Kept):
     def __init__(self, path: Path) -> None:
         super().__init__(path)
         self.renamed, self.aside = False, ""
+        self.length, self.begun = 0, 0  # bytes put, and those of them that the disk was told of
         try:
             self.final = os.path.realpath(path, strict=False)
             if os.path.islink(self.final):
@@ -189,7 +192,12 @@ class _Regular(_Kept):
             os.close(number)  # taken for a leftover before it was locked
 
     def put(self, data: Any) -> int:
-        return os.write(self.number, data)
+        count = os.write(self.number, data)
+        self.length += count
+        if self.length - self.begun >= AT_ONCE:
+            begin_to_write(self.number, self.begun, self.length - self.begun)
+            self.begun = self.length
+        return count
 
     def close_whole(self) -> None:
         """The bytes are on the disk, with the owner and the mode of the file that they replace."""

@@ -19,6 +19,7 @@ computed again in double, with C = 2^1020.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 from ..family import Answer, Family, Variant, by_name, deferred, load
@@ -90,5 +91,5 @@ FAMILY: Family[Problem] = Family(
     solve=deferred(f"{__name__}.host.pipeline:solve"),
     oracle=_oracle,
     compare=deferred(f"{__name__}.host.compare:compare"),
-    explained=lambda: load(f"{__name__}.explained:EXPLAINED"),
+    explained=partial(load, f"{__name__}.explained:EXPLAINED"),
 )

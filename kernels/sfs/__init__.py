@@ -13,6 +13,7 @@ number of individuals leaves the range of doubles: those above e^-80 of a site's
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 from ..family import Answer, Family, Variant, by_name, deferred, load
@@ -76,5 +77,5 @@ FAMILY: Family[Problem] = Family(
     solve=deferred(f"{__name__}.host.pipeline:solve"),
     oracle=_oracle,
     compare=deferred(f"{__name__}.host.compare:compare"),
-    explained=lambda: load(f"{__name__}.explained:EXPLAINED"),
+    explained=partial(load, f"{__name__}.explained:EXPLAINED"),
 )

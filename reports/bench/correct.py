@@ -22,7 +22,7 @@ from ..terminal import progress
 GENOME, READS = 1_125_000, 2_000_000
 """As many solid k-mers as the paper's filter of 18 MB has room for, at 64 bits each."""
 LENGTH, ERROR_RATE, SEED = 36, 0.01, 1
-FILTERS: tuple[FilterName, ...] = ("exact", "bloom")
+FILTERS: tuple[FilterName, ...] = ("exact", "bloom", "blocked")
 
 
 def bench(engine: EngineName, repeat: int, json: bool) -> int:

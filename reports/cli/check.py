@@ -22,8 +22,8 @@ from ..selection import find_variants
 from ..targets.budgets import Budgets
 from ..targets.findings import as_row, as_text, findings
 from ..targets.formats import FORMATS, named, summary
-from ..targets.running import require_launches, run_target
-from ..targets.target import Shipped, Target, find_target, is_program
+from ..targets.running import require_launches, run_shipped, run_target
+from ..targets.target import KEPT, Shipped, Target, find_target, is_program
 from .budgets import Held, is_among, is_whole
 from .options import (
     Budget,
@@ -120,7 +120,9 @@ def check(
         keep="program" if compiling or compiled else "nothing",
     )
     looked = _Looked(sorted(wanted), compiling, held, Known.of(known) if known else None)
-    if target is not None and target.endswith(".json"):
+    if target is not None and target.endswith(KEPT):
+        if arguments:
+            raise SimtbedError(f"{target} is a run that was kept: it takes no arguments, not {' '.join(arguments)}")
         return _check_kept(Path(target), looked, kernel, launch, output, shape)
     if target is not None and family is None and is_program(target):
         found = find_target(target, arguments, source)
@@ -138,8 +140,8 @@ def check(
         Shipped(one, each, source) for one, variants in find_variants(family, target, source) for each in variants
     ]
     with held.reports({"--output": output}, chosen[0].files, device) as outputs:
-        for shipped in chosen:
-            run = run_target(shipped, make, faults="return").run.select(kernel, launch)
+        for shipped, whole in zip(chosen, run_shipped(chosen, make), strict=True):
+            run = whole.select(kernel, launch)
             held.add(shipped, run)
             looked.add({"variant": shipped.variant, "input": shipped.input}, run.launches)
         held.end(outputs, lambda name: is_whole(kernel, launch) and is_among(name, chosen, target is None))

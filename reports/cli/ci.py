@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from enum import StrEnum
 from importlib.resources import files as resources
 from pathlib import Path
@@ -34,6 +35,7 @@ FILES = {
     Service.gitlab: {"gitlab.yml.in": Path(".gitlab-ci.yml")},
 }
 """The templates of each service, and where it looks for them."""
+REQUIREMENTS = "requirements.txt"
 
 
 @command
@@ -57,4 +59,6 @@ def ci(
         path.parent.mkdir(parents=True, exist_ok=True)
         files.write(path, [text])
         print(path)
+    if not Path(REQUIREMENTS).exists():
+        print(f"simtbed: both jobs install what {REQUIREMENTS} lists, and there is none here yet", file=sys.stderr)
     return 0

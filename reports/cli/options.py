@@ -41,7 +41,7 @@ Output = Annotated[
 Variant = Annotated[str, Option(("--variant",), help="How it is computed: see `simtbed list`.")]
 _TARGET = Program(
     metavar="TARGET",
-    help="A script, MODULE:FUNCTION, FILE.py:FUNCTION, or a variant of `simtbed list`.",
+    help="A script, PACKAGE.MODULE, MODULE:FUNCTION, FILE.py:FUNCTION, or a variant of `simtbed list`.",
     is_program=deferred("simtbed.reports.targets.target:is_program"),
 )
 TargetArgument = Annotated[str, _TARGET]

@@ -44,6 +44,9 @@ class AnswerLauncher(Launcher):
 
     rounded: outputs that engines owe each other only nearly. raced: arrays that stay with the engine and whose contents
     hang on which thread came first, such as the slots of a hash table: what is made of them is compared, not they.
+
+    Arrays that stay are digested whole. What no kernel wrote in one is zero, as it was made: a host that used one array for
+    several batches would leave words of the batch before there, and another digest, though every answer were the same.
     """
 
     engine: EngineName

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
+import inspect
 import sys
 from pathlib import Path
 from types import ModuleType
@@ -24,15 +25,37 @@ def call(reference: str) -> None:
         _refuse(f"{reference} is a kernel: name a host function that launches it, with its grid, block and arguments")
     if not callable(function):
         _refuse(f"{place} has no function {name}")
+    if needed := _needed(function):
+        _refuse(
+            f"{reference} is called without arguments, and needs {', '.join(needed)}: name a function that gives them"
+        )
     function()
 
 
+def _needed(function: Any) -> list[str]:
+    """The parameters of a function that have no default."""
+    try:
+        parameters = inspect.signature(function).parameters.values()
+    except (TypeError, ValueError):  # of some built-in ones nobody knows
+        return []
+    more = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+    return [one.name for one in parameters if one.default is one.empty and one.kind not in more]
+
+
 def _of_file(path: Path) -> ModuleType:
-    """The file as a module of its stem's name, with its folder first among those that are searched."""
+    """The file as a module of its stem's name, with its folder first among those that are searched; where that folder is a
+    package, as the package's module, so that it may import from it by relative names."""
     if not path.is_file():
         _refuse(f"{path}: No such file")
     path = path.resolve()
     sys.path[0] = str(path.parent)
+    root, parts = path.parent, [path.stem]
+    while (root / "__init__.py").is_file() and root.name.isidentifier():
+        parts.insert(0, root.name)
+        root = root.parent
+    if len(parts) > 1:
+        sys.path.insert(1, str(root))
+        return importlib.import_module(".".join(parts))
     spec = importlib.util.spec_from_file_location(path.stem, path)
     assert spec is not None and spec.loader is not None
     module = sys.modules[path.stem] = importlib.util.module_from_spec(spec)

@@ -1,7 +1,8 @@
-"""What a command works on: a script, a function that launches, or a shipped variant, found by how it is named."""
+"""What a command works on: a script or a module, a function that launches, or a shipped variant, found by how it is named."""
 
 from __future__ import annotations
 
+import importlib.util
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,6 +15,9 @@ from simtbed.kernels import Family
 from ..selection import find_variant, variants_called
 
 _FUNCTION = re.compile(r"(?:.*\.py|[A-Za-z_][\w.]*):[A-Za-z_]\w*")
+_MODULE = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+")
+KEPT = ".json"
+"""How the name of a run ends that was kept."""
 
 
 @dataclass(frozen=True)
@@ -30,6 +34,21 @@ class Script:
     def files(self) -> list[Path]:
         """What it is read from."""
         return [self.path]
+
+
+@dataclass(frozen=True)
+class Module:
+    """A module of a package, run as `python -m` would with these arguments."""
+
+    name: str
+    arguments: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        return " ".join([self.name, *self.arguments])
+
+    @property
+    def files(self) -> list[Path]:
+        return []
 
 
 @dataclass(frozen=True)
@@ -73,7 +92,7 @@ class Shipped:
         return "the example" if self.source is None else str(self.source)
 
 
-Target = Script | Function | Shipped
+Target = Script | Module | Function | Shipped
 
 
 def target_name(target: Target) -> str:
@@ -83,9 +102,17 @@ def target_name(target: Target) -> str:
 
 def is_program(name: str) -> bool:
     """Whether a name stands for something that may have arguments of its own: no shipped variant."""
-    return not variants_called(name) and (
-        name.endswith(".py") or bool(_FUNCTION.fullmatch(name)) or Path(name).is_file()
-    )
+    if variants_called(name) or name.endswith(KEPT):
+        return False
+    return name.endswith(".py") or bool(_FUNCTION.fullmatch(name)) or Path(name).is_file() or _is_module(name)
+
+
+def _is_module(name: str) -> bool:
+    """Whether a dotted name begins with a package that can be imported here. Nothing is imported."""
+    if not _MODULE.fullmatch(name):
+        return False
+    top = name.partition(".")[0]
+    return Path(top).is_dir() or importlib.util.find_spec(top) is not None
 
 
 def find_target(name: str, arguments: Sequence[str] = (), source: Path | None = None) -> Target:
@@ -93,6 +120,8 @@ def find_target(name: str, arguments: Sequence[str] = (), source: Path | None = 
 
     Raises SimtbedError where there is no such target.
     """
+    if name.endswith(KEPT):
+        raise SimtbedError(f"{name} is a run that was kept: simtbed check and simtbed diff take one")
     if not is_program(name):
         if arguments:
             raise SimtbedError(f"{name} takes no arguments, not {' '.join(arguments)}")
@@ -103,8 +132,10 @@ def find_target(name: str, arguments: Sequence[str] = (), source: Path | None = 
         if arguments:
             raise SimtbedError(f"{name} is called without arguments, not with {' '.join(arguments)}")
         return Function(name)
-    if not Path(name).is_file():
-        raise SimtbedError(
-            f"{name}: No such file; a script, module:function, file.py:function or a shipped variant is named"
-        )
-    return Script(Path(name), tuple(arguments))
+    if Path(name).is_file():
+        return Script(Path(name), tuple(arguments))
+    if not name.endswith(".py"):
+        return Module(name, tuple(arguments))
+    raise SimtbedError(
+        f"{name}: No such file; a script, package.module, module:function, file.py:function or a shipped variant is named"
+    )

@@ -181,3 +181,62 @@ def test_many_hand_overs_take_no_longer_each() -> None:
     """128,000 of a lock, each of which the next thread must find."""
     result = run(locked, "jit", "races", grid=1, lock=FLAG, total=TOTAL, n=2000, ACQUIRE=True, RELEASE=True)
     assert (result.faults, result.total[0]) == ([], 128_000)
+
+
+# ------------------------------------------------------------------ what is missing before a release
+@st.kernel
+def warps_hand_over(flag: Global[i32], data: Global[i32], out: Global[i32], LANES: Const, BARRIER: Const) -> None:
+    """Warp 0 hands 32 numbers to warp 1 of its block by the release of its first lane, or of warp 2's."""
+    if st.warp == 0:
+        data[st.lane] = st.lane
+        if LANES:
+            st.syncwarp()
+    if BARRIER:
+        st.sync()
+    releases = st.thread.x == (0 if LANES or not BARRIER else 64)
+    if releases:
+        st.store_release(flag, 0, 1)
+    if st.warp == 1:
+        while st.load_acquire(flag, 0) == 0:
+            pass
+        out[st.lane] = data[st.lane ^ 1]
+
+
+@st.kernel
+def another_warp_releases(flag: Global[i32], data: Global[i32], out: Global[i32]) -> None:
+    """As above, and warp 0 never met the warp that releases."""
+    if st.warp == 0:
+        data[st.lane] = st.lane
+    if st.thread.x == 32:
+        st.store_release(flag, 0, 1)
+    if st.warp == 2:
+        while st.load_acquire(flag, 0) == 0:
+            pass
+        out[st.lane] = data[st.lane ^ 1]
+
+
+@engines
+def test_the_advice_is_a_syncwarp_where_another_lane_released(engine: EngineName) -> None:
+    def run_with(LANES: bool) -> Any:
+        given: Any = {"flag": np.zeros(1, np.int32), "data": st.empty(32, "i32"), "out": st.empty(32, "i32")}
+        return run(warps_hand_over, engine, grid=1, block=64, **given, LANES=LANES, BARRIER=False).faults
+
+    (race,) = run_with(False)
+    line = race.related.line
+    advice = f"another lane of the warp released it: st.syncwarp() after line {line}, before that release"
+    assert race.kind == "race" and race.notes[-1] == advice and race.related.source.strip() == "data[st.lane] = st.lane"
+    assert run_with(True) == []
+
+
+@engines
+def test_the_advice_for_other_blocks_too(engine: EngineName) -> None:
+    given: Any = {"flag": np.zeros(2, np.int32), "data": st.empty(128, "i32")}
+    (race,) = run(lanes_follow, engine, **given, WIDTH=32, MEET=False).faults
+    assert "another lane of the warp released it: st.syncwarp() after line" in race.notes[-1]
+
+
+@engines
+def test_the_advice_is_a_barrier_where_another_warp_released(engine: EngineName) -> None:
+    given: Any = {"flag": np.zeros(1, np.int32), "data": st.empty(32, "i32"), "out": st.empty(32, "i32")}
+    (race,) = run(another_warp_releases, engine, grid=1, block=96, **given).faults
+    assert race.notes[-1].startswith("another warp of the block released it: st.sync() after line")

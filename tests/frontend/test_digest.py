@@ -92,6 +92,30 @@ def test_whatever_the_front_end_sees_changes_the_key(tmp_path: Path, old: str, n
     assert _digest(tmp_path, BODY) != _digest(tmp_path, BODY.replace(old, new, 1))
 
 
+def test_it_is_stale_while_a_name_stands_for_something_else(tmp_path: Path) -> None:
+    other = _module(tmp_path, "SIZE = 3")
+    module = _module(tmp_path, BODY.replace("x + LIMIT", "x + LIMIT + other.SIZE") + "\nother = None\n")
+    vars(module)["other"] = other
+    found = digest(module.f)
+    assert found is not None and not found.stale
+    space, inner = vars(module), vars(other)
+    for names, name, value in (
+        (space, "LIMIT", 4),
+        (space, "range", len),
+        (space, "other", module),
+        (inner, "SIZE", 5),
+    ):
+        there = name in names
+        before = names.get(name)
+        names[name] = value
+        assert found.stale, name
+        del names[name]
+        assert found.stale == there
+        if there:
+            names[name] = before
+        assert not found.stale
+
+
 def test_attributes_of_modules_are_followed(tmp_path: Path) -> None:
     other = _module(tmp_path, "SIZE = 3\nOTHER = 1")
     module = _module(

@@ -88,6 +88,32 @@ def test_missing_arguments_are_named() -> None:
         launch(scaled, grid=1, block=32, args={"x": GOOD["x"], "K": 1})
 
 
+def test_a_misspelt_argument_is_named_beside_the_one_that_is_missing() -> None:
+    with pytest.raises(LaunchError, match=r"^scaled needs out, and has no parameter ou$"):
+        launch(scaled, grid=1, block=32, args={**{k: v for k, v in GOOD.items() if k != "out"}, "ou": GOOD["out"]})
+
+
+def test_an_array_that_the_kernel_does_not_write_is_no_attribute() -> None:
+    result = launch(scaled, grid=1, block=32, args=GOOD)
+    with pytest.raises(AttributeError, match=r"^a result has no outt; the kernel writes out$"):
+        _ = result.outt
+    assert not hasattr(result, "_anything")
+
+
+class Settings:
+    SCALE = 2.5
+
+
+@st.kernel
+def of_a_class(x: st.Global[st.f32]) -> None:
+    x[0] = x[0] * Settings.SCALE
+
+
+def test_a_constant_of_a_class_is_refused_with_what_to_write() -> None:
+    with pytest.raises(CompileError, match=r"write a constant of the module: SCALE = Settings\.SCALE"):
+        launch(of_a_class, grid=1, block=32, args={"x": np.ones(1, np.float32)})
+
+
 def test_arguments_may_come_in_the_order_of_the_parameters() -> None:
     by_name = launch(scaled, grid=1, block=32, args=GOOD)
     for args in ((*GOOD.values(),), [*GOOD.values()]):

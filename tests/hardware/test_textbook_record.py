@@ -13,8 +13,8 @@ from simtbed.reports.hardware.text import GROUPS
 
 KEPT = record.load(record.FOLDER / "textbook" / "h200.json")
 MET = {
-    "global loads": 156, "global stores": 172, "global atomics": 181, "global reductions": 180, "shared loads": 174,
-    "shared stores": 179, "shared atomics": 184, "barriers": 92, "shuffles": 92, "warp instructions": 80, "efficiency": 79,
+    "global loads": 170, "global stores": 182, "global atomics": 182, "global reductions": 180, "shared loads": 177,
+    "shared stores": 180, "shared atomics": 184, "barriers": 92, "shuffles": 92, "warp instructions": 89, "efficiency": 90,
     "registers": 92, "occupancy": 92,
 }  # fmt: skip
 """How many figures are as near as they shall be, at least; nothing here was looked at when the rules were made but the

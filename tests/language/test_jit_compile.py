@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import gc
 import multiprocessing
+import subprocess
+import sys
 import threading
 import time
 import tracemalloc
@@ -314,6 +316,35 @@ def test_helpers_that_are_gone_are_compiled_again(cache: Path) -> None:
     compiler._HELPERS.clear()
     assert run() == found
     assert list(cache.glob("*.helper"))
+
+
+FORGETFUL = """
+import gc
+import numpy as np, simtbed as st
+from simtbed import maths
+from simtbed.llvm import compiler
+
+@st.kernel
+def powers(x: st.Global[st.i32], out: st.Global[st.f64]) -> None:
+    out[st.thread.x] = st.exp(st.f64(x[st.thread.x] // x[st.thread.x + 1]))
+
+def run():
+    return st.launch(powers, grid=1, block=32, args=[np.arange(1, 34, dtype=np.int32), st.empty(32, "f64")])["out"].tolist()
+
+before = run()
+assert maths._compiled and compiler._HELPERS
+maths._compiled.clear(), compiler._HELPERS.clear(), gc.collect()
+assert run() == before
+print("the same")
+"""
+
+
+def test_code_keeps_what_it_calls(tmp_path: Path) -> None:
+    """Whoever else forgets it: a call of code that is gone ends the process."""
+    script = tmp_path / "forgetful.py"
+    script.write_text(FORGETFUL)
+    done = subprocess.run([sys.executable, str(script)], capture_output=True, text=True)
+    assert (done.stdout, done.stderr, done.returncode) == ("the same\n", "", 0)
 
 
 def test_kernels_and_their_code_go_with_their_last_user() -> None:

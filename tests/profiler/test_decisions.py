@@ -10,7 +10,7 @@ from simtbed.engines.llvm import notebook
 from simtbed.profiler import decisions as keeping
 from simtbed.profiler.decisions import NOTE, Decisions, SiteDecisions, together
 
-ENGINES = ("jit", "numpy")
+ENGINES: tuple[st.EngineName, ...] = ("jit", "numpy")
 
 
 @st.kernel
@@ -64,7 +64,7 @@ def test_a_loop_keeps_the_iterations_of_every_lane(engine: st.EngineName) -> Non
     found = decisions_of(st.launch(turning, grid=3, block=32, args=args, engine=engine, decisions=True), "range")
     assert found.patterns["value"].tolist() == [list(range(32))]
     assert (found.patterns["count"].tolist(), found.patterns["mask"].tolist()) == ([3], [0xFFFFFFFF])
-    assert found.runs.tolist() == [(block, 0, 0, 0, 1) for block in range(3)]
+    assert found.runs.tolist() == [(0, block, 0, 0, 0, 1) for block in range(3)]
     assert found.executions == 3
 
 
@@ -118,8 +118,26 @@ def test_many_notes_are_taken_in_as_few_are() -> None:
     assert found.executions == blocks
     began = int((found.patterns["count"] * found.patterns["value"].sum(axis=1)).sum()) + found.others[1]
     assert began == int(x.sum())
-    assert len(found.runs) == keeping.RUNS < blocks
-    assert found.runs["block"].tolist() == list(range(keeping.RUNS))
+    assert len(found.runs) == blocks
+
+
+def test_where_there_are_many_runs_whole_blocks_are_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(keeping, "RUNS", 1000)
+    blocks = 6000
+    x = np.random.default_rng(1).integers(-2, 5, 32 * blocks).astype(np.int32)
+    args = {"x": x, "out": st.zeros(len(x), st.i32), "n": len(x)}
+    one, two = (
+        st.launch(turning, grid=blocks, block=32, args=args, decisions=True, engine=engine).decisions
+        for engine in ENGINES
+    )
+    assert one is not None and two is not None
+    drawn = one.blocks(0, blocks)
+    assert one.apart == two.apart and one.apart[0] > 1
+    assert 100 < len(drawn) < 1000
+    for site, found in one.sites.items():
+        assert sorted({*found.runs["block"].tolist()}) == drawn
+        assert np.array_equal(found.runs, two.sites[site].runs)
+        assert int(found.patterns["count"].sum()) + found.others[0] == blocks
 
 
 def noted(values: list[int], block: int = 0, count: int = 1) -> np.ndarray:

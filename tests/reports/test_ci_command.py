@@ -56,6 +56,13 @@ def test_what_is_written(service: str, files: tuple[Path, ...], simtbed: Simtbed
     assert "is there already" in simtbed("ci", "init", service).refused()
 
 
+def test_what_the_jobs_install_is_asked_for(simtbed: Simtbed, project: Path) -> None:
+    assert simtbed("ci", "init", "github").err == ""
+    (project / "requirements.txt").unlink()
+    told = "simtbed: both jobs install what requirements.txt lists, and there is none here yet\n"
+    assert simtbed("ci", "init", "gitlab").err == told
+
+
 def test_bad_use(simtbed: Simtbed) -> None:
     assert "github" in simtbed("ci", "init", "act").refused()
     assert "init" in simtbed("ci", "github", "init").refused()

@@ -237,7 +237,7 @@ def test_results_appear_together(
     simtbed: Simtbed, reads: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What fails after the first chunk was written leaves no file."""
-    monkeypatch.setattr(pipeline_files, "correct", lambda *_: 1 / 0)
+    monkeypatch.setattr(pipeline_files, "launch", lambda *_: 1 / 0)
     assert "ZeroDivisionError" in simtbed("correct", str(reads), "-o", str(tmp_path / "out.fq")).refused(3)
     assert {path.name for path in tmp_path.iterdir()} == {"reads.fq", "truth.fa"}
 

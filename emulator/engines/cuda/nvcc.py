@@ -83,23 +83,23 @@ def find_tool(name: str) -> Path | None:
 @cache
 def version(nvcc: Path) -> str:
     """The line of `nvcc --version` that names the build. It is asked again when nvcc's file has another size or time."""
-    name = _name_of_version(nvcc)
-    found = None if name is None else disk_cache.load(name, bytes.decode)
+    name = identity(nvcc)
+    found = disk_cache.load(f"{name}.nvcc", bytes.decode) if name else None
     if found is None:
         found = _ask_version(nvcc)
-        if name is not None:
-            disk_cache.save(name, found.encode())
+        if name:
+            disk_cache.save(f"{name}.nvcc", found.encode())
     return found
 
 
-def _name_of_version(nvcc: Path) -> str | None:
-    """Of the entry that keeps the answer; None where there is no such file."""
+def identity(tool: Path) -> str:
+    """A digest of where a tool's file is, of its size and its time; empty where there is no such file."""
     try:
-        status = os.stat(nvcc)
+        status = os.stat(tool)
     except OSError:
-        return None
-    parts = (os.path.realpath(nvcc), str(status.st_ino), str(status.st_size), str(status.st_mtime_ns))
-    return hashlib.sha256("\0".join(parts).encode(errors="surrogateescape")).hexdigest() + ".nvcc"
+        return ""
+    parts = (os.path.realpath(tool), str(status.st_ino), str(status.st_size), str(status.st_mtime_ns))
+    return hashlib.sha256("\0".join(parts).encode(errors="surrogateescape")).hexdigest()
 
 
 def _ask_version(nvcc: Path) -> str:

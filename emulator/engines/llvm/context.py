@@ -68,6 +68,15 @@ class HostCalls:
         return self.requests.index(stmt)
 
 
+@dataclass(frozen=True)
+class LoopSlots:
+    """What a loop counts. iterations: those so far. limit: of them. astray: accesses out of bounds."""
+
+    iterations: str
+    limit: str
+    astray: str
+
+
 @dataclass
 class CodegenContext:
     """The code of one kernel being generated.
@@ -95,6 +104,7 @@ class CodegenContext:
     warp: str = "0"
     block: str = "%.block"
     executions: int = -1
+    loops: dict[int, LoopSlots] = field(default_factory=dict)  # around the statement, by site
     frame: Frame | None = None  # where blocks wait for the grid
     shared_bytes: int = 0
     local_bytes: int = 0

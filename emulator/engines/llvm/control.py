@@ -16,12 +16,12 @@ from ...ir.walk import expressions, statements
 from ...language.types import BOOL, Scalar
 from ...llvm.builder import FULL, many, scalar_type
 from ...llvm.values import Value, Values, bits, lanes, one_lane
-from ...passes.waiting import waits
+from ...passes.waiting import may_stall, waits
 from ...profiler import events
-from ...runtime.engine import Request
+from ...runtime.engine import ASTRAY, Request
 from ...sanitizer import barriers, checkers
 from . import interrupts, notes, warp
-from .context import CodegenContext
+from .context import CodegenContext, LoopSlots
 from .counters import samples
 from .fault_records import Describe, Number
 from .faults import record_fault
@@ -41,6 +41,8 @@ class StatementEmitter:
     def __init__(self, context: CodegenContext, scopes: Scopes) -> None:
         self.context, self.builder, self.scopes = context, context.builder, scopes
         self.depth = 0
+        # Loops around, by site: what takes them further, and a slot.
+        self.stalling: dict[int, tuple[frozenset[int], str]] = {}
 
     def body(self, stmts: Sequence[ir.Stmt]) -> bool:
         """Generate a statement list. Whether control reaches its end."""
@@ -51,6 +53,7 @@ class StatementEmitter:
             self.comment(stmt)
             if not isinstance(stmt, _CONTROL):
                 self.plain(stmt)
+                self.further(stmt)
                 continue
             if not self.control(stmt):
                 return False
@@ -275,6 +278,12 @@ class StatementEmitter:
         iterations = builder.slot("i64", "iterations")
         builder.store("i64", "0", iterations)
         self.scopes.stack.append(scope)
+        limit = "%.waiting" if waits(stmt) else "%.limit"
+        context.loops[stmt.site] = LoopSlots(iterations, limit, builder.slot("i64", "astray"))
+        builder.store("i64", "0", context.loops[stmt.site].astray)
+        if furthering := may_stall(stmt):
+            self.stalling[stmt.site] = furthering, builder.slot("i64", "stalled")
+            builder.store("i64", "0", self.stalling[stmt.site][1])
         if (
             stmt.site in context.divergence.divergent_loops
             or self.scopes.leaves_divergently(stmt.body)
@@ -284,9 +293,17 @@ class StatementEmitter:
             self.divergent_loop(stmt, scope, iterations)
         else:
             self.convergent_loop(stmt, scope, iterations)
+        self.stalling.pop(stmt.site, None)
+        del context.loops[stmt.site]
         self.scopes.stack.pop()
         builder.place(done)
         return True
+
+    def further(self, stmt: ir.Stmt) -> None:
+        """After a statement: the loops that it takes further do not stall."""
+        for furthering, stalled in self.stalling.values():
+            if isinstance(stmt, ir.Let | ir.Store) and stmt.site in furthering:
+                self.builder.store("i64", "0", stalled)
 
     def begin(self, stmt: ir.While | ir.For) -> None:
         """Initialise the variable of a for loop."""
@@ -392,7 +409,13 @@ class StatementEmitter:
         builder = self.builder
         taken, go = self.begin_iteration(stmt, iterations)
         if self.context.options.step_limited:
+            report, cut = builder.label("report"), builder.label("end")
+            astray = builder.load("i64", self.context.loops[stmt.site].astray, "astray")
+            builder.branch(builder.let(f"icmp ult i64 {astray}, {ASTRAY}", "inside"), report, cut)
+            builder.place(report)
             self.report_step_limit(stmt)
+            builder.jump(cut)
+            builder.place(cut)
             self.scopes.kill()
             builder.jump(scope.done)
         else:
@@ -411,8 +434,13 @@ class StatementEmitter:
         interrupts.take(builder, _size(stmt.body) + 1)
         taken = builder.load("i64", iterations, "iterations")
         cut, go = builder.label("cut.off"), builder.label("go")
-        limit = "%.waiting" if waits(stmt) else "%.limit"
-        builder.branch(builder.let(f"icmp ne i64 {taken}, {limit}", "more"), go, cut, rarely=True)
+        more = builder.let(f"icmp ne i64 {taken}, {self.context.loops[stmt.site].limit}", "more")
+        if stmt.site in self.stalling:
+            slot = self.stalling[stmt.site][1]
+            stalled = builder.load("i64", slot, "stalled")
+            builder.store("i64", builder.let(f"add i64 {stalled}, 1", "stalled"), slot)
+            more = builder.let(f"and i1 {more}, {builder.let(f'icmp ne i64 {stalled}, %.waiting', 'moves')}", "more")
+        builder.branch(more, go, cut, rarely=True)
         builder.place(cut)
         return taken, go
 
@@ -420,7 +448,8 @@ class StatementEmitter:
         """Record the fault of the active lanes."""
 
         def describe(place: str, request: Request, found: Sequence[Number]) -> Diagnostic:
-            return barriers.endless(stmt.span, place, request.most_iterations[not waits(stmt)])
+            stalled = bool(may_stall(stmt))
+            return barriers.endless(stmt.span, place, request.most_iterations[not (waits(stmt) or stalled)], stalled)
 
         record_fault(
             self.context, self.context.records.record("step limit", stmt.site, [], describe), self.context.active(), []

@@ -165,7 +165,7 @@ class LlvmEngine:
         if outcome is None:
             if request.in_place:
                 raise LaunchError(
-                    f"{request.specialisation.summary.name}: a loop took more than {request.most_iterations[1]:,} iterations; "
+                    f'{request.specialisation.summary.name}: a loop does not end; with check="bounds" the launch says why; '
                     f"what it has done to {', '.join(sorted(request.in_place))} is not undone"
                 )
             prints.begin_again()
@@ -287,8 +287,11 @@ def _launch(request: Request, program: _CompiledKernel, threads: int, prints: Pr
         samples = program.buffers.samples.decode([w.buffers["samples"] for w in workers])
     decisions = kept.finish() if request.decisions else None
     faults = _faults(request, program, [w.buffers["faults"] for w in workers], race_state, rounds)
-    written = {name: buffers[name] for name in summary.changed}
-    return Outcome(written, counts, faults, prints.finish(), samples=samples, decisions=decisions)
+    outcome = Outcome({name: buffers[name] for name in summary.changed}, counts, faults, prints.finish())
+    outcome.samples, outcome.decisions = samples, decisions
+    if race_state is not None:
+        outcome.written = program.plan.written(race_state, request.arguments, request.device_arrays)
+    return outcome
 
 
 def _faults(
@@ -319,7 +322,9 @@ def _race_state(request: Request, program: _CompiledKernel) -> tuple[RaceState |
 
     carved = {name: array.length for name, array in request.carved.items()}
     blocks = int(np.prod(request.grid)) if request.specialisation.summary.cooperative else 1
-    race_state = plan.new_race_state(request.block, request.arguments, carved, request.device, blocks=blocks)
+    race_state = plan.new_race_state(
+        request.block, request.arguments, carved, request.device, blocks=blocks, written=request.written
+    )
     return race_state, table(race_state, plan)
 
 
@@ -358,7 +363,7 @@ def _distribute(blocks: int, workers: Sequence[_Worker], run: Callable[[_Worker,
             even = len(left) / (2 * len(workers))
             size = max(1, int(min(max(even, SHORTEST / block), LONGEST / block)))
 
-    def metadata(worker: _Worker) -> None:
+    def in_thread(worker: _Worker) -> None:
         nonlocal left
         try:
             work(worker)
@@ -368,7 +373,7 @@ def _distribute(blocks: int, workers: Sequence[_Worker], run: Callable[[_Worker,
 
     failed: list[range] = []
     raised: list[BaseException] = []
-    others = [threading.Thread(target=metadata, args=(worker,)) for worker in workers[1:]]
+    others = [threading.Thread(target=in_thread, args=(worker,)) for worker in workers[1:]]
     for thread in others:
         thread.start()
     try:

@@ -15,10 +15,12 @@ import numpy as np
 
 from ...errors import Diagnostic
 from ...ir import nodes as ir
-from ...passes.waiting import sees_others, waits
+from ...passes.barriers import holds_barrier
+from ...passes.waiting import may_stall, sees_others, waits
 from ...profiler import events
 from ...profiler.events import Counts
 from ...profiler.samples import Table, row_of
+from ...runtime.engine import ASTRAY
 from ...sanitizer import barriers, grids
 from ...sanitizer.places import where
 from ...sanitizer.races import happens_before
@@ -172,9 +174,11 @@ class Loop:
             group.left = NO_LANES
             if self.begin is not None and group.active is not NO_LANES:
                 self.begin(group)
-        only_waits = waits(self.node)
-        iterations, limit = 0, groups[0].request.most_iterations[not only_waits]
+        only_waits, furthering = waits(self.node), may_stall(self.node)
+        waiting, longest = groups[0].request.most_iterations
+        iterations, stalled, limit = 0, 0, waiting if only_waits else longest
         turn = groups[0].turn if sees_others(self.node) else None
+        astray = [0 if group.astray is None else group.astray for group in groups]
         while True:
             self.setup.run(groups)
             running = False
@@ -184,10 +188,18 @@ class Loop:
                     running |= yes
             if not running:
                 break
-            cut = iterations > 0 and turn.pause(only_waits) if turn is not None else False
-            if cut or (iterations == limit and not (only_waits and turn is not None)):
-                self._reach_step_limit(groups, limit)
+            if not self._end_astray(groups, astray):
                 break
+            if furthering:  # its warps run one by one
+                stalled = 0 if self.site in groups[0].further else stalled
+                groups[0].further.discard(self.site)
+            idle = only_waits or stalled > 0
+            cut = iterations > 0 and turn.pause(idle) if turn is not None else False
+            too_many = iterations == limit or (bool(furthering) and stalled == waiting)
+            if cut or (too_many and not (idle and turn is not None)):
+                self._reach_step_limit(groups, waiting if furthering else limit, bool(furthering))
+                break
+            stalled += 1
             if self.samples is not None:
                 self._sample(self.samples, groups, iterations)
             iterations += 1
@@ -216,18 +228,28 @@ class Loop:
                 table["lanes"][row] += lanes_begun
                 table["warps"][row] += warps
 
-    def _endless(self, limit: int) -> Callable[[int, int, str], Diagnostic]:
-        return lambda row, lane, place: barriers.endless(self.node.span, place, limit)
+    def _endless(self, limit: int, stalled: bool) -> Callable[[int, int, str], Diagnostic]:
+        return lambda row, lane, place: barriers.endless(self.node.span, place, limit, stalled)
 
-    def _reach_step_limit(self, groups: Sequence[WarpGroup], limit: int) -> None:
+    def _end_astray(self, groups: Sequence[WarpGroup], before: Sequence[Values | int]) -> bool:
+        """End the warps with too many accesses out of bounds since the loop began; whether others go on."""
+        for group, start in zip(groups, before, strict=True):
+            if group.astray is None or group.active is NO_LANES or holds_barrier(self.node):
+                continue
+            over = (group.astray - start >= ASTRAY).reshape(*group.shape[:2], 1)
+            if over.any():
+                group.kill(group.active & over)
+                group.active = normalised(group.active & ~over)
+        return any(group.active is not NO_LANES for group in groups)
+
+    def _reach_step_limit(self, groups: Sequence[WarpGroup], limit: int, stalled: bool) -> None:
         """The lanes still in the loop are at fault and leave the kernel."""
         for group in groups:
             if group.active is NO_LANES:
                 continue
-            group.fault("step limit", self.site, group.full(group.active), self._endless(limit))
-            group.killed = group.killed | group.active
-            group.alive = group.alive & ~group.active
-            group.leave(frame=True)
+            group.fault("step limit", self.site, group.full(group.active), self._endless(limit, stalled))
+            group.kill(group.active)
+            group.active = NO_LANES
 
 
 @dataclass

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from itertools import groupby
 from typing import Any
 
@@ -18,6 +19,7 @@ from ...language.types import Array, Vector
 from ...passes.barriers import holds_barrier
 from ...passes.grids import holds_grid_barrier, is_cooperative
 from ...passes.sites import Site
+from ...passes.waiting import may_stall
 from ...profiler import events
 from ...profiler.events import Counts
 from ...profiler.samples import Samples, Table
@@ -55,7 +57,10 @@ class NumpyEngine:
             run.run_blocks()
         decisions = notebook.finish() if notebook is not None else None
         found, printed = run.faults.diagnostics(), run.prints.finish()
-        return Outcome(run.written(), counts, found, printed, samples=samples, decisions=decisions)
+        outcome = Outcome(run.written(), counts, found, printed, samples=samples, decisions=decisions)
+        if run.race_state is not None:
+            outcome.written = run.plan.written(run.race_state.arrays, request.arguments, request.device_arrays)
+        return outcome
 
 
 class _Run:
@@ -84,7 +89,9 @@ class _Run:
         given = (request.block, request.arguments, carved, request.device)
         blocks = int(np.prod(request.grid)) if is_cooperative(self.kernel) else 1
         self.race_state = (
-            happens_before.Applied(self.plan.new_race_state(*given, blocks=blocks)) if self.plan.tracked else None
+            happens_before.Applied(self.plan.new_race_state(*given, blocks=blocks, written=request.written))
+            if self.plan.tracked
+            else None
         )
         self.buffers = {
             name: request.memory(name, name in self.changed)
@@ -164,6 +171,11 @@ class _Run:
         return storage
 
 
+def _take_further(loops: list[int], group: WarpGroup) -> None:
+    """Note that loops do not stall."""
+    group.further.update(loops)
+
+
 class _Compiler:
     """Turns statements into steps."""
 
@@ -184,6 +196,8 @@ class _Compiler:
         self.notebook = notebook
         self.lines: list[Line] = []
         self.frames = 0
+        loops = (stmt for stmt in statements(prepared.program.kernel.body) if isinstance(stmt, ir.While))
+        self.stalling = {loop.site: sites for loop in loops if (sites := may_stall(loop))}  # what takes loops further
 
     def body(self, stmts: ir.Body) -> Body:
         """A statement list: plain statements become lines, and steps between barriers become phases."""
@@ -204,6 +218,8 @@ class _Compiler:
             action = self.action(stmt)
             if action is not None:
                 line.actions.append(action)
+            if further := [loop for loop, sites in self.stalling.items() if getattr(stmt, "site", None) in sites]:
+                line.actions.append(partial(_take_further, further))
         grouped: list[Step] = []
         phase: Phase | None = None
         for barrier, step in steps:

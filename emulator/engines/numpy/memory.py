@@ -78,6 +78,7 @@ class Access:
                 active & ~inside,
                 lambda row, lane, place: self._describe_out_of_bounds(group, index, length, row, lane, place),
             )
+            group.go_astray(active & ~inside)
         if self.row is not None:
             self.count(group, safe, inside)
         if self.samples is not None:
@@ -179,8 +180,8 @@ class Access:
         kernel, node = self.tracked.kernel, self.node
 
         def describe(row: int, lane: int, place: str) -> Diagnostic:
-            at, forms = int(index[row, lane]), group.request.forms
-            return uninitialised.read(kernel, node.span, self.name, self.array, at, place, forms)
+            at, forms, stays = int(index[row, lane]), group.request.forms, self.name in group.request.device_arrays
+            return uninitialised.read(kernel, node.span, self.name, self.array, at, place, forms, stays)
 
         lanes_at_fault = (np.uint32(mask) >> np.arange(32, dtype=np.uint32) & 1).astype(np.bool_).reshape(1, 32)
         group.fault("uninitialised", self.site, lanes_at_fault, describe)

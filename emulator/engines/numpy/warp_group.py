@@ -79,6 +79,8 @@ class WarpGroup:
         self.continued: Mask = NO_LANES  # goes on with the next iteration
         self.phase = np.zeros(len(blocks), np.int64)  # barriers each block has passed
         self.turn: Turn | None = None  # where the warps of the block take turns
+        self.astray: Values | None = None  # accesses out of bounds by warp, int64[blocks * warps]; None for none
+        self.further: set[int] = set()  # loops that were taken further since they looked
         self._populations: tuple[Mask, tuple[int, int]] | None = None
 
     # -------------------------------------------------------------- masks
@@ -109,6 +111,18 @@ class WarpGroup:
         if frame:
             self.returned = self.returned | self.active
         self.active = NO_LANES
+
+    def go_astray(self, beyond: Mask) -> None:
+        """Count an access of the warps that have lanes out of bounds, bool[blocks * warps, 32]."""
+        wrong = np.asarray(beyond.any(axis=1), np.int64)
+        self.astray = wrong if self.astray is None else np.add(self.astray, wrong)
+
+    def kill(self, gone: Mask) -> None:
+        """Some of the active lanes leave the kernel."""
+        self.killed = self.killed | gone
+        self.alive = self.alive & ~gone
+        self.left = self.left | gone
+        self.returned = self.returned | gone
 
     # -------------------------------------------------------------- faults
     def fault(self, kind: str, site: int, bad: Mask, describe: Callable[[int, int, str], Diagnostic]) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from ... import language as st
 from ...language.hints import Global, i32, i64, u32
 from ...native import native
-from .hand_overs import NOT_AT_ALL, READ_ONLY, hand_over, handed_over
+from .hand_overs import BY_LANE, NOT_AT_ALL, READ_ONLY, hand_over, handed_over
 from .happens_before import has, timestamp_of
 from .shadow import (
     ACCESS_OF,
@@ -27,6 +27,7 @@ from .shadow import (
     MERGED,
     MOST_PAIRS,
     NOW,
+    ONE,
     OTHER,
     PAIR,
     PHASE,
@@ -39,14 +40,15 @@ from .shadow import (
 
 ORDERED, OF_WARP, OF_BLOCK, OF_GRID = range(4)
 """The smallest group that holds two threads whose accesses nothing orders."""
-(USED, FIRST, SECOND, ARRAY, BENIGN, RELATION, COUNT, INDEX, BLOCK_1, THREAD_1, BLOCK_2, PHASE_2, THREAD_2, AT_ONCE) = (
-    range(PAIR)
-)
+(
+    USED, FIRST, SECOND, ARRAY, BENIGN, RELATION, COUNT, INDEX, BLOCK_1, THREAD_1, BLOCK_2, PHASE_2, THREAD_2, AT_ONCE, RELEASED,
+) = range(PAIR)  # fmt: skip
 """Columns of a finding: access ids and threads of the first access and of the second, at which it was found."""
 HARMFUL, SAME_VALUE, UNACQUIRED = range(3)
 """BENIGN: no remark; both write the same value; the first was released, and the second thread has read that but not acquired it."""
 NOT_AT_ONCE, ALL_AT_ONCE, UNDER_WAY = range(3)
-"""AT_ONCE: the second access is another one, or the same of other lanes; or the first is a copy not waited for."""
+"""AT_ONCE: the second access is another one, or the same of other lanes; or the first is a copy not waited for. RELEASED: how near it
+came to being handed over: BY_LANE, BY_WARP, or not at all."""
 
 
 # ------------------------------------------------------------------ order
@@ -59,7 +61,7 @@ def _distance(state: Global[i64], full: Global[u32], shared: bool, epoch: i64, t
     if epoch < state[GRID]:
         return ORDERED
     if epoch < state[FOREIGN]:
-        return ORDERED if epoch == 0 or shared else OF_GRID  # of shared memory: a block that has ended
+        return ORDERED if epoch < ONE or shared else OF_GRID  # of shared memory: a block that has ended
     other = epoch & THREAD
     if epoch < state[PHASE] or other == thread:
         return ORDERED
@@ -113,7 +115,7 @@ def _is_under_way(
 ) -> bool:
     """Whether an element was written last by an asynchronous copy that nobody waited for, as the current warp may know:
     its own waits, and those of other warps before the last barrier."""
-    if wrote == 0 or wrote < state[GRID] or (shared and wrote < state[FOREIGN]) or state[MERGED] != 0:
+    if wrote < ONE or wrote < state[GRID] or (shared and wrote < state[FOREIGN]) or state[MERGED] != 0:
         return False
     when = wrote >> BITS
     if asynchronous[i64(log[4 * when + ACCESS_OF]) // 4] == 0:
@@ -179,7 +181,10 @@ def access(
         other = i64(epochs[at + OTHER * size])
         last_atomic = i64(epochs[at + ATOMIC * size]) if atomic else i64(0)
         if not copying and _is_under_way(state, log, copies, asynchronous, groups, shared, wrote):
-            _report(state, log, pairs, array, access_id, wrote, thread, element, HARMFUL, OF_WARP, i32(UNDER_WAY))
+            _report(
+                state, log, pairs, array, access_id, wrote, thread, element, HARMFUL, OF_WARP, i32(UNDER_WAY),
+                i32(NOT_AT_ALL),
+            )  # fmt: skip
             continue
         if kind < ATOMICS and _owns(state, wrote, thread) and _kind(log, wrote) == STORES:
             continue
@@ -194,25 +199,29 @@ def access(
             if first >= ATOMICS and kind >= ATOMICS and not (apart == OF_GRID and max(first, kind) == BLOCK_ATOMICS):
                 continue  # of scopes that hold both threads
             ordered = _met(state, clock, epoch, thread)
+            handed = i32(NOT_AT_ALL)
             if state[FENCED] != 0 and not ordered:
                 handed = handed_over(state, log, events, known, visited, epoch, thread)
                 if handed == READ_ONLY:
                     _report(
-                        state, log, pairs, array, access_id, epoch, thread, element, UNACQUIRED, apart, i32(NOT_AT_ONCE)
-                    )
-                ordered = handed != NOT_AT_ALL
+                        state, log, pairs, array, access_id, epoch, thread, element, UNACQUIRED, apart,
+                        i32(NOT_AT_ONCE), handed,
+                    )  # fmt: skip
+                ordered = handed != NOT_AT_ALL and handed < BY_LANE
                 if ordered and kind == STORES and which > 0:
                     epochs[at + i64(which) * size] = u32(0)  # what races with it races with this store
             if not ordered:
                 same = epoch == wrote and kind == STORES and first == STORES
                 same = same and _equal(lanes, parts, 1 + parts, lane, lane)
                 mark = i32(SAME_VALUE if same else HARMFUL)
-                _report(state, log, pairs, array, access_id, epoch, thread, element, mark, apart, i32(NOT_AT_ONCE))
+                _report(
+                    state, log, pairs, array, access_id, epoch, thread, element, mark, apart, i32(NOT_AT_ONCE), handed
+                )
                 break
         if kind >= ATOMICS:
             if state[FENCED] != 0:
                 hand_over(state, full, clock, fences, events, heads, known, at, shared, roles[access_id // 4], thread)
-            if wrote == 0 or (shared and wrote < state[FOREIGN]):
+            if wrote < ONE or (shared and wrote < state[FOREIGN]):
                 epochs[at] = u32(base | lane)
         if kind == STORES:
             noted |= u32(1) << u32(lane)
@@ -297,18 +306,9 @@ def _at_once(
             if epoch != base | lane:
                 same = _equal(lanes, parts, i64(1), lane, epoch & 31)
                 _report(
-                    state,
-                    log,
-                    pairs,
-                    array,
-                    access_id,
-                    epoch,
-                    (base | lane) & THREAD,
-                    lanes[lane],
-                    SAME_VALUE if same else HARMFUL,
-                    OF_WARP,
-                    i32(ALL_AT_ONCE),
-                )
+                    state, log, pairs, array, access_id, epoch, (base | lane) & THREAD, lanes[lane],
+                    SAME_VALUE if same else HARMFUL, OF_WARP, i32(ALL_AT_ONCE), i32(NOT_AT_ALL),
+                )  # fmt: skip
 
 
 @st.device
@@ -324,6 +324,7 @@ def _report(
     benign: i32,
     apart: i32,
     at_once: i32,
+    handed: i32,
 ) -> None:
     """Count a finding under its pair of sites; keep the first of those that need the strongest order."""
     when = epoch >> BITS
@@ -346,6 +347,7 @@ def _report(
             pairs[row + RELATION] = i64(apart)
             pairs[row + INDEX] = element
             pairs[row + AT_ONCE] = i64(at_once)
+            pairs[row + RELEASED] = i64(handed) if handed >= BY_LANE else i64(0)
             pairs[row + BLOCK_1] = i64(log[4 * when + BLOCK_OF])
             pairs[row + THREAD_1] = epoch & THREAD
             pairs[row + BLOCK_2] = state[BLOCK]

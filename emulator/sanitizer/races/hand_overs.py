@@ -41,7 +41,9 @@ FIRST, SECOND, OF_BLOCK, OF_THREAD, FENCED_AT, FENCED_PHASE, SCOPE, MADE, MET, P
 its scope; timestamps so far; `full` of the warp; the lanes of its thread's last `syncwarp` of some lanes, and when that was."""
 ACQUIRES, LOADS_ONLY = 1, 2
 """Bits of `roles`: the operation acquires by itself; it writes nothing, so that it cannot release."""
-NOT_AT_ALL, TAKEN_IN, READ_ONLY = range(3)
+NOT_AT_ALL, TAKEN_IN, READ_ONLY, BY_LANE, BY_WARP = range(5)
+"""How an access was handed over: it was not; the thread knows of it; it has read so, and not acquired; what it knows of was released
+by another lane of the warp, or by another warp of the block, without a synchronisation after the access."""
 
 
 @st.device
@@ -225,6 +227,17 @@ def _covers(state: Global[i64], events: Global[i64], row: i64, epoch: i64, block
 
 
 @st.device
+def _near(state: Global[i64], events: Global[i64], row: i64, epoch: i64, block: i64) -> i32:
+    """By whom a release was made that would cover an access, had the two threads met: BY_LANE, BY_WARP, or NOT_AT_ALL."""
+    if events[row + OF_BLOCK] != block or (events[row + SCOPE] != 2 and block != state[BLOCK]):
+        return NOT_AT_ALL
+    other = epoch & THREAD
+    if other == events[row + OF_THREAD]:
+        return NOT_AT_ALL
+    return BY_LANE if other >> 5 == events[row + OF_THREAD] >> 5 else BY_WARP
+
+
+@st.device
 def handed_over(
     state: Global[i64],
     log: Global[i32],
@@ -234,13 +247,15 @@ def handed_over(
     epoch: i64,
     thread: i64,
 ) -> i32:
-    """Whether an access was released by an event that the current thread knows of (TAKEN_IN), or has read (READ_ONLY)."""
+    """Whether an access was released by an event that the current thread knows of (TAKEN_IN), or has read (READ_ONLY), or nearly so."""
     if epoch < state[FORGOTTEN] or (state[MERGED] != 0 and epoch < state[FOREIGN]):
         return TAKEN_IN  # its block is lost
-    if _leads_to(state, log, events, visited, known[thread], epoch):
+    found = _leads_to(state, log, events, visited, known[thread], epoch)
+    if found == TAKEN_IN:
         return TAKEN_IN
-    read = _leads_to(state, log, events, visited, known[MOST_THREADS + thread], epoch)
-    return READ_ONLY if read else NOT_AT_ALL
+    if _leads_to(state, log, events, visited, known[MOST_THREADS + thread], epoch) == TAKEN_IN:
+        return READ_ONLY
+    return found
 
 
 @st.device
@@ -251,8 +266,9 @@ def _leads_to(
     visited: Global[i32],
     event: i64,
     epoch: i64,
-) -> bool:
-    """Whether an event, or one before it, covers an access. A search that takes too long ends with yes.
+) -> i32:
+    """TAKEN_IN where an event, or one before it, covers an access; else how near one comes to it. A search that takes too long ends
+    with TAKEN_IN.
 
     visited: of each event the last search that came to it, then the events that a search has still to look at.
     """
@@ -264,6 +280,7 @@ def _leads_to(
     left = i64(1)
     visited[bottom] = i32(_current(state, event) - state[FORGOTTEN_EVENTS])
     visits = i64(0)
+    nearest = i32(NOT_AT_ALL)
     while left > 0:
         left -= 1
         number = i64(visited[bottom + left])
@@ -273,8 +290,11 @@ def _leads_to(
         visits += 1
         row = EVENT * number
         if visits == MOST_VISITS or _covers(state, events, row, epoch, block, phase):
-            return True
+            return TAKEN_IN
+        near = _near(state, events, row, epoch, block)
+        if near != NOT_AT_ALL and nearest != BY_LANE:
+            nearest = near
         visited[bottom + left] = i32(events[row + FIRST] - state[FORGOTTEN_EVENTS])
         visited[bottom + left + 1] = i32(events[row + SECOND] - state[FORGOTTEN_EVENTS])
         left += 2
-    return False
+    return nearest

@@ -238,7 +238,7 @@ def unwritten(
     state: Global[i64], epochs: Global[u32], places: Global[i64], array: i64, mask: u32, index: Global[i64]
 ) -> u32:
     """The lanes of a mask whose element was never written."""
-    least = state[FOREIGN] if places[4 * array + 2] != 0 else i64(ONE)
+    least = state[FOREIGN] if places[4 * array + 2] != 0 else i64(1)
     found = u32(0)
     for lane in range(i64(32)):
         if has(mask, lane) and i64(epochs[places[4 * array] + index[lane]]) < least:
@@ -335,7 +335,7 @@ def _shorten(
     scratch[length] = i32(own)
     for at in range(state[EPOCHS]):
         epoch = epochs[at]
-        if epoch != 0:
+        if epoch >= ONE:
             epochs[at] = (u32(scratch[epoch >> BITS]) << BITS) + epoch % ONE
     _move(state, timestamp, joined, full, clock, scratch, count, own)
     if state[GRID] != 0:

@@ -26,6 +26,7 @@ from .detect import (
     OF_WARP,
     PHASE_2,
     RELATION,
+    RELEASED,
     SAME_VALUE,
     SECOND,
     THREAD_1,
@@ -34,6 +35,7 @@ from .detect import (
     UNDER_WAY,
     USED,
 )
+from .hand_overs import BY_LANE, BY_WARP
 from .shadow import ATOMICS, BLOCK_ATOMICS, FENCED, LOADS, MERGED, PAIR, STORES, RaceState
 
 
@@ -141,6 +143,10 @@ class _Finding:
             return f'it was released, and the atomic operation that read so does not acquire: {fence} after it, or order="acquire"'
         if min(self.kinds) >= ATOMICS:
             return 'scope="block" holds for the threads of one block: use scope="device"'
+        if self.row[RELEASED] == BY_LANE:
+            return f"another lane of the warp released it: st.syncwarp() after line {first.line}, before that release"
+        if self.row[RELEASED] == BY_WARP:
+            return f"another warp of the block released it: st.sync() after line {first.line}, before that release"
         if first == second and STORES in self.kinds:
             release = "; or, where it is handed over, release it: st.fence() before the atomic operation" * self.fenced
             return f"use an atomic operation, or give each thread an element of its own{release}"
@@ -152,8 +158,9 @@ class _Finding:
                 between = f"after line {high} too, before the next iteration reaches line {low}"
         how = _ORDERS[int(self.row[RELATION])].format(between)
         if max(self.kinds) >= ATOMICS:
-            plain = second if self.kinds[0] >= ATOMICS else first
-            return f"line {plain.line} is not atomic: make it so, or order it: {how}"
+            plain, kind = (second, self.kinds[1]) if self.kinds[0] >= ATOMICS else (first, self.kinds[0])
+            ways = "st.volatile_load() where it only reads" if kind == LOADS else "st.volatile_store()"
+            return f"line {plain.line} is not atomic: make it so, by an atomic operation or {ways}, or order it: {how}"
         return f"to order them: {how}"
 
 

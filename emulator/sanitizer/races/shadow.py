@@ -4,7 +4,8 @@ A *timestamp* is one site as one warp executes it between two synchronisations. 
 execution. The log has a row for each: block, phase (barriers that the block has passed), warp, access id. An *access
 id* is a site and its operation: 4 site + LOADS, STORES, ATOMICS, or BLOCK_ATOMICS for those of the scope of a block.
 Volatile, acquiring and releasing loads and stores count as atomic operations. An *epoch* is a thread at a timestamp, as u32:
-timestamp << 10 | thread in the block. Epoch 0 is no thread. Each tracked element has three epochs, in planes of u32:
+timestamp << 10 | thread in the block. Epoch 0 is no thread; neither are the others of timestamp 0, which stand for what was
+written before the launch. Each tracked element has three epochs, in planes of u32:
 its last write (WRITTEN), its last read (READ) and the read by another thread (OTHER). Where the kernel has atomic
 operations on the array there is a fourth: the last of these (ATOMIC). Reads and atomic operations share OTHER; the
 kind of access that came last has it. WRITTEN holds the epoch of an atomic operation where nothing else wrote.
@@ -131,7 +132,7 @@ def tracks(type: Array, written: bool, empty: bool) -> bool:
     return type.space == "shared" or (type.space == "global" and written)
 
 
-PAIR = 14
+PAIR = 15
 MOST_PAIRS = 1024
 EVENT = 11
 """Columns of an event."""

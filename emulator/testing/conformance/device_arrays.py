@@ -98,7 +98,7 @@ def in_place(engine: EngineName | Engine) -> None:
 def sequence(engine: EngineName | Engine) -> tuple[DeviceArray, DeviceArray, list[int]]:
     """doubled twice, then summed: between and pairs, and what `summed` found in them. Raises AssertionError."""
     run = launcher(engine)
-    x, between, pairs = DeviceArray(FILL), DeviceArray(np.full(64, 5, np.int32)), DeviceArray(st.empty(64, "int2"))
+    x, between, pairs = DeviceArray(FILL), DeviceArray(np.full(64, 5, np.int32)), DeviceArray(st.zeros(64, "int2"))
     for _ in range(2):
         result = run(doubled, grid=2, block=32, args={"x": x, "between": between, "pairs": pairs}, counters=False)
         assert not result.buffers

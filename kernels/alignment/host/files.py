@@ -5,10 +5,12 @@ A table's row is `reference<TAB>alternate`, its answer's `CIGAR<TAB>offset<TAB>s
 
 from __future__ import annotations
 
+import codecs
 import re
 import shutil
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack
+from itertools import chain
 from pathlib import Path
 from typing import IO, Literal, NamedTuple
 
@@ -74,11 +76,15 @@ def read_fasta(references: Path, alternates: Path) -> Problem:
 
 # ------------------------------------------------------------------ a table
 def table(path: Path, cells: int = CELLS_AT_ONCE, memory: int = MEMORY) -> Iterator[Problem]:
-    """The rows of a table, some at a time: BLOCK bytes and so many cells, beyond one pair. Once at least, perhaps none.
-    Blank lines may stand at the end. Raises InputError."""
+    """The rows of a table, without a byte order mark before them, some at a time: BLOCK bytes and so many cells, beyond one
+    pair. Once at least, perhaps none. Blank lines may stand at the end. Raises InputError."""
     with opened(path, memory) as source:
         scanned = _Rows(source)
-        for piece in pieces(source, min(BLOCK, memory // BLOCKS), whole_lines, "a row"):
+        found = pieces(source, min(BLOCK, memory // BLOCKS), whole_lines, "a row")
+        first = next(found)
+        if first.data[: len(codecs.BOM_UTF8)].tobytes() == codecs.BOM_UTF8:
+            first = first._replace(data=first.data[len(codecs.BOM_UTF8) :])
+        for piece in chain([first], found):
             yield from _of_few_cells(scanned.take(piece), cells)
 
 
@@ -113,9 +119,7 @@ class _Rows:
             return InputError(f"{path}:{number}: more than {MOST_BLANK:,} blank lines follow each other")
         if blank := int(self.found[BLANK]):
             return _wrong_row(path, blank, b"")
-        row = piece.data.tobytes().split(b"\n", lines + 1)[lines]
-        if piece.data.tobytes().count(b"\n") > lines:
-            row = row.removesuffix(b"\r")
+        row = piece.data.tobytes().split(b"\n", lines + 1)[lines].removesuffix(b"\r")
         fields = row.split(b"\t")
         if len(fields) == 2:
             for what, field in zip(("reference", "alternate"), fields, strict=True):

@@ -43,7 +43,7 @@ def scan_table(
     alternate_offsets[0] = 0
     while at < length:
         end = line_end(data, at, length)
-        last = without_return(data, at, end) if end < length else end
+        last = without_return(data, at, end)
         if last == at:
             blank = before + line + 1 if blank == 0 else blank
             following = following + 1 if end == at else i64(0)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
@@ -71,6 +72,32 @@ class Moves:
 
 
 Batch = tuple[Offsets, Callable[[], Moves]]
+Memory = Callable[[int], DeviceArray]
+"""Room for so many words of moves, or more; what it holds is not defined."""
+
+
+def fresh(words: int) -> DeviceArray:
+    """Memory of its own for each launch."""
+    return DeviceArray(empty(words, "u32"))
+
+
+class Kept(threading.local):
+    """Memory for the launches of each thread, one after the other: made anew only where more is needed. Fresh memory is
+    cleared by the system, page by page."""
+
+    def __init__(self) -> None:
+        self._moves = fresh(0)
+
+    def __reduce__(self) -> tuple[type[Kept], tuple[()]]:
+        """Another process has its own."""
+        return Kept, ()
+
+    def __call__(self, words: int) -> DeviceArray:
+        """What was given before is not used any more."""
+        if len(self._moves.host) < words:
+            self._moves = fresh(0)  # the old memory is free first
+            self._moves = fresh(words)
+        return self._moves
 
 
 def solve(problem: Problem, variant: str, launcher: Launcher, words: int = WORDS_AT_ONCE) -> Answer:
@@ -81,12 +108,14 @@ def solve(problem: Problem, variant: str, launcher: Launcher, words: int = WORDS
     return align(problem, variant, launcher, words).answer()
 
 
-def align(problem: Problem, variant: str, launcher: Launcher, words: int = WORDS_AT_ONCE) -> Alignments:
-    """What `solve` answers, as arrays."""
+def align(
+    problem: Problem, variant: str, launcher: Launcher, words: int = WORDS_AT_ONCE, memory: Memory = fresh
+) -> Alignments:
+    """What `solve` answers, as arrays. memory: for moves."""
     limits.check(problem, variant)
     walks: list[Walked] = []
     scores = np.empty(len(problem), np.int32)
-    for chosen, stage_1 in VARIANTS[variant](problem, launcher, words):
+    for chosen, stage_1 in VARIANTS[variant](problem, launcher, words, memory):
         found = stage_1()
         walks += _stage_2(found, chosen, problem, launcher)
         scores[chosen] = found.ends[:, 2]
@@ -94,7 +123,7 @@ def align(problem: Problem, variant: str, launcher: Launcher, words: int = WORDS
 
 
 # ------------------------------------------------------------------ stage 1
-def _packed(problem: Problem, launcher: Launcher, at_once: int) -> Iterator[Batch]:
+def _packed(problem: Problem, launcher: Launcher, at_once: int, memory: Memory) -> Iterator[Batch]:
     n, m = problem.rows, problem.columns
     small = len(problem) <= SMALL_PROBLEM
     shapes = SMALL_PROBLEM_BINS if small else BINS
@@ -110,7 +139,7 @@ def _packed(problem: Problem, launcher: Launcher, at_once: int) -> Iterator[Batc
             def stage_1(chosen: Offsets = chosen, lanes: int = lanes, each: int = each) -> Moves:
                 warps, args, places = packed_arguments(problem, chosen, lanes, each)
                 words = int(words_of_packed(n[chosen], m[chosen], lanes, each).max()) * warps * 32 // lanes
-                moves = DeviceArray(empty(words, "u32"))
+                moves = memory(words)
                 edges = np.zeros((max(warps * args["stride"], 1), 2), np.int32)
                 args |= {"edges": edges, "moves": moves, "ends": empty(len(args["pairs"]), "int4")}
                 ends = launcher.launch(packed, grid=warps, block=32, args=args)["ends"]
@@ -120,7 +149,7 @@ def _packed(problem: Problem, launcher: Launcher, at_once: int) -> Iterator[Batc
 
 
 def _intratask(
-    problem: Problem, launcher: Launcher, at_once: int, wide: bool, diagonal_major: bool, form: int
+    problem: Problem, launcher: Launcher, at_once: int, memory: Memory, wide: bool, diagonal_major: bool, form: int
 ) -> Iterator[Batch]:
     """Pairs of one block size at a time: `wide` has blocks of as many warps as the alternate needs."""
     n, m = problem.rows, problem.columns
@@ -130,7 +159,7 @@ def _intratask(
 
             def stage_1(chosen: Offsets = chosen, block: int = int(block)) -> Moves:
                 args, places = intratask_arguments(problem, chosen, block, diagonal_major, form)
-                moves = DeviceArray(empty(int(words_of_intratask(n[chosen], m[chosen], diagonal_major).sum()), "u32"))
+                moves = memory(int(words_of_intratask(n[chosen], m[chosen], diagonal_major).sum()))
                 args |= {"moves": moves, "ends": empty(len(chosen), "int4")}
                 ends = launcher.launch(intratask, grid=len(chosen), block=block, args=args)["ends"]
                 return Moves(moves, places, args["pairs"], ends, form)
@@ -138,7 +167,7 @@ def _intratask(
             yield chosen, stage_1
 
 
-def _pairalign(problem: Problem, launcher: Launcher, at_once: int, strips: bool) -> Iterator[Batch]:
+def _pairalign(problem: Problem, launcher: Launcher, at_once: int, memory: Memory, strips: bool) -> Iterator[Batch]:
     n, m = problem.rows, problem.columns
     words_of, form = (words_of_strips, STRIPS) if strips else (words_of_pairalign, BOOLEANS)
     kernel, block = (pairalign_strips, PAIRALIGN_BLOCK) if strips else (pairalign, 32)
@@ -147,7 +176,7 @@ def _pairalign(problem: Problem, launcher: Launcher, at_once: int, strips: bool)
 
         def stage_1(chosen: Offsets = chosen) -> Moves:
             args, words, places = pairalign_arguments(problem, chosen, block, strips)
-            moves = DeviceArray(empty(words, "u32"))
+            moves = memory(words)
             args |= {"moves": moves, "ends": empty(len(args["sizes"]), "int4"), **own}
             ends = launcher.launch(kernel, grid=len(args["sizes"]) // block, block=block, args=args)["ends"]
             return Moves(moves, places, args["sizes"], ends[: len(chosen)], form)
@@ -165,7 +194,7 @@ def _batches(order: Offsets, words: Offsets, at_once: int) -> Iterator[Offsets]:
         at += max(fitting, 1)
 
 
-VARIANTS: dict[str, Callable[[Problem, Launcher, int], Iterator[Batch]]] = {
+VARIANTS: dict[str, Callable[[Problem, Launcher, int, Memory], Iterator[Batch]]] = {
     **{
         f"{blocks}-{layout}-{moves}": partial(
             _intratask, wide=blocks == "wide", diagonal_major=layout == "diagonal-major", form=form

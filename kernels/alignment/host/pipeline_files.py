@@ -12,7 +12,7 @@ from ...pipeline import Flow, Show, workers_for
 from . import limits
 from .answer import Alignments
 from .files import Format, Texts, Writer, texts
-from .pipeline import align
+from .pipeline import Kept, align
 from .problem import Parameters, Problem, Strategy
 
 FORMATTERS = 2
@@ -69,12 +69,12 @@ def align_file(
 
     Raises SimtbedError where a pair cannot be held, InputError for what SAM cannot say.
     """
-    pairs = 0
+    pairs, kept = 0, Kept()
 
     def solve(problem: Problem) -> Alignments:
         problem = asked(problem)
         limits.check_memory(problem, how.variant, how.words)
-        return align(problem, how.variant, launcher, how.words)
+        return align(problem, how.variant, launcher, how.words, kept)
 
     def asked(problem: Problem) -> Problem:
         return replace(problem, parameters=how.parameters, strategy=how.strategy)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
@@ -14,18 +14,19 @@ import numpy as np
 from ...family import InputError
 from ...files import MEMORY, Input, fasta, opened_again, shown
 from ...files.fasta import record_pieces
-from ...files.piecewise import Piece, pieces
-from ...files.text_loops import after_newline, newlines
+from ...files.line_records import line_records
+from ...files.piecewise import Piece
+from ...files.text_loops import newlines
 from ...pipeline import Flow, workers_for
 from .files_scan import GOOD, LINES, NOT_ASCII, scan_fastq, separate_reads
 from .generate import example
 from .problem import Bytes, Offsets, Parameters, Problem, Reads
 
-PIECE = 1 << 23
+PIECE = 1 << 24
 """Bytes of a file that are one block."""
 PART = 512
 """A block has at most this part of the memory: some twenty of them are held at a time, in several forms each."""
-PARSERS = 4
+PARSERS = 3
 """Threads that parse at most: each reads several hundred megabytes a second."""
 PRINTABLE = bytes(range(33, 127))
 
@@ -70,9 +71,11 @@ class ReadFile:
 
     def _pieces(self) -> Iterator[Piece]:
         with self.start() as source:
-            yield from (
-                record_pieces(source, self.size) if self.form == "fasta" else pieces(source, self.size, _whole_records)
-            )
+            if self.form == "fasta":
+                yield from record_pieces(source, self.size)
+                return
+            with closing(iter(line_records(source, self.size, LINES))) as pieces:
+                yield from pieces
 
     def _parsed(self, piece: Piece) -> ReadBlock:
         data = piece.data
@@ -80,12 +83,12 @@ class ReadFile:
         records = -(-lines // LINES)
         text, offsets = np.empty(len(data) + records, np.uint8), np.empty(records + 1, np.int64)
         names, sequences, qualities = (np.empty(n * records, np.int64) for n in (2, 1, 1))
-        found = np.zeros(2, np.int64)
-        ended = scan_fastq(data, len(data), records, text, offsets, names, sequences, qualities, found)
+        found, known = np.zeros(2, np.int64), np.empty(records, np.bool_)
+        ended = scan_fastq(data, len(data), records, text, offsets, known, names, sequences, qualities, found)
         good, at = found.tolist()
         if ended != GOOD:
             raise self._mistake(ended, piece, good, at)
-        reads = Reads(text[: offsets[good]], offsets[: good + 1])
+        reads = Reads(text[: offsets[good]], offsets[: good + 1], known[:good])
         return ReadBlock(True, data, names, sequences, qualities, reads, piece.part)
 
     def _mistake(self, ended: int, piece: Piece, good: int, at: int) -> InputError:
@@ -111,26 +114,20 @@ class ReadFile:
         found = fasta.parsed(piece, self.name)
         bounds, count = found.bounds, len(found)
         text, offsets = np.empty(int(bounds[-1]) + count, np.uint8), np.empty(count + 1, np.int64)
-        wrong = int(separate_reads(found.data, bounds, count, text, offsets))
+        known = np.empty(count, np.bool_)
+        wrong = int(separate_reads(found.data, bounds, count, text, offsets, known))
         if wrong >= 0:
             where = f"{found.lines[wrong]}: the sequence of {shown(found.name(wrong).encode())}"
             raise self._strange(found.sequence(wrong), where)
         if found.mistake:
             raise found.mistake
         names = np.stack([bounds[:-1:2], bounds[1::2]], axis=1).ravel()
-        reads = Reads(text[: offsets[-1]], offsets)
+        reads = Reads(text[: offsets[-1]], offsets, known)
         return ReadBlock(False, found.data, names, bounds[1::2].copy(), np.empty(0, np.int64), reads, piece.part)
 
     def _strange(self, sequence: bytes, where: str) -> InputError:
         strange = sequence.translate(None, PRINTABLE)
         return InputError(f"{self.name}:{where} holds {shown(strange[:1])}, expected letters")
-
-
-def _whole_records(data: Bytes) -> tuple[int, int]:
-    """The length of the records that are whole, and their newlines."""
-    count = int(newlines(data, len(data)))
-    whole = count - count % LINES
-    return (int(after_newline(data, len(data), count - whole)), whole) if whole else (0, 0)
 
 
 @contextmanager

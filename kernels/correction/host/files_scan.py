@@ -13,6 +13,8 @@ GOOD, MALFORMED, NOT_ASCII, NO_LETTERS = 0, 1, 2, 3
 holds what is neither a letter nor printable."""
 LINES = 4
 """Of a record."""
+STRANGE, UNKNOWN = 1, 2
+"""What a sequence may hold: bytes that are not printable; others than A, C, G and T."""
 KEPT, CHANGED, TRIMMED, DISCARDED, SHORT, EDITS = range(6)
 """Places in what `counts` holds of a block."""
 COUNTS = 6
@@ -25,13 +27,14 @@ def scan_fastq(
     records: i64,
     text: Global[u8],
     offsets: Global[i64],
+    known: Global[bool],
     names: Global[i64],
     sequences: Global[i64],
     qualities: Global[i64],
     found: Global[i64],
 ) -> i64:
     """How it ended. The records' columns: names[2 r], names[2 r + 1]: where a name begins and ends, without '@';
-    sequences, qualities: where they begin; text, offsets: as of `Reads`. found: (records that are good, where the next
+    sequences, qualities: where they begin; text, offsets, known: as of `Reads`. found: (records that are good, where the next
     one begins)."""
     at = i64(0)
     to = i64(0)
@@ -65,8 +68,10 @@ def scan_fastq(
             high = high | data[i]
         if high >= 128:
             return i64(NOT_ASCII)
-        if not upper_case(data, sequence, size, text, to):
+        letters = upper_case(data, sequence, size, text, to)
+        if letters & STRANGE != 0:
             return i64(NO_LETTERS)
+        known[record] = letters == 0
         names[2 * record] = name
         names[2 * record + 1] = name_end
         sequences[record] = sequence
@@ -82,27 +87,33 @@ def scan_fastq(
 
 
 @st.device
-def upper_case(data: Global[u8], first: i64, size: i64, to: Global[u8], at: i64) -> bool:
-    """Copy letters; whether all are printable."""
-    wrong = False
+def upper_case(data: Global[u8], first: i64, size: i64, to: Global[u8], at: i64) -> u8:
+    """Copy letters; what is among them."""
+    strange, unknown = False, False
     for i in range(size):
         letter = data[first + i]
-        wrong = wrong | (letter < 33) | (letter > 126)
+        strange = strange | (letter < 33) | (letter > 126)
         lower = (letter >= 97) & (letter <= 122)
-        to[at + i] = letter - (u8(32) if lower else u8(0))
-    return not wrong
+        letter = letter - (u8(32) if lower else u8(0))
+        unknown = unknown | ((letter != 65) & (letter != 67) & (letter != 71) & (letter != 84))
+        to[at + i] = letter
+    return (u8(STRANGE) if strange else u8(0)) | (u8(UNKNOWN) if unknown else u8(0))
 
 
 @native
-def separate_reads(data: Global[u8], bounds: Global[i64], count: i64, text: Global[u8], offsets: Global[i64]) -> i64:
+def separate_reads(
+    data: Global[u8], bounds: Global[i64], count: i64, text: Global[u8], offsets: Global[i64], known: Global[bool]
+) -> i64:
     """Make `Reads` of the records of a FASTA file (`files.fasta.Records`); the first that has no letters, or -1."""
     to = i64(0)
     offsets[0] = 0
     for record in range(count):
         first = bounds[2 * record + 1]
         size = bounds[2 * record + 2] - first
-        if not upper_case(data, first, size, text, to):
+        letters = upper_case(data, first, size, text, to)
+        if letters & STRANGE != 0:
             return i64(record)
+        known[record] = letters == 0
         text[to + size] = 10
         to += size + 1
         offsets[record + 1] = to

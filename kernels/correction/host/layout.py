@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from simtbed import empty
+from simtbed import Global, empty, i32, i64, u8
+from simtbed.native import native
 
 from .problem import Bytes, Offsets, Reads
 
@@ -16,14 +18,57 @@ SHARED = 48 * 1024
 """Bytes of shared memory that a block may have without asking for more."""
 
 
-def eligible(reads: Reads, k: int) -> Offsets:
-    """The reads that can be corrected: of A, C, G, T, and not shorter than k."""
-    return np.flatnonzero(reads.known & (reads.lengths >= k))
+@dataclass(frozen=True)
+class LaidOut:
+    """Reads, those that can be corrected by k-mers of k bases, and (first letter, length) of each of these."""
+
+    k: int
+    reads: Reads
+    chosen: Offsets
+    places: Places
 
 
-def read_table(reads: Reads, chosen: Offsets) -> Places:
-    """(first letter, length) of each chosen read."""
-    return np.stack([reads.offsets[chosen], reads.lengths[chosen]], axis=1).astype(np.int32)
+def laid_out(reads: Reads, k: int) -> LaidOut:
+    """What a launch needs of reads: those of A, C, G, T, and not shorter than k."""
+    chosen, places = np.empty(len(reads), np.int64), np.empty((len(reads), 2), np.int32)
+    count = int(choose(reads.offsets, reads.known, len(reads), k, chosen, places.reshape(-1)))
+    return LaidOut(k, reads, chosen[:count], places[:count])
+
+
+@native
+def choose(
+    offsets: Global[i64], known: Global[bool], reads: i64, k: i64, chosen: Global[i64], places: Global[i32]
+) -> i64:
+    """Find the reads that can be corrected, and their places; how many."""
+    count = i64(0)
+    for read in range(reads):
+        size = offsets[read + 1] - 1 - offsets[read]
+        if known[read] and size >= k:
+            chosen[count] = read
+            places[2 * count] = i32(offsets[read])
+            places[2 * count + 1] = i32(size)
+            count += 1
+    return count
+
+
+@native
+def set_outcomes(
+    offsets: Global[i64], reads: i64, k: i64, chosen: Global[i64], found: Global[i32], count: i64, flags: Global[u8],
+    spans: Global[i32],
+) -> None:  # fmt: skip
+    """Flags and spans of all reads, from the spans that were found of those chosen."""
+    for read in range(reads):
+        size = offsets[read + 1] - 1 - offsets[read]
+        short = size < k
+        flags[read] = 83 if short else u8(68)
+        spans[2 * read] = 0
+        spans[2 * read + 1] = i32(size) if short else 0
+    for place in range(count):
+        read = chosen[place]
+        spans[2 * read] = found[2 * place]
+        spans[2 * read + 1] = found[2 * place + 1]
+        if found[2 * place + 1] > 0:
+            flags[read] = 70
 
 
 def longest_read(places: Places) -> int:

@@ -18,7 +18,7 @@ from ..packed import mend, mend_one, screen
 from ..spectrum import THREADS
 from ..thread_per_read import thread_per_read
 from ..warp_per_read import warp_per_read
-from .layout import SHARED, Places, eligible, longest_read, read_arguments, read_table
+from .layout import SHARED, LaidOut, Places, laid_out, longest_read, read_arguments, set_outcomes
 from .pipeline_cuda_ec import SharedStep, Step
 from .problem import Bytes, Corrected, Parameters, Problem, Reads
 
@@ -31,6 +31,8 @@ SCRATCH = 1 << 28
 SMALLEST_TABLE, LARGEST_TABLE = 1 << 16, 1 << 30
 FULL = 0.7
 """The table grows before more of its slots could be taken."""
+STEPS_AHEAD = 2
+"""How often the table is doubled once more, at a time, for what is to come."""
 LETTERS_AT_ONCE = 1 << 24
 
 
@@ -55,6 +57,7 @@ class Counter:
         self.k, self.launcher, self.most = k, launcher, min(most, LARGEST_TABLE)
         self.windows = 0  # letters at which a k-mer may start, since slots were counted: no fewer k-mers are there
         self.seen = 0  # such letters in all
+        self.grown = (0, 0)  # such letters, and slots taken, when the table grew last
         self.table = _Table.empty(SMALLEST_TABLE)
 
     def add(self, letters: Bytes, part: float | None = None) -> None:
@@ -91,14 +94,23 @@ class Counter:
                 f"there may be more than {int(FULL * self.most):,} different k-mers: the table holds no more{room}"
             )
         if size > self.table.size:
-            to_come = self.seen * (1 / part - 1) if part else 0
-            if used + new + to_come > FULL * size and 2 * size <= self.most:  # it would grow again
-                size *= 2
+            to_come = self._to_come(used, new, part)
+            for _ in range(STEPS_AHEAD if used else 1):  # of the first letters nothing is known
+                if used + new + to_come > FULL * size and 2 * size <= self.most:  # it would grow again
+                    size *= 2
+            self.grown = (self.seen - new, used)
             larger = _Table.empty(size)
             old = {"old_keys": self.table.keys, "old_counts": self.table.counts}
             self._launch(spectrum.rehash, self.table.size, **old, **larger.arguments)
             self.table = larger
         self.windows = used + new
+
+    def _to_come(self, used: int, new: int, part: float | None) -> float:
+        """K-mers that will be new, if they come as often as since the table grew last: there are more of them at first."""
+        if not part:
+            return 0
+        letters, slots = self.seen - new - self.grown[0], used - self.grown[1]
+        return self.seen * (1 / part - 1) * (slots / letters if letters else 1)
 
     def counted(self) -> Counted:
         """The k-mers and their counts, in no order."""
@@ -233,22 +245,37 @@ class Switches:
 Run = Callable[[Any, Places, Filter, Parameters, Switches, Launcher], Any]
 
 
+class Launched(NamedTuple):
+    """What launches made of reads that were laid out. text: of all; spans: of those that were chosen, as of `Corrected`."""
+
+    laid: LaidOut
+    text: Bytes
+    spans: npt.NDArray[np.int32]
+
+    def corrected(self) -> Corrected:
+        """What became of all reads."""
+        laid, reads = self.laid, self.laid.reads
+        flags, spans = np.empty(len(reads), np.uint8), np.empty((len(reads), 2), np.int32)
+        found = np.ascontiguousarray(self.spans).reshape(-1)
+        set_outcomes(reads.offsets, len(reads), laid.k, laid.chosen, found, len(laid.chosen), flags, spans.reshape(-1))
+        return Corrected(reads, self.text, flags, spans)
+
+
+def launch(
+    laid: LaidOut, filter: Filter, parameters: Parameters, variant: str, launcher: Launcher, switches: Switches | None = None
+) -> Launched:  # fmt: skip
+    """Correct reads, fewer than 2^31 letters of them, with a filter that may come from more."""
+    if not len(laid.chosen):
+        return Launched(laid, laid.reads.text, np.empty((0, 2), np.int32))
+    result = VARIANTS[variant](laid.reads.text, laid.places, filter, parameters, switches or Switches(), launcher)
+    return Launched(laid, result["text"], result["spans"])
+
+
 def correct(
     reads: Reads, filter: Filter, parameters: Parameters, variant: str, launcher: Launcher, switches: Switches | None = None
 ) -> Corrected:  # fmt: skip
-    """Correct reads, fewer than 2^31 letters of them, with a filter that may come from more."""
-    chosen = eligible(reads, parameters.k)
-    flags = np.where(reads.lengths < parameters.k, ord("S"), ord("D")).astype(np.uint8)
-    spans = np.zeros((len(reads), 2), np.int32)
-    short = flags == ord("S")
-    spans[short, 1] = reads.lengths[short]
-    text = reads.text
-    if len(chosen):
-        places = read_table(reads, chosen)
-        result = VARIANTS[variant](text, places, filter, parameters, switches or Switches(), launcher)
-        text, spans[chosen] = result["text"], result["spans"]
-        flags[chosen[spans[chosen, 1] > 0]] = ord("F")
-    return Corrected(reads, text, flags, spans)
+    """As `launch`, from reads to corrected reads."""
+    return launch(laid_out(reads, parameters.k), filter, parameters, variant, launcher, switches).corrected()
 
 
 def _thresholds(parameters: Parameters) -> dict[str, Any]:
@@ -317,7 +344,8 @@ def _packed(
         }  # fmt: skip
         launcher.launch(mend_one, grid=-(-count // THREADS), block=THREADS, args=args)
         count = int(queued.numpy()[0])
-    spans = np.stack([np.zeros_like(places[:, 1]), places[:, 1]], axis=1)
+    spans = np.zeros_like(places)
+    spans[:, 1] = places[:, 1]
     if count:
         fitted = _fit_shared_memory(switches, longest_read(places))
         grid = _grid(count, fitted, longest_read(places))

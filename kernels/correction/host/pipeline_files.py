@@ -31,15 +31,17 @@ from .files_scan import (
     printable_names,
 )
 from .files_spectrum import lines_of, load
+from .layout import LaidOut, laid_out
 from .pairs import halves, in_turn, kept_together
-from .pipeline import Counted, Counter, Filter, Solid, correct
+from .pipeline import Counted, Counter, Filter, Launched, Solid, launch
 from .problem import Bytes, Corrected, Parameters, Reads
 
 if TYPE_CHECKING:
     from distributed import Client
 
-FORMATTERS = 4
-"""Threads that write text at most."""
+PREPARERS, SOLVERS, FORMATTERS = 2, 2, 2
+"""Threads that lay reads out, that launch, and that write text, at most. Launches take turns; while one runs, what another
+one needs is copied."""
 LETTERS_OF_WORKERS, PART_OF_LETTERS = 1 << 23, 512
 """Letters that a worker of a cluster counts at a time, and a part of the memory that they are at most: each may be the
 first of another k-mer, which takes 12 bytes to send, and twice that in the worker's table."""
@@ -151,6 +153,8 @@ def written(solved: Solved, wants_discarded: bool = False, wants_log: bool = Fal
         block.data, block.names, block.sequences, block.qualities, block.reads.text, corrected.text, block.reads.offsets,
         corrected.flags, corrected.spans.reshape(-1), len(block), block.fastq, kept, discarded, wants_discarded, counts, lengths,
     )  # fmt: skip
+    for array in (kept, discarded):
+        array.flags.writeable = False  # a packed output takes them as they are
     kept_length, discarded_length = lengths.tolist()
     log = _log(block, corrected, int(counts[EDITS])) if wants_log else b""
     return Written(kept[:kept_length], discarded[:discarded_length], log, counts, accuracy, block.part)
@@ -214,6 +218,30 @@ class Known(NamedTuple):
     truth: Reads | None
 
 
+class Prepared(NamedTuple):
+    """A block, laid out for launches."""
+
+    known: Known
+    laid: LaidOut
+
+
+class Done(NamedTuple):
+    """A block, and what launches made of it."""
+
+    known: Known
+    launched: Launched
+
+
+@dataclass(frozen=True)
+class Prepare:
+    """What is done with a block before it is corrected."""
+
+    k: int
+
+    def __call__(self, known: Known) -> Prepared:
+        return Prepared(known, laid_out(known.block.reads, self.k))
+
+
 @dataclass(frozen=True)
 class Correct:
     """What is done with the reads of a block."""
@@ -223,10 +251,9 @@ class Correct:
     variant: str
     launcher: Launcher
 
-    def __call__(self, known: Known) -> Solved:
-        block, true = known
-        corrected = correct(block.reads, self.filter, self.parameters, self.variant, self.launcher)
-        return Solved(block, corrected, None if true is None else Accuracy.of(corrected, true))
+    def __call__(self, prepared: Prepared) -> Done:
+        known, laid = prepared
+        return Done(known, launch(laid, self.filter, self.parameters, self.variant, self.launcher))
 
 
 @dataclass(frozen=True)
@@ -237,19 +264,23 @@ class Word:
     discarded: bool
     log: bool
 
-    def __call__(self, solved: Solved) -> Written:
+    def __call__(self, done: Done) -> Written:
+        (block, true), launched = done
+        corrected = launched.corrected()
+        solved = Solved(block, corrected, None if true is None else Accuracy.of(corrected, true))
         return (written_pairs if self.pairs else written)(solved, self.discarded, self.log)
 
 
 @dataclass(frozen=True)
 class CorrectAndWord:
-    """Both, by a worker of a cluster, which has the filter as long as the work lasts."""
+    """All of it, by a worker of a cluster, which has the filter as long as the work lasts."""
 
+    prepare: Prepare
     correct: Correct
     word: Word
 
     def __call__(self, known: Known) -> Written:
-        return self.word(self.correct(known))
+        return self.word(self.correct(self.prepare(known)))
 
 
 def correct_file(
@@ -302,13 +333,14 @@ def _correct_file(
         summary.add(some)
         writers.show("correcting", summary.reads, some.part)
 
-    solve = Correct(filter, parameters, variant, launcher)
+    prepare, solve = Prepare(parameters.k), Correct(filter, parameters, variant, launcher)
     word = Word(writers.mates is not None, writers.discarded is not None, writers.log is not None)
     beside = reads.blocks().through(lambda blocks: _beside(blocks, reads.name, truth))
     if client:
-        beside.over_cluster(CorrectAndWord(solve, word), client).into(lambda found: take(found[1]))
+        beside.over_cluster(CorrectAndWord(prepare, solve, word), client).into(lambda found: take(found[1]))
     else:
-        beside.each(solve).each(word, workers_for(FORMATTERS)).into(take)
+        laid = beside.each(prepare, workers_for(PREPARERS))
+        laid.each(solve, workers_for(SOLVERS)).each(word, workers_for(FORMATTERS)).into(take)
     if not summary.reads:
         summary.warnings.append(f"{reads.name} holds no reads")
     return summary

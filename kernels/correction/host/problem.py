@@ -64,10 +64,12 @@ class Parameters:
 
 @dataclass(frozen=True)
 class Reads:
-    """text: ASCII, upper case, a newline after each read; read r is text[offsets[r]] to text[offsets[r + 1] - 1]."""
+    """text: ASCII, upper case, a newline after each read; read r is text[offsets[r]] to text[offsets[r + 1] - 1].
+    of_bases: of each read, whether all its letters are A, C, G or T; None where nobody looked yet."""
 
     text: Bytes
     offsets: Offsets
+    of_bases: npt.NDArray[np.bool_] | None = None
 
     def __len__(self) -> int:
         return len(self.offsets) - 1
@@ -79,6 +81,8 @@ class Reads:
     @cached_property
     def known(self) -> npt.NDArray[np.bool_]:
         """Of each read, whether all its bases are A, C, G or T."""
+        if self.of_bases is not None:
+            return self.of_bases
         found = np.empty(len(self), np.bool_)
         known_reads(self.text, self.offsets, len(self), found)
         return found
@@ -89,7 +93,8 @@ class Reads:
     def part(self, first: int, last: int) -> Reads:
         """Reads [first, last), as a view."""
         begin = self.offsets[first]
-        return Reads(self.text[begin : self.offsets[last]], self.offsets[first : last + 1] - begin)
+        of_bases = None if self.of_bases is None else self.of_bases[first:last]
+        return Reads(self.text[begin : self.offsets[last]], self.offsets[first : last + 1] - begin, of_bases)
 
     @staticmethod
     def of(sequences: Sequence[str]) -> Reads:

@@ -13,6 +13,7 @@ import numpy.typing as npt
 from ...family import InputError
 from ...files import Input
 from ...files.piecewise import Bytes, pieces
+from .exponentials import exponentials
 from .files_bcf_scan import (
     AT,
     CONTIG,
@@ -176,7 +177,7 @@ class _Some:
     def sites(self) -> Sites:
         """Those that were read."""
         count, others = self.count, self.others
-        likelihoods = np.exp(self.logarithms[:count])
+        likelihoods = exponentials(self.logarithms[:count])
         scale = self.largest[:count].sum(axis=1)
         for at, (values, sum, _) in others.items():
             likelihoods[at], scale[at] = values, sum

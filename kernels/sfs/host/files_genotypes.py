@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ...family import InputError
+from .exponentials import exponentials
 from .problem import Counts, Floats
 from .sites import SiteCounts
 
@@ -61,7 +62,7 @@ def likelihoods(path: Path, place: str, name: str, values: Values, counts: SiteC
         raise InputError(f"{path}: {place}, sample {bad[0] + 1}: {name} is {shown}, expected {expected}")
     logarithms = np.where(unknown[:, None], 0.0, logarithms)
     largest = logarithms.max(axis=1)
-    return np.exp(logarithms - largest[:, None]), float(largest.sum())
+    return exponentials(logarithms - largest[:, None]), float(largest.sum())
 
 
 def _missing(values: Values) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:

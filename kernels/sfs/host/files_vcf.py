@@ -17,6 +17,7 @@ from ...family import InputError
 from ...files import Input, shown, temporary
 from ...files.piecewise import Bytes, pieces
 from ...files.text_loops import first_newline, whole_lines
+from .exponentials import exponentials
 from .files_genotypes import field_of, likelihoods, reads
 from .files_vcf_header import TYPES, Header, parse
 from .files_vcf_scan import (
@@ -192,7 +193,7 @@ class _Usual:
     def sites(self) -> Sites:
         """The sites that wait."""
         count = self.count
-        likelihoods = np.exp(self.logarithms[:count])
+        likelihoods = exponentials(self.logarithms[:count])
         scale = self.largest[:count].sum(axis=1)
         names: list[Alleles] = []
         places = self.places[:count]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ...files import temporary
+from .exponentials import exponentials
 from .problem import Floats, Mode
 
 CLOSE = 1e-8
@@ -40,7 +41,7 @@ class Spectrum:
             values = answer
         else:
             largest = answer.max(axis=1, keepdims=True, initial=-np.inf)
-            values = np.exp(answer - np.where(np.isfinite(largest), largest, 0.0))
+            values = exponentials(answer - np.where(np.isfinite(largest), largest, 0.0))
         values = values[values.sum(axis=1) > 0]
         self.sites, self.width = self.sites + len(values), answer.shape[1]
         if self.rows:

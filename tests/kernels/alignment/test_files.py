@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import gzip
 import io
 import re
@@ -31,13 +32,20 @@ def written(tmp_path: Path, content: bytes, name: str = "in") -> Path:
 
 
 @pytest.mark.parametrize(
-    "content", [b"ACG\tT\nNn*\tacgt\n", b"ACG\tT\r\nNn*\tacgt", gzip.compress(b"ACG\tT\nNn*\tacgt\n\n", mtime=0)]
+    "content",
+    [
+        b"ACG\tT\nNn*\tacgt\n",
+        b"ACG\tT\r\nNn*\tacgt",
+        b"ACG\tT\r\nNn*\tacgt\r",
+        codecs.BOM_UTF8 + b"ACG\tT\nNn*\tacgt\n",
+        gzip.compress(b"ACG\tT\nNn*\tacgt\n\n", mtime=0),
+    ],
 )
 def test_a_table(tmp_path: Path, content: bytes) -> None:
     assert pairs(files.read(written(tmp_path, content))) == [(b"ACG", b"T"), (b"Nn*", b"acgt")]
 
 
-@pytest.mark.parametrize("content", [b"", b"\n", b"\n\n"])
+@pytest.mark.parametrize("content", [b"", b"\n", b"\n\n", b"\r", codecs.BOM_UTF8])
 def test_no_pairs(tmp_path: Path, content: bytes) -> None:
     assert len(files.read(written(tmp_path, content))) == 0
 
@@ -58,6 +66,7 @@ def test_what_is_written_is_read_back(tmp_path: Path) -> None:
         (b"\tC\n", "1: the reference is empty"),
         (b"A\tC\x00\n", "1: the alternate holds '\\\\x00', expected printable letters without spaces"),
         (b"A\xff\tC\n", "1: the reference holds '\\\\xff', expected printable letters without spaces"),
+        (b"A\tC\n\xef\xbb\xbfA\tC\n", "2: the reference holds '\\\\xef', expected printable letters without spaces"),
         (b"A C\tC\n", "1: the reference holds ' ', expected printable letters without spaces"),
     ],
 )
@@ -155,7 +164,7 @@ def as_sam(*answers: Any) -> str:
 def plain(content: bytes) -> list[tuple[bytes, bytes]] | None:
     """The pairs of a table, None where it is none; one line of Python a rule."""
     lines = content.split(b"\n")
-    ended = [line.removesuffix(b"\r") for line in lines[:-1]] + lines[-1:]
+    ended = [line.removesuffix(b"\r") for line in lines]
     while ended and not ended[-1]:
         ended.pop()
     rows = [tuple(line.split(b"\t")) for line in ended]

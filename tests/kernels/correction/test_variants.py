@@ -17,7 +17,7 @@ from simtbed.kernels import FunctionLauncher, Launcher
 from simtbed.kernels.correction import FAMILY
 from simtbed.kernels.correction.host import files, pipeline
 from simtbed.kernels.correction.host.generate import genome, simulate
-from simtbed.kernels.correction.host.layout import eligible
+from simtbed.kernels.correction.host.layout import laid_out
 from simtbed.kernels.correction.host.pipeline import Switches
 from simtbed.kernels.correction.host.problem import FilterName, Parameters, Problem, Reads
 
@@ -298,7 +298,7 @@ def test_the_original_works_in_a_second_copy_of_the_reads() -> None:
     """A read is written there and back; local memory has its votes, flags, and every cell with the most votes."""
     problem = small(7, reads=20)
     original, direct = (counted(problem, name)["cuda_ec"] for name in ("thread-per-read", "thread-per-read-direct"))
-    letters = int(problem.reads.lengths[eligible(problem.reads, problem.parameters.k)].sum())
+    letters = int(problem.reads.lengths[laid_out(problem.reads, problem.parameters.k).chosen].sum())
     for line in ("copies[first + i] = text[first + i]", "text[first + j] = copies[first + j]"):
         assert original.at(line).total("global_store_bytes") == letters
     assert direct.total("global_store_bytes") <= original.total("global_store_bytes") - 2 * letters

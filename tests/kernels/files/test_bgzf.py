@@ -59,6 +59,31 @@ def test_threads_and_pieces_change_nothing() -> None:
     assert threading.active_count() == before
 
 
+def test_what_may_change_is_copied_and_what_may_not_is_taken_as_it_is() -> None:
+    """The same bytes for a buffer that is used again as for one that nobody can change."""
+    out = io.BytesIO()
+    with BgzfWriter(cast(BinaryIO, out)) as writer:
+        buffer = bytearray(LETTERS)
+        writer.write(buffer)
+        buffer[:] = bytes(len(buffer))
+        writer.write(LETTERS)
+    assert out.getvalue() == packed(LETTERS + LETTERS)
+
+
+@given(at=some.integers(0, 199_999))
+def test_a_block_that_says_another_length_is_damaged(at: int) -> None:
+    data = bytearray(packed(LETTERS[:200_000]))
+    block = 0
+    for _ in range(at % 4):
+        block += int.from_bytes(data[block + 16 : block + 18], "little") + 1
+    end = block + int.from_bytes(data[block + 16 : block + 18], "little") + 1
+    said = int.from_bytes(data[end - 4 : end], "little")
+    for other in {said + 1, max(said - 1, 0), at, MOST + 1} - {said}:
+        data[end - 4 : end] = other.to_bytes(4, "little")
+        with pytest.raises(InputError, match="given: damaged or truncated"):
+            read(bytes(data))
+
+
 @given(cuts=some.lists(some.integers(0, 4000), max_size=4), blocked=some.lists(some.booleans(), min_size=5, max_size=5))
 def test_members_of_both_kinds(cuts: list[int], blocked: list[bool]) -> None:
     """Files of BGZF and of gzip, one after the other, as `cat` makes them."""

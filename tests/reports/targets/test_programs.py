@@ -16,7 +16,7 @@ from simtbed.kernels import FAMILIES
 from simtbed.reports.cli import app
 from simtbed.reports.targets.running import run_target
 from simtbed.reports.targets.stream import Writer, read
-from simtbed.reports.targets.target import Function, Script, Shipped, find_target, is_program
+from simtbed.reports.targets.target import Function, Module, Script, Shipped, find_target, is_program
 from simtbed.runtime.recording import Recorder, profiling
 
 from tests.reports.conftest import Simtbed
@@ -50,6 +50,9 @@ def test_what_a_name_stands_for(folder: Path, monkeypatch: pytest.MonkeyPatch) -
     for name in ("tree", "sums/tree"):
         found = find_target(name)
         assert isinstance(found, Shipped) and (found.family.name, found.variant) == ("sums", "tree")
+    (folder / "pack").mkdir()
+    assert find_target("pack.age", ["--n", "1"]) == Module("pack.age", ("--n", "1"))
+    assert [is_program(name) for name in ("pack.age", "nowhere.age", "pack", "run.json")] == [True, False, False, False]
     assert [is_program(name) for name in ("tree", "sums/tree", "nothing", "run", "nowhere.py", "a:b")] == [
         False, False, False, True, True, True,
     ]  # fmt: skip
@@ -58,7 +61,9 @@ def test_what_a_name_stands_for(folder: Path, monkeypatch: pytest.MonkeyPatch) -
 @pytest.mark.parametrize(
     ("name", "arguments", "source", "told"),
     [
-        ("nowhere.py", (), None, "nowhere.py: No such file; a script, module:function, file.py:function or a shipped"),
+        ("nowhere.py", (), None, "nowhere.py: No such file; a script, package.module, module:function, file.py"),
+        ("run.json", (), None, "run.json is a run that was kept: simtbed check and simtbed diff take one"),
+        ("nowhere.age", (), None, "no variant is called 'nowhere.age'; there are"),
         ("nothing", (), None, "no variant is called 'nothing'; there are"),
         ("tree", ("--n",), None, "tree takes no arguments, not --n"),
         ("a:b", ("1",), None, "a:b is called without arguments, not with 1"),
@@ -259,3 +264,72 @@ def test_the_report_is_apart_from_the_output(folder: Path, simtbed: Simtbed) -> 
     assert "no kernel was launched that 'x*' fits" in simtbed("check", "--kernel", "x*", "racy.py").err
     write(folder, "still.py", "print(1)")
     assert simtbed("profile", "still.py").err.endswith("simtbed: still.py launches no kernel\n")
+
+
+# ------------------------------------------------------------------ packages
+MAIN = """
+import sys
+from . import kernels
+from .below.values import VALUE
+
+def launches():
+    kernels.run()
+    print("launched", __name__, VALUE)
+
+def wants(n, m=1):
+    pass
+
+if __name__ == "__main__":
+    launches()
+    print(sys.argv[1:])
+"""
+
+
+@pytest.fixture
+def package(folder: Path) -> Path:
+    """A package with relative imports, up and down, whose __init__ imports its module."""
+    (folder / "pack" / "below").mkdir(parents=True)
+    write(folder, "pack/__init__.py", "from .main import launches")
+    write(folder, "pack/kernels.py", programs.KERNELS)
+    write(folder, "pack/main.py", MAIN)
+    write(folder, "pack/below/__init__.py", "")
+    write(folder, "pack/below/values.py", "from .. import kernels\nVALUE = 7\ndef launches():\n    kernels.run()\n")
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["pack.main", "--n", "3"], "launched __main__ 7\n['--n', '3']\n"),
+        (["pack.main:launches"], "launched pack.main 7\n"),
+        (["pack/main.py:launches"], "launched pack.main 7\n"),
+        (["pack/below/values.py:launches"], ""),
+    ],
+)
+def test_a_module_of_a_package_runs_as_such(words: list[str], told: str, package: Path) -> None:
+    command = [sys.executable, "-m", "simtbed", "profile", "--json", "-o", "report.json", *words]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (0, told), done.stderr
+    assert [row["kernel"] for row in json.loads((package / "report.json").read_text())["kernels"]] == ["double"]
+
+
+def test_a_function_that_needs_arguments_is_refused(package: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "simtbed", "profile", "pack.main:wants"], capture_output=True, text=True
+    )
+    told = "pack.main:wants is called without arguments, and needs n: name a function that gives them"
+    assert (done.returncode, done.stderr) == (2, f"simtbed: {told}\n")
+
+
+def test_what_follows_a_run_that_was_kept_is_read(package: Path) -> None:
+    """It would be lost otherwise: no report would be written, and nobody told."""
+
+    def simtbed(*words: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run([sys.executable, "-m", "simtbed", *words], capture_output=True, text=True)
+
+    assert simtbed("profile", "--save", "run.json", "pack.main").returncode == 0
+    assert simtbed("check", "run.json", "--format", "sarif", "-o", "found.sarif").returncode == 0
+    assert json.loads((package / "found.sarif").read_text())["version"] == "2.1.0"
+    assert simtbed("check", "run.json", "--bogus").returncode == 2
+    more = simtbed("check", "run.json", "more")
+    assert more.returncode == 2 and "it takes no arguments, not more" in more.stderr

@@ -16,7 +16,7 @@ from ....language.types import I32, I64, Scalar, Vector
 from ....llvm.builder import FULL, many, scalar_type
 from ....llvm.casts import extended
 from ....llvm.values import Value, Values, lanes, number
-from ....runtime.engine import Request
+from ....runtime.engine import ASTRAY, Request
 from ....sanitizer import bounds
 from ....sanitizer.tracking import AccessId
 from ..context import ArrayLocation, CodegenContext
@@ -132,6 +132,7 @@ class _Access:
             context, self.kind, self.array, self.index, self.transactions, pointer, given, word
         )
         self._record_registers(record, pointer, seen)
+        self._go_astray()
         if not other and found:
             other = [number(0, self.array.scalar)] * len(found)
         bad = builder.block
@@ -152,6 +153,19 @@ class _Access:
         tracked_access.partly_inside(right)
         builder.jump(on)
         builder.place(on)
+
+    def _go_astray(self) -> None:
+        """Count the access in the loops around it; one with too many ends before its next iteration."""
+        builder = self.context.builder
+        for loop in self.context.loops.values():
+            before = builder.load("i64", loop.astray, "astray")
+            astray = builder.let(f"add i64 {before}, 1", "astray")
+            builder.store("i64", astray, loop.astray)
+            many = builder.let(f"icmp uge i64 {astray}, {ASTRAY}", "many")
+            taken = builder.load("i64", loop.iterations, "iterations")
+            builder.store(
+                "i64", builder.let(f"select i1 {many}, i64 {loop.limit}, i64 {taken}", "taken"), loop.iterations
+            )
 
     # -------------------------------------------------------------- the fault
     def _registers(self) -> list[ir.Reg]:

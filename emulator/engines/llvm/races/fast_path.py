@@ -127,7 +127,7 @@ class _FastPath:
 
     @cached_property
     def last_foreign(self) -> str:
-        return self.wide(self.let(f"sub i32 {self.state(shadow.FOREIGN, 'foreign')}, 1", "foreign"))
+        return self.wide(self.let(f"sub i32 {self.state(shadow.FOREIGN, 'foreign')}, {shadow.ONE}", "foreign"))
 
     def at_least(self, epoch: str, least: str) -> str:
         return self.let(f"icmp uge {V} {epoch}, {least}", "since")
@@ -136,7 +136,7 @@ class _FastPath:
         """Whether the epoch is another block's. Shared memory has none of them."""
         if self.shared:
             return splat("i1", "false")
-        less = self.let(f"sub {V} {epoch}, {splat('i32', 1)}", "less")  # 0, which is nobody's, becomes the largest
+        less = self.let(f"sub {V} {epoch}, {splat('i32', shadow.ONE)}", "less")  # what is nobody's becomes the largest
         return self.let(f"icmp ult {V} {less}, {self.last_foreign}", "foreign")
 
     def same(self, epoch: str, other: str, bits: int) -> str:
@@ -306,7 +306,7 @@ class _FastPath:
 
         early = test(f"icmp ult i32 {wrote}, {phase}")
         if not self.shared:
-            before, less = (self.let(f"sub i32 {n}, 1") for n in (foreign, wrote))
+            before, less = (self.let(f"sub i32 {n}, {shadow.ONE}") for n in (foreign, wrote))
             early = self.let(f"and i1 {early}, {test(f'icmp uge i32 {less}, {before}')}")
         here = test(f"icmp uge i32 {read}, {phase}")
         differ = self.let(f"xor i32 {read}, {other}")
@@ -316,7 +316,7 @@ class _FastPath:
         partly_inside = test(*both_now, of_warp(read, "eq"), f"icmp eq i32 {warps}, 0", f"icmp ne i32 {lanes}, 0")
         second = self.let(f"or i1 {apart}, {partly_inside}")
         if not self.shared:
-            less = self.let(f"sub i32 {other}, 1")
+            less = self.let(f"sub i32 {other}, {shadow.ONE}")
             second = self.let(f"or i1 {second}, {test(f'icmp ult i32 {less}, {before}')}")
         known = self.let(f"and i1 {early}, {self.let(f'and i1 {here}, {second}')}")
         return self.let(f"xor i1 {known}, true")

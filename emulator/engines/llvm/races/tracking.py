@@ -270,7 +270,7 @@ class TrackedAccess:
     # -------------------------------------------------------------- uninitialised reads
     def _threshold(self) -> str:
         lasting = self.array.type.space == "global" or self.context.frame is not None
-        return str(shadow.ONE) if lasting else state(self.context, shadow.FOREIGN, "begin")
+        return "1" if lasting else state(self.context, shadow.FOREIGN, "begin")
 
     def _check_uninitialised(self, wrote: str) -> None:
         builder = self.builder
@@ -282,8 +282,8 @@ class TrackedAccess:
         node, array, tracked, builder = self.node, self.array, self.tracked, self.builder
 
         def describe(place: str, request: Request, found: Sequence[Number]) -> Diagnostic:
-            at, forms = int(found[0]), request.forms
-            return uninitialised.read(tracked.kernel, node.span, node.array, array.type, at, place, forms)
+            at, forms, stays = int(found[0]), request.forms, node.array in request.device_arrays
+            return uninitialised.read(tracked.kernel, node.span, node.array, array.type, at, place, forms, stays)
 
         bad, good = builder.label("unwritten"), builder.label("written")
         builder.branch(builder.let(f"icmp eq i32 {mask}, 0", "fine"), good, bad, rarely=True)

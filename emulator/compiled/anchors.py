@@ -1,0 +1,219 @@
+"""What both a lane's way through the source and a block of the compiled kernel show, by which the one is laid beside the other.
+
+An anchor is a kind of effect or operation at a place of the source, or a place that has nothing else to show, or a turn of
+a loop. A statement of the source has so much of it, a block of the compiled kernel so much, at times only under a predicate.
+Of a statement list the strongest anchors are taken: effects and operations, which a compiler repeats or drops with the
+statements around them; else loads, which it moves about; else its instructions.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from .classes import CONTROL, EXPANDED
+from .matching import Key, Matcher
+from .nodes import Nodes
+from .source import Context, Place, Statement
+
+Floats = npt.NDArray[np.float32]
+Shown = dict[Key, float]
+CODE, TURN = "code", "turn"
+"""What is at a place besides effects and operations."""
+
+SHOWN = 1.0
+"""What it costs that all that a statement list has of an anchor at a place is missing from the blocks that stand for it, or is
+there once too often; or that a turn of a loop is."""
+CODE_EACH = 0.01
+"""What it costs that the code of a place is missing, or is there where none was executed, for each of its instructions: little, as
+compilers put addresses and constants where they like. That there is more of it costs nothing."""
+INSTRUCTION, ROUND = 1e-5, 0.01
+"""Of ways that show the same a lane takes that with the fewest rounds of compiled loops, as a test enters the largest body for
+which iterations are left; then that with the fewest instructions, which calls no slow path."""
+_UNLIMITED = 1000.0
+
+
+@dataclass(frozen=True)
+class Token:
+    """What a statement shows: so much of an anchor."""
+
+    anchor: int
+    amount: float
+
+
+class Anchors:
+    """tokens: by what `Replay` tells, a statement's site, or -1 - site for a turn of its loop. keys: of the anchors. weights:
+    what one costs that is missing, or there once too often. sure, maybe: float32[node, anchor], those of a node that all lanes
+    execute and those under a predicate. cost: of a node, however that is. span: tokens that a node may stand for. blind: whether
+    some iterations of a loop may be predicated instructions that show nothing."""
+
+    def __init__(self, matcher: Matcher, nodes: Nodes) -> None:
+        self.graph, self.places, self.source = matcher.graph, matcher.places, matcher.source
+        self._matcher = matcher
+        self.keys: list[Key] = []
+        self.tokens: dict[int, list[Token]] = defaultdict(list)
+        self.blind = False
+        self._numbers: dict[Key, int] = {}
+        self._weights: list[float] = []
+        self._units: list[float] = []
+        self._known: dict[Place, list[Statement]] = self.source.by_place
+        blocks = [self._shown(span) for span in self.graph.blocks]
+        self._effects({key for sure, maybe in blocks for key in (*sure, *maybe)})
+        codes = self._codes()
+        turns = self._turns()
+        self._fill(nodes, blocks, codes, turns)
+
+    def _shown(self, span: tuple[int, int]) -> tuple[Shown, Shown]:
+        """The effects and operations of a block, sure ones and those under a predicate. Of an access that is wider than the
+        source's one is sure: the others may be of iterations that come later."""
+        sure: dict[Key, float] = defaultdict(float)
+        maybe: dict[Key, float] = defaultdict(float)
+        for n in range(*span):
+            for key, width in self._matcher.amounts_of(n).items():
+                place, kind = key
+                each = (
+                    max((one.site.size for one in self._known.get(place, ()) if one.site.kind == kind), default=0) or 1
+                )
+                if self.graph.instructions[n].predicate:
+                    maybe[key] += width
+                elif "_" in kind and width > each:
+                    sure[key] += each
+                    maybe[key] += width - each
+                else:
+                    sure[key] += width
+        return sure, maybe
+
+    # -------------------------------------------------------------- of the source
+    def _effects(self, shown: set[Key]) -> None:
+        """Anchors of effects and operations that some block shows."""
+        strong = {
+            one.context
+            for one in self.source.statements.values()
+            for (place, kind), n in self._matcher.amounts(one).items()
+            if one.lanes and n and (place, kind) in shown and not kind.endswith("load")
+        }
+        for statements in self._known.values():
+            together: dict[Key, dict[Context, float]] = defaultdict(lambda: defaultdict(float))
+            for one in statements:
+                for key, n in self._matcher.amounts(one).items():
+                    together[key][one.context] += n
+            for key, by_context in together.items():
+                if key not in shown or (key[1].endswith("load") and all(one.context in strong for one in statements)):
+                    continue
+                anchor = self._anchor(key, SHOWN, max(by_context.values()))
+                for one in statements:
+                    if n := self._matcher.amounts(one).get(key, 0):
+                        self.tokens[one.number].append(Token(anchor, n / self._units[anchor]))
+
+    def _codes(self) -> dict[int, set[Place]]:
+        """Anchors of places that lie in one statement list, which shows nothing better, or of operations for which others are written,
+        maybe behind a branch: those of which a block has instructions."""
+        found: dict[int, set[Place]] = defaultdict(set)
+        counts: dict[Place, Counter[int]] = defaultdict(Counter)
+        for block, span in enumerate(self.graph.blocks):
+            for n in range(*span):
+                instruction = self.graph.instructions[n]
+                if instruction.opcode not in CONTROL and not instruction.predicate and not self._matcher.amounts_of(n):
+                    counts[self.places[n]][block] += 1
+        evident = {one.context for one in self.source.statements.values() if self.tokens.get(one.number)}
+        for place, by_block in counts.items():
+            statements = self._known.get(place, [])
+            contexts = {one.context for one in statements}
+            hidden = place not in self._matcher.expanded and contexts & evident
+            if len(contexts) != 1 or hidden or any(one.number in self.source.loops for one in statements):
+                continue
+            anchor = self._anchor((place, CODE), CODE_EACH * min(by_block.values()), 1.0)
+            each = [one.number for one in statements if EXPANDED & one.site.costs.keys()]
+            for number in each or [min(one.number for one in statements)]:
+                self.tokens[number].append(Token(anchor, 1.0))
+            for block in by_block:
+                found[block].add(place)
+        return found
+
+    def _turns(self) -> dict[int, dict[Key, int]]:
+        """Anchors of loops whose bodies show loads at most: their iterations by block."""
+        found: dict[int, dict[Key, int]] = defaultdict(dict)
+        instructions = zip(self.graph.instructions, self.places, strict=True)
+        predicated = {place for one, place in instructions if one.predicate and one.opcode not in CONTROL}
+        for place, sites in self._matcher.of_loop.items():
+            mine = self._matcher.natural(place)
+            copies, spare = self._matcher.copies(sites, mine)
+            body = [
+                one
+                for one in self.source.statements.values()
+                if (one.context.site, one.context.arm) in {(n, "body") for n in sites}
+            ]
+            shown = (self.keys[token.anchor][1] for one in body for token in self.tokens.get(one.number, ()))
+            kinds = {*shown} - {CODE}
+            self.blind |= bool(mine) and not kinds and any(one.place in predicated for one in body)
+            if not mine or spare or not all(kind.endswith("load") for kind in kinds):
+                continue
+            anchor = self._anchor((place, TURN), SHOWN, 1.0)
+            for site in sites:
+                self.tokens[-1 - site].append(Token(anchor, 1.0))
+            for block, n in copies.items():
+                found[block][place, TURN] = n
+        return found
+
+    def _anchor(self, key: Key, weight: float, unit: float) -> int:
+        """A new one's number."""
+        self._numbers[key] = len(self.keys)
+        self.keys.append(key)
+        self._weights.append(weight)
+        self._units.append(unit)
+        return self._numbers[key]
+
+    # -------------------------------------------------------------- of the compiled kernel
+    def _fill(
+        self,
+        nodes: Nodes,
+        blocks: Sequence[tuple[Shown, Shown]],
+        codes: Mapping[int, set[Place]],
+        turns: Mapping[int, Mapping[Key, int]],
+    ) -> None:
+        shape = len(nodes.blocks), max(len(self.keys), 1)
+        self.sure, self.maybe = np.zeros(shape, np.float32), np.zeros(shape, np.float32)
+        self.weights = np.array(self._weights or [0], np.float32)
+        self.cost = np.zeros(len(nodes.blocks), np.float32)
+        headers = {loop.header for loop in self.graph.loops}
+        for node, block in enumerate(nodes.blocks):
+            first, past = self.graph.blocks[block]
+            self.cost[node] = INSTRUCTION * (past - first) + ROUND * (block in headers)
+            for held, amounts in zip((self.sure, self.maybe), blocks[block], strict=True):
+                for key, n in amounts.items():
+                    if key in self._numbers:
+                        held[node, self._numbers[key]] = n / self._units[self._numbers[key]]
+            for place in codes.get(block, ()):
+                self.sure[node, self._numbers[place, CODE]] = 1.0
+                self.maybe[node, self._numbers[place, CODE]] = _UNLIMITED
+            for key, n in turns.get(block, {}).items():
+                self.sure[node, self._numbers[key]] = n
+        self.span = self._spans()
+
+    def misfit(self, nodes: Nodes, threads: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+        """By anchor of effects and operations, the part of what the source executed that so many executions of each block show
+        too much or too little of, at most 1; 0 for other anchors. Loads may be missing: what was loaded is there."""
+        executed = np.zeros(len(self.weights))
+        for site, tokens in self.tokens.items():
+            for token in tokens:
+                if site >= 0 and self.keys[token.anchor][1] != CODE:
+                    executed[token.anchor] += token.amount * self.source.statements[site].lanes
+        first = {block: node for node, block in reversed(list(enumerate(nodes.blocks)))}
+        here, rows = list(first), list(first.values())
+        least, most = threads[here] @ self.sure[rows], threads[here] @ (self.sure[rows] + self.maybe[rows])
+        lost = np.where([key[1].endswith("load") for key in self.keys] or [False], 0.0, np.maximum(executed - most, 0))
+        missed = np.maximum(least - executed, 0) + lost
+        return np.where(executed > 0, np.minimum(missed / np.maximum(executed, 1), 1), 0.0)
+
+    def _spans(self) -> npt.NDArray[np.int32]:
+        """Several times as many tokens as would show what a node holds, as those of other blocks lie in between."""
+        least = np.ones(max(len(self.keys), 1), np.float32)
+        for each in self.tokens.values():
+            for token in each:
+                least[token.anchor] = min(least[token.anchor], token.amount)
+        held = np.minimum(self.sure + self.maybe, 64) / least
+        return np.asarray(32 + 6 * held.sum(axis=1), np.int32)

@@ -1,0 +1,81 @@
+"""The blocks of a compiled kernel as its lanes go through them: a callee's blocks once for each call that leads there."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+
+import numpy as np
+import numpy.typing as npt
+
+from .control_flow import Graph, conditional
+
+_DEEP = 3
+"""Calls in calls that are told apart. nvcc makes one of a slow path of a division, which calls nothing."""
+
+
+class Nodes:
+    """blocks: of each node, the first of which is the kernel's entry. calls: the blocks behind the calls that lead there,
+    outermost first. onward: nodes that may follow. ends: whether a lane may leave the kernel there. meetings: by node, the
+    meeting points that its BSSY makes."""
+
+    def __init__(self, graph: Graph) -> None:
+        self.graph = graph
+        self.blocks: list[int] = []
+        self.calls: list[tuple[int, ...]] = []
+        self.onward: list[list[int]] = []
+        self.ends: list[bool] = []
+        self._number: dict[tuple[int, tuple[int, ...]], int] = {}
+        self._waiting: list[int] = []
+        self._jumps: dict[int, list[int]] = defaultdict(list)
+        self._called: dict[int, int] = {}
+        for edge in graph.edges:
+            if edge.kind == "call":
+                self._called[edge.source] = edge.target
+            elif edge.kind != "apart":
+                self._jumps[edge.source].append(edge.target)
+        self._node(0, ())
+        while self._waiting:
+            self._follow(self._waiting.pop())
+        self.meetings = self._meetings()
+
+    def _node(self, block: int, calls: tuple[int, ...]) -> int:
+        """The number of a node; a new one waits to be followed."""
+        key = block, calls
+        if key not in self._number:
+            self._number[key] = len(self.blocks)
+            self._waiting.append(len(self.blocks))
+            self.blocks.append(block)
+            self.calls.append(calls)
+            self.onward.append([])
+            self.ends.append(False)
+        return self._number[key]
+
+    def _follow(self, node: int) -> None:
+        """Find what may follow a node."""
+        block, calls = self.blocks[node], self.calls[node]
+        last = self.graph.last(block)
+        past, jumps = (block + 1, calls), [(target, calls) for target in self._jumps[block]]
+        if last.opcode == "CALL":
+            called = block in self._called and len(calls) < _DEEP
+            jumps = [(self._called[block], (*calls, block + 1))] if called else [past]
+            if called and conditional(last):
+                jumps.append(past)
+        elif last.opcode == "RET":
+            jumps = [*([(calls[-1], calls[:-1])] if calls else []), *(jumps if conditional(last) else [])]
+        self.ends[node] = block in self.graph.ends and not (last.opcode == "RET" and calls)
+        self.onward[node] = [self._node(*jump) for jump in jumps]
+
+    def _meetings(self) -> dict[int, list[int]]:
+        found: dict[int, list[int]] = defaultdict(list)
+        for node, block in enumerate(self.blocks):
+            made = self.graph.made.get(block)
+            maker = None if made is None else self._number.get((made, self.calls[node]))
+            if maker is not None:
+                found[maker].append(node)
+        return found
+
+    @property
+    def jumps(self) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]:
+        """`onward` as one array, and where each node's part of it begins."""
+        starts = np.cumsum([0, *map(len, self.onward)])
+        return np.array([n for each in self.onward for n in each] or [0], np.int32), starts.astype(np.int32)

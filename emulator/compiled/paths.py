@@ -1,0 +1,163 @@
+"""The cheapest way through a compiled kernel that shows what a lane did in the source.
+
+A lane's tokens stand in the order of the source. Each node on its way stands for the tokens from where the one before it left
+off: what it shows too much or too little costs, and so does a token that no node stands for. The cheapest way is found
+token by token: for each node, the cheapest one that comes there with so many tokens stood for. Those that cost more than
+the cheapest by a beam are given up; the beam is widened until the way that is found costs less than that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from ..language.hints import Global, f32, i32, i64
+from ..native import native
+from .anchors import Anchors, Token
+from .nodes import Nodes
+
+BEAM, WIDER, WIDEST = 4.0, 4.0, 10_000.0
+"""The first beam, how much wider the next one is, and the widest."""
+_NEVER = 1e30
+
+Path = npt.NDArray[np.int32]
+
+
+@native
+def _search(
+    anchors: Global[i32], amounts: Global[f32], tokens: i64, weights: Global[f32], kinds: i64,
+    sure: Global[f32], maybe: Global[f32], cost: Global[f32], shown: Global[f32], span: Global[i32], jumps: Global[i32],
+    starts: Global[i32], ends: Global[i32], nodes: i64, beam: f32, rest: Global[f32], least: Global[f32], back: Global[i32],
+    have: Global[f32], queued: Global[i32], stack: Global[i32], found: Global[f32], last: Global[i32],
+) -> None:  # fmt: skip
+    """least, back: by tokens stood for and node, what the cheapest way there costs, and the state it comes from, or -2 - state
+    where a token was left out. rest: what it costs to leave out all tokens from there on. shown: what a node costs that stands
+    for no token. have, queued, stack: by anchor and by node, to work with. found, last: what the cheapest way costs, and
+    its last state."""
+    for i in range(tokens + 1):
+        best, top = f32(1e30), i64(0)
+        for n in range(nodes):
+            best = min(best, least[i * nodes + n])
+        for n in range(nodes):
+            queued[n] = i32(0)
+            if least[i * nodes + n] <= best + beam:
+                queued[n] = i32(1)
+                stack[top] = i32(n)
+                top += 1
+        while top > 0:
+            top -= 1
+            n = i64(stack[top])
+            queued[n] = i32(0)
+            so_far = least[i * nodes + n] + shown[n]
+            if so_far <= best + beam:
+                for k in range(i64(starts[n]), i64(starts[n + 1])):
+                    to = i64(jumps[k])
+                    if so_far < least[i * nodes + to] - f32(1e-6):
+                        least[i * nodes + to] = so_far
+                        back[i * nodes + to] = i32(i * nodes + n)
+                        if queued[to] == 0:
+                            queued[to] = i32(1)
+                            stack[top] = i32(to)
+                            top += 1
+        for n in range(nodes):
+            before = least[i * nodes + n]
+            if before <= best + beam:
+                if i < tokens:
+                    without = before + weights[i64(anchors[i])] * amounts[i]
+                    if without < least[(i + 1) * nodes + n]:
+                        least[(i + 1) * nodes + n] = without
+                        back[(i + 1) * nodes + n] = i32(-2 - (i * nodes + n))
+                so_far = before + shown[n]
+                unshown = shown[n] - cost[n]
+                stop = min(tokens, i + i64(span[n]))
+                j = i
+                while True:
+                    if j > i:
+                        for k in range(i64(starts[n]), i64(starts[n + 1])):
+                            to = i64(jumps[k])
+                            if so_far < least[j * nodes + to]:
+                                least[j * nodes + to] = so_far
+                                back[j * nodes + to] = i32(i * nodes + n)
+                    if ends[n] != 0 and so_far + rest[j] < found[0]:
+                        found[0] = so_far + rest[j]
+                        last[0] = i32(i * nodes + n)
+                    if j == stop or so_far - unshown > best + beam:
+                        break
+                    anchor = i64(anchors[j])
+                    held = have[anchor]
+                    now = held + amounts[j]
+                    fixed = sure[n * kinds + anchor]
+                    most = fixed + maybe[n * kinds + anchor]
+                    gone = weights[anchor] * (max(fixed - held, f32(0)) - max(fixed - now, f32(0)))
+                    unshown -= gone
+                    so_far += weights[anchor] * (max(now - most, f32(0)) - max(held - most, f32(0))) - gone
+                    have[anchor] = now
+                    j += 1
+                for k in range(i, j):
+                    have[i64(anchors[k])] = f32(0)
+
+
+@dataclass(frozen=True)
+class Way:
+    """path: nodes, one after the other. cost: of what it shows too much or too little."""
+
+    path: Path
+    cost: float
+
+
+class Paths:
+    """Searches the ways of one kernel's lanes. beam: the widest that was needed."""
+
+    def __init__(self, nodes: Nodes, anchors: Anchors) -> None:
+        self.nodes, self.anchors = nodes, anchors
+        self.beam = BEAM
+        self.jumps, self.starts = nodes.jumps
+        self.ends = np.array(nodes.ends, np.int32)
+        self.sure, self.maybe = anchors.sure.reshape(-1), anchors.maybe.reshape(-1)
+        self.shown = np.asarray(anchors.cost + anchors.sure @ anchors.weights, np.float32)
+
+    def way(self, tokens: Sequence[Token], narrow: bool) -> Way | None:
+        """The cheapest way that shows the tokens, or nearly; None where none leads to an end. narrow: whether the beam that was
+        wide enough before is taken to be."""
+        found = self._within(tokens, self.beam)
+        while (found is None or (found.cost > self.beam and not narrow)) and self.beam < WIDEST:
+            wider = self._within(tokens, WIDER * self.beam)
+            if found is not None and wider is not None and wider.cost >= found.cost - 1e-3:
+                break
+            self.beam *= WIDER
+            found = wider
+        return found
+
+    def _within(self, tokens: Sequence[Token], beam: float) -> Way | None:
+        anchors = np.array([token.anchor for token in tokens] or [0], np.int32)
+        amounts = np.array([token.amount for token in tokens] or [0], np.float32)
+        kinds, count, nodes = len(self.anchors.weights), len(tokens), len(self.nodes.blocks)
+        rest = np.append(np.cumsum((self.anchors.weights[anchors] * amounts)[::-1])[::-1], 0).astype(np.float32)
+        if not count:
+            rest = np.zeros(1, np.float32)
+        least, back = np.full((count + 1) * nodes, _NEVER, np.float32), np.full((count + 1) * nodes, -1, np.int32)
+        least[0] = 0
+        found, last = np.full(1, _NEVER, np.float32), np.full(1, -1, np.int32)
+        have, queued, stack = np.zeros(kinds, np.float32), np.zeros(nodes, np.int32), np.zeros(nodes + 1, np.int32)
+        _search(
+            anchors, amounts, count, self.anchors.weights, kinds, self.sure, self.maybe, self.anchors.cost,
+            self.shown, self.anchors.span, self.jumps, self.starts, self.ends, nodes, beam, rest, least, back, have, queued,
+            stack, found, last,
+        )  # fmt: skip
+        if last[0] < 0:
+            return None
+        return Way(_path(back, int(last[0]), nodes), float(found[0]))
+
+
+def _path(back: npt.NDArray[np.int32], state: int, nodes: int) -> Path:
+    """The nodes of the way to a state."""
+    found = []
+    while state != -1:
+        found.append(state % nodes)
+        state = int(back[state])
+        while state <= -2:
+            state = int(back[-2 - state])
+    return np.array(found[::-1], np.int32)

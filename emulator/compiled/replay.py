@@ -1,0 +1,165 @@
+"""The ways of the lanes of a warp through the source, told again from what the emulator recorded of its decisions.
+
+A warp's executions of a branch or loop stand in the order in which it made them, each with the lanes that came there and
+what they decided. So its statements follow, one after the other, with the lanes that execute them.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from ..ir import nodes as ir
+from ..profiler.decisions import Decisions
+
+Pattern = tuple[int, tuple[int, ...]]
+"""Lanes that came to a branch or loop, a bit each, and what each of the 32 decided."""
+WarpName = tuple[int, int, int]
+"""Launch, block, warp."""
+
+
+class Lost(Exception):
+    """What was recorded of a warp is not whole."""
+
+
+@dataclass(frozen=True)
+class Steps:
+    """What a warp executed. sites: of one statement after the other, int32[n]. masks: its lanes, a bit each, uint32[n]."""
+
+    sites: npt.NDArray[np.int32]
+    masks: npt.NDArray[np.uint32]
+
+    def lanes(self) -> dict[bytes, int]:
+        """Lanes by what they executed: the sites as bytes, and the lanes that executed just these, a bit each."""
+        bits = (self.masks[:, None] >> np.arange(32, dtype=np.uint32)) & 1
+        columns = np.packbits(bits.astype(np.bool_), axis=0)
+        groups: dict[bytes, int] = defaultdict(int)
+        for lane in range(32):
+            groups[columns[:, lane].tobytes()] |= 1 << lane
+        found = {}
+        for mask in groups.values():
+            lane = (mask & -mask).bit_length() - 1
+            found[self.sites[bits[:, lane] != 0].tobytes()] = mask
+        return found
+
+
+class Replay:
+    """The statements of a kernel's warps, told again. wanted: sites that are told; the others are left out."""
+
+    def __init__(self, body: ir.Body, decisions: Decisions, wanted: frozenset[int]) -> None:
+        self.body, self.wanted = body, wanted
+        self.runs: dict[WarpName, dict[int, list[tuple[int, int]]]] = defaultdict(lambda: defaultdict(list))
+        self.patterns: dict[int, list[Pattern]] = {}
+        for site, found in decisions.sites.items():
+            masks, values = found.patterns["mask"].tolist(), found.patterns["value"].tolist()
+            self.patterns[site] = [(mask, tuple(value)) for mask, value in zip(masks, values, strict=True)]
+            runs = found.runs
+            names = zip(runs["launch"].tolist(), runs["block"].tolist(), runs["warp"].tolist(), strict=True)
+            for name, pattern, count in zip(names, runs["pattern"].tolist(), runs["count"].tolist(), strict=True):
+                self.runs[name][site].append((pattern, count))
+
+    def steps(self, warp: WarpName, lanes: int) -> Steps:
+        """What a warp executed whose first lanes entered the kernel. Raises Lost where its record is not whole."""
+        teller = _Teller(self.wanted, self.patterns, self.runs.get(warp, {}))
+        teller.kernel(self.body, (1 << lanes) - 1)
+        return Steps(np.array(teller.sites, np.int32), np.array(teller.masks, np.uint32))
+
+
+class _Teller:
+    """Tells one warp."""
+
+    def __init__(
+        self, wanted: frozenset[int], patterns: Mapping[int, list[Pattern]], runs: Mapping[int, list[tuple[int, int]]]
+    ) -> None:
+        self.wanted = wanted
+        self.decided = {site: self._patterns(patterns[site], each) for site, each in runs.items()}
+        self.sites: list[int] = []
+        self.masks: list[int] = []
+        self.left = 0  # lanes that returned from the innermost frame
+        self.broken, self.continued = 0, 0  # lanes that left the innermost loop, or its iteration
+
+    def kernel(self, body: ir.Body, mask: int) -> None:
+        self.run(body, mask)
+        if any(next(each, None) is not None for each in self.decided.values()):
+            raise Lost("more is recorded than was executed")
+
+    def _patterns(self, patterns: list[Pattern], runs: list[tuple[int, int]]) -> Iterator[Pattern]:
+        for pattern, count in runs:
+            if pattern < 0:
+                raise Lost("patterns that are not told apart")
+            for _ in range(count):
+                yield patterns[pattern]
+
+    def take(self, site: int, mask: int) -> tuple[int, ...]:
+        """What the lanes of a mask decided when they came to a branch or loop."""
+        found = next(self.decided.get(site, iter(())), None)
+        if found is None or found[0] != mask:
+            raise Lost(f"site {site} was not recorded for these lanes")
+        return found[1]
+
+    def tell(self, site: int, mask: int) -> None:
+        if site in self.wanted:
+            self.sites.append(site)
+            self.masks.append(mask)
+
+    def run(self, body: ir.Body, mask: int) -> int:
+        """Tell statements; the lanes that go on behind them."""
+        for stmt in body:
+            if not mask:
+                return 0
+            match stmt:
+                case ir.If():
+                    self.tell(stmt.site, mask)
+                    held = _lanes(value & 1 for value in self.take(stmt.site, mask)) & mask
+                    mask = self.run(stmt.then, held) | self.run(stmt.orelse, mask & ~held)
+                case ir.While() | ir.For():
+                    mask = self.loop(stmt, mask)
+                case ir.Frame():
+                    around = self.left, self.broken, self.continued
+                    self.left = 0
+                    mask = self.run(stmt.body, mask) | self.left
+                    self.left, self.broken, self.continued = around
+                case ir.Return():
+                    self.tell(stmt.site, mask)
+                    self.left |= mask
+                    return 0
+                case ir.Break():
+                    self.tell(stmt.site, mask)
+                    self.broken |= mask
+                    return 0
+                case ir.Continue():
+                    self.tell(stmt.site, mask)
+                    self.continued |= mask
+                    return 0
+                case _:
+                    self.tell(stmt.site, mask)
+        return mask
+
+    def loop(self, stmt: ir.While | ir.For, mask: int) -> int:
+        began = self.take(stmt.site, mask)
+        around = self.broken, self.continued
+        self.broken = 0
+        done, turn, entered = 0, 0, mask
+        while mask:
+            if isinstance(stmt, ir.While):
+                self.run(stmt.setup, mask)
+            self.tell(stmt.site, mask)
+            going = _lanes(began[lane] > turn for lane in range(32)) & mask
+            done |= mask & ~going
+            if going:
+                self.tell(-1 - stmt.site, going)
+            self.continued = 0
+            mask = self.run(stmt.body, going) | self.continued
+            turn += 1
+        done |= self.broken
+        self.broken, self.continued = around
+        return done & entered
+
+
+def _lanes(which: Iterable[object]) -> int:
+    """Lanes, a bit each, from whether each is one of them."""
+    return sum(1 << lane for lane, one in enumerate(which) if one)

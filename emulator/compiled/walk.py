@@ -1,0 +1,132 @@
+"""Executions of a compiled kernel, walked: the recorded decisions of each warp tell the ways of its lanes through the source, and
+those the ways through the compiled blocks, where lanes part and meet as the instructions say."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+
+from ..runtime.prepared import prepare
+from .anchors import CODE, TURN, Anchors
+from .groups import Strand, executions
+from .launched import Launched
+from .matching import Matcher
+from .nodes import Nodes
+from .paths import Paths, Way
+from .replay import Lost, Replay, WarpName
+
+WARPS = 1024
+"""Warps that are walked, at most; the others are taken to be as they are."""
+STATES, STATES_OF_ONE = 5_000_000, 500_000
+"""Nodes times tokens that are searched for a kernel, and for a lane's way; of a longer way the flow tells as much."""
+_STATES_TO_WIDEN = 200_000
+WHOLE = 0.9
+"""How many of the warps that were chosen must be recorded whole: those that are not differ from the others."""
+AGREES = 0.02
+"""How near executions must be to be the same."""
+
+Floats = npt.NDArray[np.float64]
+
+
+@dataclass
+class Walked:
+    """Executions by block, of warps and threads."""
+
+    warps: Floats
+    threads: Floats
+
+
+@dataclass
+class Walk:
+    """Of one kernel, whose blocks are matched with its loops."""
+
+    matcher: Matcher
+    launched: Launched
+    ways: dict[bytes, Way] = field(default_factory=dict)
+    states: int = 0
+    longest: int = 0
+
+    def __post_init__(self) -> None:
+        self.nodes = Nodes(self.matcher.graph)
+        self.anchors = Anchors(self.matcher, self.nodes)
+        self.paths = Paths(self.nodes, self.anchors)
+
+    def misfits(self, threads: Floats) -> Floats:
+        """By anchor, how far executions of blocks by threads are from what the source executed, as a part of that."""
+        return self.anchors.misfit(self.nodes, threads)
+
+    def misfit(self, threads: Floats) -> float:
+        """Of all anchors that the source executed, on average."""
+        found, known = self.misfits(threads), [kind not in (CODE, TURN) for _, kind in self.anchors.keys]
+        return float(found[: len(known)][known].mean()) if any(known) else 0.0
+
+    def doubtful(self, threads: Floats) -> list[int]:
+        """Blocks that show something which was executed more often, or less often, than their threads say."""
+        anchors = np.flatnonzero(self.misfits(threads) > AGREES)
+        return sorted({block for node, block in enumerate(self.nodes.blocks) if self.anchors.sure[node, anchors].any()})
+
+    def run(self) -> Walked | None:
+        """None where what was recorded does not tell, or a walk would take too long."""
+        if self.anchors.blind:
+            return None
+        body = prepare(self.launched.request.program).program.kernel.body
+        assert self.launched.decisions is not None, "recorded with the counts"
+        replay = Replay(body, self.launched.decisions, frozenset(self.anchors.tokens))
+        known: dict[bytes, tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]] = {}
+        warps, threads = np.zeros(len(self.nodes.blocks)), np.zeros(len(self.nodes.blocks))
+        walked, every = 0, list(self._warps())
+        for warp, lanes in _spread(every):
+            if self.states > STATES:
+                return None
+            try:
+                steps = replay.steps(warp, lanes)
+                key = steps.sites.tobytes() + steps.masks.tobytes() + bytes([lanes])
+                if key not in known:
+                    groups = ((sites, (mask & (1 << lanes) - 1).bit_count()) for sites, mask in steps.lanes().items())
+                    strands = [Strand(n, self._way(sites).path) for sites, n in groups if n]
+                    known[key] = executions(self.nodes, strands)
+            except Lost:
+                continue
+            warps, threads = warps + known[key][0], threads + known[key][1]
+            walked += 1
+        if not walked or walked < WHOLE * min(len(every), WARPS):
+            return None
+        found = Walked(*(np.zeros(len(self.matcher.graph.blocks)) for _ in range(2)))
+        np.add.at(found.warps, self.nodes.blocks, warps * self.launched.warps / walked)
+        np.add.at(found.threads, self.nodes.blocks, threads * self.launched.warps / walked)
+        return found
+
+    def _warps(self) -> Iterator[tuple[WarpName, int]]:
+        """The warps whose blocks were drawn, and the lanes that enter each."""
+        assert self.launched.decisions is not None, "recorded with the counts"
+        for launch, (blocks, threads) in enumerate(self.launched.shapes):
+            for block in self.launched.decisions.blocks(launch, blocks):
+                for warp in range(-(-threads // 32)):
+                    yield (launch, block, warp), min(32, threads - 32 * warp)
+
+    def _way(self, sites: bytes) -> Way:
+        """Of lanes that executed these sites. Raises Lost where there is none, or it is too long to look for."""
+        if sites not in self.ways:
+            tokens = [token for site in np.frombuffer(sites, np.int32).tolist() for token in self.anchors.tokens[site]]
+            states = len(tokens) * len(self.nodes.blocks)
+            if states > STATES_OF_ONE:
+                raise Lost("too long")
+            narrow = states > _STATES_TO_WIDEN and len(tokens) <= self.longest
+            self.longest = max(self.longest, len(tokens))
+            self.states += states
+            way = self.paths.way(tokens, narrow)
+            if way is None:
+                raise Lost("no way leads to an end")
+            self.ways[sites] = way
+        return self.ways[sites]
+
+
+def _spread(warps: Sequence[tuple[WarpName, int]]) -> Sequence[tuple[WarpName, int]]:
+    """So many as are walked, from all over, in an order in which any first ones are too."""
+    if len(warps) > WARPS:
+        warps = [warps[n] for n in np.linspace(0, len(warps) - 1, WARPS).round().astype(int)]
+    bits = max(len(warps) - 1, 1).bit_length()
+    return [warps[n] for n in (int(f"{k:0{bits}b}"[::-1], 2) for k in range(1 << bits)) if n < len(warps)]

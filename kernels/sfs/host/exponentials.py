@@ -1,0 +1,24 @@
+"""e to the power of numbers, with the same bits on every processor: NumPy's depend on which instructions it has."""
+
+from __future__ import annotations
+
+import numpy as np
+import simtbed as st
+from simtbed import Global, f64, i64
+from simtbed.native import native
+
+from .problem import Floats
+
+
+def exponentials(values: Floats) -> Floats:
+    """Of each, in the same shape; 0 of -inf."""
+    found = np.empty(values.shape, np.float64)
+    raise_e(np.ascontiguousarray(values, np.float64).reshape(-1), found.reshape(-1), values.size)
+    return found
+
+
+@native
+def raise_e(values: Global[f64], found: Global[f64], count: i64) -> None:
+    """e to the power of each."""
+    for n in range(count):
+        found[n] = st.exp(values[n])

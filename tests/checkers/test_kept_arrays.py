@@ -1,0 +1,167 @@
+"""Uninitialised reads of arrays that stay between launches: what was written is kept account of from launch to launch."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pytest
+import simtbed as st
+from simtbed import DeviceArray, Global, i32, int2, launch, profiling
+from simtbed.runtime.registry import EngineName
+from simtbed.sanitizer import tracking
+
+engines = pytest.mark.parametrize("engine", ["numpy", "jit"])
+N = 128
+
+
+@st.kernel
+def put(a: Global[i32], first: i32, last: i32) -> None:
+    """a[i] = i, from first up to last."""
+    i = st.block.x * st.block_dim.x + st.thread.x
+    if i >= first and i < last:
+        a[i] = i
+
+
+@st.kernel
+def take(a: Global[i32], out: Global[i32], n: i32) -> None:
+    i = st.block.x * st.block_dim.x + st.thread.x
+    if i < n:
+        out[i] = a[i]
+
+
+@st.kernel
+def take_one(a: Global[i32], out: Global[i32], which: i32) -> None:
+    """All threads read one element."""
+    out[st.block.x * st.block_dim.x + st.thread.x] = a[which]
+
+
+@st.kernel
+def add_left(a: Global[i32], n: i32) -> None:
+    """Reads what other blocks write, of an array that it changes."""
+    i = st.block.x * st.block_dim.x + st.thread.x
+    if i > 0 and i < n:
+        a[i] += a[i - 1]
+
+
+@st.kernel
+def double(a: Global[i32], n: i32) -> None:
+    i = st.block.x * st.block_dim.x + st.thread.x
+    if i < n:
+        for _ in range(8):
+            a[i] *= 2
+
+
+@st.kernel
+def put_pairs(a: Global[int2], n: i32) -> None:
+    if st.thread.x < n:
+        a[st.thread.x] = int2(1, 2)
+
+
+@st.kernel
+def take_pairs(a: Global[int2], out: Global[i32]) -> None:
+    out[st.thread.x] = a[st.thread.x].y
+
+
+def run(kernel: Any, engine: EngineName, check: str = "all", **args: Any) -> list[tuple[str, str]]:
+    """(kind, message) of what is found; grid of 2 blocks of 64."""
+    if kernel in (take, take_one):
+        args["out"] = st.empty(N, i32)
+    result = launch(kernel, grid=2, block=64, args=args, engine=engine, check=check, faults="return")
+    return [(fault.kind, fault.message) for fault in result.faults]
+
+
+UNWRITTEN = [("uninitialised", "global read of a[96], which nobody has written")]
+
+
+@engines
+def test_what_no_launch_has_written_is_found(engine: EngineName) -> None:
+    kept = DeviceArray(st.empty(N, i32))
+    found = run(take, engine, a=kept, n=N)
+    assert found == [("uninitialised", "global read of a[0], which nobody has written")]
+    assert run(put, engine, a=kept, first=0, last=96) == []
+    assert run(take, engine, a=kept, n=96) == []
+    assert run(take, engine, a=kept, n=N) == UNWRITTEN
+    assert run(take_one, engine, a=kept, which=95) == []
+    assert run(take_one, engine, a=kept, which=96) == UNWRITTEN
+
+
+@engines
+def test_launches_may_write_it_part_by_part(engine: EngineName) -> None:
+    kept = DeviceArray(st.empty(N, i32))
+    for first in range(0, N, 32):
+        assert run(put, engine, a=kept, first=first, last=first + 32) == []
+    assert run(take, engine, a=kept, n=N) == [] and kept.written is None
+
+
+@engines
+def test_the_finding_says_where_it_should_have_been_written(engine: EngineName) -> None:
+    kept = DeviceArray(st.empty(N, i32))
+    args = {"a": kept, "out": st.empty(N, i32), "n": N}
+    result = launch(take, grid=2, block=64, args=args, engine=engine, check="all", faults="return")
+    assert result.faults[0].notes[-1] == "nothing in the kernel writes a; nor did a launch before this one"
+
+
+@engines
+@pytest.mark.parametrize("check", ["", "races"])
+def test_after_a_launch_of_which_nobody_took_account_nothing_is_said(engine: EngineName, check: str) -> None:
+    kept = DeviceArray(st.empty(N, i32))
+    assert run(put, engine, check, a=kept, first=0, last=8) == []
+    assert kept.written is None and run(take, engine, a=kept, n=N) == []
+
+
+@engines
+def test_a_launch_that_only_reads_it_changes_nothing(engine: EngineName) -> None:
+    kept = DeviceArray(st.empty(N, i32))
+    assert run(put, engine, a=kept, first=0, last=96) == []
+    run(take, engine, "", a=kept, n=N)
+    assert run(take, engine, a=kept, n=N) == UNWRITTEN
+
+
+@engines
+@pytest.mark.parametrize(
+    "contents", [np.ones(N, np.int32), st.zeros(N, i32), st.full(N, 3, i32)], ids=["array", "zeros", "full"]
+)
+def test_arrays_with_contents_may_be_read(engine: EngineName, contents: Any) -> None:
+    assert run(take, engine, a=DeviceArray(contents), n=N) == []
+
+
+@engines
+def test_vectors_are_written_whole(engine: EngineName) -> None:
+    kept = DeviceArray(st.empty(64, int2))
+    how = partial(launch, grid=1, block=64, engine=engine, check="all", faults="return")
+    how(put_pairs, args={"a": kept, "n": 40})
+    found = how(take_pairs, args={"a": kept, "out": st.empty(64, i32)}).faults
+    assert [fault.message for fault in found] == ["global read of a[40], which nobody has written"]
+    kept.keep(40)
+    assert how(take_pairs, block=40, args={"a": kept, "out": st.empty(64, i32)}).faults == []
+
+
+@engines
+def test_races_are_found_as_before_and_earlier_launches_race_with_nothing(engine: EngineName) -> None:
+    kept, fresh = DeviceArray(st.empty(N, i32)), DeviceArray(np.arange(N, dtype=np.int32))
+    assert run(put, engine, a=kept, first=0, last=N - 1) == []
+    assert run(double, engine, a=kept, n=N - 1) == []
+    assert run(add_left, engine, a=kept, n=N - 1) == run(add_left, engine, a=fresh, n=N - 1)
+    assert [kind for kind, _ in run(double, engine, a=kept, n=N)] == ["uninitialised"]
+
+
+@engines
+def test_a_full_log_keeps_what_was_written_before(engine: EngineName, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tracking, "LOG_ROWS", 8)
+    kept = DeviceArray(st.empty(N, i32))
+    assert run(put, engine, a=kept, first=0, last=96) == []
+    assert run(double, engine, a=kept, n=96) == []
+    assert kept.written is not None and kept.written.tolist() == [True] * 96 + [False] * 32
+
+
+def test_an_observer_that_checks_takes_account_too() -> None:
+    """The program gets the answer of a launch that is made again without checks, where something is found."""
+    kept = DeviceArray(st.empty(N, i32))
+    with profiling(check="all") as seen:
+        for last in (64, 96):
+            launch(put, grid=2, block=64, args={"a": kept, "first": last - 64, "last": last})
+        for _ in range(2):
+            launch(take, grid=2, block=64, args={"a": kept, "out": st.empty(N, i32), "n": N})
+    assert [[fault.message for fault in one.faults] for one in seen.launches] == [[], [], *[[UNWRITTEN[0][1]]] * 2]

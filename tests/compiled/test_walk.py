@@ -1,0 +1,264 @@
+"""Walking a compiled kernel: what warps did is told again, laid beside the blocks, and counted where lanes part and meet."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+import simtbed as st
+from simtbed.compiled import anchors, paths
+from simtbed.compiled import walk as walk_module
+from simtbed.compiled.control_flow import Graph, graph
+from simtbed.compiled.flow import Evidence
+from simtbed.compiled.groups import Strand, executions
+from simtbed.compiled.launched import Launched
+from simtbed.compiled.matching import Matcher
+from simtbed.compiled.nodes import Nodes
+from simtbed.compiled.replay import Lost, Replay
+from simtbed.compiled.walk import Walk
+from simtbed.engines.cuda.sass import Instruction
+from simtbed.ir import nodes as ir
+from simtbed.ir.walk import statements
+from simtbed.language.hints import Global, i32
+from simtbed.reports.hardware import record
+from simtbed.reports.hardware.cases import TEXTBOOK, Case, find
+from simtbed.reports.hardware.profiled import Profiled
+from simtbed.reports.hardware.recording import RecordingLauncher
+
+
+def sass(*texts: str) -> Graph:
+    """A graph of instructions at 0x0, 0x10, ..."""
+    return graph(tuple(Instruction(16 * n, text) for n, text in enumerate(texts)))
+
+
+# ------------------------------------------------------------------ what a warp did
+@st.device
+def found_at(x: Global[i32], wanted: i32) -> i32:
+    for k in range(6):
+        if x[k] == wanted:
+            return k
+    return -1
+
+
+@st.kernel
+def wandering(x: Global[i32], out: Global[i32]) -> None:
+    i = st.block.x * st.block_dim.x + st.thread.x
+    total = found_at(x, i % 9)
+    j = i % 5
+    while j > 0:
+        j -= 1
+        if j == 2:
+            continue
+        if i % 7 == 3 and j == 1:
+            break
+        for _ in range(j):
+            total += 1
+    if i % 3 == 0 or i > 50:
+        total += 100
+    out[i] = total
+
+
+def wandered(threads: int) -> tuple[st.Result, Replay]:
+    args = {"x": np.arange(3, 9, dtype=np.int32), "out": st.zeros(2 * threads, st.i32)}
+    result = st.launch(wandering, grid=2, block=threads, args=args, decisions=True)
+    assert result.decisions is not None
+    body = result.request.prepared.program.kernel.body
+    sites = frozenset(stmt.site for stmt in statements(body) if stmt.site >= 0)
+    return result, Replay(body, result.decisions, sites)
+
+
+def test_what_is_told_again_is_what_was_counted() -> None:
+    result, replay = wandered(45)
+    warps, lanes = Counter[int](), Counter[int]()
+    for block in range(2):
+        for warp, entered in enumerate((32, 13)):
+            steps = replay.steps((0, block, warp), entered)
+            for site, mask in zip(steps.sites.tolist(), steps.masks.tolist(), strict=True):
+                warps[site] += 1
+                lanes[site] += mask.bit_count()
+    assert result.counts is not None
+    stmts = statements(result.request.prepared.program.kernel.body)
+    plain = {
+        s.site for s in stmts if not isinstance(s, ir.Frame | ir.For | ir.While) and 0 <= s.site < len(result.counts)
+    }
+    assert len(plain) > 15
+    assert [(warps[n], lanes[n]) for n in plain] == [tuple(result.counts[n, :2].tolist()) for n in plain]
+
+
+def test_lanes_that_did_the_same_are_one_group() -> None:
+    _, replay = wandered(45)
+    groups = replay.steps((0, 0, 1), 13).lanes()
+    masks = list(groups.values())
+    assert sum(masks) == (1 << 32) - 1 and all(not a & b for n, a in enumerate(masks) for b in masks[:n])
+    assert 1 < len(groups) < 32
+
+
+def test_a_record_that_is_not_whole_tells_nothing() -> None:
+    _, replay = wandered(45)
+    with pytest.raises(Lost, match="was not recorded for these lanes"):
+        replay.steps((0, 0, 0), 31)
+    with pytest.raises(Lost, match="was not recorded"):
+        replay.steps((0, 7, 0), 32)
+    site = max(replay.runs[0, 1, 1])
+    replay.runs[0, 1, 1][site].append((0, 1))
+    with pytest.raises(Lost, match="more is recorded"):
+        replay.steps((0, 1, 1), 13)
+
+
+# ------------------------------------------------------------------ the blocks
+def test_a_callee_lies_once_behind_each_call() -> None:
+    nodes = Nodes(
+        sass(
+            "CALL.REL.NOINC 0x50",
+            "MOV R1, R2",
+            "@P0 CALL.REL.NOINC 0x50",
+            "STG.E [R2], R1",
+            "EXIT",
+            "MOV R1, R3",
+            "RET.REL.NODEC R4 0x0",
+        )
+    )
+    ways = {
+        (nodes.blocks[n], nodes.calls[n]): {(nodes.blocks[m], nodes.calls[m]) for m in nodes.onward[n]}
+        for n in range(len(nodes.blocks))
+    }
+    assert ways == {
+        (0, ()): {(3, (1,))},
+        (3, (1,)): {(1, ())},
+        (1, ()): {(3, (2,)), (2, ())},
+        (3, (2,)): {(2, ())},
+        (2, ()): set(),
+    }
+    assert [nodes.blocks[n] for n, end in enumerate(nodes.ends) if end] == [2]
+
+
+def counted(whole: Graph, *strands: tuple[int, list[int]]) -> dict[int, tuple[int, int]]:
+    """Executions by block, of warps and threads; paths are of blocks."""
+    nodes = Nodes(whole)
+    number = {block: node for node, block in enumerate(nodes.blocks)}
+    warps, threads = executions(
+        nodes, [Strand(n, np.array([number[b] for b in path], np.int32)) for n, path in strands]
+    )
+    return {nodes.blocks[n]: (int(warps[n]), int(threads[n])) for n in range(len(nodes.blocks)) if warps[n]}
+
+
+BRANCH = sass("BSSY B0, 0x50", "@P0 BRA 0x40", "MOV R1, R2", "@P1 EXIT", "BSYNC B0", "STG.E [R2], R1", "EXIT")
+"""Blocks: 0 makes the meeting point and parts, 1 is one arm, at whose end lanes may leave, 2 the meeting point, 3 behind it."""
+
+
+def test_lanes_that_part_are_one_again_behind_their_meeting_point() -> None:
+    assert counted(BRANCH, (20, [0, 1, 2, 3]), (12, [0, 2, 3])) == {0: (1, 32), 1: (1, 20), 2: (2, 32), 3: (1, 32)}
+
+
+def test_who_left_is_not_waited_for() -> None:
+    assert counted(BRANCH, (20, [0, 1]), (8, [0, 2, 3]), (4, [0, 1, 2, 3])) == {
+        0: (1, 32),
+        1: (1, 24),
+        2: (2, 12),
+        3: (1, 12),
+    }
+
+
+def test_without_a_meeting_point_lanes_stay_apart() -> None:
+    whole = sass("@P0 BRA 0x20", "MOV R1, R2", "STG.E [R2], R1", "EXIT")
+    assert counted(whole, (20, [0, 1, 2]), (12, [0, 2])) == {0: (1, 32), 1: (1, 20), 2: (2, 32)}
+
+
+def test_lanes_leave_a_loop_group_by_group() -> None:
+    whole = sass("BSSY B0, 0x30", "@P0 BRA 0x10", "BSYNC B0", "EXIT")
+    found = counted(whole, (1, [0, 1, 2, 3]), (2, [0, 1, 1, 1, 2, 3]), (29, [0, 1, 1, 2, 3]))
+    assert found == {0: (1, 32), 1: (3, 1 + 6 + 58), 2: (3, 32), 3: (1, 32)}
+
+
+# ------------------------------------------------------------------ real kernels
+KEPT = record.load(record.FOLDER / "textbook" / "h200.json")
+CASES = {case.name.removeprefix("textbook "): case for case in find([TEXTBOOK])}
+
+
+def launched(case: Case) -> tuple[Launched, Profiled]:
+    """A textbook kernel with counts and decisions, and what ran on an H200."""
+    launcher = RecordingLauncher("jit", st.devices.find("H200"))
+    case.run(launcher)
+    (one,), (profiled,) = launcher.kernels, KEPT.counters[case.name]
+    return one, profiled
+
+
+def walked(name: str) -> float:
+    """How far the instructions that a walk counts are from those that ran, as a part of these."""
+    one, profiled = launched(CASES[name])
+    placed = [ran.placed for ran in profiled.sass]
+    whole = graph(tuple(each.instruction for each in placed))
+    places = Evidence(one.executed, any(each.calls for each in placed)).places(placed)
+    source = one.statements if any(each.calls for each in placed) else one.statements.without_calls()
+    found = Walk(Matcher(whole, places, source), one).run()
+    assert found is not None
+    sizes = [past - first for first, past in whole.blocks]
+    return abs(float((found.warps * sizes).sum()) / sum(ran.warps for ran in profiled.sass) - 1)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "mandelbrot",
+        "horner_f64",
+        "insertion_sort",
+        "smith_waterman",
+        "pagerank_step",
+        "layer_norm",
+        "bfs_step",
+        "rank_sort",
+        "spmv_ell",
+        "run_lengths",
+    ],
+)
+def test_a_walk_counts_what_ran(name: str) -> None:
+    assert walked(name) < 0.05
+
+
+NEEDED: dict[str, tuple[str, Callable[[pytest.MonkeyPatch], None]]] = {
+    "rounds cost": ("layer_norm", lambda patch: patch.setattr(anchors, "ROUND", 0.0)),
+    "code counts": ("run_lengths", lambda patch: patch.setattr(anchors, "CODE_EACH", 0.0)),
+    "code counts little": ("spmv_ell", lambda patch: patch.setattr(anchors, "CODE_EACH", 0.1)),
+    "what is shown counts": ("mandelbrot", lambda patch: patch.setattr(anchors, "SHOWN", 0.0)),
+    "the beam is widened": ("rank_sort", lambda patch: patch.setattr(paths, "WIDEST", paths.BEAM)),
+}
+"""What makes a walk right: a kernel that is counted wrongly without it."""
+
+
+@pytest.mark.parametrize("without", NEEDED)
+def test_every_constant_is_needed(without: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    name, take_away = NEEDED[without]
+    take_away(monkeypatch)
+    assert walked(name) > 0.05
+
+
+def test_a_slow_path_is_not_called_without_need(monkeypatch: pytest.MonkeyPatch) -> None:
+    """By the instructions that it costs alone."""
+    whole = sass(
+        "@P0 BRA 0x30", "CALL.REL.NOINC 0x50", "NOP", "STG.E [R2], R1", "EXIT", "MOV R1, R3", "RET.REL.NODEC R4 0x0"
+    )
+
+    def called() -> bool:
+        one, _ = launched(CASES["scatter"])
+        nodes = Nodes(whole)
+        shown = anchors.Anchors(Matcher(whole, [(0,)] * 7, one.statements), nodes)
+        way = paths.Paths(nodes, shown).way([], narrow=False)
+        assert way is not None
+        return any(nodes.calls[node] for node in way.path)
+
+    assert not called()
+    monkeypatch.setattr(anchors, "INSTRUCTION", -1e-5)
+    assert called()
+
+
+def test_a_walk_of_too_many_states_is_not_begun(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(walk_module, "STATES", 0)
+    with pytest.raises(AssertionError):
+        walked("bfs_step")
+
+
+def test_some_warps_stand_for_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(walk_module, "WARPS", 64)
+    assert 0 < walked("mandelbrot") < 0.1
