@@ -278,8 +278,7 @@ class StatementEmitter:
         iterations = builder.slot("i64", "iterations")
         builder.store("i64", "0", iterations)
         self.scopes.stack.append(scope)
-        limit = "%.waiting" if waits(stmt) else "%.limit"
-        context.loops[stmt.site] = LoopSlots(iterations, limit, builder.slot("i64", "astray"))
+        context.loops[stmt.site] = LoopSlots(iterations, _limit(stmt), builder.slot("i64", "astray"))
         builder.store("i64", "0", context.loops[stmt.site].astray)
         if furthering := may_stall(stmt):
             self.stalling[stmt.site] = furthering, builder.slot("i64", "stalled")
@@ -434,7 +433,7 @@ class StatementEmitter:
         interrupts.take(builder, _size(stmt.body) + 1)
         taken = builder.load("i64", iterations, "iterations")
         cut, go = builder.label("cut.off"), builder.label("go")
-        more = builder.let(f"icmp ne i64 {taken}, {self.context.loops[stmt.site].limit}", "more")
+        more = builder.let(f"icmp ne i64 {taken}, {_limit(stmt)}", "more")
         if stmt.site in self.stalling:
             slot = self.stalling[stmt.site][1]
             stalled = builder.load("i64", slot, "stalled")
@@ -462,3 +461,8 @@ _CONTROL = (ir.If, ir.While, ir.For, ir.Frame, ir.Break, ir.Continue, ir.Return)
 def _size(stmts: Sequence[ir.Stmt]) -> int:
     """Statements and operations at any depth."""
     return sum(1 + sum(isinstance(e, ir.Op) for e in expressions(s)) for s in statements(tuple(stmts)))
+
+
+def _limit(stmt: ir.While | ir.For) -> str:
+    """The register with the most iterations of the loop."""
+    return "%.waiting" if waits(stmt) else "%.limit"
