@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
+import numpy as np
 import numpy.typing as npt
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays_of
@@ -15,6 +16,8 @@ from ..runtime.arrays import named, split
 
 ORDINARY = 8
 """Numbers near 0 are drawn as often as all others together."""
+FEW = 8
+"""Different numbers that an array without gaps has at most."""
 
 
 def elements(type: Any, special: bool = True) -> st.SearchStrategy[Any]:
@@ -47,14 +50,26 @@ def elements(type: Any, special: bool = True) -> st.SearchStrategy[Any]:
 def arrays(
     type: Any, length: int | st.SearchStrategy[int], special: bool = True
 ) -> st.SearchStrategy[npt.NDArray[Any]]:
-    """Arrays for a parameter `Global[type]`: of `length` elements, of vectors with the shape (length, lanes). Elements that
-    do not matter are 0. special: as in `elements`."""
+    """Arrays for a parameter `Global[type]`: of `length` elements, of vectors with the shape (length, lanes). special: as in
+    `elements`.
+
+    Half of them are 0 but for some elements, which tells those that matter. Half have one of a few numbers at every place:
+    so a kernel that forgets an element, the last one or that of a neighbour, is seen to.
+    """
     scalar, lanes = split(named(type))
     whole = COMPLEX.get(named(type))
 
     def of_length(count: int) -> st.SearchStrategy[npt.NDArray[Any]]:
         shape = (count, lanes) if lanes else (count,)
-        parts = arrays_of.arrays(scalar.dtype, shape, elements=elements(scalar.name, special), fill=st.just(0))
+        numbers = elements(scalar.name, special)
+
+        def full(few: list[Any], seed: int) -> npt.NDArray[Any]:
+            return np.array(few, scalar.dtype)[np.random.default_rng(seed).integers(len(few), size=shape)]
+
+        parts = st.one_of(
+            arrays_of.arrays(scalar.dtype, shape, elements=numbers, fill=st.just(0)),
+            st.builds(full, st.lists(numbers, min_size=2, max_size=FEW), st.integers(0, 2**16 - 1)),
+        )
         return parts if whole is None else parts.map(lambda found: found.view(whole)[:, 0])
 
     return of_length(length) if isinstance(length, int) else length.flatmap(of_length)

@@ -20,7 +20,7 @@ OTHERS = {
     "alignment": {"answer", "limits", "statistics"},
     "correction": {"pairs"},
     "pairhmm": {"partitioned"},
-    "sfs": {"frequency", "sites", "spectrum"},
+    "sfs": {"exponentials", "frequency", "sites", "spectrum"},
 }
 """Files that only one family needs."""
 

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 import simtbed as st
-from hypothesis import given, settings
+from hypothesis import Phase, given, seed, settings
 from hypothesis import strategies as hypothesis
 from simtbed import Global, LaunchError, SimtbedError, f32, i32
 from simtbed.engines.numpy.engine import NumpyEngine
@@ -222,6 +222,23 @@ def test_arrays_fit_their_parameters(data: hypothesis.DataObject) -> None:
     assert (array.dtype, array.shape[1:]) == (np.dtype(dtype), lanes)
 
 
+@pytest.mark.parametrize("name", ["f32", "i32", "bool", "float4"])
+def test_a_kernel_that_forgets_the_last_element_is_found_in_few_examples(name: str) -> None:
+    def forgets(start: int) -> bool:
+        found = []
+
+        @seed(start)
+        @settings(max_examples=20, database=None, phases=[Phase.generate])
+        @given(strategies.arrays(name, hypothesis.integers(1, 300)))
+        def draw(x: npt.NDArray[Any]) -> None:
+            found.append(bool(x[-1].any()) and len(x) > 1)
+
+        draw()
+        return any(found)
+
+    assert all(map(forgets, range(20)))
+
+
 @pytest.mark.parametrize("name", ["f32", "f16", "bf16"])
 @settings(max_examples=100)
 @given(hypothesis.data())
@@ -258,11 +275,11 @@ def test_shapes_that_are_too_small() -> None:
 
 @given(strategies.arrays("i32", 40), strategies.launch_shapes(40), strategies.schedules())
 @settings(max_examples=15)
-def test_a_right_kernel_in_any_shape_and_order(x: npt.NDArray[np.int32], shape: tuple[int, int], seed: int) -> None:
+def test_a_right_kernel_in_any_shape_and_order(x: npt.NDArray[np.int32], shape: tuple[int, int], order: int) -> None:
     args = {"x": x.view(np.float32), "out": st.empty(40, f32), "n": 40}
     with np.errstate(all="ignore"):
         verify(
-            right, grid=shape[0], block=shape[1], args=args, oracle=lambda x: x / np.float32(3), schedule=seed,
+            right, grid=shape[0], block=shape[1], args=args, oracle=lambda x: x / np.float32(3), schedule=order,
         )  # fmt: skip
 
 

@@ -20,7 +20,7 @@ from . import files_bcf, files_beagle, files_npz, files_vcf
 from .frequency import by_em, by_reads
 from .problem import EPSILON, P_VARIABLE, Floats, Mode, Problem
 from .problem_loops import informed, turn
-from .sites import SiteCounts, Sites
+from .sites import Part, SiteCounts, Sites
 
 PREPARING = 4
 """Threads that make problems of sites at most."""
@@ -44,23 +44,21 @@ def problems(path: Path, options: Options, counts: SiteCounts, memory: int = MEM
 
     In saf and gama mode a site of which no individual knows anything is left out.
     """
-    skipped: SiteCounts = Counter()
 
-    def read() -> Iterator[tuple[Sites, Options]]:
+    def read() -> Iterator[tuple[Part, Options]]:
         with opened(path, memory) as source:
             form = _format(source)
             polarise = options.polarise or ("minor" if form in ("VCF", "BCF") else "alt")
-            for sites in _sites(form, source, skipped, options.mode):
-                yield sites, replace(options, polarise=polarise)
+            for part in _parts(form, source, options.mode):
+                yield part, replace(options, polarise=polarise)
 
-    def prepared(given: tuple[Sites, Options]) -> tuple[Problem, SiteCounts]:
-        own: SiteCounts = Counter()
-        return _problem(*given, own), own
+    def prepared(given: tuple[Part, Options]) -> tuple[list[Problem], SiteCounts]:
+        part, own = given[0], SiteCounts()
+        return [_problem(sites, given[1], own) for sites in part(own)], own
 
-    for problem, own in Flow(read()).each(prepared, workers=workers_for(PREPARING)):
+    for some, own in Flow(read()).each(prepared, workers=workers_for(PREPARING)):
         counts.update(own)
-        yield problem
-    counts.update(skipped)
+        yield from some
 
 
 def read(path: Path) -> Problem:
@@ -133,12 +131,12 @@ def _problem(sites: Sites, options: Options, counts: SiteCounts) -> Problem:
     )
 
 
-def _sites(form: str, source: Input, counts: SiteCounts, mode: Mode) -> Iterator[Sites]:
-    """A file's sites, a batch at a time."""
+def _parts(form: str, source: Input, mode: Mode) -> Iterator[Part]:
+    """The parts of a file."""
     if form in ("VCF", "BCF"):
-        reader = files_vcf.read if form == "VCF" else files_bcf.read
-        return reader(source, counts, posteriors=mode == "gama")
-    return READERS[form](source, counts)
+        reader = files_vcf.parts if form == "VCF" else files_bcf.parts
+        return reader(source, posteriors=mode == "gama")
+    return READERS[form](source)
 
 
 def _format(source: Input) -> str:
@@ -152,8 +150,5 @@ def _format(source: Input) -> str:
     )
 
 
-READERS: dict[str, Callable[[Input, SiteCounts], Iterator[Sites]]] = {
-    "Beagle": files_beagle.read,
-    "npz": files_npz.read,
-}
-"""By format other than VCF and BCF: a file's sites, a batch at a time."""
+READERS: dict[str, Callable[[Input], Iterator[Part]]] = {"Beagle": files_beagle.parts, "npz": files_npz.parts}
+"""By format other than VCF and BCF: the parts of a file."""

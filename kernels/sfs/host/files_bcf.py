@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -12,7 +13,7 @@ import numpy.typing as npt
 
 from ...family import InputError
 from ...files import Input
-from ...files.piecewise import Bytes, pieces
+from ...files.piecewise import Bytes, Piece, pieces
 from .exponentials import exponentials
 from .files_bcf_scan import (
     AT,
@@ -33,7 +34,7 @@ from .files_bcf_scan import (
 from .files_genotypes import END, MISSING, MISSING_REAL, Values, field_of, likelihoods, reads
 from .files_vcf_header import LONGEST, TYPES, Header, parse
 from .problem import Alleles, Counts, Floats
-from .sites import BYTES_AT_ONCE, SiteCounts, Sites, batch_size, check_likelihoods
+from .sites import BYTES_AT_ONCE, Part, SiteCounts, Sites, batch_size, check_likelihoods
 
 MAGIC = (b"BCF\x02\x01", b"BCF\x02\x02")
 FIXED = struct.Struct("<iiifII")
@@ -59,34 +60,66 @@ class Site(NamedTuple):
     fields: dict[str, tuple[int, int, bytes]]
 
 
-def read(source: Input, counts: SiteCounts, posteriors: bool = False) -> Iterator[Sites]:
-    """The file's sites, a batch at a time; what is skipped is in `counts`. posteriors: whether reads by allele are wanted,
-    and the names of sites. Raises InputError."""
-    some = _Some(source.path, _header(source), posteriors, counts, source.longest)
-    for piece in pieces(source, BYTES_AT_ONCE, _whole, "a record"):
-        some.begin(piece.data)
-        while (stopped := some.scan()) != DONE:
-            if stopped == UNUSUAL:
-                some.take_record()
-            if some.full:
-                yield some.sites()
-        some.end()
-        if some.count or piece.last:
+def parts(source: Input, posteriors: bool = False) -> Iterator[Part]:
+    """The parts of a file; one at least. posteriors: whether reads by allele are wanted, and the names of sites. Raises
+    InputError."""
+    header, whole = _header(source), _Whole()
+    last = whole.last
+    for piece in pieces(source, BYTES_AT_ONCE, whole, "a record"):
+        yield partial(_read, piece, last, source.path, header, posteriors, source.longest)
+        last = whole.last
+
+
+def _read(
+    piece: Piece,
+    last: tuple[int, int],
+    path: Path,
+    header: Header,
+    posteriors: bool,
+    longest: int,
+    counts: SiteCounts,
+) -> Iterator[Sites]:
+    """The sites of a piece, a batch at a time. last: contig and position of the record before it."""
+    some = _Some(piece, last, path, header, posteriors, counts, longest)
+    while (stopped := some.scan()) != DONE:
+        if stopped == UNUSUAL:
+            some.take_record()
+        if some.full:
             yield some.sites()
+    some.end()
+    if some.count or piece.last:
+        yield some.sites()
 
 
-def _whole(data: Bytes) -> tuple[int, int]:
-    """The length of the records that are whole, and how many they are."""
-    found = np.zeros(2, np.int64)
-    whole_records(data, len(data), found)
-    length, count = found.tolist()
-    return length, count
+class _Whole:
+    """Counts the whole records of one piece after the other. last: contig and position of the last one; -1 and 0 where
+    there is none."""
+
+    def __init__(self) -> None:
+        self.last = -1, 0
+
+    def __call__(self, data: Bytes) -> tuple[int, int]:
+        """Their length, and how many they are."""
+        found = np.array([0, 0, *self.last])
+        whole_records(data, len(data), found)
+        length, count, contig, position = found.tolist()
+        self.last = contig, position
+        return length, count
 
 
 class _Some:
     """Sites of a piece: those of the usual form by a scan, others record by record."""
 
-    def __init__(self, path: Path, header: Header, posteriors: bool, counts: SiteCounts, longest: int) -> None:
+    def __init__(
+        self,
+        piece: Piece,
+        last: tuple[int, int],
+        path: Path,
+        header: Header,
+        posteriors: bool,
+        counts: SiteCounts,
+        longest: int,
+    ) -> None:
         self.path, self.header, self.counts, self.longest = path, header, counts, longest
         self.posteriors, self.reads_wanted = posteriors, posteriors and "AD" in header.formats
         self.individuals = len(header.samples)
@@ -95,8 +128,8 @@ class _Some:
         numbers = {name: number for number, name in header.strings.items()}
         self.able = not self.reads_wanted and len(numbers) == len(header.strings)
         self.phred, self.real = (numbers.get(name, -1) if name in header.known else -1 for name in ("PL", "GL"))
-        self.data = np.empty(0, np.uint8)
-        self.found = np.array([0, 0, 0, 0, -1, 0])
+        self.data = piece.data
+        self.found = np.array([0, piece.lines, 0, 0, *last])
         self._new()
 
     def _new(self) -> None:
@@ -117,11 +150,6 @@ class _Some:
     @property
     def full(self) -> bool:
         return self.count == self.most
-
-    def begin(self, data: Bytes) -> None:
-        """Go on with another piece."""
-        self.data = data
-        self.found[AT] = 0
 
     def scan(self) -> int:
         """Why it stopped."""
@@ -172,7 +200,7 @@ class _Some:
     def _last(self) -> str:
         """The place of the last record that was read."""
         contig, position = self.found[[CONTIG, POSITION]].tolist()
-        return "the header" if contig < 0 else f"{self.header.contigs[contig]}:{position}"
+        return "the header" if contig < 0 else f"{self.header.contigs.get(contig, '?')}:{position}"
 
     def sites(self) -> Sites:
         """Those that were read."""

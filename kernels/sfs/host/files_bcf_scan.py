@@ -35,13 +35,17 @@ def word(data: Global[u8], at: i64) -> i64:
 
 @native
 def whole_records(data: Global[u8], length: i64, found: Global[i64]) -> None:
-    """found: the length of the records that are whole, and how many they are."""
+    """found: the length of the records that are whole, how many they are, and the contig and position of the last one;
+    those stay where there is none."""
     at = i64(0)
     count = i64(0)
     while at + LENGTHS <= length:
         end = at + LENGTHS + word(data, at) + word(data, at + 4)
         if end > length:
             break
+        if end - at >= LENGTHS + FIXED:
+            found[2] = word(data, at + LENGTHS)
+            found[3] = word(data, at + LENGTHS + 4) + 1
         at = end
         count += 1
     found[0] = at

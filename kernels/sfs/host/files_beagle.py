@@ -3,36 +3,42 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 
 from ...family import InputError
 from ...files import Input, shown
-from ...files.piecewise import Bytes, pieces
+from ...files.piecewise import Bytes, Piece, pieces
 from ...files.text_loops import first_newline, whole_lines
 from .files_beagle_scan import AT, END, FULL, LINES, NAMES, SITES, STOPPED, scan_markers
 from .problem import Floats
-from .sites import BYTES_AT_ONCE, SiteCounts, Sites, batch_size, check_likelihoods, position
+from .sites import BYTES_AT_ONCE, Part, SiteCounts, Sites, batch_size, check_likelihoods, position
 
 
-def read(source: Input, counts: SiteCounts) -> Iterator[Sites]:
-    """The file's sites, a batch at a time; the second allele is the minor one. Raises InputError."""
+def parts(source: Input) -> Iterator[Part]:
+    """The parts of a file, one at least; the second allele is the minor one. Raises InputError."""
     path = source.path
     columns = len(next(source.lines(), (1, b""))[1].split())
     individuals = (columns - NAMES) // 3
     if columns < NAMES + 3 or columns % 3:
         raise InputError(f"{path}:1: {columns} columns, expected marker, two alleles and three an individual")
     for piece in pieces(source, BYTES_AT_ONCE, whole_lines, "a line"):
-        some = _Some(piece.data, piece.lines + 2, individuals, path)
-        while (stopped := some.scan()) != END:
-            if stopped == FULL:
-                yield some.sites()
-                some = some.following()
-            else:
-                some.take_line()
-        if some.count or piece.last:
+        yield partial(_read, piece, individuals, path)
+
+
+def _read(piece: Piece, individuals: int, path: Path, counts: SiteCounts) -> Iterator[Sites]:
+    """The sites of whole lines, a batch at a time; none is skipped."""
+    some = _Some(piece.data, piece.lines + 2, individuals, path)
+    while (stopped := some.scan()) != END:
+        if stopped == FULL:
             yield some.sites()
+            some = some.following()
+        else:
+            some.take_line()
+    if some.count or piece.last:
+        yield some.sites()
 
 
 class _Some:

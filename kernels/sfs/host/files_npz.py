@@ -21,7 +21,7 @@ import numpy.typing as npt
 from ...family import InputError
 from ...files import Input, printable, temporary
 from .problem import Counts, Rows
-from .sites import SiteCounts, Sites, batch_size, check_likelihoods
+from .sites import Part, Sites, at_hand, batch_size, check_likelihoods
 
 MOST_MEMBERS = 1_000
 PIECE = 1 << 20
@@ -30,7 +30,7 @@ LONGEST_CHROMOSOME = 1_000
 DAMAGE = (zipfile.BadZipFile, zlib.error, lzma.LZMAError, EOFError, OSError, struct.error, ValueError, OverflowError)
 
 
-def read(source: Input, counts: SiteCounts) -> Iterator[Sites]:
+def parts(source: Input) -> Iterator[Part]:
     """The sites of `P`, a batch at a time; chromosomes are '.' and positions count from 1 without `chrom` and `pos`.
     Raises InputError."""
     path = source.path
@@ -61,7 +61,7 @@ def read(source: Input, counts: SiteCounts) -> Iterator[Sites]:
             positions = np.arange(start + 1, start + count + 1)
             if "pos" in members:
                 positions = _positions(path, members["pos"].take(count), start)
-            yield Sites(likelihoods, chromosomes, positions, np.zeros(count))
+            yield at_hand(Sites(likelihoods, chromosomes, positions, np.zeros(count)))
         for member in members.values():
             member.end()
 

@@ -7,6 +7,7 @@ import ctypes
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ from simtbed import SimtbedError, UnavailableError
 
 from ...family import InputError
 from ...files import Input, shown, temporary
-from ...files.piecewise import Bytes, pieces
+from ...files.piecewise import Bytes, Piece, pieces
 from ...files.text_loops import first_newline, whole_lines
 from .exponentials import exponentials
 from .files_genotypes import field_of, likelihoods, reads
@@ -40,7 +41,7 @@ from .files_vcf_scan import (
     scan_sites,
 )
 from .problem import Alleles, Counts
-from .sites import SiteBatch, SiteCounts, Sites, batch_size
+from .sites import Part, SiteBatch, SiteCounts, Sites, batch_size
 
 BYTES_AT_ONCE = 1 << 23
 """Of lines that cyvcf2 gets at a time."""
@@ -65,13 +66,13 @@ class _Lines:
     names: list[str] = field(default_factory=list)
 
 
-def read(source: Input, counts: SiteCounts, posteriors: bool = True) -> Iterator[Sites]:
-    """The file's sites, a batch at a time; what is skipped is in `counts`. Raises InputError.
+def parts(source: Input, posteriors: bool = True) -> Iterator[Part]:
+    """The parts of a file; one at least. Raises InputError.
 
     posteriors: whether reads by allele and the alleles' names are wanted too. Lines of the usual form are read by
     compiled code; a batch that begins with another one is read by cyvcf2.
     """
-    path, lines = source.path, 0
+    lines = 0
 
     def numbered() -> Iterator[tuple[int, bytes]]:
         nonlocal lines
@@ -79,58 +80,53 @@ def read(source: Input, counts: SiteCounts, posteriors: bool = True) -> Iterator
             lines = number
             yield number, line
 
-    header = parse(numbered(), path)
-    usual = _Usual(header, posteriors)
-    some, most = _Lines(), batch_size(len(header.samples))
+    header = parse(numbered(), source.path)
     for piece in pieces(source, BYTES_AT_ONCE, whole_lines, "a line"):
-        data, before = piece.data, lines + piece.lines
-        usual.begin(data)
-        while usual.at < len(data):
-            if not some.text:  # the lines of a batch of cyvcf2 follow each other
-                stopped = usual.scan()
-                if stopped == FULL:
-                    yield usual.sites()
-                if stopped != UNUSUAL:
-                    continue
-            line = usual.line()
-            number = before + usual.lines + 1
-            if not line:
-                raise InputError(f"{path}:{number}: a blank line, expected a site")
-            if not some.text and usual.expects(line):
-                continue
-            _add(some, line, number, header, path, counts)
-            usual.skip()
-            if some.text and usual.count:
+        yield partial(_read, piece, lines, header, source.path, posteriors)
+
+
+def _read(
+    piece: Piece, lines: int, header: Header, path: Path, posteriors: bool, counts: SiteCounts
+) -> Iterator[Sites]:
+    """The sites of whole lines, a batch at a time. lines: of the header."""
+    usual, some = _Usual(piece.data, header, posteriors), _Lines()
+    most, before = batch_size(len(header.samples)), lines + piece.lines
+    while usual.at < len(piece.data):
+        if not some.text:  # the lines of a batch of cyvcf2 follow each other
+            stopped = usual.scan()
+            if stopped == FULL:
                 yield usual.sites()
-            if len(some.text) >= most or some.size >= BYTES_AT_ONCE:
-                yield _sites(some, header, path, counts)
-                some = _Lines()
-        if usual.count:
+            if stopped != UNUSUAL:
+                continue
+        line = usual.line()
+        number = before + usual.lines + 1
+        if not line:
+            raise InputError(f"{path}:{number}: a blank line, expected a site")
+        if not some.text and usual.expects(line):
+            continue
+        _add(some, line, number, header, path, counts)
+        usual.skip()
+        if some.text and usual.count:
             yield usual.sites()
-        if some.text:
+        if len(some.text) >= most or some.size >= BYTES_AT_ONCE:
             yield _sites(some, header, path, counts)
             some = _Lines()
-    if not usual.any:
+    if usual.count:  # no lines of cyvcf2 wait then
+        yield usual.sites()
+    elif some.text or piece.last:
         yield _sites(some, header, path, counts)
 
 
 class _Usual:
     """Collects the sites of a piece that have the usual form. at, lines: bytes and lines of it that are done."""
 
-    def __init__(self, header: Header, posteriors: bool) -> None:
-        self.header, self.posteriors = header, posteriors
+    def __init__(self, data: Bytes, header: Header, posteriors: bool) -> None:
+        self.data, self.header, self.posteriors = data, header, posteriors
         self.individuals = len(header.samples)
         self.most = batch_size(self.individuals)
         self.able = not (posteriors and "AD" in header.formats)
-        self.any = False
         self.expected, self.kinds = np.zeros(0, np.uint8), np.zeros(0, np.uint8)
-        self.data = np.zeros(0, np.uint8)
         self.found = np.zeros(FOUND, np.int64)
-
-    def begin(self, data: Bytes) -> None:
-        """Go on with another piece."""
-        self.data = data
-        self.found[:] = 0
         self._new()
 
     def _new(self) -> None:
@@ -204,7 +200,6 @@ class _Usual:
         found = Sites(
             likelihoods, chromosomes, self.positions[:count].copy(), scale, None, names, tuple(self.header.samples)
         )
-        self.any = True
         self._new()
         return found
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -40,6 +40,15 @@ class Sites:
     reads: tuple[Counts, Counts] | None = None
     alleles: list[Alleles] = field(default_factory=list)
     samples: tuple[str, ...] = ()
+
+
+Part = Callable[[SiteCounts], Iterable[Sites]]
+"""Reads a part of a file, a batch of sites at a time, in any thread; counts the sites that it skips. Raises InputError."""
+
+
+def at_hand(sites: Sites) -> Part:
+    """A part that is read already."""
+    return lambda counts: [sites]
 
 
 @dataclass

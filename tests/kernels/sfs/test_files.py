@@ -12,12 +12,13 @@ import cyvcf2
 import numpy as np
 import pytest
 from simtbed.kernels import InputError
-from simtbed.kernels.sfs.host import sites
+from simtbed.kernels.sfs.host import files_bcf, files_beagle, files_vcf, sites
 from simtbed.kernels.sfs.host.files import Options, check_answer, joined, problems
 from simtbed.kernels.sfs.host.frequency import by_em, by_reads
 from simtbed.kernels.sfs.host.generate import likelihoods
 from simtbed.kernels.sfs.host.problem import Problem
 from simtbed.kernels.sfs.host.sites import SiteCounts
+from simtbed.runtime.cores import on_cores
 
 HEADER = """##fileformat=VCFv4.2
 ##contig=<ID=1>
@@ -37,6 +38,16 @@ def vcf(folder: Path, *records: str, header: str = HEADER) -> Path:
     path = folder / "given.vcf"
     path.write_text(header + "".join(record.replace(" ", "\t") + "\n" for record in records), encoding="utf-8")
     return path
+
+
+def rewritten(path: Path, to: Path, mode: str) -> Path:
+    """The file as cyvcf2 writes it in another format."""
+    source = cyvcf2.VCF(str(path))
+    writer = cyvcf2.Writer(str(to), source, mode)
+    for record in source:
+        writer.write_record(record)
+    writer.close()
+    return to
 
 
 def taken(path: Path, options: Options | None = None) -> tuple[Problem, SiteCounts]:
@@ -75,12 +86,8 @@ def test_phred_and_log10_and_missing(tmp_path: Path) -> None:
 def test_bcf_and_packed_vcf_say_the_same(tmp_path: Path) -> None:
     path = vcf(tmp_path, GOOD, GOOD.replace(" 5 ", " 8 "))
     for mode, name in (("wb", "same.bcf"), ("wz", "same.vcf.gz")):
-        source = cyvcf2.VCF(str(path))
-        writer = cyvcf2.Writer(str(tmp_path / name), source, mode)
-        for record in source:
-            writer.write_record(record)
-        writer.close()
-        np.testing.assert_array_equal(taken(tmp_path / name)[0].likelihoods, taken(path)[0].likelihoods)
+        same = rewritten(path, tmp_path / name, mode)
+        np.testing.assert_array_equal(taken(same)[0].likelihoods, taken(path)[0].likelihoods)
 
 
 def test_what_is_skipped_is_counted(tmp_path: Path) -> None:
@@ -242,6 +249,34 @@ def test_sites_come_in_batches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
 
 
 # ------------------------------------------------------------------ which allele, and how frequent
+@pytest.mark.parametrize("form", ["vcf", "bcf", "beagle"])
+def test_parts_of_a_file_are_read_beside_each_other(form: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In several threads, in the file's order, with its first mistake."""
+    for reader in (files_bcf, files_beagle, files_vcf):
+        monkeypatch.setattr(reader, "BYTES_AT_ONCE", 1000)
+    calls = [f"0/1:{a},{a + at % 7},{30 - at % 20}" for at, a in enumerate(range(300))]
+    path = vcf(tmp_path, *(f"1 {at + 1} . A G . . . GT:PL {call} {call} ./.:." for at, call in enumerate(calls)))
+    if form == "bcf":
+        path = rewritten(path, tmp_path / "given.bcf", "wb")
+    elif form == "beagle":
+        path = tmp_path / "given.beagle"
+        rows = [f"1_{at + 1} 0 1 0.{at + 1} 0.5 0.25 1 0.{at} 0\n" for at in range(300)]
+        path.write_text("marker a b A A A B B B\n" + "".join(rows))
+    with on_cores(1):
+        one, counts = taken(path, Options(mode="gama"))
+    with on_cores(4):
+        four, others = taken(path, Options(mode="gama"))
+    assert four.positions.tolist() == list(range(1, 301)) and counts == others
+    np.testing.assert_array_equal(four.likelihoods, one.likelihoods)
+    np.testing.assert_array_equal(four.frequency, one.frequency)
+    if form != "bcf":
+        lines = path.read_text().splitlines()
+        lines[200], lines[250] = "1\tx", "y"
+        path.write_text("\n".join(lines))
+        with on_cores(4):
+            assert f":{201}: " in refusal(path)
+
+
 def test_the_minor_allele_is_the_rarer_one(tmp_path: Path) -> None:
     def record(position: int, *phred: str) -> str:
         return f"1 {position} . A G . . . PL " + " ".join(phred)

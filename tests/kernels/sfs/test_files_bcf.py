@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import struct
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -94,8 +95,8 @@ def read(path: Path, posteriors: bool = False) -> Found:
     parts = []
     try:
         with opened(path) as source:
-            for some in files_bcf.read(source, counts, posteriors):
-                parts.append(some)
+            for part in files_bcf.parts(source, posteriors):
+                parts.extend(part(counts))
     except InputError as error:
         return str(error)
     assert parts
@@ -113,13 +114,13 @@ def read(path: Path, posteriors: bool = False) -> Found:
 @contextmanager
 def record_by_record() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
-        begin = files_bcf._Some.begin
+        new = files_bcf._Some._new
 
-        def unable(some: Any, data: Any) -> None:
+        def unable(some: Any) -> None:
             some.able = False
-            begin(some, data)
+            new(some)
 
-        patch.setattr(files_bcf._Some, "begin", unable)
+        patch.setattr(files_bcf._Some, "_new", unable)
         yield
 
 
@@ -192,3 +193,18 @@ def test_damaged_files_have_the_same_end(tmp_path: Path) -> None:
         assert found == expected
         errors[isinstance(found, str)] += 1
     assert min(errors.values()) > 100
+
+
+@pytest.mark.usefixtures("small")
+def test_damage_is_told_after_the_record_before_it_in_whichever_piece_that_is(tmp_path: Path) -> None:
+    path = tmp_path / "given"
+    whole = written(tmp_path, text(9, 60, 3).replace("AD", "XX"))
+    at = 9 + int.from_bytes(whole[5:9], "little")
+    last = "the header"
+    for record in range(1, 61):
+        path.write_bytes(whole[: at + 12])
+        assert f"record {record}, after {last}: " in str(read(path))
+        shared, single = struct.unpack("<II", whole[at : at + 8])
+        contig, position = struct.unpack("<ii", whole[at + 8 : at + 16])
+        last = f"{('1', 'chrX')[contig]}:{position + 1}"
+        at += 8 + shared + single

@@ -56,7 +56,7 @@ def found(path: Path) -> tuple[list[list[float]], list[str], list[int]] | int:
     values, chromosomes, positions = [], [], []
     try:
         with opened(path) as source:
-            for some in files_beagle.read(source, Counter()):
+            for some in (sites for part in files_beagle.parts(source) for sites in part(Counter())):
                 values += some.likelihoods.reshape(-1, 3 * some.likelihoods.shape[1]).tolist()
                 chromosomes += some.chromosomes
                 positions += some.positions.tolist()
@@ -112,7 +112,7 @@ def test_signs_of_zero_are_kept(tmp_path: Path) -> None:
     path = tmp_path / "given.beagle"
     path.write_text("marker a b I I I\nm 0 1 -0 -0.0e5 1\n")
     with opened(path) as source:
-        (only,) = files_beagle.read(source, Counter())
+        (only,) = (sites for part in files_beagle.parts(source) for sites in part(Counter()))
     np.testing.assert_array_equal(np.signbit(only.likelihoods.ravel()), [True, True, False])
 
 
@@ -120,7 +120,7 @@ def test_a_file_without_sites_is_one_batch(tmp_path: Path) -> None:
     path = tmp_path / "given.beagle"
     path.write_text("marker a b I I I")
     with opened(path) as source:
-        (only,) = files_beagle.read(source, Counter())
+        (only,) = (sites for part in files_beagle.parts(source) for sites in part(Counter()))
     assert only.likelihoods.shape == (0, 1, 3) and only.chromosomes == []
 
 
@@ -128,4 +128,4 @@ def test_a_line_that_is_too_long_is_told(tmp_path: Path, monkeypatch: pytest.Mon
     path = tmp_path / "given.beagle"
     path.write_text("marker a b I I I\nm 0 1 " + " " * 5000 + "1 1 1\n")
     with opened(path, memory=8 * 1000) as source, pytest.raises(InputError, match="a line has more than 1,000 bytes"):
-        list(files_beagle.read(source, Counter()))
+        list(files_beagle.parts(source))

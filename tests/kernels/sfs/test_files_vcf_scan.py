@@ -10,9 +10,9 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 from simtbed.kernels import InputError
-from simtbed.kernels.files import opened
+from simtbed.kernels.files import Input, opened
 from simtbed.kernels.sfs.host import files_vcf
-from simtbed.kernels.sfs.host.sites import SiteCounts, batch_size
+from simtbed.kernels.sfs.host.sites import SiteCounts, Sites, batch_size
 
 HEADER = """##fileformat=VCFv4.2
 ##FORMAT=<ID=GT,Number=1,Type=String,Description="">
@@ -54,6 +54,11 @@ def record(draw: np.random.Generator, odd: float) -> str:
     return "\t".join([chromosome, position, "rs1", "A", alternative, ".", "PASS", "A=1;B C", keys, *fields])
 
 
+def read(source: Input, counts: SiteCounts, posteriors: bool = True) -> list[Sites]:
+    """All sites of a file, a batch at a time."""
+    return [sites for part in files_vcf.parts(source, posteriors) for sites in part(counts)]
+
+
 def taken(path: Path, able: bool) -> Taken:
     """What is read, joined, or what is said against it. able: whether compiled code may read lines."""
     counts: SiteCounts = Counter()
@@ -62,7 +67,7 @@ def taken(path: Path, able: bool) -> Taken:
             patched.setattr(files_vcf._Usual, "expects", lambda self, line: False)
         try:
             with opened(path) as source:
-                parts = list(files_vcf.read(source, counts))
+                parts = read(source, counts)
         except InputError as error:
             return str(error)
     arrays: list[npt.NDArray[Any]] = [
@@ -98,7 +103,7 @@ def test_ordinary_sites_never_reach_cyvcf2(tmp_path: Path, monkeypatch: pytest.M
     monkeypatch.setattr(files_vcf, "require_cyvcf2", lambda: pytest.fail("cyvcf2 was asked"))
     counts: SiteCounts = Counter()
     with opened(path) as source:
-        parts = list(files_vcf.read(source, counts, posteriors=False))
+        parts = read(source, counts, posteriors=False)
     assert [name for part in parts for name in part.chromosomes] == ["1"] * 3000 + ["2"] * 2000
     assert np.concatenate([part.positions for part in parts]).tolist() == list(range(5000))
     assert max(len(part.likelihoods) for part in parts) <= batch_size(3)
@@ -116,4 +121,4 @@ def test_a_mistake_has_its_line_after_ordinary_ones(
     for at in (0, 3, 40):
         path.write_bytes(HEADER.encode() + b"\n".join([*[good] * at, line, good]) + b"\n")
         with opened(path) as source, pytest.raises(InputError, match=rf"given\.vcf:{at + 9}: "):
-            list(files_vcf.read(source, Counter()))
+            read(source, Counter())
