@@ -206,20 +206,44 @@ def graph(instructions: Sequence[Instruction]) -> Graph:
     starts = sorted(leaders - {len(instructions)})
     blocks = tuple(zip(starts, [*starts[1:], len(instructions)], strict=True))
     block_at = {first: block for block, (first, _) in enumerate(blocks)}
+    targets = [
+        [block_at[index[target]] for target in instructions[past - 1].targets if target in index] for _, past in blocks
+    ]
     edges: list[Edge] = []
     ends: list[int] = []
     for block, (_, past) in enumerate(blocks):
         last = instructions[past - 1]
-        goes_on = last.opcode not in (*_JUMPS, *_ENDS) or conditional(last)
+        kind: Literal["call", "apart", "jump"] = "apart" if ".DIV" in last.operation else "jump"
+        if last.opcode == _CALL and (not targets[block] or _returns(instructions, blocks, targets, targets[block][0])):
+            kind = "call"
+        goes_on = last.opcode not in (*_JUMPS, *_ENDS) and (last.opcode != _CALL or kind == "call") or conditional(last)
         if goes_on and block + 1 < len(blocks):
             edges.append(Edge(block, block + 1, "next"))
-        kind: Literal["call", "apart", "jump"] = (
-            "call" if last.opcode == _CALL else "apart" if ".DIV" in last.operation else "jump"
-        )
-        edges += [Edge(block, block_at[index[target]], kind) for target in last.targets if target in index]
+        edges += [Edge(block, target, kind) for target in targets[block]]
         if last.opcode in _ENDS:
             ends.append(block)
     return Graph(tuple(instructions), blocks, tuple(edges), tuple(ends))
+
+
+def _returns(
+    instructions: Sequence[Instruction],
+    blocks: Sequence[tuple[int, int]],
+    targets: Sequence[Sequence[int]],
+    start: int,
+) -> bool:
+    """Whether what begins at a block comes back to whoever called it. nvcc jumps far by CALL as well."""
+    reached, waiting = {start}, [start]
+    while waiting:
+        block = waiting.pop()
+        last = instructions[blocks[block][1] - 1]
+        if last.opcode == "RET":
+            return True
+        further = set(targets[block]) if last.opcode in _JUMPS else set()
+        if block + 1 < len(blocks) and (last.opcode not in (*_JUMPS, *_ENDS) or conditional(last)):
+            further.add(block + 1)
+        waiting += further - reached
+        reached |= further
+    return False
 
 
 def conditional(instruction: Instruction) -> bool:

@@ -55,8 +55,8 @@ class Nodes:
         block, calls = self.blocks[node], self.calls[node]
         last = self.graph.last(block)
         past, jumps = (block + 1, calls), [(target, calls) for target in self._jumps[block]]
-        if last.opcode == "CALL":
-            called = block in self._called and len(calls) < _DEEP
+        if block in self._called:
+            called = len(calls) < _DEEP
             jumps = [(self._called[block], (*calls, block + 1))] if called else [past]
             if called and conditional(last):
                 jumps.append(past)

@@ -100,10 +100,10 @@ class Walk:
         return found
 
     def _warps(self) -> Iterator[tuple[WarpName, int]]:
-        """The warps whose blocks were drawn, and the lanes that enter each."""
+        """The warps whose blocks were drawn to be told, and the lanes that enter each."""
         assert self.launched.decisions is not None, "recorded with the counts"
         for launch, (blocks, threads) in enumerate(self.launched.shapes):
-            for block in self.launched.decisions.blocks(launch, blocks):
+            for block in self.launched.decisions.blocks_told(launch, blocks):
                 for warp in range(-(-threads // 32)):
                     yield (launch, block, warp), min(32, threads - 32 * warp)
 

@@ -18,8 +18,8 @@ from ..machine.device import Device
 from ..native import native
 from .stream import Stream, Words
 
-MOST = 60_000
-"""Instructions that are simulated of a launch; what follows is taken for more of the same."""
+MOST = 300_000
+"""Instructions that are simulated of a launch; what follows is taken to go at the pace of the second half of them."""
 PORT, MEMORY, UNIT, NEAR, FAR, BEYOND, BARRIER, NEXT, OPERANDS, STORED, GATE = range(11)
 """Of the SM: bytes a cycle from L2 and from device memory; what cycles of the load and store unit are multiplied with; cycles until
 L2's near half, its far half and device memory answer; of a barrier; between two blocks that begin; until operands are read, and
@@ -246,24 +246,30 @@ def run(
         name: float(found[n] / max(1.0, found[TIME]))
         for name, n in (("L1", UNIT_BUSY), ("L2", PORT_BUSY), ("DRAM", MEMORY_BUSY))
     }
-    if simulated < MOST:  # all of it
-        return Ran(float(found[TIME]) * max(1.0, each * whole / max(1.0, simulated)) * part, float(simulated), busy)
+    if simulated < MOST:
+        return Ran(_whole(found, each * whole) * part, float(simulated), busy)
     if found[ENDED] >= resident:  # in the middle of many blocks
-        slope = (found[TIME] - found[HALF_TIME]) / max(1.0, simulated - found[HALF_ISSUED])
-        return Ran(float(found[TIME] + slope * max(0.0, each * whole * part - simulated)), float(simulated), busy)
+        return Ran(_whole(found, each * whole * part), float(simulated), busy)
     turns, left = divmod(whole * part, resident)
-    cycles = float(found[TIME]) * each * resident / simulated * turns
+    cycles = _whole(found, each * resident) * turns
     if left:
         few = max(1, round(left))
-        rest = _sample(stream, device, blocks[-few:], few, active, scale)
-        cycles += float(rest[TIME]) * max(1.0, each * few / max(1.0, rest[ISSUED]))
+        cycles += _whole(_sample(stream, device, blocks[-few:], few, active, scale), each * few)
     return Ran(cycles, float(simulated), busy)
+
+
+def _whole(found: Any, instructions: float) -> float:
+    """Cycles of so many instructions, of which the first or, but for what averages leave out, all were simulated."""
+    issued = float(found[ISSUED])
+    if issued < MOST:
+        return float(found[TIME]) * max(1.0, instructions / max(1.0, issued))
+    pace = (found[TIME] - found[HALF_TIME]) / max(1.0, issued - found[HALF_ISSUED])
+    return float(found[TIME] + pace * max(0.0, instructions - issued))
 
 
 def alone(stream: Stream, device: Device, kind: int, scale: Mapping[str, float]) -> float:
     """Cycles of a warp of a class that has the SM for itself."""
-    found = _sample(stream, device, np.full((1, 1), kind), 1, 1, scale)
-    return float(found[TIME]) * max(1.0, float(stream.ways.lengths[kind]) / max(1.0, float(found[ISSUED])))
+    return _whole(_sample(stream, device, np.full((1, 1), kind), 1, 1, scale), float(stream.ways.lengths[kind]))
 
 
 def _sample(

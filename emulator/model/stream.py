@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..compiled.classes import EFFECTS, width_of
-from ..compiled.control_flow import Graph, graph
+from ..compiled.control_flow import Graph, conditional, graph
 from ..compiled.counted import Counted
 from ..compiled.kernel import CompiledKernel
 from ..compiled.source import Source
@@ -121,10 +121,11 @@ def _source(compiled: CompiledKernel) -> Source:
 def _executed(whole: Graph, compiled: CompiledKernel) -> Floats:
     """Executions of each block by warps. Calls are of what divisions and roots do with numbers out of range: none is taken."""
     found = np.array([compiled.instructions[first].warps for first, _ in whole.blocks])
-    callees = {edge.target for edge in whole.edges if edge.kind == "call"}
-    behind = min(callees, default=len(found))
-    for block, (first, past) in enumerate(whole.blocks):
-        if block >= behind or any(whole.instructions[n].opcode == "CALL" for n in range(first, past)):
+    calls = [edge for edge in whole.edges if edge.kind == "call"]
+    calling = {edge.source for edge in calls if not conditional(whole.last(edge.source))}
+    behind = min((edge.target for edge in calls), default=len(found))
+    for block in range(len(whole.blocks)):
+        if block >= behind or block in calling:
             found[block] = 0.0
             for before in whole.predecessors[block] if block < behind else ():
                 for other in whole.successors[before]:  # which then takes all

@@ -14,11 +14,14 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
+from .drawing import drawn
 from .folding import ROW, Folder, Words
-from .warps import WarpDecisions, drawn
+from .warps import WarpDecisions
 
 PATTERNS = 1 << 14
 """Patterns of a site that are told apart; executions with others are counted together."""
+TOLD, WARPS_TOLD = 1 << 16, 1 << 10
+"""So many of them where blocks have them that are drawn by their numbers: with so many warps of a launch, or up to twice as many."""
 RUNS = 1 << 18
 """Runs of a launch that are kept. Where there are more, only every second, fourth, ... block is, drawn by its number."""
 
@@ -82,7 +85,7 @@ class SiteDecisions:
         hashes = hashed(notes)
         _, firsts, which = np.unique(hashes, return_index=True, return_inverse=True)
         rows = self._known_rows(hashes[firsts])
-        fresh = np.sort(firsts[rows < 0])[: PATTERNS - len(self.patterns)]
+        fresh = np.sort(firsts[rows < 0])[: TOLD - len(self.patterns)]
         if len(fresh):
             new = np.zeros(len(fresh), PATTERN)
             new["mask"], new["value"] = notes["mask"][fresh], notes["value"][fresh]
@@ -130,8 +133,9 @@ class SiteDecisions:
 @dataclass
 class Decisions:
     """Of one launch, by site; or of several launches of one kernel. warps: of one launch, by warp. apart: by launch, one of so
-    many blocks has its runs kept."""
+    many blocks has its runs kept; told: has all its patterns told apart, as far as they go, and its runs kept."""
 
+    told: list[int] = field(default_factory=lambda: [1])
     sites: dict[int, SiteDecisions] = field(default_factory=dict)
     warps: WarpDecisions = field(default_factory=WarpDecisions, repr=False)
     apart: list[int] = field(default_factory=list)
@@ -140,15 +144,28 @@ class Decisions:
 
     def blocks(self, launch: int, count: int) -> list[int]:
         """Of a launch's blocks those whose runs are kept."""
-        apart = self.apart[launch] if launch < len(self.apart) else 1
+        return self._drawn(count, self.apart[launch] if launch < len(self.apart) else 1)
+
+    def blocks_told(self, launch: int, count: int) -> list[int]:
+        """Of these, those whose patterns are told apart before all others."""
+        told = self.told[launch] if launch < len(self.told) else 1
+        return self._drawn(count, max(told, self.apart[launch] if launch < len(self.apart) else 1))
+
+    @staticmethod
+    def _drawn(count: int, apart: int) -> list[int]:
         numbers = np.arange(count)
         return [int(n) for n in numbers[drawn(numbers, apart)]]
+
+    @staticmethod
+    def of(warps: int) -> Decisions:
+        """To be filled, of a launch of so many warps."""
+        return Decisions([max(1, warps // WARPS_TOLD)])
 
     def add(self, notes: Rows) -> None:
         """Take in what an engine noted: of each warp in the order of execution."""
         if len(notes):
             if self._folder is None:
-                self._folder = Folder(PATTERNS)
+                self._folder = Folder(PATTERNS, self.told[0], TOLD)
             self._count(self._folder.joined(np.ascontiguousarray(notes).view(np.int32)))
 
     def _count(self, words: Words) -> None:
@@ -254,9 +271,10 @@ def hashed(rows: Rows) -> npt.NDArray[np.uint64]:
 
 def together(several: Iterable[Decisions]) -> Decisions:
     """Those of several launches of one kernel, as if of one."""
-    total = Decisions()
+    total = Decisions([])
     for one in several:
         for site, found in one.sites.items():
             total.sites.setdefault(site, SiteDecisions()).update(found, len(total.apart))
         total.apart += one.apart
+        total.told += one.told
     return total.finish()

@@ -8,6 +8,7 @@ import numpy.typing as npt
 from .. import language as st
 from ..language.hints import Global, i32, i64
 from ..native import native
+from .drawing import number_of
 
 WORDS = 40
 """4-byte words of a note: count and block, two each, then site, warp, mask and phase, then the 32 values."""
@@ -93,9 +94,11 @@ def _join(
 @native
 def _fold(
     notes: Global[i32], first: i64, count: i64, factors: Global[i64], table: Global[i32], size: i64, patterns: Global[i32],
-    counts: Global[i64], used: Global[i64], sites: i64, most: i64, others: Global[i64], rows: Global[i32], until: Global[i64],
+    counts: Global[i64], used: Global[i64], sites: i64, most: i64, apart: i64, told: i64, others: Global[i64], rows: Global[i32],
+    until: Global[i64],
 ) -> None:  # fmt: skip
-    """Count the notes from `first` on at their patterns: rows[n] is that of note n, -1 for one beyond `most` of its site.
+    """Count the notes from `first` on at their patterns: rows[n] is that of note n, -1 for one beyond `most` of its site, or beyond
+    `told` where its block is one of those drawn of which one of `apart` is.
 
     table: int32[size], a power of two, the row of a pattern plus 1 by its hash. used: patterns of each site, then of all.
     others: int64[sites, 3]. until: where the notes end that were counted; before all are, half of the slots are in use.
@@ -121,7 +124,11 @@ def _fold(
             else:
                 slot = slot + 1 & size - 1
         times = (i64(notes[at]) & 0xFFFFFFFF) | (i64(notes[at + 1]) << 32)
-        if found < 0 and used[i64(site)] < most:
+        room = most
+        if found < 0 and used[i64(site)] >= most:
+            block = (i64(notes[at + 2]) & 0xFFFFFFFF) | (i64(notes[at + 3]) << 32)
+            room = told if number_of(block) * apart < i64(1) << 24 else most
+        if found < 0 and used[i64(site)] < room:
             found = used[sites]
             used[sites] += 1
             used[i64(site)] += 1
@@ -161,9 +168,9 @@ def _enter(patterns: Global[i32], count: i64, factors: Global[i64], table: Globa
 class Folder:
     """Patterns of many notes, and notes of lanes that wait for others of their execution."""
 
-    def __init__(self, most: int) -> None:
-        """most: patterns of a site."""
-        self.most, self.sites = most, 0
+    def __init__(self, most: int, apart: int, told: int) -> None:
+        """most: patterns of a site; told: those where a block has them of which one of `apart` is drawn."""
+        self.most, self.apart, self.told, self.sites = most, apart, told, 0
         self.table, self.patterns = np.zeros(_SLOTS, np.int32), np.zeros(_SLOTS // 2 * ROW, np.int32)
         self.counts, self.used, self.others = (np.zeros(n, np.int64) for n in (_SLOTS // 2, 1, 0))
         self.parted, self.waiting = np.zeros(0, np.int32), np.zeros(_SLOTS, np.int32)
@@ -201,7 +208,7 @@ class Folder:
         while done < count:
             _fold(
                 notes, done, count, _FACTORS, self.table, len(self.table), self.patterns, self.counts, self.used,
-                self.sites, self.most, self.others, rows, until,
+                self.sites, self.most, self.apart, self.told, self.others, rows, until,
             )  # fmt: skip
             done = int(until[0])
             if done < count:

@@ -10,6 +10,7 @@ import numpy.typing as npt
 from .. import language as st
 from ..language.hints import Global, i32, i64
 from ..native import native
+from .drawing import drawn, number_of
 from .folding import Words
 
 MOST = 1 << 18
@@ -24,15 +25,9 @@ Rows = npt.NDArray[np.int64]
 
 
 @st.device
-def _mixed(number: i64) -> i64:
-    """24 bits drawn for a number."""
-    return ((number + 1) * -0x61C8864680B583EB >> 17 & 0x7FFFFFFFFFF) * 0x2545F491 >> 15 & 0xFFFFFF
-
-
-@st.device
 def _slot(rows: Global[i64], table: Global[i32], size: i64, block: i64, warp: i64, site: i64) -> i64:
     """Where a row is in the table, or where it would be."""
-    slot = _mixed(block * 1000003 + warp * 8191 + site) & size - 1
+    slot = number_of(block * 1000003 + warp * 8191 + site) & size - 1
     while table[slot] != 0:
         row = 7 * (i64(table[slot]) - 1)
         if rows[row] == block and rows[row + 1] == warp and rows[row + 2] == site:
@@ -53,7 +48,7 @@ def _add(
             return
         at = i64(40) * n
         block = (i64(notes[at + 2]) & 0xFFFFFFFF) | (i64(notes[at + 3]) << 32)
-        if _mixed(block) * apart < i64(1) << 24:
+        if number_of(block) * apart < i64(1) << 24:
             slot = _slot(rows, table, size, block, i64(notes[at + 5]), i64(notes[at + 4]))
             if table[slot] == 0:
                 new = 7 * used[0]
@@ -84,22 +79,6 @@ def _enter(rows: Global[i64], count: i64, table: Global[i32], size: i64) -> None
     """Enter rows, none twice, into an empty table."""
     for n in range(count):
         table[_slot(rows, table, size, rows[7 * n], rows[7 * n + 1], rows[7 * n + 2])] = i32(n + 1)
-
-
-@native
-def _draw(numbers: Global[i64], count: i64) -> None:
-    """Instead of each number what is drawn for it."""
-    for n in range(count):
-        numbers[n] = _mixed(numbers[n])
-
-
-def drawn(blocks: npt.NDArray[np.int64], apart: int) -> npt.NDArray[np.bool_]:
-    """Which blocks are kept where one of so many is."""
-    if apart == 1:
-        return np.ones(len(blocks), np.bool_)
-    numbers = np.array(blocks)
-    _draw(numbers, len(numbers))
-    return np.asarray(numbers * apart < 1 << 24)
 
 
 @dataclass

@@ -11,13 +11,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from math import prod
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
 
 from ..errors import Diagnostic
-from ..machine.device import Device
+from ..machine.device import WARP, Device
 from ..profiler.decisions import Decisions
 from ..profiler.samples import Samples
 from ..profiler.trace import Tracer
@@ -90,6 +91,11 @@ class Request:
     def most_iterations(self) -> tuple[int, int]:
         """Of a loop that only waits, and of any other."""
         return self.step_limit or WAITING, self.step_limit or LONGEST
+
+    @property
+    def warps(self) -> int:
+        """Of all blocks."""
+        return prod(self.grid) * -(-prod(self.block) // WARP)
 
     @property
     def program(self) -> ir.Program:

@@ -97,7 +97,9 @@ def pace(
     blocks = min(most, request.grid[0])
     part = share(device, whole_l2)
     some = replace(request, device=part, grid=(blocks, 1, 1))
-    seen = observe(some, registers, engine)
+    seen = observe(
+        some, registers, engine, source_only=True
+    )  # a page is the same on every machine, with nvcc or without
     wavefronts = seen.column(WAVEFRONTS, "shared")
     return Pace(blocks, device.sms, wavefronts, device.banks * device.bank_width, estimate(seen, part, cold=True))
 

@@ -148,8 +148,24 @@ def noted(values: list[int], block: int = 0, count: int = 1) -> np.ndarray:
     return note
 
 
+def test_of_many_warps_those_of_drawn_blocks_have_all_their_patterns_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Wherever they stand in the launch: who asks after warps gets whole ones, though most patterns are only counted."""
+    monkeypatch.setattr(keeping, "PATTERNS", 10)
+    kept = Decisions.of(64 * keeping.WARPS_TOLD)
+    blocks = 64 * keeping.WARPS_TOLD // 100
+    for some in np.array_split(np.arange(blocks), 9):
+        kept.add(np.concatenate([noted([int(n), 1], block=int(n)) for n in some]))
+    (found,) = kept.finish().sites.values()
+    told = kept.blocks_told(0, blocks)
+    assert 2 < len(told) < 40 and told[-1] > blocks // 2
+    of = dict(zip(found.runs["block"].tolist(), found.runs["pattern"].tolist(), strict=True))
+    assert [int(found.patterns["value"][of[block], 0]) for block in told] == told
+    assert found.others[0] == blocks - len({*range(10), *told})
+
+
 def test_memory_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(keeping, "PATTERNS", 2)
+    monkeypatch.setattr(keeping, "TOLD", 2)
     kept = Decisions()
     kept.add(np.concatenate([noted([n, 1], block=n, count=2) for n in range(5)]))
     (found,) = kept.finish().sites.values()

@@ -245,7 +245,7 @@ def _launch(request: Request, program: _CompiledKernel, threads: int, prints: Pr
     blocks = prod(request.grid)
     traced = TraceBuffers(request.trace)
     workers = [_Worker.of(program.buffers, traced.new()) for _ in range(max(1, min(threads, blocks)))]
-    kept = notebook.Notebook([worker.buffers["notes"] for worker in workers])
+    kept = notebook.Notebook([worker.buffers["notes"] for worker in workers], request.warps)
     race_state, table = _race_state(request, program)
     order = _order(request)
     raised: list[BaseException] = []

@@ -31,9 +31,10 @@ def size(slots: Mapping[int, int]) -> int:
 class Notebook:
     """The buffers of all threads of a launch, and what was taken in."""
 
-    def __init__(self, buffers: Sequence[npt.NDArray[Any]]) -> None:
+    def __init__(self, buffers: Sequence[npt.NDArray[Any]], warps: int) -> None:
+        """warps: of the launch."""
         self.buffers = {buffer.ctypes.data: buffer for buffer in buffers}
-        self.decisions = Decisions()
+        self.decisions = Decisions.of(warps)
         self.turn = threading.Lock()
 
     def take_in(self, address: int) -> None:

@@ -51,7 +51,7 @@ class NumpyEngine:
         prepared = request.prepared
         counts = np.zeros((len(prepared.sites), events.COLUMNS), np.int64) if request.counters else None
         samples = Samples({}, {}) if request.detail else None
-        notebook = Notebook() if request.decisions else None
+        notebook = Notebook(request.warps) if request.decisions else None
         run = _Run(request, prepared, counts, samples, notebook)
         with np.errstate(all="ignore"):
             run.run_blocks()

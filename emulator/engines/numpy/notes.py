@@ -18,8 +18,9 @@ _AT_ONCE = 1 << 14
 class Notebook:
     """The notes of a launch, taken in from time to time."""
 
-    def __init__(self) -> None:
-        self.decisions = Decisions()
+    def __init__(self, warps: int) -> None:
+        """warps: of the launch."""
+        self.decisions = Decisions.of(warps)
         self.waiting: list[Rows] = []
         self.length = 0
 
