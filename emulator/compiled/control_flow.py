@@ -216,8 +216,8 @@ def graph(instructions: Sequence[Instruction]) -> Graph:
         kind: Literal["call", "apart", "jump"] = "apart" if ".DIV" in last.operation else "jump"
         if last.opcode == _CALL and (not targets[block] or _returns(instructions, blocks, targets, targets[block][0])):
             kind = "call"
-        goes_on = last.opcode not in (*_JUMPS, *_ENDS) and (last.opcode != _CALL or kind == "call") or conditional(last)
-        if goes_on and block + 1 < len(blocks):
+        leaves = last.opcode in (*_JUMPS, *_ENDS) or (last.opcode == _CALL and kind == "jump")
+        if (not leaves or conditional(last)) and block + 1 < len(blocks):
             edges.append(Edge(block, block + 1, "next"))
         edges += [Edge(block, target, kind) for target in targets[block]]
         if last.opcode in _ENDS:

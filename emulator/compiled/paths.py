@@ -117,7 +117,8 @@ class Paths:
         self.jumps, self.starts = nodes.jumps
         self.ends = np.array(nodes.ends, np.int32)
         self.sure, self.maybe = anchors.sure.reshape(-1), anchors.maybe.reshape(-1)
-        self.shown = np.asarray(anchors.cost + anchors.sure @ anchors.weights, np.float32)
+        # No product of matrices: those of some processors warn of what they computed beside the matrix.
+        self.shown = np.asarray(anchors.cost + (anchors.sure * anchors.weights).sum(axis=1), np.float32)
 
     def way(self, tokens: Sequence[Token], narrow: bool) -> Way | None:
         """The cheapest way that shows the tokens, or nearly; None where none leads to an end. narrow: whether the beam that was
