@@ -92,7 +92,7 @@ Found = tuple[dict[str, Any], Counter[str]] | str
 def read(path: Path, posteriors: bool = False) -> Found:
     """All that the reader gives, or what it says, and how many sites came before."""
     counts: Counter[str] = Counter()
-    parts = []
+    parts: list[sites.Sites] = []
     try:
         with opened(path) as source:
             for part in files_bcf.parts(source, posteriors):
