@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Literal
 
@@ -206,42 +206,43 @@ def graph(instructions: Sequence[Instruction]) -> Graph:
     starts = sorted(leaders - {len(instructions)})
     blocks = tuple(zip(starts, [*starts[1:], len(instructions)], strict=True))
     block_at = {first: block for block, (first, _) in enumerate(blocks)}
-    targets = [
-        [block_at[index[target]] for target in instructions[past - 1].targets if target in index] for _, past in blocks
-    ]
     edges: list[Edge] = []
     ends: list[int] = []
     for block, (_, past) in enumerate(blocks):
         last = instructions[past - 1]
-        kind: Literal["call", "apart", "jump"] = "apart" if ".DIV" in last.operation else "jump"
-        if last.opcode == _CALL and (not targets[block] or _returns(instructions, blocks, targets, targets[block][0])):
-            kind = "call"
-        leaves = last.opcode in (*_JUMPS, *_ENDS) or (last.opcode == _CALL and kind == "jump")
-        if (not leaves or conditional(last)) and block + 1 < len(blocks):
+        goes_on = last.opcode not in (*_JUMPS, *_ENDS) or conditional(last)
+        if goes_on and block + 1 < len(blocks):
             edges.append(Edge(block, block + 1, "next"))
-        edges += [Edge(block, target, kind) for target in targets[block]]
+        kind: Literal["call", "apart", "jump"] = (
+            "call" if last.opcode == _CALL else "apart" if ".DIV" in last.operation else "jump"
+        )
+        edges += [Edge(block, block_at[index[target]], kind) for target in last.targets if target in index]
         if last.opcode in _ENDS:
             ends.append(block)
-    return Graph(tuple(instructions), blocks, tuple(edges), tuple(ends))
+    return _without_far_jumps(Graph(tuple(instructions), blocks, tuple(edges), tuple(ends)))
 
 
-def _returns(
-    instructions: Sequence[Instruction],
-    blocks: Sequence[tuple[int, int]],
-    targets: Sequence[Sequence[int]],
-    start: int,
-) -> bool:
-    """Whether what begins at a block comes back to whoever called it. nvcc jumps far by CALL as well."""
+def _without_far_jumps(whole: Graph) -> Graph:
+    """The same graph, where only calls that come back are calls: nvcc jumps far by CALL as well."""
+    called = {edge.target for edge in whole.edges if edge.kind == "call"}
+    gone = {target for target in called if not _returns(whole, target)}
+    if not gone:
+        return whole
+    far = {edge.source for edge in whole.edges if edge.kind == "call" and edge.target in gone}
+    edges = [replace(e, kind="jump") if e.kind == "call" and e.source in far else e for e in whole.edges]
+    left = {block for block in far if not conditional(whole.last(block))}
+    return replace(whole, edges=tuple(e for e in edges if not (e.kind == "next" and e.source in left)))
+
+
+def _returns(whole: Graph, start: int) -> bool:
+    """Whether what begins at a block comes back to whoever called it."""
     reached, waiting = {start}, [start]
     while waiting:
         block = waiting.pop()
-        last = instructions[blocks[block][1] - 1]
-        if last.opcode == "RET":
+        if whole.last(block).opcode == "RET":
             return True
-        further = set(targets[block]) if last.opcode in _JUMPS else set()
-        if block + 1 < len(blocks) and (last.opcode not in (*_JUMPS, *_ENDS) or conditional(last)):
-            further.add(block + 1)
-        waiting += further - reached
+        further = set(whole.successors[block]) - reached
+        waiting += further
         reached |= further
     return False
 

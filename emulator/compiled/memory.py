@@ -48,10 +48,13 @@ class Difference:
 @dataclass(frozen=True)
 class Memory:
     """figures: requests and sectors of global memory, wavefronts and conflicts of shared memory, by the names of the
-    counters; shuffles where all their executions are certain. differences: why they are not the source's."""
+    counters; shuffles where all their executions are certain. differences: why they are not the source's. together: sites of atomics
+    that one lane makes for all; gone: sites whose accesses the compiled kernel does not make."""
 
     figures: dict[str, int]
     differences: tuple[Difference, ...]
+    together: frozenset[int] = frozenset()
+    gone: frozenset[int] = frozenset()
 
 
 def memory_of(launched: Launched, instructions: Sequence[Counted]) -> Memory:
@@ -67,6 +70,7 @@ def memory_of(launched: Launched, instructions: Sequence[Counted]) -> Memory:
     sums: dict[str, dict[str, float]] = defaultdict(lambda: defaultdict(float))
     source: dict[str, dict[str, float]] = defaultdict(lambda: defaultdict(float))
     otherwise: dict[str, bool] = defaultdict(bool)
+    together, gone = set[int](), set[int]()
     assert launched.counts is not None
     for (place, kind), statements in accesses.items():
         numbers = [one.number for one in statements]
@@ -74,6 +78,8 @@ def memory_of(launched: Launched, instructions: Sequence[Counted]) -> Memory:
         found = compiled.get((place, kind))
         one_for_all = place in voting and not any("CAS" in one.instruction.operation for one in found or ())
         one_for_all &= kind.endswith(("atomic", "reduction"))
+        together |= set(numbers) if one_for_all else set()
+        gone |= set(numbers) if found is None else set()
         moved, difference = _moved(place, kind, statements, found, cost, one_for_all)
         if difference is not None:
             differences.append(difference)
@@ -90,7 +96,12 @@ def memory_of(launched: Launched, instructions: Sequence[Counted]) -> Memory:
     shuffles = [one for one in instructions if one.instruction.opcode == "SHFL"]
     if not any(one.why for one in shuffles):
         figures["shuffles"] = sum(one.warps for one in shuffles)
-    return Memory({name: round(value) for name, value in figures.items()}, tuple(differences))
+    return Memory(
+        {name: round(value) for name, value in figures.items()},
+        tuple(differences),
+        frozenset(together),
+        frozenset(gone),
+    )
 
 
 def _accesses(launched: Launched, calls: bool) -> Accesses:
@@ -223,9 +234,14 @@ def _each(kind: str, size: int, one: Counted, lanes: float, cost: dict[str, floa
     width = width_of(one.instruction)
     if width == size:
         return cost
-    phases = min(max(width // (8 if kind == "shared_load" else 4), 1), math.ceil(lanes))
+    phases = phases_of(kind, width, lanes)
     wavefronts = max(cost["wavefronts"], phases) if width > size else cost["wavefronts"]
     return cost | {"wavefronts": wavefronts, "conflicts": wavefronts - phases if width < size else 0.0}
+
+
+def phases_of(kind: str, width: int, lanes: float) -> int:
+    """Wavefronts that an access to shared memory of so many bytes a lane needs at least, by so many lanes."""
+    return min(max(width // (8 if kind == "shared_load" else 4), 1), math.ceil(lanes))
 
 
 def _times(n: int, kind: str) -> str:

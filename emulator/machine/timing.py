@@ -18,8 +18,11 @@ class Timing:
     part. barrier: cycles between the last arrival and the next instruction.
     shared: latency of a shared load without conflicts. l1, l2, l2_far, dram: of a load that is answered there; far: from the
     other half of L2. atomic: of an atomic operation that returns a value.
-    atomic_interval: cycles of the SM's clock between atomic operations on one address. atomic_rate: those on sectors of their own
-    that all of L2 does in a cycle. request_rate: lines to which L2 takes stores in a cycle.
+    atomic_interval: cycles of the SM's clock between atomic operations on one address; float_interval: between additions of floating
+    point numbers. atomic_rate: atomic operations on sectors of their own
+    that all of L2 does in a cycle; swap_rate: the same of compare-and-swap. request_rate: lines to which L2 takes stores of one sector
+    in a cycle; store_rate: sectors of whole lines that it takes. load_rate: lines of which L2 gives one sector in a cycle.
+    lookup_rate: lines that the L1 of an SM looks up in a cycle.
     request_interval: cycles between requests to global memory of one SM.
     block_interval: cycles between blocks that begin anywhere on the GPU. warp_interval: between warps that begin on one SM.
     l1_size: bytes of L1 together with shared memory. l1_width: bytes a cycle that L1 gives.
@@ -45,8 +48,13 @@ class Timing:
     dram: int
     atomic: int
     atomic_interval: float
+    float_interval: float
     atomic_rate: float
+    swap_rate: float
     request_rate: float
+    store_rate: float
+    load_rate: float
+    lookup_rate: float
     request_interval: float
     block_interval: float
     warp_interval: float
@@ -83,8 +91,13 @@ FERMI = Timing(
     dram=564,
     atomic=564,
     atomic_interval=9.0,
+    float_interval=21.6,
     atomic_rate=14.0,
+    swap_rate=8.8,
     request_rate=9.6,
+    store_rate=3.6,
+    load_rate=4.6,
+    lookup_rate=1.0,
     request_interval=2.0,
     block_interval=4.0,
     warp_interval=10.0,
@@ -118,8 +131,13 @@ KEPLER = Timing(
     dram=371,
     atomic=198,
     atomic_interval=1.0,
+    float_interval=2.4,
     atomic_rate=16.0,
+    swap_rate=10.0,
     request_rate=11.0,
+    store_rate=9.0,
+    load_rate=11.5,
+    lookup_rate=1.0,
     request_interval=2.0,
     block_interval=2.0,
     warp_interval=8.0,
@@ -153,8 +171,13 @@ VOLTA = Timing(
     dram=437,
     atomic=215,
     atomic_interval=2.0,
+    float_interval=4.8,
     atomic_rate=32.0,
+    swap_rate=20.0,
     request_rate=22.0,
+    store_rate=30.0,
+    load_rate=38.0,
+    lookup_rate=2.8,
     request_interval=2.0,
     block_interval=1.2,
     warp_interval=7.3,
@@ -188,8 +211,13 @@ AMPERE = Timing(
     dram=560,
     atomic=300,
     atomic_interval=2.0,
+    float_interval=4.8,
     atomic_rate=40.0,
+    swap_rate=25.0,
     request_rate=27.5,
+    store_rate=60.0,
+    load_rate=77.0,
+    lookup_rate=2.8,
     request_interval=2.0,
     block_interval=1.2,
     warp_interval=7.3,
@@ -223,8 +251,13 @@ ADA = Timing(
     dram=636,
     atomic=296,
     atomic_interval=2.0,
+    float_interval=4.8,
     atomic_rate=36.0,
+    swap_rate=22.7,
     request_rate=24.7,
+    store_rate=36.0,
+    load_rate=46.0,
+    lookup_rate=2.8,
     request_interval=2.0,
     block_interval=1.2,
     warp_interval=7.3,
@@ -258,8 +291,13 @@ GH100 = Timing(
     dram=662,
     atomic=433,
     atomic_interval=1.45,
+    float_interval=3.48,
     atomic_rate=51.0,
-    request_rate=37.0,
+    swap_rate=39.5,
+    request_rate=38.6,
+    store_rate=62.0,
+    load_rate=81.8,
+    lookup_rate=2.8,
     request_interval=1.6,
     block_interval=1.2,
     warp_interval=7.3,
@@ -270,7 +308,7 @@ GH100 = Timing(
     l2_bandwidth=7000.0,
     dram_share=941,
     launch=2816,
-    dated="2026-11-22",
+    dated="2026-11-24",
     source=(
         "measured on an H200 at 1980 MHz (simtbed hardware measure); estimates: issue, vote, branch, l2_bandwidth; l1_size and "
         "l2_halves: public"
@@ -284,7 +322,6 @@ HOPPER = replace(
     dram=682,
     atomic=427,
     atomic_rate=44.0,
-    request_rate=50.9,
     request_interval=1.59,
     block_interval=1.21,
     l1_width=125,
@@ -293,6 +330,6 @@ HOPPER = replace(
     dated="2026-11-23",
     source=(
         "measured on an H100 SXM5 at 1980 MHz (simtbed hardware measure); estimates, as an H200's: issue, vote, branch, "
-        "l2_bandwidth; l1_size and l2_halves: public"
+        "l2_bandwidth, float_interval, swap_rate, request_rate, store_rate, load_rate, lookup_rate; l1_size and l2_halves: public"
     ),
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,19 +13,24 @@ from ..language.hints import Global, i64
 from ..machine.device import Device
 from ..native import native
 from .lines import ACCESSES as TOTAL_ACCESSES
-from .lines import BITS, LINE, LOAD, LOCAL_LOAD, LOCAL_STORE, RECORD, SECTOR, Lines, Words, drawn
+from .lines import BITS, LINE, LOAD, LOCAL_LOAD, RECORD, SECTOR, Lines, Words, drawn
 from .lines import LINES as TOTAL_LINES
 from .lines import SECTORS as TOTAL_SECTORS
 
-SECTORS, L1_HITS, NEAR_HITS, FAR_HITS, MISSES, ACCESSES, LINES, LONE, LATE = range(9)
+SECTORS, L1_HITS, NEAR_HITS, FAR_HITS, MISSES, ACCESSES, LINES, LONE, LATE, ASKED, BANKS, MERGED = range(12)
 """Of a site: sectors that its accesses ask for, and those of them that L1, the near half of L2, its far half and device memory
 answer; its accesses; the lines that they touch; and of the sectors that device memory answers those that are alone: it moves two at
-a time. LATE: sectors of those that L1 answers that are on their way to it only since another warp asked for them."""
-COLUMNS = 9
+a time. LATE: sectors of those that L1 answers that are on their way to it only since another warp asked for them. ASKED: lines of which
+L2 is asked for sectors. BANKS: as `lines.BANKS`. MERGED: sectors of stores that L1 sends with others of the same warp."""
+COLUMNS = 12
 READ, WRITTEN, CLOCK, NEXT, LEFT, TURN = range(6)
 """Of the launch: sectors read from device memory and written to it, accesses done, the next block, blocks left."""
 _L1_WAYS, _L2_WAYS = 16, 16
 """At least so many lines of a set. What is left over makes sets wider: sets are a power of two."""
+_SENT = 256
+"""Lines of stores that the L1 of an SM holds before it sends them, in the order in which they came, so that stores of one warp between
+which it accesses nothing else go together: fitted to the sectors that three kernels, which write words that are apart, send to L2 on an
+H200. A transpose, whose warps write words of the same sectors, sends all of them, and so does a merge, which reads in between."""
 _ROUNDS = 1 << 16
 _SCATTERED = 4
 """Lines of an access from which on what it misses lies apart."""
@@ -80,7 +86,8 @@ def _run(
     block_of: Global[i64], phase_of: Global[i64], cursor: Global[i64],
     l1_tags: Global[i64], l1_valid: Global[i64], l1_stamps: Global[i64], l1_filled: Global[i64], l1_sets: i64, l1_ways: i64, l1_shift: i64,
     l2_tags: Global[i64], l2_valid: Global[i64], l2_dirty: Global[i64], l2_stamps: Global[i64], l2_sets: i64, l2_ways: i64, l2_shift: i64,
-    halves: i64, sites: Global[i64], state: Global[i64],
+    halves: i64, sent_tags: Global[i64], sent: Global[i64], sent_stamps: Global[i64], sent_sets: i64, sent_ways: i64, sent_shift: i64,
+    runs: Global[i64], sites: Global[i64], state: Global[i64],
 ) -> None:  # fmt: skip
     """Have the resident blocks of all SMs take turns, an access a warp, until `until` blocks are left or turns are used up."""
     turn = i64(0)
@@ -117,8 +124,10 @@ def _run(
                 site = records[4 * at + 1] & 0xFFFFFFFF
                 state[2] += 1
                 now = state[2]
-                row = site * 9
+                row = site * 12
                 sites[row + 5] += 1
+                if kind[site] != 1:
+                    runs[slot * warps + warp] += 1
                 for which in range(records[4 * at + 2], records[4 * at + 2] + records[4 * at + 3]):
                     line = lines[which] >> 4
                     wanted = lines[which] & 15
@@ -147,7 +156,21 @@ def _run(
                         elif kind[site] == 1 and way >= 0:
                             l1_valid[way] |= wanted
                             l1_stamps[way] = now
+                    if kind[site] == 1:
+                        first = (sm * sent_sets + ((drawn(line) >> sent_shift) & (sent_sets - 1))) * sent_ways
+                        run = (line << 30) | (slot * warps + warp) << 16 | (runs[slot * warps + warp] & 0xFFFF)
+                        way = _found(sent_tags, first, sent_ways, run)
+                        if way < 0:
+                            way = _oldest(sent_stamps, first, sent_ways)
+                            sent_tags[way] = run
+                            sent[way] = 0
+                            sent_stamps[way] = now
+                        merged = wanted & sent[way]
+                        sent[way] |= wanted
+                        sites[row + 11] += i64(st.popcount(merged))
+                        wanted &= ~merged
                     if wanted != 0:
+                        sites[row + 9] += 1
                         home = _half(line) * (halves - 1)
                         of_set = (drawn(line) >> l2_shift) & (l2_sets - 1)
                         at_home = (home * l2_sets + of_set) * l2_ways
@@ -205,7 +228,6 @@ class Traffic:
     """What the memories of a GPU do in a launch. Sectors have 32 bytes.
 
     sites: int64[site, COLUMNS], of all blocks. dram_read, dram_written: bytes from and to device memory.
-    hottest: turns of atomic operations at the slice of L2 that has most.
     traced: blocks that were simulated, of `blocks`; the others
     are taken for more of what those in the middle did.
     """
@@ -214,7 +236,6 @@ class Traffic:
     kinds: Words
     dram_read: int
     dram_written: int
-    hottest: int
     traced: int
     blocks: int
 
@@ -232,7 +253,7 @@ class Traffic:
     @property
     def l2_sectors(self) -> int:
         """That SMs ask of L2: loads that L1 does not answer, stores, atomic operations."""
-        return self.total(SECTORS) - self.total(L1_HITS)
+        return self.total(SECTORS) - self.total(L1_HITS) - self.total(MERGED)
 
     @property
     def l2_hit(self) -> float:
@@ -285,17 +306,19 @@ def l1_bytes(device: Device, shared: int, resident: int) -> int:
     return max(0, device.timing.l1_size - carved)
 
 
-def simulate(lines: Lines, device: Device, resident: int, shared: int, cold: bool, local: bool = True) -> Traffic:
+def simulate(
+    lines: Lines, device: Device, resident: int, shared: int, cold: bool, without: Collection[int] = ()
+) -> Traffic:
     """The traffic of a launch whose accesses were traced. resident: blocks of an SM at once; shared: bytes of a block.
 
-    cold: with empty caches; else L2 holds what an earlier launch of the same on the same data left there. local: whether local
-    arrays are in memory; a compiler keeps those of which it knows each index in registers.
+    cold: with empty caches; else L2 holds what an earlier launch of the same on the same data left there. without: sites whose
+    accesses are none, as a compiler keeps in registers what they access.
     Blocks go to SMs one after another, as many as fit, then to whichever has finished one. Warps of the resident blocks
     take turns, an access each; none passes a barrier before its block. L1 writes through and does not keep what is only
     written; L2 writes back; of a set the line goes that was used longest ago.
     """
     records, first_of, held = lines.sorted
-    nowhere = np.zeros(len(lines.kinds), np.bool_) if local else np.isin(lines.kinds, (LOCAL_LOAD, LOCAL_STORE))
+    nowhere = np.isin(np.arange(len(lines.kinds)), list(without))
     if nowhere.any():
         records = records.reshape(-1, RECORD).copy()
         records[nowhere[records[:, 1] & 0xFFFFFFFF], 3] = 0
@@ -306,6 +329,7 @@ def simulate(lines: Lines, device: Device, resident: int, shared: int, cold: boo
     size = l1_bytes(device, shared, resident) // apart
     l1 = _Cache.of(size, device.sms, _L1_WAYS, 4) if size >= LINE else None
     l2 = _Cache.of(device.l2 // halves // apart, halves, _L2_WAYS, 4)
+    sent = _Cache.of(_SENT * LINE // apart, device.sms, _L1_WAYS, 3)
     scattered = (lines.totals[:, TOTAL_LINES] > _SCATTERED * lines.totals[:, TOTAL_ACCESSES]).astype(np.int64)
     nothing = np.zeros(1, np.int64)
     l1_arrays = l1.arrays if l1 else (nothing, nothing.copy(), nothing.copy(), nothing.copy())
@@ -315,6 +339,8 @@ def simulate(lines: Lines, device: Device, resident: int, shared: int, cold: boo
     for _ in range(2 if again else 1):
         if l1:
             l1.clear()
+        sent.clear()
+        runs = np.zeros(slots * warps, np.int64)
         sites, state = np.zeros(COLUMNS * len(lines.kinds), np.int64), np.zeros(8, np.int64)
         state[LEFT], state[CLOCK], state[TURN] = traced, clock, 0
         in_slots = np.full(slots, -1, np.int64), np.zeros(slots, np.int64), np.zeros(slots * warps, np.int64)
@@ -324,7 +350,7 @@ def simulate(lines: Lines, device: Device, resident: int, shared: int, cold: boo
                 _run(
                     records, first_of, held, lines.kinds, scattered, device.sms, resident, warps, traced, until, _ROUNDS, *in_slots,
                     *l1_arrays, *(l1.form(apart) if l1 else (0, 0, 0)), *l2.arrays, *l2.form(apart), halves,
-                    sites, state,
+                    *sent.arrays, *sent.form(apart), runs, sites, state,
                 )  # fmt: skip
             passed.append((sites.copy(), state.copy()))
         clock = int(state[CLOCK])
@@ -341,8 +367,7 @@ def simulate(lines: Lines, device: Device, resident: int, shared: int, cold: boo
     )
     missed, alone = int(found[:, MISSES].sum()), int(found[:, LONE].sum())
     return Traffic(
-        found, lines.kinds, (missed + alone) * SECTOR, int(state[WRITTEN]) * apart * SECTOR, lines.hottest,
-        traced, blocks,
+        found, lines.kinds, (missed + alone) * SECTOR, int(state[WRITTEN]) * apart * SECTOR, traced, blocks,
     )  # fmt: skip
 
 
@@ -350,8 +375,8 @@ def _whole(sampled: Words, totals: Words, kinds: Words, cached: bool) -> Words:
     """What was found of some lines, of all that the sites accessed. A site of which no line was sampled goes to very few, which stay
     in L1 (cached: there is one) or else in L2."""
     found = sampled.copy()
-    found[:, [ACCESSES, LINES, SECTORS]] = totals
-    answered = [L1_HITS, NEAR_HITS, FAR_HITS, MISSES, LONE, LATE]
+    found[:, [ACCESSES, LINES, SECTORS, BANKS]] = totals
+    answered = [L1_HITS, NEAR_HITS, FAR_HITS, MISSES, LONE, LATE, ASKED, MERGED]
     for site in np.flatnonzero(totals[:, TOTAL_SECTORS]):
         every, row = int(totals[site, TOTAL_SECTORS]), sampled[site]
         if row[SECTORS]:
@@ -360,6 +385,7 @@ def _whole(sampled: Words, totals: Words, kinds: Words, cached: bool) -> Words:
             found[site, L1_HITS] = every
         else:
             found[site, NEAR_HITS], found[site, FAR_HITS] = every - every // 2, every // 2
+            found[site, ASKED] = totals[site, TOTAL_LINES]
     return found
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -35,8 +36,9 @@ RECORD = 4
 """Words of an access: block << 16 | warp, phase << 32 | site, the first of its lines, and how many there are."""
 LOAD, STORE, ATOMIC, LOCAL_LOAD, LOCAL_STORE, CONSTANT = range(6)
 """Kinds of access. Of constant memory only the different addresses of an access are counted, as its lines."""
-ACCESSES, LINES, SECTORS, TOTALS = range(4)
-"""Of a site, in the whole launch: accesses by warps, lines that they touch, sectors."""
+ACCESSES, LINES, SECTORS, BANKS, TOTALS = range(5)
+"""Of a site, in the whole launch: accesses by warps, lines that they touch, sectors, and cycles of the 32 banks that a line lies in, in
+each of which one word is read at a time."""
 _SEEN = 64
 BITS = 40
 """Of the number that is drawn for a line: its first ones say whether the line is kept, the next ones its set."""
@@ -66,15 +68,50 @@ def _turns(tally: Global[i64], first: i64) -> i64:
     return turns
 
 
+@st.device
+def _addresses(tally: Global[i64], first: i64, line: i64, hot: Global[i64], at: i64) -> i64:
+    """Different words of a line that lanes have; their lanes are added up, by word."""
+    found = i64(0)
+    for word in range(i64(32)):
+        if tally[first + word] > 0:
+            found += 1
+            address = line * 32 + word
+            hot[at + ((address ^ (address >> 14)) & 16383)] += tally[first + word]
+    return found
+
+
+@st.device
+def _busiest(of: Global[i64], found: i64, slices: Global[i64]) -> i64:
+    """Words of the bank that has most, of so many lines with the words that they are asked for. slices: 0, of six: the numbers of all
+    banks at once, a bit of them each."""
+    for which in range(found):
+        carry, bit = of[2 * which + 1], i64(0)
+        while carry != 0:
+            low = slices[bit]
+            slices[bit] = low ^ carry
+            carry &= low
+            bit += 1
+    most, among = i64(0), i64(0xFFFFFFFF)
+    for n in range(i64(6)):
+        bit = i64(5) - n
+        if slices[bit] & among != 0:
+            among &= slices[bit]
+            most += i64(1) << bit
+        slices[bit] = 0
+    return most
+
+
 @native
 def _compact(
     raw: Global[i64], count: i64, base: Global[i64], size: Global[i64], kind: Global[i64], whole: i64, apart: i64,
     records: Global[i64], lines: Global[i64], hot: Global[i64], totals: Global[i64], work: Global[i64], warps: i64,
-    room: Global[i64], threads: i64, seen: Global[i64], of: Global[i64], used: Global[i64], tally: Global[i64],
+    room: Global[i64], threads: i64, seen: Global[i64], of: Global[i64], used: Global[i64], tally: Global[i64], slices: Global[i64],
+    served: Global[i64],
 ) -> i64:  # fmt: skip
     """Append accesses: their records and, of every `apart`-th line of memory, what they touch. room: bytes of a thread's local
     array; threads: of the GPU, whose local arrays lie there at once, the words of a warp's lanes side by side. used: access number,
-    then how many records there are. tally: 0, of the words of 32 lines. How many lines there are."""
+    then how many records there are. tally: 0, of the words of 32 lines; slices: 0, of six. served: where the turns of a site's atomic
+    operations begin in hot, -1 of those that are none. How many lines there are."""
     stored = i64(0)
     kept = i64(0)
     number = used[0]
@@ -113,29 +150,37 @@ def _compact(
                         of[2 * found] = line
                         of[2 * found + 1] = i64(0)
                         found += 1
-                of[2 * last + 1] |= i64(1) << ((address >> 5) & 3)
+                of[2 * last + 1] |= ((i64(1) << ((size[site] + 3) >> 2)) - 1) << ((address >> 2) & 31)
                 if kind[site] == 2:
                     tally[32 * last + ((address >> 2) & 31)] += 1
         if kind[site] == 2:
             for which in range(found):
                 slice = (of[2 * which] >> 5) * 8 + (of[2 * which] & 7)
-                hot[(slice ^ (slice >> 14)) & 16383] += _turns(tally, 32 * which)
+                place = served[site] + ((slice ^ (slice >> 14)) & 16383)
+                hot[place + 16384] += _addresses(tally, 32 * which, of[2 * which], hot, served[site] + 32768)
+                hot[place] += _turns(tally, 32 * which)
+        totals[4 * site + 3] += _busiest(of, found, slices) if found > 1 else i64(1)
         begin = stored
         sectors = i64(0)
         for which in range(found):
-            if whole != 0 and kind[site] == 0:
-                of[2 * which + 1] = i64(15)
-            sectors += i64(st.popcount(of[2 * which + 1]))
+            touched = i64(15)
+            if whole == 0 or kind[site] != 0:
+                words = of[2 * which + 1]
+                touched = i64(0)
+                for sector in range(i64(4)):
+                    if (words >> (8 * sector)) & 255 != 0:
+                        touched |= i64(1) << sector
+            sectors += i64(st.popcount(touched))
             if apart == 1 or drawn(of[2 * which]) * apart < i64(1) << 40:
-                lines[stored] = (of[2 * which] << 4) | of[2 * which + 1]
+                lines[stored] = (of[2 * which] << 4) | touched
                 stored += 1
-        totals[3 * site] += 1
+        totals[4 * site] += 1
         work[raw[at] * warps + warp] += 1
-        totals[3 * site + 1] += found
+        totals[4 * site + 1] += found
         if kind[site] == 5:
             stored = begin
         else:
-            totals[3 * site + 2] += sectors
+            totals[4 * site + 2] += sectors
         if stored > begin:
             records[4 * kept] = (raw[at] << 16) | warp
             records[4 * kept + 1] = (phase << 32) | site
@@ -152,7 +197,8 @@ class Lines:
     """A tracer that keeps the lines of accesses. most: lines that are kept at most, save for the last ones; accesses: after which
     no further block is traced.
 
-    apart: one of so many lines of memory is kept. totals: int64[site, TOTALS], of all traced accesses; work: of each warp.
+    apart: one of so many lines of memory is kept. totals: int64[site, TOTALS], of all traced accesses; work: of each warp. swaps: sites
+    of compare-and-swap.
     """
 
     request: Request
@@ -160,7 +206,6 @@ class Lines:
     accesses: int = MOST_ACCESSES
     blocks: int = 1 << 62
     apart: int = 1
-    hot: Words = field(default_factory=lambda: np.zeros(_HOT, np.int64))
     _records: list[Words] = field(default_factory=list)
     _lines: list[Words] = field(default_factory=list)
     _count: int = 0
@@ -177,12 +222,17 @@ class Lines:
         device = self.request.device
         self._threads = device.sms * device.threads_per_sm
         own = {}
-        for alloc in statements(self.request.prepared.program.kernel.body):
-            if isinstance(alloc, ir.Alloc) and alloc.type.space in ("local", "constant"):
-                types[alloc.array], addresses[alloc.array] = alloc.type, following
-                size = (alloc.type.length or 1) * alloc.type.element.size
-                if alloc.type.space == "local":
-                    own[alloc.array] = size = -(-size // 4) * 4
+        swapping, adding = set(), set()
+        for stmt in statements(self.request.prepared.program.kernel.body):
+            if isinstance(stmt, ir.Let) and isinstance(stmt.value, ir.CompareSwap):
+                swapping.add(stmt.span)
+            if isinstance(stmt, ir.Let) and isinstance(stmt.value, ir.Atomic) and stmt.value.op in ("add", "sub"):
+                adding.add(stmt.span)
+            if isinstance(stmt, ir.Alloc) and stmt.type.space in ("local", "constant"):
+                types[stmt.array], addresses[stmt.array] = stmt.type, following
+                size = (stmt.type.length or 1) * stmt.type.element.size
+                if stmt.type.space == "local":
+                    own[stmt.array] = size = -(-size // 4) * 4
                     size *= self._threads
                 following += -(-size // _ALIGNED) * _ALIGNED
         self._base, self._size, self._room, self.kinds = (np.zeros(len(sites), np.int64) for _ in range(4))
@@ -191,12 +241,26 @@ class Lines:
                 self._base[number], self._size[number] = addresses[site.array], site.size
                 self._room[number] = own.get(site.array, 0)
                 self.kinds[number] = _KINDS[types[site.array].space][site.access.operation]
+        atomic = [n for n in range(len(sites)) if self.kinds[n] == ATOMIC]
+        self.swaps = frozenset(n for n in atomic if sites[n].span in swapping)
+        self._floats = [
+            number
+            for number, n in enumerate(atomic)
+            if sites[n].span in adding and types[sites[n].array].element.is_float
+        ]
         self._whole = int(device.loads_cached and device.load_sector == device.line)
         self.totals = np.zeros((len(sites), TOTALS), np.int64)
+        self._served = np.full(len(sites), -1, np.int64)
+        self._served[atomic] = 3 * _HOT * np.arange(len(atomic))
+        self._hot = np.zeros((max(1, len(atomic)), 3, _HOT), np.int64)
         self._warps = -(-int(np.prod(self.request.block)) // 32)
         self.work = np.zeros(int(np.prod(self.request.grid)) * self._warps, np.int64)
         self._seen, self._of = np.zeros(2 * _SEEN, np.int64), np.zeros(2 * 32, np.int64)
-        self._used, self._tally = np.zeros(2, np.int64), np.zeros(32 * 32, np.int64)
+        self._used, self._tally, self._slices = (
+            np.zeros(2, np.int64),
+            np.zeros(32 * 32, np.int64),
+            np.zeros(6, np.int64),
+        )
 
     def take(self, entries: Entries) -> None:
         with self._lock:
@@ -206,9 +270,9 @@ class Lines:
             records, lines = np.empty(RECORD * len(kept), np.int64), np.empty(32 * len(kept), np.int64)
             raw = np.ascontiguousarray(kept).view(np.int64)
             stored = _compact(
-                raw, len(kept), self._base, self._size, self.kinds, self._whole, self.apart, records, lines, self.hot,
+                raw, len(kept), self._base, self._size, self.kinds, self._whole, self.apart, records, lines, self._hot.reshape(-1),
                 self.totals.reshape(-1), self.work, self._warps, self._room, self._threads, self._seen, self._of, self._used,
-                self._tally,
+                self._tally, self._slices, self._served,
             )  # fmt: skip
             records = records[: RECORD * int(self._used[1])].copy()
             records[2::RECORD] += self._count
@@ -237,18 +301,29 @@ class Lines:
         self._records.clear()
         self._lines.clear()
         self._count, self._last, self.blocks, self.apart = 0, -1, 1 << 62, 1
-        self.hot[:] = self.totals[:] = self._used[:] = self._seen[:] = self.work[:] = 0
+        self._hot[:] = self.totals[:] = self._used[:] = self._seen[:] = self.work[:] = 0
 
     @property
     def traced(self) -> int:
         """Blocks that were traced."""
         return min(self.blocks, int(np.prod(self.request.grid)))
 
-    @property
-    def hottest(self) -> int:
+    def hottest(self, together: Collection[int] = ()) -> int:
         """Turns of atomic operations at the slice of L2 that has most, in the whole launch. A slice serves lines of 4 KiB that are
-        eight apart: as few addresses on an H200 are served by."""
-        return int(self.hot.max() * np.prod(self.request.grid) / self.traced)
+        eight apart: as few addresses on an H200 are served by. together: sites where one lane acts for all that have its address."""
+        turns = np.zeros(_HOT, np.int64)
+        for number, site in enumerate(np.flatnonzero(self.kinds == ATOMIC)):
+            turns += self._hot[number, int(site in together)]
+        return self._in_all(turns)
+
+    @property
+    def most_floats(self) -> int:
+        """Additions of floating point numbers to the address that has most, in the whole launch."""
+        return self._in_all(self._hot[self._floats, 2].sum(axis=0))
+
+    def _in_all(self, found: Words) -> int:
+        """The most of what was found in the traced blocks, of all blocks."""
+        return int(found.max() * np.prod(self.request.grid) / self.traced)
 
     @property
     def longest(self) -> float:

@@ -14,12 +14,13 @@ from ..compiled.classes import EFFECTS, width_of
 from ..compiled.control_flow import Graph, conditional, graph
 from ..compiled.counted import Counted
 from ..compiled.kernel import CompiledKernel
+from ..compiled.memory import phases_of
 from ..compiled.source import Source
 from ..machine.device import WARP, Device
 from ..profiler import events
 from ..profiler.events import Counts
 from ..profiler.warps import WarpDecisions
-from .caches import ACCESSES, FAR_HITS, LATE, LINES, LONE, MISSES, NEAR_HITS, SECTORS, Traffic
+from .caches import ACCESSES, ASKED, BANKS, FAR_HITS, LATE, LINES, LONE, MERGED, MISSES, NEAR_HITS, SECTORS, Traffic
 from .lines import ATOMIC, LOCAL_STORE, STORE
 from .ways import Ways, ways
 
@@ -199,9 +200,12 @@ def _accesses(compiled: CompiledKernel, traffic: Traffic, device: Device, code: 
                 figures[SHARE], figures[LSU] = 1.0, device.timing.request_interval
             for n in at:
                 memory[n], code[n, KIND], code[n, LATENCY], code[n, PIPE] = figures, SHARED, latency, _LSU
-                memory[n, LSU] = max(figures[LSU], _returned(compiled.instructions[n], device))
+                one = compiled.instructions[n]
+                least = phases_of(kind, width_of(one.instruction), WARP) * WARP / max(1, device.rates.shared)
+                memory[n, LSU] = max(figures[LSU], least if kind.startswith("shared") else _returned(one, device))
             continue
-        figures = _of_global(traffic, launched.counts, found, executed, device, kind)
+        swaps = any("CAS" in compiled.instructions[n].instruction.operation for n in at)
+        figures = _of_global(traffic, launched.counts, found, executed, device, kind, compiled.memory.together, swaps)
         loads = kind in ("global_load", "local_load", "global_atomic")
         for n in at:
             memory[n], code[n, KIND], code[n, PIPE] = figures, GLOBAL, _LSU
@@ -210,7 +214,7 @@ def _accesses(compiled: CompiledKernel, traffic: Traffic, device: Device, code: 
 
 
 def _returned(one: Counted, device: Device) -> float:
-    """Cycles in which the registers of a warp are filled, whatever they are filled with: measured with shared memory."""
+    """Cycles in which the registers of a warp are filled from L1, whatever they are filled with."""
     return width_of(one.instruction) * WARP / (4.0 * max(1, device.rates.shared))
 
 
@@ -229,9 +233,20 @@ def _of_shared(counts: Words, sites: list[int], executed: float, device: Device)
     return figures
 
 
+def as_sectors(lines: float, sectors: float, device: Device, stored: bool) -> float:
+    """What L2 does for requests of so many sectors in so many lines, as sectors of lines that are read whole. stored: of stores."""
+    timing = device.timing
+    rate = timing.l2_bandwidth * 1000 / 32 / device.clock  # sectors a cycle
+    first = rate / (timing.request_rate if stored else timing.load_rate)
+    more = max(0.0, ((4 * rate / timing.store_rate if stored else 4.0) - first) / 3)
+    return lines * first + max(0.0, sectors - lines) * more
+
+
 def _of_global(
-    traffic: Traffic, counts: Counts, sites: list[int], executed: float, device: Device, kind: str
-) -> Floats:
+    traffic: Traffic, counts: Counts, sites: list[int], executed: float, device: Device, kind: str,
+    together: frozenset[int], swaps: bool,
+) -> Floats:  # fmt: skip
+    """together: sites whose atomics one lane makes for all. swaps: whether atomics are compare-and-swap."""
     figures, timing = np.zeros(FIGURES), device.timing
     rows = (
         traffic.sites[sites].astype(np.float64)
@@ -244,10 +259,12 @@ def _of_global(
     share = figures[SHARE] = min(1.0, total[ACCESSES] / executed)
     accesses = share * executed  # those of the source that nvcc did not merge
     lines, sectors = total[LINES] / total[ACCESSES], total[SECTORS] / total[ACCESSES]
-    figures[LSU] = max(timing.request_interval, lines, sectors * 32 / timing.l1_width)
+    banks, looked_up = total[BANKS] / total[ACCESSES], lines / timing.lookup_rate
+    figures[LSU] = max(timing.request_interval, banks, looked_up, sectors * 32 / timing.l1_width)
     misses = total[MISSES]
     out = misses + total[FAR_HITS] + total[NEAR_HITS]
-    figures[SECTORS_OUT], figures[MISSED] = out / accesses, (misses + _LONE * total[LONE]) / accesses
+    figures[SECTORS_OUT] = as_sectors(total[ASKED], out, device, stored=False) / accesses
+    figures[MISSED] = (misses + _LONE * total[LONE]) / accesses
 
     def likely(part: float) -> float:
         """That one of an access's lines is among so many sectors."""
@@ -262,8 +279,11 @@ def _of_global(
         stored = max(1, traffic.total(SECTORS, STORE, ATOMIC, LOCAL_STORE))
         figures[WRITTEN] = sectors * min(1.0, traffic.dram_written / 32 / stored)
         if kind.endswith("store"):
-            figures[SECTORS_OUT], figures[MISSED] = max(sectors, lines * rate / timing.request_rate), 0.0
+            sent = total[SECTORS] - total[MERGED]
+            figures[SECTORS_OUT] = as_sectors(total[ASKED], sent, device, stored=True) / total[ACCESSES]
+            figures[MISSED] = 0.0
         else:
-            requests = sum(int(counts[site, events.SECTORS]) for site in sites) / total[ACCESSES]
-            figures[SECTORS_OUT] = max(sectors, requests * rate / timing.atomic_rate)
+            requests = sum(int(counts[s, events.REQUESTS if s in together else events.SECTORS]) for s in sites)
+            rate /= timing.swap_rate if swaps else timing.atomic_rate
+            figures[SECTORS_OUT] = max(sectors, requests / total[ACCESSES] * rate)
     return figures

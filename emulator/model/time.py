@@ -23,11 +23,11 @@ from ..profiler import events
 from ..profiler.decisions import Decisions
 from ..profiler.events import Counts
 from ..runtime.engine import Request
-from .caches import ACCESSES, FAR_HITS, LINES, MISSES, NEAR_HITS, SECTORS, Traffic, simulate
+from .caches import ACCESSES, ASKED, BANKS, FAR_HITS, LINES, MERGED, MISSES, NEAR_HITS, SECTORS, Traffic, simulate
 from .chain import Chain, expanded
-from .lines import ATOMIC, LOAD, LOCAL_LOAD, LOCAL_STORE, STORE, Lines
+from .lines import ATOMIC, CONSTANT, LOAD, LOCAL_LOAD, LOCAL_STORE, STORE, Lines
 from .machine import LOADED, alone, run
-from .stream import stream
+from .stream import as_sectors, stream
 from .validated import VALIDATED
 from .ways import Ways, Words
 
@@ -151,14 +151,16 @@ def estimate(
         observed = replace(observed, registers=kernel.registers)
     occupied = observed.occupancy(device)
     resident = given.get("resident", max(1, occupied.active_blocks))
-    local = isinstance(kernel, str) or any(one.instruction.opcode in ("LDL", "STL") for one in kernel.instructions)
-    traffic = traffic or simulate(observed.lines, device, resident, observed.shared_bytes, cold, local)
+    traffic = traffic or simulate(
+        observed.lines, device, resident, observed.shared_bytes, cold, _not_made(observed, kernel)
+    )
     timing, clock = device.timing, float(device.clock)
     blocks = observed.blocks
     busiest = blocks / device.sms if given.get("balanced") else ceil(blocks / device.sms)
     share = busiest / blocks
     scale = given.get("scale", {})
-    limits = _memories(observed, traffic, device, share)
+    together = frozenset[int]() if isinstance(kernel, str) else kernel.memory.together
+    limits = _memories(observed, traffic, device, share, together)
     if isinstance(kernel, str):
         instructions = observed.instructions
         every = sum(instructions.values())
@@ -201,6 +203,15 @@ def estimate(
     )  # fmt: skip
 
 
+def _not_made(observed: Observed, kernel: CompiledKernel | str) -> set[int]:
+    """Sites of the source whose accesses the compiled kernel does not make."""
+    if isinstance(kernel, str):
+        return set()
+    local = any(one.instruction.opcode in ("LDL", "STL") for one in kernel.instructions)
+    kept = () if local else np.flatnonzero(np.isin(observed.lines.kinds, (LOCAL_LOAD, LOCAL_STORE)))
+    return kernel.memory.gone | set(map(int, kept))
+
+
 def _of_one_sm(ways: Ways, blocks: int, sms: int, at_once: bool) -> Words:
     """The blocks of the SM that is simulated, of those that have most of them: the one with most to do where all of them are placed
     at once; else, as blocks go to whoever has ended one, the one that is nearest to the average."""
@@ -227,25 +238,34 @@ def _pipes(pipes: Mapping[str, float]) -> dict[str, float]:
     return {name: pipes.get(pipe, 0.0) for name, pipe in names.items()}
 
 
-def _memories(observed: Observed, traffic: Traffic, device: Device, share: float) -> dict[str, float]:
-    """Cycles that each memory takes, and blocks to begin."""
-    timing, clock = device.timing, float(device.clock)
-    lines, requests = (
-        traffic.total(column, LOAD, STORE, ATOMIC, LOCAL_LOAD, LOCAL_STORE) for column in (LINES, ACCESSES)
-    )
+def _memories(
+    observed: Observed, traffic: Traffic, device: Device, share: float, together: frozenset[int]
+) -> dict[str, float]:
+    """Cycles that each memory takes, and blocks to begin. together: sites of atomics that one lane makes for all."""
+    timing, clock, lines = device.timing, float(device.clock), observed.lines
     conflicts = observed.column(events.WAVEFRONTS, "shared") * WARP / max(1, device.rates.shared)
-    moved = traffic.total(SECTORS) * 32 / timing.l1_width
-    l2_bytes = traffic.l2_sectors * 32
+    sites = traffic.sites[traffic.kinds != CONSTANT]
+    moved = np.array([timing.request_interval, 1.0, 1 / timing.lookup_rate, 32 / timing.l1_width])
+    l1 = float((sites[:, [ACCESSES, BANKS, LINES, SECTORS]] * moved).max(axis=1, initial=0.0).sum())
+    asked, stored = traffic.total(ASKED), traffic.total(ASKED, STORE, LOCAL_STORE)
+    sectors = traffic.total(SECTORS, STORE, LOCAL_STORE) - traffic.total(MERGED)
+    l2_bytes = 32 * (
+        as_sectors(asked - stored, traffic.l2_sectors - sectors, device, stored=False)
+        + as_sectors(stored, sectors, device, stored=True)
+    )
     added = sum(
-        int(row[events.SECTORS])
-        for kind, row in zip(traffic.kinds, observed.counts, strict=True)
-        if kind == ATOMIC
-    )  # fmt: skip
+        int(row[events.REQUESTS if site in together else events.SECTORS])
+        / (timing.swap_rate if site in lines.swaps else timing.atomic_rate)
+        for site, row in enumerate(observed.counts)
+        if traffic.kinds[site] == ATOMIC
+    )
     return {
-        "L1": share * (conflicts + max(lines, moved, requests * timing.request_interval)),
+        "L1": share * (conflicts + l1),
         "L2": max(share * l2_bytes / timing.l2_width, l2_bytes * clock / (timing.l2_bandwidth * 1e3)),
         "DRAM": traffic.dram_bytes * clock / (device.bandwidth * timing.dram_share),
-        "atomics": max(traffic.hottest * timing.atomic_interval, added / timing.atomic_rate),
+        "atomics": max(
+            lines.hottest(together) * timing.atomic_interval, lines.most_floats * timing.float_interval, added
+        ),
         "blocks": observed.blocks * timing.block_interval,
     }
 

@@ -16,17 +16,21 @@ def number_of(number: i64) -> i64:
     return ((number + 1) * -0x61C8864680B583EB >> 17 & 0x7FFFFFFFFFF) * 0x2545F491 >> 15 & 0xFFFFFF
 
 
+@st.device
+def is_drawn(block: i64, apart: i64) -> bool:
+    """Whether a block is kept where one of so many is."""
+    return number_of(block) * apart < i64(1) << 24
+
+
 @native
-def _draw(numbers: Global[i64], count: i64) -> None:
-    """Instead of each number what is drawn for it."""
+def _drawn(blocks: Global[i64], count: i64, apart: i64, found: Global[bool]) -> None:
     for n in range(count):
-        numbers[n] = number_of(numbers[n])
+        found[n] = is_drawn(blocks[n], apart)
 
 
 def drawn(blocks: npt.NDArray[np.int64], apart: int) -> npt.NDArray[np.bool_]:
-    """Which blocks are kept where one of so many is."""
-    if apart == 1:
-        return np.ones(len(blocks), np.bool_)
-    numbers = np.array(blocks)
-    _draw(numbers, len(numbers))
-    return np.asarray(numbers * apart < 1 << 24)
+    """`is_drawn`, of many blocks."""
+    found = np.ones(len(blocks), np.bool_)
+    if apart > 1:
+        _drawn(np.ascontiguousarray(blocks), len(blocks), apart, found)
+    return found

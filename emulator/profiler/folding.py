@@ -8,7 +8,7 @@ import numpy.typing as npt
 from .. import language as st
 from ..language.hints import Global, i32, i64
 from ..native import native
-from .drawing import number_of
+from .drawing import is_drawn
 
 WORDS = 40
 """4-byte words of a note: count and block, two each, then site, warp, mask and phase, then the 32 values."""
@@ -127,7 +127,7 @@ def _fold(
         room = most
         if found < 0 and used[i64(site)] >= most:
             block = (i64(notes[at + 2]) & 0xFFFFFFFF) | (i64(notes[at + 3]) << 32)
-            room = told if number_of(block) * apart < i64(1) << 24 else most
+            room = told if is_drawn(block, apart) else most
         if found < 0 and used[i64(site)] < room:
             found = used[sites]
             used[sites] += 1

@@ -10,7 +10,7 @@ import numpy.typing as npt
 from .. import language as st
 from ..language.hints import Global, i32, i64
 from ..native import native
-from .drawing import drawn, number_of
+from .drawing import drawn, is_drawn, number_of
 from .folding import Words
 
 MOST = 1 << 18
@@ -48,7 +48,7 @@ def _add(
             return
         at = i64(40) * n
         block = (i64(notes[at + 2]) & 0xFFFFFFFF) | (i64(notes[at + 3]) << 32)
-        if number_of(block) * apart < i64(1) << 24:
+        if is_drawn(block, apart):
             slot = _slot(rows, table, size, block, i64(notes[at + 5]), i64(notes[at + 4]))
             if table[slot] == 0:
                 new = 7 * used[0]

@@ -60,12 +60,14 @@ class Flow(Generic[Item]):
 
         return self.through(answers)
 
-    def beside(self, work: Callable[[Item], Made], cluster: str = "", gpus: int = 0) -> Flow[tuple[Item, Made]]:
-        """Each item with `work` of it: by the workers of a cluster where one is named, otherwise in one thread, or a
-        thread a GPU."""
+    def beside(
+        self, work: Callable[[Item], Made], cluster: str = "", gpus: int = 0, workers: int = 1
+    ) -> Flow[tuple[Item, Made]]:
+        """Each item with `work` of it: by the workers of a cluster where one is named, otherwise in a thread a GPU, or in
+        so many threads."""
         if cluster:
             return self.over_cluster(work, cluster)
-        return self.each(lambda item: (item, work(item)), gpus=gpus)
+        return self.each(lambda item: (item, work(item)), workers=gpus or workers, gpus=gpus)
 
     def _with(self, stage: _Stage) -> Flow[Any]:
         longer: Flow[Any] = Flow(self._source)

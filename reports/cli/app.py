@@ -44,6 +44,10 @@ COMMANDS = {
 ON_FILES = ("pairhmm", "align", "correct", "sfs")
 """Those that launch kernels on what is in a file."""
 
+SWITCHING = 1e-4
+"""Seconds that a thread keeps the interpreter's lock while others wait for it. By Python's 5 ms, threads that need it a moment for each
+block of a packed file wait longer than they work."""
+
 
 class Commands(click.Group):
     """The commands of the table, each imported when it is asked for."""
@@ -192,6 +196,7 @@ def main() -> NoReturn:
 
     prepare()
     watch()
+    sys.setswitchinterval(SWITCHING)
     code = run(sys.argv[1:])
     try:
         flush_standard_output()

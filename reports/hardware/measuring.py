@@ -236,7 +236,17 @@ def _caches(bench: Bench) -> Figures:
             found[f"l2_{words * 4 >> 20}_mib_gb_s"] = 64.0 * bench.threads * turns / took / 1e6
     words = (1 << 22) // bench.scale
     took = bench.net(kernels.scatter, 2 * sms, BLOCK, {"out": np.zeros(words, np.float32), "mask": words - 1})
-    found["partial_sectors_a_cycle"] = 16.0 * bench.threads / (took * bench.cycles)
+    found["lines_written_a_cycle"] = 16.0 * bench.threads / (took * bench.cycles)
+    whole = (1 << 20) // bench.scale
+    took = bench.net(kernels.wide_write, 2 * sms, BLOCK, {"out": np.zeros((whole, 4), np.float32), "n": whole})
+    found["whole_sectors_a_cycle"] = 0.5 * whole / (took * bench.cycles)
+    turns = max(1, 16 // bench.scale)
+    for name, words in (("l1_lines_a_cycle_of_one_sm", 1 << 12), ("l2_lines_a_cycle", (1 << 20) // bench.scale)):
+        drawn = {"x": np.ones(words, np.float32), "out": near["out"], "mask": words - 1, "turns": turns}
+        took, lines = bench.net(kernels.gathers, 2 * sms, BLOCK, drawn), words / 32
+        different = lines * (1 - (1 - 1 / lines) ** 32)  # of those that a warp draws
+        accesses = 8 * turns * bench.threads / 32 / (took * bench.cycles)
+        found[name] = accesses * different / (sms if "one_sm" in name else 1)
     return {name: round(each, 1) for name, each in found.items()}
 
 
@@ -268,6 +278,10 @@ def _atomics(bench: Bench) -> Figures:
     for name, index in places.items():
         took = bench.net(kernels.adds, n // 256, 256, {"index": index, "out": np.zeros(1 << 20, np.int32)})
         found[name] = round(1e6 * took / n, 5)
+    took = bench.net(kernels.swaps, n // 1024, 256, {"index": drawn, "out": np.zeros(1 << 20, np.int32)})
+    found["swaps of a million"] = round(1e6 * took / (2 * n), 5)
+    took = bench.net(kernels.float_adds, n // 4096, 256, {"out": np.zeros(1, np.float32)})
+    found["floats to one"] = round(1e6 * took / (n // 16), 5)
     return {"nanoseconds_an_addition": found}
 
 
@@ -326,6 +340,8 @@ def fields_of(found: Figures, device: Device) -> tuple[dict[str, int | float], d
     if added := found.get("nanoseconds_an_addition"):
         timing["atomic_interval"] = max(0.01, round(added["one"] * clock, 2))
         timing["atomic_rate"] = round(1 / max(1e-6, added["million"] * clock), 1)
+        timing["float_interval"] = max(0.01, round(added["floats to one"] * clock, 2))
+        timing["swap_rate"] = round(1 / max(1e-6, added["swaps of a million"] * clock), 1)
     many = {
         int(name.split("_")[4]): (int(name.split("_")[1]), each)
         for name, each in found.items()
@@ -337,8 +353,11 @@ def fields_of(found: Figures, device: Device) -> tuple[dict[str, int | float], d
         timing["warp_interval"] = max(0.01, round(max(each.values()) * device.sms / (max(many) / 32), 1))
     if "l1_bytes_a_cycle" in found:
         timing["request_interval"] = max(0.01, round(128 / max(1.0, found["l1_bytes_a_cycle"]), 2))
-    if "partial_sectors_a_cycle" in found:
-        timing["request_rate"] = max(0.01, found["partial_sectors_a_cycle"])
+    each_cycle = {
+        "request_rate": "lines_written_a_cycle", "store_rate": "whole_sectors_a_cycle", "load_rate": "l2_lines_a_cycle",
+        "lookup_rate": "l1_lines_a_cycle_of_one_sm",
+    }  # fmt: skip
+    timing |= {name: max(0.01, found[of]) for name, of in each_cycle.items() if of in found}
     widths = {"l1_width": "l1_wide_bytes_a_cycle", "l2_width": "l2_bytes_a_cycle_of_one_sm"}
     timing |= {name: max(1, round(found[of])) for name, of in widths.items() if of in found}
     of_all = [each for name, each in found.items() if name.startswith("l2_") and name.endswith("_gb_s")]

@@ -7,7 +7,7 @@ fill the GPU, timed as a whole. Each kernel's outputs are known, so that an emul
 from __future__ import annotations
 
 import simtbed as st
-from simtbed import Const, Global, f32, f64, i32, i64
+from simtbed import Const, Global, f32, f64, i32, i64, u32
 
 
 @st.kernel
@@ -254,10 +254,11 @@ def wide_write(out: Global[st.float4], n: i32) -> None:
 
 @st.kernel
 def scatter(out: Global[f32], mask: i32) -> None:
-    """Every thread writes 4 of 32 bytes 16 times."""
-    i = st.block.x * st.block_dim.x + st.thread.x
-    for k in st.unroll(range(16)):
-        out[(8 * i + 8 * k * st.grid_dim.x * st.block_dim.x) & mask] = f32(1)
+    """Every thread writes 16 numbers, as drawn, among as many as `mask` says."""
+    drawn = u32(st.block.x * st.block_dim.x + st.thread.x) * u32(2654435761) + u32(12345)
+    for _ in st.unroll(range(16)):
+        drawn = drawn * u32(1664525) + u32(1013904223)
+        out[i32(drawn >> u32(8)) & mask] = f32(1)
 
 
 @st.kernel
@@ -265,6 +266,18 @@ def pick(x: Global[f32], index: Global[i32], out: Global[f32]) -> None:
     """out = x[index]."""
     i = st.block.x * st.block_dim.x + st.thread.x
     out[i] = x[index[i]]
+
+
+@st.kernel
+def gathers(x: Global[f32], out: Global[f32], mask: i32, turns: i32) -> None:
+    """Every thread reads 8 numbers a turn, as drawn, from as many as `mask` says."""
+    i = st.block.x * st.block_dim.x + st.thread.x
+    drawn, total = u32(i) * u32(2654435761) + u32(12345), f32(0)
+    for _ in range(turns):
+        for _step in st.unroll(range(8)):
+            drawn = drawn * u32(1664525) + u32(1013904223)
+            total += x[i32(drawn >> u32(8)) & mask]
+    out[i] = total
 
 
 @st.kernel
@@ -299,3 +312,19 @@ def wide_reads(x: Global[st.float4], out: Global[f32], mask: i32, step: i32, tur
 def adds(index: Global[i32], out: Global[i32]) -> None:
     """Every thread adds 1 to out[index]."""
     st.atomic_add(out, index[st.block.x * st.block_dim.x + st.thread.x], 1)
+
+
+@st.kernel
+def float_adds(out: Global[f32]) -> None:
+    """Every thread adds 1 to one number."""
+    st.atomic_add(out, 0, f32(1))
+
+
+@st.kernel
+def swaps(index: Global[i32], out: Global[i32]) -> None:
+    """Every thread puts 1 in the place of a 0 at four of out[index], and takes it away again."""
+    i, threads = st.block.x * st.block_dim.x + st.thread.x, st.grid_dim.x * st.block_dim.x
+    for k in st.unroll(range(4)):
+        st.compare_swap(out, index[i + k * threads], 0, 1)
+    for k in st.unroll(range(4)):
+        st.compare_swap(out, index[i + k * threads], 1, 0)

@@ -54,6 +54,61 @@ def total(x: st.Global[st.i32], out: st.Global[st.i32], MASK: st.Const) -> None:
 
 
 @st.kernel
+def float_total(x: st.Global[st.f32], out: st.Global[st.f32], MASK: st.Const) -> None:
+    """As `total`, of floating point numbers."""
+    i = st.block.x * st.block_dim.x + st.thread.x
+    st.atomic_add(out, i & MASK, x[i])
+
+
+@st.kernel
+def swap(x: st.Global[st.f32], out: st.Global[st.i32]) -> None:
+    """A compare-and-swap and an addition a thread, each on a number of its own."""
+    i = st.block.x * st.block_dim.x + st.thread.x
+    st.compare_swap(out, i, 0, 1)
+    st.atomic_add(out, i, 1)
+
+
+@st.kernel
+def fours(x: st.Global[st.f32], out: st.Global[st.f32], READ: st.Const) -> None:
+    """Four numbers a thread, side by side, each by a store of its own. READ: with a load before each."""
+    i = st.block.x * st.block_dim.x + st.thread.x
+    value = x[i]
+    for k in st.unroll(range(4)):
+        out[4 * i + k] = value + x[i] if READ else value
+
+
+@st.kernel
+def voted(x: st.Global[st.i32], out: st.Global[st.i32]) -> None:
+    """Those of 1 are counted, by all at one address."""
+    if x[st.block.x * st.block_dim.x + st.thread.x] == 1:
+        st.atomic_add(out, 0, 1)
+
+
+@st.kernel
+def read_again(x: st.Global[st.f32], out: st.Global[st.f32]) -> None:
+    """Two loads of one number, in two lines, of which a compiler makes one."""
+    i = st.block.x * st.block_dim.x + st.thread.x
+    once = x[i]
+    twice = x[i]
+    out[i] = once * twice
+
+
+@st.kernel
+def broadcast(x: st.Global[st.f32], out: st.Global[st.f32], TURNS: st.Const) -> None:
+    """All lanes read the same four numbers of shared memory, side by side, so often as TURNS says."""
+    held = st.shared(st.f32, 256)
+    t = st.thread.x
+    if t < 256:
+        held[t] = x[t]
+    st.sync()
+    total = st.f32(0)
+    for turn in range(TURNS):
+        at = (turn & 63) * 4
+        total += held[at] * held[at + 1] + held[at + 2] * held[at + 3]
+    out[st.block.x * st.block_dim.x + t] = total
+
+
+@st.kernel
 def exchange(x: st.Global[st.f32], out: st.Global[st.f32], STRIDE: st.Const, BLOCK: st.Const) -> None:
     """Through shared memory, with as many bank conflicts as STRIDE has."""
     t = st.thread.x
@@ -79,8 +134,11 @@ def observed(
 ) -> Observed:  # fmt: skip
     """A launch on floats or whole numbers that are all 1. elements: of x; one a thread if not said. most: lines that are kept."""
     n = blocks * block
-    kind = np.int32 if kernel is total else np.float32
-    args = {"x": np.ones(elements or n, kind), "out": st.zeros(n, "i32" if kernel is total else "f32")}
+    x, out = ("i32" if kernel in whole else "f32" for whole in ((total, voted), (total, voted, swap)))
+    args = {
+        "x": np.ones(elements or n, np.int32 if x == "i32" else np.float32),
+        "out": st.zeros(4 * n if kernel is fours else n, out),
+    }
     if kernel is chain:
         args.pop("x")
     request = prepare_request(kernel, grid=blocks, block=block, args={**args, **consts}, device=device)

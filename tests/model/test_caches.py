@@ -7,11 +7,23 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from simtbed import devices
-from simtbed.model.caches import FAR_HITS, L1_HITS, MISSES, NEAR_HITS, SECTORS, l1_bytes, simulate
+from simtbed.model.caches import (
+    ACCESSES,
+    ASKED,
+    BANKS,
+    FAR_HITS,
+    L1_HITS,
+    MERGED,
+    MISSES,
+    NEAR_HITS,
+    SECTORS,
+    l1_bytes,
+    simulate,
+)
 from simtbed.model.lines import ATOMIC, LOAD, STORE, Lines
 from simtbed.runtime.registry import engine_called
 
-from tests.model.launches import copy, exchange, observed, reads, table, total
+from tests.model.launches import copy, exchange, float_total, fours, observed, reads, swap, table, total
 
 H200, K40, C2070 = devices.H200, devices.K40, devices.C2070
 MIB = 1 << 20
@@ -93,11 +105,48 @@ def test_warps_wait_at_barriers() -> None:
 
 
 def test_atomic_operations_go_to_l2_and_the_busiest_slice_is_known() -> None:
-    everything = simulate(observed(total, 16, MASK=0).lines, H200, 8, 0, cold=True)
-    spread = simulate(observed(total, 16, MASK=255).lines, H200, 8, 0, cold=True)
-    assert everything.hottest == 16 * 256
-    assert spread.hottest == 16 * 4 * 2  # of a line, whose sectors take two turns each
-    assert everything.total(L1_HITS, ATOMIC) == 0
+    everything, spread = (observed(total, 16, MASK=mask).lines for mask in (0, 255))
+    assert everything.hottest() == 16 * 256
+    assert everything.hottest(np.flatnonzero(everything.kinds == ATOMIC)) == 16 * 8, "one lane for all of a warp"
+    assert spread.hottest() == 16 * 4 * 2  # of a line, whose sectors take two turns each
+    assert spread.most_floats == 0
+    assert simulate(everything, H200, 8, 0, cold=True).total(L1_HITS, ATOMIC) == 0
+
+
+def test_additions_of_floating_point_numbers_are_told_by_address() -> None:
+    assert [observed(float_total, 16, MASK=mask).lines.most_floats for mask in (0, 31)] == [16 * 256, 16 * 8]
+
+
+def test_compare_and_swap_is_told_from_other_atomics() -> None:
+    lines = observed(swap, 2).lines
+    atomic = np.flatnonzero(lines.kinds == ATOMIC)
+    assert len(atomic) == 2 and set(lines.swaps) == {int(atomic[0])}
+
+
+@pytest.mark.parametrize(("stride", "cycles"), [(1, 1), (2, 2), (32, 32), (33, 1)])
+def test_words_of_one_bank_of_l1_are_read_one_after_another(stride: int, cycles: int) -> None:
+    launch = observed(reads, 2, elements=2 * 256 * 33, TIMES=3, STRIDE=stride)
+    traffic = simulate(launch.lines, H200, 8, 0, cold=True)
+    assert traffic.total(BANKS, LOAD) == cycles * traffic.total(ACCESSES, LOAD) == cycles * 2 * 8 * 3
+
+
+def test_stores_that_follow_each_other_go_to_l2_together() -> None:
+    """Four stores a warp, each to words of the same 16 sectors."""
+    once = simulate(observed(fours, 132, READ=0).lines, H200, 1, 0, cold=True)
+    assert once.total(SECTORS, STORE) == 4 * 16 * 8 * 132
+    assert once.total(MERGED) == 3 * 16 * 8 * 132
+    assert once.total(ASKED, STORE) == 4 * 8 * 132 and once.l2_sectors == 16 * 8 * 132 + once.total(SECTORS, LOAD)
+    many = simulate(observed(fours, 264, 1024, READ=0).lines, H200, 2, 0, cold=True)
+    assert many.total(MERGED) < 3 * 16 * 32 * 264, "more lines than L1 holds"
+    between = simulate(observed(fours, 132, READ=1).lines, H200, 1, 0, cold=True)
+    assert between.total(MERGED) == 0 and between.total(SECTORS, STORE) == once.total(SECTORS, STORE)
+
+
+def test_what_a_compiler_does_not_make_is_left_out() -> None:
+    lines = observed(reads, 64, TIMES=8, STRIDE=1).lines
+    loads = np.flatnonzero(lines.kinds == LOAD)
+    without = simulate(lines, H200, 8, 0, True, loads[lines.totals[loads, 0] > 0])
+    assert without.total(SECTORS, LOAD) == 0 < without.total(SECTORS, STORE)
 
 
 def test_fermi_moves_whole_lines_and_kepler_keeps_nothing_in_l1() -> None:

@@ -7,14 +7,30 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from simtbed import devices
+from simtbed.model.caches import SECTORS
 from simtbed.model.explain import changes, text
 from simtbed.model.launches import counting_rules, observe
+from simtbed.model.lines import ATOMIC, LOAD
+from simtbed.model.stream import as_sectors
 from simtbed.model.time import estimate
 from simtbed.model.validated import VALIDATED
 from simtbed.reports.hardware.timed_kernels import cases
 from simtbed.runtime.request import prepare_request
 
-from tests.model.launches import chain, copy, exchange, observed, reads, total, uneven
+from tests.model.launches import (
+    broadcast,
+    chain,
+    copy,
+    exchange,
+    float_total,
+    observed,
+    read_again,
+    reads,
+    swap,
+    total,
+    uneven,
+    voted,
+)
 
 H200, H100, A100, K40 = devices.H200, devices.H100, devices.A100, devices.K40
 ROWS = devices.DEVICES.values()
@@ -71,6 +87,27 @@ def test_bank_conflicts_cost_what_they_serialise() -> None:
 def test_atomic_operations_on_one_address_go_one_after_another() -> None:
     one, many = (estimate(observed(total, 4096, MASK=mask), H200) for mask in (0, 4095))
     assert one.bound == "atomics" and one.time_us > 10 * many.time_us
+
+
+def test_floating_point_numbers_are_added_to_one_address_more_slowly() -> None:
+    whole, floating = (estimate(observed(kernel, 1024, MASK=0), H200) for kernel in (total, float_total))
+    assert floating.limits["atomics"] == pytest.approx(3.48 / 1.45 * whole.limits["atomics"])
+
+
+def test_compare_and_swap_takes_longer_than_an_addition() -> None:
+    """On 64 M addresses: each takes 1 / 51 of a cycle, or 2 / 79."""
+    found = estimate(observed(swap, 1 << 12), H200).limits["atomics"]
+    assert found == pytest.approx((4 / 51 + 4 / 39.5) * 8 * (1 << 12) / 1980, rel=0.01)
+
+
+def test_l2_gives_few_sectors_of_many_lines_more_slowly() -> None:
+    """Measured on an H200: 82 lines a cycle of which one sector is read, 110 sectors of whole lines; 62 that are written."""
+    timing = H200.timing
+    sectors = timing.l2_bandwidth * 1000 / 32 / H200.clock
+    assert as_sectors(1, 1, H200, stored=False) == pytest.approx(sectors / timing.load_rate)
+    assert as_sectors(1, 4, H200, stored=False) == pytest.approx(4)
+    assert as_sectors(1, 1, H200, stored=True) == pytest.approx(sectors / timing.request_rate)
+    assert as_sectors(1, 4, H200, stored=True) == pytest.approx(4 * sectors / timing.store_rate)
 
 
 def test_far_lines_cost_more() -> None:
@@ -139,6 +176,37 @@ def test_compiled_kernels_are_counted_as_they_are() -> None:
     assert found.warp_instructions < 132 * 4 * 20
     assert "instructions are counted as nvcc compiles them for sm_90" in found.remarks
     assert estimate(launch, K40).warp_instructions > 132 * 4 * 400  # no nvcc for it
+
+
+def test_one_lane_acts_for_all_where_the_compiler_makes_it() -> None:
+    """All lanes add 1 to one address: 8 turns a block, not 256."""
+    launch = observed(voted, 2048, source_only=False)
+    if isinstance(kernel := launch.compiled(H200), str):
+        pytest.skip(kernel)
+    assert kernel.memory.together == set(np.flatnonzero(launch.lines.kinds == ATOMIC))
+    found = estimate(launch, H200).limits["atomics"]
+    assert found * 32 == pytest.approx(estimate(replace(launch, decisions=None), H200).limits["atomics"])
+
+
+def test_what_the_compiler_keeps_in_registers_is_not_read_again() -> None:
+    launch = observed(read_again, 512, source_only=False)
+    if isinstance(kernel := launch.compiled(H200), str):
+        pytest.skip(kernel)
+    assert len(kernel.memory.gone) == 1
+    found, source = (estimate(one, H200).traffic for one in (launch, replace(launch, decisions=None)))
+    assert 2 * found.total(SECTORS, LOAD) == source.total(SECTORS, LOAD) == 2 * 512 * 256 // 8
+
+
+def test_numbers_that_all_lanes_read_together_take_two_wavefronts() -> None:
+    """Four numbers side by side are one load of 16 bytes, measured on an H200: 2.02 cycles where all lanes read the same, 4.01
+    where each reads its own."""
+    launch = observed(broadcast, 132 * 2, 1024, source_only=False, TURNS=2000)
+    if isinstance(kernel := launch.compiled(H200), str):
+        pytest.skip(kernel)
+    loads = [one for one in kernel.instructions if one.instruction.opcode == "LDS"]
+    assert {one.instruction.operation for one in loads} == {"LDS.128"}
+    cycles = 64 * 2000 * 2  # of an SM, with two blocks of 32 warps
+    assert cycles < estimate(launch, H200).time_us * 1980 < 1.5 * cycles
 
 
 def test_validated_times_have_the_interval_that_was_measured() -> None:

@@ -22,8 +22,8 @@ from .problem import EPSILON, P_VARIABLE, Floats, Mode, Problem
 from .problem_loops import informed, turn
 from .sites import Part, SiteCounts, Sites
 
-PREPARING = 4
-"""Threads that make problems of sites at most."""
+PREPARING = 8
+"""Threads that read parts of a file and make problems of their sites, at most."""
 Polarise = Literal["minor", "alt"]
 Format = Literal["tsv", "npz", "vcf"]
 

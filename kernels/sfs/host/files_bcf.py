@@ -34,7 +34,7 @@ from .files_bcf_scan import (
 from .files_genotypes import END, MISSING, MISSING_REAL, Values, field_of, likelihoods, reads
 from .files_vcf_header import LONGEST, TYPES, Header, parse
 from .problem import Alleles, Counts, Floats
-from .sites import BYTES_AT_ONCE, Part, SiteCounts, Sites, batch_size, check_likelihoods
+from .sites import BYTES_OF_A_PART, Part, SiteCounts, Sites, batch_size, check_likelihoods
 
 MAGIC = (b"BCF\x02\x01", b"BCF\x02\x02")
 FIXED = struct.Struct("<iiifII")
@@ -65,7 +65,7 @@ def parts(source: Input, posteriors: bool = False) -> Iterator[Part]:
     InputError."""
     header, whole = _header(source), _Whole()
     last = whole.last
-    for piece in pieces(source, BYTES_AT_ONCE, whole, "a record"):
+    for piece in pieces(source, BYTES_OF_A_PART, whole, "a record"):
         yield partial(_read, piece, last, source.path, header, posteriors, source.longest)
         last = whole.last
 

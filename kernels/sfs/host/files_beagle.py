@@ -14,7 +14,7 @@ from ...files.piecewise import Bytes, Piece, pieces
 from ...files.text_loops import first_newline, whole_lines
 from .files_beagle_scan import AT, END, FULL, LINES, NAMES, SITES, STOPPED, scan_markers
 from .problem import Floats
-from .sites import BYTES_AT_ONCE, Part, SiteCounts, Sites, batch_size, check_likelihoods, position
+from .sites import BYTES_OF_A_PART, Part, SiteCounts, Sites, batch_size, check_likelihoods, position
 
 
 def parts(source: Input) -> Iterator[Part]:
@@ -24,7 +24,7 @@ def parts(source: Input) -> Iterator[Part]:
     individuals = (columns - NAMES) // 3
     if columns < NAMES + 3 or columns % 3:
         raise InputError(f"{path}:1: {columns} columns, expected marker, two alleles and three an individual")
-    for piece in pieces(source, BYTES_AT_ONCE, whole_lines, "a line"):
+    for piece in pieces(source, BYTES_OF_A_PART, whole_lines, "a line"):
         yield partial(_read, piece, individuals, path)
 
 

@@ -41,10 +41,8 @@ from .files_vcf_scan import (
     scan_sites,
 )
 from .problem import Alleles, Counts
-from .sites import Part, SiteBatch, SiteCounts, Sites, batch_size
+from .sites import BYTES_OF_A_PART, Part, SiteBatch, SiteCounts, Sites, batch_size
 
-BYTES_AT_ONCE = 1 << 23
-"""Of lines that cyvcf2 gets at a time."""
 HIGHEST = 2**31 - 1
 """Position of VCF."""
 WANTED = {"PL": PHRED, "GL": LOGARITHMS}
@@ -59,7 +57,6 @@ class _Lines:
     """Sites whose samples are to be read. text: lines for cyvcf2. fields: the FORMAT of each; name: where it has PL or GL."""
 
     text: list[bytes] = field(default_factory=list)
-    size: int = 0
     places: list[tuple[str, int, Alleles]] = field(default_factory=list)
     numbers: list[int] = field(default_factory=list)
     fields: list[list[str]] = field(default_factory=list)
@@ -81,7 +78,7 @@ def parts(source: Input, posteriors: bool = True) -> Iterator[Part]:
             yield number, line
 
     header = parse(numbered(), source.path)
-    for piece in pieces(source, BYTES_AT_ONCE, whole_lines, "a line"):
+    for piece in pieces(source, BYTES_OF_A_PART, whole_lines, "a line"):
         yield partial(_read, piece, lines, header, source.path, posteriors)
 
 
@@ -108,7 +105,7 @@ def _read(
         usual.skip()
         if some.text and usual.count:
             yield usual.sites()
-        if len(some.text) >= most or some.size >= BYTES_AT_ONCE:
+        if len(some.text) >= most:
             yield _sites(some, header, path, counts)
             some = _Lines()
     if usual.count:  # no lines of cyvcf2 wait then
@@ -256,7 +253,6 @@ def _add(some: _Lines, line: bytes, number: int, header: Header, path: Path, cou
     _check_long(parts[9], keys, place)
     text = b"\t".join([b"1", b"1", b".", b"N", b"A", b".", b".", b".", parts[8], parts[9]]) + b"\n"
     some.text.append(text)
-    some.size += len(text)
     some.places.append((chromosome, int(position), (identifier, reference, alternatives)))
     some.numbers.append(number)
     some.fields.append(keys)

@@ -15,8 +15,9 @@ from .files_tsv import header, rows
 from .pipeline import solve
 from .problem import Floats, Problem
 
-FORMATTERS = 4
-"""Threads that write text at most."""
+SOLVERS, FORMATTERS = 3, 6
+"""Threads that solve, and that write text, at most. Launches of one GPU follow each other; beside them, what is multiplied is laid
+out, and answers are checked."""
 
 
 @dataclass(frozen=True)
@@ -56,7 +57,7 @@ def solve_file(
     def worded(some: tuple[Problem, Floats]) -> Solved:
         return Solved(*some, text=rows(*some) if form == "tsv" else None)
 
-    solved = Flow(problems).beside(Solve(variant, launcher), cluster)
+    solved = Flow(problems).beside(Solve(variant, launcher), cluster, workers=workers_for(SOLVERS))
     flow = solved.each(worded, workers=workers_for(FORMATTERS) if form == "tsv" else 1)
     taken = _taken(flow, take, show)
     if form == "npz":

@@ -15,6 +15,8 @@ from .problem_loops import first_wrong
 
 BYTES_AT_ONCE = 1 << 23
 """Most bytes of a batch's likelihoods."""
+BYTES_OF_A_PART = 1 << 21
+"""Of a file, which are read at a time: as likelihoods two batches or so at most."""
 LARGEST = 1e300
 """Likelihood: their sums and products with small numbers stay finite."""
 SITES_AT_ONCE = 1 << 14

@@ -164,6 +164,8 @@ def test_stages_run_with_the_context_of_the_caller_and_on_their_gpus() -> None:
     with on_cores(3), on_gpu(5):
         assert list(Flow(range(2)).each(lambda n: (current_cores(), current_gpu()))) == [(3, 5)] * 2
         assert sorted(Flow(range(2)).each(where, gpus=2)) == [(3, 0), (3, 1)]
+        assert list(Flow(range(2)).beside(where, workers=2)) == [(0, (3, 5)), (1, (3, 5))]
+        assert [found for _, found in Flow(range(2)).beside(where, gpus=2, workers=5)] == [(3, 0), (3, 1)]
         assert [workers_for(most) for most in (1, 2, 8)] == [1, 2, 3]
 
 

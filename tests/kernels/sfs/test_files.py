@@ -253,7 +253,7 @@ def test_sites_come_in_batches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
 def test_parts_of_a_file_are_read_beside_each_other(form: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """In several threads, in the file's order, with its first mistake."""
     for reader in (files_bcf, files_beagle, files_vcf):
-        monkeypatch.setattr(reader, "BYTES_AT_ONCE", 1000)
+        monkeypatch.setattr(reader, "BYTES_OF_A_PART", 1000)
     calls = [f"0/1:{a},{a + at % 7},{30 - at % 20}" for at, a in enumerate(range(300))]
     path = vcf(tmp_path, *(f"1 {at + 1} . A G . . . GT:PL {call} {call} ./.:." for at, call in enumerate(calls)))
     if form == "bcf":

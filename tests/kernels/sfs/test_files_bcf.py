@@ -127,7 +127,7 @@ def record_by_record() -> Iterator[None]:
 @pytest.fixture
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
     """Pieces of some records, batches of some sites."""
-    monkeypatch.setattr(files_bcf, "BYTES_AT_ONCE", 3_000)
+    monkeypatch.setattr(files_bcf, "BYTES_OF_A_PART", 3_000)
     monkeypatch.setattr(sites, "SITES_AT_ONCE", 13)
 
 

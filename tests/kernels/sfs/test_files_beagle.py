@@ -92,7 +92,7 @@ def files(draw: st.DrawFn, wrong: bool) -> str:
 def test_lines_are_what_python_makes_of_them(wrong: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "given.beagle"
     monkeypatch.setattr(sites, "SITES_AT_ONCE", 3)
-    monkeypatch.setattr(files_beagle, "BYTES_AT_ONCE", 150)  # pieces of a few lines
+    monkeypatch.setattr(files_beagle, "BYTES_OF_A_PART", 150)  # pieces of a few lines
     some = 0
 
     @settings(max_examples=300, deadline=None)

@@ -82,7 +82,7 @@ def taken(path: Path, able: bool) -> Taken:
 def test_compiled_code_and_cyvcf2_read_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     draw, path = np.random.default_rng(5), tmp_path / "given.vcf"
     header = HEADER.replace('##FORMAT=<ID=AD,Number=R,Type=Integer,Description="">\n', "")
-    monkeypatch.setattr(files_vcf, "BYTES_AT_ONCE", 400)
+    monkeypatch.setattr(files_vcf, "BYTES_OF_A_PART", 400)
     said = 0
     for trial in range(150):
         lines = [record(draw, (0.0, 0.02, 0.2)[trial % 3]) for _ in range(draw.integers(0, 40))]
@@ -115,7 +115,7 @@ def test_ordinary_sites_never_reach_cyvcf2(tmp_path: Path, monkeypatch: pytest.M
 def test_a_mistake_has_its_line_after_ordinary_ones(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, line: bytes
 ) -> None:
-    monkeypatch.setattr(files_vcf, "BYTES_AT_ONCE", 500)
+    monkeypatch.setattr(files_vcf, "BYTES_OF_A_PART", 500)
     good = b"1\t5\t.\tA\tG\t.\t.\t.\tPL\t0,1,2\t0,1,2\t3,4,0"
     path = tmp_path / "given.vcf"
     for at in (0, 3, 40):
