@@ -16,7 +16,7 @@ from ..ir import nodes as ir
 from ..ir.access import Operation
 from ..ir.walk import statements
 from ..language.hints import Global, i64
-from ..language.types import Array
+from ..language.types import Array, Scalar
 from ..native import native
 from ..profiler.trace import Entries
 from ..runtime.engine import Request
@@ -246,7 +246,9 @@ class Lines:
         self._floats = [
             number
             for number, n in enumerate(atomic)
-            if sites[n].span in adding and types[sites[n].array].element.is_float
+            if sites[n].span in adding
+            and isinstance(element := types[sites[n].array].element, Scalar)
+            and element.is_float
         ]
         self._whole = int(device.loads_cached and device.load_sector == device.line)
         self.totals = np.zeros((len(sites), TOTALS), np.int64)

@@ -203,10 +203,10 @@ def estimate(
     )  # fmt: skip
 
 
-def _not_made(observed: Observed, kernel: CompiledKernel | str) -> set[int]:
+def _not_made(observed: Observed, kernel: CompiledKernel | str) -> frozenset[int]:
     """Sites of the source whose accesses the compiled kernel does not make."""
     if isinstance(kernel, str):
-        return set()
+        return frozenset()
     local = any(one.instruction.opcode in ("LDL", "STL") for one in kernel.instructions)
     kept = () if local else np.flatnonzero(np.isin(observed.lines.kinds, (LOCAL_LOAD, LOCAL_STORE)))
     return kernel.memory.gone | set(map(int, kept))
