@@ -66,10 +66,16 @@ class Pace:
         return self.sms * 32 * self.estimate.traffic.l2_sectors / self.estimate.time_us / 1e3
 
 
+OF_ALL_SMS = ("l2_bandwidth", "atomic_rate", "swap_rate", "request_rate", "store_rate", "load_rate")
+"""Rates of L2, which all SMs share."""
+
+
 def share(device: Device, whole_l2: bool = False) -> Device:
     """One SM with its share of what all SMs use together, and no time to launch. whole_l2: where all SMs read one table, of
     which L2 holds as much whoever asks."""
-    timing = replace(device.timing, l2_bandwidth=device.timing.l2_bandwidth / device.sms, launch=1)
+    whole = device.timing
+    rates = {name: getattr(whole, name) / device.sms for name in OF_ALL_SMS}
+    timing = replace(whole, block_interval=whole.block_interval * device.sms, launch=1, **rates)
     return replace(
         device,
         name=f"an SM's share of {device.name}",
