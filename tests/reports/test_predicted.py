@@ -44,8 +44,9 @@ def test_the_share_of_an_sm_stands_for_the_gpu(times: int) -> None:
 
 
 def test_what_memory_moves() -> None:
+    """Much of what DRAM gives: L2's rates and the begin of the blocks add to the time."""
     moved = pace(_request(1), K40, 32, "jit")
-    assert 0.5 * K40.bandwidth < moved.dram_bandwidth <= K40.bandwidth
+    assert 0.4 * K40.bandwidth < moved.dram_bandwidth <= K40.bandwidth
     assert moved.l2_bandwidth >= moved.dram_bandwidth
     assert moved.shared_bandwidth == 0
     low, high = moved.interval
