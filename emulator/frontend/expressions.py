@@ -453,6 +453,12 @@ class Expressions(Variables):
             if found is tuple:
                 items = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
                 return records.TupleType(tuple(self.any_type_of(item) for item in items))
+            if isinstance(node.slice, ast.Tuple):
+                raise SourceError(
+                    self.span(node.slice),
+                    "one type is expected here: that of an element",
+                    "leave out the rest: an array has the dimensions of the one that is given",
+                )
             return found, self.any_type_of(node.slice)
         value = self.value(node)
         return value.object if isinstance(value, Host) else value

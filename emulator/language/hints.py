@@ -147,6 +147,12 @@ class Array(Generic[T]):
     ndim: int
     """Its dimensions."""
 
+    if not TYPE_CHECKING:
+
+        def __class_getitem__(cls, item):
+            # the front end refuses what is no type, and names its place
+            return super().__class_getitem__(item[0] if isinstance(item, tuple) and item else item)
+
     @overload
     def __getitem__(self, index: int) -> T: ...
     @overload

@@ -102,7 +102,7 @@ def times(
         if ncu is not None:
             done("Nsight Compute")
             found = record["launches"]
-            waiting = [one.name for one in chosen if "l1_hit" not in found.get(one.name, {"l1_hit": 0})]
+            waiting = [one.name for one in chosen if "cold" not in found.get(one.name, {"cold": {}})]
             for counted in traffic.take(ncu, waiting):
                 for name, figures in counted.items():
                     found[name] |= figures

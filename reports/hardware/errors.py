@@ -31,8 +31,8 @@ _FEW = 10
 @dataclass(frozen=True)
 class Compared:
     """One launch. measured_us: on the GPU. times: microseconds without the launch itself, by what LOADED is; launch_us: of an empty
-    kernel. found: by the model as it is; source_us: with the source counted alone. model, measured: hit rates and bytes, with warm
-    caches; None where the record has none."""
+    kernel. found: by the model as it is; source_us: with the source counted alone. model, measured: hit rates and bytes; None where the
+    record has none."""
 
     name: str
     kernel: str
@@ -109,7 +109,8 @@ def _compared(case: Timed, times: Mapping[str, Any], device: Device, cold: bool)
         replace(observed, decisions=None, registers=int(times.get("registers", 0))), device, cold, found.traffic
     )
     tried = {n: estimate(observed, device, cold, found.traffic, loaded=n).time_us - launch for n in LOADED}
-    counted = {name: float(times[name]) for name in NAMES} if NAMES[0] in times and not cold else None
+    figures = times.get("cold", {}) if cold else times
+    counted = {name: float(figures[name]) for name in NAMES} if NAMES[0] in figures else None
     return Compared(
         case.name, case.kernel.__name__, times["cold_us" if cold else "warm_us"], tried, launch, found, source.time_us,
         of_model(found.traffic), counted,

@@ -40,8 +40,16 @@ def version(ncu: Path) -> str:
     return _run([str(ncu), "--version"]).strip().splitlines()[-1].removeprefix("Version ")
 
 
+LEFT = ("--cache-control", "none")
+"""Caches hold what was there, and what Nsight Compute itself reads and writes when it makes a launch again for more metrics."""
+WARM = (*LEFT, "--replay-mode", "application")
+"""Caches hold what the launch before left: for more metrics the whole command is made again."""
+COLD = ("--cache-control", "all")
+"""Caches are emptied before each launch."""
+
+
 def profile(ncu: Path, command: Sequence[str], metrics: Sequence[str]) -> list[Profile]:
-    """Profile every launch that `command` makes, in order. Clocks and caches stay as they are.
+    """Profile every launch that `command` makes, in order. Clocks and caches stay as they are: what is counted knows no caches.
 
     Raises LaunchError with what ncu or the command said where they fail.
     """
@@ -51,8 +59,7 @@ def profile(ncu: Path, command: Sequence[str], metrics: Sequence[str]) -> list[P
             str(ncu),
             "--clock-control",
             "none",
-            "--cache-control",
-            "none",
+            *LEFT,
             "--target-processes",
             "all",
             "-o",
@@ -76,14 +83,14 @@ def known(ncu: Path, metrics: Iterable[str], chip: str) -> list[str]:
 
 
 def measure(
-    ncu: Path, command: Sequence[str], metrics: Sequence[str], which: Sequence[str] = EVEN
+    ncu: Path, command: Sequence[str], metrics: Sequence[str], which: Sequence[str] = EVEN, caches: Sequence[str] = LEFT
 ) -> list[dict[str, float]]:
     """Metrics of the launches that `command` makes, in order; what the GPU does not have is left out. which: options that choose
-    some of the launches. Clocks and caches stay as they are. Raises LaunchError with what ncu or the command said where they
-    fail."""
+    some of the launches. caches: LEFT, WARM or COLD. Clocks stay as they are. Raises LaunchError with what ncu or the command
+    said where they fail."""
     with tempfile.TemporaryDirectory(prefix="simtbed-") as folder:
         report = str(Path(folder, "launches.ncu-rep"))
-        keep = ["--clock-control", "none", "--cache-control", "none", "--target-processes", "all"]
+        keep = ["--clock-control", "none", *caches, "--target-processes", "all"]
         _run([str(ncu), *keep, *which, "-o", report, "--metrics", ",".join(metrics), *command])
         return parse_metrics(
             _run([str(ncu), "--import", report, "--csv", "--page", "raw", "--print-units", "base"]), metrics

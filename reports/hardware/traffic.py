@@ -37,8 +37,9 @@ AT_ONCE = 120
 
 
 def take(ncu: Path, names: Sequence[str]) -> Iterator[dict[str, dict[str, Any]]]:
-    """Of the second launch of each case, by name, some at a time: the figures, and under "metrics" all that was counted. One
-    launch of each kernel comes first, so that work which is ended has something of all.
+    """Of the second launch of each case, by name, some at a time: the figures with warm caches, and under "cold" those with
+    emptied ones and, under "metrics", all that was counted then. One launch of each kernel comes first, so that work which is
+    ended has something of all.
 
     Raises UnavailableError and LaunchError.
     """
@@ -47,28 +48,35 @@ def take(ncu: Path, names: Sequence[str]) -> Iterator[dict[str, dict[str, Any]]]
     metrics: tuple[str, ...] = (*METRICS, *MORE)
     for start in range(0, len(ordered), AT_ONCE):
         some = ordered[start : start + AT_ONCE]
+        warm = _taken(ncu, some, METRICS, nsight.WARM)
         try:
-            counted = _taken(ncu, some, metrics)
+            cold = _taken(ncu, some, metrics, nsight.COLD)
         except LaunchError:  # ncu ends where it does not know a metric
             if metrics == METRICS:
                 raise
             metrics = METRICS
-            counted = _taken(ncu, some, metrics)
-        yield counted
+            cold = _taken(ncu, some, metrics, nsight.COLD)
+        yield {
+            name: {**figures(warm[name]), "cold": {**figures(found), "metrics": found}}
+            for name, found in cold.items()
+            if name in warm
+        }
 
 
-def _taken(ncu: Path, names: Sequence[str], metrics: tuple[str, ...]) -> dict[str, dict[str, Any]]:
+def _taken(
+    ncu: Path, names: Sequence[str], metrics: tuple[str, ...], caches: Sequence[str]
+) -> dict[str, dict[str, float]]:
     with tempfile.TemporaryDirectory(prefix="simtbed-") as folder:
         listed, log = Path(folder, "names.json"), Path(folder, "log.txt")
         listed.write_text(json.dumps(names), encoding="utf-8")
         command = [sys.executable, "-m", "simtbed.reports.hardware.timed_process", str(log), str(listed)]
-        profiles = nsight.measure(ncu, command, metrics)
+        profiles = nsight.measure(ncu, command, metrics, caches=caches)
         named = log.read_text(encoding="utf-8").splitlines()
     if len(profiles) == 2 * len(named):  # the first launch of each too
         profiles = profiles[1::2]
     if len(profiles) != len(named):
         raise SimtbedError(f"Nsight Compute saw {len(profiles)} launches, not {len(named)}")
-    return {name: {**figures(one), "metrics": one} for name, one in zip(named, profiles, strict=True)}
+    return dict(zip(named, profiles, strict=True))
 
 
 def figures(metrics: Mapping[str, float]) -> Figures:

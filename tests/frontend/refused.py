@@ -226,7 +226,7 @@ def device_functions_have_rules(x: Global[f32], n: i32) -> i32:
 
 
 @st.kernel
-def parameters_need_types(a, b: int, c: Global[int], d: np.float32, e: Shared[f32], *rest):
+def parameters_need_types(a, b: int, c: Global[int], d: np.float32, e: Shared[f32], f: Global[f32, 2], *rest):
     pass
 
 

@@ -363,23 +363,31 @@ def test_errors_are_shares_of_the_measured() -> None:
 
 
 def test_launches_are_counted_some_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The first launch of each kernel comes first. A profiler that lacks a metric is asked for fewer from then on."""
-    asked: list[tuple[list[str], int]] = []
+    """The first launch of each kernel comes first; warm caches are as the launch before left them, cold ones empty. A profiler that
+    lacks a metric is asked for fewer from then on."""
+    asked: list[tuple[int, int, Sequence[str]]] = []
 
-    def measure(ncu: Path, command: Sequence[str], metrics: Sequence[str]) -> list[dict[str, float]]:
+    def measure(
+        ncu: Path, command: Sequence[str], metrics: Sequence[str], caches: Sequence[str]
+    ) -> list[dict[str, float]]:
         names = json.loads(Path(command[-1]).read_text())
-        asked.append((names, len(metrics)))
+        asked.append((len(names), len(metrics), caches))
         if len(metrics) > len(traffic.METRICS):
             raise st.LaunchError("no such metric")
         Path(command[-2]).write_text("".join(f"{name}\n" for name in names))
-        return [dict.fromkeys(traffic.METRICS, 2.0)] * len(names)
+        return [dict.fromkeys(traffic.METRICS, 2.0 if caches == nsight.WARM else 3.0)] * len(names)
 
     monkeypatch.setattr(nsight, "measure", measure)
     monkeypatch.setattr(traffic, "AT_ONCE", 2)
     found = list(traffic.take(Path("ncu"), ["a 1 64", "a 2 64", "b 1 64"]))
     assert [list(one) for one in found] == [["a 1 64", "b 1 64"], ["a 2 64"]]
-    assert found[1]["a 2 64"]["dram_bytes"] == 4.0
-    assert [len(names) for names, _ in asked] == [2, 2, 1] and asked[0][1] > asked[1][1] == asked[2][1]
+    one = found[1]["a 2 64"]
+    assert one["dram_bytes"] == 4.0
+    assert one["cold"]["dram_bytes"] == 6.0 and set(one["cold"]["metrics"]) == set(traffic.METRICS)
+    few, all_of_them = len(traffic.METRICS), len(traffic.METRICS) + len(traffic.MORE)
+    assert asked == [
+        (2, few, nsight.WARM), (2, all_of_them, nsight.COLD), (2, few, nsight.COLD), (1, few, nsight.WARM), (1, few, nsight.COLD),
+    ]  # fmt: skip
 
 
 def test_the_watched_process_makes_each_launch_twice(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
