@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from . import dense, graphs, histograms, numerics, reductions, sorts, stencils, texts
+from . import chances, dense, graphs, histograms, numerics, reductions, simulation, solvers, sorts, stencils, texts
 from .textbook import Textbook
 
 KERNELS: tuple[Textbook, ...] = (
@@ -10,4 +10,7 @@ KERNELS: tuple[Textbook, ...] = (
     *numerics.KERNELS, *texts.KERNELS,
 )  # fmt: skip
 
-__all__ = ["KERNELS", "Textbook"]
+HELD_OUT: tuple[Textbook, ...] = (*simulation.KERNELS, *chances.KERNELS, *solvers.KERNELS)
+"""Others, which nothing was fitted to or chosen by."""
+
+__all__ = ["HELD_OUT", "KERNELS", "Textbook"]
