@@ -2,7 +2,21 @@
 
 from __future__ import annotations
 
-from . import chances, dense, graphs, histograms, numerics, reductions, simulation, solvers, sorts, stencils, texts
+from . import (
+    chances,
+    dense,
+    graphs,
+    histograms,
+    images,
+    learning,
+    numerics,
+    reductions,
+    simulation,
+    solvers,
+    sorts,
+    stencils,
+    texts,
+)
 from .textbook import Textbook
 
 KERNELS: tuple[Textbook, ...] = (
@@ -10,7 +24,9 @@ KERNELS: tuple[Textbook, ...] = (
     *numerics.KERNELS, *texts.KERNELS,
 )  # fmt: skip
 
-HELD_OUT: tuple[Textbook, ...] = (*simulation.KERNELS, *chances.KERNELS, *solvers.KERNELS)
+HELD_OUT: tuple[Textbook, ...] = (
+    *simulation.KERNELS, *chances.KERNELS, *solvers.KERNELS, *images.KERNELS, *learning.KERNELS,
+)  # fmt: skip
 """Others, which nothing was fitted to or chosen by."""
 
 __all__ = ["HELD_OUT", "KERNELS", "Textbook"]
