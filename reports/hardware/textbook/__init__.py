@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from . import (
     chances,
+    codes,
     dense,
     graphs,
     histograms,
@@ -11,6 +12,7 @@ from . import (
     learning,
     numerics,
     reductions,
+    searches,
     simulation,
     solvers,
     sorts,
@@ -26,6 +28,7 @@ KERNELS: tuple[Textbook, ...] = (
 
 HELD_OUT: tuple[Textbook, ...] = (
     *simulation.KERNELS, *chances.KERNELS, *solvers.KERNELS, *images.KERNELS, *learning.KERNELS,
+    *codes.KERNELS, *searches.KERNELS,
 )  # fmt: skip
 """Others, which nothing was fitted to or chosen by."""
 

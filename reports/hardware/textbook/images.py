@@ -374,8 +374,9 @@ def _scene(n: int, block: object) -> Args:
 
 def _dot(a: Values, b: Values) -> Values:
     """Of vectors one above the other, added in the order of their parts."""
-    products: Values = a * b
-    return products[0] + products[1] + products[2]
+    x, y, z = a * b
+    total: Values = x + y + z
+    return total
 
 
 def _lit(args: Args) -> dict[str, Values]:
