@@ -21,7 +21,9 @@ SWEEPS = 15
 def hold(case: Timed, check: str = "") -> None:
     """Launch it on the emulator, and hold it to its answer."""
     args = dict(case.make())
-    result = st.launch(case.kernel, grid=case.grid, block=case.block, args=args, check=check or (), counters=False)
+    result = st.launch(
+        case.kernel, grid=case.grid, block=case.block, args=args, shared=case.shared, check=check or (), counters=False
+    )
     case.check(args, {**args, **result.buffers})
 
 
