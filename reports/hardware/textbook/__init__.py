@@ -2,7 +2,23 @@
 
 from __future__ import annotations
 
-from . import dense, graphs, histograms, numerics, reductions, sorts, stencils, texts
+from . import (
+    chances,
+    codes,
+    dense,
+    graphs,
+    histograms,
+    images,
+    learning,
+    numerics,
+    reductions,
+    searches,
+    simulation,
+    solvers,
+    sorts,
+    stencils,
+    texts,
+)
 from .textbook import Textbook
 
 KERNELS: tuple[Textbook, ...] = (
@@ -10,4 +26,10 @@ KERNELS: tuple[Textbook, ...] = (
     *numerics.KERNELS, *texts.KERNELS,
 )  # fmt: skip
 
-__all__ = ["KERNELS", "Textbook"]
+HELD_OUT: tuple[Textbook, ...] = (
+    *simulation.KERNELS, *chances.KERNELS, *solvers.KERNELS, *images.KERNELS, *learning.KERNELS,
+    *codes.KERNELS, *searches.KERNELS,
+)  # fmt: skip
+"""Others, which nothing was fitted to or chosen by."""
+
+__all__ = ["HELD_OUT", "KERNELS", "Textbook"]

@@ -26,7 +26,8 @@ class Textbook:
     grid: blocks, from size and block. make: arguments, from size and block; the same each time. answer: arrays that the
     launch leaves, by name, from the arguments. counted: the size and block whose counters are recorded. sizes, blocks:
     what is timed, each with each. unordered: arrays whose order hangs on which thread comes first; they stay on the device.
-    restored: arrays that a launch changes so that it would do something else the next time.
+    restored: arrays that a launch changes so that it would do something else the next time. shared: bytes of dynamic shared
+    memory, from size and block.
     """
 
     kernel: Kernel
@@ -38,6 +39,7 @@ class Textbook:
     blocks: tuple[Block, ...] = ()
     unordered: tuple[str, ...] = ()
     restored: tuple[str, ...] = ()
+    shared: Callable[[int, Any], int] = lambda size, block: 0
 
     @property
     def name(self) -> str:
@@ -48,7 +50,7 @@ class Textbook:
         shape = block if isinstance(block, int) else "x".join(map(str, block))
         make, grid = partial(self.make, size, block), self.grid(size, block)
         return Timed(
-            f"{self.name} {size} {shape}", self.kernel, grid, block, make,
+            f"{self.name} {size} {shape}", self.kernel, grid, block, make, self.shared(size, block),
             answer=self.answer, unordered=self.unordered, restored=self.restored,
         )  # fmt: skip
 
