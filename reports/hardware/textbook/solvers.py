@@ -240,7 +240,7 @@ def adaptive_simpson(centre: Global[f64], width: Global[f64], out: Global[f64], 
         fine = peak(a + 0.25 * h, mine, wide) + peak(a + 0.75 * h, mine, wide)
         once = h / 6.0 * (fa + 4.0 * middle + fb)
         twice = h / 12.0 * (fa + 4.0 * fine + 2.0 * middle + fb)
-        if (h <= 0.25 and abs(twice - once) < 15.0 * limit) or count + 2 > INTERVALS:
+        if (h <= 0.0625 and abs(twice - once) < 15.0 * limit) or count + 2 > INTERVALS:
             total += twice + (twice - once) / 15.0
         else:
             left[count] = a
