@@ -20,6 +20,7 @@ from .flow import Placed
 from .launched import Launched
 from .memory import Memory, memory_of
 from .pipes import PIPES, pipes_of
+from .source import Source
 
 
 @dataclass(frozen=True)
@@ -69,6 +70,13 @@ class CompiledKernel:
     def registers(self) -> int:
         """Allocated to a thread."""
         return max(self.resources.registers, self.launched.request.device.register_least)
+
+    @property
+    def source(self) -> Source:
+        """The statements of the source, told apart as the compiled kernel does."""
+        statements = self.launched.statements
+        apart = any(len(one.place) > 1 for one in self.instructions)
+        return statements if apart else statements.without_calls()
 
     @property
     def shared_bytes(self) -> int:

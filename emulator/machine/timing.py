@@ -18,15 +18,16 @@ class Timing:
     part. barrier: cycles between the last arrival and the next instruction.
     shared: latency of a shared load without conflicts. l1, l2, l2_far, dram: of a load that is answered there; far: from the
     other half of L2. atomic: of an atomic operation that returns a value.
-    atomic_interval: cycles of the SM's clock between atomic operations on one address; float_interval: between additions of floating
-    point numbers. atomic_rate: atomic operations on sectors of their own
-    that all of L2 does in a cycle; swap_rate: the same of compare-and-swap. request_rate: lines to which L2 takes stores of one sector
+    atomic_interval: cycles of the SM's clock between atomic operations of lanes on one address; sector_interval: between those of two
+    warps on one sector; float_interval: between additions of floating point numbers. atomic_rate: atomic operations on sectors of their own
+    that all of L2 does in a cycle; fetch_rate: the same of those that return a value. request_rate: lines to which L2 takes stores of one sector
     in a cycle; store_rate: sectors of whole lines that it takes. load_rate: lines of which L2 gives one sector in a cycle.
     lookup_rate: lines that the L1 of an SM looks up in a cycle.
     request_interval: cycles between requests to global memory of one SM.
     block_interval: cycles between blocks that begin anywhere on the GPU. warp_interval: between warps that begin on one SM.
     l1_size: bytes of L1 together with shared memory. l1_width: bytes a cycle that L1 gives.
     l2_width: bytes a cycle that one SM gets from L2. l2_halves: 2 where an SM reads lines of the other half through its own.
+    l2_slices: parts of L2 that serve a request each. store_interval: cycles of a slice for the stores of a warp to a line.
     l2_bandwidth: of all SMs together, GB/s (10^9). dram_share: of the device's bandwidth that a copy gets, in thousandths.
     launch: nanoseconds that a kernel takes that does nothing.
     dated: when the row was written. source: where its figures stand, and which of them are estimates.
@@ -48,9 +49,10 @@ class Timing:
     dram: int
     atomic: int
     atomic_interval: float
+    sector_interval: float
     float_interval: float
     atomic_rate: float
-    swap_rate: float
+    fetch_rate: float
     request_rate: float
     store_rate: float
     load_rate: float
@@ -62,6 +64,8 @@ class Timing:
     l1_width: int
     l2_width: int
     l2_halves: int
+    l2_slices: int
+    store_interval: float
     l2_bandwidth: float
     dram_share: int
     launch: int
@@ -91,9 +95,10 @@ FERMI = Timing(
     dram=564,
     atomic=564,
     atomic_interval=9.0,
+    sector_interval=115.2,
     float_interval=21.6,
     atomic_rate=14.0,
-    swap_rate=8.8,
+    fetch_rate=8.8,
     request_rate=9.6,
     store_rate=3.6,
     load_rate=4.6,
@@ -105,6 +110,8 @@ FERMI = Timing(
     l1_width=64,
     l2_width=32,
     l2_halves=1,
+    l2_slices=12,
+    store_interval=3.0,
     l2_bandwidth=230.0,
     dram_share=800,
     launch=5000,
@@ -131,9 +138,10 @@ KEPLER = Timing(
     dram=371,
     atomic=198,
     atomic_interval=1.0,
+    sector_interval=12.8,
     float_interval=2.4,
     atomic_rate=16.0,
-    swap_rate=10.0,
+    fetch_rate=10.0,
     request_rate=11.0,
     store_rate=9.0,
     load_rate=11.5,
@@ -145,6 +153,8 @@ KEPLER = Timing(
     l1_width=128,
     l2_width=64,
     l2_halves=1,
+    l2_slices=24,
+    store_interval=2.2,
     l2_bandwidth=400.0,
     dram_share=800,
     launch=4000,
@@ -171,9 +181,10 @@ VOLTA = Timing(
     dram=437,
     atomic=215,
     atomic_interval=2.0,
+    sector_interval=25.6,
     float_interval=4.8,
     atomic_rate=32.0,
-    swap_rate=20.0,
+    fetch_rate=20.0,
     request_rate=22.0,
     store_rate=30.0,
     load_rate=38.0,
@@ -185,6 +196,8 @@ VOLTA = Timing(
     l1_width=128,
     l2_width=64,
     l2_halves=1,
+    l2_slices=64,
+    store_interval=2.2,
     l2_bandwidth=2500.0,
     dram_share=900,
     launch=2500,
@@ -211,9 +224,10 @@ AMPERE = Timing(
     dram=560,
     atomic=300,
     atomic_interval=2.0,
+    sector_interval=25.6,
     float_interval=4.8,
     atomic_rate=40.0,
-    swap_rate=25.0,
+    fetch_rate=25.0,
     request_rate=27.5,
     store_rate=60.0,
     load_rate=77.0,
@@ -225,6 +239,8 @@ AMPERE = Timing(
     l1_width=128,
     l2_width=64,
     l2_halves=2,
+    l2_slices=80,
+    store_interval=2.2,
     l2_bandwidth=4700.0,
     dram_share=890,
     launch=2300,
@@ -251,9 +267,10 @@ ADA = Timing(
     dram=636,
     atomic=296,
     atomic_interval=2.0,
+    sector_interval=25.6,
     float_interval=4.8,
     atomic_rate=36.0,
-    swap_rate=22.7,
+    fetch_rate=22.7,
     request_rate=24.7,
     store_rate=36.0,
     load_rate=46.0,
@@ -265,6 +282,8 @@ ADA = Timing(
     l1_width=128,
     l2_width=64,
     l2_halves=1,
+    l2_slices=48,
+    store_interval=2.2,
     l2_bandwidth=5000.0,
     dram_share=900,
     launch=2300,
@@ -291,9 +310,10 @@ GH100 = Timing(
     dram=662,
     atomic=433,
     atomic_interval=1.45,
+    sector_interval=18.6,
     float_interval=3.48,
     atomic_rate=51.0,
-    swap_rate=39.5,
+    fetch_rate=39.5,
     request_rate=38.6,
     store_rate=62.0,
     load_rate=81.8,
@@ -305,6 +325,8 @@ GH100 = Timing(
     l1_width=124,
     l2_width=80,
     l2_halves=2,
+    l2_slices=96,
+    store_interval=2.2,
     l2_bandwidth=7000.0,
     dram_share=941,
     launch=2816,
@@ -318,6 +340,7 @@ GH100 = Timing(
 HOPPER = replace(
     GH100,
     l2=278,
+    l2_slices=80,
     l2_far=475,
     dram=682,
     atomic=427,
@@ -330,6 +353,6 @@ HOPPER = replace(
     dated="2026-11-23",
     source=(
         "measured on an H100 SXM5 at 1980 MHz (simtbed hardware measure); estimates, as an H200's: issue, vote, branch, "
-        "l2_bandwidth, float_interval, swap_rate, request_rate, store_rate, load_rate, lookup_rate; l1_size and l2_halves: public"
+        "l2_bandwidth, float_interval, fetch_rate, request_rate, store_rate, load_rate, lookup_rate; l1_size and l2_halves: public"
     ),
 )

@@ -13,27 +13,31 @@ from ..language.hints import Global, i64
 from ..machine.device import Device
 from ..native import native
 from .lines import ACCESSES as TOTAL_ACCESSES
-from .lines import BITS, LINE, LOAD, LOCAL_LOAD, RECORD, SECTOR, Lines, Words, drawn
+from .lines import BITS, LINE, LOAD, LOCAL_LOAD, RECORD, SECTOR, STORE, TOUCHED, WORDS, Lines, drawn
 from .lines import LINES as TOTAL_LINES
 from .lines import SECTORS as TOTAL_SECTORS
+from .lines import Words as Numbers
 
 SECTORS, L1_HITS, NEAR_HITS, FAR_HITS, MISSES, ACCESSES, LINES, LONE, LATE, ASKED, BANKS, MERGED = range(12)
 """Of a site: sectors that its accesses ask for, and those of them that L1, the near half of L2, its far half and device memory
-answer; its accesses; the lines that they touch; and of the sectors that device memory answers those that are alone: it moves two at
-a time. LATE: sectors of those that L1 answers that are on their way to it only since another warp asked for them. ASKED: lines of which
+answer; its accesses; the lines that they touch; and of the sectors that device memory answers those that are alone in their half of
+a line: it moves two at a time. LATE: sectors of those that L1 answers that are on their way to it only since another warp asked for them. ASKED: lines of which
 L2 is asked for sectors. BANKS: as `lines.BANKS`. MERGED: sectors of stores that L1 sends with others of the same warp."""
 COLUMNS = 12
-READ, WRITTEN, CLOCK, NEXT, LEFT, TURN = range(6)
-"""Of the launch: sectors read from device memory and written to it, accesses done, the next block, blocks left."""
+FILLED, WRITTEN, CLOCK, NEXT, LEFT, TIME = range(6)
+"""Of the launch: sectors that were read because a part of them had been written, sectors written to device memory, accesses done, the
+next block, blocks left, and the accesses that a warp would have made since it began which is never kept waiting."""
 _L1_WAYS, _L2_WAYS = 16, 16
 """At least so many lines of a set. What is left over makes sets wider: sets are a power of two."""
-_SENT = 256
-"""Lines of stores that the L1 of an SM holds before it sends them, in the order in which they came, so that stores of one warp between
-which it accesses nothing else go together: fitted to the sectors that three kernels, which write words that are apart, send to L2 on an
-H200. A transpose, whose warps write words of the same sectors, sends all of them, and so does a merge, which reads in between."""
+_SENT = 4096
+"""Lines of stores of an SM that are known to L1, at most."""
+_TOGETHER = 5
+"""Lines that a warp stores to in turn and all of whose words L1 sends to L2 together, where the warp loads nothing in between; of more
+lines a part goes together that is as many times smaller. Threads of an H200 that each write 3, 4, 6, 8 and 9 words side by side send
+1, 1, 1.7, 3.6 and 3.6 times as many sectors as they fill."""
 _ROUNDS = 1 << 16
-_SCATTERED = 4
-"""Lines of an access from which on what it misses lies apart."""
+_STEP = 4
+"""Where one of so many lines is kept, warps take turns after a part of as many accesses: this one."""
 
 
 @st.device
@@ -64,36 +68,50 @@ def _half(line: i64) -> i64:
 
 @st.device
 def _placed(
-    tags: Global[i64], valid: Global[i64], dirty: Global[i64], stamps: Global[i64], first: i64, ways: i64, line: i64,
+    tags: Global[i64], valid: Global[i64], dirty: Global[i64], stamps: Global[i64], words: Global[i64], first: i64, ways: i64, line: i64,
     now: i64, state: Global[i64],
 ) -> i64:  # fmt: skip
-    """The way that holds a line, which another one leaves where it was not there."""
+    """The way that holds a line, which another one leaves where it was not there. A line of which something was written goes to device
+    memory whole, and what is missing of its sectors is read first: so stores a line, half a line and two lines apart cost an H200."""
     at = _found(tags, first, ways, line)
     if at < 0:
         at = _oldest(stamps, first, ways)
-        state[1] += i64(st.popcount(dirty[at]))
+        if dirty[at] != 0:
+            state[1] += 4
+            state[0] += max(i64(0), i64(st.popcount(dirty[at])) - words[at] // 8)
         tags[at] = line
         valid[at] = 0
         dirty[at] = 0
+        words[at] = 0
     stamps[at] = now
     return at
 
 
+@st.device
+def _alone(missed: i64, there: i64) -> i64:
+    """Of the sectors of a line that are missed, those whose neighbour in the same half is neither missed nor there."""
+    other = ((missed & 5) << 1) | ((missed & 10) >> 1)
+    return i64(st.popcount(other & ~missed & ~there & 15))
+
+
 @native
 def _run(
-    records: Global[i64], first_of: Global[i64], lines: Global[i64], kind: Global[i64], scattered: Global[i64],
-    sms: i64, resident: i64, warps: i64, blocks: i64, until: i64, rounds: i64,
-    block_of: Global[i64], phase_of: Global[i64], cursor: Global[i64],
+    records: Global[i64], first_of: Global[i64], lines: Global[i64], kind: Global[i64],
+    sms: i64, resident: i64, warps: i64, blocks: i64, until: i64, rounds: i64, step: i64,
+    block_of: Global[i64], phase_of: Global[i64], begun: Global[i64], cursor: Global[i64],
     l1_tags: Global[i64], l1_valid: Global[i64], l1_stamps: Global[i64], l1_filled: Global[i64], l1_sets: i64, l1_ways: i64, l1_shift: i64,
-    l2_tags: Global[i64], l2_valid: Global[i64], l2_dirty: Global[i64], l2_stamps: Global[i64], l2_sets: i64, l2_ways: i64, l2_shift: i64,
-    halves: i64, sent_tags: Global[i64], sent: Global[i64], sent_stamps: Global[i64], sent_sets: i64, sent_ways: i64, sent_shift: i64,
-    runs: Global[i64], sites: Global[i64], state: Global[i64],
+    l2_tags: Global[i64], l2_valid: Global[i64], l2_dirty: Global[i64], l2_stamps: Global[i64], l2_words: Global[i64], l2_sets: i64,
+    l2_ways: i64, l2_shift: i64,
+    halves: i64, sent_tags: Global[i64], sent: Global[i64], sent_stamps: Global[i64], sent_at: Global[i64], sent_sets: i64, sent_ways: i64,
+    sent_shift: i64, broken: i64, together: i64, sites: Global[i64], state: Global[i64],
 ) -> None:  # fmt: skip
-    """Have the resident blocks of all SMs take turns, an access a warp, until `until` blocks are left or turns are used up."""
+    """Have the resident blocks of all SMs take turns, `step` accesses a warp, until `until` blocks are left or turns are used up.
+    begun: when the block of a slot began. broken: how often an access of a warp ends a run of stores on average, in parts of 2^20.
+    together: as _TOGETHER."""
     turn = i64(0)
     while state[4] > until and turn < rounds:
         turn += 1
-        state[5] += 1
+        state[5] += step
         for slot in range(sms * resident):
             block = block_of[slot]
             if block < 0:
@@ -103,12 +121,13 @@ def _run(
                 state[3] += 1
                 block_of[slot] = block
                 phase_of[slot] = 0
+                begun[slot] = state[5] - step
                 for warp in range(warps):
                     cursor[slot * warps + warp] = first_of[block * warps + warp]
             sm = slot % sms
             near = (sm & 1) * (halves - 1)
             waiting = i64(0)
-            issued = i64(0)
+            here = i64(0)
             earliest = i64(1) << 40
             for warp in range(warps):
                 at = cursor[slot * warps + warp]
@@ -119,107 +138,134 @@ def _run(
                 if phase != phase_of[slot]:
                     earliest = min(earliest, phase)
                     continue
-                issued += 1
-                cursor[slot * warps + warp] = at + 1
-                site = records[4 * at + 1] & 0xFFFFFFFF
-                state[2] += 1
-                now = state[2]
-                row = site * 12
-                sites[row + 5] += 1
-                if kind[site] != 1:
-                    runs[slot * warps + warp] += 1
-                for which in range(records[4 * at + 2], records[4 * at + 2] + records[4 * at + 3]):
-                    line = lines[which] >> 4
-                    wanted = lines[which] & 15
-                    sites[row + 6] += 1
-                    sites[row] += i64(st.popcount(wanted))
-                    loads = kind[site] == 0 or kind[site] == 3
-                    if l1_sets > 0 and kind[site] != 2:
-                        first = (sm * l1_sets + ((drawn(line) >> l1_shift) & (l1_sets - 1))) * l1_ways
-                        way = _found(l1_tags, first, l1_ways, line)
-                        hit = i64(0)
-                        if loads or kind[site] == 4:  # which stays where it was written
+                here += 1
+                time = begun[slot] + (records[4 * at + 3] >> 8)
+                while time <= state[5]:
+                    site = records[4 * at + 1] & 0xFFFF
+                    state[2] += 1
+                    now = state[2]
+                    row = site * 12
+                    sites[row + 5] += 1
+                    number = records[4 * at + 3] >> 8
+                    for which in range(records[4 * at + 2], records[4 * at + 2] + (records[4 * at + 3] & 0xFF)):
+                        line = lines[which] >> 10
+                        words = (lines[which] >> 4) & 63
+                        wanted = lines[which] & 15
+                        sites[row + 6] += 1
+                        sites[row] += i64(st.popcount(wanted))
+                        loads = kind[site] == 0 or kind[site] == 3
+                        if l1_sets > 0 and kind[site] != 2:
+                            first = (sm * l1_sets + ((drawn(line) >> l1_shift) & (l1_sets - 1))) * l1_ways
+                            way = _found(l1_tags, first, l1_ways, line)
+                            hit = i64(0)
+                            if loads or kind[site] == 4:  # which stays where it was written
+                                if way < 0:
+                                    way = _oldest(l1_stamps, first, l1_ways)
+                                    l1_tags[way] = line
+                                    l1_valid[way] = 0
+                                hit = l1_valid[way] & wanted
+                                l1_valid[way] |= wanted
+                                l1_stamps[way] = now
+                            if loads:
+                                sites[row + 1] += i64(st.popcount(hit))
+                                if l1_filled[way] >= time:
+                                    sites[row + 8] += i64(st.popcount(hit))
+                                if hit != wanted:
+                                    l1_filled[way] = time
+                                wanted &= ~hit
+                            elif kind[site] == 1 and way >= 0:
+                                l1_valid[way] |= wanted
+                                l1_stamps[way] = now
+                        if kind[site] == 1:
+                            first = (sm * sent_sets + ((drawn(line) >> sent_shift) & (sent_sets - 1))) * sent_ways
+                            run = (line << 30) | (slot * warps + warp) << 12 | ((number * broken >> 20) & 0xFFF)
+                            way = _found(sent_tags, first, sent_ways, run)
                             if way < 0:
-                                way = _oldest(l1_stamps, first, l1_ways)
-                                l1_tags[way] = line
-                                l1_valid[way] = 0
-                            hit = l1_valid[way] & wanted
-                            l1_valid[way] |= wanted
-                            l1_stamps[way] = now
-                        if loads:
-                            sites[row + 1] += i64(st.popcount(hit))
-                            if l1_filled[way] == state[5]:
-                                sites[row + 8] += i64(st.popcount(hit))
-                            if hit != wanted:
-                                l1_filled[way] = state[5]
-                            wanted &= ~hit
-                        elif kind[site] == 1 and way >= 0:
-                            l1_valid[way] |= wanted
-                            l1_stamps[way] = now
-                    if kind[site] == 1:
-                        first = (sm * sent_sets + ((drawn(line) >> sent_shift) & (sent_sets - 1))) * sent_ways
-                        run = (line << 30) | (slot * warps + warp) << 16 | (runs[slot * warps + warp] & 0xFFFF)
-                        way = _found(sent_tags, first, sent_ways, run)
-                        if way < 0:
-                            way = _oldest(sent_stamps, first, sent_ways)
-                            sent_tags[way] = run
-                            sent[way] = 0
+                                way = _oldest(sent_stamps, first, sent_ways)
+                                sent_tags[way] = run
+                                sent[way] = 0
+                            stored = (records[4 * at + 1] >> 16) & 0xFFFF
+                            between = (stored - sent_at[way]) & 0xFFFF
+                            merged = wanted & sent[way]
+                            if (drawn(now) >> 20) % max(i64(1), between) >= together:
+                                merged = i64(0)
+                            sent[way] |= wanted
                             sent_stamps[way] = now
-                        merged = wanted & sent[way]
-                        sent[way] |= wanted
-                        sites[row + 11] += i64(st.popcount(merged))
-                        wanted &= ~merged
-                    if wanted != 0:
-                        sites[row + 9] += 1
+                            sent_at[way] = stored
+                            sites[row + 11] += i64(st.popcount(merged))
+                            wanted &= ~merged
                         home = _half(line) * (halves - 1)
                         of_set = (drawn(line) >> l2_shift) & (l2_sets - 1)
                         at_home = (home * l2_sets + of_set) * l2_ways
-                        if loads:
-                            reached = wanted
-                            if near != home:
-                                own = _placed(
-                                    l2_tags, l2_valid, l2_dirty, l2_stamps, (near * l2_sets + of_set) * l2_ways, l2_ways,
-                                    line, now, state,
-                                )  # fmt: skip
-                                sites[row + 2] += i64(st.popcount(l2_valid[own] & wanted))
-                                reached = wanted & ~l2_valid[own]
-                                l2_valid[own] |= wanted
-                            if reached != 0:
-                                way = _placed(
-                                    l2_tags, l2_valid, l2_dirty, l2_stamps, at_home, l2_ways, line, now, state
-                                )
-                                hits = i64(st.popcount(l2_valid[way] & reached))
-                                missed = i64(st.popcount(reached & ~l2_valid[way]))
-                                l2_valid[way] |= reached
+                        if wanted == 0 and kind[site] == 1:  # its words go with others
+                            way = _found(l2_tags, at_home, l2_ways, line)
+                            if way >= 0:
+                                l2_words[way] += words
+                        if wanted != 0:
+                            sites[row + 9] += 1
+                            if loads:
+                                reached = wanted
                                 if near != home:
-                                    sites[row + 3] += hits
-                                else:
-                                    sites[row + 2] += hits
-                                sites[row + 4] += missed
-                                state[0] += missed
-                                if missed == 1 and scattered[site] != 0:
-                                    sites[row + 7] += 1
-                                    state[0] += 1
-                        else:
-                            if halves == 2:
-                                other = _found(l2_tags, ((1 - home) * l2_sets + of_set) * l2_ways, l2_ways, line)
-                                if other >= 0:
-                                    l2_valid[other] &= ~wanted
-                            way = _placed(l2_tags, l2_valid, l2_dirty, l2_stamps, at_home, l2_ways, line, now, state)
-                            hits = i64(st.popcount(l2_valid[way] & wanted))
-                            missed = i64(st.popcount(wanted & ~l2_valid[way]))
-                            if kind[site] == 2:  # an atomic operation needs what is there
-                                state[0] += missed
-                                sites[row + 2] += hits
-                                sites[row + 4] += missed
+                                    own = _placed(
+                                        l2_tags, l2_valid, l2_dirty, l2_stamps, l2_words, (near * l2_sets + of_set) * l2_ways,
+                                        l2_ways, line, now, state,
+                                    )  # fmt: skip
+                                    sites[row + 2] += i64(st.popcount(l2_valid[own] & wanted))
+                                    reached = wanted & ~l2_valid[own]
+                                    l2_valid[own] |= wanted
+                                if reached != 0:
+                                    way = _placed(
+                                        l2_tags,
+                                        l2_valid,
+                                        l2_dirty,
+                                        l2_stamps,
+                                        l2_words,
+                                        at_home,
+                                        l2_ways,
+                                        line,
+                                        now,
+                                        state,
+                                    )
+                                    hits = i64(st.popcount(l2_valid[way] & reached))
+                                    missing = reached & ~l2_valid[way]
+                                    missed = i64(st.popcount(missing))
+                                    alone = _alone(missing, l2_valid[way])
+                                    l2_valid[way] |= reached
+                                    if near != home:
+                                        sites[row + 3] += hits
+                                    else:
+                                        sites[row + 2] += hits
+                                    sites[row + 4] += missed
+                                    sites[row + 7] += alone
+                                    l2_words[way] += 8 * missed
                             else:
-                                sites[row + 2] += hits + missed
-                            l2_valid[way] |= wanted
-                            l2_dirty[way] |= wanted
+                                if halves == 2:
+                                    other = _found(l2_tags, ((1 - home) * l2_sets + of_set) * l2_ways, l2_ways, line)
+                                    if other >= 0:
+                                        l2_valid[other] &= ~wanted
+                                way = _placed(
+                                    l2_tags, l2_valid, l2_dirty, l2_stamps, l2_words, at_home, l2_ways, line, now, state
+                                )
+                                hits = i64(st.popcount(l2_valid[way] & wanted))
+                                missed = i64(st.popcount(wanted & ~l2_valid[way]))
+                                if kind[site] == 2:  # an atomic operation needs what is there
+                                    sites[row + 2] += hits
+                                    sites[row + 4] += missed
+                                    l2_words[way] += 8 * missed
+                                else:
+                                    sites[row + 2] += hits + missed
+                                    l2_words[way] += words
+                                l2_valid[way] |= wanted
+                                l2_dirty[way] |= wanted
+                    at += 1
+                    time = i64(1) << 60
+                    if at < first_of[block * warps + warp + 1] and records[4 * at + 1] >> 32 == phase:
+                        time = begun[slot] + (records[4 * at + 3] >> 8)
+                cursor[slot * warps + warp] = at
             if waiting == 0:
                 block_of[slot] = i64(-1)
                 state[4] -= 1
-            elif issued == 0:
+            elif here == 0:
                 phase_of[slot] = earliest
 
 
@@ -227,15 +273,17 @@ def _run(
 class Traffic:
     """What the memories of a GPU do in a launch. Sectors have 32 bytes.
 
-    sites: int64[site, COLUMNS], of all blocks. dram_read, dram_written: bytes from and to device memory.
+    sites: int64[site, COLUMNS], of all blocks. dram_read, dram_written: bytes from and to device memory; dram_filled: those read for
+    lines that had been written in part.
     traced: blocks that were simulated, of `blocks`; the others
     are taken for more of what those in the middle did.
     """
 
     sites: npt.NDArray[np.int64]
-    kinds: Words
+    kinds: Numbers
     dram_read: int
     dram_written: int
+    dram_filled: int
     traced: int
     blocks: int
 
@@ -272,7 +320,7 @@ class _Cache:
 
     sets: int
     ways: int
-    arrays: tuple[Words, ...]
+    arrays: tuple[Numbers, ...]
 
     @staticmethod
     def of(size: int, copies: int, ways: int, arrays: int) -> _Cache:
@@ -307,12 +355,14 @@ def l1_bytes(device: Device, shared: int, resident: int) -> int:
 
 
 def simulate(
-    lines: Lines, device: Device, resident: int, shared: int, cold: bool, without: Collection[int] = ()
-) -> Traffic:
+    lines: Lines, device: Device, resident: int, shared: int, cold: bool, without: Collection[int] = (),
+    breaks: npt.NDArray[np.float64] | None = None,
+) -> Traffic:  # fmt: skip
     """The traffic of a launch whose accesses were traced. resident: blocks of an SM at once; shared: bytes of a block.
 
     cold: with empty caches; else L2 holds what an earlier launch of the same on the same data left there. without: sites whose
-    accesses are none, as a compiler keeps in registers what they access.
+    accesses are none, as a compiler keeps in registers what they access. breaks: of each site, how often an access ends a run of
+    stores, as `between_stores` says; without it all but stores do.
     Blocks go to SMs one after another, as many as fit, then to whichever has finished one. Warps of the resident blocks
     take turns, an access each; none passes a barrier before its block. L1 writes through and does not keep what is only
     written; L2 writes back; of a set the line goes that was used longest ago.
@@ -321,16 +371,18 @@ def simulate(
     nowhere = np.isin(np.arange(len(lines.kinds)), list(without))
     if nowhere.any():
         records = records.reshape(-1, RECORD).copy()
-        records[nowhere[records[:, 1] & 0xFFFFFFFF], 3] = 0
+        records[nowhere[records[:, 1] & 0xFFFF], 3] &= ~0xFF
         records = records.reshape(-1)
     warps = -(-int(np.prod(lines.request.block)) // 32)
     blocks, traced = int(np.prod(lines.request.grid)), lines.traced
     halves, apart = device.timing.l2_halves, lines.apart
     size = l1_bytes(device, shared, resident) // apart
     l1 = _Cache.of(size, device.sms, _L1_WAYS, 4) if size >= LINE else None
-    l2 = _Cache.of(device.l2 // halves // apart, halves, _L2_WAYS, 4)
-    sent = _Cache.of(_SENT * LINE // apart, device.sms, _L1_WAYS, 3)
-    scattered = (lines.totals[:, TOTAL_LINES] > _SCATTERED * lines.totals[:, TOTAL_ACCESSES]).astype(np.int64)
+    l2 = _Cache.of(device.l2 // halves // apart, halves, _L2_WAYS, 5)
+    sent = _Cache.of(_SENT * LINE // apart, device.sms, _L1_WAYS, 4)
+    ends = np.where(lines.kinds == STORE, 0.0, 1.0) if breaks is None else breaks
+    accesses = lines.totals[:, TOTAL_ACCESSES]
+    broken = int((1 << 20) * float(ends @ accesses) / max(1, int(accesses.sum())))
     nothing = np.zeros(1, np.int64)
     l1_arrays = l1.arrays if l1 else (nothing, nothing.copy(), nothing.copy(), nothing.copy())
     slots = device.sms * resident
@@ -340,17 +392,21 @@ def simulate(
         if l1:
             l1.clear()
         sent.clear()
-        runs = np.zeros(slots * warps, np.int64)
         sites, state = np.zeros(COLUMNS * len(lines.kinds), np.int64), np.zeros(8, np.int64)
-        state[LEFT], state[CLOCK], state[TURN] = traced, clock, 0
-        in_slots = np.full(slots, -1, np.int64), np.zeros(slots, np.int64), np.zeros(slots * warps, np.int64)
-        passed: list[tuple[Words, Words]] = []
+        state[LEFT], state[CLOCK] = traced, clock
+        in_slots = (
+            np.full(slots, -1, np.int64),
+            *(np.zeros(slots, np.int64) for _ in range(2)),
+            np.zeros(slots * warps, np.int64),
+        )
+        passed: list[tuple[Numbers, Numbers]] = []
         for until in (traced - traced // 4, traced // 4, 0):
             while state[LEFT] > until:
                 _run(
-                    records, first_of, held, lines.kinds, scattered, device.sms, resident, warps, traced, until, _ROUNDS, *in_slots,
+                    records, first_of, held, lines.kinds, device.sms, resident, warps, traced, until, _ROUNDS,
+                    max(1, apart // _STEP), *in_slots,
                     *l1_arrays, *(l1.form(apart) if l1 else (0, 0, 0)), *l2.arrays, *l2.form(apart), halves,
-                    *sent.arrays, *sent.form(apart), runs, sites, state,
+                    *sent.arrays, *sent.form(apart), broken, _TOGETHER, sites, state,
                 )  # fmt: skip
             passed.append((sites.copy(), state.copy()))
         clock = int(state[CLOCK])
@@ -365,13 +421,14 @@ def simulate(
         lines.kinds,
         l1 is not None,
     )
-    missed, alone = int(found[:, MISSES].sum()), int(found[:, LONE].sum())
-    return Traffic(
-        found, lines.kinds, (missed + alone) * SECTOR, int(state[WRITTEN]) * apart * SECTOR, traced, blocks,
-    )  # fmt: skip
+    missed, filled, written = (
+        SECTOR * int(sectors)
+        for sectors in (found[:, [MISSES, LONE]].sum(), state[FILLED] * apart, state[WRITTEN] * apart)
+    )
+    return Traffic(found, lines.kinds, missed + filled, written, filled, traced, blocks)
 
 
-def _whole(sampled: Words, totals: Words, kinds: Words, cached: bool) -> Words:
+def _whole(sampled: Numbers, totals: Numbers, kinds: Numbers, cached: bool) -> Numbers:
     """What was found of some lines, of all that the sites accessed. A site of which no line was sampled goes to very few, which stay
     in L1 (cached: there is one) or else in L2."""
     found = sampled.copy()
@@ -389,6 +446,6 @@ def _whole(sampled: Words, totals: Words, kinds: Words, cached: bool) -> Words:
     return found
 
 
-def _footprint(lines: Words) -> int:
+def _footprint(lines: Numbers) -> int:
     """Bytes of the different lines."""
-    return LINE * len(np.unique(lines >> 4))
+    return LINE * len(np.unique(lines >> (WORDS + TOUCHED)))

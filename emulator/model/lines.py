@@ -31,9 +31,13 @@ MOST_ACCESSES = 1 << 26
 _ALIGNED = 1 << 21
 """Arrays begin at multiples of this: device memory is given out in pages of so many bytes."""
 _HOT = 1 << 14
-"""Parts of memory, each served by one slice of L2, whose atomic operations are told apart."""
+"""Parts of memory whose requests to L2 are told apart, each in one slice of L2: eight of them lie in 4 KiB."""
 RECORD = 4
-"""Words of an access: block << 16 | warp, phase << 32 | site, the first of its lines, and how many there are."""
+"""Words of an access: block << 16 | warp, phase << 32 | stored << 16 | site, the first of its lines, and number << 8 | how many lines
+there are. number: of the access in its warp, as if warps that wait at a barrier made accesses. stored: lines of the stores of the
+warp until then, in 16 bits."""
+WORDS, TOUCHED = 6, 4
+"""Bits of a kept line below its number: how many words of it an access has, and which sectors these lie in."""
 LOAD, STORE, ATOMIC, LOCAL_LOAD, LOCAL_STORE, CONSTANT = range(6)
 """Kinds of access. Of constant memory only the different addresses of an access are counted, as its lines."""
 ACCESSES, LINES, SECTORS, BANKS, TOTALS = range(5)
@@ -54,6 +58,15 @@ def drawn(line: i64) -> i64:
 
 
 @st.device
+def _part(line: i64) -> i64:
+    """The part of memory that a line belongs to: lines eight apart of 4 KiB are one. Which group of eight slices has 16 KiB, and the
+    others behind them, looks like chance: additions to 1 KiB, 4 KiB, ..., 4 MiB of an H200 take as long as with 12 groups."""
+    mixed = (line >> 7) * -0x61C8864680B583EB
+    mixed = (mixed ^ ((mixed >> 29) & 0x7FFFFFFFF)) * -0x40A7B892E31B1A47
+    return (((mixed >> 32) & 0x1FF) << 5) | (((line >> 5) & 3) << 3) | (line & 7)
+
+
+@st.device
 def _turns(tally: Global[i64], first: i64) -> i64:
     """Turns that the atomic operations of a warp on a line take, whose words had so many lanes each; forgets them. Of a sector the
     lanes of one word come one after another; one turn is enough for one lane, and two for those of all of its words."""
@@ -70,13 +83,17 @@ def _turns(tally: Global[i64], first: i64) -> i64:
 
 @st.device
 def _addresses(tally: Global[i64], first: i64, line: i64, hot: Global[i64], at: i64) -> i64:
-    """Different words of a line that lanes have; their lanes are added up, by word."""
+    """Different words of a line that lanes have; their lanes are added up, by word, and once for each sector."""
     found = i64(0)
+    last = i64(-1)
     for word in range(i64(32)):
         if tally[first + word] > 0:
             found += 1
             address = line * 32 + word
             hot[at + ((address ^ (address >> 14)) & 16383)] += tally[first + word]
+            if word >> 3 != last:
+                last = word >> 3
+                hot[at + 16384 + ((address >> 3) & 16383)] += 1
     return found
 
 
@@ -106,12 +123,15 @@ def _compact(
     raw: Global[i64], count: i64, base: Global[i64], size: Global[i64], kind: Global[i64], whole: i64, apart: i64,
     records: Global[i64], lines: Global[i64], hot: Global[i64], totals: Global[i64], work: Global[i64], warps: i64,
     room: Global[i64], threads: i64, seen: Global[i64], of: Global[i64], used: Global[i64], tally: Global[i64], slices: Global[i64],
-    served: Global[i64],
+    served: Global[i64], numbers: Global[i64], reached: Global[i64],
+    written: Global[i64],
 ) -> i64:  # fmt: skip
     """Append accesses: their records and, of every `apart`-th line of memory, what they touch. room: bytes of a thread's local
     array; threads: of the GPU, whose local arrays lie there at once, the words of a warp's lanes side by side. used: access number,
-    then how many records there are. tally: 0, of the words of 32 lines; slices: 0, of six. served: where the turns of a site's atomic
-    operations begin in hot, -1 of those that are none. How many lines there are."""
+    then how many records there are. tally: 0, of the words of 32 lines; slices: 0, of six. served: where the turns of a site's stores
+    and atomic operations begin in hot, -1 of those that are none. numbers: of each warp's last access, those that wait for others at
+    barriers as if they made accesses; reached: of each block its phase, the highest number before it, and the highest. written: lines of the
+    stores of each warp. How many lines there are."""
     stored = i64(0)
     kept = i64(0)
     number = used[0]
@@ -124,6 +144,12 @@ def _compact(
         number += 1
         found = i64(0)
         last = i64(-1)
+        if phase > reached[3 * raw[at]]:
+            reached[3 * raw[at]] = phase
+            reached[3 * raw[at] + 1] = reached[3 * raw[at] + 2]
+        owner = raw[at] * warps + warp
+        numbers[owner] = max(numbers[owner], reached[3 * raw[at] + 1]) + 1
+        reached[3 * raw[at] + 2] = max(reached[3 * raw[at] + 2], numbers[owner])
         own = kind[site] == 3 or kind[site] == 4
         place_of = base[site] + ((raw[at] * warps + warp) * 32 % threads) * room[site]
         for lane in range(i64(32)):
@@ -153,10 +179,13 @@ def _compact(
                 of[2 * last + 1] |= ((i64(1) << ((size[site] + 3) >> 2)) - 1) << ((address >> 2) & 31)
                 if kind[site] == 2:
                     tally[32 * last + ((address >> 2) & 31)] += 1
+        if kind[site] == 1:
+            written[owner] += found
+            for which in range(found):
+                hot[served[site] + _part(of[2 * which])] += 1
         if kind[site] == 2:
             for which in range(found):
-                slice = (of[2 * which] >> 5) * 8 + (of[2 * which] & 7)
-                place = served[site] + ((slice ^ (slice >> 14)) & 16383)
+                place = served[site] + _part(of[2 * which])
                 hot[place + 16384] += _addresses(tally, 32 * which, of[2 * which], hot, served[site] + 32768)
                 hot[place] += _turns(tally, 32 * which)
         totals[4 * site + 3] += _busiest(of, found, slices) if found > 1 else i64(1)
@@ -172,10 +201,10 @@ def _compact(
                         touched |= i64(1) << sector
             sectors += i64(st.popcount(touched))
             if apart == 1 or drawn(of[2 * which]) * apart < i64(1) << 40:
-                lines[stored] = (of[2 * which] << 4) | touched
+                lines[stored] = (of[2 * which] << 10) | (i64(st.popcount(of[2 * which + 1])) << 4) | touched
                 stored += 1
         totals[4 * site] += 1
-        work[raw[at] * warps + warp] += 1
+        work[owner] += 1
         totals[4 * site + 1] += found
         if kind[site] == 5:
             stored = begin
@@ -183,9 +212,9 @@ def _compact(
             totals[4 * site + 2] += sectors
         if stored > begin:
             records[4 * kept] = (raw[at] << 16) | warp
-            records[4 * kept + 1] = (phase << 32) | site
+            records[4 * kept + 1] = (phase << 32) | ((written[owner] & 0xFFFF) << 16) | site
             records[4 * kept + 2] = begin
-            records[4 * kept + 3] = stored - begin
+            records[4 * kept + 3] = (numbers[owner] << 8) | (stored - begin)
             kept += 1
     used[0] = number
     used[1] = kept
@@ -197,8 +226,8 @@ class Lines:
     """A tracer that keeps the lines of accesses. most: lines that are kept at most, save for the last ones; accesses: after which
     no further block is traced.
 
-    apart: one of so many lines of memory is kept. totals: int64[site, TOTALS], of all traced accesses; work: of each warp. swaps: sites
-    of compare-and-swap.
+    apart: one of so many lines of memory is kept. totals: int64[site, TOTALS], of all traced accesses; work: of each warp. fetching:
+    sites of atomic operations whose result is used.
     """
 
     request: Request
@@ -222,10 +251,8 @@ class Lines:
         device = self.request.device
         self._threads = device.sms * device.threads_per_sm
         own = {}
-        swapping, adding = set(), set()
+        adding = set()
         for stmt in statements(self.request.prepared.program.kernel.body):
-            if isinstance(stmt, ir.Let) and isinstance(stmt.value, ir.CompareSwap):
-                swapping.add(stmt.span)
             if isinstance(stmt, ir.Let) and isinstance(stmt.value, ir.Atomic) and stmt.value.op in ("add", "sub"):
                 adding.add(stmt.span)
             if isinstance(stmt, ir.Alloc) and stmt.type.space in ("local", "constant"):
@@ -242,21 +269,25 @@ class Lines:
                 self._room[number] = own.get(site.array, 0)
                 self.kinds[number] = _KINDS[types[site.array].space][site.access.operation]
         atomic = [n for n in range(len(sites)) if self.kinds[n] == ATOMIC]
-        self.swaps = frozenset(n for n in atomic if sites[n].span in swapping)
+        self.fetching = frozenset(n for n in atomic if sites[n].access.operation is Operation.ATOMIC)
+        served = [n for n in range(len(sites)) if self.kinds[n] in (STORE, ATOMIC)]
         self._floats = [
             number
-            for number, n in enumerate(atomic)
-            if sites[n].span in adding
+            for number, n in enumerate(served)
+            if n in atomic
+            and sites[n].span in adding
             and isinstance(element := types[sites[n].array].element, Scalar)
             and element.is_float
         ]
         self._whole = int(device.loads_cached and device.load_sector == device.line)
         self.totals = np.zeros((len(sites), TOTALS), np.int64)
         self._served = np.full(len(sites), -1, np.int64)
-        self._served[atomic] = 3 * _HOT * np.arange(len(atomic))
-        self._hot = np.zeros((max(1, len(atomic)), 3, _HOT), np.int64)
+        self._served[served] = 4 * _HOT * np.arange(len(served))
+        self._hot = np.zeros((max(1, len(served)), 4, _HOT), np.int64)
         self._warps = -(-int(np.prod(self.request.block)) // 32)
-        self.work = np.zeros(int(np.prod(self.request.grid)) * self._warps, np.int64)
+        blocks = int(np.prod(self.request.grid))
+        self.work, self._numbers, self._written = (np.zeros(blocks * self._warps, np.int64) for _ in range(3))
+        self._reached = np.zeros(3 * blocks, np.int64)
         self._seen, self._of = np.zeros(2 * _SEEN, np.int64), np.zeros(2 * 32, np.int64)
         self._used, self._tally, self._slices = (
             np.zeros(2, np.int64),
@@ -274,7 +305,7 @@ class Lines:
             stored = _compact(
                 raw, len(kept), self._base, self._size, self.kinds, self._whole, self.apart, records, lines, self._hot.reshape(-1),
                 self.totals.reshape(-1), self.work, self._warps, self._room, self._threads, self._seen, self._of, self._used,
-                self._tally, self._slices, self._served,
+                self._tally, self._slices, self._served, self._numbers, self._reached, self._written,
             )  # fmt: skip
             records = records[: RECORD * int(self._used[1])].copy()
             records[2::RECORD] += self._count
@@ -291,41 +322,59 @@ class Lines:
         """Keep every second line of those that are kept."""
         self.apart *= 2
         lines, records = np.concatenate(self._lines), np.concatenate(self._records).reshape(-1, RECORD)
-        staying = _drawn(lines >> 4) * self.apart < 1 << BITS
+        staying = _drawn(lines >> (WORDS + TOUCHED)) * self.apart < 1 << BITS
         before = np.concatenate([np.zeros(1, np.int64), np.cumsum(staying)])
-        past = before[records[:, 2] + records[:, 3]]
+        past = before[records[:, 2] + (records[:, 3] & 0xFF)]
         records[:, 2] = before[records[:, 2]]
-        records[:, 3] = past - records[:, 2]
-        self._records, self._lines = [records[records[:, 3] > 0].reshape(-1)], [lines[staying]]
+        records[:, 3] = records[:, 3] >> 8 << 8 | past - records[:, 2]
+        self._records, self._lines = [records[records[:, 3] & 0xFF > 0].reshape(-1)], [lines[staying]]
         self._count = int(before[-1])
 
     def begin_again(self) -> None:
         self._records.clear()
         self._lines.clear()
         self._count, self._last, self.blocks, self.apart = 0, -1, 1 << 62, 1
-        self._hot[:] = self.totals[:] = self._used[:] = self._seen[:] = self.work[:] = 0
+        for counted in (
+            self._hot,
+            self.totals,
+            self._used,
+            self._seen,
+            self.work,
+            self._numbers,
+            self._reached,
+            self._written,
+        ):
+            counted[:] = 0
 
     @property
     def traced(self) -> int:
         """Blocks that were traced."""
         return min(self.blocks, int(np.prod(self.request.grid)))
 
-    def hottest(self, together: Collection[int] = ()) -> int:
-        """Turns of atomic operations at the slice of L2 that has most, in the whole launch. A slice serves lines of 4 KiB that are
-        eight apart: as few addresses on an H200 are served by. together: sites where one lane acts for all that have its address."""
-        turns = np.zeros(_HOT, np.int64)
-        for number, site in enumerate(np.flatnonzero(self.kinds == ATOMIC)):
-            turns += self._hot[number, int(site in together)]
-        return self._in_all(turns)
+    def busiest_slice(self, slices: int, stored: float, added: float, together: Collection[int] = ()) -> float:
+        """Cycles of the slice of L2 that has most to do, in the whole launch. stored, added: cycles of a line of a store, and of a turn
+        of an atomic operation. together: sites where one lane acts for all that have its address."""
+        cycles = np.zeros(_HOT)
+        for number, site in enumerate(np.flatnonzero(np.isin(self.kinds, (STORE, ATOMIC)))):
+            each = stored if self.kinds[site] == STORE else added
+            cycles += each * self._hot[number, int(site in together)]
+        part, groups = np.arange(_HOT), max(1, slices // 8)
+        group = (part >> 5) * groups // (_HOT >> 5) + (part >> 3 & 3) * groups // 4
+        return self._in_all(np.bincount(8 * (group % groups) + part % 8, cycles))
 
     @property
-    def most_floats(self) -> int:
+    def most_wanted(self) -> float:
+        """Atomic operations of warps on the sector that has most, in the whole launch."""
+        return self._in_all(self._hot[:, 3].sum(axis=0))
+
+    @property
+    def most_floats(self) -> float:
         """Additions of floating point numbers to the address that has most, in the whole launch."""
         return self._in_all(self._hot[self._floats, 2].sum(axis=0))
 
-    def _in_all(self, found: Words) -> int:
+    def _in_all(self, found: npt.NDArray[Any]) -> float:
         """The most of what was found in the traced blocks, of all blocks."""
-        return int(found.max() * np.prod(self.request.grid) / self.traced)
+        return float(found.max() * np.prod(self.request.grid) / self.traced)
 
     @property
     def longest(self) -> float:

@@ -15,7 +15,6 @@ from ..compiled.control_flow import Graph, conditional, graph
 from ..compiled.counted import Counted
 from ..compiled.kernel import CompiledKernel
 from ..compiled.memory import phases_of
-from ..compiled.source import Source
 from ..machine.device import WARP, Device
 from ..profiler import events
 from ..profiler.events import Counts
@@ -107,16 +106,10 @@ def stream(compiled: CompiledKernel, traffic: Traffic, device: Device, decided: 
     each = np.array([past - first for first, past in whole.blocks])
     request = compiled.launched.request
     found = ways(
-        whole, executed, [one.place for one in compiled.instructions], _source(compiled), decided, prod(request.grid),
+        whole, executed, [one.place for one in compiled.instructions], compiled.source, decided, prod(request.grid),
         -(-prod(request.block) // WARP),
     )  # fmt: skip
     return Stream(code, memory, found, float((executed * each).sum()), _by_pipe(whole, compiled, executed))
-
-
-def _source(compiled: CompiledKernel) -> Source:
-    """The statements of the source, told apart as the compiled kernel does."""
-    apart = any(len(one.place) > 1 for one in compiled.instructions)
-    return compiled.launched.statements if apart else compiled.launched.statements.without_calls()
 
 
 def _executed(whole: Graph, compiled: CompiledKernel) -> Floats:
@@ -171,7 +164,7 @@ def _accesses(compiled: CompiledKernel, traffic: Traffic, device: Device, code: 
     """Fill in what accesses find: those of a place of the source share what its statements found."""
     launched = compiled.launched
     assert launched.counts is not None
-    source = _source(compiled)
+    source = compiled.source
     sites: dict[tuple[object, str], list[int]] = defaultdict(list)
     spread: dict[str, list[int]] = defaultdict(list)
     for statement in source.statements.values():
@@ -204,8 +197,7 @@ def _accesses(compiled: CompiledKernel, traffic: Traffic, device: Device, code: 
                 least = phases_of(kind, width_of(one.instruction), WARP) * WARP / max(1, device.rates.shared)
                 memory[n, LSU] = max(figures[LSU], least if kind.startswith("shared") else _returned(one, device))
             continue
-        swaps = any("CAS" in compiled.instructions[n].instruction.operation for n in at)
-        figures = _of_global(traffic, launched.counts, found, executed, device, kind, compiled.memory.together, swaps)
+        figures = _of_global(traffic, launched.counts, found, executed, device, kind, compiled.memory.together)
         loads = kind in ("global_load", "local_load", "global_atomic")
         for n in at:
             memory[n], code[n, KIND], code[n, PIPE] = figures, GLOBAL, _LSU
@@ -244,9 +236,9 @@ def as_sectors(lines: float, sectors: float, device: Device, stored: bool) -> fl
 
 def _of_global(
     traffic: Traffic, counts: Counts, sites: list[int], executed: float, device: Device, kind: str,
-    together: frozenset[int], swaps: bool,
+    together: frozenset[int],
 ) -> Floats:  # fmt: skip
-    """together: sites whose atomics one lane makes for all. swaps: whether atomics are compare-and-swap."""
+    """together: sites whose atomics one lane makes for all."""
     figures, timing = np.zeros(FIGURES), device.timing
     rows = (
         traffic.sites[sites].astype(np.float64)
@@ -277,13 +269,13 @@ def _of_global(
     if not kind.endswith("load"):
         rate = timing.l2_bandwidth * 1000 / 32 / device.clock  # sectors a cycle
         stored = max(1, traffic.total(SECTORS, STORE, ATOMIC, LOCAL_STORE))
-        figures[WRITTEN] = sectors * min(1.0, traffic.dram_written / 32 / stored)
+        figures[WRITTEN] = sectors * (traffic.dram_written + traffic.dram_filled) / 32 / stored
         if kind.endswith("store"):
             sent = total[SECTORS] - total[MERGED]
             figures[SECTORS_OUT] = as_sectors(total[ASKED], sent, device, stored=True) / total[ACCESSES]
             figures[MISSED] = 0.0
         else:
             requests = sum(int(counts[s, events.REQUESTS if s in together else events.SECTORS]) for s in sites)
-            rate /= timing.swap_rate if swaps else timing.atomic_rate
+            rate /= timing.fetch_rate if kind == "global_atomic" else timing.atomic_rate
             figures[SECTORS_OUT] = max(sectors, requests / total[ACCESSES] * rate)
     return figures

@@ -27,6 +27,7 @@ from .caches import ACCESSES, ASKED, BANKS, FAR_HITS, LINES, MERGED, MISSES, NEA
 from .chain import Chain, expanded
 from .lines import ATOMIC, CONSTANT, LOAD, LOCAL_LOAD, LOCAL_STORE, STORE, Lines
 from .machine import LOADED, alone, run
+from .stores import between_stores
 from .stream import as_sectors, stream
 from .validated import VALIDATED
 from .ways import Ways, Words
@@ -36,7 +37,7 @@ SHARPNESS = 4.0
 CHAIN, INSTRUCTIONS = 1.0, 1.0
 """Factors of the chain of a warp, and of instructions, which are counted from the source. Assumptions so far, as SHARPNESS is:
 `simtbed hardware errors` prints what fits measured times."""
-MEMORIES = ("L1", "L2", "DRAM", "atomics", "blocks")
+MEMORIES = ("L1", "L2", "DRAM", "slices", "atomics", "blocks")
 """Limits that no instruction is counted in."""
 OLDEST = (7, 5)
 """The oldest compute capability that today's nvcc compiles for."""
@@ -152,8 +153,9 @@ def estimate(
     occupied = observed.occupancy(device)
     resident = given.get("resident", max(1, occupied.active_blocks))
     traffic = traffic or simulate(
-        observed.lines, device, resident, observed.shared_bytes, cold, _not_made(observed, kernel)
-    )
+        observed.lines, device, resident, observed.shared_bytes, cold, _not_made(observed, kernel),
+        None if isinstance(kernel, str) else between_stores(kernel),
+    )  # fmt: skip
     timing, clock = device.timing, float(device.clock)
     blocks = observed.blocks
     busiest = blocks / device.sms if given.get("balanced") else ceil(blocks / device.sms)
@@ -184,7 +186,7 @@ def estimate(
         limits = {name: limit * scale.get(name, 1.0) for name, limit in limits.items()}
         limits["latency"] = run(*how, {**scale, "L1": 0.0, "L2": 0.0, "DRAM": 0.0}).cycles if not given else ran.cycles
         longest = alone(warps, device, int(warps.ways.lengths.argmax()), scale)
-        cycles = max(ran.cycles, limits["atomics"], longest)
+        cycles = max(ran.cycles, limits["atomics"], limits["slices"], longest)
         counted = f"instructions are counted as nvcc compiles them for {kernel.arch}"
     time = cycles / clock + timing.launch / 1000
     bound = _bound(limits)
@@ -249,13 +251,15 @@ def _memories(
     l1 = float((sites[:, [ACCESSES, BANKS, LINES, SECTORS]] * moved).max(axis=1, initial=0.0).sum())
     asked, stored = traffic.total(ASKED), traffic.total(ASKED, STORE, LOCAL_STORE)
     sectors = traffic.total(SECTORS, STORE, LOCAL_STORE) - traffic.total(MERGED)
+    every = traffic.total(SECTORS, STORE, LOCAL_STORE)
+    sent = sectors / every if every else 0.0
     l2_bytes = 32 * (
         as_sectors(asked - stored, traffic.l2_sectors - sectors, device, stored=False)
         + as_sectors(stored, sectors, device, stored=True)
     )
     added = sum(
         int(row[events.REQUESTS if site in together else events.SECTORS])
-        / (timing.swap_rate if site in lines.swaps else timing.atomic_rate)
+        / (timing.fetch_rate if site in lines.fetching else timing.atomic_rate)
         for site, row in enumerate(observed.counts)
         if traffic.kinds[site] == ATOMIC
     )
@@ -264,8 +268,12 @@ def _memories(
         "L2": max(share * l2_bytes / timing.l2_width, l2_bytes * clock / (timing.l2_bandwidth * 1e3)),
         "DRAM": traffic.dram_bytes * clock / (device.bandwidth * timing.dram_share),
         "atomics": max(
-            lines.hottest(together) * timing.atomic_interval, lines.most_floats * timing.float_interval, added
+            lines.busiest_slice(timing.l2_slices, 0.0, timing.atomic_interval, together),
+            lines.most_floats * timing.float_interval,
+            lines.most_wanted * timing.sector_interval,
+            added,
         ),
+        "slices": lines.busiest_slice(timing.l2_slices, timing.store_interval * sent, timing.atomic_interval, together),
         "blocks": observed.blocks * timing.block_interval,
     }
 

@@ -76,7 +76,7 @@ def solve_textbook(one: Textbook, launcher: Launcher) -> None:
     """A textbook kernel at the size whose counters are recorded. Arrays that hang on the order of threads stay on the device."""
     case = one.small
     args = {name: DeviceArray(value) if name in case.unordered else value for name, value in case.make().items()}
-    launcher.launch(case.kernel, grid=case.grid, block=case.block, args=args)
+    launcher.launch(case.kernel, grid=case.grid, block=case.block, args=args, shared=case.shared)
 
 
 def data_set_cases(folder: Path, only: str = "*") -> list[Case]:

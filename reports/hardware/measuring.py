@@ -341,7 +341,7 @@ def fields_of(found: Figures, device: Device) -> tuple[dict[str, int | float], d
         timing["atomic_interval"] = max(0.01, round(added["one"] * clock, 2))
         timing["atomic_rate"] = round(1 / max(1e-6, added["million"] * clock), 1)
         timing["float_interval"] = max(0.01, round(added["floats to one"] * clock, 2))
-        timing["swap_rate"] = round(1 / max(1e-6, added["swaps of a million"] * clock), 1)
+        timing["fetch_rate"] = round(1 / max(1e-6, added["swaps of a million"] * clock), 1)
     many = {
         int(name.split("_")[4]): (int(name.split("_")[1]), each)
         for name, each in found.items()

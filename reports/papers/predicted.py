@@ -66,7 +66,7 @@ class Pace:
         return self.sms * 32 * self.estimate.traffic.l2_sectors / self.estimate.time_us / 1e3
 
 
-OF_ALL_SMS = ("l2_bandwidth", "atomic_rate", "swap_rate", "request_rate", "store_rate", "load_rate")
+OF_ALL_SMS = ("l2_bandwidth", "atomic_rate", "fetch_rate", "request_rate", "store_rate", "load_rate")
 """Rates of L2, which all SMs share."""
 
 

@@ -62,19 +62,38 @@ def float_total(x: st.Global[st.f32], out: st.Global[st.f32], MASK: st.Const) ->
 
 @st.kernel
 def swap(x: st.Global[st.f32], out: st.Global[st.i32]) -> None:
-    """A compare-and-swap and an addition a thread, each on a number of its own."""
+    """A compare-and-swap whose result is used and an addition a thread, each on a number of its own."""
     i = st.block.x * st.block_dim.x + st.thread.x
-    st.compare_swap(out, i, 0, 1)
+    out[i + st.compare_swap(out, i, 0, 1)] = 0
     st.atomic_add(out, i, 1)
 
 
 @st.kernel
-def fours(x: st.Global[st.f32], out: st.Global[st.f32], READ: st.Const) -> None:
-    """Four numbers a thread, side by side, each by a store of its own. READ: with a load before each."""
+def rows(x: st.Global[st.f32], out: st.Global[st.f32], READ: st.Const, WORDS: st.Const) -> None:
+    """WORDS numbers a thread, side by side, each by a store of its own. READ: with a load before each."""
     i = st.block.x * st.block_dim.x + st.thread.x
     value = x[i]
-    for k in st.unroll(range(4)):
-        out[4 * i + k] = value + x[i] if READ else value
+    for k in st.unroll(range(WORDS)):
+        out[WORDS * i + k] = value + x[i] if READ else value
+
+
+@st.kernel
+def rows_moved(x: st.Global[st.f32], out: st.Global[st.f32], WORDS: st.Const) -> None:
+    """As many numbers a thread, each loaded and stored; a compiler makes the loads first."""
+    i = st.block.x * st.block_dim.x + st.thread.x
+    for k in st.unroll(range(WORDS)):
+        out[WORDS * i + k] = x[WORDS * i + k]
+
+
+@st.kernel
+def rows_one_by_one(x: st.Global[st.f32], out: st.Global[st.f32], n: st.i32) -> None:
+    """Each number that is stored says which one is loaded next."""
+    i = st.block.x * st.block_dim.x + st.thread.x
+    at = i
+    for k in range(n):
+        value = st.volatile_load(x, at)
+        out[n * i + k] = value
+        at = (at + st.i32(value)) & 1023
 
 
 @st.kernel
@@ -91,6 +110,23 @@ def read_again(x: st.Global[st.f32], out: st.Global[st.f32]) -> None:
     once = x[i]
     twice = x[i]
     out[i] = once * twice
+
+
+@st.kernel
+def product(x: st.Global[st.f32], out: st.Global[st.f32], n: st.i32) -> None:
+    """The matrix x times itself, a thread an element."""
+    column, row = st.block.x * 8 + st.thread.x, st.block.y * 8 + st.thread.y
+    total = st.f32(0)
+    for k in range(n):
+        total += x[row * n + k] * x[k * n + column]
+    out[row * n + column] = total
+
+
+@st.kernel
+def spread(x: st.Global[st.f32], out: st.Global[st.f32], STRIDE: st.Const) -> None:
+    """One number of every STRIDE is written."""
+    i = st.block.x * st.block_dim.x + st.thread.x
+    out[i * STRIDE] = x[i]
 
 
 @st.kernel
@@ -130,16 +166,24 @@ def uneven(x: st.Global[st.f32], out: st.Global[st.f32]) -> None:
 
 def observed(
     kernel: st.Kernel, blocks: int, block: int = 256, elements: int = 0, device: st.Device = H200, source_only: bool = True,
-    most: int = 1 << 40, **consts: object,
+    most: int = 1 << 40, outputs: int = 1, **consts: object,
 ) -> Observed:  # fmt: skip
-    """A launch on floats or whole numbers that are all 1. elements: of x; one a thread if not said. most: lines that are kept."""
+    """A launch on floats or whole numbers that are all 1. elements: of x; one a thread if not said. outputs: of a thread. most: lines
+    that are kept."""
     n = blocks * block
     x, out = ("i32" if kernel in whole else "f32" for whole in ((total, voted), (total, voted, swap)))
     args = {
         "x": np.ones(elements or n, np.int32 if x == "i32" else np.float32),
-        "out": st.zeros(4 * n if kernel is fours else n, out),
+        "out": st.zeros(outputs * n, out),
     }
     if kernel is chain:
         args.pop("x")
     request = prepare_request(kernel, grid=blocks, block=block, args={**args, **consts}, device=device)
     return observe(request, source_only=source_only, most=most)
+
+
+def observed_product(n: int, most: int = 1 << 40) -> Observed:
+    """`product` of n rows, in blocks of 8 by 8."""
+    args = {"x": np.ones(n * n, np.float32), "out": st.zeros(n * n, "f32"), "n": n}
+    request = prepare_request(product, grid=(n // 8, n // 8), block=(8, 8), args=args, device=H200)
+    return observe(request, source_only=True, most=most)

@@ -23,7 +23,19 @@ from simtbed.model.caches import (
 from simtbed.model.lines import ATOMIC, LOAD, STORE, Lines
 from simtbed.runtime.registry import engine_called
 
-from tests.model.launches import copy, exchange, float_total, fours, observed, reads, swap, table, total
+from tests.model.launches import (
+    copy,
+    exchange,
+    float_total,
+    observed,
+    observed_product,
+    reads,
+    rows,
+    spread,
+    swap,
+    table,
+    total,
+)
 
 H200, K40, C2070 = devices.H200, devices.K40, devices.C2070
 MIB = 1 << 20
@@ -104,23 +116,47 @@ def test_warps_wait_at_barriers() -> None:
     assert traffic.total(SECTORS) == 2 * 256 * 4 // 32
 
 
+def busiest(lines: Lines, together: tuple[int, ...] = (), slices: int = 96) -> float:
+    """Turns of atomic operations."""
+    return lines.busiest_slice(slices, 0.0, 1.0, together)
+
+
 def test_atomic_operations_go_to_l2_and_the_busiest_slice_is_known() -> None:
     everything, spread = (observed(total, 16, MASK=mask).lines for mask in (0, 255))
-    assert everything.hottest() == 16 * 256
-    assert everything.hottest(np.flatnonzero(everything.kinds == ATOMIC)) == 16 * 8, "one lane for all of a warp"
-    assert spread.hottest() == 16 * 4 * 2  # of a line, whose sectors take two turns each
+    assert busiest(everything) == 16 * 256
+    one_lane = tuple(np.flatnonzero(everything.kinds == ATOMIC))
+    assert busiest(everything, one_lane) == 16 * 8, "one lane for all of a warp"
+    assert busiest(spread) == 16 * 4 * 2  # of a line, whose sectors take two turns each
+    assert everything.most_wanted == 16 * 8 and spread.most_wanted == 16  # warps that come to one sector
     assert spread.most_floats == 0
     assert simulate(everything, H200, 8, 0, cold=True).total(L1_HITS, ATOMIC) == 0
+
+
+def test_slices_are_busy_as_far_as_memory_spreads() -> None:
+    """Of 4 KiB all eight slices of a group; of much more nearly all, the fuller the fewer there are."""
+    once = observed(total, 4, MASK=1023).lines
+    assert busiest(once) == 4 * 4 * 2  # 4 of 32 lines, once, whose four sectors take two turns each
+    wide = observed(total, 1024, MASK=(1 << 18) - 1).lines
+    even = 2 * 4 * 8 * 1024
+    for slices in (96, 80):
+        assert even / slices < busiest(wide, slices=slices) < 2 * even / slices
+    assert busiest(wide, slices=8) == even / 8
+
+
+def test_stores_keep_slices_busy() -> None:
+    lines = observed(copy, 16).lines
+    assert lines.busiest_slice(8, 3.0, 1.0) == 3.0 * 16 * 8 / 8
+    assert lines.busiest_slice(8, 0.0, 1.0) == 0.0
 
 
 def test_additions_of_floating_point_numbers_are_told_by_address() -> None:
     assert [observed(float_total, 16, MASK=mask).lines.most_floats for mask in (0, 31)] == [16 * 256, 16 * 8]
 
 
-def test_compare_and_swap_is_told_from_other_atomics() -> None:
+def test_atomics_whose_result_is_used_are_told_from_the_others() -> None:
     lines = observed(swap, 2).lines
     atomic = np.flatnonzero(lines.kinds == ATOMIC)
-    assert len(atomic) == 2 and set(lines.swaps) == {int(atomic[0])}
+    assert len(atomic) == 2 and set(lines.fetching) == {int(atomic[0])}
 
 
 @pytest.mark.parametrize(("stride", "cycles"), [(1, 1), (2, 2), (32, 32), (33, 1)])
@@ -132,14 +168,27 @@ def test_words_of_one_bank_of_l1_are_read_one_after_another(stride: int, cycles:
 
 def test_stores_that_follow_each_other_go_to_l2_together() -> None:
     """Four stores a warp, each to words of the same 16 sectors."""
-    once = simulate(observed(fours, 132, READ=0).lines, H200, 1, 0, cold=True)
+    once = simulate(observed(rows, 132, outputs=4, READ=0, WORDS=4).lines, H200, 1, 0, cold=True)
     assert once.total(SECTORS, STORE) == 4 * 16 * 8 * 132
     assert once.total(MERGED) == 3 * 16 * 8 * 132
     assert once.total(ASKED, STORE) == 4 * 8 * 132 and once.l2_sectors == 16 * 8 * 132 + once.total(SECTORS, LOAD)
-    many = simulate(observed(fours, 264, 1024, READ=0).lines, H200, 2, 0, cold=True)
-    assert many.total(MERGED) < 3 * 16 * 32 * 264, "more lines than L1 holds"
-    between = simulate(observed(fours, 132, READ=1).lines, H200, 1, 0, cold=True)
+    between = simulate(observed(rows, 132, outputs=4, READ=1, WORDS=4).lines, H200, 1, 0, cold=True)
     assert between.total(MERGED) == 0 and between.total(SECTORS, STORE) == once.total(SECTORS, STORE)
+
+
+def test_of_more_lines_than_five_in_turn_a_part_goes_together() -> None:
+    eight = simulate(observed(rows, 132, outputs=8, READ=0, WORDS=8).lines, H200, 1, 0, cold=True)
+    again = 7 * 32 * 8 * 132  # sectors that the seven stores behind the first could go with
+    assert eight.total(MERGED) == pytest.approx(5 / 8 * again, rel=0.03)
+
+
+def test_whether_all_lines_are_kept_or_some_as_many_stores_go_together() -> None:
+    for words in (4, 8):
+        given = dict(outputs=words, READ=0, WORDS=words)
+        every, some = (observed(rows, 528, most=most, **given).lines for most in (1 << 40, 1 << 14))  # type: ignore[arg-type]
+        assert every.apart == 1 < 4 <= some.apart
+        whole, part = (simulate(lines, H200, 8, 0, cold=True).total(MERGED) for lines in (every, some))
+        assert part == pytest.approx(whole, rel=0.05)
 
 
 def test_what_a_compiler_does_not_make_is_left_out() -> None:
@@ -174,7 +223,7 @@ def test_records_are_whole_whatever_threads_did() -> None:
     records, first, lines = launch.lines.sorted
     assert len(records) == 4 * 2 * 8 * 3000 and first[-1] == 2 * 8 * 3000
     owners = records.reshape(-1, 4)[:, 0]
-    assert (np.diff(owners) >= 0).all() and len(np.unique(lines >> 4)) == 2 * 3000 * 8
+    assert (np.diff(owners) >= 0).all() and len(np.unique(lines >> 10)) == 2 * 3000 * 8
 
 
 def test_some_lines_tell_of_all() -> None:
@@ -188,6 +237,31 @@ def test_some_lines_tell_of_all() -> None:
     assert part.dram_read == pytest.approx(whole.dram_read, rel=0.05)
 
 
+def test_blocks_that_read_the_same_at_the_same_time_share_it_whichever_lines_are_kept() -> None:
+    """Rows of a matrix stay in L1 while columns pass: an access that is not kept takes its time all the same."""
+    every, some = observed_product(256), observed_product(256, most=1 << 15)
+    assert every.lines.apart == 1 < 32 <= some.lines.apart
+    whole, part = (simulate(launch.lines, H200, 32, 0, cold=False) for launch in (every, some))
+    assert whole.l1_hit > 0.8
+    assert part.l1_hit == pytest.approx(whole.l1_hit, abs=0.05)
+
+
 def test_device_memory_moves_two_sectors_at_a_time() -> None:
     scattered = observed(reads, 64, elements=64 * 256 * 32, TIMES=1, STRIDE=32)
     assert simulate(scattered.lines, H200, 8, 0, cold=True).dram_read == 64 * 256 * 64
+    halves = observed(reads, 64, elements=64 * 256 * 16, TIMES=1, STRIDE=16)
+    assert simulate(halves.lines, H200, 8, 0, cold=True).dram_read == 64 * 256 * 64, "one sector of each half"
+    pairs = observed(reads, 64, elements=64 * 256 * 8, TIMES=1, STRIDE=8)
+    assert simulate(pairs.lines, H200, 8, 0, cold=True).dram_read == 64 * 256 * 32
+
+
+@pytest.mark.parametrize(("stride", "read"), [(1, 0), (8, 4), (16, 2), (32, 1)])
+def test_a_line_that_leaves_l2_is_written_whole_and_read_where_it_is_not(stride: int, read: int) -> None:
+    """read: sectors of a line that are not filled by what was stored to them."""
+    blocks = 16384 // stride
+    launch = observed(spread, blocks, outputs=stride, STRIDE=stride)
+    small = replace(H200, l2=1 * MIB)
+    traffic = simulate(launch.lines, small, 8, 0, cold=True)
+    lines, loaded = blocks * 256 * stride // 32, blocks * 256 * 4
+    assert traffic.dram_written == pytest.approx(128 * lines, rel=0.1)
+    assert traffic.dram_read == pytest.approx(loaded + 32 * read * lines, rel=0.1)
