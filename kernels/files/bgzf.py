@@ -77,7 +77,7 @@ class Job(NamedTuple):
         return self.whole
 
 
-def jobs(groups: Iterator[bytes], size: int, room: int) -> Iterator[Job]:
+def jobs(groups: Iterator[memoryview], size: int, room: int) -> Iterator[Job]:
     """What is to be done to unpack groups of whole blocks into buffers of about `size` bytes behind `room` others, which
     are left as they are. Raises ValueError."""
     import numpy as np
@@ -85,17 +85,17 @@ def jobs(groups: Iterator[bytes], size: int, room: int) -> Iterator[Job]:
     size = room + max(size, MOST)
     buffer, at = np.empty(size, np.uint8), room
     for group in groups:
-        view, begin, end, first = memoryview(group), 0, 0, at
+        begin, end, first = 0, 0, at
         while end < len(group):
             packed = int.from_bytes(group[end + 16 : end + 18], "little") + 1
             content = int.from_bytes(group[end + packed - 4 : end + packed], "little")
             if content > MOST:
                 raise ValueError("a block of BGZF does not hold what it says")
             if at + content > size:
-                yield Job(view[begin:end], buffer[first:at], buffer[:at])
+                yield Job(group[begin:end], buffer[first:at], buffer[:at])
                 buffer, begin, first, at = np.empty(size, np.uint8), end, room, room
             end, at = end + packed, at + content
-        yield Job(view[begin:end], buffer[first:at])
+        yield Job(group[begin:end], buffer[first:at])
     if at > room:
         yield Job(memoryview(b""), buffer[at:at], buffer[:at])
 

@@ -177,19 +177,19 @@ class Unpacked(io.RawIOBase):
         if not length:
             return self._next_buffer(UNPACKED, 0)
         try:
-            made = [job.unpack() for job in jobs(iter([start[:length]]), UNPACKED, 0)]
+            made = [job.unpack() for job in jobs(iter([memoryview(start)[:length]]), UNPACKED, 0)]
         except ValueError as error:
             raise self._damaged(error) from None
         return next((one for one in made if one is not None), None)
 
-    def _groups(self) -> Iterator[bytes]:
+    def _groups(self) -> Iterator[memoryview]:
         """Whole blocks of BGZF, many at a time; what follows the last one is left waiting."""
         rest, self.waiting = self.waiting, b""
         while more := self._more(PACKED):
             rest = rest + more if rest else more
             length = length_of_blocks(rest)
             if length:
-                yield rest if length == len(rest) else rest[:length]
+                yield memoryview(rest)[:length]
                 rest = rest[length:]
             if len(rest) > LONGEST_MAGIC and not begins_block(rest):
                 break

@@ -44,6 +44,8 @@ COMMANDS = {
 ON_FILES = ("pairhmm", "align", "correct", "sfs")
 """Those that launch kernels on what is in a file."""
 
+MOST_BEGUN = 16
+"""GPUs that are begun with before it is known whether they are there."""
 SWITCHING = 1e-4
 """Seconds that a thread keeps the interpreter's lock while others wait for it. By Python's 5 ms, threads that need it a moment for each
 block of a packed file wait longer than they work."""
@@ -102,10 +104,11 @@ def _run(arguments: list[str]) -> int:
     form."""
     if "_SIMTBED_COMPLETE" in os.environ:
         simtbed.main(arguments, prog_name="simtbed")
-    if _runs_on_gpu(arguments):
+    if gpus := _gpus(arguments):
         from simtbed.engines.cuda.startup import begin_context
 
-        begin_context()  # beside the imports of the command
+        for number in range(gpus):
+            begin_context(number)  # beside the imports of the command
     try:
         with simtbed.make_context("simtbed", arguments) as context:
             return int(simtbed.invoke(context) or 0)
@@ -113,11 +116,14 @@ def _run(arguments: list[str]) -> int:
         return int(done.exit_code)
 
 
-def _runs_on_gpu(arguments: list[str]) -> bool:
-    """Whether a command on files is going to launch on the GPU of this process."""
+def _gpus(arguments: list[str]) -> int:
+    """How many GPUs of this process a command on files is going to launch on, as far as its words tell."""
     words = " ".join(arguments).replace("=", " ").split(" ")
-    engines = [value for name, value in pairwise(words) if name == "--engine"]
-    return words[0] in ON_FILES and engines[-1:] == ["cuda"] and not {"--dask", "--help"} & set(words)
+    given = dict(pairwise(words))  # of an option that is given twice, the last one
+    if words[0] not in ON_FILES or given.get("--engine") != "cuda" or {"--dask", "--help"} & set(words):
+        return 0
+    gpus = given.get("--gpus", "1")
+    return min(int(gpus), MOST_BEGUN) if gpus.isascii() and gpus.isdigit() else 1
 
 
 DEFECTS = (ArithmeticError, AssertionError, AttributeError, EOFError, LookupError, RuntimeError, TypeError, ValueError)

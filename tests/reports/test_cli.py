@@ -315,6 +315,11 @@ def test_json_has_no_infinite_numbers() -> None:
         ("pairhmm none.in --engine cuda", 1),
         ("correct none.fq --engine=cuda", 1),
         ("align none.tsv --engine jit --engine cuda", 1),
+        ("pairhmm none.in --engine cuda --gpus 2", 2),
+        ("align none.tsv --gpus=4 --gpus=3 --engine cuda", 3),
+        ("align none.tsv --gpus many --engine cuda", 1),
+        ("align none.tsv --gpus 1024 --engine cuda", 16),
+        ("align none.tsv --gpus 2", 0),
         ("sfs none.vcf --engine cuda --engine jit", 0),
         ("sfs none.vcf --engine cuda --dask local", 0),
         ("align none.tsv", 0),
@@ -329,7 +334,7 @@ def test_a_context_comes_up_beside_the_imports_of_a_command_that_needs_it(
     monkeypatch.setattr("simtbed.engines.cuda.startup.begin_context", lambda number=0: calls.append(number))
     monkeypatch.setattr("simtbed.reports.cli.app.simtbed.make_context", lambda *_: _stop())
     simtbed(*line.split())
-    assert calls == [0] * begun
+    assert calls == list(range(begun))
 
 
 def _stop() -> None:

@@ -217,6 +217,11 @@ class _Worker:
     buffers: Mapping[str, npt.NDArray[Any]]
     trace: int
 
+    @cached_property
+    def addresses(self) -> Mapping[str, int]:
+        """Of its buffers, by the names of ARGUMENTS."""
+        return {f".{name}": buffer.ctypes.data for name, buffer in self.buffers.items()}
+
     @staticmethod
     def of(needed: Buffers, trace: int = 0) -> _Worker:
         sizes = {name: int(needed.sizes[name]) for name in SIZES.names or ()}
@@ -259,8 +264,8 @@ def _launch(request: Request, program: _CompiledKernel, threads: int, prints: Pr
     }
 
     def run(worker: _Worker, first: int, last: int) -> bool:
-        own = {f".{name}": buffer.ctypes.data for name, buffer in {**worker.buffers, **rounds.memory}.items()}
-        values = {**common, **own, ".trace": worker.trace, ".first": first, ".last": last}
+        of_blocks = {f".{name}": buffer.ctypes.data for name, buffer in rounds.memory.items()}
+        values = {**common, **worker.addresses, **of_blocks, ".trace": worker.trace, ".first": first, ".last": last}
         whole = not function(*given, *(values[argument.name] for argument in ARGUMENTS))
         if raised:
             raise raised[0]

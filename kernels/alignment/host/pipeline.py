@@ -33,7 +33,7 @@ from .problem import Offsets, Problem
 WORDS_AT_ONCE = 1 << 30
 """Words of moves that a launch may fill where nothing else is said: 4 GiB."""
 
-OPERATIONS = 16
+OPERATIONS = 32
 """Operations of a CIGAR there is room for at first; pairs that need more are walked again with room for all."""
 
 BINS = (
@@ -83,20 +83,22 @@ def fresh(words: int) -> DeviceArray:
 
 class Kept(threading.local):
     """Memory for the launches of each thread, one after the other: made anew only where more is needed. Fresh memory is
-    cleared by the system, page by page."""
+    cleared by the system, page by page. least: words that it has room for from the beginning; an emulator takes those
+    alone that it touches."""
 
-    def __init__(self) -> None:
+    def __init__(self, least: int = 0) -> None:
+        self._least = least
         self._moves = fresh(0)
 
-    def __reduce__(self) -> tuple[type[Kept], tuple[()]]:
+    def __reduce__(self) -> tuple[type[Kept], tuple[int]]:
         """Another process has its own."""
-        return Kept, ()
+        return Kept, (self._least,)
 
     def __call__(self, words: int) -> DeviceArray:
         """What was given before is not used any more."""
         if len(self._moves.host) < words:
             self._moves = fresh(0)  # the old memory is free first
-            self._moves = fresh(words)
+            self._moves = fresh(max(words, self._least))
         return self._moves
 
 

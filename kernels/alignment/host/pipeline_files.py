@@ -19,11 +19,11 @@ FORMATTERS = 2
 """Threads that write text at most."""
 BYTES_OF_A_WORD = 8
 """Moves may take half of the memory: a word has four bytes."""
-PART_OF_CELLS = 16
-"""A batch on an emulator has as many cells as this part of the memory has bytes, beyond one pair: what it touches is
-reused soon."""
-PART_OF_CELLS_OF_GPU = 2
-"""The same on a GPU, which large launches fill: moves take half a byte a cell."""
+PART_OF_CELLS, PART_OF_CELLS_OF_GPU = 4, 2
+"""A batch has as many cells as this part of the memory has bytes, beyond one pair: a launch takes a while to prepare, and
+large ones fill a GPU. Moves take half a byte a cell."""
+PART_OF_LAUNCH = 64
+"""The moves of a launch on an emulator take this part of the memory, beyond one pair: what it touches is reused soon."""
 
 
 @dataclass(frozen=True)
@@ -41,8 +41,13 @@ class How:
 
     @property
     def words(self) -> int:
-        """Of moves that a launch may fill."""
+        """Of moves that a pair may fill."""
         return self.memory // BYTES_OF_A_WORD
+
+    @property
+    def words_at_once(self) -> int:
+        """Of moves that a launch may fill, beyond one pair."""
+        return self.words if self.gpus else min(self.memory, MEMORY_OF_BATCHES) // PART_OF_LAUNCH // 4
 
     @property
     def cells(self) -> int:
@@ -69,12 +74,12 @@ def align_file(
 
     Raises SimtbedError where a pair cannot be held, InputError for what SAM cannot say.
     """
-    pairs, kept = 0, Kept()
+    pairs, kept = 0, Kept(0 if how.gpus else how.words_at_once)
 
     def solve(problem: Problem) -> Alignments:
         problem = asked(problem)
         limits.check_memory(problem, how.variant, how.words)
-        return align(problem, how.variant, launcher, how.words, kept)
+        return align(problem, how.variant, launcher, how.words_at_once, kept)
 
     def asked(problem: Problem) -> Problem:
         return replace(problem, parameters=how.parameters, strategy=how.strategy)
