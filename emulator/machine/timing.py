@@ -18,12 +18,12 @@ class Timing:
     part. barrier: cycles between the last arrival and the next instruction.
     shared: latency of a shared load without conflicts. l1, l2, l2_far, dram: of a load that is answered there; far: from the
     other half of L2. atomic: of an atomic operation that returns a value.
-    atomic_interval: cycles of the SM's clock between atomic operations of lanes on one address; sector_interval: between those of two
-    warps on one sector; float_interval: between additions of floating point numbers. atomic_rate: atomic operations on sectors of their own
-    that all of L2 does in a cycle; fetch_rate: the same of those that return a value. request_rate: lines to which L2 takes stores of one sector
-    in a cycle; store_rate: sectors of whole lines that it takes. load_rate: lines of which L2 gives one sector in a cycle.
+    atomic_interval: cycles of the SM's clock between atomic operations on one address; float_interval: between additions of
+    floating point numbers. atomic_rate: atomic operations on sectors of their own that all of L2 does in a cycle; fetch_rate: the
+    same of those that return a value. request_rate: lines to which L2 takes stores of one sector in a cycle; store_rate: sectors of
+    whole lines that it takes. load_rate: lines of which L2 gives one sector in a cycle.
     lookup_rate: lines that the L1 of an SM looks up in a cycle.
-    request_interval: cycles between requests to global memory of one SM.
+    request_interval: cycles between requests to global memory of one SM. line_interval: between lines of stores that it sends.
     block_interval: cycles between blocks that begin anywhere on the GPU. warp_interval: between warps that begin on one SM.
     l1_size: bytes of L1 together with shared memory. l1_width: bytes a cycle that L1 gives.
     l2_width: bytes a cycle that one SM gets from L2. l2_halves: 2 where an SM reads lines of the other half through its own.
@@ -49,7 +49,6 @@ class Timing:
     dram: int
     atomic: int
     atomic_interval: float
-    sector_interval: float
     float_interval: float
     atomic_rate: float
     fetch_rate: float
@@ -58,6 +57,7 @@ class Timing:
     load_rate: float
     lookup_rate: float
     request_interval: float
+    line_interval: float
     block_interval: float
     warp_interval: float
     l1_size: int
@@ -95,7 +95,6 @@ FERMI = Timing(
     dram=564,
     atomic=564,
     atomic_interval=9.0,
-    sector_interval=115.2,
     float_interval=21.6,
     atomic_rate=14.0,
     fetch_rate=8.8,
@@ -104,6 +103,7 @@ FERMI = Timing(
     load_rate=4.6,
     lookup_rate=1.0,
     request_interval=2.0,
+    line_interval=2.3,
     block_interval=4.0,
     warp_interval=10.0,
     l1_size=64 * KIB,
@@ -138,7 +138,6 @@ KEPLER = Timing(
     dram=371,
     atomic=198,
     atomic_interval=1.0,
-    sector_interval=12.8,
     float_interval=2.4,
     atomic_rate=16.0,
     fetch_rate=10.0,
@@ -147,6 +146,7 @@ KEPLER = Timing(
     load_rate=11.5,
     lookup_rate=1.0,
     request_interval=2.0,
+    line_interval=2.3,
     block_interval=2.0,
     warp_interval=8.0,
     l1_size=64 * KIB,
@@ -181,7 +181,6 @@ VOLTA = Timing(
     dram=437,
     atomic=215,
     atomic_interval=2.0,
-    sector_interval=25.6,
     float_interval=4.8,
     atomic_rate=32.0,
     fetch_rate=20.0,
@@ -190,6 +189,7 @@ VOLTA = Timing(
     load_rate=38.0,
     lookup_rate=2.8,
     request_interval=2.0,
+    line_interval=2.3,
     block_interval=1.2,
     warp_interval=7.3,
     l1_size=128 * KIB,
@@ -224,7 +224,6 @@ AMPERE = Timing(
     dram=560,
     atomic=300,
     atomic_interval=2.0,
-    sector_interval=25.6,
     float_interval=4.8,
     atomic_rate=40.0,
     fetch_rate=25.0,
@@ -233,6 +232,7 @@ AMPERE = Timing(
     load_rate=77.0,
     lookup_rate=2.8,
     request_interval=2.0,
+    line_interval=2.3,
     block_interval=1.2,
     warp_interval=7.3,
     l1_size=192 * KIB,
@@ -267,7 +267,6 @@ ADA = Timing(
     dram=636,
     atomic=296,
     atomic_interval=2.0,
-    sector_interval=25.6,
     float_interval=4.8,
     atomic_rate=36.0,
     fetch_rate=22.7,
@@ -276,6 +275,7 @@ ADA = Timing(
     load_rate=46.0,
     lookup_rate=2.8,
     request_interval=2.0,
+    line_interval=2.3,
     block_interval=1.2,
     warp_interval=7.3,
     l1_size=128 * KIB,
@@ -310,7 +310,6 @@ GH100 = Timing(
     dram=662,
     atomic=433,
     atomic_interval=1.45,
-    sector_interval=18.6,
     float_interval=3.48,
     atomic_rate=51.0,
     fetch_rate=39.5,
@@ -319,6 +318,7 @@ GH100 = Timing(
     load_rate=81.8,
     lookup_rate=2.8,
     request_interval=1.6,
+    line_interval=2.3,
     block_interval=1.2,
     warp_interval=7.3,
     l1_size=256 * KIB,

@@ -18,23 +18,28 @@ from .lines import LINES as TOTAL_LINES
 from .lines import SECTORS as TOTAL_SECTORS
 from .lines import Words as Numbers
 
-SECTORS, L1_HITS, NEAR_HITS, FAR_HITS, MISSES, ACCESSES, LINES, LONE, LATE, ASKED, BANKS, MERGED = range(12)
+SECTORS, L1_HITS, NEAR_HITS, FAR_HITS, MISSES, ACCESSES, LINES, LONE, LATE, ASKED, BANKS, MERGED, STREWN = range(13)
 """Of a site: sectors that its accesses ask for, and those of them that L1, the near half of L2, its far half and device memory
 answer; its accesses; the lines that they touch; and of the sectors that device memory answers those that are alone in their half of
-a line: it moves two at a time. LATE: sectors of those that L1 answers that are on their way to it only since another warp asked for them. ASKED: lines of which
-L2 is asked for sectors. BANKS: as `lines.BANKS`. MERGED: sectors of stores that L1 sends with others of the same warp."""
-COLUMNS = 12
-FILLED, WRITTEN, CLOCK, NEXT, LEFT, TIME = range(6)
+a line: it moves two at a time. LATE: sectors of those that L1 answers that are on their way to it only since another warp asked
+for them. ASKED: lines of which L2 is asked for sectors. BANKS, STREWN: as of `lines`. MERGED: sectors of stores that L1 sends with
+others of the same warp."""
+COLUMNS = 13
+FILLED, WRITTEN, CLOCK, NEXT, LEFT, TIME, WASTED = range(7)
 """Of the launch: sectors that were read because a part of them had been written, sectors written to device memory, accesses done, the
-next block, blocks left, and the accesses that a warp would have made since it began which is never kept waiting."""
+next block, blocks left, the accesses that a warp would have made since it began which is never kept waiting, and the half sectors that
+could have been moved in the time of lines of which less was: 5.5 sectors take as long, by stores 32, 64 and 128 bytes apart."""
 _L1_WAYS, _L2_WAYS = 16, 16
 """At least so many lines of a set. What is left over makes sets wider: sets are a power of two."""
 _SENT = 4096
 """Lines of stores of an SM that are known to L1, at most."""
-_TOGETHER = 5
-"""Lines that a warp stores to in turn and all of whose words L1 sends to L2 together, where the warp loads nothing in between; of more
-lines a part goes together that is as many times smaller. Threads of an H200 that each write 3, 4, 6, 8 and 9 words side by side send
-1, 1, 1.7, 3.6 and 3.6 times as many sectors as they fill."""
+_TOGETHER = 30
+"""The square of the lines that a warp stores to in turn and all of whose words L1 sends to L2 together, where the warp loads nothing in
+between; of more lines a part goes together that falls with their square. Threads of an H200 that write 4, 6, 8, 9 and 16 words side by
+side, each by a store, send 1 to 1.8, 2.4, 3.6, 3.6 to 7.5 and 14 times as many sectors as they fill."""
+_DIRTY = 0.27
+"""The part of L2 whose lines hold what device memory does not, at most: 16 MiB of an H200 can be written again and again and none of
+it goes out, of 64 MiB that are written as drawn nearly all that is written does, while nine of ten lines are still found."""
 _ROUNDS = 1 << 16
 _STEP = 4
 """Where one of so many lines is kept, warps take turns after a part of as many accesses: this one."""
@@ -67,31 +72,57 @@ def _half(line: i64) -> i64:
 
 
 @st.device
+def _written_back(dirty: Global[i64], words: Global[i64], at: i64, state: Global[i64]) -> None:
+    """Send what was written of a line to device memory; sectors that were written in part are read first."""
+    sectors = i64(st.popcount(dirty[at]))
+    filled = max(i64(0), sectors - words[at] // 8)
+    state[0] += filled
+    state[1] += sectors
+    if filled > 0:
+        state[6] += max(i64(0), 11 - 2 * (sectors + filled))
+    dirty[at] = 0
+    words[at] = 32
+
+
+@st.device
 def _placed(
     tags: Global[i64], valid: Global[i64], dirty: Global[i64], stamps: Global[i64], words: Global[i64], first: i64, ways: i64, line: i64,
     now: i64, state: Global[i64],
 ) -> i64:  # fmt: skip
-    """The way that holds a line, which another one leaves where it was not there. A line of which something was written goes to device
-    memory whole, and what is missing of its sectors is read first: so stores a line, half a line and two lines apart cost an H200."""
+    """The way that holds a line, which another one leaves where it was not there."""
     at = _found(tags, first, ways, line)
     if at < 0:
         at = _oldest(stamps, first, ways)
         if dirty[at] != 0:
-            state[1] += 4
-            state[0] += max(i64(0), i64(st.popcount(dirty[at])) - words[at] // 8)
+            _written_back(dirty, words, at, state)
         tags[at] = line
         valid[at] = 0
-        dirty[at] = 0
         words[at] = 0
     stamps[at] = now
     return at
 
 
 @st.device
+def _kept_clean(
+    dirty: Global[i64], stamps: Global[i64], words: Global[i64], first: i64, ways: i64, most: i64, state: Global[i64]
+) -> None:
+    """Of a set no more lines than `most` hold what device memory does not: else the one that was used longest ago sends it."""
+    count = i64(0)
+    oldest = i64(-1)
+    for way in range(first, first + ways):
+        if dirty[way] != 0:
+            count += 1
+            if oldest < 0 or stamps[way] < stamps[oldest]:
+                oldest = way
+    if count > most:
+        _written_back(dirty, words, oldest, state)
+
+
+@st.device
 def _alone(missed: i64, there: i64) -> i64:
-    """Of the sectors of a line that are missed, those whose neighbour in the same half is neither missed nor there."""
+    """The neighbours in the same half of a line of sectors that are missed, which are neither missed nor there: they come too."""
     other = ((missed & 5) << 1) | ((missed & 10) >> 1)
-    return i64(st.popcount(other & ~missed & ~there & 15))
+    return other & ~missed & ~there & 15
 
 
 @native
@@ -103,11 +134,11 @@ def _run(
     l2_tags: Global[i64], l2_valid: Global[i64], l2_dirty: Global[i64], l2_stamps: Global[i64], l2_words: Global[i64], l2_sets: i64,
     l2_ways: i64, l2_shift: i64,
     halves: i64, sent_tags: Global[i64], sent: Global[i64], sent_stamps: Global[i64], sent_at: Global[i64], sent_sets: i64, sent_ways: i64,
-    sent_shift: i64, broken: i64, together: i64, sites: Global[i64], state: Global[i64],
+    sent_shift: i64, broken: i64, together: i64, most: i64, sites: Global[i64], state: Global[i64],
 ) -> None:  # fmt: skip
     """Have the resident blocks of all SMs take turns, `step` accesses a warp, until `until` blocks are left or turns are used up.
     begun: when the block of a slot began. broken: how often an access of a warp ends a run of stores on average, in parts of 2^20.
-    together: as _TOGETHER."""
+    together: as _TOGETHER. most: as `_kept_clean`."""
     turn = i64(0)
     while state[4] > until and turn < rounds:
         turn += 1
@@ -144,7 +175,7 @@ def _run(
                     site = records[4 * at + 1] & 0xFFFF
                     state[2] += 1
                     now = state[2]
-                    row = site * 12
+                    row = site * 13
                     sites[row + 5] += 1
                     number = records[4 * at + 3] >> 8
                     for which in range(records[4 * at + 2], records[4 * at + 2] + (records[4 * at + 3] & 0xFF)):
@@ -187,7 +218,7 @@ def _run(
                             stored = (records[4 * at + 1] >> 16) & 0xFFFF
                             between = (stored - sent_at[way]) & 0xFFFF
                             merged = wanted & sent[way]
-                            if (drawn(now) >> 20) % max(i64(1), between) >= together:
+                            if (drawn(now) >> 20) % max(i64(1), between * between) >= together:
                                 merged = i64(0)
                             sent[way] |= wanted
                             sent_stamps[way] = now
@@ -230,13 +261,13 @@ def _run(
                                     missing = reached & ~l2_valid[way]
                                     missed = i64(st.popcount(missing))
                                     alone = _alone(missing, l2_valid[way])
-                                    l2_valid[way] |= reached
+                                    l2_valid[way] |= reached | alone
                                     if near != home:
                                         sites[row + 3] += hits
                                     else:
                                         sites[row + 2] += hits
                                     sites[row + 4] += missed
-                                    sites[row + 7] += alone
+                                    sites[row + 7] += i64(st.popcount(alone))
                                     l2_words[way] += 8 * missed
                             else:
                                 if halves == 2:
@@ -256,7 +287,10 @@ def _run(
                                     sites[row + 2] += hits + missed
                                     l2_words[way] += words
                                 l2_valid[way] |= wanted
-                                l2_dirty[way] |= wanted
+                                was = l2_dirty[way]
+                                l2_dirty[way] = was | wanted
+                                if was == 0:
+                                    _kept_clean(l2_dirty, l2_stamps, l2_words, at_home, l2_ways, most, state)
                     at += 1
                     time = i64(1) << 60
                     if at < first_of[block * warps + warp + 1] and records[4 * at + 1] >> 32 == phase:
@@ -274,7 +308,7 @@ class Traffic:
     """What the memories of a GPU do in a launch. Sectors have 32 bytes.
 
     sites: int64[site, COLUMNS], of all blocks. dram_read, dram_written: bytes from and to device memory; dram_filled: those read for
-    lines that had been written in part.
+    lines that had been written in part; dram_wasted: bytes more that could have been moved in the time of these.
     traced: blocks that were simulated, of `blocks`; the others
     are taken for more of what those in the middle did.
     """
@@ -284,6 +318,7 @@ class Traffic:
     dram_read: int
     dram_written: int
     dram_filled: int
+    dram_wasted: int
     traced: int
     blocks: int
 
@@ -305,9 +340,10 @@ class Traffic:
 
     @property
     def l2_hit(self) -> float:
-        """Of the sectors asked of L2, the share that it answers; a store is always answered."""
+        """Of the sectors asked of L2, the share that is found where it is asked first: in the half that is near the SM. So Nsight
+        Compute counts. A store is always answered."""
         asked = self.l2_sectors
-        return (self.total(NEAR_HITS) + self.total(FAR_HITS)) / asked if asked else 0.0
+        return self.total(NEAR_HITS) / asked if asked else 0.0
 
     @property
     def dram_bytes(self) -> int:
@@ -406,7 +442,7 @@ def simulate(
                     records, first_of, held, lines.kinds, device.sms, resident, warps, traced, until, _ROUNDS,
                     max(1, apart // _STEP), *in_slots,
                     *l1_arrays, *(l1.form(apart) if l1 else (0, 0, 0)), *l2.arrays, *l2.form(apart), halves,
-                    *sent.arrays, *sent.form(apart), broken, _TOGETHER, sites, state,
+                    *sent.arrays, *sent.form(apart), broken, _TOGETHER, max(1, round(_DIRTY * l2.ways)), sites, state,
                 )  # fmt: skip
             passed.append((sites.copy(), state.copy()))
         clock = int(state[CLOCK])
@@ -425,14 +461,15 @@ def simulate(
         SECTOR * int(sectors)
         for sectors in (found[:, [MISSES, LONE]].sum(), state[FILLED] * apart, state[WRITTEN] * apart)
     )
-    return Traffic(found, lines.kinds, missed + filled, written, filled, traced, blocks)
+    wasted = int(state[WASTED]) * apart * SECTOR // 2
+    return Traffic(found, lines.kinds, missed + filled, written, filled, wasted, traced, blocks)
 
 
 def _whole(sampled: Numbers, totals: Numbers, kinds: Numbers, cached: bool) -> Numbers:
     """What was found of some lines, of all that the sites accessed. A site of which no line was sampled goes to very few, which stay
     in L1 (cached: there is one) or else in L2."""
     found = sampled.copy()
-    found[:, [ACCESSES, LINES, SECTORS, BANKS]] = totals
+    found[:, [ACCESSES, LINES, SECTORS, BANKS, STREWN]] = totals
     answered = [L1_HITS, NEAR_HITS, FAR_HITS, MISSES, LONE, LATE, ASKED, MERGED]
     for site in np.flatnonzero(totals[:, TOTAL_SECTORS]):
         every, row = int(totals[site, TOTAL_SECTORS]), sampled[site]

@@ -40,9 +40,9 @@ WORDS, TOUCHED = 6, 4
 """Bits of a kept line below its number: how many words of it an access has, and which sectors these lie in."""
 LOAD, STORE, ATOMIC, LOCAL_LOAD, LOCAL_STORE, CONSTANT = range(6)
 """Kinds of access. Of constant memory only the different addresses of an access are counted, as its lines."""
-ACCESSES, LINES, SECTORS, BANKS, TOTALS = range(5)
-"""Of a site, in the whole launch: accesses by warps, lines that they touch, sectors, and cycles of the 32 banks that a line lies in, in
-each of which one word is read at a time."""
+ACCESSES, LINES, SECTORS, BANKS, STREWN, TOTALS = range(6)
+"""Of a site, in the whole launch: accesses by warps, lines that they touch, sectors, cycles of the 32 banks that a line lies in, in each
+of which one word is read at a time, and accesses whose lines do not lie side by side."""
 _SEEN = 64
 BITS = 40
 """Of the number that is drawn for a line: its first ones say whether the line is kept, the next ones its set."""
@@ -83,17 +83,13 @@ def _turns(tally: Global[i64], first: i64) -> i64:
 
 @st.device
 def _addresses(tally: Global[i64], first: i64, line: i64, hot: Global[i64], at: i64) -> i64:
-    """Different words of a line that lanes have; their lanes are added up, by word, and once for each sector."""
+    """Different words of a line that lanes have; their lanes are added up, by word."""
     found = i64(0)
-    last = i64(-1)
     for word in range(i64(32)):
         if tally[first + word] > 0:
             found += 1
             address = line * 32 + word
             hot[at + ((address ^ (address >> 14)) & 16383)] += tally[first + word]
-            if word >> 3 != last:
-                last = word >> 3
-                hot[at + 16384 + ((address >> 3) & 16383)] += 1
     return found
 
 
@@ -188,10 +184,14 @@ def _compact(
                 place = served[site] + _part(of[2 * which])
                 hot[place + 16384] += _addresses(tally, 32 * which, of[2 * which], hot, served[site] + 32768)
                 hot[place] += _turns(tally, 32 * which)
-        totals[4 * site + 3] += _busiest(of, found, slices) if found > 1 else i64(1)
+        totals[5 * site + 3] += _busiest(of, found, slices) if found > 1 else i64(1)
         begin = stored
         sectors = i64(0)
+        first = of[0]
+        past = of[0]
         for which in range(found):
+            first = min(first, of[2 * which])
+            past = max(past, of[2 * which])
             touched = i64(15)
             if whole == 0 or kind[site] != 0:
                 words = of[2 * which + 1]
@@ -203,13 +203,14 @@ def _compact(
             if apart == 1 or drawn(of[2 * which]) * apart < i64(1) << 40:
                 lines[stored] = (of[2 * which] << 10) | (i64(st.popcount(of[2 * which + 1])) << 4) | touched
                 stored += 1
-        totals[4 * site] += 1
+        totals[5 * site] += 1
+        totals[5 * site + 4] += i64(1) if past - first > 2 * found else i64(0)
         work[owner] += 1
-        totals[4 * site + 1] += found
+        totals[5 * site + 1] += found
         if kind[site] == 5:
             stored = begin
         else:
-            totals[4 * site + 2] += sectors
+            totals[5 * site + 2] += sectors
         if stored > begin:
             records[4 * kept] = (raw[at] << 16) | warp
             records[4 * kept + 1] = (phase << 32) | ((written[owner] & 0xFFFF) << 16) | site
@@ -282,8 +283,8 @@ class Lines:
         self._whole = int(device.loads_cached and device.load_sector == device.line)
         self.totals = np.zeros((len(sites), TOTALS), np.int64)
         self._served = np.full(len(sites), -1, np.int64)
-        self._served[served] = 4 * _HOT * np.arange(len(served))
-        self._hot = np.zeros((max(1, len(served)), 4, _HOT), np.int64)
+        self._served[served] = 3 * _HOT * np.arange(len(served))
+        self._hot = np.zeros((max(1, len(served)), 3, _HOT), np.int64)
         self._warps = -(-int(np.prod(self.request.block)) // 32)
         blocks = int(np.prod(self.request.grid))
         self.work, self._numbers, self._written = (np.zeros(blocks * self._warps, np.int64) for _ in range(3))
@@ -361,11 +362,6 @@ class Lines:
         part, groups = np.arange(_HOT), max(1, slices // 8)
         group = (part >> 5) * groups // (_HOT >> 5) + (part >> 3 & 3) * groups // 4
         return self._in_all(np.bincount(8 * (group % groups) + part % 8, cycles))
-
-    @property
-    def most_wanted(self) -> float:
-        """Atomic operations of warps on the sector that has most, in the whole launch."""
-        return self._in_all(self._hot[:, 3].sum(axis=0))
 
     @property
     def most_floats(self) -> float:

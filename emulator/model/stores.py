@@ -17,7 +17,10 @@ def between_stores(compiled: CompiledKernel) -> npt.NDArray[np.float64]:
     time between two stores, a part of that where it makes several together, 0 where it makes none there."""
     whole = graph(tuple(one.instruction for one in compiled.instructions))
     block_of = np.repeat(np.arange(len(whole.blocks)), [past - first for first, past in whole.blocks])
-    kinds = [EFFECTS.get(one.instruction.opcode, "") for one in compiled.instructions]
+    kinds = [
+        "constant_load" if one.instruction.opcode == "LDC" else EFFECTS.get(one.instruction.opcode, "")
+        for one in compiled.instructions
+    ]
     behind = _behind(whole)
     stores = [n for n, kind in enumerate(kinds) if kind == "global_store"]
 
@@ -28,8 +31,8 @@ def between_stores(compiled: CompiledKernel) -> npt.NDArray[np.float64]:
 
     between: dict[tuple[object, str], list[int]] = defaultdict(list)
     for n, kind in enumerate(kinds):
-        accesses = kind.startswith("global") and kind != "global_store"
-        if accesses and any(leads(one, n) for one in stores) and any(leads(n, one) for one in stores):
+        loads = (kind.startswith("global") and kind != "global_store") or kind == "constant_load"
+        if loads and any(leads(one, n) for one in stores) and any(leads(n, one) for one in stores):
             between[compiled.instructions[n].place, kind].append(sum(one < n for one in stores))
     found = np.zeros(len(compiled.launched.request.prepared.sites))
     for statement in compiled.source.statements.values():

@@ -19,7 +19,21 @@ from ..machine.device import WARP, Device
 from ..profiler import events
 from ..profiler.events import Counts
 from ..profiler.warps import WarpDecisions
-from .caches import ACCESSES, ASKED, BANKS, FAR_HITS, LATE, LINES, LONE, MERGED, MISSES, NEAR_HITS, SECTORS, Traffic
+from .caches import (
+    ACCESSES,
+    ASKED,
+    BANKS,
+    FAR_HITS,
+    LATE,
+    LINES,
+    LONE,
+    MERGED,
+    MISSES,
+    NEAR_HITS,
+    SECTORS,
+    STREWN,
+    Traffic,
+)
 from .lines import ATOMIC, LOCAL_STORE, STORE
 from .ways import Ways, ways
 
@@ -40,8 +54,9 @@ half of L2, for device memory, and for L2 at all."""
 OWN_PIPES = ("alu", "fma", "fp64", "xu", "adu", "uniform", "cbu")
 """Of a scheduler; the load and store unit is one for all of an SM."""
 _LSU = len(OWN_PIPES)
-_LONE = 1.8
-"""Sectors more that device memory could move in the time of one that is alone: another one that nobody asked for, and another row."""
+_LONE, _STREWN = 1.3, 2.45
+"""Sectors more that device memory could move in the time of one that is alone: another one that nobody asked for, and, where the lines
+of an access do not lie side by side, another row. One number of 64 and of 128 bytes each, and numbers as drawn, on an H200."""
 _MEMORIES = ("global", "shared", "local", "constant")
 _CONSTANT = 2.05
 """Cycles of an SM between different addresses of constant memory: tables looked up by 30 addresses a warp on an H200."""
@@ -256,7 +271,8 @@ def _of_global(
     misses = total[MISSES]
     out = misses + total[FAR_HITS] + total[NEAR_HITS]
     figures[SECTORS_OUT] = as_sectors(total[ASKED], out, device, stored=False) / accesses
-    figures[MISSED] = (misses + _LONE * total[LONE]) / accesses
+    strewn = total[STREWN] / total[ACCESSES]
+    figures[MISSED] = (misses + (_LONE + strewn * (_STREWN - _LONE)) * total[LONE]) / accesses
 
     def likely(part: float) -> float:
         """That one of an access's lines is among so many sectors."""
@@ -269,11 +285,12 @@ def _of_global(
     if not kind.endswith("load"):
         rate = timing.l2_bandwidth * 1000 / 32 / device.clock  # sectors a cycle
         stored = max(1, traffic.total(SECTORS, STORE, ATOMIC, LOCAL_STORE))
-        figures[WRITTEN] = sectors * (traffic.dram_written + traffic.dram_filled) / 32 / stored
+        figures[WRITTEN] = sectors * (traffic.dram_written + traffic.dram_filled + traffic.dram_wasted) / 32 / stored
         if kind.endswith("store"):
             sent = total[SECTORS] - total[MERGED]
             figures[SECTORS_OUT] = as_sectors(total[ASKED], sent, device, stored=True) / total[ACCESSES]
             figures[MISSED] = 0.0
+            figures[LSU] = max(figures[LSU], total[ASKED] / total[ACCESSES] * timing.line_interval)
         else:
             requests = sum(int(counts[s, events.REQUESTS if s in together else events.SECTORS]) for s in sites)
             rate /= timing.fetch_rate if kind == "global_atomic" else timing.atomic_rate

@@ -266,11 +266,10 @@ def _memories(
     return {
         "L1": share * (conflicts + l1),
         "L2": max(share * l2_bytes / timing.l2_width, l2_bytes * clock / (timing.l2_bandwidth * 1e3)),
-        "DRAM": traffic.dram_bytes * clock / (device.bandwidth * timing.dram_share),
+        "DRAM": (traffic.dram_bytes + traffic.dram_wasted) * clock / (device.bandwidth * timing.dram_share),
         "atomics": max(
             lines.busiest_slice(timing.l2_slices, 0.0, timing.atomic_interval, together),
             lines.most_floats * timing.float_interval,
-            lines.most_wanted * timing.sector_interval,
             added,
         ),
         "slices": lines.busiest_slice(timing.l2_slices, timing.store_interval * sent, timing.atomic_interval, together),

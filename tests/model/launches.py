@@ -29,6 +29,13 @@ def reads(x: st.Global[st.f32], out: st.Global[st.f32], TIMES: st.Const, STRIDE:
 
 
 @st.kernel
+def halves(x: st.Global[st.f32], out: st.Global[st.f32]) -> None:
+    """Two numbers 32 bytes apart of each 64 bytes."""
+    i = st.block.x * st.block_dim.x + st.thread.x
+    out[i] = x[16 * i] + x[16 * i + 8]
+
+
+@st.kernel
 def table(x: st.Global[st.f32], out: st.Global[st.f32], n: st.i32) -> None:
     """All blocks read the same n numbers."""
     total = st.f32(0)
