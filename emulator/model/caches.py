@@ -189,7 +189,8 @@ def _run(
                             first = (sm * l1_sets + ((drawn(line) >> l1_shift) & (l1_sets - 1))) * l1_ways
                             way = _found(l1_tags, first, l1_ways, line)
                             hit = i64(0)
-                            if loads or kind[site] == 4:  # which stays where it was written
+                            whole = kind[site] == 1 and words == 8 * i64(st.popcount(wanted))
+                            if loads or kind[site] == 4 or whole or (kind[site] == 1 and way >= 0):
                                 if way < 0:
                                     way = _oldest(l1_stamps, first, l1_ways)
                                     l1_tags[way] = line
@@ -204,12 +205,13 @@ def _run(
                                 if hit != wanted:
                                     l1_filled[way] = time
                                 wanted &= ~hit
-                            elif kind[site] == 1 and way >= 0:
-                                l1_valid[way] |= wanted
-                                l1_stamps[way] = now
                         if kind[site] == 1:
                             first = (sm * sent_sets + ((drawn(line) >> sent_shift) & (sent_sets - 1))) * sent_ways
-                            run = (line << 30) | (slot * warps + warp) << 12 | ((number * broken >> 20) & 0xFFF)
+                            run = (
+                                (line << 30)
+                                | (slot * warps + warp) << 12
+                                | (((number * broken >> 20) + 977 * block) & 0xFFF)
+                            )
                             way = _found(sent_tags, first, sent_ways, run)
                             if way < 0:
                                 way = _oldest(sent_stamps, first, sent_ways)
@@ -400,8 +402,8 @@ def simulate(
     accesses are none, as a compiler keeps in registers what they access. breaks: of each site, how often an access ends a run of
     stores, as `between_stores` says; without it all but stores do.
     Blocks go to SMs one after another, as many as fit, then to whichever has finished one. Warps of the resident blocks
-    take turns, an access each; none passes a barrier before its block. L1 writes through and does not keep what is only
-    written; L2 writes back; of a set the line goes that was used longest ago.
+    take turns, an access each; none passes a barrier before its block. L1 writes through, and keeps sectors that are written
+    whole; L2 writes back; of a set the line goes that was used longest ago.
     """
     records, first_of, held = lines.sorted
     nowhere = np.isin(np.arange(len(lines.kinds)), list(without))

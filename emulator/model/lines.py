@@ -126,8 +126,8 @@ def _compact(
     array; threads: of the GPU, whose local arrays lie there at once, the words of a warp's lanes side by side. used: access number,
     then how many records there are. tally: 0, of the words of 32 lines; slices: 0, of six. served: where the turns of a site's stores
     and atomic operations begin in hot, -1 of those that are none. numbers: of each warp's last access, those that wait for others at
-    barriers as if they made accesses; reached: of each block its phase, the highest number before it, and the highest. written: lines of the
-    stores of each warp. How many lines there are."""
+    barriers as if they made accesses; reached: of each block its phase, the highest number before it, and the highest. written: lines
+    of the stores of each warp. How many lines there are."""
     stored = i64(0)
     kept = i64(0)
     number = used[0]

@@ -54,7 +54,7 @@ half of L2, for device memory, and for L2 at all."""
 OWN_PIPES = ("alu", "fma", "fp64", "xu", "adu", "uniform", "cbu")
 """Of a scheduler; the load and store unit is one for all of an SM."""
 _LSU = len(OWN_PIPES)
-_LONE, _STREWN = 1.3, 2.45
+_LONE, _STREWN = 1.3, 2.9
 """Sectors more that device memory could move in the time of one that is alone: another one that nobody asked for, and, where the lines
 of an access do not lie side by side, another row. One number of 64 and of 128 bytes each, and numbers as drawn, on an H200."""
 _MEMORIES = ("global", "shared", "local", "constant")

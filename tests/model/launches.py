@@ -36,6 +36,21 @@ def halves(x: st.Global[st.f32], out: st.Global[st.f32]) -> None:
 
 
 @st.kernel
+def again(x: st.Global[st.f32], out: st.Global[st.f32], MASK: st.Const) -> None:
+    """All blocks write to MASK + 1 places."""
+    i = st.block.x * st.block_dim.x + st.thread.x
+    out[i & MASK] = x[i]
+
+
+@st.kernel
+def written_and_read(x: st.Global[st.f32], out: st.Global[st.f32]) -> None:
+    """x is read, then what was written."""
+    i = st.block.x * st.block_dim.x + st.thread.x
+    out[i] = x[i]
+    out[i] = out[i] + st.f32(1)
+
+
+@st.kernel
 def table(x: st.Global[st.f32], out: st.Global[st.f32], n: st.i32) -> None:
     """All blocks read the same n numbers."""
     total = st.f32(0)

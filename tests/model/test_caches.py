@@ -36,6 +36,7 @@ from tests.model.launches import (
     swap,
     table,
     total,
+    written_and_read,
 )
 
 H200, K40, C2070 = devices.H200, devices.K40, devices.C2070
@@ -191,8 +192,9 @@ def test_a_sector_brings_its_neighbour() -> None:
 
 def test_whether_all_lines_are_kept_or_some_as_many_stores_go_together() -> None:
     for words in (4, 8):
-        given = dict(outputs=words, READ=0, WORDS=words)
-        every, some = (observed(rows, 528, most=most, **given).lines for most in (1 << 40, 1 << 14))  # type: ignore[arg-type]
+        every, some = (
+            observed(rows, 528, most=most, outputs=words, READ=0, WORDS=words).lines for most in (1 << 40, 1 << 14)
+        )
         assert every.apart == 1 < 4 <= some.apart
         whole, part = (simulate(lines, H200, 8, 0, cold=True).total(MERGED) for lines in (every, some))
         assert part == pytest.approx(whole, rel=0.05)
@@ -283,3 +285,9 @@ def test_l2_holds_no_more_of_what_is_written_than_a_part() -> None:
         launch = observed(copy, blocks)
         traffic = simulate(launch.lines, replace(H200, l2=1 * MIB), 8, 0, cold=False)
         assert traffic.dram_written == pytest.approx(written * 1024 * blocks, abs=0.1 * 1024 * blocks)
+
+
+def test_what_a_block_has_written_is_in_l1() -> None:
+    """Whole sectors are there for a load, whoever of the SM stored them."""
+    traffic = simulate(observed(written_and_read, 132).lines, H200, 8, 0, cold=True)
+    assert traffic.l1_hit == pytest.approx(1 / 2)

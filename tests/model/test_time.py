@@ -18,6 +18,7 @@ from simtbed.reports.hardware.timed_kernels import cases
 from simtbed.runtime.request import prepare_request
 
 from tests.model.launches import (
+    again,
     broadcast,
     chain,
     copy,
@@ -94,10 +95,22 @@ def test_floating_point_numbers_are_added_to_one_address_more_slowly() -> None:
     assert floating.limits["atomics"] == pytest.approx(3.48 / 1.45 * whole.limits["atomics"])
 
 
-def test_compare_and_swap_takes_longer_than_an_addition() -> None:
-    """On 64 M addresses: each takes 1 / 51 of a cycle, or 2 / 79."""
-    found = estimate(observed(swap, 1 << 12), H200).limits["atomics"]
-    assert found == pytest.approx((4 / 51 + 4 / 39.5) * 8 * (1 << 12) / 1980, rel=0.01)
+def test_atomics_that_return_a_value_take_longer_than_those_that_do_not() -> None:
+    """Measured on an H200: 51 sectors a cycle, or 39.5, of lanes that each have one."""
+    n = 1 << 12
+    fast = replace(H200, timing=replace(H200.timing, atomic_interval=0.01))
+    slow = replace(fast, timing=replace(fast.timing, fetch_rate=fast.timing.atomic_rate))
+    found, without = (estimate(observed(swap, n), device).limits["atomics"] for device in (fast, slow))
+    assert found == pytest.approx((4 / 51 + 4 / 39.5) * 8 * n / 1980, rel=0.01)
+    assert without == pytest.approx(8 / 51 * 8 * n / 1980, rel=0.01)
+
+
+def test_stores_to_few_lines_keep_slices_of_l2_busy() -> None:
+    """As many stores, to all of memory or again and again to eight lines: each takes a slice 2.2 cycles."""
+    few = estimate(observed(again, 1 << 12, MASK=255), H200)
+    assert few.limits["slices"] == pytest.approx(2.2 * (1 << 12) * 8 / 8 / 1980)
+    assert few.time_us > few.limits["slices"]
+    assert estimate(observed(again, 1 << 12, MASK=(1 << 20) - 1), H200).limits["slices"] < few.limits["slices"] / 8
 
 
 def test_l2_gives_few_sectors_of_many_lines_more_slowly() -> None:
