@@ -56,7 +56,7 @@ def test_auto_alone_skips_and_says_so(pytester: pytest.Pytester, monkeypatch: py
     result.stdout.fnmatch_lines(["not run: *engine=cuda*"])
 
 
-@pytest.mark.parametrize("engines", ["opencl", "jit,auto", ""])
+@pytest.mark.parametrize("engines", ["opencl", "jit,auto", "", "jit,numpy,jit"])
 def test_unknown_engines_are_bad_use(pytester: pytest.Pytester, engines: str) -> None:
     pytester.makepyfile(PLAIN)
     pytester.makeini(f"[pytest]\nsimtbed_engine = {engines}")
