@@ -9,8 +9,8 @@ from xml.etree import ElementTree
 
 import pytest
 from pydantic_sarif.model import StaticAnalysisResultsFormatSarifVersion210JsonSchema as Sarif
-from simtbed.engines.cuda.nvcc import find_tool
 
+from tests.compilers import HAS_NVCC
 from tests.pages import ROOT
 from tests.reports.conftest import Simtbed
 from tests.workflows import Runner, load
@@ -38,7 +38,7 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def one_architecture(path: Path) -> None:
     """Compile for one architecture, or for none where there is no nvcc."""
     text = path.read_text()
-    if find_tool("nvcc") is None:
+    if not HAS_NVCC:
         text = text.replace('--simtbed-compile "$ARCHS"', "").replace("--simtbed-compile all", "")
     path.write_text(
         text.replace("default: all", "default: sm_90").replace("--simtbed-compile all", "--simtbed-compile sm_90")
