@@ -63,6 +63,13 @@ def test_what_the_jobs_install_is_asked_for(simtbed: Simtbed, project: Path) -> 
     assert simtbed("ci", "init", "gitlab").err == told
 
 
+def test_a_workflow_that_runs_the_tests_already_is_named(simtbed: Simtbed, project: Path) -> None:
+    other = project / ".github/workflows/test.yml"
+    other.parent.mkdir(parents=True)
+    other.write_text("on: push\n")
+    assert simtbed("ci", "init", "github").err.startswith("simtbed: .github/workflows/test.yml runs the tests too")
+
+
 def test_bad_use(simtbed: Simtbed) -> None:
     assert "github" in simtbed("ci", "init", "act").refused()
     assert "init" in simtbed("ci", "github", "init").refused()
