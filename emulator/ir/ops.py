@@ -65,14 +65,24 @@ def _truncated_rem(a: Values, b: Values) -> Values:
     return np.asarray(np.where(b == 0, a.dtype.type(0), a - _truncated_div(a, b) * b))
 
 
+def _fits(count: Values, bits: int) -> bool:
+    """Whether every count moves fewer bits than there are: nearly all do."""
+    if count.size == 1:
+        return 0 <= int(count.item()) < bits
+    return bool(((count >= 0) & (count < bits)).all())
+
+
 def _shift_left(a: Values, b: Values) -> Values:
-    return np.asarray(
-        np.where((b >= 0) & (b < 8 * a.dtype.itemsize), a << (b & b.dtype.type(8 * a.dtype.itemsize - 1)), 0)
-    ).astype(a.dtype)
+    bits = 8 * a.dtype.itemsize
+    if _fits(b, bits):
+        return np.asarray(a << b).astype(a.dtype, copy=False)
+    return np.asarray(np.where((b >= 0) & (b < bits), a << (b & b.dtype.type(bits - 1)), 0)).astype(a.dtype)
 
 
 def _shift_right(a: Values, b: Values) -> Values:
     bits = 8 * a.dtype.itemsize
+    if _fits(b, bits):
+        return np.asarray(a >> b).astype(a.dtype, copy=False)
     count = np.where((b >= 0) & (b < bits), b, bits - 1).astype(b.dtype)
     gone = (b < 0) | (b >= bits)
     shifted = a >> count

@@ -20,9 +20,10 @@ def once_a_node(property: Callable[[Any], R]) -> Callable[[Any], R]:
 
     @wraps(property)
     def remembered(node: Any) -> R:
-        if node not in known:
-            known[node] = property(node)
-        return known[node]
+        found = known.get(node, known)
+        if found is known:
+            found = known[node] = property(node)
+        return found  # type: ignore[return-value]
 
     return remembered
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 from ..ir import nodes as ir
 from ..ir.walk import bodies, once_a_node, registers, statements
 
@@ -14,7 +12,7 @@ def private_registers(kernel: ir.Function) -> frozenset[str]:
     Under a mask such a register needs no merge with its old value.
     """
     shared: set[str] = set()
-    _visit(kernel.body, (), shared)
+    _visit(kernel.body, {}, shared)
     every = {s.target.name for s in statements(kernel.body) if isinstance(s, ir.Let) and isinstance(s.target, ir.Reg)}
     return frozenset(every - shared)
 
@@ -28,37 +26,35 @@ def _assigned(stmt: ir.Stmt) -> frozenset[str]:
     return frozenset(own.union(*(_assigned(s) for b in bodies(stmt) for s in b)))
 
 
-Path = tuple[tuple[tuple[ir.Stmt, ...], ir.Stmt | None], ...]
-"""From the innermost body outwards: the statements before a place, and the loop that is entered there, if any."""
+Dominated = dict[str, bool]
+"""Of each register that was assigned before a place: whether the last assignment is in the same or an enclosing body."""
 
 
-def _visit(body: ir.Body, path: Path, shared: set[str]) -> None:
-    for at, stmt in enumerate(body):
-        here: Path = ((body[:at], None), *path)
+def _visit(body: ir.Body, before: Dominated, shared: set[str]) -> None:
+    """Note the reads that may see an older value. before: changed to what holds after the body."""
+    for stmt in body:
         if isinstance(stmt, ir.While):
-            inside: Path = (((), stmt), *here)
+            inside = _entered(stmt, before)
             _visit(stmt.setup, inside, shared)
-            _reads((r.name for r in registers(stmt)), ((stmt.setup, stmt), *here), shared)
-            _visit(stmt.body, ((stmt.setup, stmt), *here), shared)
-            continue
-        _reads((r.name for r in registers(stmt)), here, shared)
-        for inner in bodies(stmt):
-            _visit(inner, (((), stmt if isinstance(stmt, ir.For) else None), *here), shared)
+            _reads(stmt, inside, shared)
+            _visit(stmt.body, inside, shared)
+        else:
+            _reads(stmt, before, shared)
+            for inner in bodies(stmt):
+                _visit(inner, _entered(stmt, before), shared)
+        before.update(dict.fromkeys(_assigned(stmt), isinstance(stmt, ir.Let)))
 
 
-def _reads(names: Iterable[str], path: Path, shared: set[str]) -> None:
-    for name in set(names):
-        if not _dominated(name, path):
-            shared.add(name)
+def _entered(stmt: ir.Stmt, before: Dominated) -> Dominated:
+    """What holds at the begin of a body of a statement. In a loop the assignment of an earlier iteration may be read."""
+    inside = before.copy()
+    if isinstance(stmt, ir.While | ir.For):
+        inside.update(dict.fromkeys(_assigned(stmt), False))
+    if isinstance(stmt, ir.For):
+        inside[stmt.var.name] = True
+    return inside
 
 
-def _dominated(name: str, path: Path) -> bool:
-    for before, loop in path:
-        for stmt in reversed(before):
-            if name in _assigned(stmt):
-                return isinstance(stmt, ir.Let)
-        if isinstance(loop, ir.For) and loop.var.name == name:
-            return True
-        if loop is not None and name in _assigned(loop):
-            return False  # the assignment of an earlier iteration may be read
-    return True  # a parameter
+def _reads(stmt: ir.Stmt, before: Dominated, shared: set[str]) -> None:
+    """What nothing assigned before is a parameter."""
+    shared.update(r.name for r in registers(stmt) if not before.get(r.name, True))

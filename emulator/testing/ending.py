@@ -21,14 +21,27 @@ MOST = 10
 """Tests that a line names."""
 
 
-def at_the_end(config: pytest.Config, tally: Tally, pins: Callable[[], Sequence[Pin]]) -> Iterator[str]:
-    """Write what is asked for, and give a line for each thing that is wrong. pins: the known findings."""
+def at_the_end(
+    config: pytest.Config, tally: Tally, pins: Callable[[], Sequence[Pin]], tests: int, passed: bool
+) -> Iterator[str]:
+    """Write what is asked for, and give a line for each thing that is wrong. pins: the known findings. tests: how many
+    were to run. passed: whether pytest finds nothing wrong.
+
+    Of tests that did not come to their end nothing is known: then no launches are recorded or compared, and no baseline
+    or pin is called unused. A developer who stops a run at the first failure is not told.
+    """
+    cut = tests - len(set(tally.ended))
+    if cut and (passed or any(config.getoption(name) for name in _WRITING)):
+        yield (
+            f"{cut} of {tests} tests did not come to their end: the run was stopped, or a worker of pytest-xdist died. "
+            "So no launches are recorded or compared, and no baseline is removed"
+        )
     steps: tuple[Callable[[], Iterator[str]], ...] = (
-        partial(_recorded, config, tally),
+        partial(_recorded, config, tally, cut > 0),
         partial(_reported, config, tally),
         partial(_left_out, config, tally),
-        partial(_pins, config, tally, pins),
-        partial(_baselines, config, tally),
+        partial(_pins, config, tally, pins, cut > 0),
+        partial(_baselines, config, tally, cut > 0),
     )
     for step in steps:
         try:
@@ -39,9 +52,15 @@ def at_the_end(config: pytest.Config, tally: Tally, pins: Callable[[], Sequence[
             yield str(error)
 
 
+_WRITING = ("simtbed_update", "simtbed_write_launches", "simtbed_same_launches")
+"""Options that a run must come to its end for."""
+
+
 # ------------------------------------------------------------------ files
-def _recorded(config: pytest.Config, tally: Tally) -> Iterator[str]:
+def _recorded(config: pytest.Config, tally: Tally, cut: bool) -> Iterator[str]:
     """Write the record of the launches; how it differs from another one."""
+    if cut:
+        return
     into, wanted = config.getoption("simtbed_write_launches"), config.getoption("simtbed_same_launches")
     if into and tally.answers:
         write(Path(into), answers.as_text(tally.answers))
@@ -85,11 +104,12 @@ def _left_out(config: pytest.Config, tally: Tally) -> Iterator[str]:
         tally.remarks.append(line)
 
 
-def _pins(config: pytest.Config, tally: Tally, pins: Callable[[], Sequence[Pin]]) -> Iterator[str]:
+def _pins(config: pytest.Config, tally: Tally, pins: Callable[[], Sequence[Pin]], cut: bool) -> Iterator[str]:
     """Pins that nothing used, of tests that all ran and passed."""
     looked = {who for who, option in _LOOKING.items() if config.getoption(option)}
     if (
         not looked
+        or cut
         or tally.incomplete
         or tally.skipped
         or tally.left_out
@@ -105,7 +125,7 @@ _LOOKING = {"checkers": "simtbed_check", "compiler": "simtbed_compile"}
 """Options that look at all launches, by whose findings they are."""
 
 
-def _baselines(config: pytest.Config, tally: Tally) -> Iterator[str]:
+def _baselines(config: pytest.Config, tally: Tally, cut: bool) -> Iterator[str]:
     """Baselines that nothing used, of tests that did not fail. Baselines are written where asked.
 
     A test that was skipped uses none: that is told where a service runs the tests, and would show that all is well.
@@ -118,7 +138,7 @@ def _baselines(config: pytest.Config, tally: Tally) -> Iterator[str]:
         file = test.partition("::")[0]
         return not {test, file} & {*tally.incomplete, *tally.left_out} and whole(config.rootpath / file)
 
-    left = baselines.unused(tally.budgets, ran)
+    left = [] if cut else baselines.unused(tally.budgets, ran)
     reasons = {test: tally.skipped.get(test) or tally.skipped.get(test.partition("::")[0]) for test, _ in left}
     if config.getoption("simtbed_update"):
         baselines.write(tally.budgets, [(test, name) for test, name in left if reasons[test] is None])

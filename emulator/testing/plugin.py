@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import os
 import shutil
+import sys
 import tempfile
 from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -108,6 +110,8 @@ def _named(names: str) -> tuple[str, ...]:
         return AUTO
     if wrong := [name for name in found if name not in AUTO]:
         raise pytest.UsageError(f"no engine is called {wrong[0]!r}; there are {', '.join(AUTO)}, and auto alone")
+    if twice := [name for name in found if found.count(name) > 1]:
+        raise pytest.UsageError(f"the engine {twice[0]} is named twice")
     return found
 
 
@@ -175,10 +179,14 @@ def budget(pytestconfig: pytest.Config) -> Callable[..., Budget]:
 
 def _without_engine(item: pytest.Item) -> str:
     """The test's name, the same on every engine."""
-    engine = getattr(item, "callspec", None) and item.callspec.params.get(ENGINE)  # type: ignore[attr-defined]
-    path, bracket, parameters = item.nodeid.partition("[")
-    kept = "-".join(one for one in parameters.removesuffix("]").split("-") if one != f"engine={engine}")
-    return f"{path}{bracket}{kept}]" if kept else path
+    spec = getattr(item, "callspec", None)
+    if spec is None:
+        return item.nodeid
+    words = spec.id.split("-")
+    with suppress(ValueError):  # a test without an engine
+        words.remove(f"engine={spec.params.get(ENGINE)}")
+    path = item.nodeid.removesuffix(f"[{spec.id}]")
+    return f"{path}[{'-'.join(words)}]" if words else path
 
 
 # ------------------------------------------------------------------ tests
@@ -261,7 +269,7 @@ def _judge(item: pytest.Item, found: Watch, raised: list[Diagnostic]) -> str:
     if config.getoption("xmlpath", None):
         item.user_properties += [("simtbed launch", described(one)) for one in found.launches]
     text = _noted(config, found, raised)
-    if text:
+    if text and sys.exception():  # the test fails for something else
         item.add_report_section("call", "simtbed found", text)
     return text
 
@@ -342,6 +350,8 @@ def pytest_runtest_makereport(
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
     report = yield
     tally = item.config.stash[TALLY]
+    if call.when == "teardown":
+        tally.ended.append(item.nodeid)
     if report.skipped and not hasattr(report, "wasxfail"):
         tally.skipped[_without_engine(item)] = _reason(report)
     elif not report.passed:
@@ -380,8 +390,10 @@ def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
     if hasattr(config, "workeroutput"):
         config.workeroutput["simtbed"] = tally.plain()
         return
-    config.stash[UNUSED] = wrong = [] if config.option.collectonly else _at_the_end(config)
-    if wrong and exitstatus == pytest.ExitCode.OK:
+    tests = len({item.nodeid for item in session.items}) or session.testscollected  # pytest-xdist counts them alone
+    passed = exitstatus == pytest.ExitCode.OK
+    config.stash[UNUSED] = wrong = [] if config.option.collectonly else _at_the_end(config, tests, passed)
+    if wrong and passed:
         session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
 
@@ -389,15 +401,16 @@ UNUSED = pytest.StashKey[list[str]]()
 """What the whole run did not use, did not launch, or could not write, a line each."""
 
 
-def _at_the_end(config: pytest.Config) -> list[str]:
-    """What is wrong with the run as a whole, once what was asked for is written."""
+def _at_the_end(config: pytest.Config, tests: int, passed: bool) -> list[str]:
+    """What is wrong with the run as a whole, once what was asked for is written. tests: how many were to run. passed:
+    whether pytest finds nothing wrong."""
     tally, option = config.stash[TALLY], config.getoption
     used = any(option(f"simtbed_{name}") for name in (*LOOKING, "update"))
     if not (used or tally.budgets or tally.left_out or (config.rootpath / ".simtbed" / "budgets.toml").is_file()):
         return []
     from .ending import at_the_end
 
-    return list(at_the_end(config, tally, lambda: _pins(config)))
+    return list(at_the_end(config, tally, lambda: _pins(config), tests, passed))
 
 
 def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:

@@ -14,8 +14,8 @@ class Tally:
     summary says besides. pins: numbers of known findings that were found. budgets: the figures measured, by test and
     name. answers: of launches, by test and engine, where they are recorded. runs: launches as `Run.json` has them, where
     they are reported. incomplete: tests that failed, and files that could not be read. skipped: reasons, by test or file.
-    deselected: whether options left tests out. left_out: tests that something else left out. over: what budgets said of
-    the test that runs now.
+    deselected: whether options left tests out. left_out: tests that something else left out. ended: tests that came to
+    their end, passed or not. over: what budgets said of the test that runs now.
     """
 
     launches: Counter[str] = field(default_factory=Counter)
@@ -29,6 +29,7 @@ class Tally:
     skipped: dict[str, str] = field(default_factory=dict)
     deselected: bool = False
     left_out: list[str] = field(default_factory=list)
+    ended: list[str] = field(default_factory=list)
     over: list[str] = field(default_factory=list)
 
     def plain(self) -> dict[str, Any]:
@@ -38,7 +39,7 @@ class Tally:
     def add(self, other: Mapping[str, Any]) -> None:
         """Add the fields of another one."""
         self.launches.update(other["launches"])
-        for name in ("not_run", "remarks", "pins", "runs", "incomplete", "left_out"):
+        for name in ("not_run", "remarks", "pins", "runs", "incomplete", "left_out", "ended"):
             getattr(self, name).extend(other[name])
         self.skipped.update(other["skipped"])
         for test, budgets in other["budgets"].items():

@@ -36,6 +36,8 @@ FILES = {
 }
 """The templates of each service, and where it looks for them."""
 REQUIREMENTS = "requirements.txt"
+NEW = Path(".github/workflows/test.yml")
+"""The workflow that `simtbed new` writes."""
 
 
 @command
@@ -59,6 +61,8 @@ def ci(
         path.parent.mkdir(parents=True, exist_ok=True)
         files.write(path, [text])
         print(path)
+    if service is Service.github and NEW.exists():
+        print(f"simtbed: {NEW} runs the tests too; the job cpu does all that it does and more", file=sys.stderr)
     if not Path(REQUIREMENTS).exists():
         print(f"simtbed: both jobs install what {REQUIREMENTS} lists, and there is none here yet", file=sys.stderr)
     return 0

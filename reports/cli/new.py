@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import keyword
+import re
 from importlib.resources import files as resources
+from importlib.util import find_spec
 from pathlib import Path
 from string import Template
 from typing import Annotated
@@ -18,6 +20,7 @@ FILES = {
     "oracle.py.in": "oracle.py",
     "test.py.in": "test_$name.py",
     "requirements.txt.in": "requirements.txt",
+    "gitignore.in": ".gitignore",
     "README.md.in": "README.md",
     "workflow.yml.in": ".github/workflows/test.yml",
 }
@@ -35,14 +38,18 @@ def new(folder: Annotated[Path, Argument(metavar="NAME", help="The folder to mak
     cd smooth && python -m pytest
     """
     name = folder.name
-    if not name.isidentifier() or keyword.iskeyword(name) or name == "oracle":
+    if not name.isidentifier() or keyword.iskeyword(name):
         raise SimtbedError(f"{name!r} cannot be the name of a kernel: letters, digits and _ make one")
+    texts = {file: resources("simtbed.reports.project").joinpath(file).read_text(encoding="utf-8") for file in FILES}
+    if name in re.findall(r"\w+", " ".join(text for file, text in texts.items() if file.endswith(".py.in"))):
+        raise SimtbedError(f"{name!r} cannot be the name of a kernel: it is a word of the project's own files")
+    if find_spec(name):
+        raise SimtbedError(f"{name!r} cannot be the name of a kernel: its file would hide the module of that name")
     if folder.exists():
         raise SimtbedError(f"{folder}: is there already")
     for template, target in FILES.items():
         path = folder / Template(target).substitute(name=name)
         path.parent.mkdir(parents=True, exist_ok=True)
-        text = resources("simtbed.reports.project").joinpath(template).read_text(encoding="utf-8")
-        files.write(path, [Template(text).substitute(name=name)])
+        files.write(path, [Template(texts[template]).substitute(name=name)])
         print(path)
     return 0

@@ -6,11 +6,9 @@ import numpy as np
 import pytest
 import simtbed as st
 from simtbed import SimtbedError
-from simtbed.engines.cuda import nvcc
 from simtbed.engines.cuda.sass import Control, parse
 
-TOOLS = all(nvcc.find_tool(name) for name in ("nvcc", "nvdisasm"))
-compiling = pytest.mark.skipif(not TOOLS, reason="no nvcc or no nvdisasm on this machine")
+from tests.compilers import needs_sass
 
 
 @st.kernel
@@ -42,7 +40,7 @@ def rows_of(lengths: list[int]) -> st.Result:
     return st.launch(rows, grid=len(lengths) // 32, block=32, args=args, decisions=True)
 
 
-@compiling
+@needs_sass
 @pytest.mark.slow
 def test_an_unrolled_loop_and_its_rest_load_what_the_source_loads() -> None:
     lengths = np.random.default_rng(2).integers(0, 40, 128).tolist()
@@ -60,7 +58,7 @@ def _in_loop(one: object, found: object) -> bool:
     return "values[k]" in text
 
 
-@compiling
+@needs_sass
 @pytest.mark.slow
 def test_equal_rows_take_the_unrolled_body_alone() -> None:
     found = rows_of([16] * 32).compiled()
@@ -69,7 +67,7 @@ def test_equal_rows_take_the_unrolled_body_alone() -> None:
     assert sum(one.warps for one in loads) == 16
 
 
-@compiling
+@needs_sass
 @pytest.mark.slow
 def test_merged_accesses_are_counted_as_the_machine_code_makes_them() -> None:
     args = {"x": np.ones(64, np.float32), "out": st.empty(64, st.f32)}

@@ -7,23 +7,15 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from simtbed import LaunchError
 from simtbed.engines.cuda import nvcc
 from simtbed.reports.hardware.recording import RecordingLauncher
 
+from tests.compilers import needs_nvcc
 from tests.hardware.cases import EXAMPLES, cases
 
 
-def _has_nvcc() -> bool:
-    try:
-        nvcc.find_nvcc()
-    except LaunchError:
-        return False
-    return True
-
-
 @pytest.mark.slow
-@pytest.mark.skipif(not _has_nvcc(), reason="no nvcc on this machine")
+@needs_nvcc
 def test_nvcc_compiles_every_printed_kernel(tmp_path: Path) -> None:
     """Each in a namespace of its own, all in one file: nvcc takes half a second to start."""
     recording = RecordingLauncher("jit")

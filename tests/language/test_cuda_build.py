@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import shutil
 import struct
 import tempfile
 from pathlib import Path
@@ -15,7 +14,7 @@ from simtbed.engines.cuda.nvcc import build, find_nvcc, resources, sections
 from simtbed.errors import UnavailableError
 from simtbed.runtime.engine import Resources
 
-needs_nvcc = pytest.mark.skipif(shutil.which("nvcc") is None, reason="nvcc is not on PATH")
+from tests.compilers import needs_nvcc
 
 KERNEL = """\
 __constant__ int table[4] = {1, 2, 3, 4};

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import shutil
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -15,7 +14,7 @@ import simtbed as st
 from hypothesis import given
 from hypothesis import strategies as hst
 from simtbed import Const, Global, Shared, f32, i32, u8, u32
-from simtbed.engines.cuda.nvcc import OPTIONS
+from simtbed.engines.cuda.nvcc import OPTIONS, find_nvcc
 from simtbed.engines.cuda.operators import Fragment, literal, spelled
 from simtbed.engines.cuda.printer import Source, cuda_source
 from simtbed.ir import nodes as ir
@@ -26,8 +25,9 @@ from simtbed.runtime.request import prepare_request
 from simtbed.span import NOWHERE
 from simtbed.testing.conformance import FEATURES, Feature
 
+from tests.compilers import needs_nvcc
+
 Golden = Callable[[str, str], None]
-needs_nvcc = pytest.mark.skipif(shutil.which("nvcc") is None, reason="nvcc is not on PATH")
 
 
 def printed(kernel: st.Kernel, block: int | tuple[int, ...] = 32, **args: Any) -> Source:
@@ -47,7 +47,7 @@ def compile_all(sources: list[Source], folder: Path) -> None:
     (folder / "all.cu").write_text("\n".join([*includes, *bodies]))
     options = [o for o in OPTIONS if o != "--resource-usage"]
     command = [
-        "nvcc",
+        str(find_nvcc()),
         "-cubin",
         "-arch=sm_90",
         "-Xcudafe",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -18,6 +17,7 @@ from simtbed.runtime.registry import EngineName
 from simtbed.runtime.request import prepare_request
 from simtbed.testing.conformance import FEATURES, Feature, features_halves
 
+from tests.compilers import needs_nvcc
 from tests.language.refused_halves import refused
 
 Golden = Callable[[str, str], None]
@@ -63,7 +63,7 @@ def test_the_printed_text(golden: Golden) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(shutil.which("nvcc") is None, reason="nvcc is not on PATH")
+@needs_nvcc
 @pytest.mark.parametrize("arch", ["sm_80", "sm_90"])
 def test_nvcc_takes_it(arch: str) -> None:
     request = prepare_request(printed, grid=1, block=32, args=ARGUMENTS)

@@ -7,11 +7,11 @@ import tomllib
 from pathlib import Path
 
 import pytest
-from simtbed.engines.cuda.nvcc import find_tool
 from simtbed.profiler.events import RULES
 from simtbed.reports import launchers
 from simtbed.reports.cli import verify
 
+from tests.compilers import needs_nvcc
 from tests.reports.conftest import Simtbed
 
 KERNEL = """import numpy as np
@@ -133,9 +133,8 @@ def test_another_version_of_the_rules_is_named_as_the_reason(simtbed: Simtbed, p
 
 
 @pytest.mark.slow
+@needs_nvcc
 def test_what_is_compiled_counts_where_it_is_asked_for(simtbed: Simtbed, project: Path) -> None:
-    if find_tool("nvcc") is None:
-        pytest.skip("there is no nvcc")
     simtbed("profile", "--budget", "kernels.toml", "--compiled", "--update-budget", "steps.py")
     text = (project / "kernels.toml").read_text()
     kept = tomllib.loads(text)["steps.py"]["copy"]
@@ -154,9 +153,8 @@ def test_a_missing_compiler_could_not_run(simtbed: Simtbed, monkeypatch: pytest.
 
 
 @pytest.mark.slow
+@needs_nvcc
 def test_spills_and_refusals_of_the_compiler_are_findings(simtbed: Simtbed, project: Path) -> None:
-    if find_tool("nvcc") is None:
-        pytest.skip("there is no nvcc")
     assert "knows no architecture 'sm_1'" in simtbed("check", "--compile", "sm_1", "steps.py").refused()
     ran = simtbed("check", "--compile", "sm_80,sm_90", "steps.py")
     assert ran.code == 0 and "4 kernels compiled, each for one of sm_80, sm_90" in ran.err

@@ -9,8 +9,8 @@ from xml.etree import ElementTree
 
 import pytest
 from pydantic_sarif.model import StaticAnalysisResultsFormatSarifVersion210JsonSchema as Sarif
-from simtbed.engines.cuda.nvcc import find_tool
 
+from tests.compilers import HAS_NVCC
 from tests.pages import ROOT
 from tests.reports.conftest import Simtbed
 from tests.workflows import Runner, load
@@ -38,7 +38,7 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def one_architecture(path: Path) -> None:
     """Compile for one architecture, or for none where there is no nvcc."""
     text = path.read_text()
-    if find_tool("nvcc") is None:
+    if not HAS_NVCC:
         text = text.replace('--simtbed-compile "$ARCHS"', "").replace("--simtbed-compile all", "")
     path.write_text(
         text.replace("default: all", "default: sm_90").replace("--simtbed-compile all", "--simtbed-compile sm_90")
@@ -61,6 +61,13 @@ def test_what_the_jobs_install_is_asked_for(simtbed: Simtbed, project: Path) -> 
     (project / "requirements.txt").unlink()
     told = "simtbed: both jobs install what requirements.txt lists, and there is none here yet\n"
     assert simtbed("ci", "init", "gitlab").err == told
+
+
+def test_a_workflow_that_runs_the_tests_already_is_named(simtbed: Simtbed, project: Path) -> None:
+    other = project / ".github/workflows/test.yml"
+    other.parent.mkdir(parents=True)
+    other.write_text("on: push\n")
+    assert simtbed("ci", "init", "github").err.startswith("simtbed: .github/workflows/test.yml runs the tests too")
 
 
 def test_bad_use(simtbed: Simtbed) -> None:

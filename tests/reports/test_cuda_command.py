@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 
 import pytest
-from simtbed import LaunchError, UnavailableError
+from simtbed import UnavailableError
 from simtbed.engines.cuda import nvcc
 
+from tests.compilers import needs_nvcc
 from tests.reports.conftest import Simtbed
 
 
@@ -24,15 +25,7 @@ def test_shipped_variants_print(simtbed: Simtbed, variant: str) -> None:
     assert (ran.code, ran.out.count("__global__")) == (0, 1)
 
 
-def _has_nvcc() -> bool:
-    try:
-        nvcc.find_nvcc()
-    except LaunchError:
-        return False
-    return True
-
-
-@pytest.mark.skipif(not _has_nvcc(), reason="no nvcc on this machine")
+@needs_nvcc
 def test_compiling_reports_registers_and_memory(simtbed: Simtbed) -> None:
     content = json.loads(simtbed("cuda", "tree", "--compile", "--arch", "sm_90", "--json").out)
     assert content["shared_bytes"] == 64 * 4
@@ -41,7 +34,7 @@ def test_compiling_reports_registers_and_memory(simtbed: Simtbed) -> None:
     assert "registers" in simtbed("cuda", "tree", "--compile").out
 
 
-@pytest.mark.skipif(not _has_nvcc(), reason="no nvcc on this machine")
+@needs_nvcc
 def test_an_architecture_nvcc_does_not_know(simtbed: Simtbed) -> None:
     ran = simtbed("cuda", "tree", "--compile", "--arch", "sm_1")
     assert (ran.code, ran.out) == (2, "")

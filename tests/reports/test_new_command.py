@@ -17,13 +17,13 @@ def test_the_files(simtbed: Simtbed, tmp_path: Path) -> None:
     found = {str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*") if path.is_file()}
     assert found == {
         "smooth/smooth.py", "smooth/oracle.py", "smooth/test_smooth.py", "smooth/requirements.txt", "smooth/README.md",
-        "smooth/.github/workflows/test.yml",
+        "smooth/.gitignore", "smooth/.github/workflows/test.yml",
     }  # fmt: skip
     assert all("$" not in (tmp_path / name).read_text() for name in found)
     assert "is there already" in simtbed("new", str(tmp_path / "smooth")).refused()
 
 
-@pytest.mark.parametrize("name", ["two words", "1st", "class", "oracle"])
+@pytest.mark.parametrize("name", ["two words", "1st", "class", "oracle", "run", "shape", "json", "scipy", "simtbed"])
 def test_names_that_no_kernel_has(simtbed: Simtbed, tmp_path: Path, name: str) -> None:
     assert "cannot be the name of a kernel" in simtbed("new", str(tmp_path / name)).refused()
 

@@ -8,13 +8,12 @@ import pytest
 from simtbed.engines.cuda import nvcc
 from simtbed.reports.hardware import record
 
+from tests.compilers import needs_sass
 from tests.reports.conftest import Simtbed
-
-TOOLS = all(nvcc.find_tool(name) for name in ("nvcc", "nvdisasm"))
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(not TOOLS, reason="no nvcc or no nvdisasm on this machine")
+@needs_sass
 def test_instructions_are_those_that_the_hardware_executed(simtbed: Simtbed) -> None:
     (measured,) = record.load(record.path_of("H200")).counters["pairhmm intertask-naive"]
     content = json.loads(simtbed("profile", "intertask-naive", "--compiled", "--json").out)

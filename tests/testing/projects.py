@@ -8,7 +8,6 @@ from pkgutil import walk_packages
 
 import pytest
 import simtbed
-from simtbed.engines.cuda.nvcc import find_tool
 
 for _module in walk_packages(simtbed.__path__, "simtbed."):
     # pytester forgets what a run imports: of modules that know each other it would forget some alone
@@ -56,11 +55,6 @@ def test_races(launch):
     launch(transpose, **HOW)
 """
 )
-
-
-def needs_nvcc() -> None:
-    """Skips where there is none."""
-    find_tool("nvcc") or pytest.skip("there is no nvcc")
 
 
 def run(pytester: pytest.Pytester, *options: str) -> pytest.RunResult:

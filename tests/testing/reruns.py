@@ -4,6 +4,9 @@
 
 --single: runs of one test with a budget. --whole: runs of every shipped variant against `.simtbed/variants.toml`. Each
 PYTHON has simtbed, pytest and pytest-xdist. What differs from run to run is drawn from a fixed seed.
+
+A process has one hash seed and one locale. The number of threads is read at each launch: a process runs the one test with
+several of them, this module being its pytest plugin.
 """
 
 from __future__ import annotations
@@ -13,30 +16,50 @@ import os
 import random
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
+
+import pytest
+from _pytest.runner import runtestprotocol
 
 ROOT = Path(__file__).parents[2]
 BASELINES = ROOT / ".simtbed/variants.toml"
 TEST = "tests/testing/test_transpose.py"
 LOCALES = ("C", "C.UTF-8", "tr_TR.UTF-8", "de_DE.UTF-8")
+TOGETHER = 8
+"""Runs of the one test in a process."""
+COUNTS = "RERUN_WITH_THREADS"
+"""The variable that holds the numbers of threads."""
 
 
-def alarms(pythons: list[str], arguments: list[str], times: int, workers: bool) -> int:
-    """How many of so many runs do not end with 0; the last lines of what they say are printed."""
-    draw, found = random.Random(20), 0
+def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> bool:
+    """The test once with each number of threads."""
+    for count in os.environ[COUNTS].split():
+        os.environ["SIMTBED_THREADS"] = count
+        item._initrequest()  # type: ignore[attr-defined]
+        runtestprotocol(item, nextitem=nextitem)
+    return True
+
+
+def singles(times: int, draw: random.Random, run: Callable[[list[str], dict[str, str], str], bool]) -> int:
+    """Run the one test so often; how many of the runs ended in another way than they should."""
+    found = 0
+    for first in range(0, times, TOGETHER):
+        counts = [str(draw.randint(1, 8)) for _ in range(first, min(first + TOGETHER, times))]
+        words = ["pytest", "-q", "-p", "no:cacheprovider", "-p", __spec__.name, "-n", str(draw.randint(0, 2)), TEST]
+        if not run(words, {COUNTS: " ".join(counts)}, f"{len(counts)} passed"):
+            found += len(counts)
+        print(f"{first + len(counts)} of {times} single runs, {found} alarms", end="\r", file=sys.stderr, flush=True)
+    return found
+
+
+def wholes(times: int, draw: random.Random, run: Callable[[list[str], dict[str, str], str], bool]) -> int:
+    """Run all budgets so often; how many of the runs ended in another way than they should."""
+    found = 0
     for number in range(times):
-        python, threads = draw.choice(pythons), draw.randint(1, 8)
-        seed, place = draw.randint(0, 4_294_967_295), draw.choice(LOCALES)
-        words = [*arguments, *(["-n", str(draw.randint(0, 2))] if workers else [])]
-        other = {"SIMTBED_THREADS": str(threads), "PYTHONHASHSEED": str(seed), "LC_ALL": place}
-        done = subprocess.run(
-            [python, "-m", *words], cwd=ROOT, env={**os.environ, **other}, capture_output=True, text=True
-        )
-        if done.returncode:
-            found += 1
-            said = (done.stdout + done.stderr)[-2000:]
-            print(f"run {number}, {python} {other}: exit code {done.returncode}\n{said}", flush=True)
-        print(f"{number + 1} of {times} runs, {found} alarms", end="\r", file=sys.stderr, flush=True)
+        threads = {"SIMTBED_THREADS": str(draw.randint(1, 8))}
+        found += not run(["simtbed", "check", "--budget", str(BASELINES)], threads, "")
+        print(f"{number + 1} of {times} whole runs, {found} alarms", end="\r", file=sys.stderr, flush=True)
     return found
 
 
@@ -46,10 +69,22 @@ def main() -> int:
     parser.add_argument("--whole", type=int, default=0)
     parser.add_argument("--python", action="append")
     options = parser.parse_args()
-    pythons = options.python or [sys.executable]
-    single = ["pytest", "-q", "-p", "no:cacheprovider", TEST]
-    found = alarms(pythons, single, options.single, True)
-    found += alarms(pythons, ["simtbed", "check", "--budget", str(BASELINES)], options.whole, False)
+    pythons, draw = options.python or [sys.executable], random.Random(20)
+
+    def run(words: list[str], more: dict[str, str], expected: str) -> bool:
+        """Whether a run elsewhere ends with 0 and says what is expected; else what it says is printed."""
+        python, seed, place = draw.choice(pythons), str(draw.randint(0, 4_294_967_295)), draw.choice(LOCALES)
+        other = {**more, "PYTHONHASHSEED": seed, "LC_ALL": place}
+        done = subprocess.run(
+            [python, "-m", *words], cwd=ROOT, env={**os.environ, **other}, capture_output=True, text=True
+        )
+        good = done.returncode == 0 and expected in done.stdout
+        if not good:
+            said = (done.stdout + done.stderr)[-2000:]
+            print(f"{' '.join(words)}, {python} {other}: exit code {done.returncode}\n{said}", flush=True)
+        return good
+
+    found = singles(options.single, draw, run) + wholes(options.whole, draw, run)
     print(f"{found} alarms in {options.single} runs of one budget and {options.whole} of all")
     return int(found > 0)
 

@@ -11,7 +11,8 @@ import time
 
 import pytest
 
-from tests.testing.projects import COSTS, PLAIN, baseline, needs_nvcc, run
+from tests.compilers import needs_nvcc
+from tests.testing.projects import COSTS, PLAIN, baseline, run
 
 
 def test_update_is_refused_in_ci(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -89,10 +90,10 @@ def module_from_buffer(cubin): raise Error("cuModuleLoadDataEx failed: device ke
 
 
 @pytest.mark.slow
+@needs_nvcc
 def test_a_driver_that_is_too_old_fails_with_both_versions(
     pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    needs_nvcc()
     pytester.mkpydir("pycuda").joinpath("driver.py").write_text(TOO_OLD)
     monkeypatch.setenv("PYTHONPATH", str(pytester.path))
     pytester.makepyfile(PLAIN)

@@ -10,8 +10,9 @@ from collections.abc import Callable
 
 import pytest
 
+from tests.compilers import needs_nvcc
 from tests.pages import ROOT
-from tests.testing.projects import COSTS, PLAIN, RACE, TRANSPOSE, baseline, needs_nvcc, run
+from tests.testing.projects import COSTS, PLAIN, RACE, TRANSPOSE, baseline, run
 
 
 # ------------------------------------------------------------------ engines
@@ -56,7 +57,7 @@ def test_auto_alone_skips_and_says_so(pytester: pytest.Pytester, monkeypatch: py
     result.stdout.fnmatch_lines(["not run: *engine=cuda*"])
 
 
-@pytest.mark.parametrize("engines", ["opencl", "jit,auto", ""])
+@pytest.mark.parametrize("engines", ["opencl", "jit,auto", "", "jit,numpy,jit"])
 def test_unknown_engines_are_bad_use(pytester: pytest.Pytester, engines: str) -> None:
     pytester.makepyfile(PLAIN)
     pytester.makeini(f"[pytest]\nsimtbed_engine = {engines}")
@@ -265,8 +266,8 @@ def test_a_budget_that_two_launches_of_a_run_fit_differently_fails(pytester: pyt
     run(pytester, "--simtbed-update").assert_outcomes(failed=1)
 
 
+@needs_nvcc
 def test_what_is_compiled_counts_where_it_is_asked_for(pytester: pytest.Pytester) -> None:
-    needs_nvcc()
     pytester.makepyfile(test_a=COSTS.replace('"whole"', '"whole", compiled=True'))
     run(pytester, "--simtbed-update").assert_outcomes(passed=1)
     written = tomllib.loads(baseline(pytester).read_text())["test_a.py::test_costs"]["whole"]
@@ -374,8 +375,8 @@ def test_what_a_test_failed_for_is_in_the_run(pytester: pytest.Pytester) -> None
 
 
 @pytest.mark.slow
+@needs_nvcc
 def test_every_kernel_goes_to_the_compiler(pytester: pytest.Pytester) -> None:
-    needs_nvcc()
     pytester.makepyfile(PLAIN)
     assert run(pytester, "--simtbed-compile", "sm_80,sm_90").ret == 0
     assert run(pytester, "--simtbed-compile", "sm_1").ret == pytest.ExitCode.USAGE_ERROR

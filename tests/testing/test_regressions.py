@@ -9,10 +9,11 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 import simtbed as st
-from simtbed.engines.cuda.nvcc import find_tool
 from simtbed.testing.budgets import Verdict, compiled, judged
 from simtbed.testing.figures import Figures, figures
 from simtbed.testing.source_text import kernel_from_source
+
+from tests.compilers import HAS_NVCC, NO_NVCC
 
 HEAD = "import simtbed as st\nfrom simtbed import Global, f32, f64, i32\n\n\n@st.kernel\n"
 N = 4096
@@ -184,8 +185,8 @@ def test_there_are_a_hundred() -> None:
 def test_a_planted_regression_is_found_and_named(planted: Planted, folder: Path) -> None:
     text, times = KERNELS[planted.kernel], -1 if planted in SPILLS else 1
     assert planted.old in text
-    if planted in SPILLS and find_tool("nvcc") is None:
-        pytest.skip("there is no nvcc")
+    if planted in SPILLS and not HAS_NVCC:
+        pytest.skip(NO_NVCC)
     found = _judged(planted.kernel, text, text.replace(planted.old, planted.new, times), folder)
     assert found is not None and found.over
     named = [line.partition(": ")[2] for line in found.lines if ".py:" in line or line.startswith("gone: line")]
@@ -196,6 +197,6 @@ def test_a_planted_regression_is_found_and_named(planted: Planted, folder: Path)
 
 @pytest.mark.parametrize("name", KERNELS)
 def test_the_kernels_themselves_give_no_alarm(name: str, folder: Path) -> None:
-    if name == "wide" and find_tool("nvcc") is None:
-        pytest.skip("there is no nvcc")
+    if name == "wide" and not HAS_NVCC:
+        pytest.skip(NO_NVCC)
     assert _judged(name, KERNELS[name], "\n".join([KERNELS[name], "# an edit below", ""]), folder) is None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import tempfile
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
 
 from ...errors import LaunchError, UnavailableError
@@ -63,18 +63,18 @@ class Instruction:
     places: tuple[tuple[str, int], ...] = ()
     control: Control | None = None
 
-    @property
+    @cached_property
     def predicate(self) -> str:
         """ "@P0", "@!UP1", or nothing for an instruction that all threads obey."""
         first = self.text.partition(" ")[0]
         return first if first.startswith("@") else ""
 
-    @property
+    @cached_property
     def operation(self) -> str:
         """The opcode with its modifiers: LDG.E.128.CONSTANT."""
         return self.text.removeprefix(self.predicate).split(maxsplit=1)[0]
 
-    @property
+    @cached_property
     def opcode(self) -> str:
         """The opcode alone: LDG."""
         return self.operation.partition(".")[0]

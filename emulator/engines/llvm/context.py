@@ -82,7 +82,8 @@ class CodegenContext:
     """The code of one kernel being generated.
 
     mask: an i32 of the active lanes, None where all 32 are known to be active. warp: its number in the block.
-    executions: the slot that counts the current run of statements.
+    executions: the slot that counts the current run of statements. specialise_depth: how deep regions with a version for
+    full warps may nest.
     """
 
     prepared: Prepared
@@ -91,6 +92,7 @@ class CodegenContext:
     builder: FunctionBuilder
     registers: Registers
     plan: Plan
+    specialise_depth: int
     arrays: dict[str, ArrayLocation] = field(default_factory=dict)
     counter_slots: CounterSlots = field(default_factory=CounterSlots)
     sample_slots: SampleSlots = field(default_factory=SampleSlots)

@@ -1,6 +1,7 @@
 """Code of the statements that one warp runs between barriers: plain ones, branches, loops and frames, under masks.
 
-A divergent region is generated specialised where that pays: for full warps, which need no masks, and for the others.
+A divergent region of optimised code is generated specialised where that pays: for full warps, which need no masks, and
+for the others.
 Executions are counted once for a run of statements that no lane leaves in between.
 """
 
@@ -31,8 +32,6 @@ from .races import tracking
 
 SPECIALISE_FROM = 4
 """Statements and operations of a region from which on a second version for full warps pays."""
-SPECIALISE_DEPTH = 3
-"""How deep regions with two versions may nest."""
 
 
 class StatementEmitter:
@@ -86,7 +85,7 @@ class StatementEmitter:
         others, or in one for both."""
         builder, context, outer = self.builder, self.context, self.context.mask
         done, some = builder.label("done"), builder.label("some")
-        if outer is None and self.depth < SPECIALISE_DEPTH and _size(stmts) >= SPECIALISE_FROM:
+        if outer is None and self.depth < context.specialise_depth and _size(stmts) >= SPECIALISE_FROM:
             whole, part = builder.label("whole"), builder.label("part")
             builder.branch(builder.let(f"icmp eq i32 {mask}, {FULL}", "full"), whole, part)
             builder.place(whole)
@@ -343,7 +342,7 @@ class StatementEmitter:
         """A loop that lanes may leave at different iterations."""
         builder, context, outer = self.builder, self.context, self.context.mask
         assert scope.present is not None and scope.looping is not None
-        specialised = outer is None and self.depth < SPECIALISE_DEPTH
+        specialised = outer is None and self.depth < context.specialise_depth
         builder.store("i32", context.active(), scope.looping)
         builder.store("i32", context.active(), scope.present)
         head, whole, part, whole_iteration, part_iteration = (

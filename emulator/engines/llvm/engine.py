@@ -132,7 +132,7 @@ class _CompiledKernel:
     def module(self) -> Module:
         from .module import kernel_module
 
-        return kernel_module(self.prepared, self.options)
+        return kernel_module(self.prepared, self.options, self.optimised)
 
 
 class LlvmEngine:

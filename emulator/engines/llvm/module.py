@@ -28,6 +28,9 @@ attributes #1 = { nounwind noinline "prefer-vector-width"="512" "min-legal-vecto
 attributes #2 = { nounwind noinline cold "prefer-vector-width"="512" "min-legal-vector-width"="512" }
 !0 = !{!"branch_weights", i32 2000, i32 1}"""
 
+SPECIALISE_DEPTH = 3
+"""How deep regions of optimised code with two versions may nest."""
+
 
 @dataclass(frozen=True)
 class Module:
@@ -39,8 +42,8 @@ class Module:
     host_calls: HostCalls
 
 
-def kernel_module(prepared: Prepared, options: Options) -> Module:
-    """Generate the code of a kernel."""
+def kernel_module(prepared: Prepared, options: Options, optimised: bool) -> Module:
+    """Generate the code of a kernel. Only code that is optimised has versions for full warps: they take twice the text."""
     kernel = prepared.program.kernel
     builder = FunctionBuilder()
     builder.reserve(".block", ".phase", ".alive", *(argument.name for argument in ARGUMENTS))
@@ -52,7 +55,8 @@ def kernel_module(prepared: Prepared, options: Options) -> Module:
     builder.slots.append("  %.alive = alloca i32")
     found = analyse_divergence(kernel, prepared.private, options.block)
     plan = Plan.of(kernel, options.checks, options.unwritten)
-    context = CodegenContext(prepared, options, found, builder, Registers.of(builder, kernel, found), plan)
+    depth = SPECIALISE_DEPTH if optimised else 0
+    context = CodegenContext(prepared, options, found, builder, Registers.of(builder, kernel, found), plan, depth)
     builder.reserve(*tracking.table_names(context))
     if is_cooperative(kernel):
         context.frame = Frame()

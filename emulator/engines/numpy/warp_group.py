@@ -88,7 +88,9 @@ class WarpGroup:
         """[warps of the group, 32], contiguous."""
         if values.shape == self.shape:
             return np.ascontiguousarray(values).reshape(-1, 32)
-        return np.broadcast_to(values, self.shape).reshape(-1, 32)
+        filled = np.empty(self.shape, values.dtype)
+        filled[...] = values
+        return filled.reshape(-1, 32)
 
     def population(self) -> tuple[int, int]:
         """(warps, lanes) of the active mask."""

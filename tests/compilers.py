@@ -1,0 +1,13 @@
+"""NVIDIA's compiler and disassembler, which some tests need: looked for where simtbed looks for them."""
+
+from __future__ import annotations
+
+import pytest
+from simtbed.engines.cuda.nvcc import find_tool
+
+HAS_NVCC = find_tool("nvcc") is not None
+NO_NVCC = "no nvcc is here: pip install '.[nvcc]'"
+needs_nvcc = pytest.mark.skipif(not HAS_NVCC, reason=NO_NVCC)
+needs_sass = pytest.mark.skipif(
+    not (HAS_NVCC and find_tool("nvdisasm")), reason="no nvcc or no nvdisasm is here: pip install '.[nvcc,sass]'"
+)
