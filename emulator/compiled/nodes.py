@@ -1,8 +1,12 @@
-"""The blocks of a compiled kernel as its lanes go through them: a callee's blocks once for each call that leads there."""
+"""The blocks of a compiled kernel as its lanes go through them: a callee's blocks once for each call that leads there.
+
+Which way a lane takes through a callee nothing of the source tells: it takes the one with the fewest instructions.
+"""
 
 from __future__ import annotations
 
 from collections import defaultdict
+from heapq import heappop, heappush
 
 import numpy as np
 import numpy.typing as npt
@@ -33,6 +37,7 @@ class Nodes:
                 self._called[edge.source] = edge.target
             elif edge.kind != "apart":
                 self._jumps[edge.source].append(edge.target)
+        self._return = _ways_to_return(graph)
         self._node(0, ())
         while self._waiting:
             self._follow(self._waiting.pop())
@@ -62,6 +67,8 @@ class Nodes:
                 jumps.append(past)
         elif last.opcode == "RET":
             jumps = [*([(calls[-1], calls[:-1])] if calls else []), *(jumps if conditional(last) else [])]
+        elif calls and block in self._return:
+            jumps = [(self._return[block], calls)]
         self.ends[node] = block in self.graph.ends and not (last.opcode == "RET" and calls)
         self.onward[node] = [self._node(*jump) for jump in jumps]
 
@@ -79,3 +86,27 @@ class Nodes:
         """`onward` as one array, and where each node's part of it begins."""
         starts = np.cumsum([0, *map(len, self.onward)])
         return np.array([n for each in self.onward for n in each] or [0], np.int32), starts.astype(np.int32)
+
+
+def _ways_to_return(graph: Graph) -> dict[int, int]:
+    """By block of a callee, the block that follows on the way with the fewest instructions to where it returns."""
+    found, after = dict[int, int](), dict[int, int]()
+    waiting = [(0, block) for block in range(len(graph.blocks)) if graph.last(block).opcode == "RET"]
+    while waiting:
+        length, block = heappop(waiting)
+        if block in found:
+            continue
+        found[block] = length
+        for before in graph.predecessors[block]:
+            if before not in found:
+                heappush(waiting, (length + _size(graph, block), before))
+    for block in found:
+        targets = [target for target in graph.successors[block] if target in found]
+        if targets and graph.last(block).opcode != "RET":
+            after[block] = min(targets, key=lambda target: (found[target] + _size(graph, target), target))
+    return after
+
+
+def _size(graph: Graph, block: int) -> int:
+    first, past = graph.blocks[block]
+    return past - first

@@ -20,9 +20,10 @@ from .replay import Lost, Replay, WarpName
 
 WARPS = 1024
 """Warps that are walked, at most; the others are taken to be as they are."""
-STATES, STATES_OF_ONE = 5_000_000, 500_000
-"""Nodes times tokens that are searched for a kernel, and for a lane's way; of a longer way the flow tells as much."""
-_STATES_TO_WIDEN = 200_000
+STATES = 100_000_000
+"""States of the search that are gone on from for a kernel, at most: about a second of one core."""
+STATES_OF_ONE = 4_000_000
+"""Nodes times tokens of a lane's way, at most: 12 bytes each."""
 WHOLE = 0.9
 """How many of the warps that were chosen must be recorded whole: those that are not differ from the others."""
 AGREES = 0.02
@@ -46,8 +47,6 @@ class Walk:
     matcher: Matcher
     launched: Launched
     ways: dict[bytes, Way] = field(default_factory=dict)
-    states: int = 0
-    longest: int = 0
 
     def __post_init__(self) -> None:
         self.nodes = Nodes(self.matcher.graph)
@@ -79,7 +78,7 @@ class Walk:
         warps, threads = np.zeros(len(self.nodes.blocks)), np.zeros(len(self.nodes.blocks))
         walked, every = 0, list(self._warps())
         for warp, lanes in _spread(every):
-            if self.states > STATES:
+            if self.paths.visited > STATES:
                 return None
             try:
                 steps = replay.steps(warp, lanes)
@@ -111,13 +110,9 @@ class Walk:
         """Of lanes that executed these sites. Raises Lost where there is none, or it is too long to look for."""
         if sites not in self.ways:
             tokens = [token for site in np.frombuffer(sites, np.int32).tolist() for token in self.anchors.tokens[site]]
-            states = len(tokens) * len(self.nodes.blocks)
-            if states > STATES_OF_ONE:
+            if len(tokens) * len(self.nodes.blocks) > STATES_OF_ONE:
                 raise Lost("too long")
-            narrow = states > _STATES_TO_WIDEN and len(tokens) <= self.longest
-            self.longest = max(self.longest, len(tokens))
-            self.states += states
-            way = self.paths.way(tokens, narrow)
+            way = self.paths.way(tokens)
             if way is None:
                 raise Lost("no way leads to an end")
             self.ways[sites] = way

@@ -244,7 +244,7 @@ def test_a_slow_path_is_not_called_without_need(monkeypatch: pytest.MonkeyPatch)
         one, _ = launched(CASES["scatter"])
         nodes = Nodes(whole)
         shown = anchors.Anchors(Matcher(whole, [(0,)] * 7, one.statements), nodes)
-        way = paths.Paths(nodes, shown).way([], narrow=False)
+        way = paths.Paths(nodes, shown).way([])
         assert way is not None
         return any(nodes.calls[node] for node in way.path)
 
