@@ -18,23 +18,26 @@ import numpy.typing as npt
 from .classes import CONTROL, EXPANDED
 from .matching import Key, Matcher
 from .nodes import Nodes
+from .replay import decided
 from .source import Context, Place, Statement
 
 Floats = npt.NDArray[np.float32]
 Shown = dict[Key, float]
-CODE, TURN = "code", "turn"
+CODE, TURN, ARMS = "code", "turn", ("then", "else")
 """What is at a place besides effects and operations."""
 
 SHOWN = 1.0
 """What it costs that all that a statement list has of an anchor at a place is missing from the blocks that stand for it, or is
 there once too often; or that a turn of a loop is."""
+DECIDED = 0.3
+"""What it costs that lanes take an arm of a branch other than that which they took in the source: less than any effect, as the
+compiler may make it of other instructions."""
 CODE_EACH = 0.01
 """What it costs that the code of a place is missing, or is there where none was executed, for each of its instructions: little, as
 compilers put addresses and constants where they like. That there is more of it costs nothing."""
 INSTRUCTION, ROUND = 1e-5, 0.01
 """Of ways that show the same a lane takes that with the fewest rounds of compiled loops, as a test enters the largest body for
 which iterations are left; then that with the fewest instructions, which calls no slow path."""
-_UNLIMITED = 1000.0
 
 
 @dataclass(frozen=True)
@@ -65,7 +68,8 @@ class Anchors:
         self._effects({key for sure, maybe in blocks for key in (*sure, *maybe)})
         codes = self._codes()
         turns = self._turns()
-        self._fill(nodes, blocks, codes, turns)
+        arms = self._arms()
+        self._fill(nodes, blocks, codes, turns, arms)
 
     def _shown(self, span: tuple[int, int]) -> tuple[Shown, Shown]:
         """The effects and operations of a block, sure ones and those under a predicate. Of an access that is wider than the
@@ -109,10 +113,10 @@ class Anchors:
                     if n := self._matcher.amounts(one).get(key, 0):
                         self.tokens[one.number].append(Token(anchor, n / self._units[anchor]))
 
-    def _codes(self) -> dict[int, set[Place]]:
+    def _codes(self) -> dict[int, dict[Place, int]]:
         """Anchors of places that lie in one statement list, which shows nothing better, or of operations for which others are written,
-        maybe behind a branch: those of which a block has instructions."""
-        found: dict[int, set[Place]] = defaultdict(set)
+        maybe behind a branch: by block, how many instructions it has of each."""
+        found: dict[int, dict[Place, int]] = defaultdict(dict)
         counts: dict[Place, Counter[int]] = defaultdict(Counter)
         for block, span in enumerate(self.graph.blocks):
             for n in range(*span):
@@ -130,8 +134,8 @@ class Anchors:
             each = [one.number for one in statements if EXPANDED & one.site.costs.keys()]
             for number in each or [min(one.number for one in statements)]:
                 self.tokens[number].append(Token(anchor, 1.0))
-            for block in by_block:
-                found[block].add(place)
+            for block, n in by_block.items():
+                found[block][place] = n
         return found
 
     def _turns(self) -> dict[int, dict[Key, int]]:
@@ -159,6 +163,26 @@ class Anchors:
                 found[block][place, TURN] = n
         return found
 
+    def _arms(self) -> dict[int, dict[Key, tuple[int, int]]]:
+        """Anchors of arms that begin at blocks of their own: how many begin there for sure, and how many may have become predicated
+        instructions of it."""
+        found: dict[int, dict[Key, tuple[int, int]]] = defaultdict(dict)
+        expanded = self._matcher.expanded
+        for choice in sorted(set(self._matcher.heads.values())):
+            self._anchor(choice, DECIDED, 1.0)
+            for site in {self.source.chosen[one.number][0] for one in self.source.by_choice[choice]}:
+                self.tokens[decided(site, choice[1])].append(Token(self._numbers[choice], 1.0))
+        for block, span in enumerate(self.graph.blocks):
+            for n in range(*span):
+                choices = {self.source.choice(one) for one in self._known.get(self.places[n], ()) if one.lanes}
+                choice = choices.pop() if len(choices) == 1 else None
+                if self.graph.instructions[n].predicate and choice in self._numbers and self.places[n] not in expanded:
+                    sure, maybe = found[block].get(choice, (0, 0))
+                    found[block][choice] = sure, maybe + 1
+        for block, choice in self._matcher.heads.items():
+            found[block][choice] = 1, 0
+        return found
+
     def _anchor(self, key: Key, weight: float, unit: float) -> int:
         """A new one's number."""
         self._numbers[key] = len(self.keys)
@@ -172,8 +196,9 @@ class Anchors:
         self,
         nodes: Nodes,
         blocks: Sequence[tuple[Shown, Shown]],
-        codes: Mapping[int, set[Place]],
+        codes: Mapping[int, Mapping[Place, int]],
         turns: Mapping[int, Mapping[Key, int]],
+        arms: Mapping[int, Mapping[Key, tuple[int, int]]],
     ) -> None:
         shape = len(nodes.blocks), max(len(self.keys), 1)
         self.sure, self.maybe = np.zeros(shape, np.float32), np.zeros(shape, np.float32)
@@ -187,11 +212,14 @@ class Anchors:
                 for key, n in amounts.items():
                     if key in self._numbers:
                         held[node, self._numbers[key]] = n / self._units[self._numbers[key]]
-            for place in codes.get(block, ()):
+            for place, instructions in codes.get(block, {}).items():
                 self.sure[node, self._numbers[place, CODE]] = 1.0
-                self.maybe[node, self._numbers[place, CODE]] = _UNLIMITED
+                self.maybe[node, self._numbers[place, CODE]] = instructions - 1
             for key, n in turns.get(block, {}).items():
                 self.sure[node, self._numbers[key]] = n
+            for key, (held_there, predicated) in arms.get(block, {}).items():
+                self.sure[node, self._numbers[key]] = held_there
+                self.maybe[node, self._numbers[key]] = predicated
         self.span = self._spans()
 
     def misfit(self, nodes: Nodes, threads: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
@@ -200,7 +228,7 @@ class Anchors:
         executed = np.zeros(len(self.weights))
         for site, tokens in self.tokens.items():
             for token in tokens:
-                if site >= 0 and self.keys[token.anchor][1] != CODE:
+                if 0 <= site and self.keys[token.anchor][1] not in (CODE, *ARMS):
                     executed[token.anchor] += token.amount * self.source.statements[site].lanes
         first = {block: node for node, block in reversed(list(enumerate(nodes.blocks)))}
         here, rows = list(first), list(first.values())

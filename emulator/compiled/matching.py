@@ -12,7 +12,7 @@ from ..ir import nodes as ir
 from .classes import EFFECTS, EXPANDED, OPERATIONS, width_of
 from .control_flow import Graph, Loop, conditional
 from .flow import Arm
-from .source import Context, Place, Source, Statement
+from .source import Choice, Place, Source, Statement
 from .stages import Region, Stage, Ways, executions, region
 
 _STEP = re.compile(r"(?:IADD3|VIADD|UIADD3) (U?R\d+), (U?R\d+)(?:\.reuse)?, (-?0x[0-9a-f]+)")
@@ -67,30 +67,40 @@ class Matcher:
         return list(found.values())
 
     @cached_property
-    def arms(self) -> dict[int, Arm]:
+    def heads(self) -> dict[int, Choice]:
         """By block, the arm of a branch of the source that begins there, behind a test of its own."""
         found = {}
         for block, before in enumerate(self.graph.predecessors):
-            if len(before) != 1 or len(self.graph.successors[before[0]]) != 2:
-                continue
-            context = self._arm(block)
-            if context is not None and context is not self._arm(before[0]):
-                branch = self.source.statements[context.site]
-                inside = [one for one in self.source.statements.values() if one.context is context]
-                lanes, warps = max((one.lanes, one.warps) for one in inside)
-                if branch.lanes and lanes <= branch.lanes:
-                    found[block] = Arm(before[0], lanes / branch.lanes, warps / branch.warps)
+            if len(before) == 1 and len(self.graph.successors[before[0]]) == 2:
+                choice = self._choice(block)
+                if choice is not None and choice != self._choice(before[0]):
+                    found[block] = choice
         return found
 
-    def _arm(self, block: int) -> Context | None:
+    @cached_property
+    def arms(self) -> dict[int, Arm]:
+        """By block, how many of those who come to the test before it take the arm that begins there."""
+        found = {}
+        for block, choice in self.heads.items():
+            branches = [one for one in self.source.by_place[choice[0]] if one.site.kind == "branch"]
+            lanes = warps = 0
+            for number in {one.number for one in branches}:
+                inside = [one for one in self.source.by_choice[choice] if self.source.chosen[one.number][0] == number]
+                most = max(((one.lanes, one.warps) for one in inside), default=(0, 0))
+                lanes, warps = lanes + most[0], warps + most[1]
+            came, came_warps = sum(one.lanes for one in branches), sum(one.warps for one in branches)
+            if came and lanes <= came:
+                found[block] = Arm(self.graph.predecessors[block][0], lanes / came, warps / came_warps)
+        return found
+
+    def _choice(self, block: int) -> Choice | None:
         """The arm of a branch that most instructions of a block belong to, of those whose place tells one."""
-        votes: Counter[Context] = Counter()
+        votes: Counter[Choice | None] = Counter()
         for n in range(*self.graph.blocks[block]):
-            contexts = {one.context for one in self.source.by_place.get(self.places[n], ()) if one.lanes}
-            if len(contexts) == 1:
-                votes[contexts.pop()] += 1
-        context = max(votes, key=lambda one: votes[one], default=None)
-        return context if context is not None and context.arm in ("then", "else") else None
+            choices = {self.source.choice(one) for one in self.source.by_place.get(self.places[n], ()) if one.lanes}
+            if len(choices) == 1:
+                votes[choices.pop()] += 1
+        return max(votes, key=lambda one: votes[one], default=None)
 
     # -------------------------------------------------------------- which loop
     def _loop_of(self, loop: Loop) -> Place | None:

@@ -15,11 +15,20 @@ import numpy.typing as npt
 
 from ..ir import nodes as ir
 from ..profiler.decisions import Decisions
+from .source import Arm
 
 Pattern = tuple[int, tuple[int, ...]]
 """Lanes that came to a branch or loop, a bit each, and what each of the 32 decided."""
 WarpName = tuple[int, int, int]
 """Launch, block, warp."""
+
+
+_DECIDED = 1 << 24
+
+
+def decided(site: int, arm: Arm) -> int:
+    """What is told, as if it were a site, of lanes that take an arm of a branch."""
+    return _DECIDED + 2 * site + (arm == "else")
 
 
 class Lost(Exception):
@@ -102,7 +111,7 @@ class _Teller:
         return found[1]
 
     def tell(self, site: int, mask: int) -> None:
-        if site in self.wanted:
+        if mask and site in self.wanted:
             self.sites.append(site)
             self.masks.append(mask)
 
@@ -115,6 +124,8 @@ class _Teller:
                 case ir.If():
                     self.tell(stmt.site, mask)
                     held = _lanes(value & 1 for value in self.take(stmt.site, mask)) & mask
+                    self.tell(decided(stmt.site, "then"), held)
+                    self.tell(decided(stmt.site, "else"), mask & ~held)
                     mask = self.run(stmt.then, held) | self.run(stmt.orelse, mask & ~held)
                 case ir.While() | ir.For():
                     mask = self.loop(stmt, mask)

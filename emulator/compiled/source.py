@@ -18,6 +18,8 @@ from ..profiler.events import LANES, WARPS, Counts
 Place = tuple[int, ...]
 """A line of the printed kernel, then those of the calls that lead there, innermost first."""
 Arm = Literal["kernel", "then", "else", "test", "body"]
+Choice = tuple[Place, Arm]
+"""A branch of the source, and which of its arms, "then" or "else", is taken."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,11 +54,13 @@ class Statement:
 
 @dataclass
 class Source:
-    """A kernel's statements by number, and the contexts they lie in."""
+    """A kernel's statements by number, and the contexts they lie in. chosen: by statement, the branch and the arm that decide about
+    it and about no other turn of a loop: what follows an arm that leaves the statement list belongs to the other arm."""
 
     statements: dict[int, Statement] = field(default_factory=dict)
     contexts: dict[tuple[int, Arm], Context] = field(default_factory=dict)
     loops: dict[int, ir.While | ir.For] = field(default_factory=dict)
+    chosen: dict[int, tuple[int, Arm]] = field(default_factory=dict)
     decisions: Decisions = field(default_factory=Decisions)
 
     @staticmethod
@@ -64,7 +68,7 @@ class Source:
         """body: of the program whose sites these are. places: of each site."""
         source = Source(decisions=decisions)
 
-        def walk(stmts: ir.Body, context: Context) -> None:
+        def walk(stmts: ir.Body, context: Context, chosen: tuple[int, Arm] | None = None) -> None:
             source.contexts[context.site, context.arm] = context
             for stmt in stmts:
                 if 0 <= stmt.site < len(sites):
@@ -72,10 +76,14 @@ class Source:
                     source.statements[stmt.site] = Statement(
                         stmt.site, sites[stmt.site], places[stmt.site], context, int(row[WARPS]), int(row[LANES])
                     )
+                    if chosen is not None:
+                        source.chosen[stmt.site] = chosen
                 match stmt:
                     case ir.If():
-                        walk(stmt.then, Context(stmt.site, "then", context))
-                        walk(stmt.orelse, Context(stmt.site, "else", context))
+                        walk(stmt.then, Context(stmt.site, "then", context), (stmt.site, "then"))
+                        walk(stmt.orelse, Context(stmt.site, "else", context), (stmt.site, "else"))
+                        if _leaves(stmt.then) != _leaves(stmt.orelse):
+                            chosen = stmt.site, "else" if _leaves(stmt.then) else "then"
                     case ir.While():
                         source.loops[stmt.site] = stmt
                         walk(stmt.setup, Context(stmt.site, "test", context))
@@ -84,7 +92,7 @@ class Source:
                         source.loops[stmt.site] = stmt
                         walk(stmt.body, Context(stmt.site, "body", context))
                     case ir.Frame():
-                        walk(stmt.body, context)
+                        walk(stmt.body, context, chosen)
 
         walk(body, Context(-1, "kernel", None))
         return source
@@ -93,6 +101,21 @@ class Source:
         """The same where the compiler tells no calls: a function's statements lie at one place, whoever called it."""
         found = {n: replace(one, place=one.place[:1]) for n, one in self.statements.items()}
         return replace(self, statements=found)
+
+    def choice(self, statement: Statement) -> Choice | None:
+        """The branch and the arm that decide about a statement."""
+        site, arm = self.chosen.get(statement.number, (-1, "kernel"))
+        return (self.statements[site].place, arm) if site in self.statements else None
+
+    @cached_property
+    def by_choice(self) -> dict[Choice, list[Statement]]:
+        """What each arm of the branches at a place decides about."""
+        found: dict[Choice, list[Statement]] = defaultdict(list)
+        for statement in self.statements.values():
+            choice = self.choice(statement)
+            if choice is not None:
+                found[choice].append(statement)
+        return dict(found)
 
     @cached_property
     def by_place(self) -> dict[Place, list[Statement]]:
@@ -105,6 +128,16 @@ class Source:
     def turns(self, loop: int) -> Turns:
         """How often a loop was entered and how many iterations that made."""
         return Turns.of(self.decisions.sites.get(loop, SiteDecisions()))
+
+
+def _leaves(body: ir.Body) -> bool:
+    """Whether no lane goes on behind a statement list."""
+    match body[-1:]:
+        case (ir.Break() | ir.Continue() | ir.Return(),):
+            return True
+        case (ir.If() as last,):
+            return _leaves(last.then) and _leaves(last.orelse)
+    return False
 
 
 @dataclass(frozen=True)

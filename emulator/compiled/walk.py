@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..runtime.prepared import prepare
-from .anchors import CODE, TURN, Anchors
+from .anchors import ARMS, CODE, TURN, Anchors
 from .groups import Strand, executions
 from .launched import Launched
 from .matching import Matcher
@@ -59,7 +59,7 @@ class Walk:
 
     def misfit(self, threads: Floats) -> float:
         """Of all anchors that the source executed, on average."""
-        found, known = self.misfits(threads), [kind not in (CODE, TURN) for _, kind in self.anchors.keys]
+        found, known = self.misfits(threads), [kind not in (CODE, TURN, *ARMS) for _, kind in self.anchors.keys]
         return float(found[: len(known)][known].mean()) if any(known) else 0.0
 
     def doubtful(self, threads: Floats) -> list[int]:
