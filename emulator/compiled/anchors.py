@@ -32,6 +32,8 @@ there once too often; or that a turn of a loop is."""
 DECIDED = 0.3
 """What it costs that lanes take an arm of a branch other than that which they took in the source: less than any effect, as the
 compiler may make it of other instructions."""
+NARROW = 0.1
+"""What it costs to go through a division of 32 bits beside a call of one of 64 (`Graph.narrow`): more than the code of the call."""
 CODE_EACH = 0.01
 """What it costs that the code of a place is missing, or is there where none was executed, for each of its instructions: little, as
 compilers put addresses and constants where they like. That there is more of it costs nothing."""
@@ -204,10 +206,10 @@ class Anchors:
         self.sure, self.maybe = np.zeros(shape, np.float32), np.zeros(shape, np.float32)
         self.weights = np.array(self._weights or [0], np.float32)
         self.cost = np.zeros(len(nodes.blocks), np.float32)
-        headers = {loop.header for loop in self.graph.loops}
+        headers, narrow = {loop.header for loop in self.graph.loops}, self.graph.narrow
         for node, block in enumerate(nodes.blocks):
             first, past = self.graph.blocks[block]
-            self.cost[node] = INSTRUCTION * (past - first) + ROUND * (block in headers)
+            self.cost[node] = INSTRUCTION * (past - first) + ROUND * (block in headers) + NARROW * (block in narrow)
             for held, amounts in zip((self.sure, self.maybe), blocks[block], strict=True):
                 for key, n in amounts.items():
                     if key in self._numbers:

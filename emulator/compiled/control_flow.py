@@ -79,6 +79,42 @@ class Graph:
         return found
 
     @cached_property
+    def narrow(self) -> frozenset[int]:
+        """Blocks beside a call that divides 64 bits: they divide 32, and are taken where both operands need no more. The slow paths of
+        other operations are called where operands are special; this one is called where they are not."""
+        found = set()
+        for edge in self.edges:
+            if edge.kind == "call" and edge.target in self.dividing:
+                at: int | None = edge.source
+                while at is not None and len(self.successors[at]) < 2:
+                    at = self.dominators[at]
+                beside = self.successors[at] if at is not None else ()
+                found |= {block for block in beside if not self.dominates(block, edge.source) and self._divides(block)}
+        return frozenset(found)
+
+    @cached_property
+    def dividing(self) -> frozenset[int]:
+        """The first blocks of callees that divide integers of 64 bits."""
+        called = {edge.target for edge in self.edges if edge.kind == "call"}
+        return frozenset(block for block in called if self._divides_long(block))
+
+    def _divides(self, block: int) -> bool:
+        """Whether integers of 32 bits are divided there."""
+        return any(one.operation.startswith("I2F.U32.RP") for one in self.instructions[slice(*self.blocks[block])])
+
+    def _divides_long(self, start: int) -> bool:
+        """Whether a callee divides integers of 64 bits."""
+        reached, waiting = {start}, [start]
+        while waiting:
+            block = waiting.pop()
+            if any(one.operation.startswith("I2F.U64") for one in self.instructions[slice(*self.blocks[block])]):
+                return True
+            further = set(self.successors[block]) - reached
+            waiting += further
+            reached |= further
+        return False
+
+    @cached_property
     def successors(self) -> tuple[tuple[int, ...], ...]:
         """By block, where its threads go on: past a call, and not where only warps go whose lanes are apart."""
         found: list[list[int]] = [[] for _ in self.blocks]

@@ -182,8 +182,10 @@ class _Flow:
         """Executions of each block by threads."""
         program, edges = LinearProgram(), self.graph.edges
         sizes = [past - first for first, past in self.graph.blocks]
+        usual = self.graph.dividing
         for edge in edges:
-            cost = _CALLED if edge.kind == "call" else _SHORTER * sizes[edge.target]
+            called = edge.kind == "call" and edge.target not in usual
+            cost = _CALLED if called or edge.target in self.graph.narrow else _SHORTER * sizes[edge.target]
             program.variable(cost, most=0.0 if edge.kind == "apart" else None)
         leaving = {block: program.variable(0.0) for block in self.graph.ends}
         entering = [dict.fromkeys(self.into[block], 1.0) for block in range(len(sizes))]
