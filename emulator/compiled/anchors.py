@@ -222,7 +222,45 @@ class Anchors:
             for key, (held_there, predicated) in arms.get(block, {}).items():
                 self.sure[node, self._numbers[key]] = held_there
                 self.maybe[node, self._numbers[key]] = predicated
+        self._spread(nodes)
         self.span = self._spans()
+
+    def _spread(self, nodes: Nodes) -> None:
+        """Of an unrolled loop, what every iteration shows once is laid to where each begins: the compiler makes all loads of a turn
+        before anything that hangs on them, and one of those that lie side by side."""
+        rows: dict[int, list[int]] = defaultdict(list)
+        for node, block in enumerate(nodes.blocks):
+            rows[block].append(node)
+        for place, sites in self._matcher.of_loop.items():
+            once = self._once(sites)
+            for header, begun in self._matcher.iterations(place).items():
+                turn = next(loop for loop in self.graph.loops if loop.header == header)
+                spine = [b for b in turn.body if all(self.graph.dominates(b, latch) for latch in turn.latches)]
+                for anchor, each in once.items():
+                    held = sum(float(self.sure[rows[block][0], anchor]) for block in spine if block in rows)
+                    load = self.keys[anchor][1].endswith("load")
+                    if held == each * len(begun) or (load and 0 < held < each * len(begun)):
+                        for block in spine:
+                            self.sure[rows[block], anchor] = each if block in begun else 0.0
+
+    def _once(self, sites: Sequence[int]) -> dict[int, float]:
+        """By anchor that only an iteration of a loop shows, and each, how much of it an iteration does."""
+        found: dict[int, float] = defaultdict(float)
+        others = set[int]()
+        for site, tokens in self.tokens.items():
+            for token in tokens:
+                if site < 0:
+                    loop, own = -1 - site, True
+                elif site in self.source.statements:
+                    context = self.source.statements[site].context
+                    loop, own = context.site, context.arm == "body" and site not in self.source.chosen
+                else:
+                    loop, own = -1, False
+                if not own or loop not in sites or self.keys[token.anchor][1] == CODE:
+                    others.add(token.anchor)
+                elif loop == sites[0]:
+                    found[token.anchor] += token.amount
+        return {anchor: n for anchor, n in found.items() if anchor not in others}
 
     def misfit(self, nodes: Nodes, threads: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
         """By anchor of effects and operations, the part of what the source executed that so many executions of each block show

@@ -247,9 +247,38 @@ class Matcher:
         which nothing tells, the step of its variable does."""
         copies, spare = self._repeated(sites[0], mine)
         for loop in mine:
-            if not any(block in copies for block in loop.body):
-                copies[loop.header] = self._step_copies(sites[0], loop)
+            held = sum(n for block, n in copies.items() if block in loop.body)
+            step = self._step_copies(sites[0], loop)
+            if not held:
+                copies[loop.header] = step or 1
+            elif step and step > held and (begun := self._begun(sites, loop, step)):
+                copies = {block: n for block, n in copies.items() if block not in loop.body} | dict.fromkeys(begun, 1)
         return copies, spare
+
+    def iterations(self, place: Place) -> dict[int, list[int]]:
+        """By compiled loop of a loop of the source that is unrolled, the blocks in which one iteration each begins, where they can be
+        told apart."""
+        mine, sites = self.natural(place), self.of_loop[place]
+        copies, _ = self.copies(sites, mine)
+        found = {}
+        for loop in mine:
+            held = sum(n for block, n in copies.items() if block in loop.body)
+            begun = self._begun(sites, loop, held) if held > 1 else []
+            if begun:
+                found[loop.header] = begun
+        return found
+
+    def _begun(self, sites: Sequence[int], loop: Loop, iterations: int) -> list[int]:
+        """The blocks of a compiled loop in which one each of so many iterations begins: as most places say of which every iteration
+        executes the statements once, and which lie in just so many blocks; none where no place does."""
+        spine, votes = self._spine(loop), Counter[tuple[int, ...]]()
+        for place, statements in self.source.by_place.items():
+            own = all(one.context.site in sites and one.context.arm == "body" for one in statements)
+            if own and not any(one.number in self.source.chosen for one in statements):
+                holding = tuple(b for b in spine if any(self.places[n] == place for n in range(*self.graph.blocks[b])))
+                if len(holding) == iterations:
+                    votes[holding] += 1
+        return list(max(votes, key=lambda one: (votes[one], [-b for b in one]), default=()))
 
     def _repeated(self, site: int, mine: list[Loop]) -> tuple[dict[int, int], dict[int, tuple[int, ...]]]:
         """Iterations by block, from effects and operations that every iteration has once; and those that are predicated, by
@@ -300,7 +329,7 @@ class Matcher:
         return not any(loop in mine for loop in around)
 
     def _step_copies(self, site: int, loop: Loop) -> int:
-        """Iterations of a turn, from the step of the loop's variable; 1 where none is seen."""
+        """Iterations of a turn, from the step of the loop's variable; 0 where none is seen."""
         source = self.source.loops[site]
         step = abs(source.step) if isinstance(source, ir.For) and isinstance(source.step, int) else 1
         moved = self._moved(loop)
@@ -316,7 +345,7 @@ class Matcher:
             amount = abs(moved.get(register, 0))
             if amount:
                 return amount // step if amount % step == 0 else amount
-        return 1
+        return 0
 
     def _spine(self, loop: Loop) -> list[int]:
         """The blocks that every turn of a loop leads through."""
