@@ -237,9 +237,10 @@ class Anchors:
                 turn = next(loop for loop in self.graph.loops if loop.header == header)
                 spine = [b for b in turn.body if all(self.graph.dominates(b, latch) for latch in turn.latches)]
                 for anchor, each in once.items():
-                    held = sum(float(self.sure[rows[block][0], anchor]) for block in spine if block in rows)
-                    load = self.keys[anchor][1].endswith("load")
-                    if held == each * len(begun) or (load and 0 < held < each * len(begun)):
+                    by_block = [float(self.sure[rows[block][0], anchor]) for block in spine if block in rows]
+                    held, load = sum(by_block), self.keys[anchor][1].endswith("load")
+                    gathered = held == each * len(begun) and max(by_block) > each
+                    if gathered or (load and 0 < held < each * len(begun)):
                         for block in spine:
                             self.sure[rows[block], anchor] = each if block in begun else 0.0
 
