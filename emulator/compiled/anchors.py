@@ -269,7 +269,7 @@ class Anchors:
         executed = np.zeros(len(self.weights))
         for site, tokens in self.tokens.items():
             for token in tokens:
-                if 0 <= site and self.keys[token.anchor][1] not in (CODE, *ARMS):
+                if site >= 0 and self.keys[token.anchor][1] not in (CODE, *ARMS):
                     executed[token.anchor] += token.amount * self.source.statements[site].lanes
         first = {block: node for node, block in reversed(list(enumerate(nodes.blocks)))}
         here, rows = list(first), list(first.values())

@@ -33,8 +33,8 @@ class Edge:
 class Graph:
     """blocks: (first, past the last) instruction. ends: blocks where threads may leave the kernel or the callee.
 
-    Where the lanes of a warp meet again (BSYNC), that instruction is a block of its own: each group of lanes that
-    arrives executes it once, what follows is executed by all of them together.
+    Where the lanes of a warp meet again (BSYNC, and barriers of the block), that instruction is a block of its own: each
+    group of lanes that arrives executes it once, what follows is executed by all of them together.
     """
 
     instructions: tuple[Instruction, ...]
@@ -46,8 +46,12 @@ class Graph:
         return self.instructions[self.blocks[block][1] - 1]
 
     def meets(self, block: int) -> bool:
-        """Whether the block is a meeting point."""
-        return self.instructions[self.blocks[block][0]].opcode == MEET
+        """Whether the block is a meeting point, or a barrier."""
+        return _meets(self.instructions[self.blocks[block][0]])
+
+    def waits(self, block: int) -> bool:
+        """Whether the block is a barrier, behind which all lanes of a warp go on together."""
+        return _waits(self.instructions[self.blocks[block][0]])
 
     @cached_property
     def back(self) -> tuple[Edge, ...]:
@@ -234,10 +238,10 @@ def graph(instructions: Sequence[Instruction]) -> Graph:
     index = {instruction.offset: n for n, instruction in enumerate(instructions)}
     leaders = {0}
     for n, instruction in enumerate(instructions):
-        if instruction.opcode in (*_JUMPS, *_ENDS, _CALL, MEET):
+        if instruction.opcode in (*_JUMPS, *_ENDS, _CALL) or _meets(instruction):
             leaders.add(n + 1)
             leaders |= {index[target] for target in instruction.targets if target in index}
-        if instruction.opcode == MEET:
+        if _meets(instruction):
             leaders.add(n)
     starts = sorted(leaders - {len(instructions)})
     blocks = tuple(zip(starts, [*starts[1:], len(instructions)], strict=True))
@@ -281,6 +285,14 @@ def _returns(whole: Graph, start: int) -> bool:
         waiting += further
         reached |= further
     return False
+
+
+def _meets(instruction: Instruction) -> bool:
+    return instruction.opcode == MEET or _waits(instruction)
+
+
+def _waits(instruction: Instruction) -> bool:
+    return instruction.operation.startswith(("BAR.SYNC", "BAR.RED"))
 
 
 def conditional(instruction: Instruction) -> bool:

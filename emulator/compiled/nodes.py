@@ -6,6 +6,7 @@ Which way a lane takes through a callee nothing of the source tells: it takes th
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Collection
 from heapq import heappop, heappush
 
 import numpy as np
@@ -81,11 +82,14 @@ class Nodes:
                 found[maker].append(node)
         return found
 
-    @property
-    def jumps(self) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]:
-        """`onward` as one array, and where each node's part of it begins."""
-        starts = np.cumsum([0, *map(len, self.onward)])
-        return np.array([n for each in self.onward for n in each] or [0], np.int32), starts.astype(np.int32)
+    def jumps(self, closed: Collection[tuple[int, int]] = ()) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]:
+        """`onward` as one array, and where each node's part of it begins; without ways from a block to another that are closed."""
+        onward = [
+            [to for to in each if (self.blocks[node], self.blocks[to]) not in closed]
+            for node, each in enumerate(self.onward)
+        ]
+        starts = np.cumsum([0, *map(len, onward)])
+        return np.array([n for each in onward for n in each] or [0], np.int32), starts.astype(np.int32)
 
 
 def _ways_to_return(graph: Graph) -> dict[int, int]:

@@ -142,7 +142,8 @@ class Paths:
         self.nodes, self.anchors = nodes, anchors
         self.beam = BEAM
         self.confirmed, self.dearest = 0, 0.0
-        self.jumps, self.starts = nodes.jumps
+        self.closed = frozenset[tuple[int, int]]()
+        self.jumps, self.starts = nodes.jumps(self.closed)
         self.ends = np.array(nodes.ends, np.int32)
         self.sure, self.maybe = anchors.sure.reshape(-1), anchors.maybe.reshape(-1)
         # No product of matrices: those of some processors warn of what they computed beside the matrix.
@@ -150,6 +151,11 @@ class Paths:
         self._least, self._back, self._following = np.zeros(0, np.float32), np.zeros(0, np.int32), np.zeros(0, np.int32)
         self._first = np.zeros(0, np.int32)
         self.shown = np.asarray(anchors.cost + (anchors.sure * anchors.weights).sum(axis=1), np.float32)
+
+    def close(self, ways: frozenset[tuple[int, int]]) -> None:
+        """Search only what does not go these ways, from a block to another, besides those closed before."""
+        self.closed |= ways
+        self.jumps, self.starts = self.nodes.jumps(self.closed)
 
     def way(self, tokens: Sequence[Token]) -> Way | None:
         """The cheapest way that shows the tokens, or nearly; None where none leads to an end."""

@@ -3,6 +3,7 @@ those the ways through the compiled blocks, where lanes part and meet as the ins
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
@@ -17,6 +18,7 @@ from .matching import Matcher
 from .nodes import Nodes
 from .paths import Paths, Way
 from .replay import Lost, Replay, WarpName
+from .uniform import Uniform
 
 WARPS = 1024
 """Warps that are walked, at most; the others are taken to be as they are."""
@@ -24,6 +26,8 @@ STATES = 100_000_000
 """States of the search that are gone on from for a kernel, at most: about a second of one core."""
 STATES_OF_ONE = 4_000_000
 """Nodes times tokens of a lane's way, at most: 12 bytes each."""
+FIRST = 4
+"""Warps that are walked to find which way all lanes go behind branches that all take alike."""
 WHOLE = 0.9
 """How many of the warps that were chosen must be recorded whole: those that are not differ from the others."""
 AGREES = 0.02
@@ -52,6 +56,7 @@ class Walk:
         self.nodes = Nodes(self.matcher.graph)
         self.anchors = Anchors(self.matcher, self.nodes)
         self.paths = Paths(self.nodes, self.anchors)
+        self.uniform = Uniform(self.matcher.graph)
 
     def misfits(self, threads: Floats) -> Floats:
         """By anchor, how far executions of blocks by threads are from what the source executed, as a part of that."""
@@ -77,6 +82,7 @@ class Walk:
         known: dict[bytes, tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]] = {}
         warps, threads = np.zeros(len(self.nodes.blocks)), np.zeros(len(self.nodes.blocks))
         walked, every = 0, list(self._warps())
+        self._agree(replay, _spread(every)[:FIRST])
         for warp, lanes in _spread(every):
             if self.paths.visited > STATES:
                 return None
@@ -97,6 +103,44 @@ class Walk:
         np.add.at(found.warps, self.nodes.blocks, warps * self.launched.warps / walked)
         np.add.at(found.threads, self.nodes.blocks, threads * self.launched.warps / walked)
         return found
+
+    def _agree(self, replay: Replay, first: Sequence[tuple[WarpName, int]]) -> None:
+        """Close the ways behind uniform branches which the first warps' lanes do not go: all lanes go the same, which is that by which
+        all together show best what they executed."""
+        told = list[bytes]()
+        for warp, lanes in first:
+            try:
+                told += [sites for sites, mask in replay.steps(warp, lanes).lanes().items() if mask & (1 << lanes) - 1]
+                for sites in told:
+                    self._way(sites)
+            except Lost:
+                continue
+        for block in sorted(self.uniform.branches):
+            gone = {(block, onward) for onward in self.matcher.graph.successors[block]}
+            used = {pair for way in self.ways.values() for pair in self._pairs(way)} & gone
+            if len(used) < 2:
+                continue
+            closed, known = self.paths.closed, self.ways
+            costs = []
+            for one in sorted(gone):
+                self.paths.close(gone - {one})
+                self.ways = {}
+                try:
+                    costs.append((sum(self._way(sites).cost for sites in told), one, self.ways))
+                except Lost:
+                    pass
+                self.paths.closed = closed
+            if costs:
+                _, one, self.ways = min(costs, key=lambda each: each[:2])
+                self.paths.close(gone - {one})
+            else:
+                self.paths.close(frozenset())
+                self.ways = known
+
+    def _pairs(self, way: Way) -> set[tuple[int, int]]:
+        """The ways from block to block that it goes."""
+        blocks = [self.nodes.blocks[node] for node in way.path]
+        return set(itertools.pairwise(blocks))
 
     def _warps(self) -> Iterator[tuple[WarpName, int]]:
         """The warps whose blocks were drawn to be told, and the lanes that enter each."""
