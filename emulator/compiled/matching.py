@@ -73,9 +73,16 @@ class Matcher:
         for block, before in enumerate(self.graph.predecessors):
             if len(before) == 1 and len(self.graph.successors[before[0]]) == 2:
                 choice = self._choice(block)
-                if choice is not None and choice != self._choice(before[0]):
+                tested = choice is not None and self.places[self.graph.blocks[before[0]][1] - 1] == choice[0]
+                if choice is not None and choice != self._choice(before[0]) and (tested or self._written(block, choice)):
                     found[block] = choice
         return found
+
+    def _written(self, block: int, choice: Choice) -> bool:
+        """Whether a block has something of an arm as it is written, not of what follows where the other arm leaves."""
+        places = {self.places[n] for n in range(*self.graph.blocks[block])}
+        inside = (one for one in self.source.by_choice[choice] if one.place in places)
+        return any(one.context.arm == choice[1] and one.context.site == self.source.chosen[one.number][0] for one in inside)
 
     @cached_property
     def arms(self) -> dict[int, Arm]:
