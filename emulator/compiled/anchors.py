@@ -19,7 +19,7 @@ from .classes import CONTROL, EXPANDED
 from .matching import Key, Matcher
 from .nodes import Nodes
 from .replay import decided
-from .source import Context, Place, Statement
+from .source import Part, Place, Statement
 
 Floats = npt.NDArray[np.float32]
 Shown = dict[Key, float]
@@ -96,19 +96,20 @@ class Anchors:
     # -------------------------------------------------------------- of the source
     def _effects(self, shown: set[Key]) -> None:
         """Anchors of effects and operations that some block shows."""
+        part = self.source.part
         strong = {
-            one.context
+            part(one)
             for one in self.source.statements.values()
             for (place, kind), n in self._matcher.amounts(one).items()
             if one.lanes and n and (place, kind) in shown and not kind.endswith("load")
         }
         for statements in self._known.values():
-            together: dict[Key, dict[Context, float]] = defaultdict(lambda: defaultdict(float))
+            together: dict[Key, dict[Part, float]] = defaultdict(lambda: defaultdict(float))
             for one in statements:
                 for key, n in self._matcher.amounts(one).items():
-                    together[key][one.context] += n
+                    together[key][part(one)] += n
             for key, by_context in together.items():
-                if key not in shown or (key[1].endswith("load") and all(one.context in strong for one in statements)):
+                if key not in shown or (key[1].endswith("load") and all(part(one) in strong for one in statements)):
                     continue
                 anchor = self._anchor(key, SHOWN, max(by_context.values()))
                 for one in statements:
@@ -125,10 +126,10 @@ class Anchors:
                 instruction = self.graph.instructions[n]
                 if instruction.opcode not in CONTROL and not instruction.predicate and not self._matcher.amounts_of(n):
                     counts[self.places[n]][block] += 1
-        evident = {one.context for one in self.source.statements.values() if self.tokens.get(one.number)}
+        evident = {self.source.part(one) for one in self.source.statements.values() if self.tokens.get(one.number)}
         for place, by_block in counts.items():
             statements = self._known.get(place, [])
-            contexts = {one.context for one in statements}
+            contexts = {self.source.part(one) for one in statements}
             hidden = place not in self._matcher.expanded and contexts & evident
             if len(contexts) != 1 or hidden or any(one.number in self.source.loops for one in statements):
                 continue
@@ -152,6 +153,7 @@ class Anchors:
                 one
                 for one in self.source.statements.values()
                 if (one.context.site, one.context.arm) in {(n, "body") for n in sites}
+                if one.number not in self.source.chosen
             ]
             shown = (self.keys[token.anchor][1] for one in body for token in self.tokens.get(one.number, ()))
             kinds = {*shown} - {CODE}

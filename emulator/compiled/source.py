@@ -40,6 +40,9 @@ class Context:
         return context
 
 
+Part = tuple[Context, tuple[int, Arm] | None]
+
+
 @dataclass(frozen=True)
 class Statement:
     """One counted statement. place: in the printed kernel, (0,) for none."""
@@ -101,6 +104,11 @@ class Source:
         """The same where the compiler tells no calls: a function's statements lie at one place, whoever called it."""
         found = {n: replace(one, place=one.place[:1]) for n, one in self.statements.items()}
         return replace(self, statements=found)
+
+    def part(self, statement: Statement) -> Part:
+        """The part of a statement list that is executed together with a statement: up to where lanes may leave the list, or from
+        there on."""
+        return statement.context, self.chosen.get(statement.number)
 
     def choice(self, statement: Statement) -> Choice | None:
         """The branch and the arm that decide about a statement."""
