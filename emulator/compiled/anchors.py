@@ -37,7 +37,7 @@ NARROW = 0.1
 CODE_EACH = 0.01
 """What it costs that the code of a place is missing, or is there where none was executed, for each of its instructions: little, as
 compilers put addresses and constants where they like. That there is more of it costs nothing."""
-INSTRUCTION, ROUND = 1e-5, 0.01
+INSTRUCTION, ROUND = 1e-5, 0.005
 """Of ways that show the same a lane takes that with the fewest rounds of compiled loops, as a test enters the largest body for
 which iterations are left; then that with the fewest instructions, which calls no slow path."""
 
