@@ -18,12 +18,12 @@ import numpy.typing as npt
 from .classes import CONTROL, EXPANDED
 from .matching import Key, Matcher
 from .nodes import Nodes
-from .replay import decided
+from .replay import decided, slow
 from .source import Part, Place, Statement
 
 Floats = npt.NDArray[np.float32]
 Shown = dict[Key, float]
-CODE, TURN, ARMS = "code", "turn", ("then", "else")
+CODE, TURN, ARMS, SLOW = "code", "turn", ("then", "else"), "slow path"
 """What is at a place besides effects and operations."""
 
 SHOWN = 1.0
@@ -71,6 +71,8 @@ class Anchors:
         codes = self._codes()
         turns = self._turns()
         arms = self._arms()
+        for block, key in self._slow().items():
+            arms[block][key] = 1, 0
         self._fill(nodes, blocks, codes, turns, arms)
 
     def _shown(self, span: tuple[int, int]) -> tuple[Shown, Shown]:
@@ -187,6 +189,18 @@ class Anchors:
             found[block][choice] = 1, 0
         return found
 
+    def _slow(self) -> dict[int, Key]:
+        """Anchors of the slow paths of divisions, by the block that calls one."""
+        found = {}
+        for block, divisions in self._matcher.slow.items():
+            key = self.source.statements[divisions[0][0]].place, f"{SLOW} {divisions[0]}"
+            if key not in self._numbers:
+                self._anchor(key, SHOWN, 1.0)
+                for number, n in divisions:
+                    self.tokens[slow(number, n)].append(Token(self._numbers[key], 1.0))
+            found[block] = key
+        return found
+
     def _anchor(self, key: Key, weight: float, unit: float) -> int:
         """A new one's number."""
         self._numbers[key] = len(self.keys)
@@ -265,14 +279,21 @@ class Anchors:
                     found[token.anchor] += token.amount
         return {anchor: n for anchor, n in found.items() if anchor not in others}
 
+    def executed(self, anchor: int) -> bool:
+        """Whether an anchor is an effect or operation, or the slow path of one: not what a compiler moves about."""
+        return self.keys[anchor][1] not in (CODE, TURN, *ARMS)
+
     def misfit(self, nodes: Nodes, threads: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
         """By anchor of effects and operations, the part of what the source executed that so many executions of each block show
         too much or too little of, at most 1; 0 for other anchors. Loads may be missing: what was loaded is there."""
         executed = np.zeros(len(self.weights))
+        lanes = {number: one.lanes for number, one in self.source.statements.items()}
+        for number, divisions in self.source.divided.items():
+            lanes |= {slow(number, n): self.source.slow_lanes(number, n)[0] for n in range(divisions)}
         for site, tokens in self.tokens.items():
             for token in tokens:
-                if site >= 0 and self.keys[token.anchor][1] not in (CODE, *ARMS):
-                    executed[token.anchor] += token.amount * self.source.statements[site].lanes
+                if site in lanes and self.executed(token.anchor):
+                    executed[token.anchor] += token.amount * lanes[site]
         first = {block: node for node, block in reversed(list(enumerate(nodes.blocks)))}
         here, rows = list(first), list(first.values())
         least, most = threads[here] @ self.sure[rows], threads[here] @ (self.sure[rows] + self.maybe[rows])

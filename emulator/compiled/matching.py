@@ -12,6 +12,7 @@ from ..ir import nodes as ir
 from .classes import EFFECTS, EXPANDED, OPERATIONS, width_of
 from .control_flow import Graph, Loop, conditional
 from .flow import Arm
+from .rare import of_operations
 from .source import Choice, Place, Source, Statement
 from .stages import Region, Stage, Ways, executions, region
 
@@ -74,7 +75,11 @@ class Matcher:
             if len(before) == 1 and len(self.graph.successors[before[0]]) == 2:
                 choice = self._choice(block)
                 tested = choice is not None and self.places[self.graph.blocks[before[0]][1] - 1] == choice[0]
-                if choice is not None and choice != self._choice(before[0]) and (tested or self._written(block, choice)):
+                if (
+                    choice is not None
+                    and choice != self._choice(before[0])
+                    and (tested or self._written(block, choice))
+                ):
                     found[block] = choice
         return found
 
@@ -82,7 +87,9 @@ class Matcher:
         """Whether a block has something of an arm as it is written, not of what follows where the other arm leaves."""
         places = {self.places[n] for n in range(*self.graph.blocks[block])}
         inside = (one for one in self.source.by_choice[choice] if one.place in places)
-        return any(one.context.arm == choice[1] and one.context.site == self.source.chosen[one.number][0] for one in inside)
+        return any(
+            one.context.arm == choice[1] and one.context.site == self.source.chosen[one.number][0] for one in inside
+        )
 
     @cached_property
     def arms(self) -> dict[int, Arm]:
@@ -108,6 +115,39 @@ class Matcher:
             if len(choices) == 1:
                 votes[choices.pop()] += 1
         return max(votes, key=lambda one: votes[one], default=None)
+
+    @cached_property
+    def rare(self) -> frozenset[tuple[int, int]]:
+        """Ways from a block to another that operations go for special operands only: in callees, and where one is written out and
+        the source has no branch."""
+        branching = {one.place for one in self.source.statements.values() if one.site.kind == "branch"}
+        written_out = self.expanded - branching
+        blocks = [
+            block for block, span in enumerate(self.graph.blocks) if all(self.places[n] in written_out for n in range(*span))
+        ]  # fmt: skip
+        ends = [block for block, (_, past) in enumerate(self.graph.blocks) if self.places[past - 1] in written_out]
+        return of_operations(self.graph, {*blocks, *ends})
+
+    @cached_property
+    def slow(self) -> dict[int, list[tuple[int, int]]]:
+        """By block that ends in the call of a slow path, the divisions and roots that it may be for: statements, and which of theirs.
+        As many calls at a place as it has divisions, or so many for each, come in the order of these."""
+        calls: dict[Place, list[int]] = defaultdict(list)
+        for edge in self.graph.edges:
+            if edge.kind == "call" and edge.target not in self.graph.dividing:
+                calls[self.places[self.graph.blocks[edge.source][1] - 1]].append(edge.source)
+        found = {}
+        for place, blocks in calls.items():
+            statements = [
+                one.number for one in self.source.by_place.get(place, ()) if one.number in self.source.divided
+            ]
+            divisions = [(number, n) for number in sorted(statements) for n in range(self.source.divided[number])]
+            noted = all(number in self.source.decisions.sites for number in statements)
+            for n, block in enumerate(sorted(blocks)):
+                if divisions and noted:
+                    alone = len(blocks) % len(divisions) == 0
+                    found[block] = [divisions[n % len(divisions)]] if alone else divisions
+        return found
 
     # -------------------------------------------------------------- which loop
     def _loop_of(self, loop: Loop) -> Place | None:

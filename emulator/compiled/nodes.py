@@ -21,9 +21,9 @@ _DEEP = 3
 class Nodes:
     """blocks: of each node, the first of which is the kernel's entry. calls: the blocks behind the calls that lead there,
     outermost first. onward: nodes that may follow. ends: whether a lane may leave the kernel there. meetings: by node, the
-    meeting points that its BSSY makes."""
+    meeting points that its BSSY makes. rare: ways from block to block that no lane goes through a callee."""
 
-    def __init__(self, graph: Graph) -> None:
+    def __init__(self, graph: Graph, rare: Collection[tuple[int, int]] = ()) -> None:
         self.graph = graph
         self.blocks: list[int] = []
         self.calls: list[tuple[int, ...]] = []
@@ -38,7 +38,7 @@ class Nodes:
                 self._called[edge.source] = edge.target
             elif edge.kind != "apart":
                 self._jumps[edge.source].append(edge.target)
-        self._return = _ways_to_return(graph)
+        self._return = _ways_to_return(graph, rare)
         self._node(0, ())
         while self._waiting:
             self._follow(self._waiting.pop())
@@ -92,8 +92,9 @@ class Nodes:
         return np.array([n for each in onward for n in each] or [0], np.int32), starts.astype(np.int32)
 
 
-def _ways_to_return(graph: Graph) -> dict[int, int]:
-    """By block of a callee, the block that follows on the way with the fewest instructions to where it returns."""
+def _ways_to_return(graph: Graph, rare: Collection[tuple[int, int]]) -> dict[int, int]:
+    """By block of a callee, the block that follows on the way with the fewest instructions to where it returns, but for
+    ways that are rare."""
     found, after = dict[int, int](), dict[int, int]()
     waiting = [(0, block) for block in range(len(graph.blocks)) if graph.last(block).opcode == "RET"]
     while waiting:
@@ -102,10 +103,10 @@ def _ways_to_return(graph: Graph) -> dict[int, int]:
             continue
         found[block] = length
         for before in graph.predecessors[block]:
-            if before not in found:
+            if before not in found and (before, block) not in rare:
                 heappush(waiting, (length + _size(graph, block), before))
     for block in found:
-        targets = [target for target in graph.successors[block] if target in found]
+        targets = [target for target in graph.successors[block] if target in found and (block, target) not in rare]
         if targets and graph.last(block).opcode != "RET":
             after[block] = min(targets, key=lambda target: (found[target] + _size(graph, target), target))
     return after

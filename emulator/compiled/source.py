@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from ..ir import nodes as ir
 from ..passes.sites import Site
+from ..passes.slow_paths import slow_paths
 from ..profiler.decisions import Decisions, SiteDecisions
 from ..profiler.events import LANES, WARPS, Counts
 
@@ -58,12 +59,14 @@ class Statement:
 @dataclass
 class Source:
     """A kernel's statements by number, and the contexts they lie in. chosen: by statement, the branch and the arm that decide about
-    it and about no other turn of a loop: what follows an arm that leaves the statement list belongs to the other arm."""
+    it and about no other turn of a loop: what follows an arm that leaves the statement list belongs to the other arm.
+    divided: by statement, how many divisions and roots it has that may take a slow path."""
 
     statements: dict[int, Statement] = field(default_factory=dict)
     contexts: dict[tuple[int, Arm], Context] = field(default_factory=dict)
     loops: dict[int, ir.While | ir.For] = field(default_factory=dict)
     chosen: dict[int, tuple[int, Arm]] = field(default_factory=dict)
+    divided: dict[int, int] = field(default_factory=dict)
     decisions: Decisions = field(default_factory=Decisions)
 
     @staticmethod
@@ -81,6 +84,8 @@ class Source:
                     )
                     if chosen is not None:
                         source.chosen[stmt.site] = chosen
+                    if slow := slow_paths(stmt):
+                        source.divided[stmt.site] = len(slow)
                 match stmt:
                     case ir.If():
                         walk(stmt.then, Context(stmt.site, "then", context), (stmt.site, "then"))
@@ -132,6 +137,12 @@ class Source:
         for statement in self.statements.values():
             found[statement.place].append(statement)
         return dict(found)
+
+    def slow_lanes(self, number: int, division: int) -> tuple[int, int]:
+        """How often lanes and warps took the slow path of a division of a statement."""
+        found = self.decisions.sites.get(number, SiteDecisions()).patterns
+        taken = found["value"] >> division & 1
+        return int((found["count"] * taken.sum(axis=1)).sum()), int((found["count"] * taken.any(axis=1)).sum())
 
     def turns(self, loop: int) -> Turns:
         """How often a loop was entered and how many iterations that made."""

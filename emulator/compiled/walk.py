@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..runtime.prepared import prepare
-from .anchors import ARMS, CODE, TURN, Anchors
+from .anchors import Anchors
 from .groups import Strand, executions
 from .launched import Launched
 from .matching import Matcher
@@ -53,9 +53,10 @@ class Walk:
     ways: dict[bytes, Way] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self.nodes = Nodes(self.matcher.graph)
+        self.nodes = Nodes(self.matcher.graph, self.matcher.rare)
         self.anchors = Anchors(self.matcher, self.nodes)
         self.paths = Paths(self.nodes, self.anchors)
+        self.paths.close(self.matcher.rare)
         self.uniform = Uniform(self.matcher.graph)
 
     def misfits(self, threads: Floats) -> Floats:
@@ -64,7 +65,7 @@ class Walk:
 
     def misfit(self, threads: Floats) -> float:
         """Of all anchors that the source executed, on average."""
-        found, known = self.misfits(threads), [kind not in (CODE, TURN, *ARMS) for _, kind in self.anchors.keys]
+        found, known = self.misfits(threads), [self.anchors.executed(n) for n in range(len(self.anchors.keys))]
         return float(found[: len(known)][known].mean()) if any(known) else 0.0
 
     def doubtful(self, threads: Floats) -> list[int]:
