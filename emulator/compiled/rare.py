@@ -27,6 +27,7 @@ def rare_ways(graph: Graph, blocks: Collection[int]) -> frozenset[tuple[int, int
             jump = next((e.target for e in graph.edges if e.source == block and e.kind == "jump"), None)
             if taken is not None and jump is not None:
                 found |= {(block, target) for target in targets if (target == jump) != taken}
+            found |= {(block, target) for target in targets if _makes_nan(graph, target)}
     return frozenset(found)
 
 
@@ -44,6 +45,10 @@ def of_operations(graph: Graph, expanded: Collection[int]) -> frozenset[tuple[in
         called |= further
         waiting += further
     return rare_ways(graph, {*called, *expanded})
+
+
+def _makes_nan(graph: Graph, block: int) -> bool:
+    return any("QNAN" in one.text for one in graph.instructions[slice(*graph.blocks[block])])
 
 
 def _holds(graph: Graph, block: int, predicate: str) -> bool | None:

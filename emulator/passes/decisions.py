@@ -11,7 +11,7 @@ from dataclasses import replace
 from ..ir import nodes as ir
 from ..ir.walk import map_bodies
 from ..language.types import BOOL, I32
-from .slow_paths import slow_paths, takes_slow_path
+from .slow_paths import slow_paths, taken
 
 LEAVES = 8
 """Conditions that a branch notes, besides the whole."""
@@ -64,22 +64,22 @@ class _Noter:
                 for loop in reversed(self.loops):
                     yield self.note(loop, _iterations(loop), whole=False, alone=True)
                 yield stmt
-            case ir.Let() | ir.Store() if slow := slow_paths(stmt):
-                yield self.note(stmt, _bits(map(takes_slow_path, slow)))
+            case ir.Let() | ir.Store() if slow_paths(stmt):
+                yield self.note(stmt, _bits(taken(stmt)))
                 yield stmt
             case _:
                 yield stmt
 
     def loop(self, stmt: ir.While | ir.For) -> Iterator[ir.Stmt]:
-        taken, one = _iterations(stmt), ir.Const(1, I32, stmt.span)
-        yield self.numbered(ir.Let(taken, ir.Const(0, I32, stmt.span), stmt.span))
+        began, one = _iterations(stmt), ir.Const(1, I32, stmt.span)
+        yield self.numbered(ir.Let(began, ir.Const(0, I32, stmt.span), stmt.span))
         if isinstance(stmt, ir.While):
             stmt = replace(stmt, setup=self.body(stmt.setup))
         self.loops.append(stmt)
-        count = self.numbered(ir.Let(taken, ir.Op("add", (taken, one), I32, stmt.span), stmt.span))
+        count = self.numbered(ir.Let(began, ir.Op("add", (began, one), I32, stmt.span), stmt.span))
         yield replace(stmt, body=(count, *self.body(stmt.body)))
         self.loops.pop()
-        yield self.note(stmt, taken, alone=_returns(stmt.body))
+        yield self.note(stmt, began, alone=_returns(stmt.body))
 
     def note(
         self,

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from functools import reduce
 
 from ..ir import nodes as ir
-from ..ir.walk import expressions
+from ..ir.walk import children
 from ..language.types import BOOL, F32, F64, I32, I64, Scalar
 
 MOST = 8
@@ -20,16 +20,37 @@ MOST = 8
 
 def slow_paths(stmt: ir.Stmt) -> tuple[ir.Op, ...]:
     """The divisions and roots of a statement that may take a slow path, in the order of the source."""
+    return tuple(op for op, _ in _guarded(stmt))
+
+
+def taken(stmt: ir.Stmt) -> tuple[ir.Expr, ...]:
+    """Whether a lane's operands make it take the slow path, for each of them."""
+    found = []
+    for op, guards in _guarded(stmt):
+        tests = list(_root(op) if op.name == "sqrt" else _division(op))
+        slow = reduce(lambda one, other: ir.Op("either", (one, other), BOOL, op.span), tests)
+        found.append(reduce(lambda one, other: ir.Op("both", (one, other), BOOL, op.span), (*guards, slow)))
+    return tuple(found)
+
+
+def _guarded(stmt: ir.Stmt) -> list[tuple[ir.Op, tuple[ir.Expr, ...]]]:
+    """These, each with the conditions under which its value is chosen: a compiler makes branches of them."""
     if not isinstance(stmt, ir.Let | ir.Store):
-        return ()
-    found = [one for one in expressions(stmt) if isinstance(one, ir.Op) and one.name in ("fdiv", "sqrt")]
-    return tuple(one for one in reversed(found) if one.type in (F32, F64))[:MOST]
+        return []
+    return [one for child in children(stmt) for one in _inside(child, ())][:MOST]
 
 
-def takes_slow_path(op: ir.Op) -> ir.Expr:
-    """Whether a lane's operands make it take the slow path."""
-    tests = list(_root(op) if op.name == "sqrt" else _division(op))
-    return reduce(lambda one, other: ir.Op("either", (one, other), BOOL, op.span), tests)
+def _inside(expr: ir.Expr, guards: tuple[ir.Expr, ...]) -> Iterator[tuple[ir.Op, tuple[ir.Expr, ...]]]:
+    if isinstance(expr, ir.Op) and expr.name == "select":
+        cond, yes, no = expr.args
+        yield from _inside(cond, guards)
+        yield from _inside(yes, (*guards, cond))
+        yield from _inside(no, (*guards, ir.Op("not", (cond,), BOOL, cond.span)))
+        return
+    for child in children(expr):
+        yield from _inside(child, guards)
+    if isinstance(expr, ir.Op) and expr.name in ("fdiv", "sqrt") and expr.type in (F32, F64):
+        yield expr, guards
 
 
 def _root(op: ir.Op) -> Iterator[ir.Expr]:
