@@ -222,6 +222,8 @@ class Anchors:
         self.sure, self.maybe = np.zeros(shape, np.float32), np.zeros(shape, np.float32)
         self.weights = np.array(self._weights or [0], np.float32)
         self.cost = np.zeros(len(nodes.blocks), np.float32)
+        calls = {edge.source for edge in self.graph.edges if edge.kind == "call"}
+        apart = calls | {block + 1 for block in calls}  # what prepares a call, or takes what it found, is of the code before
         headers, narrow = {loop.header for loop in self.graph.loops}, self.graph.narrow
         for node, block in enumerate(nodes.blocks):
             first, past = self.graph.blocks[block]
@@ -231,8 +233,9 @@ class Anchors:
                     if key in self._numbers:
                         held[node, self._numbers[key]] = n / self._units[self._numbers[key]]
             for place, instructions in codes.get(block, {}).items():
-                self.sure[node, self._numbers[place, CODE]] = 1.0
-                self.maybe[node, self._numbers[place, CODE]] = instructions - 1
+                here = float(block not in apart)
+                self.sure[node, self._numbers[place, CODE]] = here
+                self.maybe[node, self._numbers[place, CODE]] = instructions - here
             for key, n in turns.get(block, {}).items():
                 self.sure[node, self._numbers[key]] = n
             for key, (held_there, predicated) in arms.get(block, {}).items():
