@@ -40,6 +40,9 @@ compilers put addresses and constants where they like. That there is more of it 
 INSTRUCTION, ROUND = 1e-5, 0.005
 """Of ways that show the same a lane takes that with the fewest rounds of compiled loops, as a test enters the largest body for
 which iterations are left; then that with the fewest instructions, which calls no slow path."""
+PREDICATED = 0.008
+"""What it costs that predicated instructions show something, as part of what it costs that it is missing: more than a round of a
+loop, as they are for iterations that are fewer than any body has which could have been entered."""
 
 
 @dataclass(frozen=True)
@@ -223,7 +226,9 @@ class Anchors:
         self.weights = np.array(self._weights or [0], np.float32)
         self.cost = np.zeros(len(nodes.blocks), np.float32)
         calls = {edge.source for edge in self.graph.edges if edge.kind == "call"}
-        apart = calls | {block + 1 for block in calls}  # what prepares a call, or takes what it found, is of the code before
+        apart = calls | {
+            block + 1 for block in calls
+        }  # what prepares a call, or takes what it found, is of the code before
         headers, narrow = {loop.header for loop in self.graph.loops}, self.graph.narrow
         for node, block in enumerate(nodes.blocks):
             first, past = self.graph.blocks[block]

@@ -79,6 +79,10 @@ class Replay:
             for name, pattern, count in zip(names, runs["pattern"].tolist(), runs["count"].tolist(), strict=True):
                 self.runs[name][site].append((pattern, count))
 
+    def decided(self, warp: WarpName) -> frozenset[tuple[int, tuple[tuple[int, int], ...]]]:
+        """All that was recorded of a warp: of two that decided alike it is the same."""
+        return frozenset((site, tuple(runs)) for site, runs in self.runs.get(warp, {}).items())
+
     def steps(self, warp: WarpName, lanes: int) -> Steps:
         """What a warp executed whose first lanes entered the kernel. Raises Lost where its record is not whole."""
         teller = _Teller(self.wanted, self.divided, self.patterns, self.runs.get(warp, {}))

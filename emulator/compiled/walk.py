@@ -4,8 +4,10 @@ those the ways through the compiled blocks, where lanes part and meet as the ins
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -34,6 +36,7 @@ AGREES = 0.02
 """How near executions must be to be the same."""
 
 Floats = npt.NDArray[np.float64]
+T = TypeVar("T")
 
 
 @dataclass
@@ -80,29 +83,28 @@ class Walk:
         body = prepare(self.launched.request.program).program.kernel.body
         assert self.launched.decisions is not None, "recorded with the counts"
         replay = Replay(body, self.launched.decisions, frozenset(self.anchors.tokens))
-        known: dict[bytes, tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]] = {}
         warps, threads = np.zeros(len(self.nodes.blocks)), np.zeros(len(self.nodes.blocks))
-        walked, every = 0, list(self._warps())
-        self._agree(replay, _spread(every)[:FIRST])
-        for warp, lanes in _spread(every):
+        alike = self._alike(replay)
+        asked = sum(weight for _, _, weight in alike)
+        walked = 0.0
+        self._agree(replay, [(warp, lanes) for warp, lanes, _ in alike[:FIRST]])
+        for warp, lanes, weight in alike:
             if self.paths.visited > STATES:
                 return None
             try:
                 steps = replay.steps(warp, lanes)
-                key = steps.sites.tobytes() + steps.masks.tobytes() + bytes([lanes])
-                if key not in known:
-                    groups = ((sites, (mask & (1 << lanes) - 1).bit_count()) for sites, mask in steps.lanes().items())
-                    strands = [Strand(n, self._way(sites).path) for sites, n in groups if n]
-                    known[key] = executions(self.nodes, strands)
+                groups = ((sites, (mask & (1 << lanes) - 1).bit_count()) for sites, mask in steps.lanes().items())
+                counted = executions(self.nodes, [Strand(n, self._way(sites).path) for sites, n in groups if n])
             except Lost:
                 continue
-            warps, threads = warps + known[key][0], threads + known[key][1]
-            walked += 1
-        if not walked or walked < WHOLE * min(len(every), WARPS):
+            warps, threads = warps + weight * counted[0], threads + weight * counted[1]
+            walked += weight
+        if not walked or walked < WHOLE * asked:
             return None
+        warps, threads = warps * asked / walked, threads * asked / walked
         found = Walked(*(np.zeros(len(self.matcher.graph.blocks)) for _ in range(2)))
-        np.add.at(found.warps, self.nodes.blocks, warps * self.launched.warps / walked)
-        np.add.at(found.threads, self.nodes.blocks, threads * self.launched.warps / walked)
+        np.add.at(found.warps, self.nodes.blocks, warps)
+        np.add.at(found.threads, self.nodes.blocks, threads)
         return found
 
     def _agree(self, replay: Replay, first: Sequence[tuple[WarpName, int]]) -> None:
@@ -143,13 +145,30 @@ class Walk:
         blocks = [self.nodes.blocks[node] for node in way.path]
         return set(itertools.pairwise(blocks))
 
-    def _warps(self) -> Iterator[tuple[WarpName, int]]:
-        """The warps whose blocks were drawn to be told, and the lanes that enter each."""
+    def _alike(self, replay: Replay) -> list[tuple[WarpName, int, float]]:
+        """The warps that are walked, each with the lanes that enter it, and how many it stands for: those of its launch that decided
+        alike; where too many decided differently, some from all over stand for the others of their launch."""
         assert self.launched.decisions is not None, "recorded with the counts"
+        every, of_launch = list[tuple[WarpName, int]](), list[float]()
         for launch, (blocks, threads) in enumerate(self.launched.shapes):
-            for block in self.launched.decisions.blocks_told(launch, blocks):
-                for warp in range(-(-threads // 32)):
-                    yield (launch, block, warp), min(32, threads - 32 * warp)
+            told = self.launched.decisions.blocks_told(launch, blocks)
+            of_launch.append(blocks / len(told) if told else 0.0)
+            every += [
+                ((launch, block, warp), min(32, threads - 32 * warp))
+                for block in told
+                for warp in range(-(-threads // 32))
+            ]
+        found: dict[object, tuple[WarpName, int, float]] = {}
+        for warp, lanes in every:
+            key = lanes, replay.decided(warp)
+            first, _, weight = found.get(key, (warp, lanes, 0.0))
+            found[key] = first, lanes, weight + of_launch[warp[0]]
+        if len(found) <= WARPS:
+            return _spread(list(found.values()))
+        chosen = _spread(every)
+        times = {launch: of_launch[launch] * n for launch, n in Counter(warp[0] for warp, _ in every).items()}
+        count = Counter(warp[0] for warp, _ in chosen)
+        return [(warp, lanes, times[warp[0]] / count[warp[0]]) for warp, lanes in chosen]
 
     def _way(self, sites: bytes) -> Way:
         """Of lanes that executed these sites. Raises Lost where there is none, or it is too long to look for."""
@@ -164,7 +183,7 @@ class Walk:
         return self.ways[sites]
 
 
-def _spread(warps: Sequence[tuple[WarpName, int]]) -> Sequence[tuple[WarpName, int]]:
+def _spread(warps: list[T]) -> list[T]:
     """So many as are walked, from all over, in an order in which any first ones are too."""
     if len(warps) > WARPS:
         warps = [warps[n] for n in np.linspace(0, len(warps) - 1, WARPS).round().astype(int)]
