@@ -224,6 +224,7 @@ class Anchors:
         shape = len(nodes.blocks), max(len(self.keys), 1)
         self.sure, self.maybe = np.zeros(shape, np.float32), np.zeros(shape, np.float32)
         self.weights = np.array(self._weights or [0], np.float32)
+        self.price = np.zeros(shape, np.float32)
         self.cost = np.zeros(len(nodes.blocks), np.float32)
         calls = {edge.source for edge in self.graph.edges if edge.kind == "call"}
         apart = calls | {
@@ -246,6 +247,19 @@ class Anchors:
             for key, (held_there, predicated) in arms.get(block, {}).items():
                 self.sure[node, self._numbers[key]] = held_there
                 self.maybe[node, self._numbers[key]] = predicated
+        wide = [
+            {
+                key
+                for n in range(*span)
+                for key in self._matcher.amounts_of(n)
+                if not self.graph.instructions[n].predicate
+            }
+            for span in self.graph.blocks
+        ]
+        for node, block in enumerate(nodes.blocks):
+            for key, anchor in self._numbers.items():
+                if key not in wide[block] and self.maybe[node, anchor]:
+                    self.price[node, anchor] = PREDICATED * self.weights[anchor]
         self._spread(nodes)
         self.span = self._spans()
 

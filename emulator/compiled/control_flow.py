@@ -50,7 +50,7 @@ class Graph:
         return _meets(self.instructions[self.blocks[block][0]])
 
     def waits(self, block: int) -> bool:
-        """Whether the block is a barrier, behind which all lanes of a warp go on together."""
+        """Whether the block is a barrier of the block or of the whole warp, behind which all its lanes go on together."""
         return _waits(self.instructions[self.blocks[block][0]])
 
     @cached_property
@@ -292,7 +292,7 @@ def _meets(instruction: Instruction) -> bool:
 
 
 def _waits(instruction: Instruction) -> bool:
-    return instruction.operation.startswith(("BAR.SYNC", "BAR.RED"))
+    return instruction.operation.startswith(("BAR.SYNC", "BAR.RED")) or instruction.operation == "WARPSYNC.ALL"
 
 
 def conditional(instruction: Instruction) -> bool:

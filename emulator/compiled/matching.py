@@ -74,12 +74,10 @@ class Matcher:
         for block, before in enumerate(self.graph.predecessors):
             if len(before) == 1 and len(self.graph.successors[before[0]]) == 2:
                 choice = self._choice(block)
-                tested = choice is not None and self.places[self.graph.blocks[before[0]][1] - 1] == choice[0]
-                if (
-                    choice is not None
-                    and choice != self._choice(before[0])
-                    and (tested or self._written(block, choice))
-                ):
+                if choice is None or choice == self._choice(before[0]):
+                    continue
+                tested = self.places[self.graph.blocks[before[0]][1] - 1] == choice[0]
+                if tested or self._written(block, choice):
                     found[block] = choice
         return found
 

@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from ..language.hints import Global, f32, i32, i64
 from ..native import native
-from .anchors import PREDICATED, Anchors, Token
+from .anchors import Anchors, Token
 from .nodes import Nodes
 
 BEAM, WIDER, SURE, WIDEST = 0.1, 4.0, 4.0, 10_000.0
@@ -33,14 +33,13 @@ Path = npt.NDArray[np.int32]
 def _search(
     anchors: Global[i32], amounts: Global[f32], tokens: i64, weights: Global[f32], kinds: i64,
     sure: Global[f32], maybe: Global[f32], cost: Global[f32], shown: Global[f32], span: Global[i32], jumps: Global[i32],
-    starts: Global[i32], ends: Global[i32], nodes: i64, predicated: f32, beam: f32, rest: Global[f32], least: Global[f32], back: Global[i32],
+    starts: Global[i32], ends: Global[i32], nodes: i64, price: Global[f32], beam: f32, rest: Global[f32], least: Global[f32], back: Global[i32],
     first: Global[i32], following: Global[i32], have: Global[f32], queued: Global[i32], stack: Global[i32], found: Global[f32],
     last: Global[i32], visited: Global[i64],
 ) -> None:  # fmt: skip
     """least, back: by tokens stood for and node, what the cheapest way there costs, and the state it comes from, or -2 - state
     where a token was left out. first, following: the nodes that are reached with so many tokens, one after the other. rest:
-    what it costs to leave out all tokens from there on. shown: what a node costs that stands for no token. predicated: what it costs that
-    it stands for one by predicated instructions, as part of one that is missing. have, queued,
+    what it costs to leave out all tokens from there on. shown: what a node costs that stands for no token. price: what it costs by node and anchor that predicated instructions stand for it. have, queued,
     stack: by anchor and by node, to work with. found, last: what the cheapest way costs, and its last state. visited: states
     that were gone on from. All that is worked with is left as it was found."""
     for i in range(tokens + 1):
@@ -115,7 +114,7 @@ def _search(
                     gone = weights[anchor] * (max(fixed - held, f32(0)) - max(fixed - now, f32(0)))
                     unshown -= gone
                     so_far += weights[anchor] * (max(now - most, f32(0)) - max(held - most, f32(0))) - gone
-                    so_far += predicated * weights[anchor] * (min(max(now, fixed), most) - min(max(held, fixed), most))
+                    so_far += price[n * kinds + anchor] * (min(max(now, fixed), most) - min(max(held, fixed), most))
                     have[anchor] = now
                     j += 1
                 for k in range(i, j):
@@ -147,6 +146,7 @@ class Paths:
         self.closed = frozenset[tuple[int, int]]()
         self.jumps, self.starts = nodes.jumps(self.closed)
         self.ends = np.array(nodes.ends, np.int32)
+        self.price = anchors.price.reshape(-1)
         self.sure, self.maybe = anchors.sure.reshape(-1), anchors.maybe.reshape(-1)
         # No product of matrices: those of some processors warn of what they computed beside the matrix.
         self.visited = 0
@@ -197,8 +197,8 @@ class Paths:
         found, last, visited = np.full(1, _NEVER, np.float32), np.full(1, -1, np.int32), np.zeros(1, np.int64)
         have, queued, stack = np.zeros(kinds, np.float32), np.zeros(nodes, np.int32), np.zeros(nodes + 1, np.int32)
         _search(
-            anchors, amounts, count, self.anchors.weights, kinds, self.sure, self.maybe, self.anchors.cost,
-            self.shown, self.anchors.span, self.jumps, self.starts, self.ends, nodes, PREDICATED, beam, rest, self._least, self._back,
+            anchors, amounts, count, self.anchors.weights,  kinds, self.sure, self.maybe, self.anchors.cost,
+            self.shown, self.anchors.span, self.jumps, self.starts, self.ends, nodes, self.price, beam, rest, self._least, self._back,
             self._first, self._following, have, queued, stack, found, last, visited,
         )  # fmt: skip
         self.visited += int(visited[0])
