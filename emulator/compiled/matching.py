@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from ..ir import nodes as ir
-from .classes import EFFECTS, EXPANDED, OPERATIONS, width_of
+from .classes import CONTROL, EFFECTS, EXPANDED, OPERATIONS, width_of
 from .control_flow import Graph, Loop, conditional
 from .flow import Arm
 from .rare import of_operations
@@ -81,6 +81,14 @@ class Matcher:
                     found[block] = choice
         return found
 
+    def _tested(self, block: int, before: int) -> Choice | None:
+        """The arm of the branch that the block before tests, of which a block has something, and the other that follows has not."""
+        tested = self.places[self.graph.blocks[before][1] - 1]
+        votes = {choice: n for choice, n in self._votes(block).items() if choice is not None and choice[0] == tested}
+        others = [self._votes(other) for other in self.graph.successors[before] if other != block]
+        clear = [choice for choice in votes if not any(choice in other for other in others)]
+        return max(clear, key=lambda one: votes[one], default=None)
+
     def _written(self, block: int, choice: Choice) -> bool:
         """Whether a block has something of an arm as it is written, not of what follows where the other arm leaves."""
         places = {self.places[n] for n in range(*self.graph.blocks[block])}
@@ -107,12 +115,19 @@ class Matcher:
 
     def _choice(self, block: int) -> Choice | None:
         """The arm of a branch that most instructions of a block belong to, of those whose place tells one."""
+        votes = self._votes(block)
+        return max(votes, key=lambda one: votes[one], default=None)
+
+    def _votes(self, block: int) -> Counter[Choice | None]:
+        """How many instructions of a block belong to each arm, of those whose place tells one."""
         votes: Counter[Choice | None] = Counter()
         for n in range(*self.graph.blocks[block]):
+            if self.graph.instructions[n].opcode in CONTROL:
+                continue
             choices = {self.source.choice(one) for one in self.source.by_place.get(self.places[n], ()) if one.lanes}
             if len(choices) == 1:
                 votes[choices.pop()] += 1
-        return max(votes, key=lambda one: votes[one], default=None)
+        return votes
 
     @cached_property
     def rare(self) -> frozenset[tuple[int, int]]:
