@@ -184,10 +184,11 @@ class Anchors:
         for block, span in enumerate(self.graph.blocks):
             for n in range(*span):
                 choices = {self.source.choice(one) for one in self._known.get(self.places[n], ()) if one.lanes}
-                choice = choices.pop() if len(choices) == 1 else None
-                if self.graph.instructions[n].predicate and choice in self._numbers and self.places[n] not in expanded:
-                    sure, maybe = found[block].get(choice, (0, 0))
-                    found[block][choice] = sure, maybe + 1
+                only = choices.pop() if len(choices) == 1 else None
+                predicated = self.graph.instructions[n].predicate and self.places[n] not in expanded
+                if only is not None and only in self._numbers and predicated:
+                    sure, maybe = found[block].get(only, (0, 0))
+                    found[block][only] = sure, maybe + 1
         for block, choice in self._matcher.heads.items():
             found[block][choice] = 1, 0
         return found

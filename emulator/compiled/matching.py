@@ -338,7 +338,7 @@ class Matcher:
                 holding = tuple(b for b in spine if any(self.places[n] == place for n in range(*self.graph.blocks[b])))
                 if len(holding) == iterations:
                     votes[holding] += 1
-        return list(max(votes, key=lambda one: (votes[one], [-b for b in one]), default=()))
+        return list(max(votes, key=lambda one: (votes[one], tuple(-b for b in one)), default=()))
 
     def _repeated(self, site: int, mine: list[Loop]) -> tuple[dict[int, int], dict[int, tuple[int, ...]]]:
         """Iterations by block, from effects and operations that every iteration has once; and those that are predicated, by

@@ -33,15 +33,16 @@ Path = npt.NDArray[np.int32]
 def _search(
     anchors: Global[i32], amounts: Global[f32], tokens: i64, weights: Global[f32], kinds: i64,
     sure: Global[f32], maybe: Global[f32], cost: Global[f32], shown: Global[f32], span: Global[i32], jumps: Global[i32],
-    starts: Global[i32], ends: Global[i32], nodes: i64, price: Global[f32], beam: f32, rest: Global[f32], least: Global[f32], back: Global[i32],
-    first: Global[i32], following: Global[i32], have: Global[f32], queued: Global[i32], stack: Global[i32], found: Global[f32],
-    last: Global[i32], visited: Global[i64],
+    starts: Global[i32], ends: Global[i32], nodes: i64, price: Global[f32], beam: f32, rest: Global[f32],
+    least: Global[f32], back: Global[i32], first: Global[i32], following: Global[i32], have: Global[f32],
+    queued: Global[i32], stack: Global[i32], found: Global[f32], last: Global[i32], visited: Global[i64],
 ) -> None:  # fmt: skip
     """least, back: by tokens stood for and node, what the cheapest way there costs, and the state it comes from, or -2 - state
     where a token was left out. first, following: the nodes that are reached with so many tokens, one after the other. rest:
-    what it costs to leave out all tokens from there on. shown: what a node costs that stands for no token. price: what it costs by node and anchor that predicated instructions stand for it. have, queued,
-    stack: by anchor and by node, to work with. found, last: what the cheapest way costs, and its last state. visited: states
-    that were gone on from. All that is worked with is left as it was found."""
+    what it costs to leave out all tokens from there on. shown: what a node costs that stands for no token. price: what it
+    costs, by node and anchor, that predicated instructions stand for it. have, queued, stack: by anchor and by node, to work
+    with. found, last: what the cheapest way costs, and its last state. visited: states that were gone on from. All that is
+    worked with is left as it was found."""
     for i in range(tokens + 1):
         best, top = f32(1e30), i64(0)
         n = i64(first[i])

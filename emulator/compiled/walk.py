@@ -6,6 +6,7 @@ from __future__ import annotations
 import itertools
 from collections import Counter
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TypeVar
 
@@ -110,6 +111,8 @@ class Walk:
     def _agree(self, replay: Replay, first: Sequence[tuple[WarpName, int]]) -> None:
         """Close the ways behind uniform branches which the first warps' lanes do not go: all lanes go the same, which is that by which
         all together show best what they executed."""
+        if self.launched.launches > 1:
+            return  # each launch has constants of its own
         told = list[bytes]()
         for warp, lanes in first:
             try:
@@ -119,7 +122,7 @@ class Walk:
             except Lost:
                 continue
         for block in sorted(self.uniform.branches):
-            gone = {(block, onward) for onward in self.matcher.graph.successors[block]}
+            gone = frozenset((block, onward) for onward in self.matcher.graph.successors[block])
             used = {pair for way in self.ways.values() for pair in self._pairs(way)} & gone
             if len(used) < 2:
                 continue
@@ -128,10 +131,8 @@ class Walk:
             for one in sorted(gone):
                 self.paths.close(gone - {one})
                 self.ways = {}
-                try:
+                with suppress(Lost):
                     costs.append((sum(self._way(sites).cost for sites in told), one, self.ways))
-                except Lost:
-                    pass
                 self.paths.closed = closed
             if costs:
                 _, one, self.ways = min(costs, key=lambda each: each[:2])
