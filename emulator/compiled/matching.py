@@ -77,17 +77,16 @@ class Matcher:
                 if choice is None or choice == self._choice(before[0]):
                     continue
                 tested = self.places[self.graph.blocks[before[0]][1] - 1] == choice[0]
-                if tested or self._written(block, choice):
+                if (tested or self._written(block, choice)) and not self._within(block, choice):
                     found[block] = choice
         return found
 
-    def _tested(self, block: int, before: int) -> Choice | None:
-        """The arm of the branch that the block before tests, of which a block has something, and the other that follows has not."""
-        tested = self.places[self.graph.blocks[before][1] - 1]
-        votes = {choice: n for choice, n in self._votes(block).items() if choice is not None and choice[0] == tested}
-        others = [self._votes(other) for other in self.graph.successors[before] if other != block]
-        clear = [choice for choice in votes if not any(choice in other for other in others)]
-        return max(clear, key=lambda one: votes[one], default=None)
+    def _within(self, block: int, choice: Choice) -> bool:
+        """Whether all lanes that come to a block have come through another of the same arm."""
+        above = self.graph.dominators[block]
+        while above is not None and self._choice(above) != choice:
+            above = self.graph.dominators[above]
+        return above is not None
 
     def _written(self, block: int, choice: Choice) -> bool:
         """Whether a block has something of an arm as it is written, not of what follows where the other arm leaves."""
