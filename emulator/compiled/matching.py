@@ -337,7 +337,8 @@ class Matcher:
                 holding = tuple(b for b in spine if any(self.places[n] == place for n in range(*self.graph.blocks[b])))
                 if len(holding) == iterations:
                     votes[holding] += 1
-        return list(max(votes, key=lambda one: (votes[one], tuple(-b for b in one)), default=()))
+        most = max(votes, key=lambda one: (votes[one], [-block for block in one])) if votes else ()
+        return list(most)
 
     def _repeated(self, site: int, mine: list[Loop]) -> tuple[dict[int, int], dict[int, tuple[int, ...]]]:
         """Iterations by block, from effects and operations that every iteration has once; and those that are predicated, by
