@@ -18,23 +18,31 @@ import numpy.typing as npt
 from .classes import CONTROL, EXPANDED
 from .matching import Key, Matcher
 from .nodes import Nodes
-from .source import Context, Place, Statement
+from .replay import decided, slow
+from .source import Part, Place, Statement
 
 Floats = npt.NDArray[np.float32]
 Shown = dict[Key, float]
-CODE, TURN = "code", "turn"
+CODE, TURN, ARMS, SLOW = "code", "turn", ("then", "else"), "slow path"
 """What is at a place besides effects and operations."""
 
 SHOWN = 1.0
 """What it costs that all that a statement list has of an anchor at a place is missing from the blocks that stand for it, or is
 there once too often; or that a turn of a loop is."""
+DECIDED = 0.3
+"""What it costs that lanes take an arm of a branch other than that which they took in the source: less than any effect, as the
+compiler may make it of other instructions."""
+NARROW = 0.1
+"""What it costs to go through a division of 32 bits beside a call of one of 64 (`Graph.narrow`): more than the code of the call."""
 CODE_EACH = 0.01
 """What it costs that the code of a place is missing, or is there where none was executed, for each of its instructions: little, as
 compilers put addresses and constants where they like. That there is more of it costs nothing."""
-INSTRUCTION, ROUND = 1e-5, 0.01
+INSTRUCTION, ROUND = 1e-5, 0.005
 """Of ways that show the same a lane takes that with the fewest rounds of compiled loops, as a test enters the largest body for
 which iterations are left; then that with the fewest instructions, which calls no slow path."""
-_UNLIMITED = 1000.0
+PREDICATED = 0.008
+"""What it costs that predicated instructions show something, as part of what it costs that it is missing: more than a round of a
+loop, as they are for iterations that are fewer than any body has which could have been entered."""
 
 
 @dataclass(frozen=True)
@@ -65,7 +73,10 @@ class Anchors:
         self._effects({key for sure, maybe in blocks for key in (*sure, *maybe)})
         codes = self._codes()
         turns = self._turns()
-        self._fill(nodes, blocks, codes, turns)
+        arms = self._arms()
+        for block, key in self._slow().items():
+            arms[block][key] = 1, 0
+        self._fill(nodes, blocks, codes, turns, arms)
 
     def _shown(self, span: tuple[int, int]) -> tuple[Shown, Shown]:
         """The effects and operations of a block, sure ones and those under a predicate. Of an access that is wider than the
@@ -90,39 +101,40 @@ class Anchors:
     # -------------------------------------------------------------- of the source
     def _effects(self, shown: set[Key]) -> None:
         """Anchors of effects and operations that some block shows."""
+        part = self.source.part
         strong = {
-            one.context
+            part(one)
             for one in self.source.statements.values()
             for (place, kind), n in self._matcher.amounts(one).items()
             if one.lanes and n and (place, kind) in shown and not kind.endswith("load")
         }
         for statements in self._known.values():
-            together: dict[Key, dict[Context, float]] = defaultdict(lambda: defaultdict(float))
+            together: dict[Key, dict[Part, float]] = defaultdict(lambda: defaultdict(float))
             for one in statements:
                 for key, n in self._matcher.amounts(one).items():
-                    together[key][one.context] += n
+                    together[key][part(one)] += n
             for key, by_context in together.items():
-                if key not in shown or (key[1].endswith("load") and all(one.context in strong for one in statements)):
+                if key not in shown or (key[1].endswith("load") and all(part(one) in strong for one in statements)):
                     continue
                 anchor = self._anchor(key, SHOWN, max(by_context.values()))
                 for one in statements:
                     if n := self._matcher.amounts(one).get(key, 0):
                         self.tokens[one.number].append(Token(anchor, n / self._units[anchor]))
 
-    def _codes(self) -> dict[int, set[Place]]:
+    def _codes(self) -> dict[int, dict[Place, int]]:
         """Anchors of places that lie in one statement list, which shows nothing better, or of operations for which others are written,
-        maybe behind a branch: those of which a block has instructions."""
-        found: dict[int, set[Place]] = defaultdict(set)
+        maybe behind a branch: by block, how many instructions it has of each."""
+        found: dict[int, dict[Place, int]] = defaultdict(dict)
         counts: dict[Place, Counter[int]] = defaultdict(Counter)
         for block, span in enumerate(self.graph.blocks):
             for n in range(*span):
                 instruction = self.graph.instructions[n]
                 if instruction.opcode not in CONTROL and not instruction.predicate and not self._matcher.amounts_of(n):
                     counts[self.places[n]][block] += 1
-        evident = {one.context for one in self.source.statements.values() if self.tokens.get(one.number)}
+        evident = {self.source.part(one) for one in self.source.statements.values() if self.tokens.get(one.number)}
         for place, by_block in counts.items():
             statements = self._known.get(place, [])
-            contexts = {one.context for one in statements}
+            contexts = {self.source.part(one) for one in statements}
             hidden = place not in self._matcher.expanded and contexts & evident
             if len(contexts) != 1 or hidden or any(one.number in self.source.loops for one in statements):
                 continue
@@ -130,8 +142,8 @@ class Anchors:
             each = [one.number for one in statements if EXPANDED & one.site.costs.keys()]
             for number in each or [min(one.number for one in statements)]:
                 self.tokens[number].append(Token(anchor, 1.0))
-            for block in by_block:
-                found[block].add(place)
+            for block, n in by_block.items():
+                found[block][place] = n
         return found
 
     def _turns(self) -> dict[int, dict[Key, int]]:
@@ -146,6 +158,7 @@ class Anchors:
                 one
                 for one in self.source.statements.values()
                 if (one.context.site, one.context.arm) in {(n, "body") for n in sites}
+                if one.number not in self.source.chosen
             ]
             shown = (self.keys[token.anchor][1] for one in body for token in self.tokens.get(one.number, ()))
             kinds = {*shown} - {CODE}
@@ -157,6 +170,39 @@ class Anchors:
                 self.tokens[-1 - site].append(Token(anchor, 1.0))
             for block, n in copies.items():
                 found[block][place, TURN] = n
+        return found
+
+    def _arms(self) -> dict[int, dict[Key, tuple[int, int]]]:
+        """Anchors of arms that begin at blocks of their own: how many begin there for sure, and how many may have become predicated
+        instructions of it."""
+        found: dict[int, dict[Key, tuple[int, int]]] = defaultdict(dict)
+        expanded = self._matcher.expanded
+        for choice in sorted(set(self._matcher.heads.values())):
+            self._anchor(choice, DECIDED, 1.0)
+            for site in {self.source.chosen[one.number][0] for one in self.source.by_choice[choice]}:
+                self.tokens[decided(site, choice[1])].append(Token(self._numbers[choice], 1.0))
+        for block, span in enumerate(self.graph.blocks):
+            for n in range(*span):
+                choices = {self.source.choice(one) for one in self._known.get(self.places[n], ()) if one.lanes}
+                only = choices.pop() if len(choices) == 1 else None
+                predicated = self.graph.instructions[n].predicate and self.places[n] not in expanded
+                if only is not None and only in self._numbers and predicated:
+                    sure, maybe = found[block].get(only, (0, 0))
+                    found[block][only] = sure, maybe + 1
+        for block, choice in self._matcher.heads.items():
+            found[block][choice] = 1, 0
+        return found
+
+    def _slow(self) -> dict[int, Key]:
+        """Anchors of the slow paths of divisions, by the block that calls one."""
+        found = {}
+        for block, divisions in self._matcher.slow.items():
+            key = self.source.statements[divisions[0][0]].place, f"{SLOW} {divisions[0]}"
+            if key not in self._numbers:
+                self._anchor(key, SHOWN, 1.0)
+                for number, n in divisions:
+                    self.tokens[slow(number, n)].append(Token(self._numbers[key], 1.0))
+            found[block] = key
         return found
 
     def _anchor(self, key: Key, weight: float, unit: float) -> int:
@@ -172,36 +218,105 @@ class Anchors:
         self,
         nodes: Nodes,
         blocks: Sequence[tuple[Shown, Shown]],
-        codes: Mapping[int, set[Place]],
+        codes: Mapping[int, Mapping[Place, int]],
         turns: Mapping[int, Mapping[Key, int]],
+        arms: Mapping[int, Mapping[Key, tuple[int, int]]],
     ) -> None:
         shape = len(nodes.blocks), max(len(self.keys), 1)
         self.sure, self.maybe = np.zeros(shape, np.float32), np.zeros(shape, np.float32)
         self.weights = np.array(self._weights or [0], np.float32)
+        self.price = np.zeros(shape, np.float32)
         self.cost = np.zeros(len(nodes.blocks), np.float32)
-        headers = {loop.header for loop in self.graph.loops}
+        calls = {edge.source for edge in self.graph.edges if edge.kind == "call"}
+        apart = calls | {
+            block + 1 for block in calls
+        }  # what prepares a call, or takes what it found, is of the code before
+        headers, narrow = {loop.header for loop in self.graph.loops}, self.graph.narrow
         for node, block in enumerate(nodes.blocks):
             first, past = self.graph.blocks[block]
-            self.cost[node] = INSTRUCTION * (past - first) + ROUND * (block in headers)
+            self.cost[node] = INSTRUCTION * (past - first) + ROUND * (block in headers) + NARROW * (block in narrow)
             for held, amounts in zip((self.sure, self.maybe), blocks[block], strict=True):
                 for key, n in amounts.items():
                     if key in self._numbers:
                         held[node, self._numbers[key]] = n / self._units[self._numbers[key]]
-            for place in codes.get(block, ()):
-                self.sure[node, self._numbers[place, CODE]] = 1.0
-                self.maybe[node, self._numbers[place, CODE]] = _UNLIMITED
+            for place, instructions in codes.get(block, {}).items():
+                here = float(block not in apart)
+                self.sure[node, self._numbers[place, CODE]] = here
+                self.maybe[node, self._numbers[place, CODE]] = instructions - here
             for key, n in turns.get(block, {}).items():
                 self.sure[node, self._numbers[key]] = n
+            for key, (held_there, predicated) in arms.get(block, {}).items():
+                self.sure[node, self._numbers[key]] = held_there
+                self.maybe[node, self._numbers[key]] = predicated
+        wide = [
+            {
+                key
+                for n in range(*span)
+                for key in self._matcher.amounts_of(n)
+                if not self.graph.instructions[n].predicate
+            }
+            for span in self.graph.blocks
+        ]
+        for node, block in enumerate(nodes.blocks):
+            for key, anchor in self._numbers.items():
+                if key not in wide[block] and self.maybe[node, anchor]:
+                    self.price[node, anchor] = PREDICATED * self.weights[anchor]
+        self._spread(nodes)
         self.span = self._spans()
+
+    def _spread(self, nodes: Nodes) -> None:
+        """Of an unrolled loop, what every iteration shows once is laid to where each begins: the compiler makes all loads of a turn
+        before anything that hangs on them, and one of those that lie side by side."""
+        rows: dict[int, list[int]] = defaultdict(list)
+        for node, block in enumerate(nodes.blocks):
+            rows[block].append(node)
+        for place, sites in self._matcher.of_loop.items():
+            once = self._once(sites)
+            for header, begun in self._matcher.iterations(place).items():
+                turn = next(loop for loop in self.graph.loops if loop.header == header)
+                spine = [b for b in turn.body if all(self.graph.dominates(b, latch) for latch in turn.latches)]
+                for anchor, each in once.items():
+                    by_block = [float(self.sure[rows[block][0], anchor]) for block in spine if block in rows]
+                    held, load = sum(by_block), self.keys[anchor][1].endswith("load")
+                    gathered = held == each * len(begun) and max(by_block) > each
+                    if gathered or (load and 0 < held < each * len(begun)):
+                        for block in spine:
+                            self.sure[rows[block], anchor] = each if block in begun else 0.0
+
+    def _once(self, sites: Sequence[int]) -> dict[int, float]:
+        """By anchor that only an iteration of a loop shows, and each, how much of it an iteration does."""
+        found: dict[int, float] = defaultdict(float)
+        others = set[int]()
+        for site, tokens in self.tokens.items():
+            for token in tokens:
+                if site < 0:
+                    loop, own = -1 - site, True
+                elif site in self.source.statements:
+                    context = self.source.statements[site].context
+                    loop, own = context.site, context.arm == "body" and site not in self.source.chosen
+                else:
+                    loop, own = -1, False
+                if not own or loop not in sites or self.keys[token.anchor][1] == CODE:
+                    others.add(token.anchor)
+                elif loop == sites[0]:
+                    found[token.anchor] += token.amount
+        return {anchor: n for anchor, n in found.items() if anchor not in others}
+
+    def executed(self, anchor: int) -> bool:
+        """Whether an anchor is an effect or operation, or the slow path of one: not what a compiler moves about."""
+        return self.keys[anchor][1] not in (CODE, TURN, *ARMS)
 
     def misfit(self, nodes: Nodes, threads: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
         """By anchor of effects and operations, the part of what the source executed that so many executions of each block show
         too much or too little of, at most 1; 0 for other anchors. Loads may be missing: what was loaded is there."""
         executed = np.zeros(len(self.weights))
+        lanes = {number: one.lanes for number, one in self.source.statements.items()}
+        for number, divisions in self.source.divided.items():
+            lanes |= {slow(number, n): self.source.slow_lanes(number, n)[0] for n in range(divisions)}
         for site, tokens in self.tokens.items():
             for token in tokens:
-                if site >= 0 and self.keys[token.anchor][1] != CODE:
-                    executed[token.anchor] += token.amount * self.source.statements[site].lanes
+                if site in lanes and self.executed(token.anchor):
+                    executed[token.anchor] += token.amount * lanes[site]
         first = {block: node for node, block in reversed(list(enumerate(nodes.blocks)))}
         here, rows = list(first), list(first.values())
         least, most = threads[here] @ self.sure[rows], threads[here] @ (self.sure[rows] + self.maybe[rows])

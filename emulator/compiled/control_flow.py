@@ -33,8 +33,8 @@ class Edge:
 class Graph:
     """blocks: (first, past the last) instruction. ends: blocks where threads may leave the kernel or the callee.
 
-    Where the lanes of a warp meet again (BSYNC), that instruction is a block of its own: each group of lanes that
-    arrives executes it once, what follows is executed by all of them together.
+    Where the lanes of a warp meet again (BSYNC, and barriers of the block), that instruction is a block of its own: each
+    group of lanes that arrives executes it once, what follows is executed by all of them together.
     """
 
     instructions: tuple[Instruction, ...]
@@ -46,8 +46,12 @@ class Graph:
         return self.instructions[self.blocks[block][1] - 1]
 
     def meets(self, block: int) -> bool:
-        """Whether the block is a meeting point."""
-        return self.instructions[self.blocks[block][0]].opcode == MEET
+        """Whether the block is a meeting point, or a barrier."""
+        return _meets(self.instructions[self.blocks[block][0]])
+
+    def waits(self, block: int) -> bool:
+        """Whether the block is a barrier of the block or of the whole warp, behind which all its lanes go on together."""
+        return _waits(self.instructions[self.blocks[block][0]])
 
     @cached_property
     def back(self) -> tuple[Edge, ...]:
@@ -77,6 +81,42 @@ class Graph:
                 if target and (meeting := behind.get(int(target[1], 16))) is not None and self.meets(meeting):
                     found[meeting] = block
         return found
+
+    @cached_property
+    def narrow(self) -> frozenset[int]:
+        """Blocks beside a call that divides 64 bits: they divide 32, and are taken where both operands need no more. The slow paths of
+        other operations are called where operands are special; this one is called where they are not."""
+        found = set()
+        for edge in self.edges:
+            if edge.kind == "call" and edge.target in self.dividing:
+                at: int | None = edge.source
+                while at is not None and len(self.successors[at]) < 2:
+                    at = self.dominators[at]
+                beside = self.successors[at] if at is not None else ()
+                found |= {block for block in beside if not self.dominates(block, edge.source) and self._divides(block)}
+        return frozenset(found)
+
+    @cached_property
+    def dividing(self) -> frozenset[int]:
+        """The first blocks of callees that divide integers of 64 bits."""
+        called = {edge.target for edge in self.edges if edge.kind == "call"}
+        return frozenset(block for block in called if self._divides_long(block))
+
+    def _divides(self, block: int) -> bool:
+        """Whether integers of 32 bits are divided there."""
+        return any(one.operation.startswith("I2F.U32.RP") for one in self.instructions[slice(*self.blocks[block])])
+
+    def _divides_long(self, start: int) -> bool:
+        """Whether a callee divides integers of 64 bits."""
+        reached, waiting = {start}, [start]
+        while waiting:
+            block = waiting.pop()
+            if any(one.operation.startswith("I2F.U64") for one in self.instructions[slice(*self.blocks[block])]):
+                return True
+            further = set(self.successors[block]) - reached
+            waiting += further
+            reached |= further
+        return False
 
     @cached_property
     def successors(self) -> tuple[tuple[int, ...], ...]:
@@ -198,10 +238,10 @@ def graph(instructions: Sequence[Instruction]) -> Graph:
     index = {instruction.offset: n for n, instruction in enumerate(instructions)}
     leaders = {0}
     for n, instruction in enumerate(instructions):
-        if instruction.opcode in (*_JUMPS, *_ENDS, _CALL, MEET):
+        if instruction.opcode in (*_JUMPS, *_ENDS, _CALL) or _meets(instruction):
             leaders.add(n + 1)
             leaders |= {index[target] for target in instruction.targets if target in index}
-        if instruction.opcode == MEET:
+        if _meets(instruction):
             leaders.add(n)
     starts = sorted(leaders - {len(instructions)})
     blocks = tuple(zip(starts, [*starts[1:], len(instructions)], strict=True))
@@ -245,6 +285,14 @@ def _returns(whole: Graph, start: int) -> bool:
         waiting += further
         reached |= further
     return False
+
+
+def _meets(instruction: Instruction) -> bool:
+    return instruction.opcode == MEET or _waits(instruction)
+
+
+def _waits(instruction: Instruction) -> bool:
+    return instruction.operation.startswith(("BAR.SYNC", "BAR.RED")) or instruction.operation == "WARPSYNC.ALL"
 
 
 def conditional(instruction: Instruction) -> bool:

@@ -111,12 +111,13 @@ class Arm:
 class Counted:
     """What is known of loops. blocks: executions of a block by threads and by warps. entries: of threads that come to the
     first block of a loop from outside. parted: by a loop's last block, how often the lanes of a warp disagreed there. arms:
-    by the first block of an arm of a branch."""
+    by the first block of an arm of a branch. rare: ways from block to block that special operands alone take."""
 
     blocks: dict[int, tuple[float, float]] = field(default_factory=dict)
     entries: dict[int, float] = field(default_factory=dict)
     parted: dict[int, float] = field(default_factory=dict)
     arms: dict[int, Arm] = field(default_factory=dict)
+    rare: frozenset[tuple[int, int]] = frozenset()
 
 
 def estimate_executions(
@@ -182,8 +183,11 @@ class _Flow:
         """Executions of each block by threads."""
         program, edges = LinearProgram(), self.graph.edges
         sizes = [past - first for first, past in self.graph.blocks]
+        usual = self.graph.dividing
         for edge in edges:
-            cost = _CALLED if edge.kind == "call" else _SHORTER * sizes[edge.target]
+            called = edge.kind == "call" and edge.target not in usual
+            called |= edge.target in self.graph.narrow or (edge.source, edge.target) in self.counted.rare
+            cost = _CALLED if called else _SHORTER * sizes[edge.target]
             program.variable(cost, most=0.0 if edge.kind == "apart" else None)
         leaving = {block: program.variable(0.0) for block in self.graph.ends}
         entering = [dict.fromkeys(self.into[block], 1.0) for block in range(len(sizes))]

@@ -47,11 +47,16 @@ class _Warp:
         self.paths = [one.path.tolist() for one in strands]
         self.at = [0] * len(strands)
         self.parties: dict[int, list[_Party]] = defaultdict(list)
+        self.waiting: dict[int, list[int]] = {}
 
     def run(self) -> tuple[Counts, Counts]:
         warps, threads = (np.zeros(len(self.nodes.blocks), np.int64) for _ in range(2))
         ready = [list(range(len(self.paths)))]
-        while ready:
+        while ready or self.waiting:
+            if not ready:  # all who have not left the kernel wait at barriers
+                ready = [strands for strands in map(self._left_behind, self.waiting.values()) if strands]
+                self.waiting = {}
+                continue
             group = ready.pop()
             while group:
                 node = self.paths[group[0]][self.at[group[0]]]
@@ -60,6 +65,9 @@ class _Warp:
                 self._make(group, node)
                 for strand in group:
                     self.at[strand] += 1
+                if self.nodes.graph.waits(self.nodes.blocks[node]):
+                    self.waiting.setdefault(node, []).extend(group)
+                    break
                 group, alone = self._meet(group, node)
                 parted: dict[int, list[int]] = defaultdict(list)
                 for strand in group:
@@ -68,6 +76,10 @@ class _Warp:
                 group, *others = parted.values() or [[]]
                 ready += [*others, *([alone] if alone else [])]
         return warps, threads
+
+    def _left_behind(self, strands: list[int]) -> list[int]:
+        """Those that go on."""
+        return [strand for strand in strands if self.at[strand] < len(self.paths[strand])]
 
     def _make(self, group: list[int], node: int) -> None:
         """Those of a group that will come to the meeting points which a node makes."""

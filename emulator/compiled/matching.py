@@ -9,10 +9,11 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from ..ir import nodes as ir
-from .classes import EFFECTS, EXPANDED, OPERATIONS, width_of
+from .classes import CONTROL, EFFECTS, EXPANDED, OPERATIONS, width_of
 from .control_flow import Graph, Loop, conditional
 from .flow import Arm
-from .source import Context, Place, Source, Statement
+from .rare import of_operations
+from .source import Choice, Place, Source, Statement
 from .stages import Region, Stage, Ways, executions, region
 
 _STEP = re.compile(r"(?:IADD3|VIADD|UIADD3) (U?R\d+), (U?R\d+)(?:\.reuse)?, (-?0x[0-9a-f]+)")
@@ -67,30 +68,98 @@ class Matcher:
         return list(found.values())
 
     @cached_property
-    def arms(self) -> dict[int, Arm]:
+    def heads(self) -> dict[int, Choice]:
         """By block, the arm of a branch of the source that begins there, behind a test of its own."""
         found = {}
         for block, before in enumerate(self.graph.predecessors):
-            if len(before) != 1 or len(self.graph.successors[before[0]]) != 2:
-                continue
-            context = self._arm(block)
-            if context is not None and context is not self._arm(before[0]):
-                branch = self.source.statements[context.site]
-                inside = [one for one in self.source.statements.values() if one.context is context]
-                lanes, warps = max((one.lanes, one.warps) for one in inside)
-                if branch.lanes and lanes <= branch.lanes:
-                    found[block] = Arm(before[0], lanes / branch.lanes, warps / branch.warps)
+            if len(before) == 1 and len(self.graph.successors[before[0]]) == 2:
+                choice = self._choice(block)
+                if choice is None or choice == self._choice(before[0]):
+                    continue
+                tested = self.places[self.graph.blocks[before[0]][1] - 1] == choice[0]
+                if (tested or self._written(block, choice)) and not self._within(block, choice):
+                    found[block] = choice
         return found
 
-    def _arm(self, block: int) -> Context | None:
+    def _within(self, block: int, choice: Choice) -> bool:
+        """Whether all lanes that come to a block have come through another of the same arm."""
+        above = self.graph.dominators[block]
+        while above is not None and self._choice(above) != choice:
+            above = self.graph.dominators[above]
+        return above is not None
+
+    def _written(self, block: int, choice: Choice) -> bool:
+        """Whether a block has something of an arm as it is written, not of what follows where the other arm leaves."""
+        places = {self.places[n] for n in range(*self.graph.blocks[block])}
+        inside = (one for one in self.source.by_choice[choice] if one.place in places)
+        return any(
+            one.context.arm == choice[1] and one.context.site == self.source.chosen[one.number][0] for one in inside
+        )
+
+    @cached_property
+    def arms(self) -> dict[int, Arm]:
+        """By block, how many of those who come to the test before it take the arm that begins there."""
+        found = {}
+        for block, choice in self.heads.items():
+            branches = [one for one in self.source.by_place[choice[0]] if one.site.kind == "branch"]
+            lanes = warps = 0
+            for number in {one.number for one in branches}:
+                inside = [one for one in self.source.by_choice[choice] if self.source.chosen[one.number][0] == number]
+                most = max(((one.lanes, one.warps) for one in inside), default=(0, 0))
+                lanes, warps = lanes + most[0], warps + most[1]
+            came, came_warps = sum(one.lanes for one in branches), sum(one.warps for one in branches)
+            if came and lanes <= came:
+                found[block] = Arm(self.graph.predecessors[block][0], lanes / came, warps / came_warps)
+        return found
+
+    def _choice(self, block: int) -> Choice | None:
         """The arm of a branch that most instructions of a block belong to, of those whose place tells one."""
-        votes: Counter[Context] = Counter()
+        votes = self._votes(block)
+        return max(votes, key=lambda one: votes[one], default=None)
+
+    def _votes(self, block: int) -> Counter[Choice | None]:
+        """How many instructions of a block belong to each arm, of those whose place tells one."""
+        votes: Counter[Choice | None] = Counter()
         for n in range(*self.graph.blocks[block]):
-            contexts = {one.context for one in self.source.by_place.get(self.places[n], ()) if one.lanes}
-            if len(contexts) == 1:
-                votes[contexts.pop()] += 1
-        context = max(votes, key=lambda one: votes[one], default=None)
-        return context if context is not None and context.arm in ("then", "else") else None
+            if self.graph.instructions[n].opcode in CONTROL:
+                continue
+            choices = {self.source.choice(one) for one in self.source.by_place.get(self.places[n], ()) if one.lanes}
+            if len(choices) == 1:
+                votes[choices.pop()] += 1
+        return votes
+
+    @cached_property
+    def rare(self) -> frozenset[tuple[int, int]]:
+        """Ways from a block to another that operations go for special operands only: in callees, and where one is written out and
+        the source has no branch."""
+        branching = {one.place for one in self.source.statements.values() if one.site.kind == "branch"}
+        written_out = self.expanded - branching
+        blocks = [
+            block for block, span in enumerate(self.graph.blocks) if all(self.places[n] in written_out for n in range(*span))
+        ]  # fmt: skip
+        ends = [block for block, (_, past) in enumerate(self.graph.blocks) if self.places[past - 1] in written_out]
+        return of_operations(self.graph, {*blocks, *ends})
+
+    @cached_property
+    def slow(self) -> dict[int, list[tuple[int, int]]]:
+        """By block that ends in the call of a slow path, the divisions and roots that it may be for: statements, and which of theirs.
+        As many calls at a place as it has divisions, or so many for each, come in the order of these."""
+        calls: dict[Place, list[int]] = defaultdict(list)
+        for edge in self.graph.edges:
+            if edge.kind == "call" and edge.target not in self.graph.dividing:
+                calls[self.places[self.graph.blocks[edge.source][1] - 1]].append(edge.source)
+        found = {}
+        for place, blocks in calls.items():
+            statements = [
+                one.number for one in self.source.by_place.get(place, ()) if one.number in self.source.divided
+            ]
+            divisions = [(number, n) for number in sorted(statements) for n in range(self.source.divided[number])]
+            noted = all(number in self.source.decisions.sites for number in statements)
+            for n, block in enumerate(sorted(blocks)):
+                if divisions and noted:
+                    alone = len(blocks) % len(divisions) == 0
+                    found[block] = [divisions[n % len(divisions)]] if alone else divisions
+        return found
 
     # -------------------------------------------------------------- which loop
     def _loop_of(self, loop: Loop) -> Place | None:
@@ -237,9 +306,39 @@ class Matcher:
         which nothing tells, the step of its variable does."""
         copies, spare = self._repeated(sites[0], mine)
         for loop in mine:
-            if not any(block in copies for block in loop.body):
-                copies[loop.header] = self._step_copies(sites[0], loop)
+            held = sum(n for block, n in copies.items() if block in loop.body)
+            step = self._step_copies(sites[0], loop)
+            if not held:
+                copies[loop.header] = step or 1
+            elif step and step > held and (begun := self._begun(sites, loop, step)):
+                copies = {block: n for block, n in copies.items() if block not in loop.body} | dict.fromkeys(begun, 1)
         return copies, spare
+
+    def iterations(self, place: Place) -> dict[int, list[int]]:
+        """By compiled loop of a loop of the source that is unrolled, the blocks in which one iteration each begins, where they can be
+        told apart."""
+        mine, sites = self.natural(place), self.of_loop[place]
+        copies, _ = self.copies(sites, mine)
+        found = {}
+        for loop in mine:
+            held = sum(n for block, n in copies.items() if block in loop.body)
+            begun = self._begun(sites, loop, held) if held > 1 else []
+            if begun:
+                found[loop.header] = begun
+        return found
+
+    def _begun(self, sites: Sequence[int], loop: Loop, iterations: int) -> list[int]:
+        """The blocks of a compiled loop in which one each of so many iterations begins: as most places say of which every iteration
+        executes the statements once, and which lie in just so many blocks; none where no place does."""
+        spine, votes = self._spine(loop), Counter[tuple[int, ...]]()
+        for place, statements in self.source.by_place.items():
+            own = all(one.context.site in sites and one.context.arm == "body" for one in statements)
+            if own and not any(one.number in self.source.chosen for one in statements):
+                holding = tuple(b for b in spine if any(self.places[n] == place for n in range(*self.graph.blocks[b])))
+                if len(holding) == iterations:
+                    votes[holding] += 1
+        most = max(votes, key=lambda one: (votes[one], [-block for block in one])) if votes else ()
+        return list(most)
 
     def _repeated(self, site: int, mine: list[Loop]) -> tuple[dict[int, int], dict[int, tuple[int, ...]]]:
         """Iterations by block, from effects and operations that every iteration has once; and those that are predicated, by
@@ -290,7 +389,7 @@ class Matcher:
         return not any(loop in mine for loop in around)
 
     def _step_copies(self, site: int, loop: Loop) -> int:
-        """Iterations of a turn, from the step of the loop's variable; 1 where none is seen."""
+        """Iterations of a turn, from the step of the loop's variable; 0 where none is seen."""
         source = self.source.loops[site]
         step = abs(source.step) if isinstance(source, ir.For) and isinstance(source.step, int) else 1
         moved = self._moved(loop)
@@ -306,7 +405,7 @@ class Matcher:
             amount = abs(moved.get(register, 0))
             if amount:
                 return amount // step if amount % step == 0 else amount
-        return 1
+        return 0
 
     def _spine(self, loop: Loop) -> list[int]:
         """The blocks that every turn of a loop leads through."""

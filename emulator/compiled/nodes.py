@@ -1,8 +1,13 @@
-"""The blocks of a compiled kernel as its lanes go through them: a callee's blocks once for each call that leads there."""
+"""The blocks of a compiled kernel as its lanes go through them: a callee's blocks once for each call that leads there.
+
+Which way a lane takes through a callee nothing of the source tells: it takes the one with the fewest instructions.
+"""
 
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Collection
+from heapq import heappop, heappush
 
 import numpy as np
 import numpy.typing as npt
@@ -16,9 +21,9 @@ _DEEP = 3
 class Nodes:
     """blocks: of each node, the first of which is the kernel's entry. calls: the blocks behind the calls that lead there,
     outermost first. onward: nodes that may follow. ends: whether a lane may leave the kernel there. meetings: by node, the
-    meeting points that its BSSY makes."""
+    meeting points that its BSSY makes. rare: ways from block to block that no lane goes through a callee."""
 
-    def __init__(self, graph: Graph) -> None:
+    def __init__(self, graph: Graph, rare: Collection[tuple[int, int]] = ()) -> None:
         self.graph = graph
         self.blocks: list[int] = []
         self.calls: list[tuple[int, ...]] = []
@@ -33,6 +38,7 @@ class Nodes:
                 self._called[edge.source] = edge.target
             elif edge.kind != "apart":
                 self._jumps[edge.source].append(edge.target)
+        self._return = _ways_to_return(graph, rare)
         self._node(0, ())
         while self._waiting:
             self._follow(self._waiting.pop())
@@ -62,6 +68,8 @@ class Nodes:
                 jumps.append(past)
         elif last.opcode == "RET":
             jumps = [*([(calls[-1], calls[:-1])] if calls else []), *(jumps if conditional(last) else [])]
+        elif calls and block in self._return:
+            jumps = [(self._return[block], calls)]
         self.ends[node] = block in self.graph.ends and not (last.opcode == "RET" and calls)
         self.onward[node] = [self._node(*jump) for jump in jumps]
 
@@ -74,8 +82,36 @@ class Nodes:
                 found[maker].append(node)
         return found
 
-    @property
-    def jumps(self) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]:
-        """`onward` as one array, and where each node's part of it begins."""
-        starts = np.cumsum([0, *map(len, self.onward)])
-        return np.array([n for each in self.onward for n in each] or [0], np.int32), starts.astype(np.int32)
+    def jumps(self, closed: Collection[tuple[int, int]] = ()) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]:
+        """`onward` as one array, and where each node's part of it begins; without ways from a block to another that are closed."""
+        onward = [
+            [to for to in each if (self.blocks[node], self.blocks[to]) not in closed]
+            for node, each in enumerate(self.onward)
+        ]
+        starts = np.cumsum([0, *map(len, onward)])
+        return np.array([n for each in onward for n in each] or [0], np.int32), starts.astype(np.int32)
+
+
+def _ways_to_return(graph: Graph, rare: Collection[tuple[int, int]]) -> dict[int, int]:
+    """By block of a callee, the block that follows on the way with the fewest instructions to where it returns, but for
+    ways that are rare."""
+    found, after = dict[int, int](), dict[int, int]()
+    waiting = [(0, block) for block in range(len(graph.blocks)) if graph.last(block).opcode == "RET"]
+    while waiting:
+        length, block = heappop(waiting)
+        if block in found:
+            continue
+        found[block] = length
+        for before in graph.predecessors[block]:
+            if before not in found and (before, block) not in rare:
+                heappush(waiting, (length + _size(graph, block), before))
+    for block in found:
+        targets = [target for target in graph.successors[block] if target in found and (block, target) not in rare]
+        if targets and graph.last(block).opcode != "RET":
+            after[block] = min(targets, key=lambda target: (found[target] + _size(graph, target), target))
+    return after
+
+
+def _size(graph: Graph, block: int) -> int:
+    first, past = graph.blocks[block]
+    return past - first

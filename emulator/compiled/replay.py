@@ -14,12 +14,28 @@ import numpy as np
 import numpy.typing as npt
 
 from ..ir import nodes as ir
+from ..ir.walk import statements
+from ..passes.slow_paths import MOST, slow_paths
 from ..profiler.decisions import Decisions
+from .source import Arm
 
 Pattern = tuple[int, tuple[int, ...]]
 """Lanes that came to a branch or loop, a bit each, and what each of the 32 decided."""
 WarpName = tuple[int, int, int]
 """Launch, block, warp."""
+
+
+_DECIDED, _SLOW = 1 << 24, 1 << 26
+
+
+def decided(site: int, arm: Arm) -> int:
+    """What is told, as if it were a site, of lanes that take an arm of a branch."""
+    return _DECIDED + 2 * site + (arm == "else")
+
+
+def slow(site: int, number: int) -> int:
+    """What is told of lanes that take the slow path of a division of a statement, by its number there."""
+    return _SLOW + MOST * site + number
 
 
 class Lost(Exception):
@@ -52,6 +68,7 @@ class Replay:
 
     def __init__(self, body: ir.Body, decisions: Decisions, wanted: frozenset[int]) -> None:
         self.body, self.wanted = body, wanted
+        self.divided = frozenset(stmt.site for stmt in statements(body) if slow_paths(stmt)) & decisions.sites.keys()
         self.runs: dict[WarpName, dict[int, list[tuple[int, int]]]] = defaultdict(lambda: defaultdict(list))
         self.patterns: dict[int, list[Pattern]] = {}
         for site, found in decisions.sites.items():
@@ -62,9 +79,13 @@ class Replay:
             for name, pattern, count in zip(names, runs["pattern"].tolist(), runs["count"].tolist(), strict=True):
                 self.runs[name][site].append((pattern, count))
 
+    def decided(self, warp: WarpName) -> frozenset[tuple[int, tuple[tuple[int, int], ...]]]:
+        """All that was recorded of a warp: of two that decided alike it is the same."""
+        return frozenset((site, tuple(runs)) for site, runs in self.runs.get(warp, {}).items())
+
     def steps(self, warp: WarpName, lanes: int) -> Steps:
         """What a warp executed whose first lanes entered the kernel. Raises Lost where its record is not whole."""
-        teller = _Teller(self.wanted, self.patterns, self.runs.get(warp, {}))
+        teller = _Teller(self.wanted, self.divided, self.patterns, self.runs.get(warp, {}))
         teller.kernel(self.body, (1 << lanes) - 1)
         return Steps(np.array(teller.sites, np.int32), np.array(teller.masks, np.uint32))
 
@@ -73,9 +94,13 @@ class _Teller:
     """Tells one warp."""
 
     def __init__(
-        self, wanted: frozenset[int], patterns: Mapping[int, list[Pattern]], runs: Mapping[int, list[tuple[int, int]]]
+        self,
+        wanted: frozenset[int],
+        divided: frozenset[int],
+        patterns: Mapping[int, list[Pattern]],
+        runs: Mapping[int, list[tuple[int, int]]],
     ) -> None:
-        self.wanted = wanted
+        self.wanted, self.divided = wanted, divided
         self.decided = {site: self._patterns(patterns[site], each) for site, each in runs.items()}
         self.sites: list[int] = []
         self.masks: list[int] = []
@@ -102,7 +127,7 @@ class _Teller:
         return found[1]
 
     def tell(self, site: int, mask: int) -> None:
-        if site in self.wanted:
+        if mask and site in self.wanted:
             self.sites.append(site)
             self.masks.append(mask)
 
@@ -115,6 +140,8 @@ class _Teller:
                 case ir.If():
                     self.tell(stmt.site, mask)
                     held = _lanes(value & 1 for value in self.take(stmt.site, mask)) & mask
+                    self.tell(decided(stmt.site, "then"), held)
+                    self.tell(decided(stmt.site, "else"), mask & ~held)
                     mask = self.run(stmt.then, held) | self.run(stmt.orelse, mask & ~held)
                 case ir.While() | ir.For():
                     mask = self.loop(stmt, mask)
@@ -136,6 +163,10 @@ class _Teller:
                     self.continued |= mask
                     return 0
                 case _:
+                    if stmt.site in self.divided:
+                        values = self.take(stmt.site, mask)
+                        for n in range(MOST):
+                            self.tell(slow(stmt.site, n), _lanes(value >> n & 1 for value in values) & mask)
                     self.tell(stmt.site, mask)
         return mask
 

@@ -12,12 +12,15 @@ import numpy.typing as npt
 
 from ..ir import nodes as ir
 from ..passes.sites import Site
+from ..passes.slow_paths import slow_paths
 from ..profiler.decisions import Decisions, SiteDecisions
 from ..profiler.events import LANES, WARPS, Counts
 
 Place = tuple[int, ...]
 """A line of the printed kernel, then those of the calls that lead there, innermost first."""
 Arm = Literal["kernel", "then", "else", "test", "body"]
+Choice = tuple[Place, Arm]
+"""A branch of the source, and which of its arms, "then" or "else", is taken."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,6 +41,9 @@ class Context:
         return context
 
 
+Part = tuple[Context, tuple[int, Arm] | None]
+
+
 @dataclass(frozen=True)
 class Statement:
     """One counted statement. place: in the printed kernel, (0,) for none."""
@@ -52,11 +58,15 @@ class Statement:
 
 @dataclass
 class Source:
-    """A kernel's statements by number, and the contexts they lie in."""
+    """A kernel's statements by number, and the contexts they lie in. chosen: by statement, the branch and the arm that decide about
+    it and about no other turn of a loop: what follows an arm that leaves the statement list belongs to the other arm.
+    divided: by statement, how many divisions and roots it has that may take a slow path."""
 
     statements: dict[int, Statement] = field(default_factory=dict)
     contexts: dict[tuple[int, Arm], Context] = field(default_factory=dict)
     loops: dict[int, ir.While | ir.For] = field(default_factory=dict)
+    chosen: dict[int, tuple[int, Arm]] = field(default_factory=dict)
+    divided: dict[int, int] = field(default_factory=dict)
     decisions: Decisions = field(default_factory=Decisions)
 
     @staticmethod
@@ -64,7 +74,7 @@ class Source:
         """body: of the program whose sites these are. places: of each site."""
         source = Source(decisions=decisions)
 
-        def walk(stmts: ir.Body, context: Context) -> None:
+        def walk(stmts: ir.Body, context: Context, chosen: tuple[int, Arm] | None = None) -> None:
             source.contexts[context.site, context.arm] = context
             for stmt in stmts:
                 if 0 <= stmt.site < len(sites):
@@ -72,10 +82,16 @@ class Source:
                     source.statements[stmt.site] = Statement(
                         stmt.site, sites[stmt.site], places[stmt.site], context, int(row[WARPS]), int(row[LANES])
                     )
+                    if chosen is not None:
+                        source.chosen[stmt.site] = chosen
+                    if slow := slow_paths(stmt):
+                        source.divided[stmt.site] = len(slow)
                 match stmt:
                     case ir.If():
-                        walk(stmt.then, Context(stmt.site, "then", context))
-                        walk(stmt.orelse, Context(stmt.site, "else", context))
+                        walk(stmt.then, Context(stmt.site, "then", context), (stmt.site, "then"))
+                        walk(stmt.orelse, Context(stmt.site, "else", context), (stmt.site, "else"))
+                        if _leaves(stmt.then) != _leaves(stmt.orelse):
+                            chosen = stmt.site, "else" if _leaves(stmt.then) else "then"
                     case ir.While():
                         source.loops[stmt.site] = stmt
                         walk(stmt.setup, Context(stmt.site, "test", context))
@@ -84,7 +100,7 @@ class Source:
                         source.loops[stmt.site] = stmt
                         walk(stmt.body, Context(stmt.site, "body", context))
                     case ir.Frame():
-                        walk(stmt.body, context)
+                        walk(stmt.body, context, chosen)
 
         walk(body, Context(-1, "kernel", None))
         return source
@@ -94,6 +110,26 @@ class Source:
         found = {n: replace(one, place=one.place[:1]) for n, one in self.statements.items()}
         return replace(self, statements=found)
 
+    def part(self, statement: Statement) -> Part:
+        """The part of a statement list that is executed together with a statement: up to where lanes may leave the list, or from
+        there on."""
+        return statement.context, self.chosen.get(statement.number)
+
+    def choice(self, statement: Statement) -> Choice | None:
+        """The branch and the arm that decide about a statement."""
+        site, arm = self.chosen.get(statement.number, (-1, "kernel"))
+        return (self.statements[site].place, arm) if site in self.statements else None
+
+    @cached_property
+    def by_choice(self) -> dict[Choice, list[Statement]]:
+        """What each arm of the branches at a place decides about."""
+        found: dict[Choice, list[Statement]] = defaultdict(list)
+        for statement in self.statements.values():
+            choice = self.choice(statement)
+            if choice is not None:
+                found[choice].append(statement)
+        return dict(found)
+
     @cached_property
     def by_place(self) -> dict[Place, list[Statement]]:
         """Executed statements by place."""
@@ -102,9 +138,25 @@ class Source:
             found[statement.place].append(statement)
         return dict(found)
 
+    def slow_lanes(self, number: int, division: int) -> tuple[int, int]:
+        """How often lanes and warps took the slow path of a division of a statement."""
+        found = self.decisions.sites.get(number, SiteDecisions()).patterns
+        taken = found["value"] >> division & 1
+        return int((found["count"] * taken.sum(axis=1)).sum()), int((found["count"] * taken.any(axis=1)).sum())
+
     def turns(self, loop: int) -> Turns:
         """How often a loop was entered and how many iterations that made."""
         return Turns.of(self.decisions.sites.get(loop, SiteDecisions()))
+
+
+def _leaves(body: ir.Body) -> bool:
+    """Whether no lane goes on behind a statement list."""
+    match body[-1:]:
+        case (ir.Break() | ir.Continue() | ir.Return(),):
+            return True
+        case (ir.If() as last,):
+            return _leaves(last.then) and _leaves(last.orelse)
+    return False
 
 
 @dataclass(frozen=True)

@@ -3,32 +3,41 @@ those the ways through the compiled blocks, where lanes part and meet as the ins
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import itertools
+from collections import Counter
+from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from ..runtime.prepared import prepare
-from .anchors import CODE, TURN, Anchors
+from .anchors import Anchors
 from .groups import Strand, executions
 from .launched import Launched
 from .matching import Matcher
 from .nodes import Nodes
 from .paths import Paths, Way
 from .replay import Lost, Replay, WarpName
+from .uniform import Uniform
 
 WARPS = 1024
 """Warps that are walked, at most; the others are taken to be as they are."""
-STATES, STATES_OF_ONE = 5_000_000, 500_000
-"""Nodes times tokens that are searched for a kernel, and for a lane's way; of a longer way the flow tells as much."""
-_STATES_TO_WIDEN = 200_000
+STATES = 100_000_000
+"""States of the search that are gone on from for a kernel, at most: about a second of one core."""
+STATES_OF_ONE = 4_000_000
+"""Nodes times tokens of a lane's way, at most: 12 bytes each."""
+FIRST = 4
+"""Warps that are walked to find which way all lanes go behind branches that all take alike."""
 WHOLE = 0.9
 """How many of the warps that were chosen must be recorded whole: those that are not differ from the others."""
 AGREES = 0.02
 """How near executions must be to be the same."""
 
 Floats = npt.NDArray[np.float64]
+T = TypeVar("T")
 
 
 @dataclass
@@ -46,13 +55,13 @@ class Walk:
     matcher: Matcher
     launched: Launched
     ways: dict[bytes, Way] = field(default_factory=dict)
-    states: int = 0
-    longest: int = 0
 
     def __post_init__(self) -> None:
-        self.nodes = Nodes(self.matcher.graph)
+        self.nodes = Nodes(self.matcher.graph, self.matcher.rare)
         self.anchors = Anchors(self.matcher, self.nodes)
         self.paths = Paths(self.nodes, self.anchors)
+        self.paths.close(self.matcher.rare)
+        self.uniform = Uniform(self.matcher.graph)
 
     def misfits(self, threads: Floats) -> Floats:
         """By anchor, how far executions of blocks by threads are from what the source executed, as a part of that."""
@@ -60,7 +69,7 @@ class Walk:
 
     def misfit(self, threads: Floats) -> float:
         """Of all anchors that the source executed, on average."""
-        found, known = self.misfits(threads), [kind not in (CODE, TURN) for _, kind in self.anchors.keys]
+        found, known = self.misfits(threads), [self.anchors.executed(n) for n in range(len(self.anchors.keys))]
         return float(found[: len(known)][known].mean()) if any(known) else 0.0
 
     def doubtful(self, threads: Floats) -> list[int]:
@@ -75,56 +84,107 @@ class Walk:
         body = prepare(self.launched.request.program).program.kernel.body
         assert self.launched.decisions is not None, "recorded with the counts"
         replay = Replay(body, self.launched.decisions, frozenset(self.anchors.tokens))
-        known: dict[bytes, tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]] = {}
         warps, threads = np.zeros(len(self.nodes.blocks)), np.zeros(len(self.nodes.blocks))
-        walked, every = 0, list(self._warps())
-        for warp, lanes in _spread(every):
-            if self.states > STATES:
+        alike = self._alike(replay)
+        asked = sum(weight for _, _, weight in alike)
+        walked = 0.0
+        self._agree(replay, [(warp, lanes) for warp, lanes, _ in alike[:FIRST]])
+        for warp, lanes, weight in alike:
+            if self.paths.visited > STATES:
                 return None
             try:
                 steps = replay.steps(warp, lanes)
-                key = steps.sites.tobytes() + steps.masks.tobytes() + bytes([lanes])
-                if key not in known:
-                    groups = ((sites, (mask & (1 << lanes) - 1).bit_count()) for sites, mask in steps.lanes().items())
-                    strands = [Strand(n, self._way(sites).path) for sites, n in groups if n]
-                    known[key] = executions(self.nodes, strands)
+                groups = ((sites, (mask & (1 << lanes) - 1).bit_count()) for sites, mask in steps.lanes().items())
+                counted = executions(self.nodes, [Strand(n, self._way(sites).path) for sites, n in groups if n])
             except Lost:
                 continue
-            warps, threads = warps + known[key][0], threads + known[key][1]
-            walked += 1
-        if not walked or walked < WHOLE * min(len(every), WARPS):
+            warps, threads = warps + weight * counted[0], threads + weight * counted[1]
+            walked += weight
+        if not walked or walked < WHOLE * asked:
             return None
+        warps, threads = warps * asked / walked, threads * asked / walked
         found = Walked(*(np.zeros(len(self.matcher.graph.blocks)) for _ in range(2)))
-        np.add.at(found.warps, self.nodes.blocks, warps * self.launched.warps / walked)
-        np.add.at(found.threads, self.nodes.blocks, threads * self.launched.warps / walked)
+        np.add.at(found.warps, self.nodes.blocks, warps)
+        np.add.at(found.threads, self.nodes.blocks, threads)
         return found
 
-    def _warps(self) -> Iterator[tuple[WarpName, int]]:
-        """The warps whose blocks were drawn to be told, and the lanes that enter each."""
+    def _agree(self, replay: Replay, first: Sequence[tuple[WarpName, int]]) -> None:
+        """Close the ways behind uniform branches which the first warps' lanes do not go: all lanes go the same, which is that by which
+        all together show best what they executed."""
+        if self.launched.launches > 1:
+            return  # each launch has constants of its own
+        told = list[bytes]()
+        for warp, lanes in first:
+            try:
+                told += [sites for sites, mask in replay.steps(warp, lanes).lanes().items() if mask & (1 << lanes) - 1]
+                for sites in told:
+                    self._way(sites)
+            except Lost:
+                continue
+        for block in sorted(self.uniform.branches):
+            gone = frozenset((block, onward) for onward in self.matcher.graph.successors[block])
+            used = {pair for way in self.ways.values() for pair in self._pairs(way)} & gone
+            if len(used) < 2:
+                continue
+            closed, known = self.paths.closed, self.ways
+            costs = []
+            for one in sorted(gone):
+                self.paths.close(gone - {one})
+                self.ways = {}
+                with suppress(Lost):
+                    costs.append((sum(self._way(sites).cost for sites in told), one, self.ways))
+                self.paths.closed = closed
+            if costs:
+                _, one, self.ways = min(costs, key=lambda each: each[:2])
+                self.paths.close(gone - {one})
+            else:
+                self.paths.close(frozenset())
+                self.ways = known
+
+    def _pairs(self, way: Way) -> set[tuple[int, int]]:
+        """The ways from block to block that it goes."""
+        blocks = [self.nodes.blocks[node] for node in way.path]
+        return set(itertools.pairwise(blocks))
+
+    def _alike(self, replay: Replay) -> list[tuple[WarpName, int, float]]:
+        """The warps that are walked, each with the lanes that enter it, and how many it stands for: those of its launch that decided
+        alike; where too many decided differently, some from all over stand for the others of their launch."""
         assert self.launched.decisions is not None, "recorded with the counts"
+        every, of_launch = list[tuple[WarpName, int]](), list[float]()
         for launch, (blocks, threads) in enumerate(self.launched.shapes):
-            for block in self.launched.decisions.blocks_told(launch, blocks):
-                for warp in range(-(-threads // 32)):
-                    yield (launch, block, warp), min(32, threads - 32 * warp)
+            told = self.launched.decisions.blocks_told(launch, blocks)
+            of_launch.append(blocks / len(told) if told else 0.0)
+            every += [
+                ((launch, block, warp), min(32, threads - 32 * warp))
+                for block in told
+                for warp in range(-(-threads // 32))
+            ]
+        found: dict[object, tuple[WarpName, int, float]] = {}
+        for warp, lanes in every:
+            key = lanes, replay.decided(warp)
+            first, _, weight = found.get(key, (warp, lanes, 0.0))
+            found[key] = first, lanes, weight + of_launch[warp[0]]
+        if len(found) <= WARPS:
+            return _spread(list(found.values()))
+        chosen = _spread(every)
+        times = {launch: of_launch[launch] * n for launch, n in Counter(warp[0] for warp, _ in every).items()}
+        count = Counter(warp[0] for warp, _ in chosen)
+        return [(warp, lanes, times[warp[0]] / count[warp[0]]) for warp, lanes in chosen]
 
     def _way(self, sites: bytes) -> Way:
         """Of lanes that executed these sites. Raises Lost where there is none, or it is too long to look for."""
         if sites not in self.ways:
             tokens = [token for site in np.frombuffer(sites, np.int32).tolist() for token in self.anchors.tokens[site]]
-            states = len(tokens) * len(self.nodes.blocks)
-            if states > STATES_OF_ONE:
+            if len(tokens) * len(self.nodes.blocks) > STATES_OF_ONE:
                 raise Lost("too long")
-            narrow = states > _STATES_TO_WIDEN and len(tokens) <= self.longest
-            self.longest = max(self.longest, len(tokens))
-            self.states += states
-            way = self.paths.way(tokens, narrow)
+            way = self.paths.way(tokens)
             if way is None:
                 raise Lost("no way leads to an end")
             self.ways[sites] = way
         return self.ways[sites]
 
 
-def _spread(warps: Sequence[tuple[WarpName, int]]) -> Sequence[tuple[WarpName, int]]:
+def _spread(warps: list[T]) -> list[T]:
     """So many as are walked, from all over, in an order in which any first ones are too."""
     if len(warps) > WARPS:
         warps = [warps[n] for n in np.linspace(0, len(warps) - 1, WARPS).round().astype(int)]

@@ -5,12 +5,13 @@ Their sites are numbered after those that are counted.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from ..ir import nodes as ir
 from ..ir.walk import map_bodies
 from ..language.types import BOOL, I32
+from .slow_paths import slow_paths, taken
 
 LEAVES = 8
 """Conditions that a branch notes, besides the whole."""
@@ -63,22 +64,29 @@ class _Noter:
                 for loop in reversed(self.loops):
                     yield self.note(loop, _iterations(loop), whole=False, alone=True)
                 yield stmt
+            case ir.Let() | ir.Store() if slow_paths(stmt):
+                yield self.note(stmt, _bits(taken(stmt)))
+                yield stmt
             case _:
                 yield stmt
 
     def loop(self, stmt: ir.While | ir.For) -> Iterator[ir.Stmt]:
-        taken, one = _iterations(stmt), ir.Const(1, I32, stmt.span)
-        yield self.numbered(ir.Let(taken, ir.Const(0, I32, stmt.span), stmt.span))
+        began, one = _iterations(stmt), ir.Const(1, I32, stmt.span)
+        yield self.numbered(ir.Let(began, ir.Const(0, I32, stmt.span), stmt.span))
         if isinstance(stmt, ir.While):
             stmt = replace(stmt, setup=self.body(stmt.setup))
         self.loops.append(stmt)
-        count = self.numbered(ir.Let(taken, ir.Op("add", (taken, one), I32, stmt.span), stmt.span))
+        count = self.numbered(ir.Let(began, ir.Op("add", (began, one), I32, stmt.span), stmt.span))
         yield replace(stmt, body=(count, *self.body(stmt.body)))
         self.loops.pop()
-        yield self.note(stmt, taken, alone=_returns(stmt.body))
+        yield self.note(stmt, began, alone=_returns(stmt.body))
 
     def note(
-        self, about: ir.If | ir.While | ir.For, value: ir.Expr, whole: bool = True, alone: bool = False
+        self,
+        about: ir.If | ir.While | ir.For | ir.Let | ir.Store,
+        value: ir.Expr,
+        whole: bool = True,
+        alone: bool = False,
     ) -> ir.Stmt:
         return self.numbered(ir.Note(about.site, value, whole, alone, about.span))
 
@@ -107,10 +115,15 @@ def _returns(body: ir.Body) -> bool:
 
 def _code(cond: ir.Expr) -> ir.Expr:
     """Bit 0 for the condition, bit k for the k-th of those it is made of."""
+    return _bits((cond, *leaves(cond)[:LEAVES]))
+
+
+def _bits(conditions: Iterable[ir.Expr]) -> ir.Expr:
+    """A bit for each condition."""
     total: ir.Expr | None = None
-    for bit, each in enumerate((cond, *leaves(cond)[:LEAVES])):
-        yes, no = (ir.Const(n, I32, cond.span) for n in (1 << bit, 0))
-        one = ir.Op("select", (each, yes, no), I32, cond.span)
-        total = one if total is None else ir.Op("or", (total, one), I32, cond.span)
+    for bit, each in enumerate(conditions):
+        yes, no = (ir.Const(n, I32, each.span) for n in (1 << bit, 0))
+        one = ir.Op("select", (each, yes, no), I32, each.span)
+        total = one if total is None else ir.Op("or", (total, one), I32, each.span)
     assert total is not None
     return total

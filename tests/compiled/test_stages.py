@@ -150,7 +150,7 @@ def test_groups_that_leave_a_loop_in_other_turns_come_to_the_meeting_point_apart
 
 def test_a_turn_makes_the_iterations_of_all_its_blocks() -> None:
     """Two iterations a turn, in two blocks, and one behind the loop."""
-    code = "body:\n 3 | LDG.E R0, [R0]\n 4 | BAR.SYNC 0x0\n 5 | @P1 BRA `(on)\n on:\n 3 | LDG.E R1, [R1]\n 2 | @P0 BRA `(body)\n"
+    code = "body:\n 3 | LDG.E R0, [R0]\n 4 | BAR.ARV 0x1, 0x40\n 5 | @P1 BRA `(on)\n on:\n 3 | LDG.E R1, [R1]\n 2 | @P0 BRA `(body)\n"
     code += "2 | @!P2 BRA `(end)\n 3 | LDG.E R2, [R2]\n end:\n 6 | EXIT"
     whole = graph(instructions(code))
     (loop,) = whole.loops

@@ -210,6 +210,10 @@ def walked(name: str) -> float:
         "bfs_step",
         "rank_sort",
         "spmv_ell",
+        "spmv_rows",
+        "stencil_2d",
+        "hash_look_up",
+        "merge_path",
         "run_lengths",
     ],
 )
@@ -244,7 +248,7 @@ def test_a_slow_path_is_not_called_without_need(monkeypatch: pytest.MonkeyPatch)
         one, _ = launched(CASES["scatter"])
         nodes = Nodes(whole)
         shown = anchors.Anchors(Matcher(whole, [(0,)] * 7, one.statements), nodes)
-        way = paths.Paths(nodes, shown).way([], narrow=False)
+        way = paths.Paths(nodes, shown).way([])
         assert way is not None
         return any(nodes.calls[node] for node in way.path)
 
@@ -262,3 +266,78 @@ def test_a_walk_of_too_many_states_is_not_begun(monkeypatch: pytest.MonkeyPatch)
 def test_some_warps_stand_for_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(walk_module, "WARPS", 64)
     assert 0 < walked("mandelbrot") < 0.1
+
+
+# ------------------------------------------------------------------ kernels made up for a walk
+@st.kernel
+def stopping(x: Global[i32], out: Global[i32]) -> None:
+    i = st.thread.x
+    total = 0
+    for k in range(8):
+        if x[k] == i:
+            total += 100
+        total += x[k]
+    out[i] = total
+
+
+def laid_beside(*rows: tuple[str, str]) -> dict[int, tuple[int, int]]:
+    """A walk through a listing of `stopping`, whose places are parts of its lines: warps and threads by block."""
+    x = np.arange(8, dtype=np.int32)
+    launcher = RecordingLauncher("jit", st.devices.find("H200"))
+    launcher.launch(stopping, grid=1, block=32, args={"x": x, "out": st.zeros(32, st.i32)})
+    (one,) = launcher.kernels
+    texts = [line.text if hasattr(line, "text") else str(line) for line in one.source.lines]
+    lines = [next((n for n, text in enumerate(texts, 1) if part and part in text), 0) for _, part in rows]
+    whole = sass(*(text for text, _ in rows))
+    found = Walk(Matcher(whole, [(line,) for line in lines], one.statements.without_calls()), one).run()
+    assert found is not None
+    return {b: (round(found.warps[b]), round(found.threads[b])) for b in range(len(whole.blocks))}
+
+
+TEST, ADD, MORE, LOOP, STORE = "== i", "+= 100", "total += x", "for (", "out["
+
+
+def test_an_arm_is_walked_by_the_lanes_that_took_it() -> None:
+    found = laid_beside(
+        ("MOV R1, RZ", LOOP),
+        ("LDG.E R2, [R4]", TEST),
+        ("BSSY B0, 0x70", TEST),
+        ("@P0 BRA 0x60", TEST),
+        ("VIADD R1, R1, 0x64", ADD),
+        ("VIADD R7, R7, 0x64", ADD),
+        ("BSYNC B0", ADD),
+        ("LDG.E R3, [R4]", MORE),
+        ("IADD3 R9, R9, 0x1, RZ", LOOP),
+        ("ISETP.NE.AND P1, PT, R9, 0x8, PT", LOOP),
+        ("@P1 BRA 0x10", LOOP),
+        ("STG.E [R2], R1", STORE),
+        ("EXIT", ""),
+    )
+    assert found == {0: (1, 32), 1: (8, 256), 2: (8, 8), 3: (16, 256), 4: (8, 256), 5: (1, 32)}
+
+
+def test_loads_at_the_top_of_an_unrolled_loop_stand_for_every_iteration() -> None:
+    """All loads of a turn come first; a loop of single iterations beside it is not taken for them."""
+    once = [
+        ("LDG.E R2, [R4]", TEST),
+        ("LDG.E R3, [R4]", MORE),
+        ("@P0 BRA 0x50", TEST),
+        ("VIADD R1, R1, 0x64", ADD),
+        ("VIADD R9, R9, 0x1", LOOP),
+        ("@P1 BRA 0x10", LOOP),
+    ]
+    twice = [
+        ("LDG.E.64 R2, [R4]", TEST),
+        ("LDG.E.64 R6, [R4]", MORE),
+        ("ISETP.NE.AND P0, PT, R2, R1, PT", TEST),
+        ("@P0 BRA 0xd0", TEST),
+        ("VIADD R1, R1, 0x64", ADD),
+        ("ISETP.NE.AND P0, PT, R3, R1, PT", TEST),
+        ("@P0 BRA 0x100", TEST),
+        ("VIADD R1, R1, 0x64", ADD),
+        ("@P1 BRA 0x80", LOOP),
+    ]
+    rest = [("STG.E [R2], R1", STORE), ("EXIT", "")]
+    found = laid_beside(("@P2 BRA 0x70", LOOP), *once, ("MOV R8, R8", ""), *twice, *rest)
+    turning = {block: threads for block, (_, threads) in found.items() if threads not in (0, 32)}
+    assert 4 * 32 in turning.values() and 256 not in turning.values()

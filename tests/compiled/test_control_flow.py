@@ -1,0 +1,70 @@
+"""The graph of a compiled kernel: what divides 64 bits, and where the lanes of a warp go on together."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from simtbed.compiled.control_flow import Graph, graph
+from simtbed.compiled.groups import Strand, executions
+from simtbed.compiled.nodes import Nodes
+from simtbed.engines.cuda.sass import Instruction
+
+
+def sass(*texts: str) -> Graph:
+    return graph(tuple(Instruction(16 * n, text) for n, text in enumerate(texts)))
+
+
+def dividing(beside: str, callee: str) -> Graph:
+    """Blocks: 0 tests for high words, 1 calls, 2 comes back, 3 divides narrow numbers, 4 goes on, 5 is the callee."""
+    return sass(
+        "ISETP.NE.U32.AND P0, PT, R9, RZ, PT",
+        "@!P0 BRA 0x50",
+        "CALL.REL.NOINC 0x90",
+        "MOV R2, R9",
+        "BRA 0x70",
+        beside,
+        "MUFU.RCP R9, R9",
+        "STG.E [R2], R1",
+        "EXIT",
+        callee,
+        "RET.REL.NODEC R12 0x0",
+    )
+
+
+def test_a_division_of_64_bits_is_called_the_usual_way() -> None:
+    whole = dividing("I2F.U32.RP R9, R8", "I2F.U64.RP R10, R8")
+    assert whole.dividing == {5}
+    assert whole.narrow == {3}
+
+
+def test_no_other_callee_is_usual() -> None:
+    whole = dividing("I2F.U32.RP R9, R8", "MUFU.RSQ R10, R8")
+    assert not whole.dividing and not whole.narrow
+    assert not dividing("FADD R9, R8, R8", "I2F.U64.RP R10, R8").narrow
+
+
+@pytest.mark.parametrize("barrier", ["BAR.SYNC.DEFER_BLOCKING 0x0", "WARPSYNC.ALL"])
+def test_behind_a_barrier_the_lanes_of_a_warp_go_on_together(barrier: str) -> None:
+    whole = sass("@P0 BRA 0x20", "MOV R1, R2", barrier, "STG.E [R2], R1", "EXIT")
+    assert [whole.waits(block) for block in range(len(whole.blocks))] == [False, False, True, False]
+    nodes = Nodes(whole)
+    number = {block: node for node, block in enumerate(nodes.blocks)}
+    strands = [
+        Strand(n, np.array([number[b] for b in path], np.int32)) for n, path in ((20, [0, 1, 2, 3]), (12, [0, 2, 3]))
+    ]
+    warps, threads = executions(nodes, strands)
+    found = {nodes.blocks[n]: (int(warps[n]), int(threads[n])) for n in range(len(nodes.blocks))}
+    assert found == {0: (1, 32), 1: (1, 20), 2: (2, 32), 3: (1, 32)}
+
+
+def test_a_barrier_of_other_kinds_parts_no_block() -> None:
+    assert len(sass("BAR.ARV 0x1, 0x40", "STG.E [R2], R1", "EXIT").blocks) == 1
+
+
+def test_who_left_is_not_waited_for_at_a_barrier() -> None:
+    whole = sass("@P0 EXIT", "@P1 BRA 0x30", "MOV R1, R2", "BAR.SYNC 0x0", "EXIT")
+    nodes = Nodes(whole)
+    number = {block: node for node, block in enumerate(nodes.blocks)}
+    paths = ((5, [0]), (20, [0, 1, 2, 3, 4]), (7, [0, 1, 3, 4]))
+    warps, _ = executions(nodes, [Strand(n, np.array([number[b] for b in path], np.int32)) for n, path in paths])
+    assert [int(warps[number[b]]) for b in range(5)] == [1, 1, 1, 2, 1]

@@ -1,0 +1,92 @@
+"""Ways of an operation that only special operands go."""
+
+from __future__ import annotations
+
+import pytest
+from simtbed.compiled.control_flow import Graph, graph
+from simtbed.compiled.nodes import Nodes
+from simtbed.compiled.rare import of_operations, rare_ways
+from simtbed.engines.cuda.sass import Instruction
+
+
+def sass(*texts: str) -> Graph:
+    return graph(tuple(Instruction(16 * n, text) for n, text in enumerate(texts)))
+
+
+def rare(*tests: str, predicate: str = "@P0") -> set[tuple[int, int]]:
+    """Of a block that ends in a branch over another."""
+    end = 16 * (len(tests) + 2)
+    return set(rare_ways(sass(*tests, f"{predicate} BRA 0x{end:x}", "FADD R1, R2, R3", "EXIT"), {0}))
+
+
+@pytest.mark.parametrize(
+    ("tests", "taken"),
+    [
+        (("FSETP.GTU.AND P0, PT, |R11|, +INF , PT",), False),
+        (("DSETP.NAN.AND P0, PT, R28, R28, PT",), False),
+        (("FSETP.EQ.AND P0, PT, R4, 1, PT",), False),
+        (("FSETP.NEU.AND P0, PT, |R4|, +INF , PT",), True),
+        (("FSETP.GTU.AND P1, PT, |R2|, +INF , PT", "FSETP.GTU.OR P0, PT, |R4|, +INF , P1"), False),
+        (("FSETP.NEU.AND P1, PT, |R4|, +INF , PT", "FSETP.EQ.OR P0, PT, R4.reuse, RZ, !P1"), False),
+        (("ISETP.NE.AND P1, PT, R9, RZ, PT", "FSETP.EQ.OR P0, PT, R4, 1, !P1"), False),
+        (("FSETP.GTU.FTZ.AND P0, PT, |R2|, +INF , PT", "FSETP.GTU.FTZ.AND P1, PT, |R3|, +INF , PT",
+          "PLOP3.LUT P0, PT, P0, P1, PT, 0xa8, 0x0"), False),
+    ],
+)  # fmt: skip
+def test_operands_are_not_special(tests: tuple[str, ...], taken: bool) -> None:
+    assert rare(*tests) == {(0, 1) if taken else (0, 2)}
+    assert rare(*tests, predicate="@!P0") == {(0, 2) if taken else (0, 1)}
+
+
+@pytest.mark.parametrize(
+    "tests",
+    [
+        ("FSETP.GEU.AND P0, PT, R4, RZ, PT",),
+        ("FSETP.EQ.AND P0, PT, R4, R5, PT",),
+        ("FSETP.GT.AND P1, PT, R4, R5, PT", "FSETP.EQ.OR P0, PT, R4, 1, P1"),
+        ("FSETP.EQ.AND P0, PT, R4, 1, PT", "LOP3.LUT P0, RZ, R23, 0x7fffffff, R27, 0xc8, !PT"),
+    ],
+)
+def test_what_does_not_tell_leaves_both_ways(tests: tuple[str, ...]) -> None:
+    assert not rare(*tests)
+
+
+CALLING = sass(
+    "MOV R1, R2",
+    "@P0 CALL.REL.NOINC 0x40",
+    "STG.E [R2], R1",
+    "EXIT",
+    "FSETP.GTU.AND P1, PT, |R3|, +INF , PT",
+    "@P1 BRA 0xc0",
+    "LOP3.LUT P2, RZ, R3, 0x7fffffff, R4, 0xc8, !PT",
+    "@!P2 BRA 0xe0",
+    "MUFU.RCP R5, R4",
+    "FMUL R5, R5, R3",
+    "FMUL R5, R5, R6",
+    "RET.REL.NODEC R8 0x0",
+    "FADD R5, R3, R4",
+    "RET.REL.NODEC R8 0x0",
+    "MUFU.RSQ R5, -QNAN",
+    "RET.REL.NODEC R8 0x0",
+)
+"""A callee that adds operands one of which is NaN, makes NaN of two zeros, and else divides."""
+
+
+def test_a_callee_is_gone_through_as_by_usual_operands() -> None:
+    def inside(rare: frozenset[tuple[int, int]]) -> list[int]:
+        nodes = Nodes(CALLING, rare)
+        node = next(n for n, calls in enumerate(nodes.calls) if calls)
+        found = []
+        while nodes.calls[node]:
+            found.append(nodes.blocks[node])
+            (node,) = nodes.onward[node]
+        return found
+
+    assert len(inside(frozenset())) == 2  # the shortest way: a sum with NaN
+    assert inside(of_operations(CALLING, ())) == [2, 3, 4]
+
+
+def test_callees_alone_are_operations_where_nothing_is_written_out() -> None:
+    branching = sass("FSETP.EQ.AND P0, PT, R4, 1, PT", "@P0 BRA 0x30", "FADD R1, R2, R3", "EXIT")
+    assert not of_operations(branching, ())
+    assert of_operations(branching, [0]) == {(0, 2)}
