@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..compiled.classes import EFFECTS, width_of
-from ..compiled.control_flow import Graph, conditional, graph
+from ..compiled.control_flow import Graph, graph
 from ..compiled.counted import Counted
 from ..compiled.kernel import CompiledKernel
 from ..compiled.memory import phases_of
@@ -117,7 +117,7 @@ def stream(compiled: CompiledKernel, traffic: Traffic, device: Device, decided: 
         if instruction.opcode == "SHFL":
             memory[n, SHARE], memory[n, LSU], row[KIND] = 1.0, WARP / max(1, device.rates.shuffle), SHARED
     _accesses(compiled, traffic, device, code, memory)
-    executed = _executed(whole, compiled)
+    executed = np.array([compiled.instructions[first].warps for first, _ in whole.blocks])
     each = np.array([past - first for first, past in whole.blocks])
     request = compiled.launched.request
     found = ways(
@@ -125,22 +125,6 @@ def stream(compiled: CompiledKernel, traffic: Traffic, device: Device, decided: 
         -(-prod(request.block) // WARP),
     )  # fmt: skip
     return Stream(code, memory, found, float((executed * each).sum()), _by_pipe(whole, compiled, executed))
-
-
-def _executed(whole: Graph, compiled: CompiledKernel) -> Floats:
-    """Executions of each block by warps. Calls are of what divisions and roots do with numbers out of range: none is taken."""
-    found = np.array([compiled.instructions[first].warps for first, _ in whole.blocks])
-    calls = [edge for edge in whole.edges if edge.kind == "call"]
-    calling = {edge.source for edge in calls if not conditional(whole.last(edge.source))}
-    behind = min((edge.target for edge in calls), default=len(found))
-    for block in range(len(whole.blocks)):
-        if block >= behind or block in calling:
-            found[block] = 0.0
-            for before in whole.predecessors[block] if block < behind else ():
-                for other in whole.successors[before]:  # which then takes all
-                    if other != block and whole.predecessors[other] == (before,):
-                        found[other] = found[before]
-    return found
 
 
 def _by_pipe(whole: Graph, compiled: CompiledKernel, executed: Floats) -> dict[str, float]:
