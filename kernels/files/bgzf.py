@@ -38,6 +38,8 @@ DeflateError = cast(type[Exception], igzip_lib.IsalError)
 _START = bytes.fromhex("1f8b08040000000000ff060042430200")
 _LAST = bytes.fromhex("0300")
 """An empty part of packed data after which none follows."""
+_STORED = bytes.fromhex("000100feff")
+"""Before a single byte that is stored as it is."""
 _ROOM = MOST + (MOST >> 2)
 """Bytes that a block is packed to at most."""
 
@@ -106,14 +108,18 @@ def packed_blocks(data: bytes | bytearray | memoryview) -> bytes:
 
 
 def _blocks(view: memoryview) -> Iterator[bytes]:
+    """The first byte of a block is stored, and stands before the others as what they may repeat: where nothing stands
+    before them, ISA-L's loop at this level takes the hash of the third byte from the address of its own state, and what is
+    packed depends, now and then, on where that lies."""
     packer = isal_zlib._ParallelCompress(_ROOM, LEVEL)
     for at in range(0, len(view), CONTENT):
-        content = view[at : at + CONTENT]
-        packed, checksum = packer.compress_and_crc(content, b"")  # the lock is let go once
-        length = HEADER + len(packed) + len(_LAST) + 8
-        yield _START + (length - 1).to_bytes(2, "little")
+        first, others = view[at : at + 1], view[at + 1 : at + CONTENT]
+        packed, checksum = packer.compress_and_crc(others, first)  # the lock is let go once
+        checksum = isal_zlib.crc32_combine(isal_zlib.crc32(first), checksum, len(others))
+        length = HEADER + len(_STORED) + 1 + len(packed) + len(_LAST) + 8
+        yield _START + (length - 1).to_bytes(2, "little") + _STORED + first
         yield packed
-        yield _LAST + checksum.to_bytes(4, "little") + len(content).to_bytes(4, "little")
+        yield _LAST + checksum.to_bytes(4, "little") + (1 + len(others)).to_bytes(4, "little")
 
 
 class BgzfWriter(io.BufferedIOBase):

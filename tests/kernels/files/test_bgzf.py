@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as some
 from simtbed.kernels.family import InputError
 from simtbed.kernels.files import Input
-from simtbed.kernels.files.bgzf import CONTENT, END_OF_BGZF, MOST, BgzfWriter, length_of_blocks
+from simtbed.kernels.files.bgzf import CONTENT, END_OF_BGZF, MOST, BgzfWriter, length_of_blocks, packed_blocks
 from simtbed.runtime.cores import on_cores
 
 RANDOM = np.random.default_rng(1)
@@ -57,6 +57,36 @@ def test_threads_and_pieces_change_nothing() -> None:
             assert packed(LETTERS, 777_777) == whole
             assert read(whole) == LETTERS
     assert threading.active_count() == before
+
+
+def test_where_things_lie_changes_nothing() -> None:
+    """Blocks packed again, as copies between other bytes, while more and more of the heap is taken and what is free in it
+    is not clear.
+
+    ISA-L takes the hash of a block's third byte from where its own state lies. One place of 32,768 is changed by that, so
+    these blocks are many, and come back to each of their first four bytes; about one of 10,000 differed.
+    """
+    starts = [RANDOM.bytes(6) for _ in range(1000)]
+    blocks = [b"\n".join((a, RANDOM.bytes(9), a[:4], a[1:5], a[2:], RANDOM.bytes(20))) for a in starts]
+    blocks += [LETTERS[: 16 * CONTENT], NOISE]
+    first = [packed_blocks(block) for block in blocks]
+    held = []
+    for _ in range(120):
+        held.append(bytearray(int(RANDOM.integers(1 << 16, 400_000))))
+        dirt = [b"\1" * size for size in (1 << 17, 100_000, 400_000)]
+        before, behind = RANDOM.bytes(int(RANDOM.integers(64))), RANDOM.bytes(300)
+        del dirt
+        for block, found in zip(blocks[:1000] if len(held) % 40 else blocks, first, strict=False):
+            view = memoryview(before + block + behind)[len(before) :]
+            assert packed_blocks(view[: len(block)]) == found
+
+
+@pytest.mark.parametrize("length", [*range(1, 40), 257, 258, 259, 260, CONTENT - 1, CONTENT, CONTENT + 1, CONTENT + 2])
+def test_short_and_full_blocks_of_all_kinds(length: int) -> None:
+    for data in (NOISE[:length], LETTERS[:length], b"A" * length, bytes(length), b"AC" * (length // 2)):
+        found = packed_blocks(data)
+        assert gzip.decompress(found) == read(found + END_OF_BGZF) == data
+        assert length_of_blocks(found) == len(found)
 
 
 def test_what_may_change_is_copied_and_what_may_not_is_taken_as_it_is() -> None:
