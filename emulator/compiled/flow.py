@@ -111,13 +111,15 @@ class Arm:
 class Counted:
     """What is known of loops. blocks: executions of a block by threads and by warps. entries: of threads that come to the
     first block of a loop from outside. parted: by a loop's last block, how often the lanes of a warp disagreed there. arms:
-    by the first block of an arm of a branch. rare: ways from block to block that special operands alone take."""
+    by the first block of an arm of a branch. rare: ways from block to block that special operands alone take.
+    fast: blocks that end in the call of a slow path which no lane took."""
 
     blocks: dict[int, tuple[float, float]] = field(default_factory=dict)
     entries: dict[int, float] = field(default_factory=dict)
     parted: dict[int, float] = field(default_factory=dict)
     arms: dict[int, Arm] = field(default_factory=dict)
     rare: frozenset[tuple[int, int]] = frozenset()
+    fast: frozenset[int] = frozenset()
 
 
 def estimate_executions(
@@ -188,7 +190,8 @@ class _Flow:
             called = edge.kind == "call" and edge.target not in usual
             called |= edge.target in self.graph.narrow or (edge.source, edge.target) in self.counted.rare
             cost = _CALLED if called else _SHORTER * sizes[edge.target]
-            program.variable(cost, most=0.0 if edge.kind == "apart" else None)
+            never = edge.kind == "apart" or (edge.kind == "call" and edge.source in self.counted.fast)
+            program.variable(cost, most=0.0 if never else None)
         leaving = {block: program.variable(0.0) for block in self.graph.ends}
         entering = [dict.fromkeys(self.into[block], 1.0) for block in range(len(sizes))]
         started = [float(block == 0) for block in range(len(sizes))]

@@ -77,7 +77,7 @@ class Matcher:
                 if choice is None or choice == self._choice(before[0]):
                     continue
                 tested = self.places[self.graph.blocks[before[0]][1] - 1] == choice[0]
-                if (tested or self._written(block, choice)) and not self._within(block, choice):
+                if tested or (self._written(block, choice) and not self._within(block, choice)):
                     found[block] = choice
         return found
 
@@ -160,6 +160,15 @@ class Matcher:
                     alone = len(blocks) % len(divisions) == 0
                     found[block] = [divisions[n % len(divisions)]] if alone else divisions
         return found
+
+    @cached_property
+    def fast(self) -> frozenset[int]:
+        """Blocks that end in the call of a slow path which no lane took."""
+        return frozenset(
+            block
+            for block, divisions in self.slow.items()
+            if not any(self.source.slow_lanes(*one)[0] for one in divisions)
+        )
 
     # -------------------------------------------------------------- which loop
     def _loop_of(self, loop: Loop) -> Place | None:

@@ -12,6 +12,7 @@ from simtbed import LaunchError
 from simtbed.compiled.flow import Arm, Counted, Estimate, Evidence, Executed, Placed
 from simtbed.compiled.flow import estimate_executions as estimated
 from simtbed.compiled.pipes import PIPES, pipes_of
+from simtbed.engines.cuda.sass import Instruction
 from simtbed.reports.hardware.cases import VARIANTS, find
 from simtbed.reports.hardware.record import load, path_of
 from simtbed.reports.hardware.recording import RecordingLauncher
@@ -253,3 +254,21 @@ def test_how_often_loops_turn_is_known_where_all_lanes_agree() -> None:
     ]
     assert [e.iterations for e in accesses] == [4, 4, 4, 4]  # 8 rows of threads copy 32
     assert {e.iterations for e in launched.executed if not e.loop} == {0}
+
+
+def test_a_slow_path_that_no_lane_took_is_not_called() -> None:
+    """However much speaks for its block."""
+    texts = [
+        "@P0 BRA 0x30",
+        "CALL.REL.NOINC 0x50",
+        "NOP",
+        "STG.E [R2], R1",
+        "EXIT",
+        "FADD R1, R2, R3",
+        "RET.REL.NODEC R4 0x0",
+    ]
+    listed = [Placed(Instruction(16 * n, text), 7 if n == 5 else 0) for n, text in enumerate(texts)]
+    evidence = Evidence([Executed(7, "compute", 1, 32, 0, 0, {"fp32": 1})], False)
+    open_ = estimated(listed, evidence, 32, 1, Counted())
+    closed = estimated(listed, evidence, 32, 1, Counted(fast=frozenset({1})))
+    assert open_.threads[1] == 32 and closed.threads[1] == 0

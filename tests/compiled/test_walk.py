@@ -316,8 +316,8 @@ def test_an_arm_is_walked_by_the_lanes_that_took_it() -> None:
     assert found == {0: (1, 32), 1: (8, 256), 2: (8, 8), 3: (16, 256), 4: (8, 256), 5: (1, 32)}
 
 
-def test_loads_at_the_top_of_an_unrolled_loop_stand_for_every_iteration() -> None:
-    """All loads of a turn come first; a loop of single iterations beside it is not taken for them."""
+def test_an_unrolled_loop_is_walked_rather_than_one_of_single_iterations() -> None:
+    """All loads of a turn come first, before the arms that each iteration takes."""
     once = [
         ("LDG.E R2, [R4]", TEST),
         ("LDG.E R3, [R4]", MORE),
