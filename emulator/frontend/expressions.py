@@ -57,6 +57,7 @@ DEEPEST = 100
 for each."""
 LONGEST_ROW = 32
 """Operands of one expression: more are added up in a register."""
+_ONE_TYPE = "leave out the rest: an array has the dimensions of the one that is given"
 _WRITE_TYPES = "write st.Global[st.f32], st.i32, st.Const ..."
 
 
@@ -454,11 +455,7 @@ class Expressions(Variables):
                 items = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
                 return records.TupleType(tuple(self.any_type_of(item) for item in items))
             if isinstance(node.slice, ast.Tuple):
-                raise SourceError(
-                    self.span(node.slice),
-                    "one type is expected here: that of an element",
-                    "leave out the rest: an array has the dimensions of the one that is given",
-                )
+                raise SourceError(self.span(node.slice), "one type is expected here: that of an element", _ONE_TYPE)
             return found, self.any_type_of(node.slice)
         value = self.value(node)
         return value.object if isinstance(value, Host) else value

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from ..compiled.control_flow import Graph, conditional
+from ..compiled.control_flow import Graph
 from ..compiled.source import Source, Statement
 from ..profiler.warps import FAILED, HELD, TURNS, WarpDecisions
 
@@ -189,37 +189,15 @@ def _parted(points: Floats, alike: float) -> Words:
 
 
 # ------------------------------------------------------------------ flows
-def _steps(whole: Graph) -> tuple[list[tuple[int, int]], list[int]]:
-    """From block to block, into callees and from there back to all who call them; and the blocks where a warp may end."""
-    calls = [edge for edge in whole.edges if edge.kind == "call"]
-    away = {edge.source for edge in calls if not conditional(whole.last(edge.source))}
-    steps = [
-        (edge.source, edge.target)
-        for edge in whole.edges
-        if edge.kind != "call" and not (edge.kind == "next" and edge.source in away)
-    ]
-    returns = set[int]()
-    for edge in calls:
-        steps.append((edge.source, edge.target))
-        reached, waiting = {edge.target}, [edge.target]
-        while waiting:
-            block = waiting.pop()
-            if whole.last(block).opcode == "RET":
-                returns.add(block)
-                steps.append((block, edge.source + 1))
-            further = set(whole.successors[block]) - reached
-            reached |= further
-            waiting += further
-    return steps, [block for block in whole.ends if block not in returns]
-
-
 def _flows(whole: Graph, executions: Floats) -> tuple[Words, Floats, Words]:
     """Of each block its two ways on, and how often the rarer one is taken. Flows along edges fit the executions of the blocks; where
-    these leave it open, loops are entered rather than turned in once more."""
+    these leave it open, loops are entered rather than turned in once more. A callee is passed by: what is executed there takes as
+    long an instruction as the rest."""
     from scipy.optimize import nnls
 
-    edges, ends = _steps(whole)
+    edges = [(e.source, e.target) for e in whole.edges if e.kind != "call"]
     back = [n for n, (source, target) in enumerate(edges) if target <= source]
+    ends = list(whole.ends)
     count, total = len(whole.blocks), max(1.0, float(executions.max(initial=1.0)))
     rows = np.zeros((2 * count + len(back), len(edges) + len(ends)))
     known = np.concatenate([executions, executions, np.zeros(len(back))]) / total

@@ -23,13 +23,8 @@ from .textbook import Textbook
 
 KERNELS: tuple[Textbook, ...] = (
     *dense.KERNELS, *reductions.KERNELS, *histograms.KERNELS, *sorts.KERNELS, *stencils.KERNELS, *graphs.KERNELS,
-    *numerics.KERNELS, *texts.KERNELS,
+    *numerics.KERNELS, *texts.KERNELS, *simulation.KERNELS, *chances.KERNELS, *solvers.KERNELS, *images.KERNELS,
+    *learning.KERNELS, *codes.KERNELS, *searches.KERNELS,
 )  # fmt: skip
 
-HELD_OUT: tuple[Textbook, ...] = (
-    *simulation.KERNELS, *chances.KERNELS, *solvers.KERNELS, *images.KERNELS, *learning.KERNELS,
-    *codes.KERNELS, *searches.KERNELS,
-)  # fmt: skip
-"""Others, which nothing was fitted to or chosen by."""
-
-__all__ = ["HELD_OUT", "KERNELS", "Textbook"]
+__all__ = ["KERNELS", "Textbook"]

@@ -352,7 +352,8 @@ KERNELS = (
     ),
     Textbook(relax_edges, _strided, _edges, _reached, (3000, 128), (1 << 18, 1 << 22), BLOCKS),
     Textbook(
-        join_sets, cover, _pairs, _joined, (1000, 128), (1 << 16, 1 << 20), BLOCKS, restored=("parent", "joined"),
+        join_sets, cover, _pairs, _joined, (1000, 128), (1 << 16, 1 << 20), BLOCKS, unordered=("parent",),
+        restored=("parent", "joined"),
     ),
     Textbook(nearest_places, cover, _places, _nearest, (300, 128), (1 << 13, 1 << 17), (64, 256, 512)),
     Textbook(
