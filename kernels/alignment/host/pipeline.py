@@ -33,7 +33,7 @@ from .problem import Offsets, Problem
 WORDS_AT_ONCE = 1 << 30
 """Words of moves that a launch may fill where nothing else is said: 4 GiB."""
 
-OPERATIONS = 32
+OPERATIONS = 16
 """Operations of a CIGAR there is room for at first; pairs that need more are walked again with room for all."""
 
 BINS = (
