@@ -30,7 +30,7 @@ def stores() -> tuple[Source, list[Statement]]:
     result = st.launch(guarded, grid=1, block=32, args=args)
     prepared = result.request.prepared
     assert result.counts is not None
-    places = [(site.span.line,) for site in prepared.sites]
+    places: list[tuple[int, ...]] = [(site.span.line,) for site in prepared.sites]
     source = Source.of(prepared.program.kernel.body, prepared.sites, places, result.counts, Decisions())
     return source, [one for one in source.statements.values() if one.site.kind == "global_store"]
 

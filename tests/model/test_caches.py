@@ -126,7 +126,7 @@ def busiest(lines: Lines, together: tuple[int, ...] = (), slices: int = 96) -> f
 def test_atomic_operations_go_to_l2_and_the_busiest_slice_is_known() -> None:
     everything, spread = (observed(total, 16, MASK=mask).lines for mask in (0, 255))
     assert busiest(everything) == 16 * 256
-    one_lane = tuple(np.flatnonzero(everything.kinds == ATOMIC))
+    one_lane = tuple(np.flatnonzero(everything.kinds == ATOMIC).tolist())
     assert busiest(everything, one_lane) == 16 * 8, "one lane for all of a warp"
     assert busiest(spread) == 16 * 4 * 2  # of a line, whose sectors take two turns each
     assert spread.most_floats == 0

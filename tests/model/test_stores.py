@@ -13,9 +13,9 @@ from tests.model.launches import observed, rows, rows_moved, rows_one_by_one
 H200 = devices.H200
 
 
-def ends(kernel: Kernel, outputs: int, **given: int) -> set[float]:
-    """What the loads of a kernel add to a run of stores."""
-    launch = observed(kernel, 4, elements=4 * 256 * outputs, source_only=False, outputs=outputs, **given)
+def ends(kernel: Kernel, **given: object) -> set[float]:
+    """What the loads of a kernel that writes four numbers a thread add to a run of stores."""
+    launch = observed(kernel, 4, 256, 4 * 256 * 4, H200, False, outputs=4, **given)  # type: ignore[arg-type]
     if isinstance(compiled := launch.compiled(H200), str):
         pytest.skip(compiled)
     found = between_stores(compiled)
@@ -24,9 +24,9 @@ def ends(kernel: Kernel, outputs: int, **given: int) -> set[float]:
 
 
 def test_loads_that_a_compiler_makes_first_end_no_run() -> None:
-    assert ends(rows_moved, 4, WORDS=4) == {0.0}
-    assert ends(rows, 4, READ=0, WORDS=4) == {0.0}
+    assert ends(rows_moved, WORDS=4) == {0.0}
+    assert ends(rows, READ=0, WORDS=4) == {0.0}
 
 
 def test_a_load_between_two_stores_ends_a_run() -> None:
-    assert max(ends(rows_one_by_one, 4, n=4)) == 1.0
+    assert max(ends(rows_one_by_one, n=4)) == 1.0
