@@ -89,7 +89,7 @@ def test_align_survives_a_killed_worker(
     form: str, simtbed: Simtbed, client: Client, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     given, serial, shared = (tmp_path / name for name in ("pairs.tsv", "serial", "shared"))
-    given.write_bytes(b"".join(islice(aligned_pairs(), 300)))
+    given.write_bytes(b"".join(islice(aligned_pairs(), 600)))
     line = ("align", str(given), "--format", form, "--max-memory", "64M")
     assert simtbed(*line, "-o", str(serial)).code == 0
     calls, killed, texts = 0, -1, align_files.texts
