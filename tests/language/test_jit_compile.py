@@ -309,6 +309,17 @@ def test_small_launches_are_not_optimised_until_they_have_run_for_long(
         assert LlvmEngine()._kernel(checked, options).optimised
 
 
+def test_the_more_there_is_to_optimise_the_longer_a_kernel_may_run_before(cache: Path) -> None:
+    own = Options((32, 1, 1), H200, (), True, False, False, step_limited=False, atomic=True)
+    kernel = LlvmEngine()._kernel(request(), own)
+    assert kernel.patience == engine.WORTH_OPTIMISING
+    kernel.buffers = replace(kernel.buffers, sites=400)
+    kernel.ran(3.9)
+    assert not [*cache.glob("*.slow")]
+    kernel.ran(0.2)
+    assert [*cache.glob("*.slow")]
+
+
 def test_helpers_that_are_gone_are_compiled_again(cache: Path) -> None:
     found = run()
     for helper in cache.glob("*.helper"):

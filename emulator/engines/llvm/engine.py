@@ -64,6 +64,8 @@ MANY_CHECKED = 1 << 18
 WORTH_OPTIMISING = 0.5
 """Seconds that a kernel may run without optimisation, all its launches together; from then on it is optimised, in other
 processes too. Optimising takes about as long, and makes most kernels 2 to 4 times faster."""
+WORTH_OPTIMISING_A_SITE = 0.01
+"""The same for each of its sites: the more divergent kernels of a few hundred sites take LLVM up to so long."""
 
 
 @dataclass
@@ -110,10 +112,15 @@ class _CompiledKernel:
     def generate(self) -> tuple[bytes, ModuleText]:
         return self.module.buffers.encode(), self.module.text
 
+    @property
+    def patience(self) -> float:
+        """Seconds that it may run as it is, if it is not optimised."""
+        return max(WORTH_OPTIMISING, WORTH_OPTIMISING_A_SITE * self.buffers.sites)
+
     def ran(self, seconds: float) -> None:
         """Note how long a launch took."""
         before, self.seconds = self.seconds, self.seconds + seconds
-        if not self.optimised and before <= WORTH_OPTIMISING < self.seconds:
+        if not self.optimised and before <= self.patience < self.seconds:
             disk_cache.save(self.slow, b"")
 
     @cached_property
@@ -189,7 +196,7 @@ class LlvmEngine:
         if optimise is None:
             threads = prod(request.grid) * prod(request.block)
             many = threads >= (MANY_CHECKED if request.checks else MANY_THREADS)
-            optimise = many or (found is not None and found.seconds > WORTH_OPTIMISING)
+            optimise = many or (found is not None and found.seconds > found.patience)
         if found is None or (optimise and not found.optimised):
             found = known[options] = _CompiledKernel.of(request.specialisation, options, self.target, optimise)
         return found
