@@ -87,7 +87,7 @@ def handled(content: Any, folder: Path, capsys: pytest.CaptureFixture[str]) -> s
             return f"no sentence: {error}"
     except Exception as error:
         return f"raised {error!r}"
-    code = run_command(["diff", "-o", str(folder / "out"), str(other), str(file)])
+    code = run_command(["diff", "-o", str(folder / "out"), str(file), str(other)])  # what is wrong is read first
     told = capsys.readouterr().err
     return "" if (code, told.count("\n")) in ((0, 0), (2, 1)) else f"{code}: {told}"
 
