@@ -199,4 +199,4 @@ def test_our_own_job_fails_without_a_gpu(tmp_path: Path) -> None:
     assert not runner.job(workflow, "gpu")
     assert runner.failed() == ["A GPU is visible"]
     last = load(workflow)["jobs"]["gpu"]["steps"][-1]["run"]
-    assert last == ".venv/bin/python -m pytest --simtbed-engine cuda tests/gpu"
+    assert last == ".venv/bin/python -m pytest -n auto --dist load --simtbed-engine cuda tests/gpu"
