@@ -18,7 +18,7 @@ from ..ir.walk import statements
 from ..language.hints import Global, i64
 from ..language.types import Array, Scalar
 from ..native import native
-from ..profiler.trace import Entries
+from ..profiler.trace import CACHED, Entries
 from ..runtime.engine import Request
 
 LINE, SECTOR = 128, 32
@@ -236,6 +236,8 @@ class Lines:
     accesses: int = MOST_ACCESSES
     blocks: int = 1 << 62
     apart: int = 1
+    spaces: tuple[str, ...] = CACHED
+    one_of: int = 1
     _records: list[Words] = field(default_factory=list)
     _lines: list[Words] = field(default_factory=list)
     _count: int = 0

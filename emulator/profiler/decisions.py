@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
+from .accesses import WarpAccesses
 from .drawing import drawn
 from .folding import ROW, Folder, Words
 from .warps import WarpDecisions
@@ -134,12 +135,14 @@ class SiteDecisions:
 @dataclass
 class Decisions:
     """Of one launch, by site; or of several launches of one kernel. warps: of one launch, by warp. apart: by launch, one of so
-    many blocks has its runs kept; told: has all its patterns told apart, as far as they go, and its runs kept."""
+    many blocks has its runs kept; told: has all its patterns told apart, as far as they go, and its runs kept. accesses: by launch,
+    those of warps whose accesses are kept."""
 
     told: list[int] = field(default_factory=lambda: [1])
     sites: dict[int, SiteDecisions] = field(default_factory=dict)
     warps: WarpDecisions = field(default_factory=WarpDecisions, repr=False)
     apart: list[int] = field(default_factory=list)
+    accesses: list[WarpAccesses] = field(default_factory=list, repr=False)
     _folder: Folder | None = field(default=None, repr=False)
     _runs: DrawnRuns = field(default_factory=lambda: DrawnRuns(), repr=False)
 
@@ -160,7 +163,7 @@ class Decisions:
     @staticmethod
     def of(warps: int) -> Decisions:
         """To be filled, of a launch of so many warps."""
-        return Decisions([max(1, warps // WARPS_TOLD)])
+        return Decisions([told_of(warps)])
 
     def add(self, notes: Rows) -> None:
         """Take in what an engine noted: of each warp in the order of execution."""
@@ -206,6 +209,11 @@ class Decisions:
             found.others = executions, began, took
             found.know()
             self.sites[site] = found
+
+
+def told_of(warps: int) -> int:
+    """Of a launch of so many warps, one of so many blocks is told apart."""
+    return max(1, warps // WARPS_TOLD)
 
 
 @dataclass
@@ -278,4 +286,5 @@ def together(several: Iterable[Decisions]) -> Decisions:
             total.sites.setdefault(site, SiteDecisions()).update(found, len(total.apart))
         total.apart += one.apart
         total.told += one.told
+        total.accesses += one.accesses or [{}]
     return total.finish()

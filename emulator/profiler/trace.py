@@ -14,8 +14,10 @@ ENTRY = np.dtype(
 """One access of one warp: its block and the barriers that the block has passed, its site, the active lanes, and the
 element of the array that each of them accesses; 0 of the others. The array is that of the site."""
 
-TRACED = ("global", "local", "constant")
-"""The memories whose accesses are handed on: those behind a cache. Of local memory the index is that in the lane's own array."""
+TRACED = ("global", "local", "constant", "shared")
+"""The memories whose accesses can be handed on. Of local memory the index is that in the lane's own array."""
+CACHED = ("global", "local", "constant")
+"""Those of them behind a cache."""
 
 Entries = npt.NDArray[Any]
 
@@ -23,11 +25,18 @@ Entries = npt.NDArray[Any]
 class Tracer(Protocol):
     """What a traced launch hands its accesses to.
 
-    blocks: only accesses of blocks below this number are handed on. Accesses of which a lane is out of bounds are not.
+    spaces: only accesses to these memories are handed on. blocks: only those of blocks below this number. one_of: only those of one
+    of so many blocks, drawn by its number (`profiler.drawing`). Accesses of which a lane is out of bounds are not handed on.
     """
 
     @property
+    def spaces(self) -> tuple[str, ...]: ...
+
+    @property
     def blocks(self) -> int: ...
+
+    @property
+    def one_of(self) -> int: ...
 
     def take(self, entries: Entries) -> None:
         """ENTRY[n]. Those of one warp come in the order in which it makes them, those of different warps in any order.

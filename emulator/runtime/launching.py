@@ -177,7 +177,8 @@ def _pairs(launches: Any) -> Iterator[tuple[Kernel, Mapping[str, Any]]]:
 def _run(call: Call) -> Result:
     """Make a launch; arrays that outlive it are left as they are."""
     request = call.request
-    outcome = _outcome(engine_called(call.engine), request)
+    engine = engine_called(call.engine)
+    outcome = _with_accesses(engine, request) if request.decisions else _outcome(engine, request)
     found, remarks = _judged(request, outcome)
     return Result(
         buffers=request.shaped(outcome.buffers),
@@ -192,6 +193,18 @@ def _run(call: Call) -> Result:
         decisions=outcome.decisions,
         written=outcome.written,
     )
+
+
+def _with_accesses(engine: Engine, request: Request) -> Outcome:
+    """Make a launch that keeps its decisions, and beside them what warps accessed."""
+    from ..profiler.accesses import AccessRecorder  # late: few launches ask for it
+    from ..profiler.decisions import told_of
+
+    recorder = AccessRecorder(told_of(request.warps))
+    outcome = _outcome(engine, replace(request, trace=recorder))
+    if outcome.decisions is not None:
+        outcome.decisions.accesses = [recorder.finish()]
+    return outcome
 
 
 def _judged(request: Request, outcome: Outcome) -> tuple[list[Diagnostic], list[Diagnostic]]:

@@ -164,7 +164,7 @@ class LlvmEngine:
             request.block, request.device, tuple(request.carved.items()), request.counters, request.detail,
             request.decisions, step_limited=False, atomic=not ordered,
             checks=tuple(sorted(request.checks)), unwritten=tuple(sorted(request.unwritten)) if request.checks else (),
-            scheduled=request.schedule is not None, traced=request.trace is not None,
+            scheduled=request.schedule is not None, traced=() if request.trace is None else tuple(request.trace.spaces),
         )  # fmt: skip
         threads = 1 if ordered else self.threads or current_cores()
         prints = Prints(request)

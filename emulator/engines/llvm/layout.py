@@ -71,8 +71,8 @@ class Options:
     step_limited: the step limit may take lanes out of any loop, so no code may count on full warps.
     atomic: blocks run in several threads, so global atomic operations must be atomic.
     carved: the arrays in dynamic shared memory. checks: what is looked for. unwritten: the global arrays that begin
-    uninitialised. scheduled: the order of blocks and warps is given at launch. traced: accesses (`profiler.trace`) are handed
-    on.
+    uninitialised. scheduled: the order of blocks and warps is given at launch. traced: the memories whose accesses
+    (`profiler.trace`) are handed on.
     """
 
     block: Dim3
@@ -86,7 +86,7 @@ class Options:
     checks: tuple[str, ...] = ()
     unwritten: tuple[str, ...] = ()
     scheduled: bool = False
-    traced: bool = False
+    traced: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -14,9 +14,10 @@ from ...ir.updates import UPDATES
 from ...language.types import Array, Vector
 from ...machine import banks, coalescing
 from ...profiler import events, samples
+from ...profiler.drawing import drawn
 from ...profiler.events import Counts
 from ...profiler.samples import Table
-from ...profiler.trace import ENTRY, TRACED, Tracer
+from ...profiler.trace import ENTRY, Tracer
 from ...sanitizer import bounds, uninitialised
 from ...sanitizer.races import detect, happens_before, shadow
 from ...sanitizer.tracking import RELEASES, AccessId, TrackedArray
@@ -84,7 +85,7 @@ class Access:
         if self.samples is not None:
             self.sample(self.samples, group, safe, active, active & ~inside)
         tracer = group.request.trace
-        if tracer is not None and self.row is not None and self.space in TRACED:
+        if tracer is not None and self.row is not None and self.space in tracer.spaces:
             self.hand_on(tracer, group, safe, active, active & ~inside)
         return safe, inside
 
@@ -125,7 +126,7 @@ class Access:
         """Give the accesses of the warps to a tracer."""
         rows = np.flatnonzero(active.any(axis=1) & ~wrong.any(axis=1))
         blocks, warps = np.divmod(rows, group.shape[1])
-        wanted = group.blocks[blocks] < tracer.blocks
+        wanted = (group.blocks[blocks] < tracer.blocks) & drawn(group.blocks[blocks], tracer.one_of)
         rows, blocks, warps = rows[wanted], blocks[wanted], warps[wanted]
         if not len(rows):
             return

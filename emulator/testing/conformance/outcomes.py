@@ -12,7 +12,7 @@ import numpy as np
 
 from ...ir.ops import BITS
 from ...language.functions import Kernel
-from ...profiler.trace import ENTRY, Entries
+from ...profiler.trace import ENTRY, TRACED, Entries
 from ...runtime.engine import Engine, Outcome, Request
 from ...runtime.launching import launch
 from ...runtime.registry import EngineName, engine_called
@@ -24,6 +24,8 @@ class Accesses:
     """A tracer that keeps everything it is given."""
 
     blocks: int = 1 << 62
+    one_of: int = 1
+    spaces: tuple[str, ...] = TRACED
     taken: list[Entries] = field(default_factory=list)
     _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
 

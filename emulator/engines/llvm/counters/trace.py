@@ -8,10 +8,10 @@ from ....llvm.casts import extended
 from ....llvm.values import Value, chosen, lanes
 from ....profiler.trace import ENTRY
 from ..context import CodegenContext
-from ..tracing import BLOCKS, END, REQUEST
+from ..tracing import BLOCKS, END, ONE_OF, REQUEST
 from .rules import helper_text
 
-_KEEP = "keep_entry"
+_KEEP, _WANTED = "keep_entry", "is_traced"
 
 
 def _at(name: str) -> int:
@@ -23,9 +23,9 @@ def _at(name: str) -> int:
 def keep_entry(context: CodegenContext, site: int, index: Value) -> None:
     """Append an access of all active lanes to the buffer, if its block is traced."""
     builder = context.builder
-    blocks = builder.load("i64", builder.element("i64", "%.trace", BLOCKS), "blocks")
     keep, on = builder.label("trace"), builder.label("traced")
-    builder.branch(builder.let(f"icmp slt i64 {context.block}, {blocks}", "wanted"), keep, on)
+    context.helper(_WANTED, lambda: _wanted(context))
+    builder.branch(builder.call("i1", _WANTED, ("ptr", "%.trace"), ("i64", context.block)), keep, on)
     builder.place(keep)
     wide = extended(builder, Value(index.type, lanes(builder, index), None), I64).ref
     context.helper(_KEEP, lambda: _keep(context))
@@ -35,6 +35,27 @@ def keep_entry(context: CodegenContext, site: int, index: Value) -> None:
     )  # fmt: skip
     builder.jump(on)
     builder.place(on)
+
+
+def _wanted(context: CodegenContext) -> str:
+    """Whether a block is traced: `profiler.drawing.is_drawn`, spelled out."""
+
+    def body(builder: FunctionBuilder) -> str:
+        builder.reserve("trace", "block")
+        blocks, one_of = (
+            builder.load("i64", builder.element("i64", "%trace", at), name)
+            for at, name in ((BLOCKS, "blocks"), (ONE_OF, "one_of"))
+        )
+        number = "%block"
+        for step in (
+            "add i64 {}, 1", f"mul i64 {{}}, {-0x61C8864680B583EB}", "lshr i64 {}, 17", f"and i64 {{}}, {0x7FFFFFFFFFF}",
+            f"mul i64 {{}}, {0x2545F491}", "lshr i64 {}, 15", f"and i64 {{}}, {0xFFFFFF}", f"mul i64 {{}}, {one_of}",
+        ):  # fmt: skip
+            number = builder.let(step.format(number))
+        known = builder.let(f"icmp slt i64 %block, {blocks}", "known")
+        return builder.let(f"and i1 {known}, {builder.let(f'icmp slt i64 {number}, {1 << 24}', 'drawn')}")
+
+    return helper_text(context, "i1", _WANTED, "ptr %trace, i64 %block", body)
 
 
 def _keep(context: CodegenContext) -> str:

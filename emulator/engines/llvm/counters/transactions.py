@@ -10,7 +10,6 @@ from ....llvm.casts import extended
 from ....llvm.values import Value, broadcast, lanes, moved
 from ....machine import banks
 from ....profiler import events
-from ....profiler.trace import TRACED
 from ..context import ArrayLocation, CodegenContext
 from . import rules, samples, trace
 
@@ -98,7 +97,7 @@ class TransactionCounter:
     # -------------------------------------------------------------- accesses inside the array
     def inside(self) -> None:
         """Count an access of which all active lanes are inside the array."""
-        if self.context.options.traced and self.kind.space in TRACED:
+        if self.kind.space in self.context.options.traced:
             trace.keep_entry(self.context, self.site, self.index)
         if not self.counted:
             return
