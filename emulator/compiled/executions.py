@@ -27,7 +27,7 @@ eight wrong."""
 @dataclass(frozen=True)
 class Executions:
     """Of each instruction, in order: block, executions by warps and by threads, and between which those by warps lie for
-    certain. why: by block, what is not certain."""
+    certain. why: by block, what is not certain. walk: of the kernel's warps, whether or not it told the executions."""
 
     placed: tuple[Placed, ...]
     block_of: tuple[int, ...]
@@ -36,6 +36,7 @@ class Executions:
     least: Floats
     most: Floats
     why: dict[int, str]
+    walk: Walk
 
     @property
     def warp_instructions(self) -> int:
@@ -61,7 +62,8 @@ def executions_of(placed: Sequence[Placed], launched: Launched) -> Executions:
         if block not in even
         and _certain(block, found.warps[first], found.threads[first], counted, evidence, matcher, launched)
     ]
-    walked = _walked(placed, matcher, launched, found, sure)
+    walk = Walk(matcher, launched)
+    walked = _walked(placed, walk, found, sure)
     if walked is not None:
         return walked
     block_of = [block for block, (first, past) in enumerate(whole.blocks) for _ in range(first, past)]
@@ -78,18 +80,15 @@ def executions_of(placed: Sequence[Placed], launched: Launched) -> Executions:
         why[block] = "no statement alone tells how often: its threads follow from those around it" + (
             f"; the loop at line {lines} was not found in the compiled code" if unmatched else ""
         )
-    return Executions(tuple(placed), tuple(block_of), found.warps, found.threads, least, most, why)
+    return Executions(tuple(placed), tuple(block_of), found.warps, found.threads, least, most, why, walk)
 
 
-def _walked(
-    placed: Sequence[Placed], matcher: Matcher, launched: Launched, flow: Estimate, sure: Sequence[int]
-) -> Executions | None:
+def _walked(placed: Sequence[Placed], walk: Walk, flow: Estimate, sure: Sequence[int]) -> Executions | None:
     """The executions as walked, where the flow leaves too much open, or explains less of what was executed. sure: blocks of
     which the flow is certain."""
-    blocks = matcher.graph.blocks
+    blocks = walk.matcher.graph.blocks
     sizes = [past - first for first, past in blocks]
     firsts = [first for first, _ in blocks]
-    walk = Walk(matcher, launched)
     open_ = 1 - sum(flow.warps[firsts[block]] * sizes[block] for block in sure) / flow.warps.sum()
     misfit = walk.misfit(flow.threads[firsts])
     if open_ <= _OPEN and misfit <= _MISFIT:
@@ -110,6 +109,7 @@ def _walked(
         np.where(open_blocks, threads / 32, warps),
         np.where(open_blocks, threads, warps),
         why,
+        walk,
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -16,9 +16,9 @@ Counts = npt.NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Strand:
-    """Lanes of a warp that go the same way. path: the nodes, one after the other."""
+    """Lanes of a warp that go the same way. mask: a bit each. path: the nodes, one after the other."""
 
-    lanes: int
+    mask: int
     path: npt.NDArray[np.int32]
 
 
@@ -32,10 +32,24 @@ class _Party:
 
 def executions(nodes: Nodes, strands: Sequence[Strand]) -> tuple[Counts, Counts]:
     """How often a warp whose lanes are these strands executes each node, and its lanes together."""
+    lanes = [one.mask.bit_count() for one in strands]
     if len(strands) == 1:
         warps = np.bincount(strands[0].path, minlength=len(nodes.blocks))
-        return warps, warps * strands[0].lanes
-    return _Warp(nodes, strands).run()
+        return warps, warps * lanes[0]
+    warps, threads = (np.zeros(len(nodes.blocks), np.int64) for _ in range(2))
+    for node, group in _Warp(nodes, strands).run():
+        warps[node] += 1
+        threads[node] += sum(lanes[strand] for strand in group)
+    return warps, threads
+
+
+def visits(nodes: Nodes, strands: Sequence[Strand]) -> Iterator[tuple[int, int]]:
+    """The nodes that a warp executes whose lanes are these strands, one after the other, and the lanes that do, a bit each."""
+    if len(strands) == 1:
+        yield from ((node, strands[0].mask) for node in strands[0].path.tolist())
+        return
+    for node, group in _Warp(nodes, strands).run():
+        yield node, sum(strands[strand].mask for strand in group)
 
 
 class _Warp:
@@ -43,14 +57,13 @@ class _Warp:
 
     def __init__(self, nodes: Nodes, strands: Sequence[Strand]) -> None:
         self.nodes = nodes
-        self.lanes = [one.lanes for one in strands]
         self.paths = [one.path.tolist() for one in strands]
         self.at = [0] * len(strands)
         self.parties: dict[int, list[_Party]] = defaultdict(list)
         self.waiting: dict[int, list[int]] = {}
 
-    def run(self) -> tuple[Counts, Counts]:
-        warps, threads = (np.zeros(len(self.nodes.blocks), np.int64) for _ in range(2))
+    def run(self) -> Iterator[tuple[int, Sequence[int]]]:
+        """The nodes that it executes, one after the other, and the strands that do."""
         ready = [list(range(len(self.paths)))]
         while ready or self.waiting:
             if not ready:  # all who have not left the kernel wait at barriers
@@ -60,8 +73,7 @@ class _Warp:
             group = ready.pop()
             while group:
                 node = self.paths[group[0]][self.at[group[0]]]
-                warps[node] += 1
-                threads[node] += sum(self.lanes[strand] for strand in group)
+                yield node, group
                 self._make(group, node)
                 for strand in group:
                     self.at[strand] += 1
@@ -75,7 +87,6 @@ class _Warp:
                         parted[self.paths[strand][self.at[strand]]].append(strand)
                 group, *others = parted.values() or [[]]
                 ready += [*others, *([alone] if alone else [])]
-        return warps, threads
 
     def _left_behind(self, strands: list[int]) -> list[int]:
         """Those that go on."""

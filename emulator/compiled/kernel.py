@@ -14,6 +14,7 @@ from ..engines.cuda.sass import Instruction, disassemble
 from ..errors import LaunchError
 from ..machine.occupancy import Occupancy, occupancy
 from ..runtime.engine import Resources
+from .accessed import Accessed
 from .counted import Counted
 from .executions import Executions, executions_of
 from .flow import Placed
@@ -126,8 +127,9 @@ def compiled_kernel(launched: Launched, arch: str) -> CompiledKernel:
 
 def counted(launched: Launched, placed: Sequence[Placed]) -> tuple[tuple[Counted, ...], Memory]:
     """The instructions of a kernel as they ran, and what its accesses moved. Raises LaunchError without SciPy."""
-    found = tuple(_counted(executions_of(placed, launched)))
-    return found, memory_of(launched, found)
+    executions = executions_of(placed, launched)
+    found = tuple(_counted(executions))
+    return found, memory_of(launched, found, Accessed(executions.walk, found))
 
 
 def _counted(found: Executions) -> Iterator[Counted]:

@@ -15,6 +15,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from ..profiler.events import CONFLICTS, GLOBAL, REQUESTS, SECTORS, SHARED, WAVEFRONTS
+from .accessed import Accessed
 from .classes import EFFECTS, width_of
 from .counted import Counted
 from .launched import Launched
@@ -57,8 +58,8 @@ class Memory:
     gone: frozenset[int] = frozenset()
 
 
-def memory_of(launched: Launched, instructions: Sequence[Counted]) -> Memory:
-    """What the instructions move, at the costs of the source's accesses."""
+def memory_of(launched: Launched, instructions: Sequence[Counted], accessed: Accessed) -> Memory:
+    """What the instructions move."""
     accesses = _accesses(launched, any(len(one.place) > 1 for one in instructions))
     compiled = _by_access(instructions, accesses)
     voting = _voting(instructions) - {
@@ -72,18 +73,24 @@ def memory_of(launched: Launched, instructions: Sequence[Counted]) -> Memory:
     otherwise: dict[str, bool] = defaultdict(bool)
     together, gone = set[int](), set[int]()
     assert launched.counts is not None
+    atomics = ("atomic", "reduction")
+    by_one = {
+        key
+        for key, of in compiled.items()
+        if key[0] in voting and key[1].endswith(atomics) and not any("CAS" in one.instruction.operation for one in of)
+    }
+    known = _known(accesses, {key: of for key, of in compiled.items() if key not in by_one}, accessed)
     for (place, kind), statements in accesses.items():
         numbers = [one.number for one in statements]
         cost = {what: float(launched.counts[numbers, column].sum()) for what, column in _COLUMNS.items()}
         found = compiled.get((place, kind))
-        one_for_all = place in voting and not any("CAS" in one.instruction.operation for one in found or ())
-        one_for_all &= kind.endswith(("atomic", "reduction"))
+        one_for_all, exact = (place, kind) in by_one, known.get((place, kind))
         together |= set(numbers) if one_for_all else set()
         gone |= set(numbers) if found is None else set()
-        moved, difference = _moved(place, kind, statements, found, cost, one_for_all)
+        moved, difference = _moved(place, kind, statements, found, cost, one_for_all, exact)
         if difference is not None:
             differences.append(difference)
-        otherwise[kind] |= one_for_all or any(
+        otherwise[kind] |= one_for_all or exact is not None or any(
             width_of(one.instruction) != statements[0].site.size for one in found or ()
         )
         for what, n in moved.items():
@@ -104,6 +111,31 @@ def memory_of(launched: Launched, instructions: Sequence[Counted]) -> Memory:
     )
 
 
+def _known(
+    accesses: Accesses, compiled: Mapping[tuple[Place, str], list[Counted]], accessed: Accessed
+) -> dict[tuple[Place, str], dict[str, float]]:
+    """What lanes access together, of accesses that are not made just as in the source, where it can be told: of one place, or of
+    several of a loop whose accesses share instructions; then the first has what all of them cost."""
+    found: dict[tuple[Place, str], dict[str, float]] = {}
+    untold: dict[tuple[str, int], list[tuple[Place, str]]] = defaultdict(list)
+    for key, instructions in compiled.items():
+        if not instructions or not _differs(accesses[key], instructions):
+            continue
+        costs = accessed.costs(accesses[key], instructions)
+        if costs is not None:
+            found[key] = costs
+            continue
+        loops = {-1 if one.context.loop is None else one.context.loop.site for one in accesses[key]}
+        if len(loops) == 1:
+            untold[key[1], *loops].append(key)
+    for keys in untold.values():
+        statements = sorted((one for key in keys for one in accesses[key]), key=lambda one: one.number)
+        costs = accessed.costs(statements, [one for key in keys for one in compiled[key]]) if len(keys) > 1 else None
+        if costs is not None:
+            found |= {keys[0]: costs} | {key: dict.fromkeys(costs, 0.0) for key in keys[1:]}
+    return found
+
+
 def _accesses(launched: Launched, calls: bool) -> Accesses:
     """Executed accesses of the source, by place and kind. calls: whether the compiler tells them."""
     source = launched.statements if calls else launched.statements.without_calls()
@@ -122,7 +154,7 @@ def _by_access(instructions: Sequence[Counted], accesses: Accesses) -> dict[tupl
     strays: dict[tuple[Place, str], list[Counted]] = defaultdict(list)
     for one in instructions:
         kind = EFFECTS.get(one.instruction.opcode)
-        if kind is not None:
+        if kind is not None and one.instruction.predicate != "@!PT":
             (found if (one.place, kind) in accesses else strays)[one.place, kind].append(one)
     taken = set(found)
     for kind in {kind for _, kind in strays}:
@@ -188,10 +220,11 @@ def _moved(
     compiled: list[Counted] | None,
     cost: dict[str, float],
     one_for_all: bool,
+    exact: dict[str, float] | None,
 ) -> tuple[dict[str, float], Difference | None]:
     """What the instructions move that stand for the accesses at a place. cost: of all executions of these by the emulator.
     compiled: none where there are none, empty where it is not known which of the kernel's they are.
-    one_for_all: whether one lane may make an atomic for all."""
+    one_for_all: whether one lane may make an atomic for all. exact: what lanes access together, if that is known."""
 
     def differs(what: str) -> Difference:
         return Difference(place, kind, len(statements), len(compiled or ()), what)
@@ -208,10 +241,10 @@ def _moved(
         what = f"nvcc has one lane make {_times(len(compiled), kind)} for all that meet at one address"
         return {"requests": made, "sectors": made, "wavefronts": made, "conflicts": 0.0}, differs(what)
     widths = {width_of(one.instruction) for one in compiled}
-    if any(one.why for one in compiled) or (predicated and executed >= warps):
+    if exact is None and (any(one.why for one in compiled) or (predicated and executed >= warps)):
         return cost, None  # how many lanes' predicates hold is the source's to tell
-    moved, lanes = dict.fromkeys(cost, 0.0), sum(one.lanes for one in statements) / warps
-    for one in compiled:
+    moved, lanes = exact or dict.fromkeys(cost, 0.0), sum(one.lanes for one in statements) / warps
+    for one in compiled if exact is None else ():
         each = _each(kind, size, one, lanes, {what: n / warps for what, n in cost.items()})
         for what, n in each.items():
             moved[what] += one.warps * n
@@ -224,6 +257,17 @@ def _moved(
         source = _times(len(statements), kind)
         return moved, differs(f"nvcc makes {source} {executed / warps:.0%} as often, the rest from registers")
     return moved, None
+
+
+def _differs(statements: Sequence[Statement], compiled: Sequence[Counted]) -> bool:
+    """Whether instructions are other than the accesses of the source, one for one and with the same lanes."""
+    warps, lanes = sum(one.warps for one in statements), sum(one.lanes for one in statements)
+    size = statements[0].site.size
+    return (
+        any(one.instruction.predicate or one.why or width_of(one.instruction) != size for one in compiled)
+        or not _same(sum(one.warps for one in compiled), warps)
+        or not _same(sum(one.threads for one in compiled), lanes)
+    )
 
 
 def _each(kind: str, size: int, one: Counted, lanes: float, cost: dict[str, float]) -> dict[str, float]:

@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TypeVar
 
 import numpy as np
@@ -81,21 +82,14 @@ class Walk:
         """None where what was recorded does not tell, or a walk would take too long."""
         if self.anchors.blind:
             return None
-        body = prepare(self.launched.request.program).program.kernel.body
-        assert self.launched.decisions is not None, "recorded with the counts"
-        replay = Replay(body, self.launched.decisions, frozenset(self.anchors.tokens))
         warps, threads = np.zeros(len(self.nodes.blocks)), np.zeros(len(self.nodes.blocks))
-        alike = self._alike(replay)
-        asked = sum(weight for _, _, weight in alike)
+        asked = sum(weight for _, _, weight in self.alike)
         walked = 0.0
-        self._agree(replay, [(warp, lanes) for warp, lanes, _ in alike[:FIRST]])
-        for warp, lanes, weight in alike:
+        for warp, lanes, weight in self.alike:
             if self.paths.visited > STATES:
                 return None
             try:
-                steps = replay.steps(warp, lanes)
-                groups = ((sites, (mask & (1 << lanes) - 1).bit_count()) for sites, mask in steps.lanes().items())
-                counted = executions(self.nodes, [Strand(n, self._way(sites).path) for sites, n in groups if n])
+                counted = executions(self.nodes, self.strands(warp, lanes))
             except Lost:
                 continue
             warps, threads = warps + weight * counted[0], threads + weight * counted[1]
@@ -107,6 +101,26 @@ class Walk:
         np.add.at(found.warps, self.nodes.blocks, warps)
         np.add.at(found.threads, self.nodes.blocks, threads)
         return found
+
+    @cached_property
+    def replay(self) -> Replay:
+        """Tells what the anchors show."""
+        body = prepare(self.launched.request.program).program.kernel.body
+        assert self.launched.decisions is not None, "recorded with the counts"
+        return Replay(body, self.launched.decisions, frozenset(self.anchors.tokens))
+
+    @cached_property
+    def alike(self) -> list[tuple[WarpName, int, float]]:
+        """The warps that are walked, the lanes that enter each, and how many it stands for; what all lanes agree on is known then."""
+        found = self._alike(self.replay)
+        self._agree(self.replay, [(warp, lanes) for warp, lanes, _ in found[:FIRST]])
+        return found
+
+    def strands(self, warp: WarpName, lanes: int) -> list[Strand]:
+        """The ways of a warp's lanes. Raises Lost where what was recorded of it does not tell them."""
+        told = self.replay.steps(warp, lanes).lanes().items()
+        groups = ((sites, mask & (1 << lanes) - 1) for sites, mask in told)
+        return [Strand(mask, self._way(sites).path) for sites, mask in groups if mask]
 
     def _agree(self, replay: Replay, first: Sequence[tuple[WarpName, int]]) -> None:
         """Close the ways behind uniform branches which the first warps' lanes do not go: all lanes go the same, which is that by which

@@ -13,7 +13,20 @@ from .trace import ENTRY, Entries
 
 MOST = 1 << 17
 """Accesses of a launch that are kept: 37 MB. Where there are more, only those of every second, fourth, ... block are."""
-WarpAccesses = dict[tuple[int, int], Entries]
+NONE = 1 << 30
+"""One of so many blocks: none, as numbers are drawn."""
+
+
+@dataclass(frozen=True)
+class WarpAccesses:
+    """Of a launch. by_warp: by block and warp, ENTRY[n] in the order in which it made them. one_of: of one of so many blocks."""
+
+    one_of: int = NONE
+    by_warp: dict[tuple[int, int], Entries] = field(default_factory=dict)
+
+    def has(self, block: int) -> bool:
+        """Whether a block's accesses are kept."""
+        return bool(drawn(np.array([block]), self.one_of)[0])
 
 
 @dataclass
@@ -47,12 +60,13 @@ class AccessRecorder:
         self._count, self.one_of = 0, self._begun
 
     def finish(self) -> WarpAccesses:
-        """ENTRY[n] of each warp, by block and warp, in the order in which it made them."""
+        """What was kept."""
         found = np.concatenate([np.zeros(0, ENTRY), *self._kept])
         found = found[np.lexsort((found["warp"], found["block"]))]
         if not len(found):
-            return {}
+            return WarpAccesses(self.one_of)
         places = np.stack([found["block"], found["warp"].astype(np.int64)], axis=1)
         first = np.flatnonzero(np.append(True, (places[1:] != places[:-1]).any(axis=1)))
         names = places[first].tolist()
-        return {(block, warp): part for (block, warp), part in zip(names, np.split(found, first[1:]), strict=True)}
+        parts = zip(names, np.split(found, first[1:]), strict=True)
+        return WarpAccesses(self.one_of, {(block, warp): part for (block, warp), part in parts})

@@ -286,5 +286,5 @@ def together(several: Iterable[Decisions]) -> Decisions:
             total.sites.setdefault(site, SiteDecisions()).update(found, len(total.apart))
         total.apart += one.apart
         total.told += one.told
-        total.accesses += one.accesses or [{}]
+        total.accesses += one.accesses or [WarpAccesses()]
     return total.finish()

@@ -139,7 +139,7 @@ def counted(whole: Graph, *strands: tuple[int, list[int]]) -> dict[int, tuple[in
     nodes = Nodes(whole)
     number = {block: node for node, block in enumerate(nodes.blocks)}
     warps, threads = executions(
-        nodes, [Strand(n, np.array([number[b] for b in path], np.int32)) for n, path in strands]
+        nodes, [Strand((1 << n) - 1, np.array([number[b] for b in path], np.int32)) for n, path in strands]
     )
     return {nodes.blocks[n]: (int(warps[n]), int(threads[n])) for n in range(len(nodes.blocks)) if warps[n]}
 

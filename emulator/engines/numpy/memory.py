@@ -9,10 +9,10 @@ import numpy as np
 
 from ...errors import Diagnostic
 from ...ir import nodes as ir
-from ...ir.access import AccessKind, Operation, open_dimensions, shown_dimensions
+from ...ir.access import AccessKind, open_dimensions, shown_dimensions
 from ...ir.updates import UPDATES
 from ...language.types import Array, Vector
-from ...machine import banks, coalescing
+from ...machine import transactions
 from ...profiler import events, samples
 from ...profiler.drawing import drawn
 from ...profiler.events import Counts
@@ -33,10 +33,6 @@ _COLUMNS = {
     "global": [events.REQUESTS, events.SECTORS, events.LINES],
     "shared": [events.REQUESTS, events.WAVEFRONTS, events.CONFLICTS],
 }
-_GLOBAL: dict[Operation, Any] = {
-    Operation.LOAD: coalescing.count, Operation.STORE: coalescing.count,
-    Operation.ATOMIC: coalescing.count_atomic, Operation.REDUCTION: coalescing.count_atomic,
-}  # fmt: skip
 
 
 class Access:
@@ -98,15 +94,11 @@ class Access:
 
     def _costs(self, group: WarpGroup, index: Values, active: Mask) -> Values:
         """Requests, and the two columns that accesses to this memory have: int64[3], of all the warps."""
-        device, out = group.request.device, self._out
+        out = self._out
         out[:] = 0
-        if self.space == "global":
-            sector = device.load_sector if self.kind.operation is Operation.LOAD else device.sector
-            _GLOBAL[self.kind.operation](index, active, self.size, sector, device.line, out)
-        else:
-            kind = banks.kind_of(self.kind.operation, device)
+        if self.space == "shared":
             index = index + group.memory.shifts.get(self.name, 0)
-            banks.count(kind, index, active, self.size, device.banks, device.bank_width, out)
+        transactions.count(self.space, self.kind.operation, index, active, self.size, group.request.device, out)
         return out
 
     def sample(self, table: Table, group: WarpGroup, index: Values, active: Mask, wrong: Mask) -> None:

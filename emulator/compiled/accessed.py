@@ -1,0 +1,309 @@
+"""What the lanes that come to an instruction together access, where that is not what the source's do: others come together, a
+predicate switches some off, it is wider than the source's accesses, or does without some of them.
+
+Warps whose accesses were kept are walked, and each of their instructions is laid beside the accesses that it stands for
+(`alignment`); these are counted for the lanes that make them together.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from ..machine import transactions
+from ..profiler.accesses import WarpAccesses
+from ..profiler.events import GLOBAL, SHARED
+from ..profiler.trace import ENTRY, Entries
+from ..runtime.prepared import prepare
+from .alignment import END, NOT_MADE, Accesses, Block, Key, Site, Telling, Visit, address_of, aligned, arranged
+from .classes import width_of
+from .counted import Counted
+from .groups import Strand, visits
+from .replay import Lost, Replay, Steps, WarpName
+from .source import Statement
+from .walk import STATES, Walk
+
+WORK = 2_000_000
+"""Blocks that warps of different decisions come to, together, at most."""
+WHOLE, AGREES = 0.9, 0.01
+"""How many of the warps whose accesses were kept must be told, and how near their executions must be to those that were counted."""
+_COLUMNS = {"global": ("requests", "sectors"), "shared": ("requests", "wavefronts", "conflicts")}
+
+Words = npt.NDArray[np.int64]
+Costs = dict[str, float]
+
+
+@dataclass(frozen=True)
+class Lanes:
+    """Lanes of a warp that did the same in the source. events: sites of accesses, of tests of loops, and turns of these (-1 - site),
+    one after the other, each with the number of the access among the warp's, NOT_MADE for others."""
+
+    mask: int
+    events: list[tuple[int, int]]
+
+
+@dataclass(frozen=True)
+class Alike:
+    """Warps that decided alike. nodes, masks: what they come to, with which lanes. index: int64[warp, access, 32], the elements of
+    their accesses. weight: how many warps each stands for."""
+
+    nodes: npt.NDArray[np.int32]
+    masks: list[int]
+    lanes: list[Lanes]
+    index: Words
+    weight: float
+
+
+class Accessed:
+    """Of one kernel."""
+
+    def __init__(self, walk: Walk, instructions: Sequence[Counted]) -> None:
+        self.walk, self.instructions = walk, instructions
+        self._number = {id(one): n for n, one in enumerate(instructions)}
+        self._accesses = {
+            one.number: one
+            for one in walk.launched.statements.statements.values()
+            if one.site.kind in (*GLOBAL, *SHARED) and one.lanes
+        }
+
+    def costs(self, statements: Sequence[Statement], compiled: Sequence[Counted]) -> Costs | None:
+        """What instructions move that stand for accesses of the source; None where that cannot be told."""
+        kinds = {(one.site.kind, one.site.size, one.site.access) for one in statements}
+        access, size = statements[0].site.access, statements[0].site.size
+        numbers = [self._number[id(one)] for one in compiled]
+        widths = {n: width_of(self.instructions[n].instruction) for n in numbers}
+        plain = access is not None and (access.space == "global" or access.operation in ("load", "store"))
+        if len(kinds) > 1 or not plain or any(width % size for width in widths.values()):
+            return None
+        totals, executed = np.zeros(3), 0.0
+        told: dict[Key, int] = {}
+        for alike in self.alike:
+            rows = self._rows(alike, statements, {n: widths[n] // size for n in numbers}, told)
+            if rows is None:
+                return None
+            for each, made in rows.items():
+                found = self._count(alike, made, each, size, statements[0])
+                if found is None:
+                    return None
+                totals += alike.weight * found
+                executed += alike.weight * len(made) * len(alike.index)
+        counted = sum(one.warps for one in compiled)
+        if not executed or abs(executed - counted) > AGREES * counted:
+            return None
+        return dict.fromkeys(("requests", "sectors", "wavefronts", "conflicts"), 0.0) | dict(
+            zip(_COLUMNS[access.space], totals.tolist(), strict=False)
+        )
+
+    def _rows(
+        self, alike: Alike, statements: Sequence[Statement], stands_for: dict[int, int], told: dict[Key, int]
+    ) -> dict[int, Words] | None:
+        """By how many accesses an instruction stands for: int64[execution, accesses, 32], the numbers of what each lane accesses.
+        told: what is known of the sites that instructions stand for; grows."""
+        blocks: dict[int, list[int]] = defaultdict(list)
+        for n in stands_for:
+            blocks[self.instructions[n].block].append(n)
+        at_node = {
+            node: [self._visit(n, stands_for[n]) for n in sorted(blocks[block])]
+            for node, block in enumerate(self.walk.nodes.blocks)
+            if block in blocks
+        }
+        relevant = np.flatnonzero(np.isin(alike.nodes, list(at_node))).tolist()
+        rows = {
+            (when, one.instruction): np.full((one.accesses, 32), NOT_MADE)
+            for when in relevant
+            for one in at_node[int(alike.nodes[when])]
+        }
+        of_lanes = [([when for when in relevant if alike.masks[when] & one.mask], one) for one in alike.lanes]
+        for mine, lanes in sorted(of_lanes, key=lambda each: -len(each[0])):  # who comes to more tells more
+            visited = [at_node[int(alike.nodes[when])] for when in mine]
+            stood = self._stands(alike, lanes, statements, visited, told)
+            if stood is None:
+                return None
+            which = [lane for lane in range(32) if lanes.mask >> lane & 1]
+            for when, block, accesses in zip(mine, visited, stood, strict=True):
+                for one, numbers in zip(block, accesses, strict=True):
+                    if numbers:
+                        rows[when, one.instruction][:, which] = np.array(numbers)[:, None]
+        found: dict[int, list[Words]] = defaultdict(list)
+        for row in rows.values():
+            found[len(row)].append(row)
+        return {each: np.array(several) for each, several in found.items()}
+
+    def _visit(self, n: int, accesses: int) -> Visit:
+        one = self.instructions[n]
+        registers, offset = address_of(one.instruction.text)
+        return Visit(n, accesses, bool(one.instruction.predicate), (one.block, registers), offset)
+
+    def _stands(
+        self,
+        alike: Alike,
+        lanes: Lanes,
+        statements: Sequence[Statement],
+        visited: Sequence[Block],
+        told: dict[Key, int],
+    ) -> list[list[Accesses]] | None:
+        """By block that lanes come to, the accesses that each instruction stands for."""
+        flat = [one for block in visited for one in block]
+        first = lanes.mask.bit_length() - 1
+        size = statements[0].site.size
+
+        def address(number: int) -> int:
+            return int(alike.index[0, number, first]) * size
+
+        stood = aligned(self._made(lanes, statements), flat)
+        if stood is not None:
+            following = iter(stood)
+            blocks = [[next(following) for _ in block] for block in visited]
+            if all(one.accesses == 1 for one in flat):
+                return blocks
+            if len({one.site.array for one in statements}) == 1:
+                better = [arranged(block, mine, size, address) for block, mine in zip(visited, blocks, strict=True)]
+                if None not in better:
+                    return [block for block in better if block is not None]
+        sites = [Site(self._made(lanes, [one]), one.site.kind.endswith("load")) for one in statements]
+        telling = Telling(sites, size, address)
+        if any(one.key not in told for one in flat):
+            found = telling.tell(visited, told)
+            if found is None:
+                return None
+            told.update(found)
+        return telling.stands(visited, told)
+
+    def _made(self, lanes: Lanes, statements: Sequence[Statement]) -> list[int]:
+        """The accesses that lanes made of some sites, in order; NOT_MADE where a turn of a loop had room for one, END where they
+        left the loop."""
+        of_loop: dict[int, list[int]] = defaultdict(list)
+        places = dict.fromkeys((one.number for one in statements), -1)
+        found: list[int] = []
+        for one in statements:
+            loop = one.context.loop
+            if loop is None:
+                places[one.number] = len(found)
+                found.append(NOT_MADE)
+            elif one.context.arm != "test":
+                of_loop[loop.site].append(one.number)
+        tested = dict.fromkeys(of_loop, False)
+        for site, number in lanes.events:
+            if -1 - site in of_loop:
+                tested[-1 - site] = False
+                for inner in of_loop[-1 - site]:
+                    places[inner] = len(found)
+                    found.append(NOT_MADE)
+            elif site in of_loop:
+                if tested[site]:
+                    found.append(END)
+                tested[site] = True
+            elif site in places:
+                at = places[site]
+                if at >= 0 and found[at] == NOT_MADE:
+                    found[at] = number
+                else:
+                    found.append(number)
+        return found
+
+    def _count(self, alike: Alike, made: Words, each: int, size: int, statement: Statement) -> npt.NDArray[np.float64] | None:
+        """What instructions cost that stand for so many accesses; None where they do not lie side by side."""
+        access = statement.site.access
+        assert access is not None
+        active = made[:, 0] != NOT_MADE
+        if not active.any():
+            return np.zeros(3)
+        index = alike.index[:, np.maximum(made, 0), np.arange(32)]
+        low, high = index.min(axis=2), index.max(axis=2)
+        if (high - low != each - 1)[:, active].any():
+            return None
+        odd = np.unique((low % each)[:, active])
+        if len(odd) > 1:
+            return None
+        element = (low - (odd[0] if len(odd) else 0)) // each
+        out = np.zeros(3, np.int64)
+        every = np.broadcast_to(active, element.shape).reshape(-1, 32)
+        device = self.walk.launched.request.device
+        transactions.count(access.space, access.operation, element.reshape(-1, 32), every, each * size, device, out)
+        return out.astype(np.float64)
+
+    # ------------------------------------------------------------------ warps
+    @cached_property
+    def alike(self) -> list[Alike]:
+        """The warps whose accesses were kept, those together that did the same; none where too few can be told."""
+        launched, walk = self.walk.launched, self.walk
+        decisions = launched.decisions
+        if decisions is None or walk.anchors.blind or not decisions.accesses:
+            return []
+        together: dict[object, list[tuple[WarpName, Entries]]] = defaultdict(list)
+        asked = told = work = 0
+        loops = {one.context.loop.site for one in self._accesses.values() if one.context.loop is not None}
+        body = prepare(launched.request.program).program.kernel.body
+        replay = Replay(body, decisions, frozenset([*self._accesses, *loops, *(-1 - loop for loop in loops)]))
+        for launch, name, lanes, entries, weight in self._kept(decisions.accesses):
+            key = launch, lanes, replay.decided(name), entries["site"].tobytes(), entries["mask"].tobytes(), weight
+            together[key].append((name, entries))
+            asked += 1
+        found = []
+        assert walk.alike is not None  # what all lanes agree on is known from here on
+        for key, warps in together.items():
+            _, lanes, *_, weight = key  # type: ignore[misc]
+            try:
+                one = self._alike(replay, warps, lanes, weight)
+            except Lost:
+                continue
+            work += len(one.masks)
+            if walk.paths.visited > STATES or work > WORK:
+                return []
+            told += len(warps)
+            found.append(one)
+        return found if told >= WHOLE * asked else []
+
+    def _kept(self, accesses: Sequence[WarpAccesses]) -> Iterator[tuple[int, WarpName, int, Entries, float]]:
+        """Launch, name, lanes and accesses of each warp whose accesses were kept, and how many it stands for."""
+        launched = self.walk.launched
+        assert launched.decisions is not None
+        none = np.zeros(0, ENTRY)
+        for launch, (blocks, threads) in enumerate(launched.shapes):
+            kept = [block for block in launched.decisions.blocks_told(launch, blocks) if accesses[launch].has(block)]
+            for block in kept:
+                for warp in range(-(-threads // 32)):
+                    entries = accesses[launch].by_warp.get((block, warp), none)
+                    yield launch, (launch, block, warp), min(32, threads - 32 * warp), entries, blocks / len(kept)
+
+    def _alike(
+        self, replay: Replay, warps: Sequence[tuple[WarpName, Entries]], lanes: int, weight: float
+    ) -> Alike:
+        """Raises Lost where what was recorded does not tell their ways."""
+        name, entries = warps[0]
+        steps = replay.steps(name, lanes)
+        accesses = np.isin(steps.sites, list(self._accesses))
+        if not (
+            np.array_equal(steps.sites[accesses], entries["site"]) and np.array_equal(steps.masks[accesses], entries["mask"])
+        ):
+            raise Lost("other accesses were kept than the decisions tell")
+        visited = list(visits(self.walk.nodes, self.walk.strands(name, lanes)))
+        return Alike(
+            np.array([node for node, _ in visited], np.int32),
+            [mask for _, mask in visited],
+            _lanes(steps, accesses, lanes, self.walk.strands(name, lanes)),
+            np.stack([one["index"] for _, one in warps]),
+            weight,
+        )
+
+
+def _lanes(steps: Steps, accesses: npt.NDArray[np.bool_], lanes: int, strands: Sequence[Strand]) -> list[Lanes]:
+    """The lanes of a warp that did the same and go the same way."""
+    numbers = np.where(accesses, np.cumsum(accesses) - 1, NOT_MADE)
+    bits = (steps.masks[:, None] >> np.arange(32, dtype=np.uint32)) & 1
+    columns = np.packbits(bits.astype(np.bool_), axis=0)
+    groups: dict[tuple[bytes, int], int] = defaultdict(int)
+    for number, strand in enumerate(strands):
+        for lane in range(lanes):
+            if strand.mask >> lane & 1:
+                groups[columns[:, lane].tobytes(), number] |= 1 << lane
+    found = []
+    for mask in groups.values():
+        here = bits[:, (mask & -mask).bit_length() - 1] != 0
+        found.append(Lanes(mask, list(zip(steps.sites[here].tolist(), numbers[here].tolist(), strict=True))))
+    return found

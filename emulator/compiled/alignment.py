@@ -1,0 +1,262 @@
+"""Which accesses of the source the instructions stand for that a lane comes to, one after the other.
+
+Both come in order. An instruction stands for as many accesses as it is wider than one. A predicated one stands beside an access
+that the lane may not have made: a turn of a loop has room for one of each of its sites, whether it was made or not; behind
+the last turn there may be more of them. Where instructions of several sites lie in one block, their addresses tell them
+apart: those that begin at the same registers lie as far apart as their offsets say.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections import Counter, defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import product
+
+NOT_MADE, END = -1, -2
+"""Instead of the number of an access: a lane had room for one that it did not make; it has left the loop."""
+LEAVES, CHOICES = 400, 256
+"""How many ways of telling sites apart are tried for lanes, and for a block, at most."""
+_ADDRESS = re.compile(r"\[([^\[\]]*?)(?:\+?(-?0x[0-9a-f]+))?\]$")
+Made = Sequence[int]
+"""Numbers of accesses in order, with NOT_MADE and END."""
+Accesses = tuple[int, ...]
+Key = tuple[int, str]
+"""A block, and the registers that the addresses of some of its instructions begin at."""
+
+
+@dataclass(frozen=True)
+class Visit:
+    """An instruction that lanes come to. instruction: its number. accesses: for how many it stands. key, offset: of its address."""
+
+    instruction: int
+    accesses: int
+    predicated: bool
+    key: Key
+    offset: int
+
+
+Block = Sequence[Visit]
+
+
+def address_of(text: str) -> tuple[str, int]:
+    """The registers of an instruction's last address, and its offset in bytes."""
+    operand = next((word for word in reversed(text.split(", ")) if word.endswith("]")), "[]")
+    found = _ADDRESS.search(operand)
+    return (found[1], int(found[2] or "0", 16)) if found else (operand, 0)
+
+
+def really_made(made: Made) -> list[int]:
+    """The accesses alone."""
+    return [number for number in made if number >= 0]
+
+
+def aligned(made: Made, visited: Sequence[Visit]) -> list[Accesses] | None:
+    """The accesses that each visit stands for, none where a predicate switches the lane off. None where they do not fit together."""
+    wanted, real = sum(one.accesses for one in visited), really_made(made)
+    if wanted == len(real):
+        made = real
+    elif not any(one.predicated for one in visited):
+        return None
+    spare = wanted - sum(number != END for number in made)  # predicated ones behind the last turn of a loop
+    found, at = list[Accesses](), 0
+    for one in visited:
+        while at < len(made) and made[at] == END and not (one.predicated and spare >= one.accesses):
+            at += 1
+        if at == len(made) or made[at] == END:
+            spare -= one.accesses
+            mine: Accesses = (NOT_MADE,) * one.accesses
+        else:
+            mine = tuple(made[at : at + one.accesses])
+            at += one.accesses
+        off = mine.count(NOT_MADE)
+        if END in mine or len(mine) < one.accesses or (off and (off < one.accesses or not one.predicated)):
+            return None
+        found.append(() if off else mine)
+    return None if any(number >= 0 for number in made[at:]) else found
+
+
+def arranged(
+    block: Block, stood: Sequence[Accesses], size: int, address: Callable[[int], int]
+) -> list[Accesses] | None:
+    """The same accesses that instructions of a block stand for, each for those at its address: those that begin at the same
+    registers lie as far apart as their offsets say. None where they do not."""
+    on = [one for one, accesses in zip(block, stood, strict=True) if accesses]
+    by_address = defaultdict[int, list[int]](list)
+    for number in (number for accesses in stood for number in accesses):
+        by_address[address(number)].append(number)
+    found: dict[int, Accesses] = {}
+    keys = _by_key(on).values()
+    for each in sorted(keys, key=lambda each: -sum(one.accesses for one in each)):
+        ordered = sorted(each, key=lambda one: one.offset)
+        offsets = [one.offset + size * n for one in ordered for n in range(one.accesses)]
+        for first in by_address:
+            wanted = Counter(first + offset - offsets[0] for offset in offsets)
+            if all(len(by_address.get(at, ())) >= n for at, n in wanted.items()):
+                break
+        else:
+            return None
+        numbers = iter([by_address[first + offset - offsets[0]].pop(0) for offset in offsets])
+        found |= {one.instruction: tuple(next(numbers) for _ in range(one.accesses)) for one in ordered}
+    return [found.get(one.instruction, ()) for one in block]
+
+
+# ------------------------------------------------------------------ several sites
+@dataclass(frozen=True)
+class Site:
+    """made: by lanes that did the same. may_be_kept: whether the compiler may do without some: a load whose value it has."""
+
+    made: Made
+    may_be_kept: bool
+
+
+class Telling:
+    """Tells which site the instructions of each key stand for. address: of an access, in bytes."""
+
+    def __init__(self, sites: Sequence[Site], size: int, address: Callable[[int], int]) -> None:
+        self.sites, self.size, self.address = sites, size, address
+        self.real = [really_made(site.made) for site in sites]
+        self.visited: Sequence[Block] = ()
+        self.blocks: list[dict[Key, list[Visit]]] = []
+        self.leaves = 0
+        self.best: tuple[float, dict[Key, int]] | None = None
+
+    def tell(self, visited: Sequence[Block], known: Mapping[Key, int]) -> dict[Key, int] | None:
+        """visited: block by block. known: what other lanes have told. None where nothing fits."""
+        self.leaves, self.best, self.visited = 0, None, visited
+        self.blocks = [_by_key(block) for block in visited]
+        self._go(0, [0] * len(self.sites), dict(known), 0.0)
+        return None if self.best is None else self.best[1]
+
+    def _go(self, at: int, past: list[int], known: dict[Key, int], wrong: float) -> None:
+        """past: of each site, where lanes are among what they made."""
+        past = list(past)
+        for n in range(at, len(self.blocks)):
+            if any(key not in known for key in self.blocks[n]):
+                return self._choose(n, past, known, wrong)
+            for key, each in self.blocks[n].items():
+                past[known[key]], numbers = _taken(self.sites[known[key]].made, past[known[key]], each)
+                if numbers is None:
+                    return None
+        self.leaves += 1
+        for n, site in zip(past, self.sites, strict=True):
+            left = any(number >= 0 for number in site.made[n:])
+            if left and not site.may_be_kept:
+                return None
+            wrong += left
+        if (self.best is None or wrong < self.best[0]) and self.stands(self.visited, known) is not None:
+            self.best = wrong, known
+        return None
+
+    def _choose(self, at: int, past: list[int], known: dict[Key, int], wrong: float) -> None:
+        """Try the sites that the keys of a block may belong to, the most likely first: those whose accesses lie as their offsets say,
+        then those for which the same registers stood before."""
+        block = self.blocks[at]
+        fresh = [key for key in block if key not in known]
+        before = {registers: site for (_, registers), site in known.items()}
+        likely = [before.get(key[1], n) for n, key in enumerate(fresh)]
+        if len(self.sites) ** len(fresh) > CHOICES:
+            return
+        ways = []
+        for chosen in product(range(len(self.sites)), repeat=len(fresh)):
+            own = known | dict(zip(fresh, chosen, strict=True))
+            there, unlike = list(past), 0
+            for key, each in block.items():
+                there[own[key]], numbers = _taken(self.sites[own[key]].made, there[own[key]], each)
+                sure = sorted((one for one in each if not one.predicated), key=lambda one: one.offset)
+                mine = (numbers or [])[: sum(one.accesses for one in sure)]
+                unlike += bool(sure) and _by_address(sure, mine, self.size, self.address) is None
+            order = sum(one != other for one, other in zip(chosen, likely, strict=True))
+            ways.append((unlike, order, own))
+        for unlike, _, own in sorted(ways, key=lambda way: way[:2]):
+            if self.leaves >= LEAVES or (self.best is not None and self.best[0] <= wrong + unlike):
+                return
+            self._go(at, past, own, wrong + unlike)
+
+    def stands(self, visited: Sequence[Block], told: Mapping[Key, int]) -> list[list[Accesses]] | None:
+        """By block, the accesses that each visit stands for, none where a predicate switches the lane off."""
+        mine: dict[int, list[tuple[int, Visit]]] = defaultdict(list)
+        for n, block in enumerate(visited):
+            for one in block:
+                if one.key not in told:
+                    return None
+                mine[told[one.key]].append((n, one))
+        stand: dict[tuple[int, int], Accesses] = {}
+        kept = list[int]()
+        for site, several in mine.items():
+            found = aligned(self.sites[site].made, [one for _, one in several])
+            if found is None and self.sites[site].may_be_kept:
+                kept.append(site)
+            elif found is None:
+                return None
+            else:
+                stand |= {(n, one.instruction): numbers for (n, one), numbers in zip(several, found, strict=True)}
+        for site in kept:
+            if not stand or not self._beside(mine[site], self.real[site], stand):
+                return None
+        for n, block in enumerate(visited):
+            for each in _by_key(block).values():
+                numbers = [number for one in each for number in stand[n, one.instruction]]
+                if ordered := _by_address(each, numbers, self.size, self.address):
+                    stand |= {(n, instruction): found for instruction, found in ordered.items()}
+        return [[stand[n, one.instruction] for one in block] for n, block in enumerate(visited)]
+
+    def _beside(
+        self, visited: Sequence[tuple[int, Visit]], real: Sequence[int], stand: dict[tuple[int, int], Accesses]
+    ) -> bool:
+        """Let instructions of a site some of whose loads are kept stand for those that follow what other sites' have stood for."""
+        last = -1
+        others = sorted((n, max(numbers)) for (n, _), numbers in stand.items() if numbers)
+        for n, one in visited:
+            if one.accesses > 1 or one.predicated:
+                return False
+            before = bisect_right(others, (n, -1)) - 1
+            last = others[before][1] if before >= 0 else -1
+            following = bisect_right(real, last)
+            if following == len(real):
+                return False
+            stand[n, one.instruction] = (real[following],)
+        return True
+
+
+def _taken(made: Made, at: int, visited: Sequence[Visit]) -> tuple[int, list[int] | None]:
+    """Where lanes are behind some visits, and the accesses that these stand for, None where there are not so many. Predicated ones
+    behind the last turn of a loop are taken to be off."""
+    found = list[int]()
+    for one in visited:
+        while at < len(made) and made[at] == END and not one.predicated:
+            at += 1
+        if one.predicated and (at == len(made) or made[at] == END):
+            continue
+        taken = made[at : at + one.accesses]
+        if len(taken) < one.accesses:
+            return at, None
+        at += one.accesses
+        found += [number for number in taken if number >= 0]
+    return at, found
+
+
+def _by_key(block: Block) -> dict[Key, list[Visit]]:
+    """The visits of a block by their keys."""
+    found: dict[Key, list[Visit]] = defaultdict(list)
+    for one in block:
+        found[one.key].append(one)
+    return found
+
+
+def _by_address(
+    visited: Sequence[Visit], numbers: Sequence[int], size: int, address: Callable[[int], int]
+) -> dict[int, Accesses] | None:
+    """Which of some accesses instructions of one key stand for, by their addresses; None where these are not as the offsets say."""
+    ordered = sorted(visited, key=lambda one: one.offset)
+    offsets = [one.offset + size * n for one in ordered for n in range(one.accesses)]
+    found = sorted(numbers, key=address)
+    if len(found) != len(offsets) or not found:
+        return None
+    first = address(found[0]) - offsets[0]
+    if any(address(number) - offset != first for number, offset in zip(found, offsets, strict=True)):
+        return None
+    following = iter(found)
+    return {one.instruction: tuple(next(following) for _ in range(one.accesses)) for one in ordered}
