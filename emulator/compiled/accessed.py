@@ -39,6 +39,16 @@ Costs = dict[str, float]
 
 
 @dataclass(frozen=True)
+class Kept:
+    """A warp, the lanes that entered it, its recorded accesses, and how many warps it stands for."""
+
+    warp: WarpName
+    lanes: int
+    entries: Entries
+    weight: float
+
+
+@dataclass(frozen=True)
 class Lanes:
     """Lanes of a warp that did the same in the source. events: sites of accesses, of tests of loops, and turns of these (-1 - site),
     one after the other, each with the number of the access among the warp's, NOT_MADE for others."""
@@ -206,7 +216,9 @@ class Accessed:
                     found.append(number)
         return found
 
-    def _count(self, alike: Alike, made: Words, each: int, size: int, statement: Statement) -> npt.NDArray[np.float64] | None:
+    def _count(
+        self, alike: Alike, made: Words, each: int, size: int, statement: Statement
+    ) -> npt.NDArray[np.float64] | None:
         """What instructions cost that stand for so many accesses; None where they do not lie side by side."""
         access = statement.site.access
         assert access is not None
@@ -235,32 +247,30 @@ class Accessed:
         decisions = launched.decisions
         if decisions is None or walk.anchors.blind or not decisions.accesses:
             return []
-        together: dict[object, list[tuple[WarpName, Entries]]] = defaultdict(list)
-        asked = told = work = 0
+        together: dict[object, list[Kept]] = defaultdict(list)
+        work = 0
         loops = {one.context.loop.site for one in self._accesses.values() if one.context.loop is not None}
         body = prepare(launched.request.program).program.kernel.body
-        replay = Replay(body, decisions, frozenset([*self._accesses, *loops, *(-1 - loop for loop in loops)]))
-        for launch, name, lanes, entries, weight in self._kept(decisions.accesses):
-            key = launch, lanes, replay.decided(name), entries["site"].tobytes(), entries["mask"].tobytes(), weight
-            together[key].append((name, entries))
-            asked += 1
+        wanted = frozenset([*self._accesses, *loops, *(-1 - loop for loop in loops)])
+        replay = Replay(body, decisions, wanted)
+        kept = list(self._kept(decisions.accesses))
+        for one in kept:
+            made = one.entries["site"].tobytes(), one.entries["mask"].tobytes()
+            together[one.warp[0], one.lanes, replay.decided(one.warp), made].append(one)
         found = []
         assert walk.alike is not None  # what all lanes agree on is known from here on
-        for key, warps in together.items():
-            _, lanes, *_, weight = key  # type: ignore[misc]
+        for warps in together.values():
             try:
-                one = self._alike(replay, warps, lanes, weight)
+                found.append(self._alike(replay, warps))
             except Lost:
                 continue
-            work += len(one.masks)
+            work += len(found[-1].masks)
             if walk.paths.visited > STATES or work > WORK:
                 return []
-            told += len(warps)
-            found.append(one)
-        return found if told >= WHOLE * asked else []
+        told = sum(len(one.index) for one in found)
+        return found if told >= WHOLE * len(kept) else []
 
-    def _kept(self, accesses: Sequence[WarpAccesses]) -> Iterator[tuple[int, WarpName, int, Entries, float]]:
-        """Launch, name, lanes and accesses of each warp whose accesses were kept, and how many it stands for."""
+    def _kept(self, accesses: Sequence[WarpAccesses]) -> Iterator[Kept]:
         launched = self.walk.launched
         assert launched.decisions is not None
         none = np.zeros(0, ENTRY)
@@ -269,26 +279,26 @@ class Accessed:
             for block in kept:
                 for warp in range(-(-threads // 32)):
                     entries = accesses[launch].by_warp.get((block, warp), none)
-                    yield launch, (launch, block, warp), min(32, threads - 32 * warp), entries, blocks / len(kept)
+                    yield Kept((launch, block, warp), min(32, threads - 32 * warp), entries, blocks / len(kept))
 
-    def _alike(
-        self, replay: Replay, warps: Sequence[tuple[WarpName, Entries]], lanes: int, weight: float
-    ) -> Alike:
+    def _alike(self, replay: Replay, warps: Sequence[Kept]) -> Alike:
         """Raises Lost where what was recorded does not tell their ways."""
-        name, entries = warps[0]
-        steps = replay.steps(name, lanes)
+        first = warps[0]
+        steps = replay.steps(first.warp, first.lanes)
         accesses = np.isin(steps.sites, list(self._accesses))
-        if not (
-            np.array_equal(steps.sites[accesses], entries["site"]) and np.array_equal(steps.masks[accesses], entries["mask"])
+        told = steps.sites[accesses], steps.masks[accesses]
+        if not all(
+            np.array_equal(mine, first.entries[name]) for mine, name in zip(told, ("site", "mask"), strict=True)
         ):
             raise Lost("other accesses were kept than the decisions tell")
-        visited = list(visits(self.walk.nodes, self.walk.strands(name, lanes)))
+        strands = self.walk.strands(first.warp, first.lanes)
+        visited = list(visits(self.walk.nodes, strands))
         return Alike(
             np.array([node for node, _ in visited], np.int32),
             [mask for _, mask in visited],
-            _lanes(steps, accesses, lanes, self.walk.strands(name, lanes)),
-            np.stack([one["index"] for _, one in warps]),
-            weight,
+            _lanes(steps, accesses, first.lanes, strands),
+            np.stack([one.entries["index"] for one in warps]),
+            first.weight,
         )
 
 

@@ -92,7 +92,10 @@ def arranged(
     for each in sorted(keys, key=lambda each: -sum(one.accesses for one in each)):
         ordered = sorted(each, key=lambda one: one.offset)
         offsets = [one.offset + size * n for one in ordered for n in range(one.accesses)]
-        for first in by_address:
+        bytes_of_one = size * ordered[0].accesses
+        for first in sorted(
+            by_address, key=lambda at: at % bytes_of_one
+        ):  # a wide one begins at a multiple of its bytes
             wanted = Counter(first + offset - offsets[0] for offset in offsets)
             if all(len(by_address.get(at, ())) >= n for at, n in wanted.items()):
                 break

@@ -90,8 +90,10 @@ def memory_of(launched: Launched, instructions: Sequence[Counted], accessed: Acc
         moved, difference = _moved(place, kind, statements, found, cost, one_for_all, exact)
         if difference is not None:
             differences.append(difference)
-        otherwise[kind] |= one_for_all or exact is not None or any(
-            width_of(one.instruction) != statements[0].site.size for one in found or ()
+        otherwise[kind] |= (
+            one_for_all
+            or exact is not None
+            or any(width_of(one.instruction) != statements[0].site.size for one in found or ())
         )
         for what, n in moved.items():
             sums[kind][what] += n
@@ -125,9 +127,9 @@ def _known(
         if costs is not None:
             found[key] = costs
             continue
-        loops = {-1 if one.context.loop is None else one.context.loop.site for one in accesses[key]}
-        if len(loops) == 1:
-            untold[key[1], *loops].append(key)
+        first, *others = {-1 if one.context.loop is None else one.context.loop.site for one in accesses[key]}
+        if not others:
+            untold[key[1], first].append(key)
     for keys in untold.values():
         statements = sorted((one for key in keys for one in accesses[key]), key=lambda one: one.number)
         costs = accessed.costs(statements, [one for key in keys for one in compiled[key]]) if len(keys) > 1 else None
@@ -189,6 +191,8 @@ def _pool(found: Mapping[tuple[Place, str], list[Counted]], accesses: Accesses) 
         warps = sum(one.warps for one in alone)
         for at in sorted((at for at, of in found if of == kind), key=lambda at: _distance(place, at)):
             more = sum(one.warps for one in found[at, kind]) - sum(one.warps for one in accesses[at, kind])
+            if any(one.instruction.predicate for one in found[at, kind]):
+                continue  # executed, not made
             if found[at, kind] and more >= (1 - _SAME) * warps:
                 accesses[at, kind] = accesses[at, kind] + accesses.pop((place, kind))
                 break
@@ -241,8 +245,18 @@ def _moved(
         what = f"nvcc has one lane make {_times(len(compiled), kind)} for all that meet at one address"
         return {"requests": made, "sectors": made, "wavefronts": made, "conflicts": 0.0}, differs(what)
     widths = {width_of(one.instruction) for one in compiled}
-    if exact is None and (any(one.why for one in compiled) or (predicated and executed >= warps)):
-        return cost, None  # how many lanes' predicates hold is the source's to tell
+    asked, made = (
+        sum(one.lanes for one in statements) * size,
+        sum(one.threads * width_of(one.instruction) for one in compiled),
+    )
+    more = (made > (1 + _SAME) * asked and (predicated or not kind.endswith("load"))) or (
+        predicated and executed >= warps
+    )
+    if exact is None and (more or any(one.why for one in compiled)):
+        return (
+            cost,
+            None,
+        )  # a compiler makes no more than the source does: how many lanes are on is the source's to tell
     moved, lanes = exact or dict.fromkeys(cost, 0.0), sum(one.lanes for one in statements) / warps
     for one in compiled if exact is None else ():
         each = _each(kind, size, one, lanes, {what: n / warps for what, n in cost.items()})
@@ -255,7 +269,11 @@ def _moved(
         return moved, differs(f"nvcc accesses {max(widths)} of {size} bytes: {times}")
     if executed < warps - 0.5:
         source = _times(len(statements), kind)
-        return moved, differs(f"nvcc makes {source} {executed / warps:.0%} as often, the rest from registers")
+        if kind.endswith("load"):
+            return moved, differs(f"nvcc makes {source} {executed / warps:.0%} as often, the rest from registers")
+        return moved, differs(
+            f"nvcc makes {source} {executed / warps:.0%} as often, lanes together that come apart in the source"
+        )
     return moved, None
 
 

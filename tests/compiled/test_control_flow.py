@@ -50,7 +50,8 @@ def test_behind_a_barrier_the_lanes_of_a_warp_go_on_together(barrier: str) -> No
     nodes = Nodes(whole)
     number = {block: node for node, block in enumerate(nodes.blocks)}
     strands = [
-        Strand((1 << n) - 1, np.array([number[b] for b in path], np.int32)) for n, path in ((20, [0, 1, 2, 3]), (12, [0, 2, 3]))
+        Strand((1 << n) - 1, np.array([number[b] for b in path], np.int32))
+        for n, path in ((20, [0, 1, 2, 3]), (12, [0, 2, 3]))
     ]
     warps, threads = executions(nodes, strands)
     found = {nodes.blocks[n]: (int(warps[n]), int(threads[n])) for n in range(len(nodes.blocks))}
@@ -66,5 +67,7 @@ def test_who_left_is_not_waited_for_at_a_barrier() -> None:
     nodes = Nodes(whole)
     number = {block: node for node, block in enumerate(nodes.blocks)}
     paths = ((5, [0]), (20, [0, 1, 2, 3, 4]), (7, [0, 1, 3, 4]))
-    warps, _ = executions(nodes, [Strand((1 << n) - 1, np.array([number[b] for b in path], np.int32)) for n, path in paths])
+    warps, _ = executions(
+        nodes, [Strand((1 << n) - 1, np.array([number[b] for b in path], np.int32)) for n, path in paths]
+    )
     assert [int(warps[number[b]]) for b in range(5)] == [1, 1, 1, 2, 1]

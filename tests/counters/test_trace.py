@@ -1,4 +1,4 @@
-"""A traced launch: accesses to global memory, those of a warp in order, the same from every engine and any threads."""
+"""A traced launch: accesses to memory, those of a warp in order, the same from every engine and any threads."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import simtbed as st
 from simtbed.engines.llvm.engine import LlvmEngine
 from simtbed.engines.llvm.tracing import ENTRIES
 from simtbed.engines.numpy.engine import NumpyEngine
+from simtbed.profiler.drawing import drawn
 from simtbed.profiler.trace import ENTRY, Entries
 from simtbed.runtime.engine import Engine, Request
 from simtbed.runtime.request import prepare_request
@@ -75,6 +76,25 @@ def test_lanes_that_are_not_active_have_no_element(engine: Engine) -> None:
 def test_only_the_first_blocks_are_traced(engine: Engine) -> None:
     assert set(traced(engine, request(blocks=9), blocks=4)["block"].tolist()) == {0, 1, 2, 3}
     assert len(traced(engine, request(), blocks=0)) == 0
+
+
+@pytest.mark.parametrize("one_of", [2, 3, 64])
+@pytest.mark.parametrize("engine", ENGINES)
+def test_only_drawn_blocks_are_traced(engine: Engine, one_of: int) -> None:
+    tracer = Accesses(one_of=one_of)
+    engine.run(replace(request(blocks=100), trace=tracer))
+    numbers = np.arange(100)
+    assert sorted(set(tracer.by_warp["block"].tolist())) == numbers[drawn(numbers, one_of)].tolist()
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_only_memories_that_are_asked_for_are_traced(engine: Engine) -> None:
+    for spaces in (("global",), ("shared",), ("shared", "global"), ()):
+        launch = request()
+        tracer = Accesses(spaces=spaces)
+        engine.run(replace(launch, trace=tracer))
+        kinds = {launch.prepared.sites[int(site)].kind.partition("_")[0] for site in tracer.by_warp["site"]}
+        assert kinds == {*spaces} - {"shared"}  # the kernel has none
 
 
 def test_more_accesses_than_a_buffer_holds() -> None:

@@ -1,0 +1,97 @@
+"""Accesses of the source laid beside the instructions that stand for them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pytest
+from simtbed.compiled.alignment import END, NOT_MADE, Accesses, Site, Telling, Visit, address_of, aligned, arranged
+
+
+def visit(
+    n: int, accesses: int = 1, predicated: bool = False, block: int = 0, registers: str = "R2", offset: int = 0
+) -> Visit:
+    return Visit(n, accesses, predicated, (block, registers), offset)
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        ("LDS R7, [R21]", ("R21", 0)),
+        ("@!P0 STS [R22+0x10], R3", ("R22", 16)),
+        ("LDS.128 R12, [R17+-0x20]", ("R17", -32)),
+        ("STG.E desc[UR4][R2.64+0xf80], R12", ("R2.64", 0xF80)),
+        ("LDS R3, [R4+UR5+0x8]", ("R4+UR5", 8)),
+        ("STS [UR4+0x3fc], RZ", ("UR4", 0x3FC)),
+        ("ATOMS.ADD RZ, [0x40], R1", ("", 0x40)),
+    ],
+)
+def test_an_address_has_registers_and_an_offset(text: str, wanted: tuple[str, int]) -> None:
+    assert address_of(text) == wanted
+
+
+@pytest.mark.parametrize(
+    ("made", "visited", "wanted"),
+    [
+        ([4, 5, 6], [visit(0), visit(1), visit(0)], [(4,), (5,), (6,)]),
+        ([4, 5, 6, 7], [visit(0, 2), visit(1, 2)], [(4, 5), (6, 7)]),
+        ([4, 5], [visit(0), visit(0), visit(0)], None),  # one too many, and none is predicated
+        ([4, 5, 6], [visit(0), visit(0)], None),
+        ([4, NOT_MADE, 6], [visit(0, predicated=True)] * 3, [(4,), (), (6,)]),
+        ([4, NOT_MADE, 6], [visit(0), visit(0)], [(4,), (6,)]),  # a branch goes around it
+        ([4, NOT_MADE, 6], [visit(0), visit(0), visit(0, predicated=True)], None),  # which is none of a branch's
+        # the last instruction of a loop of two is off where the number of turns is odd
+        ([4, END, 5, 6, END, 7], [visit(0), visit(1, predicated=True)] * 3, [(4,), (), (5,), (6,), (7,), ()]),
+        ([4, NOT_MADE], [visit(0, 2, predicated=True)], None),  # half of it
+    ],
+)  # fmt: skip
+def test_instructions_stand_for_accesses_in_order(
+    made: Sequence[int], visited: Sequence[Visit], wanted: list[Accesses] | None
+) -> None:
+    assert aligned(made, visited) == wanted
+
+
+def four_bytes(number: int) -> int:
+    return 4 * number
+
+
+def test_a_block_is_arranged_by_addresses() -> None:
+    """The compiler loads the last of three first, and the two others at once."""
+    block = [visit(0, registers="R8"), visit(1, 2, registers="R29")]
+    assert arranged(block, [(5,), (4, 6)], 4, {4: 24, 5: 20, 6: 16}.__getitem__) == [(4,), (6, 5)]
+    assert arranged(block, [(5,), (4, 6)], 4, {4: 24, 5: 40, 6: 60}.__getitem__) is None
+    assert arranged([visit(0, offset=0), visit(1, offset=64)], [(1,), (17,)], 4, four_bytes) == [(1,), (17,)]
+    assert arranged([visit(0, offset=64), visit(1, offset=0)], [(1,), (17,)], 4, four_bytes) == [(17,), (1,)]
+
+
+def test_sites_are_told_apart_by_their_addresses() -> None:
+    """One walks along a row, the other down a column; the compiler merges loads of the row."""
+    rows, columns = [*range(8)], [*range(8, 16)]
+    address = {n: 4 * n for n in rows} | {n: 1000 + 128 * n for n in columns}
+    block = [
+        *(visit(n, registers="R6", offset=128 * n) for n in range(4)),
+        visit(4, 4, registers="R20", offset=16),
+    ]
+    telling = Telling([Site(rows, True), Site(columns, True)], 4, address.__getitem__)
+    told = telling.tell([block, block], {})
+    assert told == {(0, "R6"): 1, (0, "R20"): 0}
+    assert telling.stands([block, block], told) == [
+        [(8,), (9,), (10,), (11,), (0, 1, 2, 3)],
+        [(12,), (13,), (14,), (15,), (4, 5, 6, 7)],
+    ]
+
+
+def test_what_is_kept_in_a_register_is_loaded_where_the_others_are() -> None:
+    """A sum in shared memory is read before a loop, and what is added in each of its turns."""
+    sums, added = [0, 2, 4, 6], [1, 3, 5, 7]
+    telling = Telling([Site(sums, True), Site(added, True)], 4, four_bytes)
+    before, turn = [visit(0, block=0, registers="R1")], [visit(1, block=1, registers="R3")]
+    visited = [before, turn, turn, before, turn, turn]
+    told = telling.tell(visited, {})
+    assert told == {(0, "R1"): 0, (1, "R3"): 1}
+    assert telling.stands(visited, told) == [[(0,)], [(1,)], [(3,)], [(4,)], [(5,)], [(7,)]]
+
+
+def test_stores_are_never_left_out() -> None:
+    telling = Telling([Site([0, 2], False), Site([1, 3], False)], 4, four_bytes)
+    assert telling.tell([[visit(0)], [visit(1)]], {}) is None

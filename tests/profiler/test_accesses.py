@@ -1,0 +1,95 @@
+"""The accesses that are kept beside the decisions of a launch."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import simtbed as st
+from simtbed.profiler import accesses
+from simtbed.profiler.accesses import AccessRecorder, WarpAccesses
+from simtbed.profiler.drawing import drawn
+from simtbed.profiler.trace import ENTRY, Entries
+
+
+@st.kernel
+def reversed_tile(x: st.Global[st.f32], out: st.Global[st.f32]) -> None:
+    """out = each 64 elements of x the other way round."""
+    tile = st.shared(st.f32, 64)
+    t = st.thread.x
+    tile[t] = x[st.block.x * 64 + t]
+    st.sync()
+    if t < 40:
+        out[st.block.x * 64 + t] = tile[63 - t]
+
+
+def kept(engine: Any, blocks: int = 3) -> WarpAccesses:
+    x = np.arange(64 * blocks, dtype=np.float32)
+    found = st.launch(
+        reversed_tile,
+        grid=blocks,
+        block=64,
+        args={"x": x, "out": st.zeros(len(x), st.f32)},
+        engine=engine,
+        decisions=True,
+    )
+    assert found.decisions is not None
+    (only,) = found.decisions.accesses
+    return only
+
+
+@pytest.mark.parametrize("engine", ["numpy", "jit"])
+def test_a_launch_with_decisions_keeps_accesses_warp_by_warp(engine: str) -> None:
+    found = kept(engine)
+    assert [*found.by_warp] == [(block, warp) for block in range(3) for warp in range(2)]
+    last = found.by_warp[2, 1]
+    assert last["mask"].tolist() == [0xFFFFFFFF, 0xFFFFFFFF, 0xFF, 0xFF]
+    assert last["index"][1].tolist() == [*range(32, 64)]
+    assert last["index"][2][:8].tolist() == [*range(31, 23, -1)]
+    assert all(found.has(block) for block in range(3))
+
+
+def test_engines_keep_the_same() -> None:
+    mine, its = kept("numpy", 40), kept("jit", 40)
+    assert mine.by_warp.keys() == its.by_warp.keys()
+    assert all(mine.by_warp[name].tobytes() == its.by_warp[name].tobytes() for name in mine.by_warp)
+
+
+def entries(blocks: range, each: int) -> Entries:
+    found = np.zeros(len(blocks) * each, ENTRY)
+    found["block"], found["site"] = np.repeat(blocks, each), np.tile(np.arange(each), len(blocks))
+    return found
+
+
+def test_where_there_are_too_many_whole_blocks_are_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(accesses, "MOST", 100)
+    recorder = AccessRecorder(1)
+    for first in range(0, 200, 10):
+        recorder.take(entries(range(first, first + 10), 5))
+    found = recorder.finish()
+    numbers = np.arange(200)
+    assert found.one_of > 1
+    assert [block for block, _ in found.by_warp] == numbers[drawn(numbers, found.one_of)].tolist()
+    assert all(one["site"].tolist() == [*range(5)] for one in found.by_warp.values())
+    assert sum(map(len, found.by_warp.values())) <= 100
+    assert [found.has(n) for n in range(200)] == drawn(numbers, found.one_of).tolist()
+
+
+def test_a_block_of_too_many_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(accesses, "MOST", 100)
+    recorder = AccessRecorder(1)
+    recorder.take(entries(range(3, 4), 101))
+    assert recorder.finish().by_warp == {}
+
+
+def test_a_launch_that_is_made_again_keeps_what_its_second_run_does() -> None:
+    recorder = AccessRecorder(1)
+    recorder.take(entries(range(4), 2))
+    recorder.begin_again()
+    recorder.take(entries(range(2), 3))
+    assert [*recorder.finish().by_warp] == [(0, 0), (1, 0)]
+
+
+def test_nothing_is_kept_of_a_launch_without_them() -> None:
+    assert not WarpAccesses().has(0) and not WarpAccesses().by_warp
