@@ -15,9 +15,10 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
+from ..ir.access import AccessKind
 from ..machine import transactions
 from ..profiler.accesses import WarpAccesses
-from ..profiler.events import GLOBAL, SHARED
+from ..profiler.events import CONFLICTS, GLOBAL, LINES, REQUESTS, SECTORS, SHARED, WAVEFRONTS
 from ..profiler.trace import ENTRY, Entries
 from ..runtime.prepared import prepare
 from .alignment import END, NOT_MADE, Accesses, Block, Key, Site, Telling, Visit, address_of, aligned, arranged
@@ -35,6 +36,7 @@ WHOLE, AGREES = 0.9, 0.01
 _COLUMNS = {"global": ("requests", "sectors"), "shared": ("requests", "wavefronts", "conflicts")}
 
 Words = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
 Costs = dict[str, float]
 
 
@@ -59,12 +61,14 @@ class Lanes:
 
 @dataclass(frozen=True)
 class Alike:
-    """Warps that decided alike. nodes, masks: what they come to, with which lanes. index: int64[warp, access, 32], the elements of
-    their accesses. weight: how many warps each stands for."""
+    """Warps that decided alike. nodes, masks: what they come to, with which lanes. sites, made_by: of their accesses, one after the
+    other, and the lanes, a bit each. index: int64[warp, access, 32], the elements of these. weight: how many warps each stands for."""
 
     nodes: npt.NDArray[np.int32]
     masks: list[int]
     lanes: list[Lanes]
+    sites: npt.NDArray[np.int32]
+    made_by: npt.NDArray[np.uint32]
     index: Words
     weight: float
 
@@ -105,9 +109,23 @@ class Accessed:
         counted = sum(one.warps for one in compiled)
         if not executed or abs(executed - counted) > AGREES * counted:
             return None
-        return dict.fromkeys(("requests", "sectors", "wavefronts", "conflicts"), 0.0) | dict(
-            zip(_COLUMNS[access.space], totals.tolist(), strict=False)
-        )
+        if any(alike.weight > 1 for alike in self.alike):
+            totals = self._of_all(statements, totals)
+        columns = zip(_COLUMNS[access.space], totals.tolist(), strict=False)
+        return dict.fromkeys(("requests", "sectors", "wavefronts", "conflicts"), 0.0) | dict(columns)
+
+    def _of_all(self, statements: Sequence[Statement], totals: Floats) -> Floats:
+        """What all warps' instructions cost, where those of some are known: as much more or less than the source's accesses as theirs."""
+        counts, access = self.walk.launched.counts, statements[0].site.access
+        assert counts is not None and access is not None
+        events = REQUESTS, *((SECTORS, LINES) if access.space == "global" else (WAVEFRONTS, CONFLICTS))
+        every = np.array([counts[[one.number for one in statements], event].sum() for event in events], np.float64)
+        known = np.zeros(3)
+        for alike in self.alike:
+            made = np.flatnonzero(np.isin(alike.sites, [one.number for one in statements]))
+            active = (alike.made_by[made, None] >> np.arange(32, dtype=np.uint32) & 1).astype(np.bool_)
+            known += alike.weight * self._cost(alike.index[:, made], active, statements[0].site.size, access)
+        return np.where(known > 0, totals * every / np.maximum(known, 1), totals)
 
     def _rows(
         self, alike: Alike, statements: Sequence[Statement], stands_for: dict[int, int], told: dict[Key, int]
@@ -216,9 +234,7 @@ class Accessed:
                     found.append(number)
         return found
 
-    def _count(
-        self, alike: Alike, made: Words, each: int, size: int, statement: Statement
-    ) -> npt.NDArray[np.float64] | None:
+    def _count(self, alike: Alike, made: Words, each: int, size: int, statement: Statement) -> Floats | None:
         """What instructions cost that stand for so many accesses; None where they do not lie side by side."""
         access = statement.site.access
         assert access is not None
@@ -233,10 +249,13 @@ class Accessed:
         if len(odd) > 1:
             return None
         element = (low - (odd[0] if len(odd) else 0)) // each
-        out = np.zeros(3, np.int64)
-        every = np.broadcast_to(active, element.shape).reshape(-1, 32)
-        device = self.walk.launched.request.device
-        transactions.count(access.space, access.operation, element.reshape(-1, 32), every, each * size, device, out)
+        return self._cost(element, active, each * size, access)
+
+    def _cost(self, index: Words, active: npt.NDArray[np.bool_], size: int, access: AccessKind) -> Floats:
+        """Of accesses of several warps. index: int64[warps, access, 32]. active: bool[access, 32]."""
+        out, device = np.zeros(3, np.int64), self.walk.launched.request.device
+        every = np.broadcast_to(active, index.shape).reshape(-1, 32)
+        transactions.count(access.space, access.operation, index.reshape(-1, 32), every, size, device, out)
         return out.astype(np.float64)
 
     # ------------------------------------------------------------------ warps
@@ -297,6 +316,8 @@ class Accessed:
             np.array([node for node, _ in visited], np.int32),
             [mask for _, mask in visited],
             _lanes(steps, accesses, first.lanes, strands),
+            first.entries["site"],
+            first.entries["mask"],
             np.stack([one.entries["index"] for one in warps]),
             first.weight,
         )
