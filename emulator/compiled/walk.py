@@ -26,7 +26,10 @@ from .uniform import Uniform
 WARPS = 1024
 """Warps that are walked, at most; the others are taken to be as they are."""
 STATES = 100_000_000
-"""States of the search that are gone on from for a kernel, at most: about a second of one core."""
+"""States of the search that are gone on from for a kernel, at most, before the warps walked until then stand for the others: about a
+second of one core."""
+FEWEST = 8
+"""Warps that must have been walked by then, for them to stand for all."""
 STATES_OF_ONE = 4_000_000
 """Nodes times tokens of a lane's way, at most: 12 bytes each."""
 FIRST = 4
@@ -84,25 +87,36 @@ class Walk:
         body = prepare(self.launched.request.program).program.kernel.body
         assert self.launched.decisions is not None, "recorded with the counts"
         replay = Replay(body, self.launched.decisions, frozenset(self.anchors.tokens))
-        warps, threads = np.zeros(len(self.nodes.blocks)), np.zeros(len(self.nodes.blocks))
         alike = self._alike(replay)
-        asked = sum(weight for _, _, weight in alike)
-        walked = 0.0
+        least = min((weight for _, _, weight in alike), default=0.0)
+        alike.sort(key=lambda one: one[2] == least)
+        counts = np.zeros(
+            (2, 2, len(self.nodes.blocks))
+        )  # of those that stand for more than the others, and of the others
+        stood, walked = np.zeros(2), np.zeros(2)
+        asked = 0.0
         self._agree(replay, [(warp, lanes) for warp, lanes, _ in alike[:FIRST]])
-        for warp, lanes, weight in alike:
+        for number, (warp, lanes, weight) in enumerate(alike):
+            part = int(weight == least)
+            stood[part] += weight
             if self.paths.visited > STATES:
-                return None
+                if number < FEWEST:
+                    return None
+                continue
+            asked += weight
             try:
                 steps = replay.steps(warp, lanes)
                 groups = ((sites, (mask & (1 << lanes) - 1).bit_count()) for sites, mask in steps.lanes().items())
                 counted = executions(self.nodes, [Strand(n, self._way(sites).path) for sites, n in groups if n])
             except Lost:
                 continue
-            warps, threads = warps + weight * counted[0], threads + weight * counted[1]
-            walked += weight
-        if not walked or walked < WHOLE * asked:
+            counts[part] += weight * np.array(counted)
+            walked[part] += weight
+        if not walked.sum() or walked.sum() < WHOLE * asked:
             return None
-        warps, threads = warps * asked / walked, threads * asked / walked
+        known = stood[walked > 0].sum()
+        scales = np.where(walked > 0, stood / np.maximum(walked, 1e-300), 0.0) * stood.sum() / known
+        warps, threads = (counts * scales[:, None, None]).sum(axis=0)
         found = Walked(*(np.zeros(len(self.matcher.graph.blocks)) for _ in range(2)))
         np.add.at(found.warps, self.nodes.blocks, warps)
         np.add.at(found.threads, self.nodes.blocks, threads)
