@@ -21,7 +21,20 @@ from ..profiler.accesses import WarpAccesses
 from ..profiler.events import CONFLICTS, GLOBAL, LINES, REQUESTS, SECTORS, SHARED, WAVEFRONTS
 from ..profiler.trace import ENTRY, Entries
 from ..runtime.prepared import prepare
-from .alignment import END, NOT_MADE, Accesses, Block, Key, Site, Telling, Visit, address_of, aligned, arranged
+from .alignment import (
+    END,
+    NOT_MADE,
+    Accesses,
+    Block,
+    Key,
+    Site,
+    Telling,
+    Visit,
+    address_of,
+    aligned,
+    arranged,
+    really_made,
+)
 from .classes import width_of
 from .counted import Counted
 from .groups import Strand, visits
@@ -183,7 +196,11 @@ class Accessed:
         def address(number: int) -> int:
             return int(alike.index[0, number, first]) * size
 
-        stood = aligned(self._made(lanes, statements), flat)
+        made = self._made(lanes, statements)
+        stood = aligned(made, flat)
+        if stood is None and all(one.site.kind.endswith("load") for one in statements):
+            once = {address(number): number for number in reversed(really_made(made))}
+            stood = aligned(sorted(once.values()), flat)  # what is loaded again is kept
         if stood is not None:
             following = iter(stood)
             blocks = [[next(following) for _ in block] for block in visited]

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from .control_flow import graph
+from .control_flow import Graph, graph
 from .flow import Counted, Estimate, Evidence, Placed, estimate_executions
 from .launched import Launched
 from .matching import Matcher
@@ -130,11 +130,20 @@ def _counted(matcher: Matcher) -> tuple[Counted, list[int], set[int]]:
     return counted, sorted(set(unmatched)), even
 
 
+def _always(whole: Graph, block: int) -> bool:
+    """Whether all threads come to a block, once each, that have not left the kernel before."""
+    at: int | None = 0
+    while at is not None and at != block:
+        onward = whole.successors[at]
+        at = onward[0] if at in whole.ends and len(onward) == 1 else whole.postdominators[at]
+    return at == block and not whole.around(block)
+
+
 def _certain(
     block: int, warps: float, threads: float, counted: Counted, evidence: Evidence, matcher: Matcher, launched: Launched
 ) -> bool:
-    """Whether a matched loop or a statement tells just these executions of a block."""
-    if not threads or threads == launched.threads:
+    """Whether a matched loop or a statement tells just these executions of a block, or all threads come there."""
+    if not threads or (threads == launched.threads and _always(matcher.graph, block)):
         return True
     if block in counted.blocks:
         known = [counted.blocks[block]]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -214,24 +214,27 @@ class Matcher:
         regions: list[Region] = []
         stages: list[Stage | None] = []
         even = False
+        within = self._within_scopes(sites, scopes)
         for header, blocks in scopes.items():
             scope = next((one for one in self.graph.loops if one.header == header), None)
-            around = known.get(self._around(sites[0]) or ())
+            these = within.get(header, ())
+            around = known.get(self._around((these or sites)[0]) or ())
             repeated = {sum(one.copies.values()) for one in around.regions} if around is not None else set[int]()
-            instances = self._instances(blocks, mine, len(sites), repeated) if len(scopes) == 1 else None
+            here = [loop for loop in mine if len(scopes) == 1 or loop.body & blocks.keys()]
+            instances = self._instances(blocks, here, len(these), repeated) if these else None
             for number, each in enumerate(instances or [blocks]):
                 several = len(instances or ())
-                own = [loop for loop in mine if loop.body & each.keys()] if several > 1 else mine
+                own = [loop for loop in here if loop.body & each.keys()] if several > 1 else here
                 apart = frozenset().union(*(loop.body for loop in mine if loop not in own))
                 found = region(self.graph, each, own, scope, guards - apart, spare)
                 regions.append(found)
                 stage = None
                 if instances is not None:
-                    whose = sites[number : number + 1] if several > 1 and len(sites) == several else sites
-                    share = 1.0 if several == 1 or len(sites) == several else 1 / several
+                    whose = these[number : number + 1] if several > 1 and len(these) == several else these
+                    share = 1.0 if several == 1 or len(these) == several else 1 / several
                     even |= share < 1
                     turns = [self.source.turns(site) for site in whose]
-                    tested = self._tests_inside(sites[0], found)
+                    tested = self._tests_inside(whose[0], found)
                     if tested:
                         turns = [one.with_the_last_test for one in turns]
                     stage = executions(Ways(self.graph, found), turns, share)
@@ -239,6 +242,20 @@ class Matcher:
                         stage = self._rotated(sites, found, mine, stage)
                 stages.append(stage)
         return LoopMatch(place, sites, tuple(regions), tuple(stages), even)
+
+    def _within_scopes(
+        self, sites: tuple[int, ...], scopes: Mapping[int | None, dict[int, int]]
+    ) -> dict[int | None, tuple[int, ...]]:
+        """By the compiled loop around some of a loop's blocks, the instances of the loop that they are: all where all blocks lie in one;
+        else those that lie in the loop of the source that it is, where that is known of all."""
+        if len(scopes) == 1:
+            return dict.fromkeys(scopes, sites)
+        found: dict[int | None, tuple[int, ...]] = {}
+        for header in scopes:
+            place = None if header is None else self.of_natural[header]
+            found[header] = tuple(site for site in sites if self._around(site) == place)
+        whole = all(found.values()) and sum(map(len, found.values())) == len(sites)
+        return found if whole else {}
 
     def _tests_inside(self, site: int, found: Region) -> bool:
         """Whether lanes that make no iteration come to the loop's body too: no test stands before it, and what does is what

@@ -252,7 +252,8 @@ def _moved(
     more = (made > (1 + _SAME) * asked and (predicated or not kind.endswith("load"))) or (
         predicated and executed >= warps
     )
-    if exact is None and (more or any(one.why for one in compiled)):
+    doubtful = any(one.why for one in compiled) and not (kind.endswith("load") and made < asked / 2)
+    if exact is None and (more or doubtful):
         return (
             cost,
             None,

@@ -27,7 +27,10 @@ from .uniform import Uniform
 WARPS = 1024
 """Warps that are walked, at most; the others are taken to be as they are."""
 STATES = 100_000_000
-"""States of the search that are gone on from for a kernel, at most: about a second of one core."""
+"""States of the search that are gone on from for a kernel, at most, before the warps walked until then stand for the others: about a
+second of one core."""
+FEWEST = 8
+"""Warps that must have been walked by then, for them to stand for all."""
 STATES_OF_ONE = 4_000_000
 """Nodes times tokens of a lane's way, at most: 12 bytes each."""
 FIRST = 4
@@ -82,21 +85,32 @@ class Walk:
         """None where what was recorded does not tell, or a walk would take too long."""
         if self.anchors.blind:
             return None
-        warps, threads = np.zeros(len(self.nodes.blocks)), np.zeros(len(self.nodes.blocks))
-        asked = sum(weight for _, _, weight in self.alike)
-        walked = 0.0
-        for warp, lanes, weight in self.alike:
+        least = min((weight for _, _, weight in self.alike), default=0.0)
+        alike = sorted(self.alike, key=lambda one: one[2] == least)
+        counts = np.zeros(
+            (2, 2, len(self.nodes.blocks))
+        )  # of those that stand for more than the others, and of the others
+        stood, walked = np.zeros(2), np.zeros(2)
+        asked = 0.0
+        for number, (warp, lanes, weight) in enumerate(alike):
+            part = int(weight == least)
+            stood[part] += weight
             if self.paths.visited > STATES:
-                return None
+                if number < FEWEST:
+                    return None
+                continue
+            asked += weight
             try:
                 counted = executions(self.nodes, self.strands(warp, lanes))
             except Lost:
                 continue
-            warps, threads = warps + weight * counted[0], threads + weight * counted[1]
-            walked += weight
-        if not walked or walked < WHOLE * asked:
+            counts[part] += weight * np.array(counted)
+            walked[part] += weight
+        if not walked.sum() or walked.sum() < WHOLE * asked:
             return None
-        warps, threads = warps * asked / walked, threads * asked / walked
+        known = stood[walked > 0].sum()
+        scales = np.where(walked > 0, stood / np.maximum(walked, 1e-300), 0.0) * stood.sum() / known
+        warps, threads = (counts * scales[:, None, None]).sum(axis=0)
         found = Walked(*(np.zeros(len(self.matcher.graph.blocks)) for _ in range(2)))
         np.add.at(found.warps, self.nodes.blocks, warps)
         np.add.at(found.threads, self.nodes.blocks, threads)

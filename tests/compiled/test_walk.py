@@ -11,7 +11,8 @@ import simtbed as st
 from simtbed.compiled import anchors, paths
 from simtbed.compiled import walk as walk_module
 from simtbed.compiled.control_flow import Graph, graph
-from simtbed.compiled.flow import Evidence
+from simtbed.compiled.executions import executions_of
+from simtbed.compiled.flow import Evidence, Placed
 from simtbed.compiled.groups import Strand, executions
 from simtbed.compiled.launched import Launched
 from simtbed.compiled.matching import Matcher
@@ -263,9 +264,25 @@ def test_a_walk_of_too_many_states_is_not_begun(monkeypatch: pytest.MonkeyPatch)
         walked("bfs_step")
 
 
+def test_the_warps_that_were_walked_in_time_stand_for_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those of which many are alike are walked first: their number says nothing of the others."""
+    monkeypatch.setattr(walk_module, "STATES", 20_000_000)
+    assert 0 < walked("suppress_boxes") < 0.05
+
+
 def test_some_warps_stand_for_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(walk_module, "WARPS", 64)
     assert 0 < walked("mandelbrot") < 0.1
+
+
+def test_a_function_s_loop_turns_as_often_as_each_of_its_calls_says() -> None:
+    """`root` is called before a loop and in it, and its loads lie at the line of its loop."""
+    one, profiled = launched(CASES["join_sets"])
+    placed = [ran.placed for ran in profiled.sass]
+    found = executions_of(placed, one)
+    loads = sum(each.lanes for each in one.executed if each.kind == "global_load" and each.line in (4, 7))
+    made = sum(n for each, n in zip(placed, found.threads, strict=True) if "STRONG.SYS" in each.instruction.operation)
+    assert made == pytest.approx(loads)
 
 
 # ------------------------------------------------------------------ kernels made up for a walk
@@ -280,13 +297,17 @@ def stopping(x: Global[i32], out: Global[i32]) -> None:
     out[i] = total
 
 
+def recorded() -> tuple[Launched, list[str]]:
+    """A launch of `stopping` by one warp, and the lines of what is printed of it."""
+    launcher = RecordingLauncher("jit", st.devices.find("H200"))
+    launcher.launch(stopping, grid=1, block=32, args={"x": np.arange(8, dtype=np.int32), "out": st.zeros(32, st.i32)})
+    (one,) = launcher.kernels
+    return one, [line.text if hasattr(line, "text") else str(line) for line in one.source.lines]
+
+
 def laid_beside(*rows: tuple[str, str]) -> dict[int, tuple[int, int]]:
     """A walk through a listing of `stopping`, whose places are parts of its lines: warps and threads by block."""
-    x = np.arange(8, dtype=np.int32)
-    launcher = RecordingLauncher("jit", st.devices.find("H200"))
-    launcher.launch(stopping, grid=1, block=32, args={"x": x, "out": st.zeros(32, st.i32)})
-    (one,) = launcher.kernels
-    texts = [line.text if hasattr(line, "text") else str(line) for line in one.source.lines]
+    one, texts = recorded()
     lines = [next((n for n, text in enumerate(texts, 1) if part and part in text), 0) for _, part in rows]
     whole = sass(*(text for text, _ in rows))
     found = Walk(Matcher(whole, [(line,) for line in lines], one.statements.without_calls()), one).run()
@@ -341,3 +362,13 @@ def test_an_unrolled_loop_is_walked_rather_than_one_of_single_iterations() -> No
     found = laid_beside(("@P2 BRA 0x70", LOOP), *once, ("MOV R8, R8", ""), *twice, *rest)
     turning = {block: threads for block, (_, threads) in found.items() if threads not in (0, 32)}
     assert 4 * 32 in turning.values() and 256 not in turning.values()
+
+
+def test_a_block_that_lanes_may_pass_by_is_not_certain() -> None:
+    """It would be executed once a thread, but nothing of the source is: its line eight times."""
+    one, texts = recorded()
+    more = next(n for n, text in enumerate(texts, 1) if MORE in text)
+    rows = ("@P0 BRA 0x20", 0), ("IADD3 R1, R1, R2, RZ", more), *[("NOP", 0)] * 8, ("EXIT", 0)
+    placed = [Placed(Instruction(16 * n, text), line) for n, (text, line) in enumerate(rows)]
+    found = executions_of(placed, one)
+    assert found.threads[1] == 32 and set(found.why) == {1}
