@@ -335,7 +335,9 @@ class Matcher:
             held = sum(n for block, n in copies.items() if block in loop.body)
             step = self._step_copies(sites[0], loop)
             if not held:
-                copies[loop.header] = step or 1
+                # Behind a test of several conditions a turn may begin in the middle of the compiled loop.
+                begun = self._begun(sites, loop, step or 1) if self._tests_branch(sites) else []
+                copies |= dict.fromkeys(begun, 1) if begun else {loop.header: step or 1}
             elif step and step > held and (begun := self._begun(sites, loop, step)):
                 copies = {block: n for block, n in copies.items() if block not in loop.body} | dict.fromkeys(begun, 1)
         return copies, spare
@@ -352,6 +354,13 @@ class Matcher:
             if begun:
                 found[loop.header] = begun
         return found
+
+    def _tests_branch(self, sites: Sequence[int]) -> bool:
+        """Whether the test of a loop has conditions that are looked at only after others."""
+        return any(
+            one.site.kind == "branch" and one.context.arm == "test" and one.context.site in sites
+            for one in self.source.statements.values()
+        )
 
     def _begun(self, sites: Sequence[int], loop: Loop, iterations: int) -> list[int]:
         """The blocks of a compiled loop in which one each of so many iterations begins: as most places say of which every iteration
