@@ -311,7 +311,7 @@ class Accessed:
         assert launched.decisions is not None
         none = np.zeros(0, ENTRY)
         for launch, (blocks, threads) in enumerate(launched.shapes):
-            kept = [block for block in launched.decisions.blocks_told(launch, blocks) if accesses[launch].has(block)]
+            kept = [block for block in launched.decisions.blocks(launch, blocks) if accesses[launch].has(block)]
             for block in kept:
                 for warp in range(-(-threads // 32)):
                     entries = accesses[launch].by_warp.get((block, warp), none)

@@ -180,7 +180,7 @@ class Walk:
         assert self.launched.decisions is not None, "recorded with the counts"
         every, of_launch = list[tuple[WarpName, int]](), list[float]()
         for launch, (blocks, threads) in enumerate(self.launched.shapes):
-            told = self.launched.decisions.blocks_told(launch, blocks)
+            told = self.launched.decisions.blocks(launch, blocks)
             of_launch.append(blocks / len(told) if told else 0.0)
             every += [
                 ((launch, block, warp), min(32, threads - 32 * warp))

@@ -25,7 +25,7 @@ PATTERNS = 1 << 14
 TOLD, WARPS_TOLD = 1 << 16, 1 << 10
 """So many of them where blocks have them that are drawn by their numbers: with so many warps of a launch, or up to twice as many."""
 RUNS = 1 << 18
-"""Runs of a launch that are kept. Where there are more, only every second, fourth, ... block is, drawn by its number."""
+"""Runs of a launch that are kept: of those blocks, or of every second, fourth, ... of them, drawn by their numbers."""
 
 NOTE = np.dtype(
     [("count", np.int64), ("block", np.int64), ("site", np.int32), ("warp", np.int32), ("mask", np.uint32),
@@ -135,10 +135,9 @@ class SiteDecisions:
 @dataclass
 class Decisions:
     """Of one launch, by site; or of several launches of one kernel. warps: of one launch, by warp. apart: by launch, one of so
-    many blocks has its runs kept; told: has all its patterns told apart, as far as they go, and its runs kept. accesses: by launch,
+    many blocks has all its patterns told apart, as far as they go, and its runs kept. accesses: by launch,
     those of warps whose accesses are kept."""
 
-    told: list[int] = field(default_factory=lambda: [1])
     sites: dict[int, SiteDecisions] = field(default_factory=dict)
     warps: WarpDecisions = field(default_factory=WarpDecisions, repr=False)
     apart: list[int] = field(default_factory=list)
@@ -147,29 +146,20 @@ class Decisions:
     _runs: DrawnRuns = field(default_factory=lambda: DrawnRuns(), repr=False)
 
     def blocks(self, launch: int, count: int) -> list[int]:
-        """Of a launch's blocks those whose runs are kept."""
-        return self._drawn(count, self.apart[launch] if launch < len(self.apart) else 1)
-
-    def blocks_told(self, launch: int, count: int) -> list[int]:
-        """Of these, those whose patterns are told apart before all others."""
-        told = self.told[launch] if launch < len(self.told) else 1
-        return self._drawn(count, max(told, self.apart[launch] if launch < len(self.apart) else 1))
-
-    @staticmethod
-    def _drawn(count: int, apart: int) -> list[int]:
+        """Of a launch's blocks those whose patterns are told apart, and whose runs are kept."""
         numbers = np.arange(count)
-        return [int(n) for n in numbers[drawn(numbers, apart)]]
+        return [int(n) for n in numbers[drawn(numbers, self.apart[launch] if launch < len(self.apart) else 1)]]
 
     @staticmethod
     def of(warps: int) -> Decisions:
         """To be filled, of a launch of so many warps."""
-        return Decisions([told_of(warps)])
+        return Decisions(_runs=DrawnRuns(told_of(warps)))
 
     def add(self, notes: Rows) -> None:
         """Take in what an engine noted: of each warp in the order of execution."""
         if len(notes):
             if self._folder is None:
-                self._folder = Folder(PATTERNS, self.told[0], TOLD)
+                self._folder = Folder(PATTERNS, self._runs.apart, TOLD)
             self._count(self._folder.joined(np.ascontiguousarray(notes).view(np.int32)))
 
     def _count(self, words: Words) -> None:
@@ -280,11 +270,10 @@ def hashed(rows: Rows) -> npt.NDArray[np.uint64]:
 
 def together(several: Iterable[Decisions]) -> Decisions:
     """Those of several launches of one kernel, as if of one."""
-    total = Decisions([])
+    total = Decisions()
     for one in several:
         for site, found in one.sites.items():
             total.sites.setdefault(site, SiteDecisions()).update(found, len(total.apart))
         total.apart += one.apart
-        total.told += one.told
         total.accesses += one.accesses or [WarpAccesses()]
     return total.finish()

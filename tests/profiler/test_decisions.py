@@ -114,11 +114,13 @@ def test_many_notes_are_taken_in_as_few_are() -> None:
     blocks = 3 * notebook.NOTES
     x = np.random.default_rng(1).integers(0, 5, 32 * blocks).astype(np.int32)
     args = {"x": x, "out": st.zeros(len(x), st.i32), "n": len(x)}
-    found = decisions_of(st.launch(turning, grid=blocks, block=32, args=args, decisions=True), "range")
+    result = st.launch(turning, grid=blocks, block=32, args=args, decisions=True)
+    found = decisions_of(result, "range")
     assert found.executions == blocks
     began = int((found.patterns["count"] * found.patterns["value"].sum(axis=1)).sum()) + found.others[1]
     assert began == int(x.sum())
-    assert len(found.runs) == blocks
+    assert result.decisions is not None
+    assert found.runs["block"].tolist() == result.decisions.blocks(0, blocks)
 
 
 def test_where_there_are_many_runs_whole_blocks_are_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -156,7 +158,7 @@ def test_of_many_warps_those_of_drawn_blocks_have_all_their_patterns_told(monkey
     for some in np.array_split(np.arange(blocks), 9):
         kept.add(np.concatenate([noted([int(n), 1], block=int(n)) for n in some]))
     (found,) = kept.finish().sites.values()
-    told = kept.blocks_told(0, blocks)
+    told = kept.blocks(0, blocks)
     assert 2 < len(told) < 40 and told[-1] > blocks // 2
     of = dict(zip(found.runs["block"].tolist(), found.runs["pattern"].tolist(), strict=True))
     assert [int(found.patterns["value"][of[block], 0]) for block in told] == told
