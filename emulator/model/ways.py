@@ -16,7 +16,7 @@ import numpy.typing as npt
 from ..compiled.control_flow import Graph
 from ..compiled.linear_program import LinearProgram
 from ..compiled.source import Source, Statement
-from ..profiler.warps import FAILED, HELD, TURNS, WarpDecisions
+from ..profiler.warps import EXECUTIONS, FAILED, HELD, TURNS, WarpDecisions
 
 Words = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
@@ -146,9 +146,11 @@ def _together(graph: Graph) -> list[int]:
 
 
 def _list_of(statement: Statement, source: Source) -> tuple[int, str]:
-    """A loop itself is executed as often as its test."""
+    """A loop itself is executed as often as its test; what is behind a statement by which lanes may leave, as the next branch."""
     if statement.number in source.loops:
         return statement.number, "test"
+    if statement.number in source.behind:
+        return source.behind[statement.number], "at"
     return statement.context.site, statement.context.arm
 
 
@@ -166,7 +168,8 @@ def _came(lists: Sequence[Lists], decided: WarpDecisions, grid: int, warps: int)
         mine = rows[rows[:, 2] == site]
         here = at[rows[:, 2] == site]
         counted = {
-            "then": mine[:, HELD], "else": mine[:, FAILED], "body": mine[:, TURNS], "test": mine[:, TURNS] + mine[:, TURNS - 1],
+            "then": mine[:, HELD], "else": mine[:, FAILED], "body": mine[:, TURNS], "test": mine[:, TURNS] + mine[:, EXECUTIONS],
+            "at": mine[:, EXECUTIONS],
         }  # fmt: skip
         for n, arm in of:
             if arm == "kernel":

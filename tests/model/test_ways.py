@@ -84,3 +84,16 @@ def test_a_warp_that_jumps_goes_on_later() -> None:
     turns, straight = sass("NOP", "@P0 BRA 0x0", "EXIT"), sass(*["NOP"] * 40, "EXIT")
     jumping = ran(turns, ways_of(turns, [20, 1])).cycles
     assert jumping == pytest.approx(ran(straight, ways_of(straight, [1])).cycles + 19 * H200.timing.branch, abs=2)
+
+
+def test_what_is_behind_a_guard_is_not_executed_by_warps_that_left() -> None:
+    """Two warps come to a list; one of them goes on behind a statement by which lanes leave, to a loop that turns ten times."""
+    statements = {n: Statement(n, None, (n,), AROUND, 2, 2) for n in (1, 3)}  # type: ignore[arg-type]
+    source = Source(statements, loops={3: None}, behind={1: 3, 3: 3})  # type: ignore[dict-item]
+    decided = WarpDecisions()
+    decided._rows = np.array([0, 1, 3, 1, 10, 0, 0])
+    decided._used[0] = 1
+    whole = sass("@P0 EXIT", "NOP", "NOP", "@P1 BRA 0x20", "NOP", "EXIT")
+    places = [(), (1,), (3,), (3,), (1,), (1,)]
+    found = ways(whole, np.array([2.0, 1.0, 10.0, 1.0]), places, source, decided, 1, 2)
+    assert [ran(whole, found, kind).issued for kind in found.of[0].tolist()] == [1, 1 + 1 + 2 * 10 + 2]
