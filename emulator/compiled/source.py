@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -60,12 +60,14 @@ class Statement:
 class Source:
     """A kernel's statements by number, and the contexts they lie in. chosen: by statement, the branch and the arm that decide about
     it and about no other turn of a loop: what follows an arm that leaves the statement list belongs to the other arm.
-    divided: by statement, how many divisions and roots it has that may take a slow path."""
+    behind: by statement behind one in which lanes may leave its statement list, the next branch or loop there: both are executed by
+    those that did not. divided: by statement, how many divisions and roots it has that may take a slow path."""
 
     statements: dict[int, Statement] = field(default_factory=dict)
     contexts: dict[tuple[int, Arm], Context] = field(default_factory=dict)
     loops: dict[int, ir.While | ir.For] = field(default_factory=dict)
     chosen: dict[int, tuple[int, Arm]] = field(default_factory=dict)
+    behind: dict[int, int] = field(default_factory=dict)
     divided: dict[int, int] = field(default_factory=dict)
     decisions: Decisions = field(default_factory=Decisions)
 
@@ -76,6 +78,7 @@ class Source:
 
         def walk(stmts: ir.Body, context: Context, chosen: tuple[int, Arm] | None = None) -> None:
             source.contexts[context.site, context.arm] = context
+            source.behind |= _behind(stmts)
             for stmt in stmts:
                 if 0 <= stmt.site < len(sites):
                     row = counts[stmt.site]
@@ -147,6 +150,32 @@ class Source:
     def turns(self, loop: int) -> Turns:
         """How often a loop was entered and how many iterations that made."""
         return Turns.of(self.decisions.sites.get(loop, SiteDecisions()))
+
+
+def _behind(body: ir.Body) -> dict[int, int]:
+    """Of a statement list what `Source.behind` has."""
+    found, waiting, left = dict[int, int](), list[int](), False
+    for stmt in body:
+        if left and stmt.site >= 0:
+            waiting.append(stmt.site)
+        if isinstance(stmt, ir.If | ir.While | ir.For):
+            found |= dict.fromkeys(waiting, stmt.site)
+            waiting.clear()
+            left |= _may_leave(stmt, ir.Return if isinstance(stmt, ir.While | ir.For) else _LEAVING)
+    return found
+
+
+_LEAVING = ir.Break | ir.Continue | ir.Return
+
+
+def _may_leave(stmt: ir.Stmt, by: Any) -> bool:
+    """Whether a branch or loop has a statement, not of a loop or call inside, by which lanes leave the list that it stands in."""
+    match stmt:
+        case ir.If():
+            return any(isinstance(one, by) or _may_leave(one, by) for one in (*stmt.then, *stmt.orelse))
+        case ir.While() | ir.For():
+            return any(isinstance(one, ir.Return) or _may_leave(one, ir.Return) for one in stmt.body)
+    return False
 
 
 def _leaves(body: ir.Body) -> bool:

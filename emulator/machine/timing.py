@@ -337,6 +337,9 @@ GH100 = Timing(
     ),
 )
 """Of an H200. What lies in the chip is an H100's too."""
+_SERVED = 44.0 / 51.0
+"""What L2 of an H100 does in a cycle, as a part of what an H200's does: atomic operations on sectors of their own, measured on both.
+It has 50 MiB in 80 slices, not 60 MiB in 96."""
 HOPPER = replace(
     GH100,
     l2=278,
@@ -345,6 +348,11 @@ HOPPER = replace(
     dram=682,
     atomic=427,
     atomic_rate=44.0,
+    fetch_rate=round(GH100.fetch_rate * _SERVED, 1),
+    request_rate=round(GH100.request_rate * _SERVED, 1),
+    store_rate=round(GH100.store_rate * _SERVED, 1),
+    load_rate=round(GH100.load_rate * _SERVED, 1),
+    l2_bandwidth=round(GH100.l2_bandwidth * _SERVED, -1),
     request_interval=1.59,
     block_interval=1.21,
     l1_width=125,
@@ -353,6 +361,7 @@ HOPPER = replace(
     dated="2026-11-23",
     source=(
         "measured on an H100 SXM5 at 1980 MHz (simtbed hardware measure); estimates, as an H200's: issue, vote, branch, "
-        "l2_bandwidth, float_interval, fetch_rate, request_rate, store_rate, load_rate, lookup_rate; l1_size and l2_halves: public"
+        "float_interval, lookup_rate; and less, as its atomic_rate is: l2_bandwidth, fetch_rate, request_rate, store_rate, load_rate; "
+        "l1_size and l2_halves: public"
     ),
 )

@@ -1,8 +1,9 @@
 """One SM, cycle by cycle: warps issue what they are ready for, in order, and wait for each other at pipes, memories and barriers.
 
 Blocks that fit are resident at once; another one comes when one has ended. Every warp goes the way of the average warp of its
-class: at a branch the rarer way is taken whenever its share has added up to one. Memories are queues that serve so many bytes a
-cycle, and answer after their latency.
+class: at a branch the rarer way is taken whenever its share has added up to one, and both, one after the other up to where lanes meet
+again, whenever that of executions has in which lanes part. Memories are queues that serve so many bytes a cycle, and answer after
+their latency.
 """
 
 from __future__ import annotations
@@ -20,30 +21,35 @@ from .stream import Stream, Words
 
 MOST = 300_000
 """Instructions that are simulated of a launch; what follows is taken to go at the pace of the second half of them."""
-PORT, MEMORY, UNIT, NEAR, FAR, BEYOND, BARRIER, NEXT, OPERANDS, STORED, GATE = range(11)
+PORT, MEMORY, UNIT, NEAR, FAR, BEYOND, BARRIER, NEXT, OPERANDS, STORED, GATE, JUMP = range(12)
 """Of the SM: bytes a cycle from L2 and from device memory; what cycles of the load and store unit are multiplied with; cycles until
 L2's near half, its far half and device memory answer; of a barrier; between two blocks that begin; until operands are read, and
-until a store has arrived; and between warps that come to barriers."""
+until a store has arrived; between warps that come to barriers; and in which a warp that jumped is not yet there."""
 TIME, ISSUED, UNIT_BUSY, PORT_BUSY, MEMORY_BUSY, HALF_TIME, HALF_ISSUED, ENDED = range(8)
 _QUEUE = 24.0
 """Cycles of work that wait before the load and store unit at most."""
 
 LOADED = 0.6
 """By what part device memory answers later when it is busy all the time."""
+_APART = 32
+"""Groups of lanes of a warp that wait for others, at most."""
 _GATE = 2.0
 """Cycles between warps of an SM that come to barriers: 24, 8 and 2 warps measured on an H200."""
 
 
 @native
 def _simulate(
-    code: Global[i64], memory: Global[f64], blocks: Global[i64], rare: Global[f64], loops: Global[i64], rates: Global[f64],
-    classes: Global[i64], warps: i64, resident: i64, many: i64, schedulers: i64, most: i64, count: i64, queue: f64,
+    code: Global[i64], memory: Global[f64], blocks: Global[i64], rare: Global[f64], parted: Global[f64], loops: Global[i64],
+    rates: Global[f64], classes: Global[i64], warps: i64, resident: i64, many: i64, schedulers: i64, most: i64, count: i64, queue: f64,
     pc: Global[i64], at: Global[i64], base: Global[i64], status: Global[i64], order: Global[i64], arrived: Global[i64], alive: Global[i64],
     ready: Global[f64], boards: Global[f64], shares: Global[f64], settled: Global[f64], pipes: Global[f64],
-    chances: Global[f64], state: Global[f64],
+    chances: Global[f64], apart: Global[f64], groups: Global[i64], waiting: Global[i64], state: Global[f64],
 ) -> None:  # fmt: skip
     """Run `many` blocks, or until `most` instructions have been issued. classes: of their warps; count: of basic blocks of a class. status
-    of a warp: 0 it has ended, 1 it runs, 2 it waits at a barrier, 3 it is to begin. base: where the basic blocks of its class are."""
+    of a warp: 0 it has ended, 1 it runs, 2 it waits at a barrier, 3 it is to begin. base: where the basic blocks of its class are.
+    shares, apart: by warp and basic block, executions of the rarer way alone, and with lanes that part, that are still to come. groups:
+    of a warp's lanes that are yet to go on; waiting: by warp and group, the basic block where it does, and that in which the others wait
+    for it; the last one is the first to go on."""
     slots = resident * warps
     started = i64(0)
     issued = i64(0)
@@ -76,16 +82,18 @@ def _simulate(
                     if status[of] == 3 and when <= now:
                         status[of] = i64(1)
                         base[of] = classes[order[of]] * count
-                        pc[of] = blocks[base[of] * 4]
+                        pc[of] = blocks[base[of] * 5]
                         at[of] = base[of]
                         for board in range(i64(6)):
                             boards[of * 6 + board] = f64(0)
                         for one in range(count):
                             phase = f64(0)
-                            if loops[base[of] + one] == 0:
+                            if loops[base[of] + one] < 0:
                                 phase = f64(order[of]) * f64(0.6180339887498949)
                                 phase -= f64(i64(phase))
                             shares[of * count + one] = phase
+                            apart[of * count + one] = phase + f64(0.5) - f64(i64(phase + f64(0.5)))
+                        groups[of] = 0
                     if when <= now:
                         pipe = code[pc[of] * 9 + 4]
                         if pipe >= 0 and pipe < 7:
@@ -166,18 +174,33 @@ def _simulate(
                 status[of] = i64(2)
             block = at[of]
             n += 1
-            if n >= blocks[block * 4 + 1]:
-                way = blocks[block * 4 + 2]
-                if rare[block] > f64(0):
+            if n >= blocks[block * 5 + 1]:
+                way = blocks[block * 5 + 2]
+                if rare[block] > f64(0) or parted[block] > f64(0):
                     passed = of * count + block - base[of]
+                    apart[passed] += parted[block]
+                    if loops[block] >= 0:
+                        passed = of * count + loops[block]
                     shares[passed] += rare[block]
-                    if shares[passed] >= f64(0.999999):
+                    if apart[of * count + block - base[of]] >= f64(0.999999):
+                        apart[of * count + block - base[of]] -= f64(1)
+                        if groups[of] < 32:
+                            waits = 2 * (of * 32 + groups[of])
+                            waiting[waits] = blocks[block * 5 + 3]
+                            waiting[waits + 1] = blocks[block * 5 + 4]
+                            groups[of] += 1
+                    elif shares[passed] >= f64(0.999999):
                         shares[passed] -= f64(1)
-                        way = blocks[block * 4 + 3]
-                n = i64(-1)
+                        way = blocks[block * 5 + 3]
+                while groups[of] > 0 and (way < 0 or way == waiting[2 * (of * 32 + groups[of]) - 1]):
+                    groups[of] -= 1
+                    way = waiting[2 * (of * 32 + groups[of])]
+                following, n = n, i64(-1)
                 if way >= 0:
                     at[of] = base[of] + way
-                    n = blocks[at[of] * 4]
+                    n = blocks[at[of] * 5]
+                    if n != following:
+                        when += rates[11]
             if n >= 0:
                 pc[of] = n
                 for board in range(i64(6)):
@@ -278,7 +301,7 @@ def _sample(
     many, warps = blocks.shape
     timing, clock = device.timing, device.clock / 1000
     late = scale.get("latency", 1.0)
-    rates = np.zeros(11)
+    rates = np.zeros(12)
     rates[PORT] = min(timing.l2_width, timing.l2_bandwidth / active / clock) / max(1e-9, scale.get("L2", 1.0))
     rates[MEMORY] = device.bandwidth * timing.dram_share / 1000 / active / clock / max(1e-9, scale.get("DRAM", 1.0))
     rates[UNIT] = scale.get("L1", 1.0)
@@ -292,6 +315,7 @@ def _sample(
     rates[STORED] = (timing.l2 + timing.l2_far) / 2 * late
     rates[NEXT] = max(timing.block_interval * active, timing.warp_interval * warps) * scale.get("blocks", 1.0)
     rates[OPERANDS] = 12.0
+    rates[JUMP] = timing.branch * late
     code = stream.code
     if late != 1.0:
         code = code.copy()
@@ -300,10 +324,12 @@ def _sample(
     slots, count = resident * warps, ways.blocks.shape[1]
     state = np.zeros(8)
     _simulate(
-        code.reshape(-1), stream.memory.reshape(-1), ways.blocks.reshape(-1), ways.rare.reshape(-1), ways.loops.reshape(-1),
-        rates, np.ascontiguousarray(blocks).reshape(-1), warps, resident, many, timing.schedulers, MOST, count, _QUEUE,
+        code.reshape(-1), stream.memory.reshape(-1), ways.blocks.reshape(-1), ways.rare.reshape(-1),
+        ways.parted.reshape(-1), ways.loops.reshape(-1), rates, np.ascontiguousarray(blocks).reshape(-1), warps, resident, many,
+        timing.schedulers, MOST, count, _QUEUE,
         *(np.zeros(slots, np.int64) for _ in range(5)),
         np.zeros(resident, np.int64), np.zeros(resident, np.int64), np.zeros(slots), np.zeros(6 * slots), np.zeros(count * slots),
-        np.zeros(resident), np.zeros(8 * timing.schedulers), np.zeros(stream.memory.size), state,
+        np.zeros(resident), np.zeros(8 * timing.schedulers), np.zeros(stream.memory.size),
+        np.zeros(count * slots), np.zeros(slots, np.int64), np.zeros(2 * _APART * slots, np.int64), state,
     )  # fmt: skip
     return state

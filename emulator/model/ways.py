@@ -14,8 +14,9 @@ import numpy as np
 import numpy.typing as npt
 
 from ..compiled.control_flow import Graph
+from ..compiled.linear_program import LinearProgram
 from ..compiled.source import Source, Statement
-from ..profiler.warps import FAILED, HELD, TURNS, WarpDecisions
+from ..profiler.warps import EXECUTIONS, FAILED, HELD, TURNS, WarpDecisions
 
 Words = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
@@ -28,20 +29,26 @@ _NEAR = 0.02
 """How near two numbers of executions must be to be one."""
 _OPEN = 0.01
 """What a turn in a loop costs beside an execution that does not fit."""
+_PARTED = 0.02
+"""What it costs that lanes part, beside the same."""
 _ALIKE = 0.01
 """The standard deviation of instructions, as a share of those of the average warp, that warps of one class have without harm."""
 
 
 @dataclass(frozen=True)
 class Ways:
-    """Of each class. blocks: int64[class, block, 4]: the first instruction, the one past the last, the usual next block and the
-    other one, -1 where the warp ends. rare: float64[class, block], of the other way, its share of the executions. loops: whether
-    the other way is out of, or back in, a loop, so that all warps count alike. lengths: float64[class], instructions of a warp.
-    kept: int64[n], blocks of the launch, in order; of: int64[n, warp], the class of each of their warps.
+    """Of each class. blocks: int64[class, block, 5]: the first instruction, the one past the last, the usual next block and the
+    other one, -1 where the warp ends, and the block in which lanes that part here meet, -1 where they stay apart. rare, parted:
+    float64[class, block], the shares of the executions in which the warp goes the other way alone, and in which its lanes part and
+    it goes both, one after the other. loops: int64[class, block], where the other way is out of, or back in, a loop, so that all
+    warps count alike, the block with whose executions those of this one are counted, as all ways out of a loop are; else -1.
+    lengths: float64[class], instructions of a warp. kept: int64[n], blocks of the launch, in order; of: int64[n, warp], the class
+    of each of their warps.
     """
 
     blocks: Words
     rare: Floats
+    parted: Floats
     loops: Words
     lengths: Floats
     kept: Words
@@ -79,33 +86,39 @@ def ways(
         share = np.where(mean > 0, came[of == one].mean(axis=0) / np.maximum(mean, 1e-300), 1.0)
         flows.append(_flows(graph, as_one * share[which]))
         lengths.append(float((each * share[which] * sizes).sum()))
-    blocks, rare, loops = (np.array(found) for found in zip(*flows, strict=True))
-    return Ways(blocks, rare, loops, np.array(lengths), kept, of.reshape(len(kept), warps))
+    blocks, rare, parted, loops = (np.array(found) for found in zip(*flows, strict=True))
+    return Ways(blocks, rare, parted, loops, np.array(lengths), kept, of.reshape(len(kept), warps))
 
 
 # ------------------------------------------------------------------ the source's statement lists
 def _lists(graph: Graph, each: Floats, numbers: Sequence[int], mean: Floats) -> Words:
     """By block, which statement lists it belongs to: those of most instructions of all blocks that are executed together, of the
-    lists that warps came to as often as to the blocks, or more often, as to loops that are unrolled. Blocks of which no
-    instruction tells are taken for those through which all ways to them lead. each: executions by the average warp; numbers: of
+    lists that warps came to as often as to the blocks, or more often, as to loops that are unrolled; but not what a compiler
+    took out of a loop, which has other blocks of that list. Blocks of which no instruction tells are taken for those through which all
+    ways to them lead, in no other loop than they. each: executions by the average warp; numbers: of
     the lists of each instruction, -1 for none; mean: how often the average warp came to them."""
     together = _together(graph)
     votes: dict[int, Counter[int]] = defaultdict(Counter)
     often: dict[int, float] = defaultdict(float)
+    inside = [{loop.header for loop in graph.around(block)} for block in range(len(graph.blocks))]
+    deepest: Counter[int] = Counter()  # by list, how many loops are around the blocks that have something of it
     for block, (first, past) in enumerate(graph.blocks):
         votes[together[block]].update(numbers[n] for n in range(first, past) if numbers[n] >= 0)
+        for n in range(first, past):
+            deepest[numbers[n]] = max(deepest[numbers[n]], len(inside[block]))
         if not graph.meets(block):
             often[together[block]] = max(often[together[block]], each[block])
     found: dict[int, int] = {}
     for one, ballot in votes.items():
         fits = {n: count for n, count in ballot.items() if mean[n] * (1 + _NEAR) >= often[one]}
         exact = {n: count for n, count in fits.items() if mean[n] <= often[one] * (1 + _NEAR)}
-        if fits:
-            found[one] = max(exact or fits, key=lambda n: ((exact or fits)[n], -n))
+        likely = exact or {n: count for n, count in fits.items() if deepest[n] <= len(inside[one])}
+        if likely:
+            found[one] = max(likely, key=lambda n: (likely[n], -n))
     which = np.zeros(len(graph.blocks), np.int64)
     for block in range(len(graph.blocks)):
         above: int | None = block
-        while above is not None and together[above] not in found:
+        while above is not None and (together[above] not in found or not inside[above] <= inside[block]):
             above = graph.dominators[above]
         which[block] = found[together[above]] if above is not None else 0
     return which
@@ -133,9 +146,11 @@ def _together(graph: Graph) -> list[int]:
 
 
 def _list_of(statement: Statement, source: Source) -> tuple[int, str]:
-    """A loop itself is executed as often as its test."""
+    """A loop itself is executed as often as its test; what is behind a statement by which lanes may leave, as the next branch."""
     if statement.number in source.loops:
         return statement.number, "test"
+    if statement.number in source.behind:
+        return source.behind[statement.number], "at"
     return statement.context.site, statement.context.arm
 
 
@@ -153,7 +168,8 @@ def _came(lists: Sequence[Lists], decided: WarpDecisions, grid: int, warps: int)
         mine = rows[rows[:, 2] == site]
         here = at[rows[:, 2] == site]
         counted = {
-            "then": mine[:, HELD], "else": mine[:, FAILED], "body": mine[:, TURNS], "test": mine[:, TURNS] + mine[:, TURNS - 1],
+            "then": mine[:, HELD], "else": mine[:, FAILED], "body": mine[:, TURNS], "test": mine[:, TURNS] + mine[:, EXECUTIONS],
+            "at": mine[:, EXECUTIONS],
         }  # fmt: skip
         for n, arm in of:
             if arm == "kernel":
@@ -189,43 +205,90 @@ def _parted(points: Floats, alike: float) -> Words:
 
 
 # ------------------------------------------------------------------ flows
-def _flows(whole: Graph, executions: Floats) -> tuple[Words, Floats, Words]:
-    """Of each block its two ways on, and how often the rarer one is taken. Flows along edges fit the executions of the blocks; where
-    these leave it open, loops are entered rather than turned in once more. A callee is passed by: what is executed there takes as
+def _flows(whole: Graph, executions: Floats) -> tuple[Words, Floats, Floats, Words]:
+    """Of each block its two ways on, how often the rarer one is taken alone, and how often both are. Flows along edges fit the
+    executions of the blocks: where lanes part, more goes on than came, and so much less where they meet. Where these leave it open,
+    loops are entered rather than turned in once more, and lanes stay together. A callee is passed by: what is executed there takes as
     long an instruction as the rest."""
-    from scipy.optimize import nnls
-
-    edges = [(e.source, e.target) for e in whole.edges if e.kind != "call"]
-    back = [n for n, (source, target) in enumerate(edges) if target <= source]
-    ends = list(whole.ends)
-    count, total = len(whole.blocks), max(1.0, float(executions.max(initial=1.0)))
-    rows = np.zeros((2 * count + len(back), len(edges) + len(ends)))
-    known = np.concatenate([executions, executions, np.zeros(len(back))]) / total
-    known[0] -= executions[0] / total if not any(target == 0 for _, target in edges) else 0.0
-    for column, (source, target) in enumerate(edges):
-        rows[target, column] = 1.0
-        rows[count + source, column] = 1.0
-    for column, block in enumerate(ends, len(edges)):
-        rows[count + block, column] = 1.0
-    trust = 1 / np.sqrt(np.maximum(known, 1e-6))  # as far as a flow is small, its error weighs more
-    for row, column in enumerate(back, 2 * count):
-        rows[row, column], trust[row] = _OPEN, trust[edges[column][1]]
-    flows = nnls(rows * trust[:, None], known * trust, maxiter=50 * rows.shape[1])[0] if rows.shape[1] else np.zeros(0)
-    out: dict[int, list[tuple[float, int]]] = defaultdict(list)
-    for (source, target), flow in zip(edges, flows, strict=False):
-        out[source].append((float(flow), target))
-    for block, flow in zip(ends, flows[len(edges) :], strict=True):
-        out[block].append((float(flow), -1))
-    blocks = np.full((count, 4), -1, np.int64)
-    rare, loops = np.zeros(count), np.zeros(count, np.int64)
+    program, count = LinearProgram(), len(whole.blocks)
+    trust = 1 / np.sqrt(np.maximum(executions, 1e-6 * max(1.0, float(executions.max(initial=1.0)))))
+    arriving, leaving = (list[dict[int, float]](defaultdict(float) for _ in range(count)) for _ in range(2))
+    out: dict[int, list[tuple[int, int]]] = defaultdict(list)
+    turned: dict[int, float] = defaultdict(float)  # by block, what it costs to turn in a loop behind it
+    for source, target in [
+        *((e.source, e.target) for e in whole.edges if e.kind != "call"),
+        *((b, -1) for b in whole.ends),
+    ]:
+        if 0 <= target <= source:
+            turned[source] += _OPEN * trust[target]
+        way = program.variable(_OPEN * trust[target] if 0 <= target <= source else 0.0)
+        out[source].append((way, target))
+        leaving[source][way] += 1.0
+        if target >= 0:
+            arriving[target][way] += 1.0
+    both, meetings, reached = dict[int, int](), dict[int, int](), _reached(whole)
+    for block, onward in enumerate(whole.successors):
+        apart = len(set(onward)) == 2 and not reached[onward[0]] & reached[onward[1]]
+        meetings[block] = _meeting(whole, block, reached)
+        if apart or (len(set(onward)) == 2 and meetings[block] >= 0):
+            both[block] = program.variable(_PARTED * trust[block] + turned[block])
+            leaving[block][both[block]] += 1.0
+            for target in onward:
+                arriving[target][both[block]] += 1.0
+            if meetings[block] >= 0:
+                arriving[meetings[block]][both[block]] -= 1.0
+    for block in range(count):
+        program.near(arriving[block], executions[block] * (block > 0 or bool(arriving[0])), trust[block], trust[block])
+        program.near(leaving[block], executions[block], trust[block], trust[block])
+    flows = program.solve()
+    blocks = np.full((count, 5), -1, np.int64)
+    rare, parted, loops = np.zeros(count), np.zeros(count), np.full(count, -1)
+    left: dict[int, int] = {}  # by the first block of a loop, the first of those that lead out of it
     for block, (first, past) in enumerate(whole.blocks):
         blocks[block, :2] = first, past
-        ways = sorted(out[block], reverse=True)[:2]
+        ways = sorted(((float(flows[way]), target) for way, target in out[block]), reverse=True)[:2]
         if ways:
             blocks[block, 2] = ways[0][1]
         if len(ways) == 2:
             blocks[block, 3] = ways[1][1]
-            both = ways[0][0] + ways[1][0]
-            rare[block] = ways[1][0] / both if both else 0.0
-            loops[block] = any(0 <= target <= block for _, target in ways)
-    return blocks, rare, loops
+            blocks[block, 4] = meetings[block]
+            together = float(flows[both[block]]) if block in both else 0.0
+            came = ways[0][0] + ways[1][0] + together
+            rare[block], parted[block] = (ways[1][0] / came, together / came) if came else (0.0, 0.0)
+            around = whole.around(block)
+            out_of = [loop for loop in around if ways[0][1] in loop.body and ways[1][1] not in loop.body]
+            if out_of:
+                loops[block] = left.setdefault(out_of[0].header, block)
+            elif any(0 <= target <= block for _, target in ways) or any(ways[0][1] not in one.body for one in around):
+                loops[block] = block
+    return blocks, rare, parted, loops
+
+
+def _meeting(whole: Graph, block: int, reached: Sequence[set[int]]) -> int:
+    """Where lanes that part behind a block meet: at the BSYNC of the innermost BSSY around it, or else at a barrier that all of them
+    come to; -1 where they stay apart, as where only some of them come there. reached: by block, what ways lead to."""
+    around = [
+        (made, meeting)
+        for meeting, made in whole.made.items()
+        if whole.dominates(made, block) and not whole.dominates(meeting, block)
+    ]
+    for made, meeting in around:
+        if all(whole.dominates(other, made) for other, _ in around):
+            return meeting if all(meeting in reached[onward] for onward in whole.successors[block]) else -1
+    at = whole.postdominators[block]
+    while at is not None and not whole.waits(at):
+        at = whole.postdominators[at]
+    return -1 if at is None else at
+
+
+def _reached(whole: Graph) -> list[set[int]]:
+    """By block, those that ways from it lead to, and itself."""
+    found = []
+    for block in range(len(whole.blocks)):
+        seen, left = {block}, [block]
+        while left:
+            further = set(whole.successors[left.pop()]) - seen
+            seen |= further
+            left += further
+        found.append(seen)
+    return found

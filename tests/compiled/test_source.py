@@ -54,3 +54,12 @@ def test_parts_of_a_list_are_told_apart() -> None:
     assert source.by_choice[source.choice(behind) or ((), "then")] == [
         one for one in source.statements.values() if source.choice(one) == source.choice(behind)
     ]
+
+
+def test_what_is_behind_a_guard_is_executed_as_often_as_the_next_branch() -> None:
+    """Behind the last guard of a list there is none; what stands before a guard is executed as often as the list."""
+    source, (first, then, behind, last) = stores()
+    loop, _, second, _ = sorted(one.number for one in source.statements.values() if one.site.kind == "branch")
+    assert loop in source.loops
+    assert source.behind[first.number] == second
+    assert not source.behind.keys() & {loop, then.number, behind.number, last.number}

@@ -123,6 +123,13 @@ def test_l2_gives_few_sectors_of_many_lines_more_slowly() -> None:
     assert as_sectors(1, 4, H200, stored=True) == pytest.approx(4 * sectors / timing.store_rate)
 
 
+def test_l2_of_an_h100_gives_less_in_a_cycle_than_that_of_an_h200() -> None:
+    """By what its atomic operations were measured to: 44 of 51."""
+    launch = observed(reads, 512, elements=512 * 256 * 32, TIMES=1, STRIDE=32)
+    one, other = (estimate(launch, device).limits["L2"] for device in (H100, H200))
+    assert one / other == pytest.approx(51 / 44, rel=0.01)
+
+
 def test_far_lines_cost_more() -> None:
     launch = observed(reads, 4096, elements=4096 * 256 * 4, TIMES=1, STRIDE=4)
     warm, cold = (estimate(launch, H200, cold=c) for c in (False, True))

@@ -1,0 +1,99 @@
+"""Ways of warps: what a class executes follows from how often its blocks were, also where lanes part."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+from simtbed import devices
+from simtbed.compiled.control_flow import Graph, graph
+from simtbed.compiled.source import Context, Source, Statement
+from simtbed.engines.cuda.sass import Instruction
+from simtbed.model.machine import Ran, run
+from simtbed.model.stream import FIGURES, PIPE, READS, STALL, WORDS, WRITES, Stream
+from simtbed.model.ways import Ways, ways
+from simtbed.profiler.warps import WarpDecisions
+
+H200 = devices.H200
+AROUND = Context(-1, "kernel", None)
+
+
+def sass(*texts: str) -> Graph:
+    """A graph of instructions at 0x0, 0x10, ..."""
+    return graph(tuple(Instruction(16 * n, text) for n, text in enumerate(texts)))
+
+
+def ways_of(whole: Graph, executions: Sequence[float]) -> Ways:
+    """Of one warp that executed the blocks so often."""
+    places = [()] * len(whole.instructions)
+    return ways(whole, np.array(executions, np.float64), places, Source(), WarpDecisions(), 1, 1)
+
+
+def ran(whole: Graph, found: Ways, kind: int = 0) -> Ran:
+    """A warp of a class alone on an SM, whose instructions take a cycle each."""
+    code = np.zeros((len(whole.instructions), WORDS), np.int64)
+    code[:, STALL], code[:, [WRITES, READS, PIPE]] = 1, -1
+    stream = Stream(code, np.zeros((len(code), FIGURES)), found, 1.0, {})
+    return run(stream, H200, np.full((1, 1), kind), 1, 1.0, 1, 1.0, {})
+
+
+def test_where_lanes_part_for_good_the_warp_goes_both_ways() -> None:
+    """Some lanes leave the kernel, the others turn in a loop a hundred times."""
+    whole = sass("@P0 BRA 0x30", "NOP", "EXIT", "NOP", "@P1 BRA 0x30", "EXIT")
+    assert ran(whole, ways_of(whole, [1, 1, 100, 1])).issued == 1 + 2 + 200 + 1
+
+
+def test_lanes_that_part_go_on_together_where_they_meet() -> None:
+    whole = sass(
+        "BSSY B0, 0x70", "@P0 BRA 0x40", "NOP", "BRA 0x60", "NOP", "NOP", "BSYNC B0", "NOP", "NOP", "EXIT"
+    )  # fmt: skip
+    found = ways_of(whole, [1, 1, 1, 2, 1])
+    assert found.parted[0].tolist() == pytest.approx([1, 0, 0, 0, 0])
+    assert ran(whole, found).issued == 2 + 2 + 2 + 1 + 3
+
+
+def test_a_loop_that_lanes_leave_one_by_one_turns_no_more_often() -> None:
+    """Each group of lanes that leaves executes what is behind the loop, then waits; the last one goes on."""
+    whole = sass("BSSY B0, 0x50", "NOP", "@P0 BRA 0x10", "NOP", "BSYNC B0", "EXIT")
+    assert ran(whole, ways_of(whole, [1, 10, 3, 3, 1])).issued == 1 + 2 * 10 + 3 + 1 + 1
+
+
+def test_ways_out_of_a_loop_are_counted_together() -> None:
+    """A warp of two leaves in the middle of the loop: each of them turns ten times, not twenty."""
+    whole = sass("NOP", "@P0 BRA 0x40", "NOP", "@P1 BRA 0x0", "EXIT")
+    issued = ran(whole, ways_of(whole, [10, 9.5, 1])).issued
+    assert issued == pytest.approx(2 * 10 + 2 * 9.5 + 1, abs=2)
+
+
+def test_what_a_compiler_took_out_of_a_loop_is_executed_once() -> None:
+    """Two warps, one of which turns three times as often."""
+    body: Any = Context(0, "body", AROUND)
+    source = Source({1: Statement(1, None, (7,), body, 40, 40)})  # type: ignore[arg-type]
+    decided = WarpDecisions()
+    decided._rows = np.array([[0, 0, 0, 1, 10, 0, 0], [0, 1, 0, 1, 30, 0, 0]]).reshape(-1)
+    decided._used[0] = 2
+    whole = sass("NOP", "BRA 0x20", "NOP", "@P0 BRA 0x20", "EXIT")
+    found = ways(whole, np.array([2.0, 40.0, 2.0]), [(7,)] * 5, source, decided, 1, 2)
+    kinds = found.of[0].tolist()
+    assert [ran(whole, found, kind).issued for kind in kinds] == [2 + 2 * 10 + 1, 2 + 2 * 30 + 1]
+
+
+def test_a_warp_that_jumps_goes_on_later() -> None:
+    turns, straight = sass("NOP", "@P0 BRA 0x0", "EXIT"), sass(*["NOP"] * 40, "EXIT")
+    jumping = ran(turns, ways_of(turns, [20, 1])).cycles
+    assert jumping == pytest.approx(ran(straight, ways_of(straight, [1])).cycles + 19 * H200.timing.branch, abs=2)
+
+
+def test_what_is_behind_a_guard_is_not_executed_by_warps_that_left() -> None:
+    """Two warps come to a list; one of them goes on behind a statement by which lanes leave, to a loop that turns ten times."""
+    statements = {n: Statement(n, None, (n,), AROUND, 2, 2) for n in (1, 3)}  # type: ignore[arg-type]
+    source = Source(statements, loops={3: None}, behind={1: 3, 3: 3})  # type: ignore[dict-item]
+    decided = WarpDecisions()
+    decided._rows = np.array([0, 1, 3, 1, 10, 0, 0])
+    decided._used[0] = 1
+    whole = sass("@P0 EXIT", "NOP", "NOP", "@P1 BRA 0x20", "NOP", "EXIT")
+    places = [(), (1,), (3,), (3,), (1,), (1,)]
+    found = ways(whole, np.array([2.0, 1.0, 10.0, 1.0]), places, source, decided, 1, 2)
+    assert [ran(whole, found, kind).issued for kind in found.of[0].tolist()] == [1, 1 + 1 + 2 * 10 + 2]
