@@ -13,8 +13,8 @@ from simtbed.reports.hardware.text import GROUPS
 
 KEPT = record.load(record.FOLDER / "textbook" / "h200.json")
 MET = {
-    "global loads": 274, "global stores": 284, "global atomics": 280, "global reductions": 276, "shared loads": 281,
-    "shared stores": 278, "shared atomics": 284, "barriers": 142, "shuffles": 142, "warp instructions": 137, "efficiency": 138,
+    "global loads": 278, "global stores": 284, "global atomics": 280, "global reductions": 276, "shared loads": 281,
+    "shared stores": 278, "shared atomics": 284, "barriers": 142, "shuffles": 142, "warp instructions": 138, "efficiency": 139,
     "registers": 142, "occupancy": 142,
 }  # fmt: skip
 """How many figures are as near as they shall be, at least."""
