@@ -29,6 +29,7 @@ class Timing:
     l2_width: bytes a cycle that one SM gets from L2. l2_halves: 2 where an SM reads lines of the other half through its own.
     l2_slices: parts of L2 that serve a request each. store_interval: cycles of a slice for the stores of a warp to a line.
     l2_bandwidth: of all SMs together, GB/s (10^9). dram_share: of the device's bandwidth that a copy gets, in thousandths.
+    dram_row: sectors that device memory could move in the time in which it gives one of another row.
     launch: nanoseconds that a kernel takes that does nothing.
     dated: when the row was written. source: where its figures stand, and which of them are estimates.
     """
@@ -68,6 +69,7 @@ class Timing:
     store_interval: float
     l2_bandwidth: float
     dram_share: int
+    dram_row: float
     launch: int
     dated: str
     source: str
@@ -114,6 +116,7 @@ FERMI = Timing(
     store_interval=3.0,
     l2_bandwidth=230.0,
     dram_share=800,
+    dram_row=2.9,
     launch=5000,
     dated="2026-11-22",
     source=(
@@ -157,6 +160,7 @@ KEPLER = Timing(
     store_interval=2.2,
     l2_bandwidth=400.0,
     dram_share=800,
+    dram_row=2.9,
     launch=4000,
     dated="2026-11-22",
     source=(
@@ -200,6 +204,7 @@ VOLTA = Timing(
     store_interval=2.2,
     l2_bandwidth=2500.0,
     dram_share=900,
+    dram_row=2.9,
     launch=2500,
     dated="2026-11-22",
     source=(
@@ -243,6 +248,7 @@ AMPERE = Timing(
     store_interval=2.2,
     l2_bandwidth=4700.0,
     dram_share=890,
+    dram_row=2.9,
     launch=2300,
     dated="2026-11-22",
     source=(
@@ -286,6 +292,7 @@ ADA = Timing(
     store_interval=2.2,
     l2_bandwidth=5000.0,
     dram_share=900,
+    dram_row=2.9,
     launch=2300,
     dated="2026-11-22",
     source=(
@@ -329,11 +336,12 @@ GH100 = Timing(
     store_interval=2.2,
     l2_bandwidth=7000.0,
     dram_share=941,
+    dram_row=2.9,
     launch=2816,
     dated="2026-11-24",
     source=(
-        "measured on an H200 at 1980 MHz (simtbed hardware measure); estimates: issue, vote, branch, l2_bandwidth; l1_size and "
-        "l2_halves: public"
+        "measured on an H200 at 1980 MHz (simtbed hardware measure; line_interval, store_interval, l2_slices, dram_row: "
+        "simtbed hardware times --scattered); estimates: issue, vote, branch, l2_bandwidth; l1_size and l2_halves: public"
     ),
 )
 """Of an H200. What lies in the chip is an H100's too."""
@@ -357,11 +365,12 @@ HOPPER = replace(
     block_interval=1.21,
     l1_width=125,
     dram_share=920,
+    dram_row=2.3,
     launch=3136,
     dated="2026-11-23",
     source=(
         "measured on an H100 SXM5 at 1980 MHz (simtbed hardware measure); estimates, as an H200's: issue, vote, branch, "
-        "float_interval, lookup_rate; and less, as its atomic_rate is: l2_bandwidth, fetch_rate, request_rate, store_rate, load_rate; "
-        "l1_size and l2_halves: public"
+        "float_interval, lookup_rate; and less, as its atomic_rate is: l2_bandwidth, fetch_rate, request_rate, store_rate, load_rate, "
+        "as simtbed hardware times --scattered confirms, which dram_row is read from; l1_size and l2_halves: public"
     ),
 )

@@ -54,9 +54,9 @@ half of L2, for device memory, and for L2 at all."""
 OWN_PIPES = ("alu", "fma", "fp64", "xu", "adu", "uniform", "cbu")
 """Of a scheduler; the load and store unit is one for all of an SM."""
 _LSU = len(OWN_PIPES)
-_LONE, _STREWN = 1.3, 2.9
-"""Sectors more that device memory could move in the time of one that is alone: another one that nobody asked for, and, where the lines
-of an access do not lie side by side, another row. One number of 64 and of 128 bytes each, and numbers as drawn, on an H200."""
+_LONE = 1.3
+"""Sectors more that device memory could move in the time of one that is alone: another one that nobody asked for. Where the lines of an
+access do not lie side by side it is another row (`Timing.dram_row`). One number of 64 and of 128 bytes each, on an H200."""
 _MEMORIES = ("global", "shared", "local", "constant")
 _CONSTANT = 2.05
 """Cycles of an SM between different addresses of constant memory: tables looked up by 30 addresses a warp on an H200."""
@@ -256,7 +256,7 @@ def _of_global(
     out = misses + total[FAR_HITS] + total[NEAR_HITS]
     figures[SECTORS_OUT] = as_sectors(total[ASKED], out, device, stored=False) / accesses
     strewn = total[STREWN] / total[ACCESSES]
-    figures[MISSED] = (misses + (_LONE + strewn * (_STREWN - _LONE)) * total[LONE]) / accesses
+    figures[MISSED] = (misses + (_LONE + strewn * (timing.dram_row - _LONE)) * total[LONE]) / accesses
 
     def likely(part: float) -> float:
         """That one of an access's lines is among so many sectors."""

@@ -20,6 +20,11 @@ from ..terminal import progress
 from .options import Cases, Json
 from .parameters import Argument, Option, command
 
+Scattered = Annotated[
+    bool,
+    Option(("--scattered",), help="Launches of scattered accesses instead, which figures of a device are read from."),
+]
+
 
 @command
 def compare(
@@ -78,6 +83,7 @@ def times(
     device: Annotated[str, Option(metavar="NAME", help="The row of this GPU.")] = "H200",
     only: Annotated[str, Option(metavar="PATTERN", help="Launches that fit, such as 'matmul *'.")] = "*",
     counters: Annotated[bool, Option(("--counters",), help="Hit rates and bytes too, by Nsight Compute.")] = False,
+    scattered: Scattered = False,
 ) -> int:
     """Time the launches that the model is held to, warm and cold, on this GPU.
 
@@ -92,7 +98,7 @@ def times(
     from ..hardware import launches, nsight, timing, traffic
     from ..hardware.timed import every
 
-    row, chosen = devices.find(device), launches.chosen(every(), only)
+    row, chosen = devices.find(device), launches.chosen(every(scattered), only)
     known = of_times.load(target) if target.exists() else None
     if known and known.get("device") != row.name:
         raise SimtbedError(f"{target}: expected times of {row.name}, got those of {known.get('device')}")
@@ -145,6 +151,7 @@ def errors(
     device: Annotated[str, Option(metavar="NAME", help="The GPU's row, or the TOML file of `measure`.")] = "H200",
     only: Annotated[str, Option(metavar="PATTERN", help="Launches that fit.")] = "*",
     cold: Annotated[bool, Option(("--cold",), help="The times with empty caches.")] = False,
+    scattered: Scattered = False,
     json: Json = False,
 ) -> int:
     """The time model beside measured times, on any machine.
@@ -159,7 +166,7 @@ def errors(
     from ..hardware.timed import every
     from ..hardware.traffic import within
 
-    known, row, chosen = of_times.load(record), devices.find(device), launches.chosen(every(), only)
+    known, row, chosen = of_times.load(record), devices.find(device), launches.chosen(every(scattered), only)
     with progress("the model") as done:
         rows = of_times.compare(chosen, known, row, cold, done)
     kept_back, constants = of_times.left_out(rows), of_times.fitted(rows)
