@@ -65,11 +65,12 @@ class Kept:
 
 @dataclass(frozen=True)
 class Lanes:
-    """Lanes of a warp that did the same in the source. events: sites of accesses, of tests of loops, and turns of these (-1 - site),
-    one after the other, each with the number of the access among the warp's, NOT_MADE for others."""
+    """Lanes of a warp that did the same in the source. sites: int32[n], of accesses, of tests of loops, and turns of these (-1 - site),
+    one after the other. numbers: int64[n], of the accesses among the warp's, NOT_MADE for others."""
 
     mask: int
-    events: list[tuple[int, int]]
+    sites: npt.NDArray[np.int32]
+    numbers: Words
 
 
 @dataclass(frozen=True)
@@ -233,7 +234,8 @@ class Accessed:
             elif one.context.arm != "test":
                 of_loop[loop.site].append(one.number)
         tested = dict.fromkeys(of_loop, False)
-        for site, number in lanes.events:
+        mine = np.isin(lanes.sites, [*places, *of_loop, *(-1 - loop for loop in of_loop)])
+        for site, number in zip(lanes.sites[mine].tolist(), lanes.numbers[mine].tolist(), strict=True):
             if -1 - site in of_loop:
                 tested[-1 - site] = False
                 for inner in of_loop[-1 - site]:
@@ -353,5 +355,5 @@ def _lanes(steps: Steps, accesses: npt.NDArray[np.bool_], lanes: int, strands: S
     found = []
     for mask in groups.values():
         here = bits[:, (mask & -mask).bit_length() - 1] != 0
-        found.append(Lanes(mask, list(zip(steps.sites[here].tolist(), numbers[here].tolist(), strict=True))))
+        found.append(Lanes(mask, steps.sites[here], numbers[here]))
     return found

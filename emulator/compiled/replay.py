@@ -19,8 +19,28 @@ from ..passes.slow_paths import MOST, slow_paths
 from ..profiler.decisions import Decisions
 from .source import Arm
 
-Pattern = tuple[int, tuple[int, ...]]
-"""Lanes that came to a branch or loop, a bit each, and what each of the 32 decided."""
+
+class Pattern:
+    """mask: lanes that came to a branch or loop, a bit each. values: what each of the 32 decided."""
+
+    def __init__(self, mask: int, values: tuple[int, ...]) -> None:
+        self.mask, self.values = mask, values
+        self._bits: dict[int, int] = {}
+        self._above: dict[int, int] = {}
+
+    def bits(self, number: int) -> int:
+        """The lanes of whose values a bit is set."""
+        if number not in self._bits:
+            self._bits[number] = _lanes(value >> number & 1 for value in self.values)
+        return self._bits[number]
+
+    def above(self, least: int) -> int:
+        """The lanes whose values are greater."""
+        if least not in self._above:
+            self._above[least] = _lanes(value > least for value in self.values)
+        return self._above[least]
+
+
 WarpName = tuple[int, int, int]
 """Launch, block, warp."""
 
@@ -73,7 +93,7 @@ class Replay:
         self.patterns: dict[int, list[Pattern]] = {}
         for site, found in decisions.sites.items():
             masks, values = found.patterns["mask"].tolist(), found.patterns["value"].tolist()
-            self.patterns[site] = [(mask, tuple(value)) for mask, value in zip(masks, values, strict=True)]
+            self.patterns[site] = [Pattern(mask, tuple(value)) for mask, value in zip(masks, values, strict=True)]
             runs = found.runs
             names = zip(runs["launch"].tolist(), runs["block"].tolist(), runs["warp"].tolist(), strict=True)
             for name, pattern, count in zip(names, runs["pattern"].tolist(), runs["count"].tolist(), strict=True):
@@ -119,12 +139,12 @@ class _Teller:
             for _ in range(count):
                 yield patterns[pattern]
 
-    def take(self, site: int, mask: int) -> tuple[int, ...]:
+    def take(self, site: int, mask: int) -> Pattern:
         """What the lanes of a mask decided when they came to a branch or loop."""
         found = next(self.decided.get(site, iter(())), None)
-        if found is None or found[0] != mask:
+        if found is None or found.mask != mask:
             raise Lost(f"site {site} was not recorded for these lanes")
-        return found[1]
+        return found
 
     def tell(self, site: int, mask: int) -> None:
         if mask and site in self.wanted:
@@ -139,7 +159,7 @@ class _Teller:
             match stmt:
                 case ir.If():
                     self.tell(stmt.site, mask)
-                    held = _lanes(value & 1 for value in self.take(stmt.site, mask)) & mask
+                    held = self.take(stmt.site, mask).bits(0) & mask
                     self.tell(decided(stmt.site, "then"), held)
                     self.tell(decided(stmt.site, "else"), mask & ~held)
                     mask = self.run(stmt.then, held) | self.run(stmt.orelse, mask & ~held)
@@ -164,9 +184,9 @@ class _Teller:
                     return 0
                 case _:
                     if stmt.site in self.divided:
-                        values = self.take(stmt.site, mask)
+                        taken = self.take(stmt.site, mask)
                         for n in range(MOST):
-                            self.tell(slow(stmt.site, n), _lanes(value >> n & 1 for value in values) & mask)
+                            self.tell(slow(stmt.site, n), taken.bits(n) & mask)
                     self.tell(stmt.site, mask)
         return mask
 
@@ -179,7 +199,7 @@ class _Teller:
             if isinstance(stmt, ir.While):
                 self.run(stmt.setup, mask)
             self.tell(stmt.site, mask)
-            going = _lanes(began[lane] > turn for lane in range(32)) & mask
+            going = began.above(turn) & mask
             done |= mask & ~going
             if going:
                 self.tell(-1 - stmt.site, going)
