@@ -15,9 +15,9 @@ T = TypeVar("T")
 A = TypeVar("A", bound="Array[Any]")
 
 
-def on_host(name: str) -> NoReturn:
-    """Raise the error of a name of the kernel language that Python itself evaluates."""
-    raise HostCallError(f"{name} belongs to the kernel language: use it inside @st.kernel or @st.device")
+def on_host(name: str, instead: str = "") -> NoReturn:
+    """Raise the error of a name of the kernel language that Python itself evaluates. instead: what does it outside of kernels."""
+    raise HostCallError(f"{name} belongs to the kernel language: use it inside @st.kernel or @st.device{instead}")
 
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ else:
             self.name = name
 
         def __call__(self, *values):
-            on_host(f"{self.name}()")
+            on_host(f"{self.name}()", "; an argument of a launch is a plain number, and takes the parameter's type")
 
         def __repr__(self):
             return self.name

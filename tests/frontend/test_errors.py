@@ -156,6 +156,8 @@ def test_words_refuse_the_host() -> None:
     ):
         with pytest.raises(HostCallError, match="belongs to the kernel language"):
             use()
+    with pytest.raises(HostCallError, match=r"f32\(\) belongs .*an argument of a launch is a plain number"):
+        f32(0.9)
     with pytest.raises(HostCallError, match=r"use simtbed\.launch"):
         scaled(1)
 
