@@ -222,7 +222,7 @@ def _outcome(engine: Engine, request: Request) -> Outcome:
     if request.schedule is None:
         return _run_once(engine, request)
     first = _run_once(engine, replace(request, schedule=None))
-    second = _run_once(engine, replace(request, show_prints=False))
+    second = _run_once(engine, replace(request, show_prints=False, trace=None))
     known = {(fault.kind, fault.span) for fault in first.faults}
     first.faults += [fault for fault in second.faults if (fault.kind, fault.span) not in known]
     from ..sanitizer import schedules

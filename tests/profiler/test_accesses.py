@@ -24,7 +24,7 @@ def reversed_tile(x: st.Global[st.f32], out: st.Global[st.f32]) -> None:
         out[st.block.x * 64 + t] = tile[63 - t]
 
 
-def kept(engine: Any, blocks: int = 3) -> WarpAccesses:
+def kept(engine: Any, blocks: int = 3, **how: Any) -> WarpAccesses:
     x = np.arange(64 * blocks, dtype=np.float32)
     found = st.launch(
         reversed_tile,
@@ -33,6 +33,7 @@ def kept(engine: Any, blocks: int = 3) -> WarpAccesses:
         args={"x": x, "out": st.zeros(len(x), st.f32)},
         engine=engine,
         decisions=True,
+        **how,
     )
     assert found.decisions is not None
     (only,) = found.decisions.accesses
@@ -54,6 +55,11 @@ def test_engines_keep_the_same() -> None:
     mine, its = kept("numpy", 40), kept("jit", 40)
     assert mine.by_warp.keys() == its.by_warp.keys()
     assert all(mine.by_warp[name].tobytes() == its.by_warp[name].tobytes() for name in mine.by_warp)
+
+
+def test_another_order_of_blocks_is_not_kept_too() -> None:
+    mine, its = kept("jit", schedule=1), kept("jit")
+    assert all(mine.by_warp[name].tobytes() == its.by_warp[name].tobytes() for name in its.by_warp)
 
 
 def entries(blocks: range, each: int) -> Entries:
