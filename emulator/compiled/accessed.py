@@ -44,8 +44,11 @@ from .walk import STATES, Walk
 
 WORK = 2_000_000
 """Blocks that warps of different decisions come to, together, at most."""
-WHOLE, AGREES = 0.9, 0.01
-"""How many of the warps whose accesses were kept must be told, and how near their executions must be to those that were counted."""
+DIFFERENT = 256
+"""Ways in which warps may differ before some of them, from all over, stand for the others."""
+WHOLE, AGREES, NEAR = 0.9, 0.01, 0.05
+"""How many of the warps whose accesses were kept must be told, and how near their executions must be to those that were counted: of all
+warps, and where some stand for the others."""
 _COLUMNS = {"global": ("requests", "sectors"), "shared": ("requests", "wavefronts", "conflicts")}
 
 Words = npt.NDArray[np.int64]
@@ -120,10 +123,10 @@ class Accessed:
                     return None
                 totals += alike.weight * found
                 executed += alike.weight * len(made) * len(alike.index)
-        counted = sum(one.warps for one in compiled)
-        if not executed or abs(executed - counted) > AGREES * counted:
+        counted, sampled = sum(one.warps for one in compiled), any(alike.weight > 1 for alike in self.alike)
+        if not executed or abs(executed - counted) > (NEAR if sampled else AGREES) * counted:
             return None
-        if any(alike.weight > 1 for alike in self.alike):
+        if sampled:
             totals = self._of_all(statements, totals)
         columns = zip(_COLUMNS[access.space], totals.tolist(), strict=False)
         return dict.fromkeys(("requests", "sectors", "wavefronts", "conflicts"), 0.0) | dict(columns)
@@ -297,16 +300,19 @@ class Accessed:
             together[one.warp[0], one.lanes, replay.decided(one.warp), made].append(one)
         found = []
         assert walk.alike is not None  # what all lanes agree on is known from here on
-        for warps in together.values():
+        chosen = list(together.values())
+        if len(chosen) > DIFFERENT:
+            chosen = [chosen[n] for n in np.linspace(0, len(chosen) - 1, DIFFERENT).round().astype(int)]
+        asked = sum(map(len, chosen))
+        for warps in chosen:
             try:
-                found.append(self._alike(replay, warps))
+                found.append(self._alike(replay, warps, len(kept) / asked))
             except Lost:
                 continue
             work += len(found[-1].masks)
             if walk.paths.visited > STATES or work > WORK:
                 return []
-        told = sum(len(one.index) for one in found)
-        return found if told >= WHOLE * len(kept) else []
+        return found if sum(len(one.index) for one in found) >= WHOLE * asked else []
 
     def _kept(self, accesses: Sequence[WarpAccesses]) -> Iterator[Kept]:
         launched = self.walk.launched
@@ -319,8 +325,8 @@ class Accessed:
                     entries = accesses[launch].by_warp.get((block, warp), none)
                     yield Kept((launch, block, warp), min(32, threads - 32 * warp), entries, blocks / len(kept))
 
-    def _alike(self, replay: Replay, warps: Sequence[Kept]) -> Alike:
-        """Raises Lost where what was recorded does not tell their ways."""
+    def _alike(self, replay: Replay, warps: Sequence[Kept], times: float) -> Alike:
+        """times: how many kept warps each stands for. Raises Lost where what was recorded does not tell their ways."""
         first = warps[0]
         steps = replay.steps(first.warp, first.lanes)
         accesses = np.isin(steps.sites, list(self._accesses))
@@ -338,7 +344,7 @@ class Accessed:
             first.entries["site"],
             first.entries["mask"],
             np.stack([one.entries["index"] for one in warps]),
-            first.weight,
+            first.weight * times,
         )
 
 
