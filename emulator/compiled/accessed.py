@@ -8,7 +8,7 @@ Warps whose accesses were kept are walked, and each of their instructions is lai
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -113,8 +113,9 @@ class Accessed:
             return None
         totals, executed = np.zeros(3), 0.0
         told: dict[Key, int] = {}
+        at_node = self._at_nodes({n: width // size for n, width in widths.items()})
         for alike in self.alike:
-            rows = self._rows(alike, statements, {n: widths[n] // size for n in numbers}, told)
+            rows = self._rows(alike, statements, at_node, told)
             if rows is None:
                 return None
             for each, made in rows.items():
@@ -144,19 +145,21 @@ class Accessed:
             known += alike.weight * self._cost(alike.index[:, made], active, statements[0].site.size, access)
         return np.where(known > 0, totals * every / np.maximum(known, 1), totals)
 
+    def _at_nodes(self, stands_for: Mapping[int, int]) -> dict[int, Block]:
+        """Instructions by node, each with for how many accesses it stands."""
+        blocks: dict[int, list[Visit]] = defaultdict(list)
+        for n, accesses in sorted(stands_for.items()):
+            one = self.instructions[n]
+            registers, offset = address_of(one.instruction.text)
+            predicated = bool(one.instruction.predicate)
+            blocks[one.block].append(Visit(n, accesses, predicated, (one.block, registers), offset))
+        return {node: blocks[block] for node, block in enumerate(self.walk.nodes.blocks) if block in blocks}
+
     def _rows(
-        self, alike: Alike, statements: Sequence[Statement], stands_for: dict[int, int], told: dict[Key, int]
+        self, alike: Alike, statements: Sequence[Statement], at_node: Mapping[int, Block], told: dict[Key, int]
     ) -> dict[int, Words] | None:
         """By how many accesses an instruction stands for: int64[execution, accesses, 32], the numbers of what each lane accesses.
         told: what is known of the sites that instructions stand for; grows."""
-        blocks: dict[int, list[int]] = defaultdict(list)
-        for n in stands_for:
-            blocks[self.instructions[n].block].append(n)
-        at_node = {
-            node: [self._visit(n, stands_for[n]) for n in sorted(blocks[block])]
-            for node, block in enumerate(self.walk.nodes.blocks)
-            if block in blocks
-        }
         relevant = np.flatnonzero(np.isin(alike.nodes, list(at_node))).tolist()
         rows = {
             (when, one.instruction): np.full((one.accesses, 32), NOT_MADE)
@@ -178,11 +181,6 @@ class Accessed:
         for row in rows.values():
             found[len(row)].append(row)
         return {each: np.array(several) for each, several in found.items()}
-
-    def _visit(self, n: int, accesses: int) -> Visit:
-        one = self.instructions[n]
-        registers, offset = address_of(one.instruction.text)
-        return Visit(n, accesses, bool(one.instruction.predicate), (one.block, registers), offset)
 
     def _stands(
         self,
@@ -212,8 +210,9 @@ class Accessed:
                 return blocks
             if len({one.site.array for one in statements}) == 1:
                 better = [arranged(block, mine, size, address) for block, mine in zip(visited, blocks, strict=True)]
-                if None not in better:
-                    return [block for block in better if block is not None]
+                fitting = [block for block in better if block is not None]
+                if len(fitting) == len(better):
+                    return fitting
         sites = [Site(self._made(lanes, [one]), one.site.kind.endswith("load")) for one in statements]
         telling = Telling(sites, size, address)
         if any(one.key not in told for one in flat):
@@ -340,7 +339,7 @@ class Accessed:
         return Alike(
             np.array([node for node, _ in visited], np.int32),
             [mask for _, mask in visited],
-            _lanes(steps, accesses, first.lanes, strands),
+            _lanes(steps, accesses, strands),
             first.entries["site"],
             first.entries["mask"],
             np.stack([one.entries["index"] for one in warps]),
@@ -348,18 +347,12 @@ class Accessed:
         )
 
 
-def _lanes(steps: Steps, accesses: npt.NDArray[np.bool_], lanes: int, strands: Sequence[Strand]) -> list[Lanes]:
+def _lanes(steps: Steps, accesses: npt.NDArray[np.bool_], strands: Sequence[Strand]) -> list[Lanes]:
     """The lanes of a warp that did the same and go the same way."""
     numbers = np.where(accesses, np.cumsum(accesses) - 1, NOT_MADE)
-    bits = (steps.masks[:, None] >> np.arange(32, dtype=np.uint32)) & 1
-    columns = np.packbits(bits.astype(np.bool_), axis=0)
-    groups: dict[tuple[bytes, int], int] = defaultdict(int)
-    for number, strand in enumerate(strands):
-        for lane in range(lanes):
-            if strand.mask >> lane & 1:
-                groups[columns[:, lane].tobytes(), number] |= 1 << lane
-    found = []
-    for mask in groups.values():
-        here = bits[:, (mask & -mask).bit_length() - 1] != 0
-        found.append(Lanes(mask, steps.sites[here], numbers[here]))
-    return found
+    return [
+        Lanes(mask & strand.mask, steps.sites[executed], numbers[executed])
+        for mask, executed in steps.groups()
+        for strand in strands
+        if mask & strand.mask
+    ]

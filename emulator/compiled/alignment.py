@@ -90,20 +90,28 @@ def arranged(
     found: dict[int, Accesses] = {}
     keys = _by_key(on).values()
     for each in sorted(keys, key=lambda each: -sum(one.accesses for one in each)):
-        ordered = sorted(each, key=lambda one: one.offset)
-        offsets = [one.offset + size * n for one in ordered for n in range(one.accesses)]
+        ordered, offsets = _offsets(each, size)
         bytes_of_one = size * ordered[0].accesses
-        for first in sorted(
-            by_address, key=lambda at: at % bytes_of_one
-        ):  # a wide one begins at a multiple of its bytes
-            wanted = Counter(first + offset - offsets[0] for offset in offsets)
+        for first in sorted(by_address, key=lambda at: at % bytes_of_one):  # where a wide one can begin comes first
+            wanted = Counter(first + offset for offset in offsets)
             if all(len(by_address.get(at, ())) >= n for at, n in wanted.items()):
                 break
         else:
             return None
-        numbers = iter([by_address[first + offset - offsets[0]].pop(0) for offset in offsets])
-        found |= {one.instruction: tuple(next(numbers) for _ in range(one.accesses)) for one in ordered}
+        found |= _dealt(ordered, [by_address[first + offset].pop(0) for offset in offsets])
     return [found.get(one.instruction, ()) for one in block]
+
+
+def _offsets(visited: Sequence[Visit], size: int) -> tuple[list[Visit], list[int]]:
+    """Instructions of one key by their offsets, and how many bytes behind the first each access is that they stand for."""
+    ordered = sorted(visited, key=lambda one: one.offset)
+    return ordered, [one.offset - ordered[0].offset + size * n for one in ordered for n in range(one.accesses)]
+
+
+def _dealt(visited: Sequence[Visit], numbers: Sequence[int]) -> dict[int, Accesses]:
+    """Accesses given to instructions in order, to each as many as it stands for."""
+    following = iter(numbers)
+    return {one.instruction: tuple(next(following) for _ in range(one.accesses)) for one in visited}
 
 
 # ------------------------------------------------------------------ several sites
@@ -210,7 +218,6 @@ class Telling:
         self, visited: Sequence[tuple[int, Visit]], real: Sequence[int], stand: dict[tuple[int, int], Accesses]
     ) -> bool:
         """Let instructions of a site some of whose loads are kept stand for those that follow what other sites' have stood for."""
-        last = -1
         others = sorted((n, max(numbers)) for (n, _), numbers in stand.items() if numbers)
         for n, one in visited:
             if one.accesses > 1 or one.predicated:
@@ -253,13 +260,11 @@ def _by_address(
     visited: Sequence[Visit], numbers: Sequence[int], size: int, address: Callable[[int], int]
 ) -> dict[int, Accesses] | None:
     """Which of some accesses instructions of one key stand for, by their addresses; None where these are not as the offsets say."""
-    ordered = sorted(visited, key=lambda one: one.offset)
-    offsets = [one.offset + size * n for one in ordered for n in range(one.accesses)]
+    ordered, offsets = _offsets(visited, size)
     found = sorted(numbers, key=address)
     if len(found) != len(offsets) or not found:
         return None
-    first = address(found[0]) - offsets[0]
+    first = address(found[0])
     if any(address(number) - offset != first for number, offset in zip(found, offsets, strict=True)):
         return None
-    following = iter(found)
-    return {one.instruction: tuple(next(following) for _ in range(one.accesses)) for one in ordered}
+    return _dealt(ordered, found)

@@ -254,10 +254,7 @@ def _moved(
     )
     doubtful = any(one.why for one in compiled) and not (kind.endswith("load") and made < asked / 2)
     if exact is None and (more or doubtful):
-        return (
-            cost,
-            None,
-        )  # a compiler makes no more than the source does: how many lanes are on is the source's to tell
+        return cost, None  # no compiler makes more: how many lanes are on is the source's to tell
     moved, lanes = exact or dict.fromkeys(cost, 0.0), sum(one.lanes for one in statements) / warps
     for one in compiled if exact is None else ():
         each = _each(kind, size, one, lanes, {what: n / warps for what, n in cost.items()})

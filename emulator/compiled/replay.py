@@ -69,17 +69,20 @@ class Steps:
     sites: npt.NDArray[np.int32]
     masks: npt.NDArray[np.uint32]
 
-    def lanes(self) -> dict[bytes, int]:
-        """Lanes by what they executed: the sites as bytes, and the lanes that executed just these, a bit each."""
-        bits = (self.masks[:, None] >> np.arange(32, dtype=np.uint32)) & 1
-        columns = np.packbits(bits.astype(np.bool_), axis=0)
+    def groups(self) -> Iterator[tuple[int, npt.NDArray[np.bool_]]]:
+        """Lanes that executed the same steps, a bit each, and which these are: bool[n]."""
+        executed = ((self.masks[:, None] >> np.arange(32, dtype=np.uint32)) & 1).astype(np.bool_)
+        columns = np.packbits(executed, axis=0)
         groups: dict[bytes, int] = defaultdict(int)
         for lane in range(32):
             groups[columns[:, lane].tobytes()] |= 1 << lane
-        found = {}
-        for mask in groups.values():
-            lane = (mask & -mask).bit_length() - 1
-            found[self.sites[bits[:, lane] != 0].tobytes()] = mask
+        yield from ((mask, executed[:, (mask & -mask).bit_length() - 1]) for mask in groups.values())
+
+    def lanes(self) -> dict[bytes, int]:
+        """Lanes by what they executed: the sites as bytes, and the lanes that executed just these, a bit each."""
+        found: dict[bytes, int] = defaultdict(int)
+        for mask, executed in self.groups():
+            found[self.sites[executed].tobytes()] |= mask  # others may have executed them at other steps
         return found
 
 

@@ -17,7 +17,7 @@ from simtbed.compiled.groups import Strand, executions
 from simtbed.compiled.launched import Launched
 from simtbed.compiled.matching import Matcher
 from simtbed.compiled.nodes import Nodes
-from simtbed.compiled.replay import Lost, Replay
+from simtbed.compiled.replay import Lost, Replay, Steps
 from simtbed.compiled.walk import Walk
 from simtbed.engines.cuda.sass import Instruction
 from simtbed.ir import nodes as ir
@@ -94,6 +94,14 @@ def test_lanes_that_did_the_same_are_one_group() -> None:
     masks = list(groups.values())
     assert sum(masks) == (1 << 32) - 1 and all(not a & b for n, a in enumerate(masks) for b in masks[:n])
     assert 1 < len(groups) < 32
+
+
+def test_lanes_that_did_the_same_at_other_steps_are_one_group_too() -> None:
+    """Lanes 0 and 1 leave by one statement in the first turn, lane 2 in the second; nothing that is told marks the turns."""
+    steps = Steps(np.array([5, 5, 7], np.int32), np.array([0b011, 0b100, 0b111], np.uint32))
+    assert steps.lanes()[np.array([5, 7], np.int32).tobytes()] == 0b111
+    masks = [(mask, executed.tolist()) for mask, executed in steps.groups() if mask & 0b111]
+    assert masks == [(0b011, [True, False, True]), (0b100, [False, True, True])]
 
 
 def test_a_record_that_is_not_whole_tells_nothing() -> None:
