@@ -108,15 +108,17 @@ class Graph:
 
     def _divides_long(self, start: int) -> bool:
         """Whether a callee divides integers of 64 bits."""
-        reached, waiting = {start}, [start]
+        blocks = (self.instructions[slice(*self.blocks[block])] for block in self.reached(start))
+        return any(one.operation.startswith("I2F.U64") for block in blocks for one in block)
+
+    def reached(self, start: int) -> set[int]:
+        """The blocks that ways from one lead to, and itself."""
+        found, waiting = {start}, [start]
         while waiting:
-            block = waiting.pop()
-            if any(one.operation.startswith("I2F.U64") for one in self.instructions[slice(*self.blocks[block])]):
-                return True
-            further = set(self.successors[block]) - reached
+            further = set(self.successors[waiting.pop()]) - found
             waiting += further
-            reached |= further
-        return False
+            found |= further
+        return found
 
     @cached_property
     def successors(self) -> tuple[tuple[int, ...], ...]:
@@ -276,15 +278,7 @@ def _without_far_jumps(whole: Graph) -> Graph:
 
 def _returns(whole: Graph, start: int) -> bool:
     """Whether what begins at a block comes back to whoever called it."""
-    reached, waiting = {start}, [start]
-    while waiting:
-        block = waiting.pop()
-        if whole.last(block).opcode == "RET":
-            return True
-        further = set(whole.successors[block]) - reached
-        waiting += further
-        reached |= further
-    return False
+    return any(whole.last(block).opcode == "RET" for block in whole.reached(start))
 
 
 def _meets(instruction: Instruction) -> bool:

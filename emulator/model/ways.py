@@ -81,10 +81,11 @@ def ways(
     weights = np.bincount(which, each * sizes, len(known))  # instructions that the average warp executes in each
     per_list = np.where(mean > 0, weights / np.maximum(mean, 1e-300), 0.0)
     of = _parted(came * per_list, _ALIKE * float(weights.sum()))
-    flows, lengths = [], []
+    flows, lengths, reached = [], [], [graph.reached(block) for block in range(len(graph.blocks))]
+    meetings = [_meeting(graph, block, reached) for block in range(len(graph.blocks))]
     for one in range(int(of.max()) + 1):
         share = np.where(mean > 0, came[of == one].mean(axis=0) / np.maximum(mean, 1e-300), 1.0)
-        flows.append(_flows(graph, as_one * share[which]))
+        flows.append(_flows(graph, as_one * share[which], reached, meetings))
         lengths.append(float((each * share[which] * sizes).sum()))
     blocks, rare, parted, loops = (np.array(found) for found in zip(*flows, strict=True))
     return Ways(blocks, rare, parted, loops, np.array(lengths), kept, of.reshape(len(kept), warps))
@@ -205,11 +206,13 @@ def _parted(points: Floats, alike: float) -> Words:
 
 
 # ------------------------------------------------------------------ flows
-def _flows(whole: Graph, executions: Floats) -> tuple[Words, Floats, Floats, Words]:
+def _flows(
+    whole: Graph, executions: Floats, reached: Sequence[set[int]], meetings: Sequence[int]
+) -> tuple[Words, Floats, Floats, Words]:
     """Of each block its two ways on, how often the rarer one is taken alone, and how often both are. Flows along edges fit the
     executions of the blocks: where lanes part, more goes on than came, and so much less where they meet. Where these leave it open,
     loops are entered rather than turned in once more, and lanes stay together. A callee is passed by: what is executed there takes as
-    long an instruction as the rest."""
+    long an instruction as the rest. reached, meetings: by block, what ways lead to, and where lanes that part behind it meet."""
     program, count = LinearProgram(), len(whole.blocks)
     trust = 1 / np.sqrt(np.maximum(executions, 1e-6 * max(1.0, float(executions.max(initial=1.0)))))
     arriving, leaving = (list[dict[int, float]](defaultdict(float) for _ in range(count)) for _ in range(2))
@@ -226,10 +229,9 @@ def _flows(whole: Graph, executions: Floats) -> tuple[Words, Floats, Floats, Wor
         leaving[source][way] += 1.0
         if target >= 0:
             arriving[target][way] += 1.0
-    both, meetings, reached = dict[int, int](), dict[int, int](), _reached(whole)
+    both = dict[int, int]()
     for block, onward in enumerate(whole.successors):
         apart = len(set(onward)) == 2 and not reached[onward[0]] & reached[onward[1]]
-        meetings[block] = _meeting(whole, block, reached)
         if apart or (len(set(onward)) == 2 and meetings[block] >= 0):
             both[block] = program.variable(_PARTED * trust[block] + turned[block])
             leaving[block][both[block]] += 1.0
@@ -279,16 +281,3 @@ def _meeting(whole: Graph, block: int, reached: Sequence[set[int]]) -> int:
     while at is not None and not whole.waits(at):
         at = whole.postdominators[at]
     return -1 if at is None else at
-
-
-def _reached(whole: Graph) -> list[set[int]]:
-    """By block, those that ways from it lead to, and itself."""
-    found = []
-    for block in range(len(whole.blocks)):
-        seen, left = {block}, [block]
-        while left:
-            further = set(whole.successors[left.pop()]) - seen
-            seen |= further
-            left += further
-        found.append(seen)
-    return found
