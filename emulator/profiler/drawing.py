@@ -9,11 +9,14 @@ from .. import language as st
 from ..language.hints import Global, i64
 from ..native import native
 
+FACTORS = (-0x61C8864680B583EB, 0x2545F491)
+"""Odd factors, by which bits are mixed; which ones does not matter. Compiled code that traces has them too (`counters.trace`)."""
+
 
 @st.device
 def number_of(number: i64) -> i64:
     """24 bits drawn for a number."""
-    return ((number + 1) * -0x61C8864680B583EB >> 17 & 0x7FFFFFFFFFF) * 0x2545F491 >> 15 & 0xFFFFFF
+    return ((number + 1) * FACTORS[0] >> 17 & 0x7FFFFFFFFFF) * FACTORS[1] >> 15 & 0xFFFFFF
 
 
 @st.device

@@ -6,6 +6,7 @@ from ....language.types import I64
 from ....llvm.builder import FunctionBuilder, many
 from ....llvm.casts import extended
 from ....llvm.values import Value, chosen, lanes
+from ....profiler.drawing import FACTORS
 from ....profiler.trace import ENTRY
 from ..context import CodegenContext
 from ..tracing import BLOCKS, END, ONE_OF, REQUEST
@@ -48,8 +49,8 @@ def _wanted(context: CodegenContext) -> str:
         )
         number = "%block"
         for step in (
-            "add i64 {}, 1", f"mul i64 {{}}, {-0x61C8864680B583EB}", "lshr i64 {}, 17", f"and i64 {{}}, {0x7FFFFFFFFFF}",
-            f"mul i64 {{}}, {0x2545F491}", "lshr i64 {}, 15", f"and i64 {{}}, {0xFFFFFF}", f"mul i64 {{}}, {one_of}",
+            "add i64 {}, 1", f"mul i64 {{}}, {FACTORS[0]}", "lshr i64 {}, 17", f"and i64 {{}}, {0x7FFFFFFFFFF}",
+            f"mul i64 {{}}, {FACTORS[1]}", "lshr i64 {}, 15", f"and i64 {{}}, {0xFFFFFF}", f"mul i64 {{}}, {one_of}",
         ):  # fmt: skip
             number = builder.let(step.format(number))
         known = builder.let(f"icmp slt i64 %block, {blocks}", "known")
