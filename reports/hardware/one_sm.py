@@ -1,0 +1,174 @@
+"""Launches that tell what the warps of one SM take from each other: stores that L1 sends together, the cycles of L1 for the lines
+of a load, the port to L2, and instructions that are fetched for the first time.
+
+Blocks of one size each, one an SM: what changes from launch to launch is how many warps are at it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from functools import partial
+from typing import Any
+
+import numpy as np
+import simtbed as st
+from simtbed import Const, Global, Kernel, f32, i32, u32
+
+from .launches import Timed
+from .microbenchmarks import empty
+
+SMS = 132
+WARPS = (1, 2, 4, 8, 16, 32)
+_STORING = 1 << 14
+"""Words that an SM stores of each number of a thread, at most."""
+
+
+# ------------------------------------------------------------------ stores
+@st.kernel
+def words_in_turn(out: Global[f32], turns: i32, N: Const, DELAY: Const) -> None:
+    """A thread writes N words side by side, each by a store and DELAY products later than the one before; `turns` times."""
+    i, threads = st.block.x * st.block_dim.x + st.thread.x, st.grid_dim.x * st.block_dim.x
+    value = f32(st.thread.x)
+    for turn in range(turns):
+        first = (turn * threads + i) * N
+        for k in st.unroll(range(N)):
+            out[first + k] = value
+            for _ in st.unroll(range(DELAY)):
+                value = value * f32(0.5) + f32(1)
+
+
+@st.kernel
+def regions_in_turn(out: Global[f32], turns: i32, region: i32, REGIONS: Const) -> None:
+    """A thread writes the first one of two words in each of so many regions, then the second one of each; `turns` times."""
+    i, threads = st.block.x * st.block_dim.x + st.thread.x, st.grid_dim.x * st.block_dim.x
+    for turn in range(turns):
+        first = (turn * threads + i) * 2
+        for k in st.unroll(range(2)):
+            for r in st.unroll(range(REGIONS)):
+                out[first + k + r * region] = f32(1)
+
+
+@st.kernel
+def stores_drawn(out: Global[f32], mask: i32, turns: i32) -> None:
+    """Sixteen words a turn, as drawn, among as many as `mask` says."""
+    drawn = u32(st.block.x * st.block_dim.x + st.thread.x) * u32(2654435761) + u32(12345)
+    for _ in range(turns):
+        for _step in st.unroll(range(16)):
+            drawn = drawn * u32(1664525) + u32(1013904223)
+            out[i32(drawn >> u32(8)) & mask] = f32(1)
+
+
+# ------------------------------------------------------------------ loads
+@st.kernel
+def looked_up(x: Global[f32], out: Global[f32], lanes: i32, apart: i32, turns: i32) -> None:
+    """Of every `lanes` lanes each reads a word so far apart from that of the one before, and the others read the same; sixteen
+    times a turn, of the same lines a turn."""
+    first = st.lane % lanes * apart
+    total = f32(0)
+    for turn in range(turns):
+        for k in st.unroll(range(16)):
+            total += x[first + 32 * (turn & 3) + 128 * k]
+    out[st.block.x * st.block_dim.x + st.thread.x] = total
+
+
+@st.kernel
+def groups_drawn(x: Global[f32], out: Global[f32], mask: i32, turns: i32, GROUP: Const) -> None:
+    """GROUP neighbours read words that lie side by side, sixteen a turn, as drawn, among as many as `mask` says."""
+    i = st.block.x * st.block_dim.x + st.thread.x
+    drawn, total = u32(i // GROUP) * u32(2654435761) + u32(12345), f32(0)
+    for _ in range(turns):
+        for _step in st.unroll(range(16)):
+            drawn = drawn * u32(1664525) + u32(1013904223)
+            total += x[((i32(drawn >> u32(8)) * GROUP) & mask) + i % GROUP]
+    out[i] = total
+
+
+# ------------------------------------------------------------------ instructions
+@st.kernel
+def straight(out: Global[f32], x: f32, turns: i32, N: Const) -> None:
+    """A chain of N products without a jump, `turns` times."""
+    value = x
+    for _ in range(turns):
+        for _step in st.unroll(range(N)):
+            value = value * f32(0.5) + x
+    out[st.block.x * st.block_dim.x + st.thread.x] = value
+
+
+# ------------------------------------------------------------------ launches
+PATTERNS = (
+    (1, 0), (2, 1), (8, 1), (16, 1), (32, 1), (2, 8), (4, 8), (2, 32), (2, 33), (4, 32), (4, 33), (8, 32), (8, 33), (16, 33), (32, 33),
+    (32, 2), (32, 3), (32, 4), (32, 8), (32, 9), (8, 9), (8, 2), (8, 4), (16, 9), (32, 32),
+)  # fmt: skip
+"""Lanes that read different words, and how far these lie apart: of 1 to 4 sectors of a line, of 1 to 32 lines, in banks of their own or
+in one."""
+
+
+def _stored(size: int, **others: int) -> Mapping[str, Any]:
+    return {"out": np.zeros(size, np.float32), **others}
+
+
+def _read(words: int, threads: int, **others: int) -> Mapping[str, Any]:
+    return {"x": np.ones(words, np.float32), "out": np.zeros(threads, np.float32), **others}
+
+
+def _straight(threads: int, **others: int) -> Mapping[str, Any]:
+    return {"out": np.zeros(threads, np.float32), "x": 1.0, **others}
+
+
+def _nothing() -> Mapping[str, Any]:
+    return {"out": np.zeros(1, np.int32)}
+
+
+def _case(kernel: Kernel, label: str, blocks: int, warps: int, make: Any, *given: Any, **others: int) -> Timed:
+    return Timed(f"{kernel.__name__} {label} {32 * warps}", kernel, blocks, 32 * warps, partial(make, *given, **others))
+
+
+def storing() -> Iterator[Timed]:
+    """Those of which it is counted too how many sectors L2 is given."""
+    for n in (2, 3, 4, 6, 8, 9, 16):
+        for delay in (0, 4, 32, 128) if n == 4 else (0, 4) if n == 9 else (0,):
+            for warps in (1,) if delay == 128 else WARPS if n in (4, 9) else (1, 4, 8, 32):
+                turns = max(1, _STORING // n // (32 * warps))
+                words = SMS * 32 * warps * turns * n
+                yield _case(
+                    words_in_turn, f"{n} {delay}", SMS, warps, _stored, words, turns=turns, N=n, DELAY=delay
+                )  # fmt: skip
+    for regions in (1, 2, 4, 8, 16, 32):
+        for warps in (1, 4):
+            turns = max(1, _STORING // (64 * warps * regions))
+            region = SMS * 64 * warps * turns
+            yield _case(
+                regions_in_turn, f"{regions}", SMS, warps, _stored, region * regions, turns=turns, region=region,
+                REGIONS=regions,
+            )  # fmt: skip
+
+
+def cases() -> Iterator[Timed]:
+    """All of them; the last word of a name is the size of the block."""
+    yield from storing()
+    for blocks, warps in ((1, 1), (SMS, 1), (SMS, 32), (8 * SMS, 8)):
+        yield _case(empty, f"{blocks}", blocks, warps, _nothing)
+    for n in (64, 256, 1024, 4096):
+        for turns in (1, 2, 4):
+            for warps in (1, 16):
+                made = {"turns": turns, "N": n}
+                yield _case(straight, f"{n} {turns}", SMS, warps, _straight, SMS * 32 * warps, **made)
+    for blocks in (1, 16, SMS):
+        for warps in (1, 8, 32):
+            words = 1 << 20
+            yield _case(
+                stores_drawn, f"{blocks}", blocks, warps, _stored, words, mask=words - 1, turns=max(1, 32 // warps)
+            )
+    for lanes, apart in PATTERNS:
+        words = 128 * 16 + 32 * 3 + lanes * apart + 1
+        yield _case(
+            looked_up, f"{lanes} {apart}", 2 * SMS, 32, _read, words, 2 * SMS * 1024, lanes=lanes, apart=apart, turns=16
+        )
+    for warps in (1, 4, 16):
+        yield _case(looked_up, "8 33", SMS, warps, _read, 2500, SMS * 32 * warps, lanes=8, apart=33, turns=64)
+    for group in (1, 8, 32):
+        for blocks in (1, 16, SMS):
+            for warps in (4, 32):
+                words, turns = 1 << 22, 64 // warps
+                made = {"mask": words - 1, "turns": turns, "GROUP": group}
+                yield _case(groups_drawn, f"{group} {blocks}", blocks, warps, _read, words, blocks * 32 * warps, **made)
