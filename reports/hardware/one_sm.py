@@ -25,16 +25,26 @@ _STORING = 1 << 14
 
 # ------------------------------------------------------------------ stores
 @st.kernel
-def words_in_turn(out: Global[f32], turns: i32, N: Const, DELAY: Const) -> None:
-    """A thread writes N words side by side, each by a store and DELAY products later than the one before; `turns` times."""
+def words_in_turn(out: Global[f32], turns: i32, N: Const) -> None:
+    """A thread writes N words side by side, each by a store; `turns` times."""
+    i, threads = st.block.x * st.block_dim.x + st.thread.x, st.grid_dim.x * st.block_dim.x
+    for turn in range(turns):
+        first = (turn * threads + i) * N
+        for k in st.unroll(range(N)):
+            out[first + k] = f32(1)
+
+
+@st.kernel
+def words_apart(out: Global[f32], turns: i32, delay: i32, N: Const) -> None:
+    """The same, each store so many products later than the one before. A loop keeps nvcc from moving the stores together."""
     i, threads = st.block.x * st.block_dim.x + st.thread.x, st.grid_dim.x * st.block_dim.x
     value = f32(st.thread.x)
     for turn in range(turns):
         first = (turn * threads + i) * N
         for k in st.unroll(range(N)):
             out[first + k] = value
-            for _ in st.unroll(range(DELAY)):
-                value = value * f32(0.5) + f32(1)
+            for _ in range(delay):
+                value = value * f32(0.5)
 
 
 @st.kernel
@@ -119,6 +129,10 @@ def _nothing() -> Mapping[str, Any]:
     return {"out": np.zeros(1, np.int32)}
 
 
+def _turns(words: int, warps: int) -> int:
+    return max(1, _STORING // words // (32 * warps))
+
+
 def _case(kernel: Kernel, label: str, blocks: int, warps: int, make: Any, *given: Any, **others: int) -> Timed:
     return Timed(f"{kernel.__name__} {label} {32 * warps}", kernel, blocks, 32 * warps, partial(make, *given, **others))
 
@@ -126,16 +140,20 @@ def _case(kernel: Kernel, label: str, blocks: int, warps: int, make: Any, *given
 def storing() -> Iterator[Timed]:
     """Those of which it is counted too how many sectors L2 is given."""
     for n in (2, 3, 4, 6, 8, 9, 16):
-        for delay in (0, 4, 32, 128) if n == 4 else (0, 4) if n == 9 else (0,):
-            for warps in (1,) if delay == 128 else WARPS if n in (4, 9) else (1, 4, 8, 32):
-                turns = max(1, _STORING // n // (32 * warps))
-                words = SMS * 32 * warps * turns * n
-                yield _case(
-                    words_in_turn, f"{n} {delay}", SMS, warps, _stored, words, turns=turns, N=n, DELAY=delay
-                )  # fmt: skip
+        for warps in WARPS if n in (4, 9) else (1, 4, 8, 32):
+            turns = _turns(n, warps)
+            words = SMS * 32 * warps * turns * n
+            yield _case(words_in_turn, f"{n}", SMS, warps, _stored, words, turns=turns, N=n)
+    for n, delay in ((4, 8), (4, 32), (4, 128), (9, 8), (9, 32)):
+        for warps in (1, 4, 16):
+            turns = _turns(n, warps)
+            words = SMS * 32 * warps * turns * n
+            yield _case(
+                words_apart, f"{n} {delay}", SMS, warps, _stored, words, turns=turns, delay=delay, N=n
+            )  # fmt: skip
     for regions in (1, 2, 4, 8, 16, 32):
         for warps in (1, 4):
-            turns = max(1, _STORING // (64 * warps * regions))
+            turns = _turns(2 * regions, warps)
             region = SMS * 64 * warps * turns
             yield _case(
                 regions_in_turn, f"{regions}", SMS, warps, _stored, region * regions, turns=turns, region=region,
