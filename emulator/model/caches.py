@@ -13,18 +13,10 @@ from ..language.hints import Global, i64
 from ..machine.device import Device
 from ..native import native
 from .lines import ACCESSES as TOTAL_ACCESSES
-from .lines import BITS, LINE, LOAD, LOCAL_LOAD, RECORD, SECTOR, STORE, TOUCHED, WORDS, Lines, drawn
-from .lines import LINES as TOTAL_LINES
-from .lines import SECTORS as TOTAL_SECTORS
+from .lines import BITS, LINE, RECORD, SECTOR, STORE, TOUCHED, WORDS, Lines, drawn
 from .lines import Words as Numbers
+from .traffic import COLUMNS, LONE, MISSES, Traffic, whole
 
-SECTORS, L1_HITS, NEAR_HITS, FAR_HITS, MISSES, ACCESSES, LINES, LONE, LATE, ASKED, BANKS, MERGED, STREWN = range(13)
-"""Of a site: sectors that its accesses ask for, and those of them that L1, the near half of L2, its far half and device memory
-answer; its accesses; the lines that they touch; and of the sectors that device memory answers those that are alone in their half of
-a line: it moves two at a time. LATE: sectors of those that L1 answers that are on their way to it only since another warp asked
-for them. ASKED: lines of which L2 is asked for sectors. BANKS, STREWN: as of `lines`. MERGED: sectors of stores that L1 sends with
-others of the same warp."""
-COLUMNS = 13
 FILLED, WRITTEN, CLOCK, NEXT, LEFT, TIME, WASTED = range(7)
 """Of the launch: sectors that were read because a part of them had been written, sectors written to device memory, accesses done, the
 next block, blocks left, the accesses that a warp would have made since it began which is never kept waiting, and the half sectors that
@@ -134,11 +126,11 @@ def _run(
     l2_tags: Global[i64], l2_valid: Global[i64], l2_dirty: Global[i64], l2_stamps: Global[i64], l2_words: Global[i64], l2_sets: i64,
     l2_ways: i64, l2_shift: i64,
     halves: i64, sent_tags: Global[i64], sent: Global[i64], sent_stamps: Global[i64], sent_at: Global[i64], sent_sets: i64, sent_ways: i64,
-    sent_shift: i64, broken: i64, together: i64, most: i64, sites: Global[i64], state: Global[i64],
+    sent_shift: i64, broken: i64, together: i64, most: i64, classes: Global[i64], count: i64, sites: Global[i64], state: Global[i64],
 ) -> None:  # fmt: skip
     """Have the resident blocks of all SMs take turns, `step` accesses a warp, until `until` blocks are left or turns are used up.
     begun: when the block of a slot began. broken: how often an access of a warp ends a run of stores on average, in parts of 2^20.
-    together: as _TOGETHER. most: as `_kept_clean`."""
+    together: as _TOGETHER. most: as `_kept_clean`. classes: of the warps of each block; count: of sites, whose rows are apart by class."""
     turn = i64(0)
     while state[4] > until and turn < rounds:
         turn += 1
@@ -175,9 +167,10 @@ def _run(
                     site = records[4 * at + 1] & 0xFFFF
                     state[2] += 1
                     now = state[2]
-                    row = site * 13
+                    row = (classes[block * warps + warp] * count + site) * 15
                     sites[row + 5] += 1
                     number = records[4 * at + 3] >> 8
+                    farthest, from_there, in_l1 = i64(0), i64(0), i64(0)
                     for which in range(records[4 * at + 2], records[4 * at + 2] + (records[4 * at + 3] & 0xFF)):
                         line = lines[which] >> 10
                         words = (lines[which] >> 4) & 63
@@ -199,11 +192,10 @@ def _run(
                                 l1_valid[way] |= wanted
                                 l1_stamps[way] = now
                             if loads:
+                                in_l1 = way
                                 sites[row + 1] += i64(st.popcount(hit))
-                                if l1_filled[way] >= time:
-                                    sites[row + 8] += i64(st.popcount(hit))
-                                if hit != wanted:
-                                    l1_filled[way] = time
+                                if hit != 0 and l1_filled[way] >> 2 >= time:
+                                    farthest = max(farthest, l1_filled[way] & 3)
                                 wanted &= ~hit
                         if kind[site] == 1:
                             first = (sm * sent_sets + ((drawn(line) >> sent_shift) & (sent_sets - 1))) * sent_ways
@@ -225,7 +217,7 @@ def _run(
                             sent[way] |= wanted
                             sent_stamps[way] = now
                             sent_at[way] = stored
-                            sites[row + 11] += i64(st.popcount(merged))
+                            sites[row + 10] += i64(st.popcount(merged))
                             wanted &= ~merged
                         home = _half(line) * (halves - 1)
                         of_set = (drawn(line) >> l2_shift) & (l2_sets - 1)
@@ -235,7 +227,8 @@ def _run(
                             if way >= 0:
                                 l2_words[way] += words
                         if wanted != 0:
-                            sites[row + 9] += 1
+                            sites[row + 8] += 1
+                            from_there = i64(1)
                             if loads:
                                 reached = wanted
                                 if near != home:
@@ -266,8 +259,11 @@ def _run(
                                     l2_valid[way] |= reached | alone
                                     if near != home:
                                         sites[row + 3] += hits
+                                        from_there = i64(2)
                                     else:
                                         sites[row + 2] += hits
+                                    if missed > 0:
+                                        from_there = i64(3)
                                     sites[row + 4] += missed
                                     sites[row + 7] += i64(st.popcount(alone))
                                     l2_words[way] += 8 * missed
@@ -284,6 +280,8 @@ def _run(
                                 if kind[site] == 2:  # an atomic operation needs what is there
                                     sites[row + 2] += hits
                                     sites[row + 4] += missed
+                                    if missed > 0:
+                                        from_there = i64(3)
                                     l2_words[way] += 8 * missed
                                 else:
                                     sites[row + 2] += hits + missed
@@ -293,6 +291,11 @@ def _run(
                                 l2_dirty[way] = was | wanted
                                 if was == 0:
                                     _kept_clean(l2_dirty, l2_stamps, l2_words, at_home, l2_ways, most, state)
+                            farthest = max(farthest, from_there)
+                            if loads and l1_sets > 0:
+                                l1_filled[in_l1] = time << 2 | from_there
+                    for level in range(farthest):
+                        sites[row + 12 + level] += 1
                     at += 1
                     time = i64(1) << 60
                     if at < first_of[block * warps + warp + 1] and records[4 * at + 1] >> 32 == phase:
@@ -303,53 +306,6 @@ def _run(
                 state[4] -= 1
             elif here == 0:
                 phase_of[slot] = earliest
-
-
-@dataclass(frozen=True)
-class Traffic:
-    """What the memories of a GPU do in a launch. Sectors have 32 bytes.
-
-    sites: int64[site, COLUMNS], of all blocks. dram_read, dram_written: bytes from and to device memory; dram_filled: those read for
-    lines that had been written in part; dram_wasted: bytes more that could have been moved in the time of these.
-    traced: blocks that were simulated, of `blocks`; the others
-    are taken for more of what those in the middle did.
-    """
-
-    sites: npt.NDArray[np.int64]
-    kinds: Numbers
-    dram_read: int
-    dram_written: int
-    dram_filled: int
-    dram_wasted: int
-    traced: int
-    blocks: int
-
-    def total(self, column: int, *kinds: int) -> int:
-        """Of all sites, or of those of some kinds of access."""
-        rows = self.sites if not kinds else self.sites[np.isin(self.kinds, kinds)]
-        return int(rows[:, column].sum())
-
-    @property
-    def l1_hit(self) -> float:
-        """Of the sectors that loads ask for, the share that L1 answers."""
-        asked = self.total(SECTORS, 0)
-        return self.total(L1_HITS, 0) / asked if asked else 0.0
-
-    @property
-    def l2_sectors(self) -> int:
-        """That SMs ask of L2: loads that L1 does not answer, stores, atomic operations."""
-        return self.total(SECTORS) - self.total(L1_HITS) - self.total(MERGED)
-
-    @property
-    def l2_hit(self) -> float:
-        """Of the sectors asked of L2, the share that is found where it is asked first: in the half that is near the SM. So Nsight
-        Compute counts. A store is always answered."""
-        asked = self.l2_sectors
-        return self.total(NEAR_HITS) / asked if asked else 0.0
-
-    @property
-    def dram_bytes(self) -> int:
-        return self.dram_read + self.dram_written
 
 
 @dataclass
@@ -394,13 +350,14 @@ def l1_bytes(device: Device, shared: int, resident: int) -> int:
 
 def simulate(
     lines: Lines, device: Device, resident: int, shared: int, cold: bool, without: Collection[int] = (),
-    breaks: npt.NDArray[np.float64] | None = None,
+    breaks: npt.NDArray[np.float64] | None = None, classes: Numbers | None = None,
 ) -> Traffic:  # fmt: skip
     """The traffic of a launch whose accesses were traced. resident: blocks of an SM at once; shared: bytes of a block.
 
     cold: with empty caches; else L2 holds what an earlier launch of the same on the same data left there. without: sites whose
     accesses are none, as a compiler keeps in registers what they access. breaks: of each site, how often an access ends a run of
-    stores, as `between_stores` says; without it all but stores do.
+    stores, as `between_stores` says; without it all but stores do. classes: int64[block, warp], which warps are told apart; without it
+    none.
     Blocks go to SMs one after another, as many as fit, then to whichever has finished one. Warps of the resident blocks
     take turns, an access each; none passes a barrier before its block. L1 writes through, and keeps sectors that are written
     whole; L2 writes back; of a set the line goes that was used longest ago.
@@ -425,12 +382,13 @@ def simulate(
     l1_arrays = l1.arrays if l1 else (nothing, nothing.copy(), nothing.copy(), nothing.copy())
     slots = device.sms * resident
     again = not cold and (traced == blocks or apart * _footprint(held) * blocks / traced <= device.l2)
-    clock = 0
+    of = np.zeros((traced, warps), np.int64) if classes is None else np.ascontiguousarray(classes)
+    shape, clock = (int(of.max(initial=0)) + 1, len(lines.kinds), COLUMNS), 0
     for _ in range(2 if again else 1):
         if l1:
             l1.clear()
         sent.clear()
-        sites, state = np.zeros(COLUMNS * len(lines.kinds), np.int64), np.zeros(8, np.int64)
+        sites, state = np.zeros(shape, np.int64), np.zeros(8, np.int64)
         state[LEFT], state[CLOCK] = traced, clock
         in_slots = (
             np.full(slots, -1, np.int64),
@@ -444,7 +402,8 @@ def simulate(
                     records, first_of, held, lines.kinds, device.sms, resident, warps, traced, until, _ROUNDS,
                     max(1, apart // _STEP), *in_slots,
                     *l1_arrays, *(l1.form(apart) if l1 else (0, 0, 0)), *l2.arrays, *l2.form(apart), halves,
-                    *sent.arrays, *sent.form(apart), broken, _TOGETHER, max(1, round(_DIRTY * l2.ways)), sites, state,
+                    *sent.arrays, *sent.form(apart), broken, _TOGETHER, max(1, round(_DIRTY * l2.ways)),
+                    of.reshape(-1), len(lines.kinds), sites.reshape(-1), state,
                 )  # fmt: skip
             passed.append((sites.copy(), state.copy()))
         clock = int(state[CLOCK])
@@ -453,8 +412,8 @@ def simulate(
         later = (blocks - traced) / max(1, int(from_state[LEFT] - to_state[LEFT]))
         sites += np.rint((to_sites - from_sites) * later).astype(np.int64)
         state += np.rint((to_state - from_state) * later).astype(np.int64)
-    found = _whole(
-        sites.reshape(-1, COLUMNS),
+    found = whole(
+        sites.sum(axis=0),
         np.rint(lines.totals * ((blocks / traced) * ~nowhere[:, None])).astype(np.int64),
         lines.kinds,
         l1 is not None,
@@ -464,27 +423,23 @@ def simulate(
         for sectors in (found[:, [MISSES, LONE]].sum(), state[FILLED] * apart, state[WRITTEN] * apart)
     )
     wasted = int(state[WASTED]) * apart * SECTOR // 2
-    return Traffic(found, lines.kinds, missed + filled, written, filled, wasted, traced, blocks)
-
-
-def _whole(sampled: Numbers, totals: Numbers, kinds: Numbers, cached: bool) -> Numbers:
-    """What was found of some lines, of all that the sites accessed. A site of which no line was sampled goes to very few, which stay
-    in L1 (cached: there is one) or else in L2."""
-    found = sampled.copy()
-    found[:, [ACCESSES, LINES, SECTORS, BANKS, STREWN]] = totals
-    answered = [L1_HITS, NEAR_HITS, FAR_HITS, MISSES, LONE, LATE, ASKED, MERGED]
-    for site in np.flatnonzero(totals[:, TOTAL_SECTORS]):
-        every, row = int(totals[site, TOTAL_SECTORS]), sampled[site]
-        if row[SECTORS]:
-            found[site, answered] = np.rint(row[answered] * (every / row[SECTORS]))
-        elif cached and kinds[site] in (LOAD, LOCAL_LOAD):
-            found[site, L1_HITS] = every
-        else:
-            found[site, NEAR_HITS], found[site, FAR_HITS] = every - every // 2, every // 2
-            found[site, ASKED] = totals[site, TOTAL_LINES]
-    return found
+    different = _different(records.reshape(-1, RECORD), held, of, len(lines.kinds))
+    return Traffic(
+        found, sites, different, lines.kinds, missed + filled, written, filled, wasted, apart, traced, blocks
+    )
 
 
 def _footprint(lines: Numbers) -> int:
     """Bytes of the different lines."""
     return LINE * len(np.unique(lines >> (WORDS + TOUCHED)))
+
+
+def _different(records: Numbers, lines: Numbers, classes: Numbers, sites: int) -> Numbers:
+    """int64[class, site], how many different lines were looked at."""
+    many = records[:, 3] & 0xFF
+    rows = classes[records[:, 0] >> 16, records[:, 0] & 0xFFFF] * sites + (records[:, 1] & 0xFFFF)
+    at = np.repeat(records[:, 2], many) + np.arange(int(many.sum())) - np.repeat(np.cumsum(many) - many, many)
+    row, line = np.repeat(rows, many), lines[at] >> (WORDS + TOUCHED)
+    with np.errstate(over="ignore"):
+        _, first = np.unique(line * np.int64(-0x61C8864680B583EB) + row, return_index=True)
+    return np.bincount(row[first], minlength=(int(classes.max(initial=0)) + 1) * sites).reshape(-1, sites)

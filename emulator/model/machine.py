@@ -33,6 +33,9 @@ LOADED = 0.6
 """By what part device memory answers later when it is busy all the time."""
 _APART = 32
 """Groups of lanes of a warp that wait for others, at most."""
+_EVENLY = (5**0.5 - 1) / 2
+"""Its multiples, less what is whole of them, lie evenly: so instructions that are executed a few times each, as those of a loop that was
+unrolled, find together what one would that is executed as often as all of them."""
 _GATE = 2.0
 """Cycles between warps of an SM that come to barriers: 24, 8 and 2 warps measured on an H200."""
 
@@ -40,16 +43,19 @@ _GATE = 2.0
 @native
 def _simulate(
     code: Global[i64], memory: Global[f64], blocks: Global[i64], rare: Global[f64], parted: Global[f64], loops: Global[i64],
-    rates: Global[f64], classes: Global[i64], warps: i64, resident: i64, many: i64, schedulers: i64, most: i64, count: i64, queue: f64,
+    rates: Global[f64], classes: Global[i64], warps: i64, resident: i64, many: i64, schedulers: i64, most: i64, count: i64, size: i64,
+    queue: f64,
     pc: Global[i64], at: Global[i64], base: Global[i64], status: Global[i64], order: Global[i64], arrived: Global[i64], alive: Global[i64],
     ready: Global[f64], boards: Global[f64], shares: Global[f64], settled: Global[f64], pipes: Global[f64],
     chances: Global[f64], apart: Global[f64], groups: Global[i64], waiting: Global[i64], state: Global[f64],
 ) -> None:  # fmt: skip
-    """Run `many` blocks, or until `most` instructions have been issued. classes: of their warps; count: of basic blocks of a class. status
-    of a warp: 0 it has ended, 1 it runs, 2 it waits at a barrier, 3 it is to begin. base: where the basic blocks of its class are.
-    shares, apart: by warp and basic block, executions of the rarer way alone, and with lanes that part, that are still to come. groups:
-    of a warp's lanes that are yet to go on; waiting: by warp and group, the basic block where it does, and that in which the others wait
-    for it; the last one is the first to go on."""
+    """Run `many` blocks, or until `most` instructions have been issued. classes: of their warps; count: of basic blocks of a class; size:
+    of instructions, whose figures of memory each class has. status of a warp: 0 it has ended, 1 it runs, 2 it waits at a barrier, 3 it
+    is to begin. base: where the basic blocks of its class are. shares, apart: by warp and basic block, executions of the rarer way alone,
+    and with lanes that part, that are still to come. chances: by class and instruction, executions that are still to access memory, and
+    where in a row of numbers, which fill 0 to 1 evenly, the one is that says how far this access goes. groups: of a warp's lanes that
+    are yet to go on; waiting: by warp and group, the basic block where it does, and that in which the others wait for it; the last one
+    is the first to go on."""
     slots = resident * warps
     started = i64(0)
     issued = i64(0)
@@ -89,7 +95,7 @@ def _simulate(
                         for one in range(count):
                             phase = f64(0)
                             if loops[base[of] + one] < 0:
-                                phase = f64(order[of]) * f64(0.6180339887498949)
+                                phase = f64(order[of]) * f64(_EVENLY)
                                 phase -= f64(i64(phase))
                             shares[of * count + one] = phase
                             apart[of * count + one] = phase + f64(0.5) - f64(i64(phase + f64(0.5)))
@@ -125,7 +131,7 @@ def _simulate(
             if pipe >= 0 and pipe < 7:
                 pipes[scheduler * 8 + pipe] = now + f64(code[row + 5])
             if pipe == 7:
-                figures = n * 8
+                figures = (base[of] // count * size + n) * 8
                 chances[figures] += memory[figures]
                 accesses = chances[figures] >= f64(0.999999)
                 if accesses:
@@ -138,24 +144,22 @@ def _simulate(
                 else:
                     unit = max(now, unit) + f64(1)
                 if accesses and kind == 1 and memory[figures + 2] > f64(0):
-                    for which in range(i64(5), i64(8)):
-                        chances[figures + which] += memory[figures + which]
+                    drawn = chances[figures + 5] + f64(_EVENLY)
+                    drawn -= f64(i64(drawn))
+                    chances[figures + 5] = drawn
                     taken = memory[figures + 2] * f64(32) / rates[0]
                     port = max(unit, port) + taken
                     state[3] += taken
                     late = f64(0)
-                    if chances[figures + 7] >= f64(0.999999):
-                        chances[figures + 7] -= f64(1)
+                    if drawn < memory[figures + 7]:
                         late = port + rates[3]
-                    if chances[figures + 5] >= f64(0.999999):
-                        chances[figures + 5] -= f64(1)
-                        late = max(late, port + rates[4])
+                    if drawn < memory[figures + 5]:
+                        late = port + rates[4]
                     moved = (memory[figures + 3] + memory[figures + 4] * f64(1.11)) * f64(32) / rates[1]
                     if moved > f64(0):
                         dram = max(port, dram) + moved
                         state[4] += moved
-                    if chances[figures + 6] >= f64(0.999999):
-                        chances[figures + 6] -= f64(1)
+                    if drawn < memory[figures + 6]:
                         late = max(late, dram + rates[5])
                     if latency > f64(0):
                         result = max(result, late)
@@ -322,14 +326,16 @@ def _sample(
         code[:, 7] = np.rint(code[:, 7] * late).astype(np.int64)
     ways = stream.ways
     slots, count = resident * warps, ways.blocks.shape[1]
+    chances = np.zeros(stream.memory.shape)
+    chances[:] = (np.arange(len(code)) * _EVENLY % 1.0)[:, None]
     state = np.zeros(8)
     _simulate(
         code.reshape(-1), stream.memory.reshape(-1), ways.blocks.reshape(-1), ways.rare.reshape(-1),
         ways.parted.reshape(-1), ways.loops.reshape(-1), rates, np.ascontiguousarray(blocks).reshape(-1), warps, resident, many,
-        timing.schedulers, MOST, count, _QUEUE,
+        timing.schedulers, MOST, count, len(code), _QUEUE,
         *(np.zeros(slots, np.int64) for _ in range(5)),
         np.zeros(resident, np.int64), np.zeros(resident, np.int64), np.zeros(slots), np.zeros(6 * slots), np.zeros(count * slots),
-        np.zeros(resident), np.zeros(8 * timing.schedulers), np.zeros(stream.memory.size),
+        np.zeros(resident), np.zeros(8 * timing.schedulers), chances.reshape(-1),
         np.zeros(count * slots), np.zeros(slots, np.int64), np.zeros(2 * _APART * slots, np.int64), state,
     )  # fmt: skip
     return state

@@ -19,12 +19,15 @@ from ..machine.device import WARP, Device
 from ..profiler import events
 from ..profiler.events import Counts
 from ..profiler.warps import WarpDecisions
-from .caches import (
+from .lines import ATOMIC, LOCAL_STORE, STORE
+from .traffic import (
     ACCESSES,
     ASKED,
+    AWAITED,
     BANKS,
+    DRAM_AWAITED,
+    FAR_AWAITED,
     FAR_HITS,
-    LATE,
     LINES,
     LONE,
     MERGED,
@@ -34,7 +37,6 @@ from .caches import (
     STREWN,
     Traffic,
 )
-from .lines import ATOMIC, LOCAL_STORE, STORE
 from .ways import Ways, ways
 
 Words = npt.NDArray[np.int64]
@@ -57,6 +59,8 @@ _LSU = len(OWN_PIPES)
 _LONE = 1.3
 """Sectors more that device memory could move in the time of one that is alone: another one that nobody asked for. Where the lines of an
 access do not lie side by side it is another row (`Timing.dram_row`). One number of 64 and of 128 bytes each, on an H200."""
+_FEW = 8
+"""Different lines of a class of warps, of which less tell nothing where not all were looked at: their standard error is 35 %."""
 _MEMORIES = ("global", "shared", "local", "constant")
 _CONSTANT = 2.05
 """Cycles of an SM between different addresses of constant memory: tables looked up by 30 addresses a warp on an H200."""
@@ -79,7 +83,7 @@ _SLOW = {
 class Stream:
     """What a warp executes.
 
-    code: int64[instruction, WORDS]. memory: float64[instruction, FIGURES]. ways: which warps go which way.
+    code: int64[instruction, WORDS]. memory: float64[class, instruction, FIGURES]. ways: which warps go which way.
     executed: instructions by warps, of the whole launch; pipes: of them by pipe.
     """
 
@@ -90,11 +94,29 @@ class Stream:
     pipes: dict[str, float]
 
 
-def stream(compiled: CompiledKernel, traffic: Traffic, device: Device, decided: WarpDecisions) -> Stream:
-    """From the counts of a compiled kernel, what caches were found to answer, and what single warps decided."""
-    whole = graph(tuple(one.instruction for one in compiled.instructions))
+def ways_of(compiled: CompiledKernel, decided: WarpDecisions) -> Ways:
+    """Which warps of a compiled kernel go which way, by what single ones decided."""
+    whole, request = _graph(compiled), compiled.launched.request
+    return ways(
+        whole, _executed(whole, compiled), [one.place for one in compiled.instructions], compiled.source, decided, prod(request.grid),
+        -(-prod(request.block) // WARP),
+    )  # fmt: skip
+
+
+def _graph(compiled: CompiledKernel) -> Graph:
+    return graph(tuple(one.instruction for one in compiled.instructions))
+
+
+def _executed(whole: Graph, compiled: CompiledKernel) -> Floats:
+    """How often the blocks of the graph were, by all warps."""
+    return np.array([compiled.instructions[first].warps for first, _ in whole.blocks])
+
+
+def stream(compiled: CompiledKernel, traffic: Traffic, device: Device, found: Ways) -> Stream:
+    """From the counts of a compiled kernel, what caches were found to answer, and which warps go which way."""
+    whole = _graph(compiled)
     code = np.zeros((len(compiled.instructions), WORDS), np.int64)
-    memory = np.zeros((len(compiled.instructions), FIGURES))
+    memory = np.zeros((len(found.lengths), len(code), FIGURES))
     costs = _costs(device)
     for n, one in enumerate(compiled.instructions):
         instruction, control = one.instruction, one.instruction.control
@@ -115,15 +137,11 @@ def stream(compiled: CompiledKernel, traffic: Traffic, device: Device, decided: 
         if instruction.opcode == "BAR":
             row[KIND], row[PIPE] = BARRIER, -1
         if instruction.opcode == "SHFL":
-            memory[n, SHARE], memory[n, LSU], row[KIND] = 1.0, WARP / max(1, device.rates.shuffle), SHARED
-    _accesses(compiled, traffic, device, code, memory)
-    executed = np.array([compiled.instructions[first].warps for first, _ in whole.blocks])
+            memory[:, n, SHARE], memory[:, n, LSU], row[KIND] = 1.0, WARP / max(1, device.rates.shuffle), SHARED
     each = np.array([past - first for first, past in whole.blocks])
-    request = compiled.launched.request
-    found = ways(
-        whole, executed, [one.place for one in compiled.instructions], compiled.source, decided, prod(request.grid),
-        -(-prod(request.block) // WARP),
-    )  # fmt: skip
+    by_class = np.repeat(found.executions * found.warps[:, None], each, axis=1)
+    _accesses(compiled, traffic, device, by_class, code, memory)
+    executed = _executed(whole, compiled)
     return Stream(code, memory, found, float((executed * each).sum()), _by_pipe(whole, compiled, executed))
 
 
@@ -159,8 +177,11 @@ def _latency(opcode: str, pipe: str, device: Device) -> int:
 
 
 # ------------------------------------------------------------------ accesses
-def _accesses(compiled: CompiledKernel, traffic: Traffic, device: Device, code: Words, memory: Floats) -> None:
-    """Fill in what accesses find: those of a place of the source share what its statements found."""
+def _accesses(
+    compiled: CompiledKernel, traffic: Traffic, device: Device, by_class: Floats, code: Words, memory: Floats
+) -> None:
+    """Fill in what accesses find: those of a place of the source share what its statements found. by_class: float64[class,
+    instruction], executions."""
     launched = compiled.launched
     assert launched.counts is not None
     source = compiled.source
@@ -181,7 +202,12 @@ def _accesses(compiled: CompiledKernel, traffic: Traffic, device: Device, code: 
         if kind == "constant_load":
             apart = _apart(traffic, sites.get((place, kind), []))
             for n in at if apart > 1 else ():
-                memory[n, SHARE], memory[n, LSU], code[n, KIND], code[n, PIPE] = 1.0, _CONSTANT * apart, SHARED, _LSU
+                memory[:, n, SHARE], memory[:, n, LSU], code[n, KIND], code[n, PIPE] = (
+                    1.0,
+                    _CONSTANT * apart,
+                    SHARED,
+                    _LSU,
+                )
             continue
         if kind.startswith("shared") or (kind.startswith("local") and not found):
             if kind.startswith("shared"):
@@ -191,16 +217,18 @@ def _accesses(compiled: CompiledKernel, traffic: Traffic, device: Device, code: 
                 figures, latency = np.zeros(FIGURES), device.timing.l1
                 figures[SHARE], figures[LSU] = 1.0, device.timing.request_interval
             for n in at:
-                memory[n], code[n, KIND], code[n, LATENCY], code[n, PIPE] = figures, SHARED, latency, _LSU
+                memory[:, n], code[n, KIND], code[n, LATENCY], code[n, PIPE] = figures, SHARED, latency, _LSU
                 one = compiled.instructions[n]
                 least = phases_of(kind, width_of(one.instruction), WARP) * WARP / max(1, device.rates.shared)
-                memory[n, LSU] = max(figures[LSU], least if kind.startswith("shared") else _returned(one, device))
+                memory[:, n, LSU] = max(figures[LSU], least if kind.startswith("shared") else _returned(one, device))
             continue
-        figures = _of_global(traffic, launched.counts, found, executed, device, kind, compiled.memory.together)
+        of_classes = _of_classes(
+            traffic, launched.counts, found, by_class[:, at].sum(axis=1), device, kind, compiled.memory.together
+        )
         loads = kind in ("global_load", "local_load", "global_atomic")
         for n in at:
-            memory[n], code[n, KIND], code[n, PIPE] = figures, GLOBAL, _LSU
-            memory[n, LSU] = max(figures[LSU], _returned(compiled.instructions[n], device))
+            memory[:, n], code[n, KIND], code[n, PIPE] = of_classes, GLOBAL, _LSU
+            memory[:, n, LSU] = np.maximum(of_classes[:, LSU], _returned(compiled.instructions[n], device))
             code[n, LATENCY] = device.timing.l1 if kind.endswith("load") else device.timing.atomic if loads else 0
 
 
@@ -233,18 +261,31 @@ def as_sectors(lines: float, sectors: float, device: Device, stored: bool) -> fl
     return lines * first + max(0.0, sectors - lines) * more
 
 
-def _of_global(
-    traffic: Traffic, counts: Counts, sites: list[int], executed: float, device: Device, kind: str,
-    together: frozenset[int],
+def _of_classes(
+    traffic: Traffic, counts: Counts, sites: list[int], executed: Floats, device: Device, kind: str, together: frozenset[int]
 ) -> Floats:  # fmt: skip
-    """together: sites whose atomics one lane makes for all."""
+    """float64[class, FIGURES] of accesses to global or local memory. executed: by class. together: sites whose atomics one lane makes
+    for all. A class of whose lines none was looked at, or few of many, finds what the average warp does."""
+    every, rows = traffic.sites[sites].sum(0).astype(np.float64), traffic.classes[:, sites].sum(1)
+    looked_at = traffic.looked_at[:, sites].sum(1)
+    adds = sum(int(counts[s, events.REQUESTS if s in together else events.SECTORS]) for s in sites)
+    adds_each = adds / every[ACCESSES] if every[ACCESSES] else 0.0
+    average = _of_global(traffic, every, looked_at.sum(0), float(executed.sum()), device, kind, adds_each)
+    found = np.repeat(average[None], len(rows), axis=0)
+    known = traffic.different[:, sites].sum(1) >= (_FEW if traffic.apart > 1 else 1)
+    for one, row in enumerate(rows if len(rows) > 1 else ()):
+        if not known[one] or not executed[one]:
+            continue
+        row[ACCESSES] = row[ACCESSES] or every[ACCESSES] * executed[one] / executed.sum()
+        found[one] = _of_global(traffic, row, looked_at[one], float(executed[one]), device, kind, adds_each)
+    return found
+
+
+def _of_global(
+    traffic: Traffic, total: Floats, looked_at: Words, executed: float, device: Device, kind: str, adds: float
+) -> Floats:  # fmt: skip
+    """total, looked_at: of the sites, as traffic has it of each. adds: what an atomic operation of a warp is for L2, in operations."""
     figures, timing = np.zeros(FIGURES), device.timing
-    rows = (
-        traffic.sites[sites].astype(np.float64)
-        if sites
-        else np.zeros((1, len(traffic.sites[0]) if len(traffic.sites) else 8))
-    )
-    total = rows.sum(0)
     if not total[ACCESSES] or not executed:
         return figures
     share = figures[SHARE] = min(1.0, total[ACCESSES] / executed)
@@ -258,14 +299,12 @@ def _of_global(
     strewn = total[STREWN] / total[ACCESSES]
     figures[MISSED] = (misses + (_LONE + strewn * (timing.dram_row - _LONE)) * total[LONE]) / accesses
 
-    def likely(part: float) -> float:
-        """That one of an access's lines is among so many sectors."""
-        return float(1 - (1 - min(1.0, part / max(1.0, total[SECTORS]))) ** max(1.0, lines))
-
-    later = 1 + total[LATE] / out if out else 1.0  # lines that another warp waits for already are waited for as long
-    figures[BEYOND] = likely(misses * later)
-    figures[FAR] = likely((misses + total[FAR_HITS]) * later)
-    figures[WAITED] = likely(out * later)
+    if looked_at[ACCESSES]:
+        waits = looked_at[[DRAM_AWAITED, FAR_AWAITED, AWAITED]] / looked_at[ACCESSES]
+        each = looked_at[LINES] / looked_at[ACCESSES]
+    else:  # all go to a few lines
+        waits, each = np.array([misses, misses + total[FAR_HITS], out]) / max(1.0, total[SECTORS]), 1.0
+    figures[[BEYOND, FAR, WAITED]] = 1 - (1 - np.minimum(1.0, waits)) ** max(1.0, lines / each)
     if not kind.endswith("load"):
         rate = timing.l2_bandwidth * 1000 / 32 / device.clock  # sectors a cycle
         stored = max(1, traffic.total(SECTORS, STORE, ATOMIC, LOCAL_STORE))
@@ -276,7 +315,6 @@ def _of_global(
             figures[MISSED] = 0.0
             figures[LSU] = max(figures[LSU], total[ASKED] / total[ACCESSES] * timing.line_interval)
         else:
-            requests = sum(int(counts[s, events.REQUESTS if s in together else events.SECTORS]) for s in sites)
             rate /= timing.fetch_rate if kind == "global_atomic" else timing.atomic_rate
-            figures[SECTORS_OUT] = max(sectors, requests / total[ACCESSES] * rate)
+            figures[SECTORS_OUT] = max(sectors, adds * rate)
     return figures

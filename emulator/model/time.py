@@ -23,12 +23,13 @@ from ..profiler import events
 from ..profiler.decisions import Decisions
 from ..profiler.events import Counts
 from ..runtime.engine import Request
-from .caches import ACCESSES, ASKED, BANKS, FAR_HITS, LINES, MERGED, MISSES, NEAR_HITS, SECTORS, Traffic, simulate
+from .caches import simulate
 from .chain import Chain, expanded
 from .lines import ATOMIC, CONSTANT, LOAD, LOCAL_LOAD, LOCAL_STORE, STORE, Lines
 from .machine import LOADED, alone, run
 from .stores import between_stores
-from .stream import as_sectors, stream
+from .stream import as_sectors, stream, ways_of
+from .traffic import ACCESSES, ASKED, BANKS, FAR_HITS, LINES, MERGED, MISSES, NEAR_HITS, SECTORS, Traffic
 from .validated import VALIDATED
 from .ways import Ways, Words
 
@@ -152,10 +153,15 @@ def estimate(
         observed = replace(observed, registers=kernel.registers)
     occupied = observed.occupancy(device)
     resident = given.get("resident", max(1, occupied.active_blocks))
-    traffic = traffic or simulate(
-        observed.lines, device, resident, observed.shared_bytes, cold, _not_made(observed, kernel),
-        None if isinstance(kernel, str) else between_stores(kernel),
-    )  # fmt: skip
+    if isinstance(kernel, str):
+        traffic = traffic or simulate(observed.lines, device, resident, observed.shared_bytes, cold)
+    else:
+        assert observed.decisions is not None
+        found = ways_of(kernel, observed.decisions.warps)
+        traffic = traffic or simulate(
+            observed.lines, device, resident, observed.shared_bytes, cold, _not_made(observed, kernel), between_stores(kernel),
+            found.classes(np.arange(observed.lines.traced)),
+        )  # fmt: skip
     timing, clock = device.timing, float(device.clock)
     blocks = observed.blocks
     busiest = blocks / device.sms if given.get("balanced") else ceil(blocks / device.sms)
@@ -174,8 +180,7 @@ def estimate(
         cycles = sum(limit**SHARPNESS for limit in limits.values()) ** (1 / SHARPNESS)
         counted = f"instructions are counted from the source: {kernel}"
     else:
-        assert observed.decisions is not None
-        warps = stream(kernel, traffic, device, observed.decisions.warps)
+        warps = stream(kernel, traffic, device, found)
         every = round(warps.executed)
         limits |= _issue(_pipes(warps.pipes), every, device, share)
         whole = ceil(busiest)
@@ -205,10 +210,8 @@ def estimate(
     )  # fmt: skip
 
 
-def _not_made(observed: Observed, kernel: CompiledKernel | str) -> frozenset[int]:
+def _not_made(observed: Observed, kernel: CompiledKernel) -> frozenset[int]:
     """Sites of the source whose accesses the compiled kernel does not make."""
-    if isinstance(kernel, str):
-        return frozenset()
     local = any(one.instruction.opcode in ("LDL", "STL") for one in kernel.instructions)
     kept = () if local else np.flatnonzero(np.isin(observed.lines.kinds, (LOCAL_LOAD, LOCAL_STORE)))
     return kernel.memory.gone | set(map(int, kept))

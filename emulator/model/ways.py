@@ -42,7 +42,8 @@ class Ways:
     float64[class, block], the shares of the executions in which the warp goes the other way alone, and in which its lanes part and
     it goes both, one after the other. loops: int64[class, block], where the other way is out of, or back in, a loop, so that all
     warps count alike, the block with whose executions those of this one are counted, as all ways out of a loop are; else -1.
-    lengths: float64[class], instructions of a warp. kept: int64[n], blocks of the launch, in order; of: int64[n, warp], the class
+    lengths: float64[class], instructions of a warp. executions: float64[class, block], of a warp. warps: float64[class], how many there
+    are in the launch. kept: int64[n], blocks of the launch, in order; of: int64[n, warp], the class
     of each of their warps.
     """
 
@@ -51,6 +52,8 @@ class Ways:
     parted: Floats
     loops: Words
     lengths: Floats
+    executions: Floats
+    warps: Floats
     kept: Words
     of: Words
 
@@ -81,14 +84,16 @@ def ways(
     weights = np.bincount(which, each * sizes, len(known))  # instructions that the average warp executes in each
     per_list = np.where(mean > 0, weights / np.maximum(mean, 1e-300), 0.0)
     of = _parted(came * per_list, _ALIKE * float(weights.sum()))
-    flows, lengths, reached = [], [], [graph.reached(block) for block in range(len(graph.blocks))]
+    flows, came_to, reached = [], [], [graph.reached(block) for block in range(len(graph.blocks))]
     meetings = [_meeting(graph, block, reached) for block in range(len(graph.blocks))]
     for one in range(int(of.max()) + 1):
         share = np.where(mean > 0, came[of == one].mean(axis=0) / np.maximum(mean, 1e-300), 1.0)
         flows.append(_flows(graph, as_one * share[which], reached, meetings))
-        lengths.append(float((each * share[which] * sizes).sum()))
+        came_to.append(each * share[which])
     blocks, rare, parted, loops = (np.array(found) for found in zip(*flows, strict=True))
-    return Ways(blocks, rare, parted, loops, np.array(lengths), kept, of.reshape(len(kept), warps))
+    executed = np.array(came_to)
+    many = np.bincount(of) * (grid / len(kept))
+    return Ways(blocks, rare, parted, loops, executed @ sizes, executed, many, kept, of.reshape(len(kept), warps))
 
 
 # ------------------------------------------------------------------ the source's statement lists

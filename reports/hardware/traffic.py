@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from simtbed import LaunchError, SimtbedError
-from simtbed.model.caches import Traffic
+from simtbed.model.traffic import Traffic
 
 from . import nsight
 

@@ -6,9 +6,9 @@ from dataclasses import dataclass, replace
 
 from simtbed import Device
 from simtbed.machine.occupancy import occupancy
-from simtbed.model.caches import L1_HITS, MISSES, SECTORS
 from simtbed.model.launches import observe
 from simtbed.model.time import Estimate, estimate
+from simtbed.model.traffic import L1_HITS, MISSES, SECTORS
 from simtbed.profiler.events import WAVEFRONTS
 from simtbed.runtime.engine import Request
 from simtbed.runtime.registry import EngineName

@@ -17,8 +17,8 @@ from simtbed import Kernel
 from simtbed.kernels import FAMILIES
 from simtbed.machine.device import load
 from simtbed.machine.occupancy import occupancy
-from simtbed.model.caches import COLUMNS, Traffic
 from simtbed.model.time import Estimate
+from simtbed.model.traffic import COLUMNS, Traffic
 from simtbed.reports.hardware import (
     errors,
     launches,
@@ -304,7 +304,8 @@ def test_metrics_of_every_second_launch() -> None:
 def rows() -> list[Compared]:
     """Launches of four kernels whose times follow with memory that answers 0.7 later, and 1.03 times the cycles."""
     draw, limits = np.random.default_rng(1), {"DRAM": 8.0, "fp32": 3.0, "issue": 4.0, "latency": 9.0, "atomics": 20.0}
-    traffic = Traffic(np.zeros((1, COLUMNS), np.int64), np.zeros(1, np.int64), 0, 0, 0, 0, 1, 1)
+    none = np.zeros((1, 1, COLUMNS), np.int64)
+    traffic = Traffic(none[0], none, none[0, :, :1], none[0, 0], 0, 0, 0, 0, 1, 1, 1)
     found = Estimate(10.0, 8.0, 12.0, "DRAM", limits, traffic, occupancy(st.devices.H200, 256, 32, 0), 100, ())
     made = []
     for kernel in "abcd":

@@ -7,20 +7,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from simtbed import devices
-from simtbed.model.caches import (
-    ACCESSES,
-    ASKED,
-    BANKS,
-    FAR_HITS,
-    L1_HITS,
-    MERGED,
-    MISSES,
-    NEAR_HITS,
-    SECTORS,
-    l1_bytes,
-    simulate,
-)
+from simtbed.model.caches import l1_bytes, simulate
 from simtbed.model.lines import ATOMIC, LOAD, STORE, Lines
+from simtbed.model.traffic import ACCESSES, ASKED, BANKS, FAR_HITS, L1_HITS, MERGED, MISSES, NEAR_HITS, SECTORS
 from simtbed.runtime.registry import engine_called
 
 from tests.model.launches import (

@@ -7,12 +7,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from simtbed import devices
-from simtbed.model.caches import SECTORS
 from simtbed.model.explain import changes, text
 from simtbed.model.launches import counting_rules, observe
 from simtbed.model.lines import ATOMIC, LOAD
 from simtbed.model.stream import as_sectors
 from simtbed.model.time import estimate
+from simtbed.model.traffic import SECTORS
 from simtbed.model.validated import VALIDATED
 from simtbed.reports.hardware.timed_kernels import cases
 from simtbed.runtime.request import prepare_request

@@ -1,0 +1,104 @@
+"""What classes of warps find in memory: each its own, also where one of a few finds all in L1."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import simtbed as st
+from simtbed import devices
+from simtbed.compiled.control_flow import graph
+from simtbed.compiled.source import Source
+from simtbed.engines.cuda.sass import Instruction
+from simtbed.model.caches import simulate
+from simtbed.model.machine import run
+from simtbed.model.stream import (
+    FIGURES,
+    GLOBAL,
+    KIND,
+    LATENCY,
+    LSU,
+    PIPE,
+    READS,
+    SHARE,
+    STALL,
+    WAITED,
+    WAITS,
+    WORDS,
+    WRITES,
+    Stream,
+)
+from simtbed.model.traffic import ACCESSES, AWAITED, L1_HITS, LINES, SECTORS
+from simtbed.model.ways import ways
+from simtbed.profiler.warps import WarpDecisions
+
+from tests.model.launches import observed
+
+H200 = devices.H200
+_LOADS = 64
+
+
+@st.kernel
+def rows(x: st.Global[st.f32], out: st.Global[st.f32], TURNS: st.Const) -> None:
+    """The first block reads its own line so often, the others one line each."""
+    i = st.block.x * st.block_dim.x + st.thread.x
+    total = st.f32(0)
+    for _ in range(TURNS if st.block.x == 0 else 1):
+        total += x[i]
+    out[i] = total
+
+
+def test_each_class_has_its_own_hits() -> None:
+    launch = observed(rows, 66, TURNS=40)
+    classes = np.zeros((66, launch.warps), np.int64)
+    classes[0] = 1
+    traffic = simulate(launch.lines, H200, 8, 0, cold=True, classes=classes)
+    (load,) = np.flatnonzero(traffic.sites[:, L1_HITS])
+    few, many = traffic.classes[:, load]
+    assert (few + many)[[ACCESSES, LINES, SECTORS, L1_HITS]].tolist() == traffic.sites[load][
+        [ACCESSES, LINES, SECTORS, L1_HITS]
+    ].tolist()
+    assert few[L1_HITS] == 0 and few[AWAITED] == few[ACCESSES] == 65 * launch.warps
+    assert many[L1_HITS] == 39 / 40 * many[SECTORS] and many[AWAITED] == launch.warps
+    together = simulate(launch.lines, H200, 8, 0, cold=True)
+    assert together.sites.tolist() == traffic.sites.tolist()
+
+
+def loads(*likely: float) -> tuple[Stream, int]:
+    """Loads one after another, each of which the next instruction waits for; of as many classes as given, how likely it is that one is
+    answered by L2."""
+    texts = [*["LDG.E R0, [R2.64]"] * _LOADS, "EXIT"]
+    whole = graph(tuple(Instruction(16 * n, text) for n, text in enumerate(texts)))
+    found = ways(whole, np.ones(1), [()] * len(texts), Source(), WarpDecisions(), 1, 1)
+    code = np.zeros((len(texts), WORDS), np.int64)
+    code[:, STALL], code[:, [WRITES, READS, PIPE]] = 1, -1
+    code[:_LOADS, PIPE], code[:_LOADS, KIND], code[:_LOADS, WRITES], code[:_LOADS, LATENCY] = (
+        7,
+        GLOBAL,
+        0,
+        H200.timing.l1,
+    )
+    code[1:, WAITS] = 1
+    memory = np.zeros((len(likely), len(texts), FIGURES))
+    memory[:, :_LOADS, SHARE], memory[:, :_LOADS, LSU] = 1.0, 1.0
+    memory[:, :_LOADS, WAITED] = np.array(likely)[:, None]
+    memory[:, :_LOADS, 2] = 1e-9
+    several = type(found)(
+        *(np.repeat(part, len(likely), axis=0) for part in (found.blocks, found.rare, found.parted, found.loops, found.lengths)),
+        np.repeat(found.executions, len(likely), axis=0), np.repeat(found.warps, len(likely)), found.kept, found.of,
+    )  # fmt: skip
+    return Stream(code, memory, several, 1.0, {}), len(texts)
+
+
+@pytest.mark.parametrize("kind", [0, 1])
+def test_a_class_waits_for_what_it_finds(kind: int) -> None:
+    stream, _ = loads(0.0, 1.0)
+    cycles = run(stream, H200, np.full((1, 1), kind), 1, 1.0, 1, 1.0, {}).cycles
+    each = (H200.timing.l1, H200.timing.l2)[kind]
+    assert cycles == pytest.approx(_LOADS * each, rel=0.1)
+
+
+def test_instructions_that_are_executed_once_each_wait_as_often_as_one_that_turns() -> None:
+    stream, _ = loads(0.25)
+    cycles = run(stream, H200, np.zeros((1, 1), np.int64), 1, 1.0, 1, 1.0, {}).cycles
+    mean = 0.75 * H200.timing.l1 + 0.25 * H200.timing.l2
+    assert cycles == pytest.approx(_LOADS * mean, rel=0.1)
