@@ -17,6 +17,8 @@ if TYPE_CHECKING:  # the door is opened by commands that need no arrays too
     import numpy as np
     import numpy.typing as npt
 
+    from .deflate import Buffer
+
 Bytes: TypeAlias = "npt.NDArray[np.uint8]"
 
 END_OF_BGZF = bytes.fromhex("1f8b08040000000000ff0600424302001b0003000000000000000000")
@@ -29,8 +31,7 @@ CONTENT = 0xFF00
 GROUP = 16
 """Blocks that a thread packs at a time."""
 WORKERS = 6
-"""Threads that pack at most: each block asks for the interpreter's lock, and more of them wait for it longer than they work."""
-LEVEL = 2
+"""Threads that pack at most."""
 
 DeflateError = cast(type[Exception], igzip_lib.IsalError)
 """Of data that are no gzip, or whose checksum is wrong."""
@@ -104,22 +105,21 @@ def jobs(groups: Iterator[memoryview], size: int, room: int) -> Iterator[Job]:
 
 def packed_blocks(data: bytes | bytearray | memoryview) -> bytes:
     """Data as blocks, without the empty one that ends a file."""
-    return b"".join(_blocks(memoryview(data)))
+    view, size = memoryview(data), GROUP * CONTENT
+    groups = [b"".join(_blocks(view[at : at + size])) for at in range(0, len(view), size)]
+    return groups[0] if len(groups) == 1 else b"".join(groups)
 
 
-def _blocks(view: memoryview) -> Iterator[bytes]:
-    """The first byte of a block is stored, and stands before the others as what they may repeat: where nothing stands
-    before them, ISA-L's loop at this level takes the hash of the third byte from the address of its own state, and what is
-    packed depends, now and then, on where that lies."""
-    packer = isal_zlib._ParallelCompress(_ROOM, LEVEL)
-    for at in range(0, len(view), CONTENT):
-        first, others = view[at : at + 1], view[at + 1 : at + CONTENT]
-        packed, checksum = packer.compress_and_crc(others, first)  # the lock is let go once
-        checksum = isal_zlib.crc32_combine(isal_zlib.crc32(first), checksum, len(others))
+def _blocks(view: memoryview) -> Iterator[Buffer]:
+    """The first byte of a block is stored, and what is packed of the others stands behind it."""
+    from .deflate import pack_each  # late: most files are of another kind
+
+    for number, (packed, checksum) in enumerate(pack_each(view, CONTENT, _ROOM)):
+        at = number * CONTENT
         length = HEADER + len(_STORED) + 1 + len(packed) + len(_LAST) + 8
-        yield _START + (length - 1).to_bytes(2, "little") + _STORED + first
+        yield _START + (length - 1).to_bytes(2, "little") + _STORED + view[at : at + 1]
         yield packed
-        yield _LAST + checksum.to_bytes(4, "little") + (1 + len(others)).to_bytes(4, "little")
+        yield _LAST + checksum.to_bytes(4, "little") + min(CONTENT, len(view) - at).to_bytes(4, "little")
 
 
 class BgzfWriter(io.BufferedIOBase):
