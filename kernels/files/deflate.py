@@ -116,7 +116,7 @@ class _Packer:
             _CHECKSUM: ("crc32_gzip_refl", [0]),
         }
         for call, (name, arguments) in given.items():
-            self._calls[:, call, 0] = ctypes.cast(getattr(functions, name), ctypes.c_void_p).value
+            self._calls[:, call, 0] = ctypes.cast(getattr(functions, name), ctypes.c_void_p).value or 0
             for place, argument in enumerate(arguments, 1):
                 self._calls[:, call, place] = argument
 
