@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple, TypeAlias, cast
 
 from isal import igzip_lib, isal_zlib
@@ -21,9 +21,9 @@ if TYPE_CHECKING:  # the door is opened by commands that need no arrays too
 
 Bytes: TypeAlias = "npt.NDArray[np.uint8]"
 
-END_OF_BGZF = bytes.fromhex("1f8b08040000000000ff0600424302001b0003000000000000000000")
 HEADER = 18
 """Bytes of a block before its data."""
+END_OF_BGZF = bytes.fromhex("1f8b08040000000000ff0600424302001b0003000000000000000000")
 MOST = 1 << 16
 """Bytes that a block unpacks to at most."""
 CONTENT = 0xFF00
@@ -45,20 +45,17 @@ _ROOM = MOST + (MOST >> 2)
 """Bytes that a block is packed to at most."""
 
 
-def begins_block(data: bytes, at: int = 0) -> bool:
-    """Whether a block of BGZF begins there."""
-    return data[at : at + 4] == b"\x1f\x8b\x08\x04" and data[at + 12 : at + 14] == b"BC"
+def begins_block(data: bytes) -> bool:
+    """Whether they begin with a block of BGZF."""
+    return data[:4] == b"\x1f\x8b\x08\x04" and data[12:14] == b"BC"
 
 
-def length_of_blocks(data: bytes) -> int:
-    """How long the whole blocks are with which the data begin."""
-    at = 0
-    while begins_block(data, at) and len(data) >= at + HEADER:
-        size = int.from_bytes(data[at + 16 : at + 18], "little") + 1
-        if size <= HEADER or at + size > len(data):
-            break
-        at += size
-    return at
+class Blocks(NamedTuple):
+    """Whole blocks that follow each other. ends: of each, in the data. totals: bytes that the blocks up to each say they hold."""
+
+    data: memoryview
+    ends: npt.NDArray[np.int64]
+    totals: npt.NDArray[np.int64]
 
 
 class Job(NamedTuple):
@@ -80,25 +77,25 @@ class Job(NamedTuple):
         return self.whole
 
 
-def jobs(groups: Iterator[memoryview], size: int, room: int) -> Iterator[Job]:
+def jobs(groups: Iterable[Blocks], size: int, room: int) -> Iterator[Job]:
     """What is to be done to unpack groups of whole blocks into buffers of about `size` bytes behind `room` others, which
     are left as they are. Raises ValueError."""
     import numpy as np
 
     size = room + max(size, MOST)
     buffer, at = np.empty(size, np.uint8), room
-    for group in groups:
-        begin, end, first = 0, 0, at
-        while end < len(group):
-            packed = int.from_bytes(group[end + 16 : end + 18], "little") + 1
-            content = int.from_bytes(group[end + packed - 4 : end + packed], "little")
-            if content > MOST:
-                raise ValueError("a block of BGZF does not hold what it says")
-            if at + content > size:
-                yield Job(group[begin:end], buffer[first:at], buffer[:at])
-                buffer, begin, first, at = np.empty(size, np.uint8), end, room, room
-            end, at = end + packed, at + content
-        yield Job(group[begin:end], buffer[first:at])
+    for data, ends, totals in groups:
+        if np.diff(totals, prepend=0).max(initial=0) > MOST:
+            raise ValueError("a block of BGZF does not hold what it says")
+        begin, done = 0, 0
+        while (fit := int(np.searchsorted(totals, done + size - at, "right"))) < len(totals):
+            end, total = (int(ends[fit - 1]), int(totals[fit - 1])) if fit else (0, 0)
+            full = at + total - done
+            yield Job(data[begin:end], buffer[at:full], buffer[:full])
+            buffer, at, begin, done = np.empty(size, np.uint8), room, end, total
+        full = at + int(totals[-1]) - done
+        yield Job(data[begin:], buffer[at:full])
+        at = full
     if at > room:
         yield Job(memoryview(b""), buffer[at:at], buffer[:at])
 

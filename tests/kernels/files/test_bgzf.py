@@ -16,7 +16,8 @@ from hypothesis import given
 from hypothesis import strategies as some
 from simtbed.kernels.family import InputError
 from simtbed.kernels.files import Input, deflate
-from simtbed.kernels.files.bgzf import CONTENT, END_OF_BGZF, MOST, BgzfWriter, length_of_blocks, packed_blocks
+from simtbed.kernels.files.bgzf import CONTENT, END_OF_BGZF, MOST, BgzfWriter, packed_blocks
+from simtbed.kernels.files.bgzf_scan import whole_blocks
 from simtbed.runtime.cores import on_cores
 
 RANDOM = np.random.default_rng(1)
@@ -41,7 +42,7 @@ def read(data: bytes) -> bytes:
 def test_what_is_packed_is_gzip_in_blocks(data: bytes) -> None:
     found = packed(data)
     assert gzip.decompress(found) == read(found) == data
-    assert length_of_blocks(found) == len(found) and found.endswith(END_OF_BGZF)
+    assert len(whole_blocks(found).data) == len(found) and found.endswith(END_OF_BGZF)
     at = 0
     while at < len(found):
         size = int.from_bytes(found[at + 16 : at + 18], "little") + 1
@@ -87,7 +88,7 @@ def test_short_and_full_blocks_of_all_kinds(length: int) -> None:
     for data in (NOISE[:length], LETTERS[:length], b"A" * length, bytes(length), b"AC" * (length // 2)):
         found = packed_blocks(data)
         assert gzip.decompress(found) == read(found + END_OF_BGZF) == data
-        assert length_of_blocks(found) == len(found)
+        assert len(whole_blocks(found).data) == len(found)
 
 
 @pytest.mark.parametrize("data", [b"", b"A", LETTERS, NOISE, LETTERS[: 16 * CONTENT + 1]])
