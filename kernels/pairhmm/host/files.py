@@ -29,7 +29,7 @@ BLOCK, BLOCKS = 1 << 24, 64
 """Bytes of a file that are read at a time, and as many more as a record needs to be whole; and a part of the memory that
 they are at most."""
 MOST_SHARES = 8
-"""Of a block's size, one is what a GPU gets at a time."""
+"""Parts that a block is cut into at most, one for each of several GPUs."""
 BYTES_OF_A_PAIR = 64
 """That arrays take for it while a block is solved."""
 VALUES_AT_ONCE = 1 << 18
