@@ -30,7 +30,7 @@ CONTENT = 0xFF00
 """Bytes that a block is made of here: what cannot be packed fits too."""
 GROUP = 16
 """Blocks that a thread packs at a time."""
-WORKERS = 6
+WORKERS = 8
 """Threads that pack at most."""
 
 DeflateError = cast(type[Exception], igzip_lib.IsalError)

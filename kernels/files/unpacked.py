@@ -28,7 +28,7 @@ PIECE = 1 << 16
 Read = TypeVar("Read")
 PACKED = 1 << 20
 """Bytes of BGZF that are read at a time."""
-UNPACKERS = 6
+UNPACKERS = 8
 """Threads that unpack BGZF at most."""
 UNPACKED = 1 << 22
 """Bytes of BGZF, unpacked, that are handed on at a time where nothing else is asked for."""
