@@ -22,7 +22,6 @@ from simtbed import (
     i32,
     launch,
     launch_concurrent,
-    on_gpu,
 )
 from simtbed.kernels import FunctionLauncher, Launcher
 from simtbed.runtime.registry import EngineName
@@ -110,15 +109,14 @@ def launcher_of_workers(engine: EngineName) -> FunctionLauncher:
 
 
 def require_gpus(gpus: int, engine: EngineName) -> None:
-    """Raises SimtbedError where so many GPUs cannot share the work."""
+    """Raises SimtbedError where so many GPUs cannot share the work. Nothing waits for their contexts."""
     if gpus == 1:
         return
     if engine != "cuda":
         raise SimtbedError(f"--gpus {gpus} needs --engine cuda")
-    from simtbed.engines.cuda.engine import describe
+    from simtbed.engines.cuda.driver import device_of
 
-    with on_gpu(gpus - 1):
-        describe()
+    device_of(gpus - 1)
 
 
 @st.kernel

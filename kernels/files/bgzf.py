@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple, TypeAlias, cast
 
 from isal import igzip_lib, isal_zlib
@@ -17,20 +17,21 @@ if TYPE_CHECKING:  # the door is opened by commands that need no arrays too
     import numpy as np
     import numpy.typing as npt
 
+    from .deflate import Buffer
+
 Bytes: TypeAlias = "npt.NDArray[np.uint8]"
 
-END_OF_BGZF = bytes.fromhex("1f8b08040000000000ff0600424302001b0003000000000000000000")
 HEADER = 18
 """Bytes of a block before its data."""
+END_OF_BGZF = bytes.fromhex("1f8b08040000000000ff0600424302001b0003000000000000000000")
 MOST = 1 << 16
 """Bytes that a block unpacks to at most."""
 CONTENT = 0xFF00
 """Bytes that a block is made of here: what cannot be packed fits too."""
 GROUP = 16
 """Blocks that a thread packs at a time."""
-WORKERS = 6
-"""Threads that pack at most: each block asks for the interpreter's lock, and more of them wait for it longer than they work."""
-LEVEL = 2
+WORKERS = 8
+"""Threads that pack at most."""
 
 DeflateError = cast(type[Exception], igzip_lib.IsalError)
 """Of data that are no gzip, or whose checksum is wrong."""
@@ -44,20 +45,17 @@ _ROOM = MOST + (MOST >> 2)
 """Bytes that a block is packed to at most."""
 
 
-def begins_block(data: bytes, at: int = 0) -> bool:
-    """Whether a block of BGZF begins there."""
-    return data[at : at + 4] == b"\x1f\x8b\x08\x04" and data[at + 12 : at + 14] == b"BC"
+def begins_block(data: bytes) -> bool:
+    """Whether they begin with a block of BGZF."""
+    return data[:4] == b"\x1f\x8b\x08\x04" and data[12:14] == b"BC"
 
 
-def length_of_blocks(data: bytes) -> int:
-    """How long the whole blocks are with which the data begin."""
-    at = 0
-    while begins_block(data, at) and len(data) >= at + HEADER:
-        size = int.from_bytes(data[at + 16 : at + 18], "little") + 1
-        if size <= HEADER or at + size > len(data):
-            break
-        at += size
-    return at
+class Blocks(NamedTuple):
+    """Whole blocks that follow each other. ends: of each, in the data. totals: bytes that the blocks up to each say they hold."""
+
+    data: memoryview
+    ends: npt.NDArray[np.int64]
+    totals: npt.NDArray[np.int64]
 
 
 class Job(NamedTuple):
@@ -79,47 +77,46 @@ class Job(NamedTuple):
         return self.whole
 
 
-def jobs(groups: Iterator[memoryview], size: int, room: int) -> Iterator[Job]:
+def jobs(groups: Iterable[Blocks], size: int, room: int) -> Iterator[Job]:
     """What is to be done to unpack groups of whole blocks into buffers of about `size` bytes behind `room` others, which
     are left as they are. Raises ValueError."""
     import numpy as np
 
     size = room + max(size, MOST)
     buffer, at = np.empty(size, np.uint8), room
-    for group in groups:
-        begin, end, first = 0, 0, at
-        while end < len(group):
-            packed = int.from_bytes(group[end + 16 : end + 18], "little") + 1
-            content = int.from_bytes(group[end + packed - 4 : end + packed], "little")
-            if content > MOST:
-                raise ValueError("a block of BGZF does not hold what it says")
-            if at + content > size:
-                yield Job(group[begin:end], buffer[first:at], buffer[:at])
-                buffer, begin, first, at = np.empty(size, np.uint8), end, room, room
-            end, at = end + packed, at + content
-        yield Job(group[begin:end], buffer[first:at])
+    for data, ends, totals in groups:
+        if np.diff(totals, prepend=0).max(initial=0) > MOST:
+            raise ValueError("a block of BGZF does not hold what it says")
+        begin, done = 0, 0
+        while (fit := int(np.searchsorted(totals, done + size - at, "right"))) < len(totals):
+            end, total = (int(ends[fit - 1]), int(totals[fit - 1])) if fit else (0, 0)
+            full = at + total - done
+            yield Job(data[begin:end], buffer[at:full], buffer[:full])
+            buffer, at, begin, done = np.empty(size, np.uint8), room, end, total
+        full = at + int(totals[-1]) - done
+        yield Job(data[begin:], buffer[at:full])
+        at = full
     if at > room:
         yield Job(memoryview(b""), buffer[at:at], buffer[:at])
 
 
 def packed_blocks(data: bytes | bytearray | memoryview) -> bytes:
     """Data as blocks, without the empty one that ends a file."""
-    return b"".join(_blocks(memoryview(data)))
+    view, size = memoryview(data), GROUP * CONTENT
+    groups = [b"".join(_blocks(view[at : at + size])) for at in range(0, len(view), size)]
+    return groups[0] if len(groups) == 1 else b"".join(groups)
 
 
-def _blocks(view: memoryview) -> Iterator[bytes]:
-    """The first byte of a block is stored, and stands before the others as what they may repeat: where nothing stands
-    before them, ISA-L's loop at this level takes the hash of the third byte from the address of its own state, and what is
-    packed depends, now and then, on where that lies."""
-    packer = isal_zlib._ParallelCompress(_ROOM, LEVEL)
-    for at in range(0, len(view), CONTENT):
-        first, others = view[at : at + 1], view[at + 1 : at + CONTENT]
-        packed, checksum = packer.compress_and_crc(others, first)  # the lock is let go once
-        checksum = isal_zlib.crc32_combine(isal_zlib.crc32(first), checksum, len(others))
+def _blocks(view: memoryview) -> Iterator[Buffer]:
+    """The first byte of a block is stored, and what is packed of the others stands behind it."""
+    from .deflate import pack_each  # late: most files are of another kind
+
+    for number, (packed, checksum) in enumerate(pack_each(view, CONTENT, _ROOM)):
+        at = number * CONTENT
         length = HEADER + len(_STORED) + 1 + len(packed) + len(_LAST) + 8
-        yield _START + (length - 1).to_bytes(2, "little") + _STORED + first
+        yield _START + (length - 1).to_bytes(2, "little") + _STORED + view[at : at + 1]
         yield packed
-        yield _LAST + checksum.to_bytes(4, "little") + (1 + len(others)).to_bytes(4, "little")
+        yield _LAST + checksum.to_bytes(4, "little") + min(CONTENT, len(view) - at).to_bytes(4, "little")
 
 
 class BgzfWriter(io.BufferedIOBase):

@@ -8,6 +8,9 @@ from simtbed.native import native
 
 from .piecewise import Bytes
 
+VECTOR = 32
+"""Bytes that a loop takes at a time, so that its code is vectors from its first byte to its last."""
+
 
 def whole_lines(data: Bytes) -> tuple[int, int]:
     """The length of the lines that are whole, and how many they are: what `pieces` asks for where a record is a line."""
@@ -43,6 +46,23 @@ def line_end(data: Global[u8], at: i64, length: i64) -> i64:
     while at < length and data[at] != 10:
         at += 1
     return at
+
+
+@st.device
+def long_line_end(data: Global[u8], at: i64, length: i64) -> i64:
+    """As `line_end`, faster where lines are long: VECTOR bytes are compared at a time."""
+    while at + VECTOR <= length and not newline_in_vector(data, at):
+        at += VECTOR
+    return line_end(data, at, length)
+
+
+@st.device
+def newline_in_vector(data: Global[u8], at: i64) -> bool:
+    """Whether a line ends in the next VECTOR bytes."""
+    found = False
+    for i in range(i64(VECTOR)):
+        found = found | (data[at + i] == 10)
+    return found
 
 
 @native

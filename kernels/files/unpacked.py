@@ -17,7 +17,7 @@ from simtbed import UnavailableError
 
 from ..family import InputError
 from ..pipeline import Flow, workers_for
-from .bgzf import END_OF_BGZF, HEADER, Bytes, DeflateError, Job, begins_block, jobs, length_of_blocks
+from .bgzf import END_OF_BGZF, HEADER, Blocks, Bytes, DeflateError, Job, begins_block, jobs
 from .places import DISK, DiskError
 
 RATIO, ALLOWANCE = 1_100, 1 << 26
@@ -28,7 +28,7 @@ PIECE = 1 << 16
 Read = TypeVar("Read")
 PACKED = 1 << 20
 """Bytes of BGZF that are read at a time."""
-UNPACKERS = 6
+UNPACKERS = 8
 """Threads that unpack BGZF at most."""
 UNPACKED = 1 << 22
 """Bytes of BGZF, unpacked, that are handed on at a time where nothing else is asked for."""
@@ -171,26 +171,30 @@ class Unpacked(io.RawIOBase):
 
     def _first_blocks(self) -> Bytes | None:
         """What a file begins with, unpacked here: who only looks how it begins needs no threads."""
+        from .bgzf_scan import whole_blocks  # late: most files are of another kind
+
         start = self.waiting + self._more(PIECE)
-        length = length_of_blocks(start)
-        self.waiting = start[length:]
-        if not length:
+        blocks = whole_blocks(start)
+        self.waiting = start[len(blocks.data) :]
+        if not len(blocks.ends):
             return self._next_buffer(UNPACKED, 0)
         try:
-            made = [job.unpack() for job in jobs(iter([memoryview(start)[:length]]), UNPACKED, 0)]
+            made = [job.unpack() for job in jobs([blocks], UNPACKED, 0)]
         except ValueError as error:
             raise self._damaged(error) from None
         return next((one for one in made if one is not None), None)
 
-    def _groups(self) -> Iterator[memoryview]:
+    def _groups(self) -> Iterator[Blocks]:
         """Whole blocks of BGZF, many at a time; what follows the last one is left waiting."""
+        from .bgzf_scan import whole_blocks  # late: most files are of another kind
+
         rest, self.waiting = self.waiting, b""
         while more := self._more(PACKED):
             rest = rest + more if rest else more
-            length = length_of_blocks(rest)
-            if length:
-                yield memoryview(rest)[:length]
-                rest = rest[length:]
+            blocks = whole_blocks(rest)
+            if len(blocks.ends):
+                yield blocks
+                rest = rest[len(blocks.data) :]
             if len(rest) > LONGEST_MAGIC and not begins_block(rest):
                 break
         self.waiting = rest

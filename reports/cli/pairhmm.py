@@ -151,7 +151,7 @@ def solve_file(
             agreements.append(text.agreement)
         show("", pairs, text.part)
 
-    problems = blocks(source, memory=memory) if source else Flow([Block(family.example(), None)])
+    problems = blocks(source, memory=memory, shares=gpus) if source else Flow([Block(family.example(), None)])
     with (
         Outputs({"--output": target or STANDARD}, [source]) as outputs,
         progress_of_records(f"{variant} on {name}", "pairs") as show,

@@ -76,19 +76,31 @@ def primary_context() -> Context:
 @cache
 def context_of(number: int) -> Context:
     """The primary context of a device, by its number."""
+    with _usable():
+        device = device_of(number)
+        context = Context(device, device.retain_primary_context())
+    atexit.register(_forget, context)
+    return context
+
+
+def device_of(number: int) -> Any:
+    """A device by its number, without a context. Raises UnavailableError."""
     driver = pycuda_driver()
-    try:
+    with _usable():
         driver.init()
         if number >= driver.Device.count():
             raise UnavailableError(
                 f"there is no CUDA device {number}: the driver counts {driver.Device.count()}, from 0"
             )
-        device = driver.Device(number)
-        context = Context(device, device.retain_primary_context())
-    except driver.Error as error:
+        return driver.Device(number)
+
+
+@contextmanager
+def _usable() -> Iterator[None]:
+    try:
+        yield
+    except pycuda_driver().Error as error:
         raise UnavailableError(f"no CUDA device can be used: {error}") from None
-    atexit.register(_forget, context)
-    return context
 
 
 # ------------------------------------------------------------------ loaded kernels

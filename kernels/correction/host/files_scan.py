@@ -6,7 +6,7 @@ import simtbed as st
 from simtbed import Global, i32, i64, u8
 from simtbed.native import native
 
-from ...files.text_loops import copied, decimal, line_end, without_return
+from ...files.text_loops import VECTOR, copied, decimal, line_end, long_line_end, newline_in_vector, without_return
 
 GOOD, MALFORMED, NOT_ASCII, NO_LETTERS = 0, 1, 2, 3
 """How a scan ended: after the last record; at one that is no FASTQ; at one with bytes of no text; at one whose sequence
@@ -46,13 +46,13 @@ def scan_fastq(
         end = line_end(data, at, length)
         name_end = without_return(data, at, end)
         sequence = end + 1
-        end = line_end(data, sequence, length)
+        end = long_line_end(data, sequence, length)
         size = without_return(data, sequence, end) - sequence
         plus = end + 1
         end = line_end(data, plus, length)
         plus_end = without_return(data, plus, end)
         quality = end + 1
-        end = line_end(data, quality, length)
+        end = line_end_after(data, quality, size, length)
         if data[at] != 64 or quality >= length or data[plus] != 43:
             return i64(MALFORMED)
         if without_return(data, quality, end) - quality != size:
@@ -63,10 +63,7 @@ def scan_fastq(
             for i in range(name_end - name):
                 if data[name + i] != data[plus + 1 + i]:
                     return i64(MALFORMED)
-        high = u8(0)
-        for i in range(at, end):
-            high = high | data[i]
-        if high >= 128:
+        if not is_ascii(data, at, end):
             return i64(NOT_ASCII)
         letters = upper_case(data, sequence, size, text, to)
         if letters & STRANGE != 0:
@@ -87,16 +84,63 @@ def scan_fastq(
 
 
 @st.device
+def line_end_after(data: Global[u8], at: i64, size: i64, length: i64) -> i64:
+    """As `line_end` of a line that most likely has `size` bytes."""
+    end = at + size
+    if size < VECTOR or end >= length or data[end] != 10:
+        return long_line_end(data, at, length)
+    found = newline_in_vector(data, end - VECTOR)
+    for first in range(at, end - VECTOR, VECTOR):
+        found = found | newline_in_vector(data, first)
+    if found:
+        end = long_line_end(data, at, length)
+    return end
+
+
+@st.device
+def is_ascii(data: Global[u8], first: i64, end: i64) -> bool:
+    high = u8(0)
+    at = first
+    while at + VECTOR <= end:
+        for i in range(i64(VECTOR)):
+            high = high | data[at + i]
+        at += VECTOR
+    if end - first >= VECTOR:  # the last bytes, some of them again
+        for i in range(i64(VECTOR)):
+            high = high | data[end - VECTOR + i]
+    else:
+        for i in range(first, end):
+            high = high | data[i]
+    return high < 128
+
+
+@st.device
 def upper_case(data: Global[u8], first: i64, size: i64, to: Global[u8], at: i64) -> u8:
     """Copy letters; what is among them."""
-    strange, unknown = False, False
-    for i in range(size):
-        letter = data[first + i]
-        strange = strange | (letter < 33) | (letter > 126)
-        lower = (letter >= 97) & (letter <= 122)
-        letter = letter - (u8(32) if lower else u8(0))
-        unknown = unknown | ((letter != 65) & (letter != 67) & (letter != 71) & (letter != 84))
-        to[at + i] = letter
+    found = u8(0)
+    done = i64(0)
+    while done + VECTOR <= size:
+        for i in range(i64(VECTOR)):
+            found = found | in_upper_case(data, first + done + i, to, at + done + i)
+        done += VECTOR
+    if size >= VECTOR:  # the last letters, some of them again
+        for i in range(i64(VECTOR)):
+            found = found | in_upper_case(data, first + size - VECTOR + i, to, at + size - VECTOR + i)
+    else:
+        for i in range(size):
+            found = found | in_upper_case(data, first + i, to, at + i)
+    return found
+
+
+@st.device
+def in_upper_case(data: Global[u8], place: i64, to: Global[u8], at: i64) -> u8:
+    """Copy a letter; what it is."""
+    letter = data[place]
+    strange = (letter < 33) | (letter > 126)
+    lower = (letter >= 97) & (letter <= 122)
+    letter = letter - (u8(32) if lower else u8(0))
+    unknown = (letter != 65) & (letter != 67) & (letter != 71) & (letter != 84)
+    to[at] = letter
     return (u8(STRANGE) if strange else u8(0)) | (u8(UNKNOWN) if unknown else u8(0))
 
 

@@ -28,6 +28,8 @@ BASES = b"ACGTNacgtn"
 BLOCK, BLOCKS = 1 << 24, 64
 """Bytes of a file that are read at a time, and as many more as a record needs to be whole; and a part of the memory that
 they are at most."""
+MOST_SHARES = 8
+"""Parts that a block is cut into at most, one for each of several GPUs."""
 BYTES_OF_A_PAIR = 64
 """That arrays take for it while a block is solved."""
 VALUES_AT_ONCE = 1 << 18
@@ -63,11 +65,13 @@ class Block(NamedTuple):
     part: float | None
 
 
-def blocks(path: Path, size: int | None = None, memory: int = MEMORY) -> Flow[Block]:
+def blocks(path: Path, size: int | None = None, memory: int = MEMORY, shares: int = 1) -> Flow[Block]:
     """The problem in a file, some records at a time: about `size` bytes of text (BLOCK, or less where there is less
-    memory), and no more pairs than fit into a quarter of the memory. One at least, perhaps an empty one. A dump of
+    memory), and no more pairs than fit into a quarter of the memory. One at least, perhaps an empty one. shares: how many
+    GPUs take blocks; several get smaller ones, so that all have work from the first to the last. A dump of
     GATK's is read too. One thread reads, another one parses. Raises InputError, once what stands before the mistake
     has been given."""
+    size = (size or BLOCK) // min(shares, MOST_SHARES)
 
     def pieces() -> Iterator[_Piece | Block]:
         with opened(path, memory) as file:
@@ -76,7 +80,7 @@ def blocks(path: Path, size: int | None = None, memory: int = MEMORY) -> Flow[Bl
                 return
             last = False
             while not last:
-                buffer = np.empty(min(size or BLOCK, memory // BLOCKS, file.longest), np.uint8)
+                buffer = np.empty(min(size, memory // BLOCKS, file.longest), np.uint8)
                 filled = file.fill(buffer)
                 last = filled < len(buffer)
                 yield _Piece(buffer[:filled], file, last, file.part)

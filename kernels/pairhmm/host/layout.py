@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from simtbed import empty
+from simtbed import Global, empty, i64, u8, u32
+from simtbed.native import native
 
 from ..intertask_naive import WARPS
 from ..wavefront import BLANK
@@ -99,19 +100,23 @@ def sub_warps(
     used_reads, read = np.unique(reads[filled], return_inverse=True)
     used_haplotypes, haplotype = np.unique(haplotypes[filled], return_inverse=True)
     m, n = problem.read_lengths[used_reads], problem.haplotype_lengths[used_haplotypes]
-    bases = ranges(problem.read_offsets[used_reads], m)
+    bases, qualities = np.empty(m.sum(), np.uint8), np.empty((m.sum(), 4), np.uint8)
+    _gather_reads(
+        used_reads, len(used_reads), problem.read_offsets, _CODES, problem.bases, problem.base_quality, problem.insertion,
+        problem.deletion, problem.continuation, bases, qualities.reshape(-1).view(np.uint32),
+    )  # fmt: skip
     first_word = 1 + offsets(_quads(n) // 4 + 1)  # a word of BLANK before each haplotype and after the last
     words = np.full(first_word[-1] * 4, BLANK, np.uint8)
-    letters = problem.haplotypes[ranges(problem.haplotype_offsets[used_haplotypes], n)]
-    words[ranges(first_word[:-1] * 4, n)] = _CODES[letters]
+    _gather_haplotypes(
+        used_haplotypes, len(used_haplotypes), problem.haplotype_offsets, _CODES, problem.haplotypes, first_word, words
+    )
     pairs = np.stack([offsets(m)[read], m[read], first_word[haplotype], n[haplotype]], axis=1).astype(np.int32)
     stride = int(n.max()) if tiled else 0
-    qualities = (problem.base_quality, problem.insertion, problem.deletion, problem.continuation)
     return blocks, {
         "pairs": pairs,
         "columns": pairs[:, 3].reshape(blocks, -1).max(axis=1),
-        "bases": _CODES[problem.bases[bases]],
-        "qualities": np.stack([quality[bases] for quality in qualities], axis=1),
+        "bases": bases,
+        "qualities": qualities,
         "haplotypes": words.view(np.uint32),
         "probability": PROBABILITY.astype(real),
         **{f"{name}_edge": np.zeros(max(blocks * stride, 1), real) for name in ("match", "insertion", "deletion")},
@@ -123,6 +128,49 @@ def sub_warps(
         "WIDE": real is np.float32,
         "UNIFORM": uniform,
     }
+
+
+@native
+def _gather_reads(
+    chosen: Global[i64],
+    count: i64,
+    offsets: Global[i64],
+    codes: Global[u8],
+    letters: Global[u8],
+    a: Global[u8],
+    b: Global[u8],
+    c: Global[u8],
+    d: Global[u8],
+    bases: Global[u8],
+    qualities: Global[u32],
+) -> None:
+    """Bases as numbers, and four scores a word, the first one lowest, of some reads, one after the other."""
+    to = i64(0)
+    for number in range(count):
+        read = chosen[number]
+        shift = to - offsets[read]
+        for at in range(offsets[read], offsets[read + 1]):
+            bases[shift + at] = codes[letters[at]]
+            low = u32(a[at]) | u32(b[at]) << 8
+            qualities[shift + at] = low | u32(c[at]) << 16 | u32(d[at]) << 24
+        to = shift + offsets[read + 1]
+
+
+@native
+def _gather_haplotypes(
+    chosen: Global[i64],
+    count: i64,
+    offsets: Global[i64],
+    codes: Global[u8],
+    letters: Global[u8],
+    first_word: Global[i64],
+    words: Global[u8],
+) -> None:
+    """Letters as numbers of some haplotypes, each from its first word of four on."""
+    for number in range(count):
+        shift = 4 * first_word[number] - offsets[chosen[number]]
+        for at in range(offsets[chosen[number]], offsets[chosen[number] + 1]):
+            words[shift + at] = codes[letters[at]]
 
 
 def anti_diagonals(

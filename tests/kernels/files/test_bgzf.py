@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import io
+import sys
 import threading
 from itertools import pairwise
 from pathlib import Path
@@ -14,8 +15,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 from simtbed.kernels.family import InputError
-from simtbed.kernels.files import Input
-from simtbed.kernels.files.bgzf import CONTENT, END_OF_BGZF, MOST, BgzfWriter, length_of_blocks, packed_blocks
+from simtbed.kernels.files import Input, deflate
+from simtbed.kernels.files.bgzf import CONTENT, END_OF_BGZF, MOST, BgzfWriter, packed_blocks
+from simtbed.kernels.files.bgzf_scan import whole_blocks
 from simtbed.runtime.cores import on_cores
 
 RANDOM = np.random.default_rng(1)
@@ -40,7 +42,7 @@ def read(data: bytes) -> bytes:
 def test_what_is_packed_is_gzip_in_blocks(data: bytes) -> None:
     found = packed(data)
     assert gzip.decompress(found) == read(found) == data
-    assert length_of_blocks(found) == len(found) and found.endswith(END_OF_BGZF)
+    assert len(whole_blocks(found).data) == len(found) and found.endswith(END_OF_BGZF)
     at = 0
     while at < len(found):
         size = int.from_bytes(found[at + 16 : at + 18], "little") + 1
@@ -86,7 +88,19 @@ def test_short_and_full_blocks_of_all_kinds(length: int) -> None:
     for data in (NOISE[:length], LETTERS[:length], b"A" * length, bytes(length), b"AC" * (length // 2)):
         found = packed_blocks(data)
         assert gzip.decompress(found) == read(found + END_OF_BGZF) == data
-        assert length_of_blocks(found) == len(found)
+        assert len(whole_blocks(found).data) == len(found)
+
+
+@pytest.mark.parametrize("data", [b"", b"A", LETTERS, NOISE, LETTERS[: 16 * CONTENT + 1]])
+def test_blocks_packed_at_once_are_those_packed_one_by_one(data: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+    found = packed_blocks(data)
+    monkeypatch.setattr(deflate, "_packs_at_once", lambda: False)
+    assert packed_blocks(data) == found
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="isal shows ISA-L's functions on Linux")
+def test_blocks_are_packed_at_once() -> None:
+    assert deflate._packs_at_once()
 
 
 def test_what_may_change_is_copied_and_what_may_not_is_taken_as_it_is() -> None:

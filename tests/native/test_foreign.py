@@ -1,0 +1,40 @@
+"""C functions called in a row: order, arguments, results."""
+
+from __future__ import annotations
+
+import ctypes
+
+import numpy as np
+from simtbed.native.foreign import COLUMNS, RESULT, call_all
+
+TAKES = ctypes.CFUNCTYPE(ctypes.c_int64, *[ctypes.c_int64] * 4)
+TAKES_ONE = ctypes.CFUNCTYPE(None, ctypes.c_int64)
+
+
+def address(function: object) -> int:
+    found = ctypes.cast(function, ctypes.c_void_p).value  # type: ignore[arg-type]
+    assert found is not None
+    return found
+
+
+def test_calls_are_made_in_their_order_and_results_stand_beside_them() -> None:
+    seen: list[tuple[int, ...]] = []
+
+    def take(*given: int) -> int:
+        seen.append(given)
+        return sum(given)
+
+    four, one = TAKES(take), TAKES_ONE(lambda given: seen.append((given,)))
+    calls = np.zeros((3, COLUMNS), np.int64)
+    calls[:, :RESULT] = [
+        [address(four), 1, 2, 3, -(2**60)],
+        [address(one), -7, 0, 0, 0],
+        [address(four), 4, 5, 6, 2**62],
+    ]
+    call_all(calls)
+    assert seen == [(1, 2, 3, -(2**60)), (-7,), (4, 5, 6, 2**62)]
+    assert calls[[0, 2], RESULT].tolist() == [6 - 2**60, 15 + 2**62]
+
+
+def test_no_call() -> None:
+    call_all(np.zeros((0, COLUMNS), np.int64))
