@@ -22,8 +22,9 @@ from .files_scan import GOOD, LINES, NOT_ASCII, scan_fastq, separate_reads
 from .generate import example
 from .problem import Bytes, Offsets, Parameters, Problem, Reads
 
-PIECE = 1 << 24
-"""Bytes of a file that are one block."""
+PIECE = 1 << 26
+"""Bytes of a file that are one block, where the memory allows it. Each block costs a GPU some launches and the interpreter
+some turns, whatever its size."""
 PART = 512
 """A block has at most this part of the memory: some twenty of them are held at a time, in several forms each."""
 PARSERS = 3
