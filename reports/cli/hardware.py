@@ -22,7 +22,10 @@ from .parameters import Argument, Option, command
 
 Scattered = Annotated[
     bool,
-    Option(("--scattered",), help="Launches of scattered accesses instead, which figures of a device are read from."),
+    Option(
+        ("--scattered",),
+        help="Launches of scattered accesses and of one SM instead, which figures of a device are read from.",
+    ),
 ]
 
 
