@@ -92,7 +92,7 @@ def ways(
         came_to.append(each * share[which])
     blocks, rare, parted, loops = (np.array(found) for found in zip(*flows, strict=True))
     executed = np.array(came_to)
-    many = np.bincount(of) * (grid / len(kept))
+    many: Floats = np.bincount(of).astype(np.float64) * (grid / len(kept))
     return Ways(blocks, rare, parted, loops, executed @ sizes, executed, many, kept, of.reshape(len(kept), warps))
 
 

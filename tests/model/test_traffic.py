@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import simtbed as st
@@ -82,10 +84,8 @@ def loads(*likely: float) -> tuple[Stream, int]:
     memory[:, :_LOADS, SHARE], memory[:, :_LOADS, LSU] = 1.0, 1.0
     memory[:, :_LOADS, WAITED] = np.array(likely)[:, None]
     memory[:, :_LOADS, 2] = 1e-9
-    several = type(found)(
-        *(np.repeat(part, len(likely), axis=0) for part in (found.blocks, found.rare, found.parted, found.loops, found.lengths)),
-        np.repeat(found.executions, len(likely), axis=0), np.repeat(found.warps, len(likely)), found.kept, found.of,
-    )  # fmt: skip
+    names = ("blocks", "rare", "parted", "loops", "lengths", "executions", "warps")
+    several = replace(found, **{name: np.repeat(getattr(found, name), len(likely), axis=0) for name in names})
     return Stream(code, memory, several, 1.0, {}), len(texts)
 
 
