@@ -261,6 +261,8 @@ class Telling:
                 return None
         for n, block in enumerate(visited):
             for each in _by_key(block).values():
+                if len(each) == 1:
+                    continue  # there is nothing to exchange
                 numbers = [number for one in each for number in stand[n, one.instruction]]
                 if ordered := _by_address(each, numbers, self.size, self.address):
                     stand |= {(n, instruction): found for instruction, found in ordered.items()}

@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .classes import CONTROL, EXPANDED
+from .control_flow import Loop
 from .matching import Key, Matcher
 from .nodes import Nodes
 from .script import decided, slow
@@ -168,9 +169,26 @@ class Anchors:
             anchor = self._anchor((place, TURN), SHOWN, 1.0)
             for site in sites:
                 self.tokens[-1 - site].append(Token(anchor, 1.0))
-            for block, n in copies.items():
-                found[block][place, TURN] = n
+            for loop in mine:
+                here = {block: n for block, n in copies.items() if block in loop.body}
+                if list(here.values()) == [1]:
+                    here = {self._begins(loop, *here, place): 1}
+                for block, n in here.items():
+                    found[block][place, TURN] = n
         return found
+
+    def _begins(self, loop: Loop, shown: int, place: Place) -> int:
+        """Where a turn of a compiled loop begins of which a block shows one: as early as the test of the loop comes before. What else a
+        turn shows may lie before that block."""
+        at = shown
+        while at != loop.header:
+            above = self.graph.dominators[at]
+            assert above is not None, "a loop's header dominates all of it"
+            leaves = any(onward not in loop.body for onward in self.graph.successors[above])
+            if leaves and self.places[self.graph.blocks[above][1] - 1] == place:
+                break
+            at = above
+        return at
 
     def _arms(self) -> dict[int, dict[Key, tuple[int, int]]]:
         """Anchors of arms that begin at blocks of their own: how many begin there for sure, and how many may have become predicated

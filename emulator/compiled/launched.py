@@ -36,8 +36,8 @@ class Launched:
     threads: int = 0
     warps: int = 0
     counts: Counts | None = None
-    decisions: Decisions | None = None
     shapes: list[tuple[int, int]] = field(default_factory=list)
+    _decided: list[Decisions] = field(default_factory=list)
 
     def add(self, request: Request, counts: Counts | None, decisions: Decisions | None = None) -> None:
         """Another launch of the same printed kernel."""
@@ -49,7 +49,12 @@ class Launched:
         if counts is not None:
             self.counts = counts if self.counts is None else self.counts + counts
         if decisions is not None:
-            self.decisions = together([decisions] if self.decisions is None else [self.decisions, decisions])
+            self._decided.append(decisions)
+
+    @cached_property
+    def decisions(self) -> Decisions | None:
+        """Of all its launches, once there are no more; None where none kept them."""
+        return together(self._decided) if len(self._decided) > 1 else next(iter(self._decided), None)
 
     @property
     def digest(self) -> str:

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from .. import language as st
 from ..language.hints import Global, f32, i32, i64, u32
 from ..native import Fixed, fixed, native
 from .anchors import Anchors
@@ -68,17 +69,23 @@ def _trace(back: Global[i32], last: i64, nodes: i64, room: i64, path: Global[i32
 @native
 def _search(
     anchors: Global[i32], amounts: Global[f32], tokens: i64, weights: Global[f32], kinds: i64,
-    sure: Global[f32], maybe: Global[f32], cost: Global[f32], shown: Global[f32], span: Global[i32], price: Global[f32],
+    sure: Global[f32], maybe: Global[f32], cost: Global[f32], shown: Global[f32], span: Global[i32], price: Global[f32], holds: Global[f32],
     ends: Global[i32], nodes: i64, jumps: Global[i32], starts: Global[i32], beam: f32, rest: Global[f32],
     least: Global[f32], back: Global[i32], first: Global[i32], following: Global[i32], have: Global[f32],
-    queued: Global[i32], stack: Global[i32], found: Global[f32], visited: Global[i64],
+    queue: Global[i64], found: Global[f32], visited: Global[i64],
 ) -> i64:  # fmt: skip
-    """least, back: by tokens stood for and node, what the cheapest way there costs, and the state it comes from, or -2 - state
+    """The last state of the cheapest way, -1 where there is none; `found` is what it costs.
+
+    least, back: by tokens stood for and node, what the cheapest way there costs, and the state it comes from, or -2 - state
     where a token was left out. first, following: the nodes that are reached with so many tokens, one after the other. rest:
-    what it costs to leave out all tokens from there on; made here. shown: what a node costs that stands for no token. price: what it
-    costs, by node and anchor, that predicated instructions stand for it. have, queued, stack: by anchor and by node, to work
-    with. found: what the cheapest way costs, whose last state is the result, -1 where there is none. visited: states that were gone
-    on from. All that is worked with is left as it was found."""
+    what it costs to leave out all tokens from there on; made here. shown: what a node costs that stands for no token. price:
+    what it costs, by node and anchor, that predicated instructions stand for it. holds: tokens that a node may stand for, of all
+    anchors. have, queue: by anchor, and a bit a node, to work with; nodes of small numbers are gone on from first. visited: grows
+    by the states that were gone on from. All that is worked with is left as it was found.
+
+    A node goes on from behind the last token that is cheaper to stand for than to leave out: those behind it may be left out by the
+    next node as well.
+    """
     last = i64(-1)
     found[0] = f32(1e30)
     least[0] = f32(0)
@@ -89,7 +96,7 @@ def _search(
     for i in range(tokens - 1, -1, -1):
         rest[i] = rest[i + 1] + weights[i64(anchors[i])] * amounts[i]
     for i in range(tokens + 1):
-        best, top = f32(1e30), i64(0)
+        best, word = f32(1e30), i64(0)
         n = i64(first[i])
         while n >= 0:
             best = min(best, least[i * nodes + n])
@@ -97,14 +104,14 @@ def _search(
         n = i64(first[i])
         while n >= 0:
             if least[i * nodes + n] <= best + beam:
-                queued[n] = i32(1)
-                stack[top] = i32(n)
-                top += 1
+                queue[n >> 6] |= i64(1) << (n & 63)
             n = i64(following[i * nodes + n])
-        while top > 0:
-            top -= 1
-            n = i64(stack[top])
-            queued[n] = i32(0)
+        while word < nodes + 63 >> 6:
+            if queue[word] == 0:
+                word += 1
+                continue
+            n = 64 * word + i64(st.ffs(queue[word])) - 1
+            queue[word] &= queue[word] - 1
             visited[0] += i64(1)
             so_far = least[i * nodes + n] + shown[n]
             if so_far <= best + beam:
@@ -116,10 +123,8 @@ def _search(
                             first[i] = i32(to)
                         least[i * nodes + to] = so_far
                         back[i * nodes + to] = i32(i * nodes + n)
-                        if queued[to] == 0:
-                            queued[to] = i32(1)
-                            stack[top] = i32(to)
-                            top += 1
+                        queue[to >> 6] |= i64(1) << (to & 63)
+                        word = min(word, to >> 6)
         n = i64(first[i])
         while n >= 0:
             before = least[i * nodes + n]
@@ -133,12 +138,12 @@ def _search(
                         least[(i + 1) * nodes + n] = without
                         back[(i + 1) * nodes + n] = i32(-2 - (i * nodes + n))
                 so_far = before + shown[n]
-                unshown = shown[n] - cost[n]
+                unshown, room, useful = shown[n] - cost[n], holds[n], False
                 stop = min(tokens, i + i64(span[n]))
                 j = i
                 while True:
                     visited[0] += i64(1)
-                    if j > i:
+                    if useful:
                         for k in range(i64(starts[n]), i64(starts[n + 1])):
                             to = i64(jumps[k])
                             if so_far < least[j * nodes + to]:
@@ -150,7 +155,7 @@ def _search(
                     if ends[n] != 0 and so_far + rest[j] < found[0]:
                         found[0] = so_far + rest[j]
                         last = i * nodes + n
-                    if j == stop or so_far - unshown > best + beam:
+                    if j == stop or room <= f32(1e-6) or so_far - unshown > best + beam or (j == i + 1 and not useful):
                         break
                     anchor = i64(anchors[j])
                     held = have[anchor]
@@ -159,8 +164,11 @@ def _search(
                     most = fixed + maybe[n * kinds + anchor]
                     gone = weights[anchor] * (max(fixed - held, f32(0)) - max(fixed - now, f32(0)))
                     unshown -= gone
-                    so_far += weights[anchor] * (max(now - most, f32(0)) - max(held - most, f32(0))) - gone
-                    so_far += price[n * kinds + anchor] * (min(max(now, fixed), most) - min(max(held, fixed), most))
+                    added = weights[anchor] * (max(now - most, f32(0)) - max(held - most, f32(0))) - gone
+                    added += price[n * kinds + anchor] * (min(max(now, fixed), most) - min(max(held, fixed), most))
+                    so_far += added
+                    room -= min(now, most) - min(held, most)
+                    useful = added < weights[anchor] * amounts[j] - f32(1e-6)
                     have[anchor] = now
                     j += 1
                 for k in range(i, j):
@@ -200,18 +208,20 @@ class Paths:
         # No product of matrices: those of some processors warn of what they computed beside the matrix.
         shown = np.asarray(anchors.cost + (anchors.sure * anchors.weights).sum(axis=1), np.float32)
         count, kinds = len(nodes.blocks), len(anchors.weights)
+        # In the order of their code, in which most ways go: so a node is gone on from once all that leads to it was.
+        self._order = np.argsort(nodes.blocks, kind="stable")
         self._of_told = fixed(
             starts, np.array([one.anchor for one in each], np.int32), np.array([one.amount for one in each], np.float32)
         )
         self._weights = Fixed(anchors.weights)
-        self._of_nodes = fixed(
-            anchors.sure.reshape(-1), anchors.maybe.reshape(-1), anchors.cost, shown, anchors.span, anchors.price.reshape(-1),
-            np.array(nodes.ends, np.int32),
-        )  # fmt: skip
-        self._work = fixed(np.zeros(kinds, np.float32), np.zeros(count, np.int32), np.zeros(count + 1, np.int32))
+        holds = (anchors.sure + anchors.maybe).sum(axis=1)
+        ends = np.array(nodes.ends, np.int32)
+        by_node = anchors.sure, anchors.maybe, anchors.cost, shown, anchors.span, anchors.price, holds, ends
+        self._of_nodes = fixed(*(np.ascontiguousarray(each[self._order]).reshape(-1) for each in by_node))
+        self._work = fixed(np.zeros(kinds, np.float32), np.zeros(count // 64 + 1, np.int64))
         self._found, self._visited = np.zeros(1, np.float32), np.zeros(1, np.int64)
         self._outcome = fixed(self._found, self._visited)
-        self._jumps = fixed(*nodes.jumps(self.closed))
+        self._jumps = self._onward()
         self._room = _Room(_TOKENS, 0)
         self._path = np.zeros(_TOKENS, np.int32)
 
@@ -222,7 +232,14 @@ class Paths:
     def reopen(self, closed: frozenset[tuple[int, int]]) -> None:
         """Search all that does not go these ways."""
         self.closed = closed
-        self._jumps = fixed(*self.nodes.jumps(closed))
+        self._jumps = self._onward()
+
+    def _onward(self) -> tuple[Fixed, ...]:
+        """The ways from each node, in order, and where those of each begin."""
+        targets, starts = self.nodes.jumps(self.closed)
+        rank = np.argsort(self._order).astype(np.int32)
+        onward = [rank[targets[starts[node] : starts[node + 1]]] for node in self._order.tolist()]
+        return fixed(np.concatenate(onward), np.cumsum([0, *map(len, onward)]).astype(np.int32))
 
     def way(self, steps: Steps, lane: int) -> Way | None:
         """The cheapest way that shows what a lane did, or nearly; None where none leads to an end, or what it did is too long to look
@@ -279,7 +296,8 @@ class Paths:
         while True:
             length = _trace(self._room.of_states[1], last, nodes, len(self._path), self._path)
             if length <= len(self._path):
-                return self._path[:length][::-1].copy()
+                path: Path = self._order[self._path[:length][::-1]].astype(np.int32)
+                return path
             self._path = np.zeros(2 * length, np.int32)
 
 

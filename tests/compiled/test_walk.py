@@ -243,6 +243,7 @@ def walked(name: str) -> float:
         "hash_look_up",
         "merge_path",
         "run_lengths",
+        "heap_largest",
     ],
 )
 def test_a_walk_counts_what_ran(name: str) -> None:
