@@ -48,7 +48,7 @@ class Executions:
 
 
 def executions_of(placed: Sequence[Placed], launched: Launched) -> Executions:
-    """Count the instructions of a compiled kernel. launched: with counts and decisions. Raises LaunchError without SciPy."""
+    """Count the instructions of a compiled kernel. launched: with counts and decisions. Raises LaunchError without highspy."""
     whole = graph(tuple(one.instruction for one in placed))
     apart = any(one.calls for one in placed)
     evidence = Evidence(launched.executed, apart)

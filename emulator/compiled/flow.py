@@ -127,7 +127,7 @@ def estimate_executions(
 ) -> Estimate:
     """The executions of instructions from those of statements.
 
-    threads, warps: that entered the kernel, over all launches that the evidence counts. Raises LaunchError without SciPy.
+    threads, warps: that entered the kernel, over all launches that the evidence counts. Raises LaunchError without highspy.
     """
     instructions = tuple(placed.instruction for placed in sass)
     flow = _Flow(graph(instructions), evidence.places(sass), evidence, threads, warps, counted or Counted())

@@ -93,20 +93,20 @@ class CompiledKernel:
 
 
 def tools() -> tuple[str, ...]:
-    """What decides a compiled kernel and its executions beside this package: nvcc and nvdisasm as they are found, and SciPy; each
+    """What decides a compiled kernel and its executions beside this package: nvcc and nvdisasm as they are found, and HiGHS; each
     empty where it is not there, or cannot run."""
     compiler, disassembler = nvcc.find_tool("nvcc"), nvcc.find_tool("nvdisasm")
     try:
         told = nvcc.version(compiler) if compiler else ""
     except LaunchError:
         told = ""
-    return told, nvcc.identity(disassembler) if disassembler else "", _scipy()
+    return told, nvcc.identity(disassembler) if disassembler else "", _highs()
 
 
 @cache
-def _scipy() -> str:
+def _highs() -> str:
     try:
-        return version("scipy")
+        return version("highspy")
     except PackageNotFoundError:
         return ""
 
@@ -126,7 +126,7 @@ def compiled_kernel(launched: Launched, arch: str) -> CompiledKernel:
 
 
 def counted(launched: Launched, placed: Sequence[Placed]) -> tuple[tuple[Counted, ...], Memory]:
-    """The instructions of a kernel as they ran, and what its accesses moved. Raises LaunchError without SciPy."""
+    """The instructions of a kernel as they ran, and what its accesses moved. Raises LaunchError without highspy."""
     executions = executions_of(placed, launched)
     found = tuple(_counted(executions))
     return found, memory_of(launched, found, Accessed(executions.walk, found))

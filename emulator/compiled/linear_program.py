@@ -1,16 +1,17 @@
-"""A linear program, built row by row, with soft equations that may be missed at a cost."""
+"""A linear program, built row by row, with soft equations that may be missed at a cost. HiGHS solves it."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
-from typing import Any
+from itertools import accumulate
 
 import numpy as np
 import numpy.typing as npt
 
 from ..errors import LaunchError, UnavailableError
 
-MISSING = 'SciPy is not installed: pip install "simtbed[sass]"'
+MISSING = 'highspy is not installed: pip install "simtbed[sass]"'
 
 
 class LinearProgram:
@@ -18,19 +19,19 @@ class LinearProgram:
 
     def __init__(self) -> None:
         self._costs: list[float] = []
-        self._bounds: list[tuple[float, float | None]] = []
-        self._entries: list[tuple[int, int, float]] = []
+        self._most: list[float] = []
+        self._rows: list[Mapping[int, float]] = []
         self._values: list[float] = []
 
     def variable(self, cost: float, most: float | None = None) -> int:
         """A new variable's number."""
         self._costs.append(cost)
-        self._bounds.append((0.0, most))
+        self._most.append(math.inf if most is None else most)
         return len(self._costs) - 1
 
     def equal(self, row: Mapping[int, float], value: float) -> None:
         """A sum of variables, each times its factor, is the value."""
-        self._entries += [(len(self._values), variable, factor) for variable, factor in row.items()]
+        self._rows.append(row)
         self._values.append(value)
 
     def most(self, row: Mapping[int, float], value: float) -> None:
@@ -42,16 +43,27 @@ class LinearProgram:
         self.equal({**row, self.variable(short): 1.0, self.variable(excess): -1.0}, value)
 
     def solve(self) -> npt.NDArray[np.float64]:
-        """The variables. Raises LaunchError without SciPy, or where the equations have no solution."""
+        """The variables. Raises LaunchError without highspy, or where the equations have no solution."""
         try:
-            from scipy.optimize import linprog
-            from scipy.sparse import csr_array
+            import highspy
         except ModuleNotFoundError:
             raise UnavailableError(MISSING) from None
-        rows, columns, factors = (np.array(each) for each in zip(*self._entries, strict=True))
-        matrix = csr_array((factors, (rows, columns)), shape=(len(self._values), len(self._costs)))
-        found: Any = linprog(self._costs, A_eq=matrix, b_eq=self._values, bounds=self._bounds, method="highs")
-        if found.status != 0:
-            raise LaunchError(f"the flow through the compiled kernel has no solution: {found.message}")
-        solution: npt.NDArray[np.float64] = found.x
-        return solution
+        problem = highspy.HighsLp()
+        problem.num_col_, problem.num_row_ = len(self._costs), len(self._rows)
+        problem.col_cost_, problem.col_lower_, problem.col_upper_ = self._costs, [0.0] * len(self._costs), self._most
+        problem.row_lower_ = problem.row_upper_ = self._values
+        matrix = problem.a_matrix_
+        matrix.format_ = highspy.MatrixFormat.kRowwise
+        matrix.start_ = [0, *accumulate(map(len, self._rows))]
+        matrix.index_ = [variable for row in self._rows for variable in row]
+        matrix.value_ = [factor for row in self._rows for factor in row.values()]
+        solver = highspy.Highs()
+        solver.silent()
+        solver.passModel(problem)
+        solver.run()
+        status = solver.getModelStatus()
+        if status != highspy.HighsModelStatus.kOptimal:
+            raise LaunchError(
+                f"the flow through the compiled kernel has no solution: {solver.modelStatusToString(status)}"
+            )
+        return np.array(solver.getSolution().col_value, np.float64)

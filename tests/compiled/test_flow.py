@@ -133,16 +133,16 @@ def test_a_loop_that_its_lanes_leave_one_by_one_has_no_meeting_point() -> None:
     assert found["EXIT"] == (32, 32)
 
 
-def test_without_scipy_one_line_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_highspy_one_line_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     real = builtins.__import__
 
     def missing(name: str, *rest: Any, **more: Any) -> Any:
-        if name.startswith("scipy"):
+        if name.startswith("highspy"):
             raise ModuleNotFoundError(name)
         return real(name, *rest, **more)
 
     monkeypatch.setattr(builtins, "__import__", missing)
-    with pytest.raises(LaunchError, match=r'SciPy is not installed: pip install "simtbed\[sass\]"'):
+    with pytest.raises(LaunchError, match=r'highspy is not installed: pip install "simtbed\[sass\]"'):
         estimate_executions(placed("1 | EXIT"), [], threads=32, warps=1)
 
 
