@@ -44,8 +44,8 @@ from .walk import STATES, Walk
 
 WORK = 2_000_000
 """Blocks that warps of different decisions come to, together, at most."""
-DIFFERENT = 256
-"""Ways in which warps may differ before some of them, from all over, stand for the others."""
+DIFFERENT, FEW = 256, 64
+"""Ways in which warps may differ before some of them, from all over, stand for the others; and how many do at least."""
 WHOLE, AGREES, NEAR = 0.9, 0.01, 0.05
 """How many of the warps whose accesses were kept must be told, and how near their executions must be to those that were counted: of all
 warps, and where some stand for the others."""
@@ -260,8 +260,11 @@ class Accessed:
             made = one.entries["site"].tobytes(), one.entries["mask"].tobytes()
             together[one.warp[0], one.lanes, walk.recorded.decided(one.warp), made].append(one)
         found = []
-        assert walk.alike is not None  # what all lanes agree on is known from here on
-        chosen = list(together.values())
+        walked = {warp for warp, _, _ in walk.alike}  # what all lanes agree on is known from here on
+        chosen, visited = list(together.values()), walk.paths.visited
+        if len(chosen) > DIFFERENT:  # ways that are known need not be looked for
+            known = [warps for warps in chosen if any(one.warp in walked for one in warps)]
+            chosen = known if len(known) >= FEW else chosen
         if len(chosen) > DIFFERENT:
             chosen = [chosen[n] for n in np.linspace(0, len(chosen) - 1, DIFFERENT).round().astype(int)]
         asked = sum(map(len, chosen))
@@ -271,7 +274,7 @@ class Accessed:
             except Lost:
                 continue
             work += len(found[-1].masks)
-            if walk.paths.visited > STATES or work > WORK:
+            if walk.paths.visited - visited > STATES or work > WORK:
                 return []
         return found if sum(len(one.index) for one in found) >= WHOLE * asked else []
 

@@ -49,6 +49,11 @@ class Steps:
         """Which of them a lane did."""
         return np.flatnonzero(self.lanes >> np.uint32(lane) & np.uint32(1))
 
+    def counts(self) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+        """By number, how often a warp did each thing, and its lanes together."""
+        lanes = np.bincount(self.told, np.bitwise_count(self.lanes), len(self.names))
+        return np.bincount(self.told, minlength=len(self.names)), lanes.astype(np.int64)
+
     def together(self) -> list[int]:
         """Lanes that did the same at the same steps, a bit each."""
         return list(self._alike(np.arange(len(self.told), dtype=np.int32)).values())

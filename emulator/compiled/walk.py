@@ -16,7 +16,8 @@ import numpy.typing as npt
 
 from ..runtime.prepared import prepare
 from .anchors import Anchors
-from .groups import Strand, Warps
+from .calibrated import calibrated
+from .groups import Counts, Strand, Warps
 from .launched import Launched
 from .matching import Matcher
 from .nodes import Nodes
@@ -24,13 +25,13 @@ from .paths import Paths, Way
 from .replay import Lost, Recorded, Replay, Steps, WarpName
 from .uniform import Uniform
 
-WARPS = 1024
-"""Warps that are walked, at most; the others are taken to be as they are."""
-STATES = 100_000_000
-"""States of the search that are gone on from for a kernel, at most, before the warps walked until then stand for the others: about a
-second of one core."""
+WARPS = 256
+"""Warps that are walked, at most; they stand for the others."""
+STATES, MOST_STATES = 30_000_000, 100_000_000
+"""States of the search that are gone on from for a kernel before the warps walked until then stand for the others, and at most: about
+a third of a second of one core, and a second."""
 FEWEST = 8
-"""Warps that must have been walked by then, for them to stand for all."""
+"""Warps that stand for all, at least."""
 FIRST = 4
 """Warps that are walked to find which way all lanes go behind branches that all take alike."""
 WHOLE = 0.9
@@ -86,34 +87,47 @@ class Walk:
             return None
         least = min((weight for _, _, weight in self.alike), default=0.0)
         alike = sorted(self.alike, key=lambda one: one[2] == least)
-        counts = np.zeros(
-            (2, 2, len(self.nodes.blocks))
-        )  # of those that stand for more than the others, and of the others
-        stood, walked = np.zeros(2), np.zeros(2)
+        stood, walked = np.zeros(2), np.zeros(2)  # by warps that stand for more than the others, and by the others
         asked = 0.0
+        executed, did = list[tuple[Counts, Counts]](), list[tuple[Counts, Counts]]()
+        weights, parts = list[float](), list[int]()
         for number, (warp, lanes, weight) in enumerate(alike):
             part = int(weight == least)
             stood[part] += weight
-            if self.paths.visited > STATES:
+            if self.paths.visited > (STATES if number >= FEWEST else MOST_STATES):
                 if number < FEWEST:
                     return None
                 continue
             asked += weight
             try:
-                counted = self.warps.executions(self.strands(warp, lanes))
+                steps = self.replay.steps(warp, lanes)
+                executed.append(self.warps.executions(self._strands(steps, lanes)))
             except Lost:
                 continue
-            counts[part] += weight * np.array(counted)
+            did.append(steps.counts())
+            weights.append(weight)
+            parts.append(part)
             walked[part] += weight
         if not walked.sum() or walked.sum() < WHOLE * asked:
             return None
         known = stood[walked > 0].sum()
         scales = np.where(walked > 0, stood / np.maximum(walked, 1e-300), 0.0) * stood.sum() / known
-        warps, threads = (counts * scales[:, None, None]).sum(axis=0)
+        each = self._calibrated(np.array(weights) * scales[parts], np.array(did, np.float64))
+        warps, threads = np.tensordot(each, np.array(executed, np.float64), axes=1)
         found = Walked(*(np.zeros(len(self.matcher.graph.blocks)) for _ in range(2)))
         np.add.at(found.warps, self.nodes.blocks, warps)
         np.add.at(found.threads, self.nodes.blocks, threads)
         return found
+
+    def _calibrated(self, weights: Floats, did: Floats) -> Floats:
+        """Weights of warps by which they executed the statements as often as all warps did. did: float64[warp, 2, thing told]: how often
+        each did it, and its lanes together."""
+        statements = self.launched.statements.statements
+        plain = [(n, statements[name]) for n, name in enumerate(self.paths.names) if name in statements]
+        told = [n for n, one in plain if one.number not in self.launched.statements.loops]
+        warps = [statements[self.paths.names[n]].warps for n in told]
+        lanes = [statements[self.paths.names[n]].lanes for n in told]
+        return calibrated(weights, did[:, :, told].reshape(len(weights), -1), np.array([*warps, *lanes], np.float64))
 
     @cached_property
     def recorded(self) -> Recorded:
@@ -136,7 +150,9 @@ class Walk:
 
     def strands(self, warp: WarpName, lanes: int) -> list[Strand]:
         """The ways of a warp's lanes. Raises Lost where what was recorded of it does not tell them."""
-        steps = self.replay.steps(warp, lanes)
+        return self._strands(self.replay.steps(warp, lanes), lanes)
+
+    def _strands(self, steps: Steps, lanes: int) -> list[Strand]:
         groups = ((what, mask & (1 << lanes) - 1) for what, mask in steps.alike().items())
         return [Strand(mask, self._way(what, steps, mask).path) for what, mask in groups if mask]
 

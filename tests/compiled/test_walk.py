@@ -289,6 +289,8 @@ def test_a_slow_path_is_not_called_without_need(monkeypatch: pytest.MonkeyPatch)
 
 def test_a_walk_of_too_many_states_is_not_begun(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(walk_module, "STATES", 0)
+    assert walked("bfs_step") < 0.05  # the fewest that stand for all are walked
+    monkeypatch.setattr(walk_module, "MOST_STATES", 0)
     with pytest.raises(AssertionError):
         walked("bfs_step")
 
@@ -302,6 +304,14 @@ def test_the_warps_that_were_walked_in_time_stand_for_the_others(monkeypatch: py
 def test_some_warps_stand_for_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(walk_module, "WARPS", 64)
     assert 0 < walked("mandelbrot") < 0.1
+
+
+def test_warps_that_stand_for_others_did_what_all_did(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However few they are."""
+    monkeypatch.setattr(walk_module, "WARPS", 16)
+    assert walked("mandelbrot") < 0.02
+    monkeypatch.setattr(walk_module, "calibrated", lambda weights, did, totals: weights)
+    assert walked("mandelbrot") > 0.05
 
 
 def test_a_function_s_loop_turns_as_often_as_each_of_its_calls_says() -> None:

@@ -1,0 +1,28 @@
+"""Weights of warps that stand for all warps of a launch, so that together they did what is known that all did.
+
+The calibration estimator of Deville and Särndal (1992): of all weights by which the sample has the known totals those that are
+nearest to the given ones. What follows from what is known is then right whichever warps were drawn.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+_NEAR = 1e-9
+"""Of the largest: directions of what warps did in which they differ less than that tell nothing."""
+
+Floats = npt.NDArray[np.float64]
+
+
+def calibrated(weights: Floats, did: Floats, totals: Floats) -> Floats:
+    """weights: float64[n], of warps. did: float64[n, m], how much of each of m things a warp did. totals: float64[m], what all did. The
+    weights, none below 0; the given ones where these have the totals already."""
+    known = totals > 0
+    each = did[:, known] / totals[known]
+    missing = 1.0 - weights @ each
+    if not len(missing) or not np.abs(missing).max() > _NEAR:
+        return weights
+    factors = np.linalg.pinv(each.T @ (each * weights[:, None]), rcond=_NEAR, hermitian=True) @ missing
+    found: Floats = weights * np.maximum(1.0 + each @ factors, 0.0)
+    return found

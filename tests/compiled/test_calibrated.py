@@ -1,0 +1,47 @@
+"""Weights of a sample by which it did what is known that all did."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as some
+from simtbed.compiled.calibrated import calibrated
+
+
+def drawn(seed: int, all_: int, sample: int, things: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """What each of all did, what those of a sample did, and the weights of the sample."""
+    random = np.random.default_rng(seed)
+    did = random.integers(0, 50, (all_, things)).astype(np.float64)
+    chosen = random.choice(all_, sample, replace=False)
+    return did, did[chosen], np.full(sample, all_ / sample)
+
+
+@given(some.integers(0, 1 << 30), some.integers(1, 6))
+def test_what_follows_from_what_is_known_is_right(seed: int, things: int) -> None:
+    """Each block is executed so many times for each thing that a warp does."""
+    did, sample, weights = drawn(seed, 1000, 200, things)
+    found = calibrated(weights, sample, did.sum(axis=0))
+    each = np.random.default_rng(seed).random((things, 4))
+    assert found.min() > 0
+    assert found @ (sample @ each) == pytest.approx((did @ each).sum(axis=0))
+    assert weights @ (sample @ each) != pytest.approx((did @ each).sum(axis=0), rel=1e-9)
+
+
+def test_all_of_them_keep_their_weights() -> None:
+    did, _, _ = drawn(3, 100, 10, 4)
+    ones = np.ones(100)
+    assert calibrated(ones, did, did.sum(axis=0)) is ones
+    assert calibrated(ones, np.zeros((100, 0)), np.zeros(0)) is ones
+
+
+def test_what_nobody_of_the_sample_did_changes_nothing() -> None:
+    did, sample, weights = drawn(4, 100, 20, 3)
+    sample[:, 2] = 0
+    found = calibrated(weights, sample, did.sum(axis=0))
+    assert found @ sample[:, :2] == pytest.approx(did[:, :2].sum(axis=0))
+
+
+def test_no_weight_is_below_none() -> None:
+    sample = np.array([[1.0, 0.0], [0.0, 1.0], [9.0, 1.0]])
+    assert calibrated(np.ones(3), sample, np.array([1.0, 30.0])).min() >= 0
