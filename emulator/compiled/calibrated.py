@@ -9,6 +9,8 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+EACH = 8
+"""Warps that must tell of each direction of what warps did in which weights change: fewer would follow chance."""
 _NEAR = 1e-9
 """Of the largest: directions of what warps did in which they differ less than that tell nothing."""
 
@@ -23,6 +25,9 @@ def calibrated(weights: Floats, did: Floats, totals: Floats) -> Floats:
     missing = 1.0 - weights @ each
     if not len(missing) or not np.abs(missing).max() > _NEAR:
         return weights
-    factors = np.linalg.pinv(each.T @ (each * weights[:, None]), rcond=_NEAR, hermitian=True) @ missing
+    sizes, ways = np.linalg.eigh(each.T @ (each * weights[:, None]))  # the smallest first
+    most = max(len(weights) // EACH, 1)
+    kept = (sizes > _NEAR * sizes[-1]) & (np.arange(len(sizes)) >= len(sizes) - most)
+    factors = ways[:, kept] @ ((ways[:, kept].T @ missing) / sizes[kept])
     found: Floats = weights * np.maximum(1.0 + each @ factors, 0.0)
     return found

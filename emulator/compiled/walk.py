@@ -25,11 +25,11 @@ from .paths import Paths, Way
 from .replay import Lost, Recorded, Replay, Steps, WarpName
 from .uniform import Uniform
 
-WARPS = 256
+WARPS = 128
 """Warps that are walked, at most; they stand for the others."""
-STATES, MOST_STATES = 30_000_000, 100_000_000
+STATES, MOST_STATES = 50_000_000, 100_000_000
 """States of the search that are gone on from for a kernel before the warps walked until then stand for the others, and at most: about
-a third of a second of one core, and a second."""
+half a second of one core, and a second."""
 FEWEST = 8
 """Warps that stand for all, at least."""
 FIRST = 4

@@ -35,6 +35,14 @@ def test_all_of_them_keep_their_weights() -> None:
     assert calibrated(ones, np.zeros((100, 0)), np.zeros(0)) is ones
 
 
+def test_few_follow_no_chance() -> None:
+    """As many things as warps: there are weights by which they did all of them, but those say nothing."""
+    did, sample, weights = drawn(5, 1000, 16, 16)
+    found = calibrated(weights, sample, did.sum(axis=0))
+    assert found == pytest.approx(weights, rel=0.5)
+    assert abs(found.sum() / 1000 - 1) < 0.1
+
+
 def test_what_nobody_of_the_sample_did_changes_nothing() -> None:
     did, sample, weights = drawn(4, 100, 20, 3)
     sample[:, 2] = 0

@@ -289,7 +289,7 @@ def test_a_slow_path_is_not_called_without_need(monkeypatch: pytest.MonkeyPatch)
 
 def test_a_walk_of_too_many_states_is_not_begun(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(walk_module, "STATES", 0)
-    assert walked("mandelbrot") < 0.05  # the fewest that stand for all are walked
+    assert walked("tree_walk") < 0.05  # the fewest that stand for all are walked
     monkeypatch.setattr(walk_module, "MOST_STATES", 0)
     with pytest.raises(AssertionError):
         walked("bfs_step")
