@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -24,6 +24,7 @@ from ..runtime.prepared import prepare
 from .alignment import (
     NOT_MADE,
     Accesses,
+    Arranging,
     Block,
     Key,
     Site,
@@ -31,7 +32,6 @@ from .alignment import (
     Visit,
     address_of,
     aligned,
-    arranged,
     really_made,
 )
 from .classes import width_of
@@ -40,12 +40,13 @@ from .groups import Strand
 from .made import Lanes, Made
 from .replay import Lost, Replay, Steps, WarpName
 from .source import Statement
-from .walk import STATES, Walk
+from .walk import FEWEST, MOST_STATES, STATES, Walk, spread
 
-WORK = 2_000_000
-"""Blocks that warps of different decisions come to, together, at most."""
-DIFFERENT, FEW = 256, 64
-"""Ways in which warps may differ before some of them, from all over, stand for the others; and how many do at least."""
+WORK, MOST_WORK = 50_000, 2_000_000
+"""Blocks that warps of different decisions come to, together, before those that came there until then stand for the others; and at
+most."""
+DIFFERENT = 256
+"""Ways in which warps may differ before some of them, from all over, stand for the others."""
 WHOLE, AGREES, NEAR = 0.9, 0.01, 0.05
 """How many of the warps whose accesses were kept must be told, and how near their executions must be to those that were counted: of all
 warps, and where some stand for the others."""
@@ -103,9 +104,10 @@ class Accessed:
             return None
         totals, executed = np.zeros(3), 0.0
         told: dict[Key, int] = {}
+        arranging = Arranging(size)
         at_node = self._at_nodes({n: width // size for n, width in widths.items()})
         for alike in self.alike:
-            rows = self._rows(alike, statements, at_node, told)
+            rows = self._rows(alike, statements, at_node, told, arranging)
             if rows is None:
                 return None
             for each, made in rows.items():
@@ -146,10 +148,15 @@ class Accessed:
         return {node: blocks[block] for node, block in enumerate(self.walk.nodes.blocks) if block in blocks}
 
     def _rows(
-        self, alike: Alike, statements: Sequence[Statement], at_node: Mapping[int, Block], told: dict[Key, int]
+        self,
+        alike: Alike,
+        statements: Sequence[Statement],
+        at_node: Mapping[int, Block],
+        told: dict[Key, int],
+        arranging: Arranging,
     ) -> dict[int, Words] | None:
         """By how many accesses an instruction stands for: int64[execution, accesses, 32], the numbers of what each lane accesses.
-        told: what is known of the sites that instructions stand for; grows."""
+        told, arranging: what is known of the sites that instructions stand for, and how; grow."""
         relevant = np.flatnonzero(np.isin(alike.nodes, list(at_node)))
         visits = [(when, one) for when in relevant.tolist() for one in at_node[int(alike.nodes[when])]]
         remaining: Sequence[Lanes] = alike.lanes
@@ -164,7 +171,7 @@ class Accessed:
         of_lanes = [(relevant[alike.masks[relevant] & np.uint32(one.mask) != 0].tolist(), one) for one in remaining]
         for mine, lanes in sorted(of_lanes, key=lambda each: -len(each[0])):  # who comes to more tells more
             visited = [at_node[int(alike.nodes[when])] for when in mine]
-            stood = self._stands(alike, lanes, statements, visited, told)
+            stood = self._stands(alike, lanes, statements, visited, told, arranging)
             if stood is None:
                 return None
             which = [lane for lane in range(32) if lanes.mask >> lane & 1]
@@ -184,15 +191,12 @@ class Accessed:
         statements: Sequence[Statement],
         visited: Sequence[Block],
         told: dict[Key, int],
+        arranging: Arranging,
     ) -> list[list[Accesses]] | None:
         """By block that lanes come to, the accesses that each instruction stands for."""
         flat = [one for block in visited for one in block]
-        first = lanes.mask.bit_length() - 1
         size = statements[0].site.size
-
-        def address(number: int) -> int:
-            return int(alike.index[0, number, first]) * size
-
+        address = (alike.index[0, :, lanes.mask.bit_length() - 1] * size).tolist().__getitem__
         made = Made(statements).of(lanes)
         stood = aligned(made, flat)
         if stood is None and all(one.site.kind.endswith("load") for one in statements):
@@ -204,7 +208,7 @@ class Accessed:
             if all(one.accesses == 1 for one in flat):
                 return blocks
             if len({one.site.array for one in statements}) == 1:
-                better = [arranged(block, mine, size, address) for block, mine in zip(visited, blocks, strict=True)]
+                better = [arranging.arranged(block, mine, address) for block, mine in zip(visited, blocks, strict=True)]
                 fitting = [block for block in better if block is not None]
                 if len(fitting) == len(better):
                     return fitting
@@ -259,24 +263,28 @@ class Accessed:
         for one in kept:
             made = one.entries["site"].tobytes(), one.entries["mask"].tobytes()
             together[one.warp[0], one.lanes, walk.recorded.decided(one.warp), made].append(one)
-        found = []
+        found = list[Alike]()
         walked = {warp for warp, _, _ in walk.alike}  # what all lanes agree on is known from here on
         chosen, visited = list(together.values()), walk.paths.visited
         if len(chosen) > DIFFERENT:  # ways that are known need not be looked for
             known = [warps for warps in chosen if any(one.warp in walked for one in warps)]
-            chosen = known if len(known) >= FEW else chosen
-        if len(chosen) > DIFFERENT:
-            chosen = [chosen[n] for n in np.linspace(0, len(chosen) - 1, DIFFERENT).round().astype(int)]
-        asked = sum(map(len, chosen))
-        for warps in chosen:
+            chosen = known if len(known) >= DIFFERENT // 4 else chosen
+        asked = told = 0
+        for number, warps in enumerate(spread(chosen, DIFFERENT)):
+            if number >= FEWEST and (walk.paths.visited - visited > STATES or work > WORK):
+                break
+            if walk.paths.visited - visited > MOST_STATES or work > MOST_WORK:
+                return []
+            asked += len(warps)
             try:
-                found.append(self._alike(replay, warps, len(kept) / asked))
+                found.append(self._alike(replay, warps))
             except Lost:
                 continue
+            told += len(warps)
             work += len(found[-1].masks)
-            if walk.paths.visited - visited > STATES or work > WORK:
-                return []
-        return found if sum(len(one.index) for one in found) >= WHOLE * asked else []
+        if told < WHOLE * asked:
+            return []
+        return [replace(one, weight=one.weight * len(kept) / asked) for one in found]
 
     def _kept(self, accesses: Sequence[WarpAccesses]) -> Iterator[Kept]:
         launched = self.walk.launched
@@ -289,8 +297,8 @@ class Accessed:
                     entries = accesses[launch].by_warp.get((block, warp), none)
                     yield Kept((launch, block, warp), min(32, threads - 32 * warp), entries, blocks / len(kept))
 
-    def _alike(self, replay: Replay, warps: Sequence[Kept], times: float) -> Alike:
-        """times: how many kept warps each stands for. Raises Lost where what was recorded does not tell their ways."""
+    def _alike(self, replay: Replay, warps: Sequence[Kept]) -> Alike:
+        """Raises Lost where what was recorded does not tell their ways."""
         first = warps[0]
         steps = replay.steps(first.warp, first.lanes)
         accesses = np.isin(steps.sites, list(self._accesses))
@@ -308,7 +316,7 @@ class Accessed:
             first.entries["site"],
             first.entries["mask"],
             np.stack([one.entries["index"] for one in warps]),
-            first.weight * times,
+            first.weight,
         )
 
 

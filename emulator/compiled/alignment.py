@@ -26,6 +26,8 @@ NOT_MADE, END = -1, -2
 LEAVES, CHOICES = 400, 256
 """How many ways of telling sites apart are tried for lanes, and for a block, at most."""
 _ADDRESS = re.compile(r"\[([^\[\]]*?)(?:\+?(-?0x[0-9a-f]+))?\]$")
+_WIDEST = 16
+"""Bytes that an access moves at most."""
 Made = Sequence[int]
 """Numbers of accesses in order, with NOT_MADE and END."""
 Accesses = tuple[int, ...]
@@ -152,6 +154,27 @@ def arranged(
             return None
         found |= _dealt(ordered, [by_address[first + offset].pop(0) for offset in offsets])
     return [found.get(one.instruction, ()) for one in block]
+
+
+class Arranging:
+    """`arranged`, once for all blocks of which the accesses lie alike."""
+
+    def __init__(self, size: int) -> None:
+        self._size = size
+        self._known: dict[object, list[Accesses] | None] = {}
+
+    def arranged(self, block: Block, stood: Sequence[Accesses], address: Callable[[int], int]) -> list[Accesses] | None:
+        """As `arranged`."""
+        numbers = [number for accesses in stood for number in accesses]
+        at = [address(number) for number in numbers]
+        base = min(at, default=0)
+        alike = block[0].instruction, base % _WIDEST, *(each - base for each in at), *map(len, stood)
+        if alike not in self._known:
+            following = iter(range(len(numbers)))
+            places = [tuple(islice(following, len(accesses))) for accesses in stood]
+            self._known[alike] = arranged(block, places, self._size, at.__getitem__)
+        found = self._known[alike]
+        return None if found is None else [tuple([numbers[place] for place in places]) for places in found]
 
 
 def _offsets(visited: Sequence[Visit], size: int) -> tuple[list[Visit], list[int]]:

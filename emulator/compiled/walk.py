@@ -211,8 +211,8 @@ class Walk:
             first, _, weight = found.get(key, (warp, lanes, 0.0))
             found[key] = first, lanes, weight + of_launch[warp[0]]
         if len(found) <= WARPS:
-            return _spread(list(found.values()))
-        chosen = _spread(every)
+            return spread(list(found.values()), WARPS)
+        chosen = spread(every, WARPS)
         times = {launch: of_launch[launch] * n for launch, n in Counter(warp[0] for warp, _ in every).items()}
         count = Counter(warp[0] for warp, _ in chosen)
         return [(warp, lanes, times[warp[0]] / count[warp[0]]) for warp, lanes in chosen]
@@ -227,9 +227,9 @@ class Walk:
         return self.ways[what]
 
 
-def _spread(warps: list[T]) -> list[T]:
-    """So many as are walked, from all over, in an order in which any first ones are too."""
-    if len(warps) > WARPS:
-        warps = [warps[n] for n in np.linspace(0, len(warps) - 1, WARPS).round().astype(int)]
+def spread(warps: list[T], most: int) -> list[T]:
+    """So many of them at most, from all over, in an order in which any first ones are too."""
+    if len(warps) > most:
+        warps = [warps[n] for n in np.linspace(0, len(warps) - 1, most).round().astype(int)]
     bits = max(len(warps) - 1, 1).bit_length()
     return [warps[n] for n in (int(f"{k:0{bits}b}"[::-1], 2) for k in range(1 << bits)) if n < len(warps)]

@@ -5,7 +5,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import pytest
-from simtbed.compiled.alignment import END, NOT_MADE, Accesses, Site, Telling, Visit, address_of, aligned, arranged
+from hypothesis import given
+from hypothesis import strategies as some
+from simtbed.compiled.alignment import (
+    END,
+    NOT_MADE,
+    Accesses,
+    Arranging,
+    Site,
+    Telling,
+    Visit,
+    address_of,
+    aligned,
+    arranged,
+)
 
 
 def visit(
@@ -57,6 +70,17 @@ def test_instructions_stand_for_accesses_in_order(
 
 def four_bytes(number: int) -> int:
     return 4 * number
+
+
+@given(some.lists(some.tuples(some.integers(0, 3), some.permutations(range(5))), min_size=1, max_size=8))
+def test_what_was_arranged_once_is_arranged_so_again(rows: list[tuple[int, list[int]]]) -> None:
+    """Of blocks whose accesses lie alike, wherever they begin: a wide access begins where it may."""
+    block = [visit(0, registers="R8"), visit(1, 2, registers="R29"), visit(2, 2, registers="R29", offset=8)]
+    arranging = Arranging(4)
+    for n, (first, order) in enumerate(rows):
+        numbers = [100 * n + 10 * first + place for place in order]
+        stood = [(numbers[0],), tuple(numbers[1:3]), tuple(numbers[3:])]
+        assert arranging.arranged(block, stood, four_bytes) == arranged(block, stood, 4, four_bytes)
 
 
 def test_a_block_is_arranged_by_addresses() -> None:
