@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any, TypeVar
 from typing import Literal as Word
 
@@ -22,7 +23,7 @@ from .launch_known import LaunchKnown
 from .protocols import ProgramReader
 from .source import MISSING, FunctionSource
 from .swaps import Swaps
-from .values import AlreadyReported, ArrayValue, SourceError, TypeConflict, Value, of_python
+from .values import AlreadyReported, ArrayValue, Choice, SourceError, Struct, TypeConflict, Value, of_python
 
 T = TypeVar("T")
 
@@ -52,6 +53,8 @@ class Variables:
         self.in_kernel = False
         self.unresolved: set[str] = set()
         self.body: list[ir.Stmt] = []
+        self.fresh: ir.Let | None = None  # the last Let, while only the expression that is read knows its register
+        self.overtaken = overtaken(source.tree)
         self._temporaries = 0
 
     def value(self, node: ast.expr) -> Value:
@@ -122,8 +125,25 @@ class Variables:
         """Keep a value in a generated register."""
         assert value.type is not None
         target = self.temporary(stem, value.type, span)
-        self.emit(ir.Let(target, value, span))
+        self.fresh = ir.Let(target, value, span)
+        self.emit(self.fresh)
         return target
+
+    def own_let(self, value: Value) -> ir.Let | None:
+        """The last statement, where it gives this register its value and nothing else reads it."""
+        last = self.body[-1] if self.body else None
+        return last if isinstance(last, ir.Let) and last is self.fresh and last.target is value else None
+
+    def kept(self, value: Value, span: Span, stem: str = "value") -> Value:
+        """The value as it is now."""
+        if isinstance(value, Tuple | Struct):
+            return replace(value, items=tuple(self.kept(item, span, stem) for item in value.items))
+        if isinstance(value, Choice):
+            arms: list[Any] = [self.kept(arm, span, stem) for arm in (value.yes, value.no)]
+            return Choice(self.let(value.condition, stem, span), *arms)
+        if isinstance(value, ir.EXPRESSIONS) and not isinstance(value, ir.Const):
+            return self.let(value, stem, span)
+        return value
 
     # -------------------------------------------------------------- names
     def register(self, name: str) -> str:
@@ -164,11 +184,11 @@ class Variables:
             advice = "assign it on every path, for example before the loop or branch"
             raise SourceError(span, f"{name} may be unassigned here", advice)
         if name in self.types:
-            return ir.Reg(self.register(name), self.types[name], span)
+            value = ir.Reg(self.register(name), self.types[name], span)
+        elif isinstance(value, ir.Reg):  # a scalar parameter, or an item of a loop
+            value = ir.Reg(value.name, value.type, span)
         if value is not None:
-            if isinstance(value, ir.Reg):  # a scalar parameter, or an item of a loop
-                return ir.Reg(value.name, value.type, span)
-            return value
+            return self.kept(value, span) if (node.lineno, node.col_offset) in self.overtaken else value
         found = self.program.external(self.source, name)
         if found is MISSING:
             self.refuse_foreign([name], span)
@@ -231,3 +251,25 @@ def assigned_once(function: ast.FunctionDef) -> frozenset[str]:
         t.id for target in targets for t in ast.walk(target) if isinstance(t, ast.Name) and isinstance(t.ctx, ast.Store)
     }
     return frozenset(n for n in plain if stores.count(n) == 1)
+
+
+def overtaken(function: ast.FunctionDef) -> frozenset[tuple[int, int]]:
+    """Where a name is read before the same statement gives it another value by `:=`, as in `a + (a := 2)`."""
+    found: set[tuple[int, int]] = set()
+    if not any(isinstance(n, ast.NamedExpr) for n in ast.walk(function)):
+        return frozenset()
+    for stmt in (n for n in ast.walk(function) if isinstance(n, ast.stmt)):
+        inside = list(_expressions_of(stmt))
+        names = [(n.id, (n.lineno, n.col_offset)) for n in inside if isinstance(n, ast.Name)]
+        for later in (n for n in inside if isinstance(n, ast.NamedExpr)):
+            start = later.lineno, later.col_offset
+            found |= {place for name, place in names if name == later.target.id and place < start}
+    return frozenset(found)
+
+
+def _expressions_of(node: ast.AST) -> Iterator[ast.AST]:
+    """What a statement holds, the statements inside it left out."""
+    for child in ast.iter_child_nodes(node):
+        if not isinstance(child, ast.stmt):
+            yield child
+            yield from _expressions_of(child)
