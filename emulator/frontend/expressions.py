@@ -281,6 +281,8 @@ class Expressions(Variables):
             return complex_numbers.arithmetic(self, kind, symbol, (a, left), (b, right), span)
         if kind is ast.Pow:
             return maths.power(self, a, b, span, left, right)
+        if name in ("shl", "shr") and (count := typing.shift_count(a, b, right, symbol)) is not None:
+            return typing.operation(name, [typing.expression(a, left), count], span, symbol)
         return typing.operation(name, typing.unified([(a, left), (b, right)], symbol), span, symbol)
 
     def _UnaryOp(self, node: ast.UnaryOp) -> Value:
