@@ -251,6 +251,7 @@ class Statements(Loops):
             known = ir.Reg(self.register(name), self.types[name], span)
             register, result = known.name, self._of_type(name, known, value, span)
             self.assigned.add(name)
+            self._note_number(name, register, result)
         else:
             register, result = self._first_value(name, value, span)
         self.unresolved.discard(name)
@@ -288,10 +289,18 @@ class Statements(Loops):
         if name in self.once:
             if result.type in (I32, I64) and self.is_fixed(result):
                 self.fixed.add(name)
+            self._note_number(name, register, result)
             self.launch_known.add_variable(register, result)
             if self.is_positive(result):
                 self.positive.add(name)
         return register, result
+
+    def _note_number(self, name: str, register: str, result: ir.Expr) -> None:
+        """Note the constant that a variable is, in one turn where a loop is written out."""
+        number = self.number_of(result) if name in self.once and result.type in (I32, I64) else None
+        self.numbers.pop(register, None)
+        if number is not None:
+            self.numbers[register] = number
 
     def _is_constant(self, name: str, value: Value) -> bool:
         """Whether a tuple is known at compile time, and so is the variable."""

@@ -48,7 +48,7 @@ def constant(literal: Literal, type: Scalar, span: Span) -> ir.Const:
     low, high = type.range
     if not low <= value <= high:
         message = f"{shown(value)} does not fit {type}, which holds {low} to {high}"
-        raise SourceError(span, message, _wider(type, value))
+        raise SourceError(span, message, _bits_of(type, value, span) or _wider(type, value))
     return ir.Const(value, type, span)
 
 
@@ -225,6 +225,12 @@ WIDEST = 256
 """Bits of a whole number while constants are computed."""
 
 _SEE = "write a constant that Python can compute"
+
+
+def _bits_of(type: Scalar, value: float, span: Span) -> str:
+    """How to write the bits of a negative number in an unsigned type, where bits are meant: `~0` is -1."""
+    meant = type.kind == "uint" and -1 - type.range[1] <= value < 0 and "~" in span.text
+    return f"write ~{written(type)}({shown(-1 - value)})" if meant else ""
 
 
 def _wider(type: Scalar, value: float) -> str:

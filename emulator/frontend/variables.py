@@ -9,8 +9,11 @@ from dataclasses import replace
 from typing import Any, TypeVar
 from typing import Literal as Word
 
+import numpy as np
+
 from ..ir import nodes as ir
 from ..ir.names import renamed, temporary
+from ..ir.ops import TABLE
 from ..ir.walk import expressions
 from ..language.intrinsics import INTRINSICS, Index
 from ..language.types import I32, SCALARS, VECTORS, Scalar
@@ -23,7 +26,17 @@ from .launch_known import LaunchKnown
 from .protocols import ProgramReader
 from .source import MISSING, FunctionSource
 from .swaps import Swaps
-from .values import AlreadyReported, ArrayValue, Choice, SourceError, Struct, TypeConflict, Value, of_python
+from .values import (
+    AlreadyReported,
+    ArrayValue,
+    Choice,
+    NeedsConstants,
+    SourceError,
+    Struct,
+    TypeConflict,
+    Value,
+    of_python,
+)
 
 T = TypeVar("T")
 
@@ -41,6 +54,7 @@ class Variables:
         self.taken: dict[str, tuple[Word["plain", "loop"], ValueType]] = {}  # registers
         self.assigned: set[str] = set()  # variables that every path has assigned
         self.fixed: set[str] = set()  # those that are constants once loops are unrolled
+        self.numbers: dict[str, ir.Const] = {}  # registers that are constants already
         self.active: set[str] = set()  # loop variables of the loops around
         self.ended: set[str] = set()  # loop variables of loops that are over
         self.positive: set[str] = set()  # variables that are above 0
@@ -63,10 +77,13 @@ class Variables:
 
     # -------------------------------------------------------------- what is wrong
     def refuse(self, error: SourceError) -> None:
-        """Note an error. Raises Decided where a variable that began with a literal can take another type instead."""
+        """Note an error. Raises Decided where a variable that began with a literal can take another type instead, and
+        NeedsConstants where the variable of an unrolled loop can."""
         notes = error.notes
         if isinstance(error, TypeConflict):
             decide(error, self.soft, self.decided)
+            if any(self.waits_for_unrolling(expr) for expr, _ in error.pairs):
+                raise NeedsConstants  # a literal takes the other type
             for expr, wanted in error.pairs:
                 name = whole_number(expr, wanted, self.soft)
                 if name is not None:
@@ -224,6 +241,25 @@ class Variables:
         fixed = {self.register(name) for name in self.fixed}
         leaves = [e for e in (expr, *expressions(expr)) if not isinstance(e, ir.Op)]
         return all(isinstance(e, ir.Const) or (isinstance(e, ir.Reg) and e.name in fixed) for e in leaves)
+
+    def number_of(self, expr: ir.Expr) -> ir.Const | None:
+        """The constant that an expression is; None also where an unrolled loop's variable decides."""
+        match expr:
+            case ir.Const():
+                return expr
+            case ir.Reg():
+                return self.numbers.get(expr.name)
+            case ir.Op():
+                found = [self.number_of(arg) for arg in expr.args]
+                given = [np.array([n.value], n.type.dtype) for n in found if n is not None]
+                if len(given) == len(found):
+                    with np.errstate(all="ignore"):
+                        return ir.Const(TABLE[expr.name].meaning(*given).item(), expr.type, expr.span)
+        return None
+
+    def waits_for_unrolling(self, expr: ir.Expr) -> bool:
+        """Whether the expression is a number where the unrolled loops around it are written out."""
+        return self.is_fixed(expr) and self.number_of(expr) is None
 
     def is_positive(self, expr: ir.Expr) -> bool:
         """Whether the expression is above 0, however large: numbers of threads and blocks, and what they make."""
