@@ -26,7 +26,7 @@ def advice_for(value: Value) -> str:
         case Host(object=np.ndarray()):
             return "give it to the launch as a Global array, or make it a tuple"
         case Host(object=str()):
-            return "texts stand in print(...) and assert alone"
+            return "texts stand in print(...), assert and ord(...) alone"
         case Host(object=None):
             return "what is called gives nothing: write it as a statement of its own"
         case Host():

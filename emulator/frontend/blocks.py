@@ -14,8 +14,8 @@ from .protocols import Progress
 from .values import AlreadyReported, SourceError
 
 _STATE = (
-    "names", "types", "renamed", "taken", "assigned", "fixed", "active", "ended", "positive", "soft", "unresolved", "launch_known",
-    "bundles",
+    "names", "types", "renamed", "taken", "assigned", "fixed", "numbers", "active", "ended", "positive", "soft", "unresolved",
+    "launch_known", "bundles",
 )  # fmt: skip
 
 

@@ -234,6 +234,13 @@ def _power(reader: FunctionReader, node: ast.Call, span: Span) -> Value:
     return maths.power(reader, a, b, span, left, right)
 
 
+def _ord(reader: FunctionReader, node: ast.Call, span: Span) -> Value:
+    value = reader.value(node.args[0]) if len(node.args) == 1 and not node.keywords else NOTHING
+    if not (isinstance(value, Host) and isinstance(value.object, str) and len(value.object) == 1):
+        raise SourceError(span, "ord takes a text of one character", 'write ord("A"), or compare the numbers')
+    return Literal(ord(value.object))
+
+
 def _range(reader: FunctionReader, node: ast.Call, span: Span) -> Value:
     raise SourceError(span, "range stands in a for statement alone", "write: for i in range(n): ...")
 
@@ -241,7 +248,8 @@ def _range(reader: FunctionReader, node: ast.Call, span: Span) -> Value:
 _BUILTINS: dict[Any, Callable[[FunctionReader, ast.Call, Span], Value]] = {
     builtins.min: _extreme("min", min), builtins.max: _extreme("max", max), builtins.abs: _abs,
     builtins.int: _python_cast(int, I32), builtins.float: _python_cast(float, F32),
-    math.fabs: _abs, builtins.len: _len, builtins.pow: _power, builtins.print: printing.print_call, builtins.range: _range,
+    math.fabs: _abs, builtins.len: _len, builtins.ord: _ord, builtins.pow: _power, builtins.print: printing.print_call,
+    builtins.range: _range,
 }  # fmt: skip
 
 

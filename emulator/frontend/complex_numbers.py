@@ -13,7 +13,7 @@ from ..language.types import COMPLEX, Vector
 from ..span import Span
 from . import typing
 from .constants import Literal
-from .protocols import FunctionReader
+from .protocols import Emitter, FunctionReader
 from .values import Choice, SourceError, Value, describe
 
 Operand = tuple[Value, Span]
@@ -96,7 +96,7 @@ def arithmetic(reader: FunctionReader, kind: type, symbol: str, a: Operand, b: O
     )
 
 
-def compared(reader: FunctionReader, name: str, symbol: str, a: Operand, b: Operand, span: Span) -> Value:
+def compared(reader: Emitter, name: str, symbol: str, a: Operand, b: Operand, span: Span) -> Value:
     """`a == b` and `a != b`."""
     if name not in _JOINED:
         raise SourceError(span, f"{symbol}: complex numbers have no order", "compare abs(z), z.real or z.imag")
@@ -155,7 +155,7 @@ def _unified(a: Operand, b: Operand, symbol: str) -> tuple[ir.Expr, ir.Expr]:
     return one, other
 
 
-def _parts(reader: FunctionReader, value: Value, span: Span) -> Parts:
+def _parts(reader: Emitter, value: Value, span: Span) -> Parts:
     """The real and the imaginary part, computed once."""
     whole = typing.expression(value, span)
     plain = isinstance(whole, ir.Reg) or (isinstance(whole, ir.Pack) and all(map(_is_plain, whole.args)))

@@ -5,8 +5,10 @@ from __future__ import annotations
 import ast
 import re
 
+from ..language.types import F32
+from ..language.types import Value as ValueType
 from ..span import Span
-from .values import SourceError
+from .values import SourceError, written
 
 
 def not_a_bool(message: str, span: Span, test: str = "!=") -> SourceError:
@@ -20,18 +22,18 @@ def construct_name(node: ast.AST) -> str:
     return _CONSTRUCTS.get(type(node), (f"`{type(node).__name__}`", ""))[0]
 
 
-def refused(node: ast.AST, span: Span) -> SourceError:
-    """The error of a construct that is not in the language."""
+def refused(node: ast.AST, span: Span, element: ValueType = F32) -> SourceError:
+    """The error of a construct that is not in the language. element: the type of what it holds."""
     name, advice = _CONSTRUCTS.get(type(node), (f"`{type(node).__name__}`", "write it with plain statements"))
+    advice = advice.format(element=written(element))
     return SourceError(span, f"{name} is not in the kernel language", advice)
 
 
-_ARRAYS = "write st.local(st.f32, n), or st.registers(st.f32, n) where indices are constants"
+_ARRAYS = "write st.local({element}, n), or st.registers({element}, n) where indices are constants"
 _ACCUMULATE = "write a for loop, with a variable that accumulates"
 _CONSTRUCTS: dict[type, tuple[str, str]] = {
     ast.MatMult: ("`@`", "write a loop over products"),
     ast.Is: ("`is`", "write == or !="), ast.IsNot: ("`is not`", "write == or !="),
-    ast.In: ("`in`", "write a == 1 or a == 2"), ast.NotIn: ("`not in`", "write a != 1 and a != 2"),
     ast.List: ("a list", _ARRAYS), ast.Dict: ("a dict", _ARRAYS), ast.Set: ("a set", _ARRAYS),
     ast.ListComp: ("a list comprehension", _ACCUMULATE), ast.GeneratorExp: ("a generator expression", _ACCUMULATE),
     ast.Lambda: ("a lambda", "define a function with def, marked @st.device"),

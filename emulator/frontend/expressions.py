@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import operator
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import is_dataclass
 from types import ModuleType
 from typing import Any
@@ -13,7 +13,7 @@ from typing import Any
 from ..checked import shown
 from ..ir import nodes as ir
 from ..language import intrinsics
-from ..language.types import BOOL, I32, Array, Vector
+from ..language.types import F32, I32, Array, Vector
 from ..language.types import Value as ValueType
 from ..span import Span
 from . import arrays, calls, complex_numbers, maths, records, struct_arrays, typing
@@ -21,8 +21,10 @@ from .advice import ARRAY_FIRST, LISTED, advice_for, no_attribute
 from .constants import Literal, Tuple, field_annotations, is_record, is_struct
 from .constructs import not_a_bool, refused
 from .foreign import PYTHON, closest, dotted
+from .logic import Logic, is_bool
 from .source import MISSING
 from .values import (
+    AlreadyReported,
     ArrayValue,
     Choice,
     Host,
@@ -35,7 +37,6 @@ from .values import (
     describe,
     of_python,
 )
-from .variables import Variables
 
 BINARY: dict[type, tuple[str, str, Callable[..., Any]]] = {
     ast.Add: ("add", "+", operator.add), ast.Sub: ("sub", "-", operator.sub), ast.Mult: ("mul", "*", operator.mul),
@@ -47,21 +48,15 @@ BINARY: dict[type, tuple[str, str, Callable[..., Any]]] = {
 UNARY: dict[type, tuple[str, str, Callable[..., Any]]] = {
     ast.USub: ("neg", "-", operator.neg), ast.Invert: ("invert", "~", operator.invert), ast.Not: ("not", "not", operator.not_),
 }  # fmt: skip
-COMPARE: dict[type, tuple[str, str, Callable[..., Any]]] = {
-    ast.Lt: ("lt", "<", operator.lt), ast.LtE: ("le", "<=", operator.le), ast.Gt: ("gt", ">", operator.gt),
-    ast.GtE: ("ge", ">=", operator.ge), ast.Eq: ("eq", "==", operator.eq), ast.NotEq: ("ne", "!=", operator.ne),
-}  # fmt: skip
 PARTS = "xyzw"
 DEEPEST = 100
 """How deep statements, calls and expressions nest in each other at most: reading them takes a few of Python's own calls
 for each."""
-LONGEST_ROW = 32
-"""Operands of one expression: more are added up in a register."""
 _ONE_TYPE = "leave out the rest: an array has the dimensions of the one that is given"
 _WRITE_TYPES = "write st.Global[st.f32], st.i32, st.Const ..."
 
 
-class Expressions(Variables):
+class Expressions(Logic):
     """Reads the expressions of one function."""
 
     # -------------------------------------------------------------- entry points
@@ -88,13 +83,6 @@ class Expressions(Variables):
         finally:
             self.program.depth -= 1
 
-    def shallow(self, value: Value, operands: int, span: Span) -> Value:
-        """The value of an expression so far that has many operands in a row; kept in a register now and then, so that no
-        expression is as deep as they are many."""
-        if operands % LONGEST_ROW == 0 and isinstance(value, ir.EXPRESSIONS):
-            return self.let(value, "part", span)
-        return value
-
     def expr(self, node: ast.expr, type: ValueType | None = None) -> ir.Expr:
         """The value as a typed expression; literals become `type` or their natural type."""
         return typing.expression(self.value(node), self.span(node), type)
@@ -105,20 +93,14 @@ class Expressions(Variables):
     def condition(self, node: ast.expr) -> ir.Expr:
         return self.truth(self.value(node), self.span(node))
 
-    def truth(self, value: Value, span: Span) -> ir.Expr:
-        """A bool; numbers are not taken for one."""
-        result = typing.expression(value, span, BOOL if isinstance(value, Literal) else None)
-        if result.type != BOOL:
-            raise not_a_bool(f"a condition is bool, this is {result.type}", span)
-        return result
-
     def known(self, node: ast.expr, what: str) -> int:
         """A whole number that is known at compile time."""
         value = self.value(node)
-        if isinstance(value, ir.EXPRESSIONS) and self.is_fixed(value) and not isinstance(value, ir.Const):
-            raise NeedsConstants
-        if isinstance(value, ir.Const):
-            value = Literal(value.value)
+        if isinstance(value, ir.EXPRESSIONS):
+            if self.waits_for_unrolling(value):
+                raise NeedsConstants
+            number = self.number_of(value)
+            value = value if number is None else Literal(number.value)
         if not isinstance(value, Literal):
             problem = f"{what} must be known at compile time, this is {describe(value)}"
             raise SourceError(self.span(node), problem, "make it a Const parameter")
@@ -130,6 +112,8 @@ class Expressions(Variables):
     def index(self, array: ArrayValue, node: ast.expr) -> ir.Expr:
         """The index of the element `array[node]` in the array of the IR."""
         result = arrays.index(self, array, node)
+        if array.type.space == "register":
+            result = self.number_of(result) or result
         if array.type.space == "register" and not self.is_fixed(result):
             raise SourceError(
                 self.span(node),
@@ -152,6 +136,20 @@ class Expressions(Variables):
 
     def _Tuple(self, node: ast.Tuple) -> Value:
         return Tuple(tuple(self.values(*node.elts)))
+
+    def _List(self, node: ast.List | ast.Set) -> Value:
+        found: list[ValueType] = []  # of each item; those that are no numbers have none
+        literal: list[ValueType] = []
+        for item in node.elts:
+            with suppress(SourceError, AlreadyReported):
+                value = self.value(item)
+                (literal if isinstance(value, Literal) else found).append(
+                    typing.expression(value, self.span(item)).type
+                )
+        natural = F32 if F32 in literal or not literal else literal[0]
+        raise refused(node, self.span(node), found[0] if found else natural)
+
+    _Set = _List
 
     def _Attribute(self, node: ast.Attribute) -> Value:
         element, span = self.struct_element(node), self.span(node)
@@ -244,6 +242,7 @@ class Expressions(Variables):
             return owner.items[at]  # type: ignore[no-any-return]
         if isinstance(owner, ir.EXPRESSIONS) and isinstance(owner.type, Vector):
             index = self.convert(node.slice, I32, "an index")
+            index = self.number_of(index) or index
             if not self.is_fixed(index):
                 advice = "use st.unroll(range(...)) for the loop, or a chain of if"
                 raise SourceError(
@@ -281,6 +280,8 @@ class Expressions(Variables):
             return complex_numbers.arithmetic(self, kind, symbol, (a, left), (b, right), span)
         if kind is ast.Pow:
             return maths.power(self, a, b, span, left, right)
+        if name in ("shl", "shr") and (count := typing.shift_count(a, b, right, symbol)) is not None:
+            return typing.operation(name, [typing.expression(a, left), count], span, symbol)
         return typing.operation(name, typing.unified([(a, left), (b, right)], symbol), span, symbol)
 
     def _UnaryOp(self, node: ast.UnaryOp) -> Value:
@@ -295,84 +296,6 @@ class Expressions(Variables):
         if complex_numbers.is_complex(value) and name == "neg":
             return complex_numbers.negative(self, value, span)
         return typing.operation(name, typing.unified([(value, span)], symbol), span, symbol)
-
-    def _Compare(self, node: ast.Compare) -> Value:
-        for kind in node.ops:
-            if type(kind) not in COMPARE:
-                raise refused(kind, self.span(node))
-        if len(node.ops) == 1:
-            left, right = self.values(node.left, node.comparators[0])
-            return self.compared(node, 0, left, right)
-        left = self.value(node.left)
-        right = self.middle(node.comparators[0])
-        result = self.compared(node, 0, left, right)
-        for at in range(1, len(node.ops)):
-            if isinstance(result, Literal) and not result.value:
-                return result
-            with self.arm() as effects:  # evaluated only where the comparison so far holds
-                left, last = right, node.comparators[at]
-                right = self.value(last) if at == len(node.ops) - 1 else self.middle(last)
-                term = self.compared(node, at, left, right)
-            result = self.also("both", result, term, effects, self.span(node), self.span(last))
-            result = self.shallow(result, at, self.span(node))
-        return result
-
-    def middle(self, node: ast.expr) -> Value:
-        """An operand that is compared twice and evaluated once."""
-        value = self.value(node)
-        if isinstance(value, ir.EXPRESSIONS) and not isinstance(value, ir.Reg | ir.Const):
-            return self.let(value, "middle", self.span(node))
-        return value
-
-    def compared(self, node: ast.Compare, at: int, left: Value, right: Value) -> Value:
-        """One of the comparisons of a chain."""
-        operands, span = (node.left, *node.comparators), self.span(node)
-        name, symbol, python = COMPARE[type(node.ops[at])]
-        if isinstance(left, Literal) and isinstance(right, Literal):
-            return typing.fold(python, [left, right], span)
-        sides = [(left, self.span(operands[at])), (right, self.span(operands[at + 1]))]
-        if complex_numbers.is_complex(left) or complex_numbers.is_complex(right):
-            return complex_numbers.compared(self, name, symbol, sides[0], sides[1], span)
-        return typing.operation(name, typing.unified(sides, symbol), span, symbol)
-
-    def _join(self, name: str, a: Value, b: Value, span: Span) -> Value:
-        """`a and b` ("both") or `a or b` ("either") of two pure bools."""
-        for value, other in ((a, b), (b, a)):
-            if isinstance(value, Literal):
-                return other if value.value == (name == "both") else value
-        return typing.operation(name, typing.unified([(a, span), (b, span)], "and/or"), span, "and/or")
-
-    def _BoolOp(self, node: ast.BoolOp) -> Value:
-        name = "both" if isinstance(node.op, ast.And) else "either"
-        result, span = self.operand(node, node.values[0]), self.span(node)
-        for number, operand in enumerate(node.values[1:], 1):
-            if isinstance(result, Literal) and result.value == (name == "either"):
-                return result  # decided at compile time: the rest is never read
-            with self.arm() as effects:
-                right = self.operand(node, operand)
-            result = self.also(name, result, right, effects, span, self.span(operand))
-            result = self.shallow(result, number, span)
-        return result
-
-    def operand(self, node: ast.BoolOp, operand: ast.expr) -> Value:
-        """An operand of `and` or `or`: a bool."""
-        value = self.value(operand)
-        if not is_bool(value):
-            word = "and" if isinstance(node.op, ast.And) else "or"
-            raise not_a_bool(f"`{word}` takes bools, this is {describe(value)}", self.span(operand))
-        return value
-
-    def also(self, name: str, result: Value, right: Value, effects: list[ir.Stmt], span: Span, where: Span) -> Value:
-        """`result and right` ("both") or `result or right`, whose effects belong to `right` alone."""
-        if not effects and not (isinstance(right, ir.EXPRESSIONS) and typing.must_be_guarded(right)):
-            return self._join(name, result, right, span)
-        if isinstance(result, Literal):  # the neutral one
-            self.body += effects
-            return right
-        kept = self.let(self.truth(result, span), name, span)
-        arm = (*effects, ir.Let(kept, self.truth(right, where), where))
-        self.emit(ir.If(kept, arm, (), span) if name == "both" else ir.If(kept, (), arm, span))
-        return kept
 
     def _IfExp(self, node: ast.IfExp) -> Value:
         condition, span = self.value(node.test), self.span(node)
@@ -510,10 +433,3 @@ class Expressions(Variables):
         self.taken[own] = "plain", type.element
         self.emit(ir.Alloc(own, type, values, span, count=count))
         return arrays.whole(own, type, span)
-
-
-def is_bool(value: Value) -> bool:
-    """Whether a value is a bool."""
-    if isinstance(value, Literal | Choice):
-        return value.natural == BOOL
-    return isinstance(value, ir.EXPRESSIONS) and value.type == BOOL

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from ..ir import nodes as ir
+from ..ir.ops import TABLE
 from ..language.types import Scalar
 from ..language.types import Value as ValueType
 from .values import TypeConflict
@@ -32,8 +33,8 @@ def _roots(expr: ir.Expr, soft: Soft) -> frozenset[str] | None:
             return frozenset()
         case ir.Reg():
             return soft.get(expr.name)
-        case ir.Op() if expr.args[-1].type == expr.type:
-            operands = expr.args[1:] if expr.name == "select" else expr.args
+        case ir.Op() if (row := TABLE[expr.name]).deciding(expr.args).type == expr.type:
+            operands = expr.args[:1] if row.count else expr.args[1:] if expr.name == "select" else expr.args
             found = [_roots(arg, soft) for arg in operands]
             return None if None in found else frozenset().union(*(f for f in found if f is not None))
     return None

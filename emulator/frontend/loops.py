@@ -301,7 +301,7 @@ class Loops(Blocks):
         if len(items) > MOST_TURNS:
             message = f"this loop would be written out {len(items)} times, at most {MOST_TURNS} are"
             raise SourceError(self.span(node.iter), message, "write a plain range, without st.unroll")
-        items = [self._evaluated(item, self.span(node.iter)) for item in items]
+        items = [self.kept(item, self.span(node.iter), "item") for item in items]
         broke = self._flag(node, True)
         names = {target.id for target in targets}
         outer = {
@@ -352,16 +352,6 @@ class Loops(Blocks):
             return True
         self.body += whole
         return falls
-
-    def _evaluated(self, item: Value, span: Span) -> Value:
-        """The item as it is before the loop."""
-        if isinstance(item, Tuple):
-            return Tuple(tuple(self._evaluated(i, span) for i in item.items))
-        return (
-            self.let(item, "item", span)
-            if isinstance(item, ir.EXPRESSIONS) and not isinstance(item, ir.Const)
-            else item
-        )
 
     def _bind(self, target: ast.expr, item: Value, span: Span) -> None:
         """Give the variables of a loop that is written out their values for one turn."""

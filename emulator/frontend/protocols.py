@@ -58,7 +58,17 @@ class ProgramReader(Protocol):
         """The value of a call of a device function, which is specialised for the arguments."""
 
 
-class FunctionReader(Protocol):
+class Emitter(Protocol):
+    """Collects the statements of one function."""
+
+    def emit(self, stmt: ir.Stmt) -> None:
+        """Add a statement."""
+
+    def let(self, value: ir.Expr | ir.Effect, stem: str, span: Span) -> ir.Reg:
+        """Keep a value in a generated register."""
+
+
+class FunctionReader(Emitter, Protocol):
     """Reads the expressions of one function and collects the statements they need."""
 
     @property
@@ -72,12 +82,6 @@ class FunctionReader(Protocol):
     def launch_known(self) -> LaunchKnown: ...
 
     def span(self, node: ast.AST) -> Span: ...
-
-    def emit(self, stmt: ir.Stmt) -> None:
-        """Add a statement."""
-
-    def let(self, value: ir.Expr | ir.Effect, stem: str, span: Span) -> ir.Reg:
-        """Keep a value in a generated register."""
 
     def value(self, node: ast.expr) -> Value:
         """The value of an expression, typed or known at compile time."""
@@ -105,6 +109,12 @@ class FunctionReader(Protocol):
 
     def is_fixed(self, expr: ir.Expr) -> bool:
         """Whether the expression is a constant once loops are unrolled."""
+
+    def number_of(self, expr: ir.Expr) -> ir.Const | None:
+        """The constant that an expression is; None also where an unrolled loop's variable decides."""
+
+    def waits_for_unrolling(self, expr: ir.Expr) -> bool:
+        """Whether the expression is a number where the unrolled loops around it are written out."""
 
     def known(self, node: ast.expr, what: str) -> int:
         """A whole number that is known at compile time."""

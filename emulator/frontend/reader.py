@@ -262,10 +262,11 @@ class Specialiser:
         return caller.let(call, device.__name__, span)
 
     def _const_argument(self, caller: FunctionReader, name: str, value: Value, span: Span) -> Value:
-        if isinstance(value, ir.Const):
-            return Literal(value.value)
-        if isinstance(value, ir.EXPRESSIONS) and caller.is_fixed(value):
-            raise NeedsConstants
+        if isinstance(value, ir.EXPRESSIONS):
+            if caller.waits_for_unrolling(value):
+                raise NeedsConstants
+            number = caller.number_of(value)
+            value = value if number is None else Literal(number.value)
         if isinstance(value, Tuple):
             return Tuple(tuple(self._const_argument(caller, name, item, span) for item in value.items))
         if not isinstance(value, Literal):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-from dataclasses import replace
 
 from ..ir import nodes as ir
 from ..language.types import I32, I64, Vector
@@ -48,8 +47,8 @@ class Statements(Loops):
         value = self.value(node.value)
         if value is NOTHING or isinstance(node.value, ast.NamedExpr):
             return
-        last = self.body[-1] if len(self.body) > before else None
-        if not (isinstance(last, ir.Let) and last.target is value and isinstance(last.value, ir.EFFECTS)):
+        last = self.own_let(value) if len(self.body) > before else None
+        if last is None or not isinstance(last.value, ir.EFFECTS):
             raise SourceError(self.span(node), "this expression has no effect", _meant(node.value))
         self.body[-1] = ir.Let(None, last.value, last.span)  # the result is not read
 
@@ -96,8 +95,9 @@ class Statements(Loops):
         if self.swaps.swap(node, self.emit, self.span(node)):
             return
         value = self.value(node.value)
-        if len(node.targets) > 1 and isinstance(value, ir.EXPRESSIONS):
-            value = self.let(value, "value", self.span(node.value))
+        if len(node.targets) > 1:  # the first target may be what the value is made of
+            value = self.kept(value, self.span(node.value))
+            self.fresh = None
         for target in node.targets:
             self.assign(target, value, self.span(node))
 
@@ -170,7 +170,7 @@ class Statements(Loops):
                     self._assign_part(target, value, span)
                 else:
                     self._store_struct(element, value, span, where)
-            case ast.Tuple():
+            case ast.Tuple() | ast.List():
                 value = records.as_tuple(value, span)
                 if not isinstance(value, Tuple) or len(value.items) != len(target.elts):
                     raise SourceError(
@@ -251,11 +251,12 @@ class Statements(Loops):
             known = ir.Reg(self.register(name), self.types[name], span)
             register, result = known.name, self._of_type(name, known, value, span)
             self.assigned.add(name)
+            self._note_number(name, register, result)
         else:
             register, result = self._first_value(name, value, span)
         self.unresolved.discard(name)
-        assigned, last = ir.Reg(register, result.type, self.span(target)), self.body[-1] if self.body else None
-        if isinstance(last, ir.Let) and last.target is result:  # an effect straight into its variable
+        assigned = ir.Reg(register, result.type, self.span(target))
+        if (last := self.own_let(result)) is not None:  # an effect straight into its variable
             self.body[-1] = ir.Let(assigned, last.value, span)
         else:
             self.emit(ir.Let(assigned, result, span))
@@ -288,23 +289,23 @@ class Statements(Loops):
         if name in self.once:
             if result.type in (I32, I64) and self.is_fixed(result):
                 self.fixed.add(name)
+            self._note_number(name, register, result)
             self.launch_known.add_variable(register, result)
             if self.is_positive(result):
                 self.positive.add(name)
         return register, result
 
+    def _note_number(self, name: str, register: str, result: ir.Expr) -> None:
+        """Note the constant that a variable is, in one turn where a loop is written out."""
+        number = self.number_of(result) if name in self.once and result.type in (I32, I64) else None
+        self.numbers.pop(register, None)
+        if number is not None:
+            self.numbers[register] = number
+
     def _is_constant(self, name: str, value: Value) -> bool:
         """Whether a tuple is known at compile time, and so is the variable."""
         known = all(isinstance(leaf, Literal | Host) for leaf in records.leaves(value))
         return known and isinstance(value, Tuple) and name in self.once and name not in self.names
-
-    def kept(self, value: Value, span: Span) -> Value:
-        """The value as it is now."""
-        if isinstance(value, Tuple | Struct):
-            return replace(value, items=tuple(self.kept(item, span) for item in value.items))
-        if isinstance(value, ir.EXPRESSIONS) and not isinstance(value, ir.Const):
-            return self.let(value, "value", span)
-        return value
 
     def _assign_record(self, target: ast.Name, value: Value, span: Span) -> None:
         """Each part of a tuple or a struct has a register of its own."""
@@ -331,6 +332,7 @@ class Statements(Loops):
     def _name_view(self, name: str, view: ArrayValue | StructArray, span: Span) -> None:
         if name not in self.once or name in self.types:
             raise SourceError(span, f"{name} is given more than one value, a view among them", "name each view once")
+        self.fresh = None  # the view's extents are registers
         self.names[name] = struct_arrays.renamed(view, name)
         self.assigned.add(name)
 

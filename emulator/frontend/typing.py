@@ -48,7 +48,7 @@ def constant(literal: Literal, type: Scalar, span: Span) -> ir.Const:
     low, high = type.range
     if not low <= value <= high:
         message = f"{shown(value)} does not fit {type}, which holds {low} to {high}"
-        raise SourceError(span, message, _wider(type, value))
+        raise SourceError(span, message, _bits_of(type, value, span) or _wider(type, value))
     return ir.Const(value, type, span)
 
 
@@ -126,6 +126,17 @@ def unified(values: list[tuple[Value, Span]], word: str) -> list[ir.Expr]:
     return [expression(v, s, wanted) for v, s in values]  # type: ignore[arg-type]
 
 
+def shift_count(value: Value, count: Value, span: Span, symbol: str) -> ir.Expr | None:
+    """The count of a shift of `value`, where it has an integer type of its own; None where one is a literal."""
+    number = count.value if isinstance(count, Literal) else None
+    type = count.type if isinstance(count, ir.EXPRESSIONS) else None
+    if isinstance(number, float) or (isinstance(type, Scalar) and not type.is_integer):
+        advice = "write a whole number" if type is None else f"cast it: {_cast(I32, span)}"
+        raise SourceError(span, f"{symbol} takes an integer as its count, this is {describe(count)}", advice)
+    typed = isinstance(value, ir.EXPRESSIONS) and isinstance(value.type, Scalar) and isinstance(type, Scalar)
+    return count if typed else None  # type: ignore[return-value]
+
+
 def _cast_of(values: list[tuple[Value, Span]], one: Scalar, other: Scalar) -> str:
     """Which cast to write where two types meet: an integer's, where the other is a float."""
     place = {v.type: s for v, s in reversed(values) if isinstance(v, ir.EXPRESSIONS)}
@@ -143,7 +154,8 @@ def _cast(type: ValueType, place: Span | None) -> str:
 
 def operation(name: str, args: list[ir.Expr], span: Span, word: str) -> ir.Op:
     """An Op node, if the table has a row for its operand type."""
-    row, type = TABLE[name], args[-1].type
+    row = TABLE[name]
+    type = row.deciding(args).type
     if type not in row.types or not isinstance(type, Scalar):
         raise SourceError(
             span,
@@ -213,6 +225,12 @@ WIDEST = 256
 """Bits of a whole number while constants are computed."""
 
 _SEE = "write a constant that Python can compute"
+
+
+def _bits_of(type: Scalar, value: float, span: Span) -> str:
+    """How to write the bits of a negative number in an unsigned type, where bits are meant: `~0` is -1."""
+    meant = type.kind == "uint" and -1 - type.range[1] <= value < 0 and "~" in span.text
+    return f"write ~{written(type)}({shown(-1 - value)})" if meant else ""
 
 
 def _wider(type: Scalar, value: float) -> str:

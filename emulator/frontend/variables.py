@@ -5,11 +5,15 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any, TypeVar
 from typing import Literal as Word
 
+import numpy as np
+
 from ..ir import nodes as ir
 from ..ir.names import renamed, temporary
+from ..ir.ops import TABLE
 from ..ir.walk import expressions
 from ..language.intrinsics import INTRINSICS, Index
 from ..language.types import I32, SCALARS, VECTORS, Scalar
@@ -22,7 +26,17 @@ from .launch_known import LaunchKnown
 from .protocols import ProgramReader
 from .source import MISSING, FunctionSource
 from .swaps import Swaps
-from .values import AlreadyReported, ArrayValue, SourceError, TypeConflict, Value, of_python
+from .values import (
+    AlreadyReported,
+    ArrayValue,
+    Choice,
+    NeedsConstants,
+    SourceError,
+    Struct,
+    TypeConflict,
+    Value,
+    of_python,
+)
 
 T = TypeVar("T")
 
@@ -40,6 +54,7 @@ class Variables:
         self.taken: dict[str, tuple[Word["plain", "loop"], ValueType]] = {}  # registers
         self.assigned: set[str] = set()  # variables that every path has assigned
         self.fixed: set[str] = set()  # those that are constants once loops are unrolled
+        self.numbers: dict[str, ir.Const] = {}  # registers that are constants already
         self.active: set[str] = set()  # loop variables of the loops around
         self.ended: set[str] = set()  # loop variables of loops that are over
         self.positive: set[str] = set()  # variables that are above 0
@@ -52,6 +67,8 @@ class Variables:
         self.in_kernel = False
         self.unresolved: set[str] = set()
         self.body: list[ir.Stmt] = []
+        self.fresh: ir.Let | None = None  # the last Let, while only the expression that is read knows its register
+        self.overtaken = overtaken(source.tree)
         self._temporaries = 0
 
     def value(self, node: ast.expr) -> Value:
@@ -60,10 +77,13 @@ class Variables:
 
     # -------------------------------------------------------------- what is wrong
     def refuse(self, error: SourceError) -> None:
-        """Note an error. Raises Decided where a variable that began with a literal can take another type instead."""
+        """Note an error. Raises Decided where a variable that began with a literal can take another type instead, and
+        NeedsConstants where the variable of an unrolled loop can."""
         notes = error.notes
         if isinstance(error, TypeConflict):
             decide(error, self.soft, self.decided)
+            if any(self.waits_for_unrolling(expr) for expr, _ in error.pairs):
+                raise NeedsConstants  # a literal takes the other type
             for expr, wanted in error.pairs:
                 name = whole_number(expr, wanted, self.soft)
                 if name is not None:
@@ -122,8 +142,25 @@ class Variables:
         """Keep a value in a generated register."""
         assert value.type is not None
         target = self.temporary(stem, value.type, span)
-        self.emit(ir.Let(target, value, span))
+        self.fresh = ir.Let(target, value, span)
+        self.emit(self.fresh)
         return target
+
+    def own_let(self, value: Value) -> ir.Let | None:
+        """The last statement, where it gives this register its value and nothing else reads it."""
+        last = self.body[-1] if self.body else None
+        return last if isinstance(last, ir.Let) and last is self.fresh and last.target is value else None
+
+    def kept(self, value: Value, span: Span, stem: str = "value") -> Value:
+        """The value as it is now."""
+        if isinstance(value, Tuple | Struct):
+            return replace(value, items=tuple(self.kept(item, span, stem) for item in value.items))
+        if isinstance(value, Choice):
+            arms: list[Any] = [self.kept(arm, span, stem) for arm in (value.yes, value.no)]
+            return Choice(self.let(value.condition, stem, span), *arms)
+        if isinstance(value, ir.EXPRESSIONS) and not isinstance(value, ir.Const):
+            return self.let(value, stem, span)
+        return value
 
     # -------------------------------------------------------------- names
     def register(self, name: str) -> str:
@@ -164,11 +201,11 @@ class Variables:
             advice = "assign it on every path, for example before the loop or branch"
             raise SourceError(span, f"{name} may be unassigned here", advice)
         if name in self.types:
-            return ir.Reg(self.register(name), self.types[name], span)
+            value = ir.Reg(self.register(name), self.types[name], span)
+        elif isinstance(value, ir.Reg):  # a scalar parameter, or an item of a loop
+            value = ir.Reg(value.name, value.type, span)
         if value is not None:
-            if isinstance(value, ir.Reg):  # a scalar parameter, or an item of a loop
-                return ir.Reg(value.name, value.type, span)
-            return value
+            return self.kept(value, span) if (node.lineno, node.col_offset) in self.overtaken else value
         found = self.program.external(self.source, name)
         if found is MISSING:
             self.refuse_foreign([name], span)
@@ -205,6 +242,25 @@ class Variables:
         leaves = [e for e in (expr, *expressions(expr)) if not isinstance(e, ir.Op)]
         return all(isinstance(e, ir.Const) or (isinstance(e, ir.Reg) and e.name in fixed) for e in leaves)
 
+    def number_of(self, expr: ir.Expr) -> ir.Const | None:
+        """The constant that an expression is; None also where an unrolled loop's variable decides."""
+        match expr:
+            case ir.Const():
+                return expr
+            case ir.Reg():
+                return self.numbers.get(expr.name)
+            case ir.Op():
+                found = [self.number_of(arg) for arg in expr.args]
+                given = [np.array([n.value], n.type.dtype) for n in found if n is not None]
+                if len(given) == len(found):
+                    with np.errstate(all="ignore"):
+                        return ir.Const(TABLE[expr.name].meaning(*given).item(), expr.type, expr.span)
+        return None
+
+    def waits_for_unrolling(self, expr: ir.Expr) -> bool:
+        """Whether the expression is a number where the unrolled loops around it are written out."""
+        return self.is_fixed(expr) and self.number_of(expr) is None
+
     def is_positive(self, expr: ir.Expr) -> bool:
         """Whether the expression is above 0, however large: numbers of threads and blocks, and what they make."""
         match expr:
@@ -231,3 +287,25 @@ def assigned_once(function: ast.FunctionDef) -> frozenset[str]:
         t.id for target in targets for t in ast.walk(target) if isinstance(t, ast.Name) and isinstance(t.ctx, ast.Store)
     }
     return frozenset(n for n in plain if stores.count(n) == 1)
+
+
+def overtaken(function: ast.FunctionDef) -> frozenset[tuple[int, int]]:
+    """Where a name is read before the same statement gives it another value by `:=`, as in `a + (a := 2)`."""
+    found: set[tuple[int, int]] = set()
+    if not any(isinstance(n, ast.NamedExpr) for n in ast.walk(function)):
+        return frozenset()
+    for stmt in (n for n in ast.walk(function) if isinstance(n, ast.stmt)):
+        inside = list(_expressions_of(stmt))
+        names = [(n.id, (n.lineno, n.col_offset)) for n in inside if isinstance(n, ast.Name)]
+        for later in (n for n in inside if isinstance(n, ast.NamedExpr)):
+            start = later.lineno, later.col_offset
+            found |= {place for name, place in names if name == later.target.id and place < start}
+    return frozenset(found)
+
+
+def _expressions_of(node: ast.AST) -> Iterator[ast.AST]:
+    """What a statement holds, the statements inside it left out."""
+    for child in ast.iter_child_nodes(node):
+        if not isinstance(child, ast.stmt):
+            yield child
+            yield from _expressions_of(child)

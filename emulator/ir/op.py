@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -13,6 +13,7 @@ import numpy.typing as npt
 from ..language.types import F64, HALVES, Scalar, holds_floats
 from .domains import Domain
 
+T = TypeVar("T")
 Values = npt.NDArray[Any]
 Meaning = Callable[..., Values]
 Cost = Literal["alu", "imul", "idiv", "fp32", "fp64", "fdiv", "sfu", "convert"]
@@ -73,7 +74,8 @@ def ulp(units: int, absolute: float = 0.0) -> Policy:
 class Op:
     """One operation.
 
-    types: operand types it is defined for; all operands share one, save the first where `first` is its type.
+    types: operand types it is defined for; all operands share one, save the first where `first` is its type, and the last
+        where it is a `count`.
     result: "same" as the operands, or one type whatever they are.
     cuda: C++ text with {0} {1} {2} for the operands; a dict where the spelling depends on the type.
     llvm: the instruction; "signed|unsigned|float|half" where it depends on the type, the last one where it is float's.
@@ -83,6 +85,7 @@ class Op:
     domain: the operands for which CUDA defines the result; None means all.
     within: the largest magnitude of the last operand for which CUDA states how precise the result is.
     first: the type of the first operand, where it is another one.
+    count: that the last operand is a count of any integer type, and the first one's type decides; or one such type.
     widens: kinds of integer types narrower than int for which C++, computing as int, may leave the type.
     """
 
@@ -98,6 +101,7 @@ class Op:
     widens: tuple[Literal["int", "uint"], ...] = ()
     policy: Policy | dict[Scalar, Policy] = BITS
     first: Scalar | None = None
+    count: Literal["any"] | Scalar | None = None
     within: float = math.inf
 
     def comparable(self, *operands: Values) -> Values:
@@ -105,8 +109,14 @@ class Op:
         inside = np.ones(operands[0].shape, bool) if self.domain is None else self.domain.holds(*operands)
         return np.asarray(inside if self.within == math.inf else inside & (np.abs(operands[-1]) <= self.within))
 
+    def deciding(self, operands: Sequence[T]) -> T:
+        """The operand whose type the operation has."""
+        return operands[0 if self.count else -1]
+
     def operand_types(self, type: Scalar) -> tuple[Scalar, ...]:
-        """The types of all operands, where the last one's is `type`."""
+        """The types of all operands, where the deciding one's is `type`; of a count of any type, the same."""
+        if isinstance(self.count, Scalar):
+            return type, self.count
         return (self.first or type, *[type] * (self.operands - 1))
 
     def held(self, type: Scalar) -> Policy:

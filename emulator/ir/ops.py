@@ -75,15 +75,16 @@ def _fits(count: Values, bits: int) -> bool:
 def _shift_left(a: Values, b: Values) -> Values:
     bits = 8 * a.dtype.itemsize
     if _fits(b, bits):
-        return np.asarray(a << b).astype(a.dtype, copy=False)
-    return np.asarray(np.where((b >= 0) & (b < bits), a << (b & b.dtype.type(bits - 1)), 0)).astype(a.dtype)
+        return np.asarray(a << b.astype(a.dtype, copy=False)).astype(a.dtype, copy=False)
+    count = (b & b.dtype.type(bits - 1)).astype(a.dtype)
+    return np.asarray(np.where((b >= 0) & (b < bits), a << count, 0)).astype(a.dtype)
 
 
 def _shift_right(a: Values, b: Values) -> Values:
     bits = 8 * a.dtype.itemsize
     if _fits(b, bits):
-        return np.asarray(a >> b).astype(a.dtype, copy=False)
-    count = np.where((b >= 0) & (b < bits), b, bits - 1).astype(b.dtype)
+        return np.asarray(a >> b.astype(a.dtype, copy=False)).astype(a.dtype, copy=False)
+    count = np.where((b >= 0) & (b < bits), b, bits - 1).astype(a.dtype)
     gone = (b < 0) | (b >= bits)
     shifted = a >> count
     return np.asarray(np.where(gone & (a >= 0), 0, shifted)).astype(a.dtype)
@@ -219,8 +220,8 @@ _op("and",       (BOOL, *INTEGERS),  np.bitwise_and,       "{0} & {1}",         
 _op("or",        (BOOL, *INTEGERS),  np.bitwise_or,        "{0} | {1}",               "or",                             "alu")
 _op("xor",       (BOOL, *INTEGERS),  np.bitwise_xor,       "{0} ^ {1}",               "xor",                            "alu")
 _op("invert",    INTEGERS,           np.bitwise_not,       "~{0}",                    ":invert",                        "alu",   operands=1, widens=("uint",))
-_op("shl",       INTEGERS,           _shift_left,          "{0} << {1}",              ":shift_left",                    "alu",   domain=ShiftInRange(), widens=BOTH)
-_op("shr",       INTEGERS,           _shift_right,         "{0} >> {1}",              ":shift_right",                   "alu",   domain=ShiftInRange())
+_op("shl",       INTEGERS,           _shift_left,          "{0} << {1}",              ":shift_left",                    "alu",   domain=ShiftInRange(), widens=BOTH, count="any")
+_op("shr",       INTEGERS,           _shift_right,         "{0} >> {1}",              ":shift_right",                   "alu",   domain=ShiftInRange(), count="any")
 _op("lt",        NUMBERS,            np.less,              "{0} < {1}",               "icmp slt|icmp ult|fcmp olt",     "arith", result=BOOL)
 _op("le",        NUMBERS,            np.less_equal,        "{0} <= {1}",              "icmp sle|icmp ule|fcmp ole",     "arith", result=BOOL)
 _op("gt",        NUMBERS,            np.greater,           "{0} > {1}",               "icmp sgt|icmp ugt|fcmp ogt",     "arith", result=BOOL)

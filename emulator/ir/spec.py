@@ -214,9 +214,12 @@ class _Checker:
         self.require(expr.name in TABLE, expr, "no such operation")
         row, args = TABLE[expr.name], expr.args
         self.require(len(args) == row.operands, expr, f"{row.operands} operands")
-        kind = args[-1].type
+        kind = row.deciding(args).type
         self.require(kind in row.types, expr, f"not defined for {kind}")
         assert isinstance(kind, Scalar)
         for arg, wanted in zip(args, row.operand_types(kind), strict=True):
-            self.same(arg, wanted, expr)
+            if row.count and arg is args[-1]:
+                self.require(isinstance(arg.type, Scalar) and arg.type.is_integer, expr, "a count is an integer")
+            else:
+                self.same(arg, wanted, expr)
         self.require(expr.type == row.result_type(kind), expr, "the row's result type")

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from ..ir import nodes as ir
+from ..ir.domains import promoted_bits
 from ..ir.library import PREFIX
 from ..ir.ops import TABLE
 from ..language.types import BOOL, F32, F64, HALVES, I32, I64, U64, Scalar
@@ -18,7 +19,7 @@ from . import halves
 from .builder import LANES, FunctionBuilder, is_constant, many, scalar_type, splat
 from .casts import convert, converted
 from .shape import Shape
-from .values import Value, lanes
+from .values import Value, lanes, number
 
 
 def operation(builder: FunctionBuilder, op: ir.Op, args: list[Value]) -> Value:
@@ -27,7 +28,9 @@ def operation(builder: FunctionBuilder, op: ir.Op, args: list[Value]) -> Value:
     stepped = _affine(builder, op, args) if any(a.affine for a in args) else None
     if stepped is not None:
         return stepped
-    kind = args[-1].type
+    kind = row.deciding(args).type
+    if row.count:
+        args = [args[0], shift_count(builder, args[1], kind)]
     shape = Shape(kind, all(a.uniform for a in args))
     word = row.instruction(kind)
     if kind in HALVES and word not in _OF_HALVES:
@@ -281,6 +284,19 @@ def _suffix(shape: Shape) -> str:
 
 
 # ------------------------------------------------------------------ shifts
+def shift_count(builder: FunctionBuilder, count: Value, type: Scalar) -> Value:
+    """A count as a number of the type that is shifted; one that is too large, or negative, stays too large there."""
+    if count.type == type:
+        return count
+    most = promoted_bits(type)
+    if count.constant is not None:
+        return number(int(count.constant) if 0 <= count.constant < most else most, type)
+    shape = Shape(count.type, count.uniform)
+    (ref,) = shape.refs(builder, count)
+    least = builder.intrinsic("llvm.umin", shape.type, ref, shape.constant(most), hint="count")
+    return shape.value(type, convert(builder, shape, type, least))
+
+
 def _shift_left(builder: FunctionBuilder, shape: Shape, op: ir.Op, args: list[Value]) -> str:
     return _zero_beyond(builder, shape, "shl", args)
 

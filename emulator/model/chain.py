@@ -200,7 +200,8 @@ class Chain:
         if not isinstance(expr, ir.Op):
             return operands
         self.latest = max(self.latest, operands)
-        if not isinstance(expr.args[-1].type, Scalar):
+        kind = TABLE[expr.name].deciding(expr.args).type
+        if not isinstance(kind, Scalar):
             return operands
-        name = "alu" if is_shift(expr) else TABLE[expr.name].cost_class(expr.args[-1].type)
+        name = "alu" if is_shift(expr) else TABLE[expr.name].cost_class(kind)
         return operands + latency_of(name, self.device)

@@ -78,8 +78,8 @@ def _counts(atomic: ir.Atomic) -> bool:
 def _site(stmt: ir.Stmt, arrays: dict[str, Array], parent: int | None) -> Site:
     costs: Counter[str] = Counter()
     for expr in expressions(flattened(stmt)):
-        if isinstance(expr, ir.Op) and isinstance(expr.args[-1].type, Scalar):
-            costs["alu" if is_shift(expr) else TABLE[expr.name].cost_class(expr.args[-1].type)] += 1
+        if isinstance(expr, ir.Op) and isinstance(kind := TABLE[expr.name].deciding(expr.args).type, Scalar):
+            costs["alu" if is_shift(expr) else TABLE[expr.name].cost_class(kind)] += 1
     action: AccessKind | str = "compute"
     size, span, accessed = 0, stmt.span, ""
     match stmt:

@@ -58,8 +58,8 @@ def rounds(program: ir.Program) -> bool:
 
 
 def _type(op: ir.Op) -> Scalar:
-    """That of the last operand."""
-    found = op.args[-1].type
+    """The one that an operation has."""
+    found = TABLE[op.name].deciding(op.args).type
     assert isinstance(found, Scalar)
     return found
 

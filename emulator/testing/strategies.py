@@ -180,7 +180,8 @@ class Writer:
             case "abs":
                 return f"abs({a})" if type != "u32" else f"(~{a})"
             case "<<" | ">>":
-                return f"({a} {kind} ({self.expr(type, depth - 1, device)} & {63 if type == 'i64' else 31}))"
+                count = self.pick(type, *INTEGERS)
+                return f"({a} {kind} ({self.expr(count, depth - 1, device)} & {63 if type == 'i64' else 31}))"
             case "//" | "%":
                 return f"({a} {kind} (({self.expr(type, depth - 1, device)} & 15) + 1))"
             case "div":

@@ -79,7 +79,7 @@ def python_that_is_not_here(x: Global[i32], n: i32):
     d = lambda y: y
     e = 2**n
     f = n is None
-    g = n in (1, 2)
+    g = n in range(2)
     h = f"{n}"
     (i := n)
     with n:

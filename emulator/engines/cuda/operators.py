@@ -139,7 +139,7 @@ def _wide_product(op: ir.Op) -> bool:
 
 def spelled(op: ir.Op, operands: list[Fragment]) -> Fragment:
     """The operation in C++, its operands given."""
-    kind = op.args[-1].type
+    kind = TABLE[op.name].deciding(op.args).type
     assert isinstance(kind, Scalar)
     short = infix(op)
     if short is not None:

@@ -14,6 +14,7 @@ from ...ir.ops import TABLE
 from ...language.types import BOOL, F32, HALVES
 from ...llvm.builder import LANES, FunctionBuilder
 from ...llvm.halves import widened
+from ...llvm.operations import shift_count
 from ...llvm.shape import Shape
 from ...llvm.values import Value
 
@@ -22,7 +23,10 @@ def defined(builder: FunctionBuilder, op: ir.Op, args: Sequence[Value]) -> Value
     """Whether the operands lie in the operation's domain."""
     domain = TABLE[op.name].domain
     assert domain is not None
-    shape = Shape(args[-1].type, all(a.uniform for a in args))
+    row = TABLE[op.name]
+    shape = Shape(row.deciding(args).type, all(a.uniform for a in args))
+    if row.count:
+        args = [args[0], shift_count(builder, args[1], shape.scalar)]
     lower = _LOWERINGS[type(domain)]
     return shape.value(BOOL, lower(builder, shape, domain, shape.refs(builder, *args)))
 

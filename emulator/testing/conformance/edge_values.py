@@ -60,7 +60,7 @@ def edges(type: Scalar) -> Values:
 def operands(row: Op, type: Scalar) -> tuple[Values, ...]:
     """Every combination of edge values, one array an operand; three-operand rows thin theirs out."""
     values = edges(type)
-    if row.first:
+    if row.first or isinstance(row.count, Scalar):
         columns = [edges(t) for t in row.operand_types(type)]
     elif row.operands == 3:
         columns = [values[::2], values[::2], values[::2]]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 import simtbed as st
-from simtbed import Array, Const, Constant, Global, Local, Real, Registers, Shared, f32, f64, i32, i64, u8, u32
+from simtbed import Array, Const, Constant, Global, Local, Real, Registers, Shared, f32, f64, i32, i64, u8, u32, u64
 
 from .feature import feature, out
 
@@ -73,6 +73,28 @@ def narrow_integers_wrap(out: Global[u8]) -> None:
 def wide_integers(out: Global[i64]) -> None:
     x = i64(st.lane)
     out[st.lane] = (x << 40) + x
+
+
+@st.device
+def nibble(word: u32, at: i64) -> u32:
+    """Four bits of a word."""
+    return (word >> (4 * at)) & 15
+
+
+@feature(
+    [v for x in range(32) for v in (x << x % 8, 0xFFFFFFFF >> x, 0x76543210 >> 4 * (x % 8) & 15)], out=out(96, "u64")
+)
+@st.kernel
+def shifts_by_counts_of_any_type(out: Global[u64]) -> None:
+    t = st.lane
+    narrow, mask = u8(t % 8), u32(0xFFFFFFFF)
+    mask >>= t
+    out[t * 3] = u64(t) << narrow
+    out[t * 3 + 1] = u64(mask)
+    both = 0
+    for k in st.unroll(range(8)):
+        both |= (u64(nibble(0x76543210, i64(narrow))) >> k & 1) << k
+    out[t * 3 + 2] = both
 
 
 @feature([v for x in range(32) for v in (max(x - 9, -3), max(x, 20 - x, 15))], out=out(64))

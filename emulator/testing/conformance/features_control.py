@@ -271,6 +271,43 @@ def defaults_and_keywords(out: Global[i32], n: i32 = 5, MORE: Const = True) -> N
     out[st.lane] = total + n
 
 
+SEPARATORS = (ord(","), 9)
+
+
+def _members(x: int) -> int:
+    return (x % 7 in (1, 4, x - 14)) + 2 * (x not in [3, 5, 8]) + 4 * (x + 30 in SEPARATORS)
+
+
+@feature([_members(x) for x in range(32)], out=out())
+@st.kernel
+def members_of_tuples(out: Global[i32]) -> None:
+    x = st.lane
+    found = 1 if x % 7 in (1, 4, x - 14) else 0
+    if x not in [3, 5, 8]:
+        found += 2
+    if (x + 30) in SEPARATORS and ord(",") in SEPARATORS:
+        found += 4
+    out[st.lane] = found
+
+
+@feature([[10 + sum(range(4)) + x * 14, 2 * sum(range(4)), 6 + 2 * (x % 2)] for x in range(32)], out=out(96, "u32"))
+@st.kernel
+def constants_take_types(out: Global[u32]) -> None:
+    word, real = u32(10), f32(0)
+    five = i32(2) + 3
+    for k in st.unroll(range(4)):
+        word += k + u32(st.lane) * (k * k)
+        part = 2 * k
+        real += part
+    out[st.lane * 3] = word
+    out[st.lane * 3 + 1] = u32(real)
+    both = st.registers(u32, five - 3)
+    for k in (0, 1):
+        at = i32(k)
+        both[at] = u32((6, 8)[at])
+    out[st.lane * 3 + 2] = both[0] if st.lane % 2 == 0 else both[1]
+
+
 def _cast(x: int) -> float:
     return int(x * 1.5 - 10) + (x - 3) / 2 + (1 if x - 3 else 0)
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 import simtbed as st
-from simtbed import Const, Global, empty, f32, f64, float2, i8, i16, i32
+from simtbed import Const, Global, empty, f32, f64, float2, i8, i16, i32, int2
 
 from .feature import feature, out
 
@@ -83,6 +83,21 @@ def tuples_that_change(x: Global[i32], out: Global[i32]) -> None:
     best = best[1], best[0]
     value, at = kept if best[0] == kept[1] else (0, 0)
     out[st.lane] = value * 29 + at - best[0] + 8
+
+
+@feature([[n + 8, n + 1 + (n + 7) * 100] for n in range(32)], x=LANES.astype(np.int32), out=out(32, "int2"))
+@st.kernel
+def chained_assignments(x: Global[i32], out: Global[int2]) -> None:
+    t = st.lane
+    pair = int2(0, 0)
+    kept = st.shared(i32, 32)
+    a = b = x[t]
+    a, b = low, high = ordered(b + 7, a)  # n and n + 7
+    kept[t] = pair.x = c = a + 1
+    c, a = both = (a, c)
+    whole = out[t] = int2(pair.x + b - c, kept[t] + high * 100)
+    if whole.x + low != a + b or both[0] != c:
+        out[t] = pair
 
 
 # ------------------------------------------------------------------ structs

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 
 from ...ir import nodes as ir
 from ...ir.ops import TABLE, Op
 from ...ir.spec import verify
-from ...language.types import BOOL, I32, NUMBERS, Array, Scalar
+from ...language.types import BOOL, I32, INTEGERS, NUMBERS, Array, Scalar
 from ...machine.device import H200
 from ...runtime.engine import Request
 from ...runtime.specialisation import Specialisation
@@ -27,13 +29,20 @@ def groups() -> Iterator[Group]:
             yield type, tuple(row for row in rows if _key(row) == key)
 
 
+def shifts() -> Iterator[Group]:
+    """Shifts by counts of another type: each pair of integer types."""
+    for type, count in itertools.permutations(INTEGERS, 2):
+        yield type, tuple(replace(TABLE[name], count=count) for name in ("shl", "shr"))
+
+
 def _key(row: Op) -> tuple[int, str]:
     return row.operands, row.first.name if row.first else ""
 
 
 def group_id(group: Group) -> str:
     type, rows = group
-    return f"{type}-{rows[0].operands}{f'-{rows[0].name}' if rows[0].first else ''}"
+    by = f"-by-{rows[0].count}" if isinstance(rows[0].count, Scalar) else ""
+    return f"{type}-{rows[0].operands}{f'-{rows[0].name}' if rows[0].first else by}"
 
 
 def request(group: Group, given: tuple[Values, ...] = ()) -> tuple[Request, tuple[Values, ...]]:

@@ -20,7 +20,7 @@ from ...span import Span
 from . import device_arrays
 from .edge_values import comparable, defined
 from .feature import FEATURES, Feature
-from .operations import Group, group_id, groups, request
+from .operations import Group, group_id, groups, request, shifts
 from .outcomes import Accesses, assert_same, assert_same_counts, engine_of
 
 
@@ -42,12 +42,13 @@ def cases(engine: EngineName | Engine, *, emulates: bool = False) -> list[Case]:
     """
     held = engine_of(engine)
     found = [Case(f"feature {one.name}", partial(_feature, held, one, emulates)) for one in FEATURES]
-    found += [Case(f"operations {group_id(one)}", partial(_operations, held, one, emulates)) for one in groups()]
+    rows = [*groups(), *shifts()]
+    found += [Case(f"operations {group_id(one)}", partial(_operations, held, one, emulates)) for one in rows]
     if emulates:
         found += [Case(f"samples {one.name}", partial(_samples, held, one)) for one in FEATURES]
         found += [Case(f"decisions {one.name}", partial(_decisions, held, one)) for one in FEATURES]
         found += [Case(f"trace {one.name}", partial(_trace, held, one)) for one in FEATURES]
-        bounded = [group for group in groups() if any(row.domain for row in group[1])]
+        bounded = [group for group in rows if any(row.domain for row in group[1])]
         found += [Case(f"domains {group_id(one)}", partial(_domains, held, one)) for one in bounded]
     found.append(Case("device arrays", partial(_device_arrays, engine)))
     return found

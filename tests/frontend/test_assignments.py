@@ -1,0 +1,109 @@
+"""Assignments in a kernel do what they do in Python: chained ones, to tuples and elements, and `:=` inside expressions."""
+
+from __future__ import annotations
+
+from textwrap import indent
+from typing import Any
+
+import numpy as np
+import pytest
+import simtbed as st
+from hypothesis import given, settings
+from hypothesis import strategies as hs
+
+SIZE = 4
+NAMES = ("a", "b", "c")
+PLACES = (*(f"out[{k}]" for k in range(SIZE)), "part[0]", "part[1]")
+FIRST = ["a, b, c = out[0], out[1], out[2]", "t, s = (a, 5), (b, c)", "part[0] = part[1] = 0"]
+LAST = ["out[0] += t[0] + 3 * t[1] + part[0]", "out[1] += s[0] + 3 * s[1] + part[1]", "out[2] += a + 3 * b + 9 * c"]
+
+
+def numbers() -> hs.SearchStrategy[str]:
+    """Expressions of one number; those with `:=` change a name that others may have read."""
+    leaves = hs.sampled_from((*NAMES, *PLACES, "t[0]", "t[1]", "s[1]", "3", "added(out, 1, 2)"))
+
+    def wider(inner: hs.SearchStrategy[str]) -> hs.SearchStrategy[str]:
+        return hs.one_of(
+            hs.builds("({} + {})".format, inner, inner),
+            hs.builds("(1 if {} > {} else 2)".format, inner, inner),
+            hs.builds("({} if {} > 4 else {})".format, inner, inner, inner),
+            hs.builds("({} := {})".format, hs.sampled_from(NAMES), inner),
+        )
+
+    return hs.recursive(leaves, wider, max_leaves=4)
+
+
+PAIRS = hs.one_of(hs.sampled_from(("t", "s")), hs.builds("({}, {})".format, numbers(), numbers()))
+ONE = hs.sampled_from((*NAMES, *PLACES))
+TWO = hs.one_of(
+    hs.sampled_from(("t", "s")), hs.builds("({}, {})".format, ONE, ONE), hs.builds("[{}, {}]".format, ONE, ONE)
+)
+
+
+def chained(targets: list[str], value: str) -> str:
+    return " = ".join([*targets, value])
+
+
+PLAIN = hs.one_of(
+    hs.builds(chained, hs.lists(ONE, min_size=1, max_size=3), numbers()),
+    hs.builds(chained, hs.lists(TWO, min_size=1, max_size=3), PAIRS),
+    hs.builds("{} += {}".format, ONE, numbers()),
+)
+STATEMENTS = hs.one_of(
+    PLAIN,
+    hs.builds("for i in range(2):\n    {}\n    {}".format, PLAIN, PLAIN),
+    hs.builds("if {} > 4:\n    {}\nelse:\n    {}".format, numbers(), PLAIN, PLAIN),
+)
+
+
+def as_kernel(lines: list[str]) -> list[int]:
+    """What a kernel of these lines leaves in `out`."""
+    text = "\n".join(["part = st.registers(st.i32, 2)", *FIRST, *lines, *LAST]).replace("added(", "st.atomic_add(")
+    kernel = st.kernel(source=f"def assigns(out: st.Global[st.i32]) -> None:\n{indent(text, '    ')}\n")
+    numbers = np.arange(1, SIZE + 1, dtype=np.int32)
+    return st.launch(kernel, grid=1, block=1, args={"out": numbers}, engine="numpy").out.tolist()  # type: ignore[no-any-return]
+
+
+def as_python(lines: list[str]) -> list[int]:
+    """What Python leaves there."""
+
+    def added(array: list[int], at: int, by: int) -> int:
+        old = array[at]
+        array[at] += by
+        return old
+
+    space: dict[str, Any] = {"out": list(range(1, SIZE + 1)), "part": [0, 0], "added": added}
+    exec("\n".join([*FIRST, *lines, *LAST]), space)
+    return space["out"]  # type: ignore[no-any-return]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "a = b = out[0]",
+        "a = b = c + 1",
+        "a = b = added(out, 0, 1)",
+        "a = b = c = out[0] + out[1]",
+        "part[0] = a = part[1] = b + 1",
+        "a, b = t = (b, a)",
+        "t = s = (out[0], a)",
+        "[a, b] = t = (out[0], out[1])",
+        "a = b = 0 if a > 0 else 2",
+        "a, b = (9 if b > 1 else 2), (3 if a > 1 else 4)",
+        "t = (a, out[1]); b = t[1]",
+        "a = b + (b := 5) + b",
+        "a += (a := 5)",
+        "out[2] = (a := 1) * 10 + (a := 2)",
+        "out[a] += (a := 2)",
+        "for v in ((3 if a > 0 else 2), (4 if a > 0 else 5)):\n    a = v - 9; b += v",
+    ],
+)
+def test_order_of_assignments(line: str) -> None:
+    assert as_kernel([line]) == as_python([line])
+
+
+@pytest.mark.slow
+@settings(max_examples=150)
+@given(hs.lists(STATEMENTS, min_size=1, max_size=4))
+def test_assignments_are_pythons(lines: list[str]) -> None:
+    assert as_kernel(lines) == as_python(lines)
