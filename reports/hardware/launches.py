@@ -10,8 +10,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from simtbed import DeviceArray, Kernel, LaunchError, SimtbedError
+from simtbed.language.types import Array
 from simtbed.runtime.engine import Request
 from simtbed.runtime.request import prepare_request
+from simtbed.runtime.specialisation import signature_of
 
 Values = npt.NDArray[Any]
 NEAR = 1e-4
@@ -35,8 +37,12 @@ class Timed:
     restored: tuple[str, ...] = ()
 
     def request(self, given: Mapping[str, Any] | None = None) -> Request:
-        """The launch, its arrays but those of structs on the GPU once it was made. given: arguments that are there already."""
-        args = {name: DeviceArray(v) if _stays(v) else v for name, v in (given or self.make()).items()}
+        """The launch, its global arrays but those of structs on the GPU once it was made. given: arguments that are there already."""
+        parameters = signature_of(self.kernel).parameters
+        args = {
+            name: DeviceArray(v) if _stays(v, parameters[name].type) else v
+            for name, v in (given or self.make()).items()
+        }
         return prepare_request(
             self.kernel, grid=self.grid, block=self.block, args=args, shared=self.shared, counters=False
         )  # fmt: skip
@@ -52,8 +58,10 @@ class Timed:
                 raise LaunchError(f"{self.name}: {name} is not what NumPy computes")
 
 
-def _stays(given: Any) -> bool:
-    return isinstance(given, np.ndarray) and not given.dtype.names
+def _stays(given: Any, type: Any) -> bool:
+    return (
+        isinstance(given, np.ndarray) and not given.dtype.names and isinstance(type, Array) and type.space == "global"
+    )
 
 
 def agree(found: Values, expected: Values) -> bool:
