@@ -11,6 +11,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import accumulate
 
 import numpy as np
 import numpy.typing as npt
@@ -159,15 +160,13 @@ class Accessed:
         told, arranging: what is known of the sites that instructions stand for, and how; grow."""
         relevant = np.flatnonzero(np.isin(alike.nodes, list(at_node)))
         visits = [(when, one) for when in relevant.tolist() for one in at_node[int(alike.nodes[when])]]
+        begins = [0, *accumulate(one.accesses for _, one in visits)]
         remaining: Sequence[Lanes] = alike.lanes
         if all(one.accesses == 1 for block in at_node.values() for one in block):
             made, remaining = Made(statements).stand(alike.nodes[relevant], alike.masks[relevant], at_node, alike.lanes)
-            if not remaining:
-                return {1: made[:, None]} if len(made) else {}
-            several = list(made[:, None])
         else:
-            several = [np.full((one.accesses, 32), NOT_MADE) for _, one in visits]
-        rows = {(when, one.instruction): row for (when, one), row in zip(visits, several, strict=True)}
+            made = np.full((begins[-1], 32), NOT_MADE)
+        row = {(when, one.instruction): begin for (when, one), begin in zip(visits, begins, strict=False)}
         of_lanes = [(relevant[alike.masks[relevant] & np.uint32(one.mask) != 0].tolist(), one) for one in remaining]
         for mine, lanes in sorted(of_lanes, key=lambda each: -len(each[0])):  # who comes to more tells more
             visited = [at_node[int(alike.nodes[when])] for when in mine]
@@ -175,14 +174,16 @@ class Accessed:
             if stood is None:
                 return None
             which = [lane for lane in range(32) if lanes.mask >> lane & 1]
+            of_rows, found = list[int](), list[int]()
             for when, block, accesses in zip(mine, visited, stood, strict=True):
                 for one, numbers in zip(block, accesses, strict=True):
-                    if numbers:
-                        rows[when, one.instruction][:, which] = np.array(numbers)[:, None]
-        found: dict[int, list[Words]] = defaultdict(list)
-        for row in rows.values():
-            found[len(row)].append(row)
-        return {each: np.array(several) for each, several in found.items()}
+                    begin = row[when, one.instruction]
+                    of_rows += range(begin, begin + len(numbers))
+                    found += numbers
+            made[np.array(of_rows, np.int64)[:, None], which] = np.array(found, np.int64)[:, None]
+        widths = np.array([one.accesses for _, one in visits], np.int64)
+        firsts = np.array(begins[:-1], np.int64)
+        return {each: made[firsts[widths == each, None] + np.arange(each)] for each in np.unique(widths).tolist()}
 
     def _stands(
         self,
