@@ -43,9 +43,11 @@ from .replay import Lost, Replay, Steps, WarpName
 from .source import Statement
 from .walk import FEWEST, MOST_STATES, STATES, Walk, spread
 
-WORK, MOST_WORK = 50_000, 2_000_000
-"""Blocks that warps of different decisions come to, together, before those that came there until then stand for the others; and at
-most."""
+WORK = 2_000_000
+"""Blocks that warps of different decisions come to, together, at most."""
+SLOW = 50_000
+"""Of these, blocks whose instructions stand for several accesses or for other sites', before the warps that came there until then stand
+for the others: a quarter of a second."""
 DIFFERENT = 256
 """Ways in which warps may differ before some of them, from all over, stand for the others."""
 WHOLE, AGREES, NEAR = 0.9, 0.01, 0.05
@@ -88,6 +90,7 @@ class Accessed:
     def __init__(self, walk: Walk, instructions: Sequence[Counted]) -> None:
         self.walk, self.instructions = walk, instructions
         self._number = {id(one): n for n, one in enumerate(instructions)}
+        self._slow = 0
         self._accesses = {
             one.number: one
             for one in walk.launched.statements.statements.values()
@@ -103,11 +106,14 @@ class Accessed:
         plain = access is not None and (access.space == "global" or access.operation in ("load", "store"))
         if len(kinds) > 1 or not plain or any(width % size for width in widths.values()):
             return None
-        totals, executed = np.zeros(3), 0.0
+        totals, executed, stood = np.zeros(3), 0.0, 0.0
+        self._slow = 0
         told: dict[Key, int] = {}
         arranging = Arranging(size)
         at_node = self._at_nodes({n: width // size for n, width in widths.items()})
-        for alike in self.alike:
+        for number, alike in enumerate(self.alike):
+            if self._slow > SLOW and number >= FEWEST:
+                break
             rows = self._rows(alike, statements, at_node, told, arranging)
             if rows is None:
                 return None
@@ -117,7 +123,12 @@ class Accessed:
                     return None
                 totals += alike.weight * found
                 executed += alike.weight * len(made) * len(alike.index)
-        counted, sampled = sum(one.warps for one in compiled), any(alike.weight > 1 for alike in self.alike)
+            stood += alike.weight * len(alike.index)
+        every = sum(alike.weight * len(alike.index) for alike in self.alike)
+        if stood < every:
+            totals, executed = totals * every / stood, executed * every / stood
+        counted = sum(one.warps for one in compiled)
+        sampled = stood < every or any(alike.weight > 1 for alike in self.alike)
         if not executed or abs(executed - counted) > (NEAR if sampled else AGREES) * counted:
             return None
         if sampled:
@@ -195,6 +206,7 @@ class Accessed:
         arranging: Arranging,
     ) -> list[list[Accesses]] | None:
         """By block that lanes come to, the accesses that each instruction stands for."""
+        self._slow += len(visited)
         flat = [one for block in visited for one in block]
         size = statements[0].site.size
         address = (alike.index[0, :, lanes.mask.bit_length() - 1] * size).tolist().__getitem__
@@ -272,9 +284,9 @@ class Accessed:
             chosen = known if len(known) >= DIFFERENT // 4 else chosen
         asked = told = 0
         for number, warps in enumerate(spread(chosen, DIFFERENT)):
-            if number >= FEWEST and (walk.paths.visited - visited > STATES or work > WORK):
+            if number >= FEWEST and walk.paths.visited - visited > STATES:
                 break
-            if walk.paths.visited - visited > MOST_STATES or work > MOST_WORK:
+            if walk.paths.visited - visited > MOST_STATES or work > WORK:
                 return []
             asked += len(warps)
             try:
