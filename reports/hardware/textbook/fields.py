@@ -174,7 +174,8 @@ def _image(n: int, block: object) -> Args:
 
 
 CORNERS = (np.arange(256)[:, None] >> np.arange(8)) & 1
-CROSSINGS = sum(CORNERS[:, a] ^ CORNERS[:, a | b] for a in range(8) for b in (1, 2, 4) if not a & b).astype(np.uint8)
+ENDS = np.array([(a, a | b) for a in range(8) for b in (1, 2, 4) if not a & b])
+CROSSINGS = (CORNERS[:, ENDS[:, 0]] ^ CORNERS[:, ENDS[:, 1]]).sum(axis=1).astype(np.uint8)
 
 
 def _volume(n: int, block: int) -> Args:
@@ -271,9 +272,12 @@ def _marched(args: Args) -> dict[str, Values]:
     rays, side = args["rays"], 2**LOG
     full = np.unpackbits(args["bits"].view(np.uint8), bitorder="little")
     place, way = (np.stack([rays[name] for name in names]) for names in ("xyz", "uvw"))
-    cell, step = place.astype(np.int32), np.where(way > 0, 1, -1)
-    wall, apart = ((cell + (way > 0)).astype(np.float32) - place) / way, abs(np.float32(1) / way)
-    out, who = np.full(len(rays), -1), np.arange(len(rays))
+    cell: Values = place.astype(np.int32)
+    step: Values = np.where(way > 0, 1, -1)
+    wall: Values = ((cell + (way > 0)).astype(np.float32) - place) / way
+    apart: Values = abs(np.float32(1) / way)
+    out = np.full(len(rays), -1)
+    who: Values = np.arange(len(rays))
     while len(who):
         inside = ((cell >= 0) & (cell < side)).all(axis=0)
         at = np.where(inside, (cell[2] * side + cell[1]) * side + cell[0], 0)

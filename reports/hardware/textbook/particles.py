@@ -249,11 +249,12 @@ def _cells(n: int, block: int) -> Args:
 
 
 def _rate(v: Values, scale: float, shift: float, width: float) -> Values:
-    return scale * (v + shift) / (1 - np.exp(-(v + shift) / width))
+    return np.asarray(scale * (v + shift) / (1 - np.exp(-(v + shift) / width)))
 
 
 def _excited(args: Args) -> dict[str, Values]:
-    (v, m, h, g), spikes = args["state"], 0
+    v, m, h, g = args["state"]
+    spikes = np.zeros(args["n"], int)
     for _ in range(STEPS):
         before = v
         dv = args["current"] - 120 * m**3 * h * (v - 50) - 36 * g**4 * (v + 77) - 0.3 * (v + 54.4)
@@ -261,7 +262,7 @@ def _excited(args: Args) -> dict[str, Values]:
         dh = 0.07 * np.exp(-(v + 65) / 20) * (1 - h) - h / (1 + np.exp(-(v + 35) / 10))
         dg = _rate(v, 0.01, 55, 10) * (1 - g) - 0.125 * np.exp(-(v + 65) / 80) * g
         v, m, h, g = (old + args["step"] * d for old, d in ((v, dv), (m, dm), (h, dh), (g, dg)))
-        spikes = spikes + ((v > 0) & (before <= 0))
+        spikes += (v > 0) & (before <= 0)
     return {"state": np.stack([v, m, h, g]), "spikes": spikes}
 
 

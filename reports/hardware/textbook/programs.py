@@ -390,8 +390,8 @@ SIZE, WORD = 1 << 14, 7
 
 def _codes(x: Values, length: int) -> Values:
     """Parts of a genome as numbers to the base 5; what is beyond its end is 0."""
-    padded = np.concatenate([x.astype(int), np.zeros(length, int)])
-    return sum(padded[k : k + len(x)] * 5 ** (length - 1 - k) for k in range(length))
+    padded = np.concatenate([x.astype(int), np.zeros(length - 1, int)])
+    return np.lib.stride_tricks.sliding_window_view(padded, length) @ 5 ** np.arange(length)[::-1]
 
 
 def _genome(n: int, block: int) -> Args:

@@ -289,7 +289,8 @@ def _filtered(n: int, block: tuple[int, int]) -> Args:
 def _weighted(args: Args) -> dict[str, Values]:
     n = args["n"]
     padded = np.pad(args["x"].reshape(n, n).astype(float), ((0, 0), (RADIUS, RADIUS)))
-    return {"out": sum(weight * padded[:, k : k + n] for k, weight in enumerate(WEIGHTS[::-1]))}
+    windows = np.lib.stride_tricks.sliding_window_view(padded, len(WEIGHTS), axis=1)
+    return {"out": windows @ np.array(WEIGHTS[::-1])}
 
 
 def _waves(n: int, block: int) -> Args:
