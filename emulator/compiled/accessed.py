@@ -22,7 +22,6 @@ from ..profiler.events import CONFLICTS, GLOBAL, LINES, REQUESTS, SECTORS, SHARE
 from ..profiler.trace import ENTRY, Entries
 from ..runtime.prepared import prepare
 from .alignment import (
-    END,
     NOT_MADE,
     Accesses,
     Block,
@@ -37,7 +36,8 @@ from .alignment import (
 )
 from .classes import width_of
 from .counted import Counted
-from .groups import Strand, visits
+from .groups import Strand
+from .made import Lanes, Made
 from .replay import Lost, Replay, Steps, WarpName
 from .source import Statement
 from .walk import STATES, Walk
@@ -67,22 +67,12 @@ class Kept:
 
 
 @dataclass(frozen=True)
-class Lanes:
-    """Lanes of a warp that did the same in the source. sites: int32[n], of accesses, of tests of loops, and turns of these (-1 - site),
-    one after the other. numbers: int64[n], of the accesses among the warp's, NOT_MADE for others."""
-
-    mask: int
-    sites: npt.NDArray[np.int32]
-    numbers: Words
-
-
-@dataclass(frozen=True)
 class Alike:
     """Warps that decided alike. nodes, masks: what they come to, with which lanes. sites, made_by: of their accesses, one after the
     other, and the lanes, a bit each. index: int64[warp, access, 32], the elements of these. weight: how many warps each stands for."""
 
     nodes: npt.NDArray[np.int32]
-    masks: list[int]
+    masks: npt.NDArray[np.uint32]
     lanes: list[Lanes]
     sites: npt.NDArray[np.int32]
     made_by: npt.NDArray[np.uint32]
@@ -160,13 +150,18 @@ class Accessed:
     ) -> dict[int, Words] | None:
         """By how many accesses an instruction stands for: int64[execution, accesses, 32], the numbers of what each lane accesses.
         told: what is known of the sites that instructions stand for; grows."""
-        relevant = np.flatnonzero(np.isin(alike.nodes, list(at_node))).tolist()
-        rows = {
-            (when, one.instruction): np.full((one.accesses, 32), NOT_MADE)
-            for when in relevant
-            for one in at_node[int(alike.nodes[when])]
-        }
-        of_lanes = [([when for when in relevant if alike.masks[when] & one.mask], one) for one in alike.lanes]
+        relevant = np.flatnonzero(np.isin(alike.nodes, list(at_node)))
+        visits = [(when, one) for when in relevant.tolist() for one in at_node[int(alike.nodes[when])]]
+        remaining: Sequence[Lanes] = alike.lanes
+        if all(one.accesses == 1 for block in at_node.values() for one in block):
+            made, remaining = Made(statements).stand(alike.nodes[relevant], alike.masks[relevant], at_node, alike.lanes)
+            if not remaining:
+                return {1: made[:, None]} if len(made) else {}
+            several = list(made[:, None])
+        else:
+            several = [np.full((one.accesses, 32), NOT_MADE) for _, one in visits]
+        rows = {(when, one.instruction): row for (when, one), row in zip(visits, several, strict=True)}
+        of_lanes = [(relevant[alike.masks[relevant] & np.uint32(one.mask) != 0].tolist(), one) for one in remaining]
         for mine, lanes in sorted(of_lanes, key=lambda each: -len(each[0])):  # who comes to more tells more
             visited = [at_node[int(alike.nodes[when])] for when in mine]
             stood = self._stands(alike, lanes, statements, visited, told)
@@ -198,7 +193,7 @@ class Accessed:
         def address(number: int) -> int:
             return int(alike.index[0, number, first]) * size
 
-        made = self._made(lanes, statements)
+        made = Made(statements).of(lanes)
         stood = aligned(made, flat)
         if stood is None and all(one.site.kind.endswith("load") for one in statements):
             once = {address(number): number for number in reversed(really_made(made))}
@@ -213,7 +208,7 @@ class Accessed:
                 fitting = [block for block in better if block is not None]
                 if len(fitting) == len(better):
                     return fitting
-        sites = [Site(self._made(lanes, [one]), one.site.kind.endswith("load")) for one in statements]
+        sites = [Site(Made([one]).of(lanes), one.site.kind.endswith("load")) for one in statements]
         telling = Telling(sites, size, address)
         if any(one.key not in told for one in flat):
             found = telling.tell(visited, told)
@@ -221,39 +216,6 @@ class Accessed:
                 return None
             told.update(found)
         return telling.stands(visited, told)
-
-    def _made(self, lanes: Lanes, statements: Sequence[Statement]) -> list[int]:
-        """The accesses that lanes made of some sites, in order; NOT_MADE where a turn of a loop had room for one, END where they
-        left the loop."""
-        of_loop: dict[int, list[int]] = defaultdict(list)
-        places = dict.fromkeys((one.number for one in statements), -1)
-        found: list[int] = []
-        for one in statements:
-            loop = one.context.loop
-            if loop is None:
-                places[one.number] = len(found)
-                found.append(NOT_MADE)
-            elif one.context.arm != "test":
-                of_loop[loop.site].append(one.number)
-        tested = dict.fromkeys(of_loop, False)
-        mine = np.isin(lanes.sites, [*places, *of_loop, *(-1 - loop for loop in of_loop)])
-        for site, number in zip(lanes.sites[mine].tolist(), lanes.numbers[mine].tolist(), strict=True):
-            if -1 - site in of_loop:
-                tested[-1 - site] = False
-                for inner in of_loop[-1 - site]:
-                    places[inner] = len(found)
-                    found.append(NOT_MADE)
-            elif site in of_loop:
-                if tested[site]:
-                    found.append(END)
-                tested[site] = True
-            elif site in places:
-                at = places[site]
-                if at >= 0 and found[at] == NOT_MADE:
-                    found[at] = number
-                else:
-                    found.append(number)
-        return found
 
     def _count(self, alike: Alike, made: Words, each: int, size: int, statement: Statement) -> Floats | None:
         """What instructions cost that stand for so many accesses; None where they do not lie side by side."""
@@ -292,11 +254,11 @@ class Accessed:
         loops = {one.context.loop.site for one in self._accesses.values() if one.context.loop is not None}
         body = prepare(launched.request.program).program.kernel.body
         wanted = frozenset([*self._accesses, *loops, *(-1 - loop for loop in loops)])
-        replay = Replay(body, decisions, wanted)
+        replay = Replay(body, walk.recorded, wanted)
         kept = list(self._kept(decisions.accesses))
         for one in kept:
             made = one.entries["site"].tobytes(), one.entries["mask"].tobytes()
-            together[one.warp[0], one.lanes, replay.decided(one.warp), made].append(one)
+            together[one.warp[0], one.lanes, walk.recorded.decided(one.warp), made].append(one)
         found = []
         assert walk.alike is not None  # what all lanes agree on is known from here on
         chosen = list(together.values())
@@ -329,16 +291,16 @@ class Accessed:
         first = warps[0]
         steps = replay.steps(first.warp, first.lanes)
         accesses = np.isin(steps.sites, list(self._accesses))
-        told = steps.sites[accesses], steps.masks[accesses]
+        told = steps.sites[accesses], steps.lanes[accesses]
         if not all(
             np.array_equal(mine, first.entries[name]) for mine, name in zip(told, ("site", "mask"), strict=True)
         ):
             raise Lost("other accesses were kept than the decisions tell")
         strands = self.walk.strands(first.warp, first.lanes)
-        visited = list(visits(self.walk.nodes, strands))
+        nodes, masks = self.walk.warps.visits(strands)
         return Alike(
-            np.array([node for node, _ in visited], np.int32),
-            [mask for _, mask in visited],
+            nodes,
+            masks,
             _lanes(steps, accesses, strands),
             first.entries["site"],
             first.entries["mask"],
@@ -349,10 +311,9 @@ class Accessed:
 
 def _lanes(steps: Steps, accesses: npt.NDArray[np.bool_], strands: Sequence[Strand]) -> list[Lanes]:
     """The lanes of a warp that did the same and go the same way."""
-    numbers = np.where(accesses, np.cumsum(accesses) - 1, NOT_MADE)
-    return [
-        Lanes(mask & strand.mask, steps.sites[executed], numbers[executed])
-        for mask, executed in steps.groups()
-        for strand in strands
-        if mask & strand.mask
-    ]
+    numbers, sites = np.where(accesses, np.cumsum(accesses) - 1, NOT_MADE), steps.sites
+    found = []
+    for mask in steps.together():
+        did = steps.of(mask.bit_length() - 1)
+        found += [Lanes(mask & strand.mask, sites[did], numbers[did]) for strand in strands if mask & strand.mask]
+    return found

@@ -15,6 +15,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 
+import numpy as np
+
+from .. import language as st
+from ..language.hints import Global, i32, i64
+from ..native import native
+
 NOT_MADE, END = -1, -2
 """Instead of the number of an access: a lane had room for one that it did not make; it has left the loop."""
 LEAVES, CHOICES = 400, 256
@@ -53,29 +59,74 @@ def really_made(made: Made) -> list[int]:
     return [number for number in made if number >= 0]
 
 
+@st.device
+def align(
+    made: Global[i64], count: i64, accesses: Global[i32], predicated: Global[i32], visits: i64, stood: Global[i64]
+) -> bool:
+    """Whether visits fit what was made, in order. stood: the accesses that each stands for, NOT_MADE where a predicate switches the lane
+    off; accesses: for how many."""
+    wanted, real, room, switched = i64(0), i64(0), i64(0), False
+    for n in range(visits):
+        wanted += i64(accesses[n])
+        switched = switched or predicated[n] != 0
+    for n in range(count):
+        real += i64(made[n] >= 0)
+        room += i64(made[n] != END)
+    whole = wanted == real
+    if not whole and not switched:
+        return False
+    spare = wanted - (real if whole else room)  # predicated ones behind the last turn of a loop
+    at, out = i64(0), i64(0)
+    for n in range(visits):
+        each = i64(accesses[n])
+        while at < count and (
+            made[at] < 0 if whole else made[at] == END and not (predicated[n] != 0 and spare >= each)
+        ):
+            at += 1
+        if at == count or made[at] == END:
+            spare -= each
+            if predicated[n] == 0:
+                return False
+            for k in range(each):
+                stood[out + k] = i64(NOT_MADE)
+        else:
+            off, taken = i64(0), i64(0)
+            while taken < each:
+                if at < count and whole and made[at] < 0:
+                    at += 1
+                elif at == count or made[at] == END:
+                    return False
+                else:
+                    off += i64(made[at] == NOT_MADE)
+                    stood[out + taken] = made[at]
+                    taken += 1
+                    at += 1
+            if off != 0 and (off < each or predicated[n] == 0):
+                return False
+        out += each
+    while at < count:
+        if made[at] >= 0:
+            return False
+        at += 1
+    return True
+
+
+@native
+def _align(
+    made: Global[i64], count: i64, accesses: Global[i32], predicated: Global[i32], visits: i64, stood: Global[i64]
+) -> bool:
+    return align(made, count, accesses, predicated, visits, stood)
+
+
 def aligned(made: Made, visited: Sequence[Visit]) -> list[Accesses] | None:
     """The accesses that each visit stands for, none where a predicate switches the lane off. None where they do not fit together."""
-    wanted, real = sum(one.accesses for one in visited), really_made(made)
-    if wanted == len(real):
-        made = real
-    elif not any(one.predicated for one in visited):
+    accesses = np.array([one.accesses for one in visited], np.int32)
+    predicated = np.array([one.predicated for one in visited], np.int32)
+    stood = np.empty(int(accesses.sum()), np.int64)
+    if not _align(np.array(made, np.int64), len(made), accesses, predicated, len(visited), stood):
         return None
-    spare = wanted - sum(number != END for number in made)  # predicated ones behind the last turn of a loop
-    found, at = list[Accesses](), 0
-    for one in visited:
-        while at < len(made) and made[at] == END and not (one.predicated and spare >= one.accesses):
-            at += 1
-        if at == len(made) or made[at] == END:
-            spare -= one.accesses
-            mine: Accesses = (NOT_MADE,) * one.accesses
-        else:
-            mine = tuple(made[at : at + one.accesses])
-            at += one.accesses
-        off = mine.count(NOT_MADE)
-        if END in mine or len(mine) < one.accesses or (off and (off < one.accesses or not one.predicated)):
-            return None
-        found.append(() if off else mine)
-    return None if any(number >= 0 for number in made[at:]) else found
+    parts = np.split(stood, np.cumsum(accesses)[:-1])
+    return [() if part[0] == NOT_MADE else tuple(part.tolist()) for part in parts]
 
 
 def arranged(

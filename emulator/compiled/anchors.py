@@ -18,7 +18,7 @@ import numpy.typing as npt
 from .classes import CONTROL, EXPANDED
 from .matching import Key, Matcher
 from .nodes import Nodes
-from .replay import decided, slow
+from .script import decided, slow
 from .source import Part, Place, Statement
 
 Floats = npt.NDArray[np.float32]

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
+from .. import language as st
+from ..language.hints import Global, i32, i64, u32
+from ..native import fixed, native
 from .nodes import Nodes
 
 Counts = npt.NDArray[np.int64]
+Visits = tuple[npt.NDArray[np.int32], npt.NDArray[np.uint32]]
+"""The nodes that a warp executes, one after the other, and the lanes that do, a bit each."""
+_PARTIES = 256
+"""There is room for, at first."""
 
 
 @dataclass(frozen=True)
@@ -22,102 +28,186 @@ class Strand:
     path: npt.NDArray[np.int32]
 
 
-@dataclass
-class _Party:
-    """The strands that meet at a meeting point, and those that have come."""
-
-    members: frozenset[int]
-    here: list[int] = field(default_factory=list)
-
-
-def executions(nodes: Nodes, strands: Sequence[Strand]) -> tuple[Counts, Counts]:
-    """How often a warp whose lanes are these strands executes each node, and its lanes together."""
-    lanes = [one.mask.bit_count() for one in strands]
-    if len(strands) == 1:
-        warps = np.bincount(strands[0].path, minlength=len(nodes.blocks))
-        return warps, warps * lanes[0]
-    warps, threads = (np.zeros(len(nodes.blocks), np.int64) for _ in range(2))
-    for node, group in _Warp(nodes, strands).run():
-        warps[node] += 1
-        threads[node] += sum(lanes[strand] for strand in group)
-    return warps, threads
+@st.device
+def _comes(paths: Global[i32], after: i64, past: i64, meeting: i64, maker: i64) -> bool:
+    """Whether a strand comes to a meeting point before another is made there: others left the kernel, or break away."""
+    n = after + 1
+    while n < past and i64(paths[n]) != meeting and i64(paths[n]) != maker:
+        n += 1
+    return n < past and i64(paths[n]) == meeting
 
 
-def visits(nodes: Nodes, strands: Sequence[Strand]) -> Iterator[tuple[int, int]]:
-    """The nodes that a warp executes whose lanes are these strands, one after the other, and the lanes that do, a bit each."""
-    if len(strands) == 1:
-        yield from ((node, strands[0].mask) for node in strands[0].path.tolist())
-        return
-    for node, group in _Warp(nodes, strands).run():
-        yield node, sum(strands[strand].mask for strand in group)
+@native
+def _follow(
+    paths: Global[i32], starts: Global[i64], lanes: Global[u32], strands: i64, made: Global[i32], made_starts: Global[i32],
+    waits: Global[i32], nodes: i64, at: Global[i64], ready: Global[i64], waiting: Global[i64], latest: Global[i32],
+    below: Global[i32], members: Global[i64], here: Global[i64], room: i64, visited: Global[i32], by: Global[u32],
+) -> i64:  # fmt: skip
+    """How many nodes a warp executes, which these are, and the lanes that do; -1 where there is no room for its parties: strands that
+    will meet at a meeting point.
+
+    Groups of strands are a bit each. starts: where each strand's path begins, and all end. made: the meeting points that a node's
+    BSSY makes, from `made_starts` on. waits: whether a node is a barrier. ready, waiting: groups that may go on, and by node those
+    that wait at barriers. latest, below: by node, the last of its parties, and by party the one made before it, or the next one
+    that is free. members, here: of a party, and of these those that have come.
+    """
+    for s in range(strands):
+        at[s] = starts[s]
+    for node in range(nodes):
+        latest[node] = i32(-1)
+        waiting[node] = i64(0)
+    for party in range(room):
+        below[party] = i32(party + 1)
+    free, n, top = i64(0), i64(0), i64(1)
+    ready[0] = (i64(1) << strands) - 1
+    while True:
+        if top == 0:  # all who have not left the kernel wait at barriers
+            for node in range(nodes):
+                for s in range(strands):
+                    if (waiting[node] >> s & 1) != 0 and at[s] >= starts[s + 1]:
+                        waiting[node] &= ~(i64(1) << s)
+                if waiting[node] != 0:
+                    ready[top] = waiting[node]
+                    top += 1
+                    waiting[node] = i64(0)
+            if top == 0:
+                return n
+        top -= 1
+        group = ready[top]
+        while group != 0:
+            first, all_lanes = i64(-1), u32(0)
+            for s in range(strands):
+                if (group >> s & 1) != 0:
+                    all_lanes |= lanes[s]
+                    if first < 0:
+                        first = s
+            node = i64(paths[at[first]])
+            visited[n] = i32(node)
+            by[n] = all_lanes
+            n += 1
+            for k in range(i64(made_starts[node]), i64(made_starts[node + 1])):
+                coming = i64(0)
+                for s in range(strands):
+                    if (group >> s & 1) != 0 and _comes(paths, at[s], starts[s + 1], i64(made[k]), node):
+                        coming |= i64(1) << s
+                if (coming & coming - 1) != 0:
+                    if free == room:
+                        return i64(-1)
+                    party = free
+                    free = i64(below[party])
+                    members[party] = coming
+                    here[party] = i64(0)
+                    below[party] = latest[i64(made[k])]
+                    latest[i64(made[k])] = i32(party)
+            going = i64(0)
+            for s in range(strands):
+                if (group >> s & 1) != 0:
+                    at[s] += 1
+                    if at[s] < starts[s + 1]:
+                        going |= i64(1) << s
+            if waits[node] != 0:
+                waiting[node] |= group
+                group = i64(0)
+            else:
+                alone, above, party = i64(0), i64(-1), i64(latest[node])
+                while party >= 0 and (members[party] & group) == 0:
+                    above = party
+                    party = i64(below[party])
+                if party >= 0:
+                    here[party] |= group & members[party]
+                    alone = going & ~members[party]
+                    if here[party] != members[party]:
+                        group = i64(0)
+                    else:
+                        group = here[party]
+                        if above < 0:
+                            latest[node] = below[party]
+                        else:
+                            below[above] = below[party]
+                        below[party] = i32(free)
+                        free = party
+                rest, group = group, i64(0)
+                while rest != 0:
+                    onward, together = i64(-1), i64(0)
+                    for s in range(strands):
+                        if (rest >> s & 1) != 0:
+                            if at[s] >= starts[s + 1]:
+                                rest &= ~(i64(1) << s)
+                            elif onward < 0 or i64(paths[at[s]]) == onward:
+                                onward = i64(paths[at[s]])
+                                together |= i64(1) << s
+                                rest &= ~(i64(1) << s)
+                    if group == 0:
+                        group = together
+                    elif together != 0:
+                        ready[top] = together
+                        top += 1
+                if alone != 0:
+                    ready[top] = alone
+                    top += 1
 
 
-class _Warp:
-    """One warp. at: the place of each strand on its path."""
+@native
+def _counted(visited: Global[i32], by: Global[u32], count: i64, warps: Global[i64], threads: Global[i64]) -> None:
+    """Add each visit to its node's executions, by warps and by threads."""
+    for n in range(count):
+        lanes = i64(by[n])
+        warps[i64(visited[n])] += 1
+        while lanes != 0:
+            threads[i64(visited[n])] += 1
+            lanes &= lanes - 1
 
-    def __init__(self, nodes: Nodes, strands: Sequence[Strand]) -> None:
-        self.nodes = nodes
-        self.paths = [one.path.tolist() for one in strands]
-        self.at = [0] * len(strands)
-        self.parties: dict[int, list[_Party]] = defaultdict(list)
-        self.waiting: dict[int, list[int]] = {}
 
-    def run(self) -> Iterator[tuple[int, Sequence[int]]]:
-        """The nodes that it executes, one after the other, and the strands that do."""
-        ready = [list(range(len(self.paths)))]
-        while ready or self.waiting:
-            if not ready:  # all who have not left the kernel wait at barriers
-                ready = [strands for strands in map(self._left_behind, self.waiting.values()) if strands]
-                self.waiting = {}
-                continue
-            group = ready.pop()
-            while group:
-                node = self.paths[group[0]][self.at[group[0]]]
-                yield node, group
-                self._make(group, node)
-                for strand in group:
-                    self.at[strand] += 1
-                if self.nodes.graph.waits(self.nodes.blocks[node]):
-                    self.waiting.setdefault(node, []).extend(group)
-                    break
-                group, alone = self._meet(group, node)
-                parted: dict[int, list[int]] = defaultdict(list)
-                for strand in group:
-                    if self.at[strand] < len(self.paths[strand]):
-                        parted[self.paths[strand][self.at[strand]]].append(strand)
-                group, *others = parted.values() or [[]]
-                ready += [*others, *([alone] if alone else [])]
+class Warps:
+    """Follows warps through the nodes of a kernel."""
 
-    def _left_behind(self, strands: list[int]) -> list[int]:
-        """Those that go on."""
-        return [strand for strand in strands if self.at[strand] < len(self.paths[strand])]
+    def __init__(self, nodes: Nodes) -> None:
+        self.nodes = len(nodes.blocks)
+        made = [nodes.meetings.get(node, []) for node in range(self.nodes)]
+        starts = np.cumsum([0, *map(len, made)]).astype(np.int32)
+        waits = np.array([nodes.graph.waits(block) for block in nodes.blocks], np.int32)
+        self._given = fixed(np.array([node for each in made for node in each], np.int32), starts, waits)
+        self._work = fixed(
+            np.zeros(32, np.int64),
+            np.zeros(64, np.int64),
+            np.zeros(self.nodes, np.int64),
+            np.zeros(self.nodes, np.int32),
+        )
+        self._make_room(_PARTIES)
 
-    def _make(self, group: list[int], node: int) -> None:
-        """Those of a group that will come to the meeting points which a node makes."""
-        for meeting in self.nodes.meetings.get(node, ()):
-            members = frozenset(strand for strand in group if self._comes(strand, meeting, node))
-            if len(members) > 1:
-                self.parties[meeting].append(_Party(members))
+    def _make_room(self, parties: int) -> None:
+        self._room = parties
+        self._parties = fixed(np.zeros(parties, np.int32), np.zeros(parties, np.int64), np.zeros(parties, np.int64))
 
-    def _comes(self, strand: int, meeting: int, maker: int) -> bool:
-        """Whether a strand comes to a meeting point before another is made there: others left the kernel, or break away."""
-        path = self.paths[strand]
-        for n in range(self.at[strand] + 1, len(path)):
-            if path[n] == meeting:
-                return True
-            if path[n] == maker:
-                return False
-        return False
+    def visits(self, strands: Sequence[Strand]) -> Visits:
+        """What a warp executes whose lanes are these strands."""
+        paths = np.concatenate([one.path for one in strands])
+        lanes = np.array([one.mask for one in strands], np.uint32)
+        if len(strands) == 1:
+            return paths, np.repeat(lanes, len(paths))
+        starts = np.cumsum([0, *(len(one.path) for one in strands)])
+        visited, by = np.empty(len(paths), np.int32), np.empty(len(paths), np.uint32)
+        while True:
+            count = _follow(
+                paths,
+                starts,
+                lanes,
+                len(strands),
+                *self._given,
+                self.nodes,
+                *self._work,
+                *self._parties,
+                self._room,
+                visited,
+                by,
+            )
+            if count >= 0:
+                return visited[:count], by[:count]
+            self._make_room(2 * self._room)
 
-    def _meet(self, group: list[int], node: int) -> tuple[list[int], list[int]]:
-        """Who goes on behind a node: at a meeting point all of its party once the last has come, none before; and those of a
-        group who belong to no party there."""
-        party = next((one for one in reversed(self.parties.get(node, ())) if not one.members.isdisjoint(group)), None)
-        if party is None:
-            return group, []
-        party.here += [strand for strand in group if strand in party.members]
-        alone = [strand for strand in group if strand not in party.members]
-        if len(party.here) < len(party.members):
-            return [], [strand for strand in alone if self.at[strand] < len(self.paths[strand])]
-        self.parties[node].remove(party)
-        return party.here, [strand for strand in alone if self.at[strand] < len(self.paths[strand])]
+    def executions(self, strands: Sequence[Strand]) -> tuple[Counts, Counts]:
+        """How often a warp whose lanes are these strands executes each node, and its lanes together."""
+        visited, by = self.visits(strands)
+        warps, threads = np.zeros(self.nodes, np.int64), np.zeros(self.nodes, np.int64)
+        _counted(visited, by, len(visited), warps, threads)
+        return warps, threads

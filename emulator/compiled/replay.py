@@ -6,8 +6,7 @@ what they decided. So its statements follow, one after the other, with the lanes
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,47 +14,17 @@ import numpy.typing as npt
 
 from ..ir import nodes as ir
 from ..ir.walk import statements
-from ..passes.slow_paths import MOST, slow_paths
-from ..profiler.decisions import Decisions
-from .source import Arm
+from ..native import Fixed
+from ..passes.slow_paths import slow_paths
+from ..profiler.decisions import Decisions, SiteDecisions
+from .script import MORE, ROOM, TOGETHER, Script, hashes, tell
 
+_ROOM = 1 << 12
+"""Things that are told of a warp, at first."""
 
-class Pattern:
-    """mask: lanes that came to a branch or loop, a bit each. values: what each of the 32 decided."""
-
-    def __init__(self, mask: int, values: tuple[int, ...]) -> None:
-        self.mask, self.values = mask, values
-        self._bits: dict[int, int] = {}
-        self._above: dict[int, int] = {}
-
-    def bits(self, number: int) -> int:
-        """The lanes of whose values a bit is set."""
-        if number not in self._bits:
-            self._bits[number] = _lanes(value >> number & 1 for value in self.values)
-        return self._bits[number]
-
-    def above(self, least: int) -> int:
-        """The lanes whose values are greater."""
-        if least not in self._above:
-            self._above[least] = _lanes(value > least for value in self.values)
-        return self._above[least]
-
-
+Words = npt.NDArray[np.int32]
 WarpName = tuple[int, int, int]
 """Launch, block, warp."""
-
-
-_DECIDED, _SLOW = 1 << 24, 1 << 26
-
-
-def decided(site: int, arm: Arm) -> int:
-    """What is told, as if it were a site, of lanes that take an arm of a branch."""
-    return _DECIDED + 2 * site + (arm == "else")
-
-
-def slow(site: int, number: int) -> int:
-    """What is told of lanes that take the slow path of a division of a statement, by its number there."""
-    return _SLOW + MOST * site + number
 
 
 class Lost(Exception):
@@ -64,156 +33,110 @@ class Lost(Exception):
 
 @dataclass(frozen=True)
 class Steps:
-    """What a warp executed. sites: of one statement after the other, int32[n]. masks: its lanes, a bit each, uint32[n]."""
+    """What a warp did. told: one thing after the other, by number, int32[n]. lanes: those that did it, a bit each, uint32[n].
+    names: by number, of statements their sites, int32[m]."""
 
-    sites: npt.NDArray[np.int32]
-    masks: npt.NDArray[np.uint32]
+    told: Words
+    lanes: npt.NDArray[np.uint32]
+    names: Words
 
-    def groups(self) -> Iterator[tuple[int, npt.NDArray[np.bool_]]]:
-        """Lanes that executed the same steps, a bit each, and which these are: bool[n]."""
-        executed = ((self.masks[:, None] >> np.arange(32, dtype=np.uint32)) & 1).astype(np.bool_)
-        columns = np.packbits(executed, axis=0)
-        groups: dict[bytes, int] = defaultdict(int)
-        for lane in range(32):
-            groups[columns[:, lane].tobytes()] |= 1 << lane
-        yield from ((mask, executed[:, (mask & -mask).bit_length() - 1]) for mask in groups.values())
-
-    def lanes(self) -> dict[bytes, int]:
-        """Lanes by what they executed: the sites as bytes, and the lanes that executed just these, a bit each."""
-        found: dict[bytes, int] = defaultdict(int)
-        for mask, executed in self.groups():
-            found[self.sites[executed].tobytes()] |= mask  # others may have executed them at other steps
+    @property
+    def sites(self) -> Words:
+        found: Words = self.names[self.told]
         return found
+
+    def of(self, lane: int) -> npt.NDArray[np.int64]:
+        """Which of them a lane did."""
+        return np.flatnonzero(self.lanes >> np.uint32(lane) & np.uint32(1))
+
+    def together(self) -> list[int]:
+        """Lanes that did the same at the same steps, a bit each."""
+        return list(self._alike(np.arange(len(self.told), dtype=np.int32)).values())
+
+    def alike(self) -> dict[int, int]:
+        """Lanes that did the same, at whatever steps, a bit each, by a number of what they did: that of others is the same only by
+        chance, one in 2^64."""
+        return self._alike(self.told)
+
+    def _alike(self, told: Words) -> dict[int, int]:
+        numbers, found = np.empty(32, np.int64), dict[int, int]()
+        hashes(told, self.lanes, len(told), numbers)
+        for lane, number in enumerate(numbers.tolist()):
+            found[number] = found.get(number, 0) | 1 << lane
+        return found
+
+
+class Recorded:
+    """Decisions of warps. runs: int32[n, 3], site, pattern and executions; those of a warp lie together, by site. of_warp: by warp,
+    its first run and the one past its last. masks, values: uint32[m], int32[m, 32], of patterns: the lanes that came to a branch or
+    loop, a bit each, and what each of them decided. sites: that have patterns."""
+
+    def __init__(self, decisions: Decisions) -> None:
+        self.sites = decisions.sites.keys()
+        known = [SiteDecisions(), *decisions.sites.values()]
+        self.masks = np.concatenate([one.patterns["mask"] for one in known])
+        self.values = np.concatenate([one.patterns["value"] for one in known])
+        every, sizes = np.concatenate([one.runs for one in known]), [len(one.runs) for one in known]
+        sites = np.repeat([-1, *decisions.sites], sizes)
+        before = np.repeat(np.cumsum([0, *(len(one.patterns) for one in known)])[:-1], sizes)
+        pattern = np.where(every["pattern"] < 0, -1, every["pattern"] + before)
+        order = np.lexsort([sites, every["warp"], every["block"], every["launch"]])
+        executions = np.minimum(every["count"], np.iinfo(np.int32).max)
+        self.runs = np.stack([sites, pattern, executions], axis=1)[order].astype(np.int32)
+        names = np.stack([every[name] for name in ("launch", "block", "warp")], axis=1)[order]
+        new = np.ones(len(names), np.bool_)
+        new[1:] = (names[1:] != names[:-1]).any(axis=1)
+        first = np.flatnonzero(new)
+        spans = zip(first.tolist(), [*first[1:].tolist(), len(names)], strict=False)
+        self.of_warp = {
+            (launch, block, warp): span
+            for (launch, block, warp), span in zip(names[first].tolist(), spans, strict=False)
+        }
+
+    def decided(self, warp: WarpName) -> bytes:
+        """All that was recorded of a warp: of two that decided alike it is the same."""
+        first, past = self.of_warp.get(warp, (0, 0))
+        return self.runs[first:past].tobytes()
 
 
 class Replay:
-    """The statements of a kernel's warps, told again. wanted: sites that are told; the others are left out."""
+    """The statements of a kernel's warps, told again. names: what is told, by number."""
 
-    def __init__(self, body: ir.Body, decisions: Decisions, wanted: frozenset[int]) -> None:
-        self.body, self.wanted = body, wanted
-        self.divided = frozenset(stmt.site for stmt in statements(body) if slow_paths(stmt)) & decisions.sites.keys()
-        self.runs: dict[WarpName, dict[int, list[tuple[int, int]]]] = defaultdict(lambda: defaultdict(list))
-        self.patterns: dict[int, list[Pattern]] = {}
-        for site, found in decisions.sites.items():
-            masks, values = found.patterns["mask"].tolist(), found.patterns["value"].tolist()
-            self.patterns[site] = [Pattern(mask, tuple(value)) for mask, value in zip(masks, values, strict=True)]
-            runs = found.runs
-            names = zip(runs["launch"].tolist(), runs["block"].tolist(), runs["warp"].tolist(), strict=True)
-            for name, pattern, count in zip(names, runs["pattern"].tolist(), runs["count"].tolist(), strict=True):
-                self.runs[name][site].append((pattern, count))
+    def __init__(self, body: ir.Body, recorded: Recorded, wanted: Iterable[int]) -> None:
+        """wanted: what is told; the others are left out."""
+        divided = frozenset(stmt.site for stmt in statements(body) if slow_paths(stmt)) & recorded.sites
+        self.script, self.recorded = Script(body, sorted(wanted), divided), recorded
+        self.names = self.script.names
+        self._given = Fixed(self.script.steps), Fixed(recorded.masks), Fixed(recorded.values.reshape(-1))
+        self._runs = Fixed(recorded.runs.reshape(-1))
+        sites = self.script.sites
+        self._work = (
+            Fixed(np.zeros(sites, np.int64)),
+            Fixed(np.zeros(sites, np.int32)),
+            Fixed(np.zeros(self.script.depth, np.int64)),
+        )
+        self._failed = np.zeros(1, np.int64)
+        self._make_room(_ROOM)
 
-    def decided(self, warp: WarpName) -> frozenset[tuple[int, tuple[tuple[int, int], ...]]]:
-        """All that was recorded of a warp: of two that decided alike it is the same."""
-        return frozenset((site, tuple(runs)) for site, runs in self.runs.get(warp, {}).items())
+    def _make_room(self, room: int) -> None:
+        self._told, self._lanes = np.zeros(room, np.int32), np.zeros(room, np.uint32)
 
     def steps(self, warp: WarpName, lanes: int) -> Steps:
-        """What a warp executed whose first lanes entered the kernel. Raises Lost where its record is not whole."""
-        teller = _Teller(self.wanted, self.divided, self.patterns, self.runs.get(warp, {}))
-        teller.kernel(self.body, (1 << lanes) - 1)
-        return Steps(np.array(teller.sites, np.int32), np.array(teller.masks, np.uint32))
-
-
-class _Teller:
-    """Tells one warp."""
-
-    def __init__(
-        self,
-        wanted: frozenset[int],
-        divided: frozenset[int],
-        patterns: Mapping[int, list[Pattern]],
-        runs: Mapping[int, list[tuple[int, int]]],
-    ) -> None:
-        self.wanted, self.divided = wanted, divided
-        self.decided = {site: self._patterns(patterns[site], each) for site, each in runs.items()}
-        self.sites: list[int] = []
-        self.masks: list[int] = []
-        self.left = 0  # lanes that returned from the innermost frame
-        self.broken, self.continued = 0, 0  # lanes that left the innermost loop, or its iteration
-
-    def kernel(self, body: ir.Body, mask: int) -> None:
-        self.run(body, mask)
-        if any(next(each, None) is not None for each in self.decided.values()):
+        """What a warp did whose first lanes entered the kernel. Raises Lost where its record is not whole."""
+        first, past = self.recorded.of_warp.get(warp, (0, 0))
+        while True:
+            steps, masks, values = self._given
+            count = tell(
+                steps, len(self.script), masks, values, self._runs, first, past, (1 << lanes) - 1, self.script.sites, *self._work,
+                self._told, self._lanes, len(self._told), self._failed,
+            )  # fmt: skip
+            if count != ROOM:
+                break
+            self._make_room(2 * len(self._told))
+        if count == MORE:
             raise Lost("more is recorded than was executed")
-
-    def _patterns(self, patterns: list[Pattern], runs: list[tuple[int, int]]) -> Iterator[Pattern]:
-        for pattern, count in runs:
-            if pattern < 0:
-                raise Lost("patterns that are not told apart")
-            for _ in range(count):
-                yield patterns[pattern]
-
-    def take(self, site: int, mask: int) -> Pattern:
-        """What the lanes of a mask decided when they came to a branch or loop."""
-        found = next(self.decided.get(site, iter(())), None)
-        if found is None or found.mask != mask:
-            raise Lost(f"site {site} was not recorded for these lanes")
-        return found
-
-    def tell(self, site: int, mask: int) -> None:
-        if mask and site in self.wanted:
-            self.sites.append(site)
-            self.masks.append(mask)
-
-    def run(self, body: ir.Body, mask: int) -> int:
-        """Tell statements; the lanes that go on behind them."""
-        for stmt in body:
-            if not mask:
-                return 0
-            match stmt:
-                case ir.If():
-                    self.tell(stmt.site, mask)
-                    held = self.take(stmt.site, mask).bits(0) & mask
-                    self.tell(decided(stmt.site, "then"), held)
-                    self.tell(decided(stmt.site, "else"), mask & ~held)
-                    mask = self.run(stmt.then, held) | self.run(stmt.orelse, mask & ~held)
-                case ir.While() | ir.For():
-                    mask = self.loop(stmt, mask)
-                case ir.Frame():
-                    around = self.left, self.broken, self.continued
-                    self.left = 0
-                    mask = self.run(stmt.body, mask) | self.left
-                    self.left, self.broken, self.continued = around
-                case ir.Return():
-                    self.tell(stmt.site, mask)
-                    self.left |= mask
-                    return 0
-                case ir.Break():
-                    self.tell(stmt.site, mask)
-                    self.broken |= mask
-                    return 0
-                case ir.Continue():
-                    self.tell(stmt.site, mask)
-                    self.continued |= mask
-                    return 0
-                case _:
-                    if stmt.site in self.divided:
-                        taken = self.take(stmt.site, mask)
-                        for n in range(MOST):
-                            self.tell(slow(stmt.site, n), taken.bits(n) & mask)
-                    self.tell(stmt.site, mask)
-        return mask
-
-    def loop(self, stmt: ir.While | ir.For, mask: int) -> int:
-        began = self.take(stmt.site, mask)
-        around = self.broken, self.continued
-        self.broken = 0
-        done, turn, entered = 0, 0, mask
-        while mask:
-            if isinstance(stmt, ir.While):
-                self.run(stmt.setup, mask)
-            self.tell(stmt.site, mask)
-            going = began.above(turn) & mask
-            done |= mask & ~going
-            if going:
-                self.tell(-1 - stmt.site, going)
-            self.continued = 0
-            mask = self.run(stmt.body, going) | self.continued
-            turn += 1
-        done |= self.broken
-        self.broken, self.continued = around
-        return done & entered
-
-
-def _lanes(which: Iterable[object]) -> int:
-    """Lanes, a bit each, from whether each is one of them."""
-    return sum(1 << lane for lane, one in enumerate(which) if one)
+        if count == TOGETHER:
+            raise Lost("patterns that are not told apart")
+        if count < 0:
+            raise Lost(f"site {self._failed[0]} was not recorded for these lanes")
+        return Steps(self._told[:count].copy(), self._lanes[:count].copy(), self.names)

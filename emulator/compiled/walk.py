@@ -16,12 +16,12 @@ import numpy.typing as npt
 
 from ..runtime.prepared import prepare
 from .anchors import Anchors
-from .groups import Strand, executions
+from .groups import Strand, Warps
 from .launched import Launched
 from .matching import Matcher
 from .nodes import Nodes
 from .paths import Paths, Way
-from .replay import Lost, Replay, WarpName
+from .replay import Lost, Recorded, Replay, Steps, WarpName
 from .uniform import Uniform
 
 WARPS = 1024
@@ -31,8 +31,6 @@ STATES = 100_000_000
 second of one core."""
 FEWEST = 8
 """Warps that must have been walked by then, for them to stand for all."""
-STATES_OF_ONE = 4_000_000
-"""Nodes times tokens of a lane's way, at most: 12 bytes each."""
 FIRST = 4
 """Warps that are walked to find which way all lanes go behind branches that all take alike."""
 WHOLE = 0.9
@@ -58,7 +56,7 @@ class Walk:
 
     matcher: Matcher
     launched: Launched
-    ways: dict[bytes, Way] = field(default_factory=dict)
+    ways: dict[int, Way] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.nodes = Nodes(self.matcher.graph, self.matcher.rare)
@@ -66,6 +64,7 @@ class Walk:
         self.paths = Paths(self.nodes, self.anchors)
         self.paths.close(self.matcher.rare)
         self.uniform = Uniform(self.matcher.graph)
+        self.warps = Warps(self.nodes)
 
     def misfits(self, threads: Floats) -> Floats:
         """By anchor, how far executions of blocks by threads are from what the source executed, as a part of that."""
@@ -101,7 +100,7 @@ class Walk:
                 continue
             asked += weight
             try:
-                counted = executions(self.nodes, self.strands(warp, lanes))
+                counted = self.warps.executions(self.strands(warp, lanes))
             except Lost:
                 continue
             counts[part] += weight * np.array(counted)
@@ -117,38 +116,42 @@ class Walk:
         return found
 
     @cached_property
+    def recorded(self) -> Recorded:
+        """The decisions of its warps."""
+        assert self.launched.decisions is not None, "recorded with the counts"
+        return Recorded(self.launched.decisions)
+
+    @cached_property
     def replay(self) -> Replay:
         """Tells what the anchors show."""
         body = prepare(self.launched.request.program).program.kernel.body
-        assert self.launched.decisions is not None, "recorded with the counts"
-        return Replay(body, self.launched.decisions, frozenset(self.anchors.tokens))
+        return Replay(body, self.recorded, self.paths.names)
 
     @cached_property
     def alike(self) -> list[tuple[WarpName, int, float]]:
         """The warps that are walked, the lanes that enter each, and how many it stands for; what all lanes agree on is known then."""
-        found = self._alike(self.replay)
-        self._agree(self.replay, [(warp, lanes) for warp, lanes, _ in found[:FIRST]])
+        found = self._alike()
+        self._agree([(warp, lanes) for warp, lanes, _ in found[:FIRST]])
         return found
 
     def strands(self, warp: WarpName, lanes: int) -> list[Strand]:
         """The ways of a warp's lanes. Raises Lost where what was recorded of it does not tell them."""
-        told = self.replay.steps(warp, lanes).lanes().items()
-        groups = ((sites, mask & (1 << lanes) - 1) for sites, mask in told)
-        return [Strand(mask, self._way(sites).path) for sites, mask in groups if mask]
+        steps = self.replay.steps(warp, lanes)
+        groups = ((what, mask & (1 << lanes) - 1) for what, mask in steps.alike().items())
+        return [Strand(mask, self._way(what, steps, mask).path) for what, mask in groups if mask]
 
-    def _agree(self, replay: Replay, first: Sequence[tuple[WarpName, int]]) -> None:
+    def _agree(self, first: Sequence[tuple[WarpName, int]]) -> None:
         """Close the ways behind uniform branches which the first warps' lanes do not go: all lanes go the same, which is that by which
         all together show best what they executed."""
         if self.launched.launches > 1:
             return  # each launch has constants of its own
-        told = list[bytes]()
+        told = list[tuple[int, Steps, int]]()
         for warp, lanes in first:
-            try:
-                told += [sites for sites, mask in replay.steps(warp, lanes).lanes().items() if mask & (1 << lanes) - 1]
-                for sites in told:
-                    self._way(sites)
-            except Lost:
-                continue
+            with suppress(Lost):
+                steps = self.replay.steps(warp, lanes)
+                told += [(what, steps, mask) for what, mask in steps.alike().items() if mask & (1 << lanes) - 1]
+                for each in told:
+                    self._way(*each)
         for block in sorted(self.uniform.branches):
             gone = frozenset((block, onward) for onward in self.matcher.graph.successors[block])
             used = {pair for way in self.ways.values() for pair in self._pairs(way)} & gone
@@ -160,13 +163,12 @@ class Walk:
                 self.paths.close(gone - {one})
                 self.ways = {}
                 with suppress(Lost):
-                    costs.append((sum(self._way(sites).cost for sites in told), one, self.ways))
-                self.paths.closed = closed
+                    costs.append((sum(self._way(*each).cost for each in told), one, self.ways))
+                self.paths.reopen(closed)
             if costs:
                 _, one, self.ways = min(costs, key=lambda each: each[:2])
                 self.paths.close(gone - {one})
             else:
-                self.paths.close(frozenset())
                 self.ways = known
 
     def _pairs(self, way: Way) -> set[tuple[int, int]]:
@@ -174,7 +176,7 @@ class Walk:
         blocks = [self.nodes.blocks[node] for node in way.path]
         return set(itertools.pairwise(blocks))
 
-    def _alike(self, replay: Replay) -> list[tuple[WarpName, int, float]]:
+    def _alike(self) -> list[tuple[WarpName, int, float]]:
         """The warps that are walked, each with the lanes that enter it, and how many it stands for: those of its launch that decided
         alike; where too many decided differently, some from all over stand for the others of their launch."""
         assert self.launched.decisions is not None, "recorded with the counts"
@@ -189,7 +191,7 @@ class Walk:
             ]
         found: dict[object, tuple[WarpName, int, float]] = {}
         for warp, lanes in every:
-            key = lanes, replay.decided(warp)
+            key = lanes, self.recorded.decided(warp)
             first, _, weight = found.get(key, (warp, lanes, 0.0))
             found[key] = first, lanes, weight + of_launch[warp[0]]
         if len(found) <= WARPS:
@@ -199,17 +201,14 @@ class Walk:
         count = Counter(warp[0] for warp, _ in chosen)
         return [(warp, lanes, times[warp[0]] / count[warp[0]]) for warp, lanes in chosen]
 
-    def _way(self, sites: bytes) -> Way:
-        """Of lanes that executed these sites. Raises Lost where there is none, or it is too long to look for."""
-        if sites not in self.ways:
-            tokens = [token for site in np.frombuffer(sites, np.int32).tolist() for token in self.anchors.tokens[site]]
-            if len(tokens) * len(self.nodes.blocks) > STATES_OF_ONE:
-                raise Lost("too long")
-            way = self.paths.way(tokens)
+    def _way(self, what: int, steps: Steps, mask: int) -> Way:
+        """Of lanes that did the same, by the number of what they did. Raises Lost where there is none."""
+        if what not in self.ways:
+            way = self.paths.way(steps, mask.bit_length() - 1)
             if way is None:
                 raise Lost("no way leads to an end")
-            self.ways[sites] = way
-        return self.ways[sites]
+            self.ways[what] = way
+        return self.ways[what]
 
 
 def _spread(warps: list[T]) -> list[T]:

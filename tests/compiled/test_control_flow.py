@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pytest
 from simtbed.compiled.control_flow import Graph, graph
-from simtbed.compiled.groups import Strand, executions
 from simtbed.compiled.nodes import Nodes
 from simtbed.engines.cuda.sass import Instruction
+
+from tests.compiled.strands import executions
 
 
 def sass(*texts: str) -> Graph:
@@ -48,13 +48,7 @@ def test_behind_a_barrier_the_lanes_of_a_warp_go_on_together(barrier: str) -> No
     whole = sass("@P0 BRA 0x20", "MOV R1, R2", barrier, "STG.E [R2], R1", "EXIT")
     assert [whole.waits(block) for block in range(len(whole.blocks))] == [False, False, True, False]
     nodes = Nodes(whole)
-    number = {block: node for node, block in enumerate(nodes.blocks)}
-    strands = [
-        Strand((1 << n) - 1, np.array([number[b] for b in path], np.int32))
-        for n, path in ((20, [0, 1, 2, 3]), (12, [0, 2, 3]))
-    ]
-    warps, threads = executions(nodes, strands)
-    found = {nodes.blocks[n]: (int(warps[n]), int(threads[n])) for n in range(len(nodes.blocks))}
+    found = executions(nodes, [(20, [0, 1, 2, 3]), (12, [0, 2, 3])])
     assert found == {0: (1, 32), 1: (1, 20), 2: (2, 32), 3: (1, 32)}
 
 
@@ -65,9 +59,5 @@ def test_a_barrier_of_other_kinds_parts_no_block() -> None:
 def test_who_left_is_not_waited_for_at_a_barrier() -> None:
     whole = sass("@P0 EXIT", "@P1 BRA 0x30", "MOV R1, R2", "BAR.SYNC 0x0", "EXIT")
     nodes = Nodes(whole)
-    number = {block: node for node, block in enumerate(nodes.blocks)}
-    paths = ((5, [0]), (20, [0, 1, 2, 3, 4]), (7, [0, 1, 3, 4]))
-    warps, _ = executions(
-        nodes, [Strand((1 << n) - 1, np.array([number[b] for b in path], np.int32)) for n, path in paths]
-    )
-    assert [int(warps[number[b]]) for b in range(5)] == [1, 1, 1, 2, 1]
+    found = executions(nodes, [(5, [0]), (20, [0, 1, 2, 3, 4]), (7, [0, 1, 3, 4])])
+    assert [warps for _, (warps, _) in sorted(found.items())] == [1, 1, 1, 2, 1]

@@ -8,16 +8,16 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 import simtbed as st
-from simtbed.compiled import anchors, paths
+from simtbed.compiled import anchors, groups, paths
+from simtbed.compiled import replay as replay_module
 from simtbed.compiled import walk as walk_module
 from simtbed.compiled.control_flow import Graph, graph
 from simtbed.compiled.executions import executions_of
 from simtbed.compiled.flow import Evidence, Placed
-from simtbed.compiled.groups import Strand, executions
 from simtbed.compiled.launched import Launched
 from simtbed.compiled.matching import Matcher
 from simtbed.compiled.nodes import Nodes
-from simtbed.compiled.replay import Lost, Replay, Steps
+from simtbed.compiled.replay import Lost, Recorded, Replay, Steps
 from simtbed.compiled.walk import Walk
 from simtbed.engines.cuda.sass import Instruction
 from simtbed.ir import nodes as ir
@@ -27,6 +27,8 @@ from simtbed.reports.hardware import record
 from simtbed.reports.hardware.cases import TEXTBOOK, Case, find
 from simtbed.reports.hardware.profiled import Profiled
 from simtbed.reports.hardware.recording import RecordingLauncher
+
+from tests.compiled.strands import executions
 
 
 def sass(*texts: str) -> Graph:
@@ -67,7 +69,7 @@ def wandered(threads: int) -> tuple[st.Result, Replay]:
     assert result.decisions is not None
     body = result.request.prepared.program.kernel.body
     sites = frozenset(stmt.site for stmt in statements(body) if stmt.site >= 0)
-    return result, Replay(body, result.decisions, sites)
+    return result, Replay(body, Recorded(result.decisions), sites)
 
 
 def test_what_is_told_again_is_what_was_counted() -> None:
@@ -76,7 +78,7 @@ def test_what_is_told_again_is_what_was_counted() -> None:
     for block in range(2):
         for warp, entered in enumerate((32, 13)):
             steps = replay.steps((0, block, warp), entered)
-            for site, mask in zip(steps.sites.tolist(), steps.masks.tolist(), strict=True):
+            for site, mask in zip(steps.sites.tolist(), steps.lanes.tolist(), strict=True):
                 warps[site] += 1
                 lanes[site] += mask.bit_count()
     assert result.counts is not None
@@ -90,7 +92,7 @@ def test_what_is_told_again_is_what_was_counted() -> None:
 
 def test_lanes_that_did_the_same_are_one_group() -> None:
     _, replay = wandered(45)
-    groups = replay.steps((0, 0, 1), 13).lanes()
+    groups = replay.steps((0, 0, 1), 13).alike()
     masks = list(groups.values())
     assert sum(masks) == (1 << 32) - 1 and all(not a & b for n, a in enumerate(masks) for b in masks[:n])
     assert 1 < len(groups) < 32
@@ -98,10 +100,12 @@ def test_lanes_that_did_the_same_are_one_group() -> None:
 
 def test_lanes_that_did_the_same_at_other_steps_are_one_group_too() -> None:
     """Lanes 0 and 1 leave by one statement in the first turn, lane 2 in the second; nothing that is told marks the turns."""
-    steps = Steps(np.array([5, 5, 7], np.int32), np.array([0b011, 0b100, 0b111], np.uint32))
-    assert steps.lanes()[np.array([5, 7], np.int32).tobytes()] == 0b111
-    masks = [(mask, executed.tolist()) for mask, executed in steps.groups() if mask & 0b111]
-    assert masks == [(0b011, [True, False, True]), (0b100, [False, True, True])]
+    told = np.array([0, 0, 1], np.int32)
+    steps = Steps(told, np.array([0b011, 0b100, 0b111], np.uint32), np.array([5, 7], np.int32))
+    assert steps.sites.tolist() == [5, 5, 7]
+    assert sorted(steps.alike().values()) == [0b111, (1 << 32) - 8]
+    did = {mask: steps.of(mask.bit_length() - 1).tolist() for mask in steps.together()}
+    assert did == {0b011: [0, 2], 0b100: [1, 2], (1 << 32) - 8: []}
 
 
 def test_a_record_that_is_not_whole_tells_nothing() -> None:
@@ -110,10 +114,21 @@ def test_a_record_that_is_not_whole_tells_nothing() -> None:
         replay.steps((0, 0, 0), 31)
     with pytest.raises(Lost, match="was not recorded"):
         replay.steps((0, 7, 0), 32)
-    site = max(replay.runs[0, 1, 1])
-    replay.runs[0, 1, 1][site].append((0, 1))
+    _, past = replay.recorded.of_warp[0, 1, 1]
+    replay.recorded.runs[past - 1, 2] += 1
     with pytest.raises(Lost, match="more is recorded"):
         replay.steps((0, 1, 1), 13)
+    replay.recorded.runs[past - 1, 1:] = -1, 1
+    with pytest.raises(Lost, match="not told apart"):
+        replay.steps((0, 1, 1), 13)
+
+
+def test_what_a_warp_did_may_take_any_room(monkeypatch: pytest.MonkeyPatch) -> None:
+    _, replay = wandered(45)
+    wanted = replay.steps((0, 1, 0), 32)
+    monkeypatch.setattr(replay_module, "_ROOM", 1)
+    found = wandered(45)[1].steps((0, 1, 0), 32)
+    assert found.told.tolist() == wanted.told.tolist() and found.lanes.tolist() == wanted.lanes.tolist()
 
 
 # ------------------------------------------------------------------ the blocks
@@ -143,14 +158,9 @@ def test_a_callee_lies_once_behind_each_call() -> None:
     assert [nodes.blocks[n] for n, end in enumerate(nodes.ends) if end] == [2]
 
 
-def counted(whole: Graph, *strands: tuple[int, list[int]]) -> dict[int, tuple[int, int]]:
+def counted(whole: Graph, *ways: tuple[int, list[int]]) -> dict[int, tuple[int, int]]:
     """Executions by block, of warps and threads; paths are of blocks."""
-    nodes = Nodes(whole)
-    number = {block: node for node, block in enumerate(nodes.blocks)}
-    warps, threads = executions(
-        nodes, [Strand((1 << n) - 1, np.array([number[b] for b in path], np.int32)) for n, path in strands]
-    )
-    return {nodes.blocks[n]: (int(warps[n]), int(threads[n])) for n in range(len(nodes.blocks)) if warps[n]}
+    return executions(Nodes(whole), ways)
 
 
 BRANCH = sass("BSSY B0, 0x50", "@P0 BRA 0x40", "MOV R1, R2", "@P1 EXIT", "BSYNC B0", "STG.E [R2], R1", "EXIT")
@@ -179,6 +189,15 @@ def test_lanes_leave_a_loop_group_by_group() -> None:
     whole = sass("BSSY B0, 0x30", "@P0 BRA 0x10", "BSYNC B0", "EXIT")
     found = counted(whole, (1, [0, 1, 2, 3]), (2, [0, 1, 1, 1, 2, 3]), (29, [0, 1, 1, 2, 3]))
     assert found == {0: (1, 32), 1: (3, 1 + 6 + 58), 2: (3, 32), 3: (1, 32)}
+
+
+def test_parties_may_be_of_any_number(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(groups, "_PARTIES", 1)
+    whole = sass(
+        "BSSY B0, 0x70", "BSSY B1, 0x50", "@P0 BRA 0x40", "MOV R1, R2", "BSYNC B1", "MOV R2, R1", "BSYNC B0", "EXIT"
+    )
+    found = counted(whole, (20, [0, 1, 2, 3, 4, 5]), (12, [0, 2, 3, 4, 5]))
+    assert found == {0: (1, 32), 1: (1, 20), 2: (2, 32), 3: (1, 32), 4: (1, 32), 5: (1, 32)}
 
 
 # ------------------------------------------------------------------ real kernels
@@ -257,7 +276,8 @@ def test_a_slow_path_is_not_called_without_need(monkeypatch: pytest.MonkeyPatch)
         one, _ = launched(CASES["scatter"])
         nodes = Nodes(whole)
         shown = anchors.Anchors(Matcher(whole, [(0,)] * 7, one.statements), nodes)
-        way = paths.Paths(nodes, shown).way([])
+        nothing = Steps(np.zeros(0, np.int32), np.zeros(0, np.uint32), np.zeros(0, np.int32))
+        way = paths.Paths(nodes, shown).way(nothing, 0)
         assert way is not None
         return any(nodes.calls[node] for node in way.path)
 

@@ -9,7 +9,7 @@ import pytest
 from simtbed import LaunchError
 from simtbed.compiled.control_flow import Edge, graph
 from simtbed.compiled.nodes import Nodes
-from simtbed.engines.cuda import nvcc
+from simtbed.engines.cuda import nvcc, sass
 from simtbed.engines.cuda.sass import disassemble, parse
 
 from tests.hardware.listing import instructions, listing
@@ -105,6 +105,23 @@ def _tool(path: Path, script: str) -> Path:
     path.write_text(f"#!/bin/sh\n{script}\n")
     path.chmod(path.stat().st_mode | stat.S_IXUSR)
     return path
+
+
+def test_code_is_disassembled_once_by_each_nvdisasm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SIMTBED_CACHE", str(tmp_path / "cache"))
+    (tmp_path / "listing").write_text(listing("kernel", "1 | EXIT"))
+    asked = tmp_path / "asked"
+    tool = _tool(tmp_path / "tool", f"echo asked >>{asked}; cat {tmp_path / 'listing'}")
+    monkeypatch.setattr(nvcc, "find_tool", lambda name: tool)
+
+    def times() -> int:
+        sass._disassembled.cache_clear()
+        assert [i.text for i in disassemble(b"1", "kernel")] == ["EXIT"]
+        return len(asked.read_text().splitlines())
+
+    assert [times(), times()] == [1, 1]
+    _tool(tool, f"echo asked >>{asked}; echo >>{asked}; cat {tmp_path / 'listing'}")
+    assert times() == 3
 
 
 def test_what_nvdisasm_says_is_read_or_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 import simtbed as st
 from simtbed import Global, disk_cache, i32
-from simtbed.engines.cuda import nvcc
+from simtbed.engines.cuda import nvcc, sass
 from simtbed.engines.cuda.binary import binary
 from simtbed.engines.llvm.engine import WORTH_OPTIMISING, LlvmEngine
 from simtbed.frontend import reader
@@ -21,9 +21,10 @@ from simtbed.llvm import compiler
 from simtbed.native import native
 from simtbed.runtime.request import prepare_request
 
+from tests.hardware.listing import listing
 from tests.language.test_cuda_build import REPORT, elf
 
-KINDS = (".o", ".helper", ".json", ".slow", ".cubin", ".kernel")
+KINDS = (".o", ".helper", ".json", ".slow", ".cubin", ".kernel", ".listing")
 
 
 @st.kernel
@@ -46,6 +47,8 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setattr(nvcc, "find_nvcc", lambda: Path("nvcc"))
     monkeypatch.setattr(nvcc, "version", lambda nvcc: "release 1")
     monkeypatch.setattr(nvcc, "_compile", lambda *_: (elf(_text=80), REPORT + REPORT.replace("twice", "quotients")))
+    monkeypatch.setattr(sass, "find_nvdisasm", lambda: Path("nvdisasm"))
+    monkeypatch.setattr(sass, "_listing", lambda *_: listing("quotients", "1 | EXIT"))
     return tmp_path / "cache"
 
 
@@ -61,7 +64,8 @@ def compile_all() -> list[Any]:
     (kernel,) = engine._kernels[request.specialisation].values()
     kernel.ran(2 * WORTH_OPTIMISING)
     assert found.counts is not None
-    cuda = [nvcc.build("text", "twice", "sm_90"), binary(request, "sm_90")]
+    sass._disassembled.cache_clear()
+    cuda = [nvcc.build("text", "twice", "sm_90"), binary(request, "sm_90"), sass.disassemble(b"cubin", "quotients")]
     return [found.buffers["out"].tolist(), found.counts.tolist(), summed(x, 65), *cuda]
 
 
@@ -69,7 +73,7 @@ def from_disk() -> list[Any]:
     """The same, where the disk has all of it."""
     compile_all()  # what is optimised now
     with pytest.MonkeyPatch.context() as patched:
-        for module, name in ((compiler, "object_code"), (nvcc, "_compile"), (reader, "specialise")):
+        for module, name in ((compiler, "object_code"), (nvcc, "_compile"), (reader, "specialise"), (sass, "_listing")):
             patched.setattr(module, name, lambda *_: pytest.fail("made again"))
         return compile_all()
 

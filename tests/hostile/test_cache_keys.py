@@ -16,7 +16,7 @@ import pytest
 import simtbed as st
 from simtbed import Device, Global, disk_cache, i32
 from simtbed.compiled import kernel as compiled
-from simtbed.engines.cuda import nvcc
+from simtbed.engines.cuda import nvcc, sass
 from simtbed.engines.cuda.binary import binary
 from simtbed.engines.llvm.engine import WORTH_OPTIMISING, LlvmEngine
 from simtbed.maths import _compiled
@@ -24,12 +24,13 @@ from simtbed.model import sweeps
 from simtbed.runtime.engine import Request
 from simtbed.runtime.request import prepare_request
 
+from tests.hardware.listing import listing
 from tests.hostile.test_cache_entries import summed
 from tests.language.test_cuda_build import REPORT, elf
 
 ROOT = Path(disk_cache.__file__).parent
-BY_TEXT = (".helper", ".cubin", ".nvcc")
-"""Entries named by the whole text that they are made of, and by their compiler."""
+BY_TEXT = (".helper", ".cubin", ".nvcc", ".listing")
+"""Entries named by the whole text or code that they are made of, and by their compiler."""
 
 
 @st.kernel
@@ -65,6 +66,8 @@ def everything() -> None:
     summed(X, 65)
     sweeps.solve(work())
     binary(request, "sm_90")
+    sass._disassembled.cache_clear()
+    sass.disassemble(b"cubin", "quotients")
 
 
 @pytest.fixture
@@ -73,6 +76,8 @@ def names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[], set[s
     monkeypatch.setattr(nvcc, "find_nvcc", lambda: Path("nvcc"))
     monkeypatch.setattr(nvcc, "version", lambda nvcc: "release 1")
     monkeypatch.setattr(nvcc, "_compile", lambda *_: (elf(_text=80), REPORT.replace("twice", "quotients")))
+    monkeypatch.setattr(sass, "find_nvdisasm", lambda: Path("nvdisasm"))
+    monkeypatch.setattr(sass, "_listing", lambda *_: listing("quotients", "1 | EXIT"))
     monkeypatch.setattr(compiled, "tools", lambda: ("release 1", "", ""))
     kept: set[str] = set()
     monkeypatch.setattr(disk_cache, "load", lambda name, read: None)

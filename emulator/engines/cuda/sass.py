@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 import tempfile
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from pathlib import Path
 
+from ... import disk_cache
 from ...errors import LaunchError, UnavailableError
 from . import nvcc
 
@@ -108,13 +110,29 @@ def disassemble(cubin: bytes, kernel: str) -> tuple[Instruction, ...]:
 
 @cache
 def _disassembled(nvdisasm: Path, cubin: bytes, kernel: str) -> tuple[Instruction, ...]:
+    key = hashlib.sha256("\0".join(("listing", nvcc.identity(nvdisasm))).encode() + cubin).hexdigest()
+
+    def read(kept: bytes) -> tuple[Instruction, ...]:
+        if not (instructions := parse(kept.decode(), kernel)):
+            raise ValueError(f"no instruction of {kernel}")
+        return instructions
+
+    found = disk_cache.load(f"{key}.listing", read)
+    if found is None:
+        listing = _listing(nvdisasm, cubin, kernel)
+        disk_cache.save(f"{key}.listing", listing.encode())
+        found = parse(listing, kernel)
+    return found
+
+
+def _listing(nvdisasm: Path, cubin: bytes, kernel: str) -> str:
     with tempfile.NamedTemporaryFile(suffix=".cubin") as file:
         file.write(cubin)
         file.flush()
         done = nvcc.run([str(nvdisasm), "-c", "-gi", "-hex", file.name], None)
     if done.returncode:
         raise LaunchError(f"nvdisasm does not read the cubin of {kernel}\n{nvcc.said(done)}")
-    return parse(done.stdout, kernel)
+    return done.stdout
 
 
 _INSTRUCTION = re.compile(r"\s*/\*([0-9a-f]+)\*/\s+(.*?)\s*;(?:\s*/\* 0x([0-9a-f]{16}) \*/)?")

@@ -1,0 +1,185 @@
+"""What lanes made of some accesses, in order, and the instructions that stand for one each: compiled loops over the warps' steps."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from .. import language as st
+from ..language.hints import Global, i32, i64, u32
+from ..native import native
+from .alignment import END, NOT_MADE, Block, align
+from .source import Statement
+
+_ACCESS, _TURN, _TEST = 1, 2, 3
+"""What a step is: an access, a turn of a loop that has some of them, the test of one."""
+
+Words = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Lanes:
+    """Lanes of a warp that did the same in the source. sites: int32[n], of accesses, of tests of loops, and turns of these (-1 - site),
+    one after the other. numbers: int64[n], of the accesses among the warp's, NOT_MADE for others."""
+
+    mask: int
+    sites: npt.NDArray[np.int32]
+    numbers: Words
+
+
+@st.device
+def _make(
+    sites: Global[i32], numbers: Global[i64], first: i64, past: i64, roles: Global[i32], which: Global[i32], bias: i64,
+    members: Global[i32], starts: Global[i32], loops: i64, accesses: i64, once: i64, places: Global[i64], tested: Global[i32],
+    made: Global[i64],
+) -> i64:  # fmt: skip
+    """How many accesses lanes made, in `made`: NOT_MADE where a turn of a loop had room for one, END where they left the loop.
+
+    roles, which: by site, counted from -`bias`, what a step is, and the number of its access or loop. members: the accesses of each
+    loop, from `starts` on. once: how many accesses, the first ones, are in no loop. places, tested: by access, where there is room for
+    it, and by loop, whether its test came last; to work with."""
+    count = i64(0)
+    for n in range(accesses):
+        places[n] = i64(-1)
+    for n in range(loops):
+        tested[n] = i32(0)
+    for n in range(once):
+        places[n] = count
+        made[count] = i64(NOT_MADE)
+        count += 1
+    for n in range(first, past):
+        at = i64(sites[n]) + bias
+        role, one = i64(roles[at]), i64(which[at])
+        if role == _TURN:
+            tested[one] = i32(0)
+            for k in range(i64(starts[one]), i64(starts[one + 1])):
+                places[i64(members[k])] = count
+                made[count] = i64(NOT_MADE)
+                count += 1
+        elif role == _TEST:
+            if tested[one] != 0:
+                made[count] = i64(END)
+                count += 1
+            tested[one] = i32(1)
+        elif role == _ACCESS:
+            place = places[one]
+            if place >= 0 and made[place] == NOT_MADE:
+                made[place] = numbers[n]
+            else:
+                made[count] = numbers[n]
+                count += 1
+    return count
+
+
+@native
+def _made(
+    sites: Global[i32], numbers: Global[i64], count: i64, roles: Global[i32], which: Global[i32], bias: i64, members: Global[i32],
+    starts: Global[i32], loops: i64, accesses: i64, once: i64, places: Global[i64], tested: Global[i32], made: Global[i64],
+) -> i64:  # fmt: skip
+    return _make(
+        sites, numbers, 0, count, roles, which, bias, members, starts, loops, accesses, once, places, tested, made
+    )
+
+
+@native
+def _stand(
+    visited: Global[i32], by: Global[u32], visits: i64, of_node: Global[i32], predicated: Global[i32], sites: Global[i32],
+    numbers: Global[i64], begins: Global[i64], masks: Global[u32], groups: i64, roles: Global[i32], which: Global[i32], bias: i64,
+    members: Global[i32], starts: Global[i32], loops: i64, accesses: i64, once: i64, places: Global[i64], tested: Global[i32],
+    made: Global[i64], widths: Global[i32], off: Global[i32], row: Global[i64], stood: Global[i64], rows: Global[i64],
+    fits: Global[bool],
+) -> None:  # fmt: skip
+    """rows: int64[visits and their instructions, 32], the access of each lane. of_node: by node, its first instruction among `predicated`.
+    begins: where the steps of each group of lanes begin. widths, off, row, stood: to work with. fits: whether a group's accesses are laid
+    beside instructions in order."""
+    for g in range(groups):
+        count = _make(
+            sites, numbers, begins[g], begins[g + 1], roles, which, bias, members, starts, loops, accesses, once, places, tested, made
+        )  # fmt: skip
+        flat, at = i64(0), i64(0)
+        for n in range(visits):
+            node = i64(visited[n])
+            here = i64(of_node[node + 1]) - i64(of_node[node])
+            if (by[n] & masks[g]) != 0:
+                for k in range(here):
+                    off[flat] = predicated[i64(of_node[node]) + k]
+                    widths[flat] = i32(1)
+                    row[flat] = at + k
+                    flat += 1
+            at += here
+        fits[g] = align(made, count, widths, off, flat, stood)
+        if fits[g]:
+            for k in range(flat):
+                if stood[k] >= 0:
+                    for lane in range(i64(32)):
+                        if (i64(masks[g]) >> lane & 1) != 0:
+                            rows[32 * row[k] + lane] = stood[k]
+
+
+class Made:
+    """Tells what lanes made of some accesses."""
+
+    def __init__(self, statements: Sequence[Statement]) -> None:
+        alone = [one for one in statements if one.context.loop is None]
+        others = [one for one in statements if one.context.loop is not None]
+        of_loop: dict[int, list[int]] = defaultdict(list)
+        for n, one in enumerate(others, len(alone)):
+            if one.context.loop is not None and one.context.arm != "test":
+                of_loop[one.context.loop.site].append(n)
+        named = [one.number for one in (*alone, *others)]
+        bias = max([*named, *of_loop]) + 2
+        roles, which = np.zeros(2 * bias, np.int32), np.zeros(2 * bias, np.int32)
+        for n, loop in enumerate(of_loop):
+            roles[[bias + loop, bias - 1 - loop]], which[[bias + loop, bias - 1 - loop]] = (_TEST, _TURN), n
+        for n, number in enumerate(named):
+            roles[bias + number], which[bias + number] = _ACCESS, n
+        members = np.array([n for each in of_loop.values() for n in each], np.int32)
+        starts = np.cumsum([0, *map(len, of_loop.values())]).astype(np.int32)
+        places, tested = np.zeros(len(named), np.int64), np.zeros(len(of_loop), np.int32)
+        self._known, self._most = bias, max([1, *map(len, of_loop.values())])
+        self._given = (roles, which, bias, members, starts, len(of_loop), len(named), len(alone), places, tested)
+        self._alone = len(alone)
+
+    def _room(self, steps: int) -> Words:
+        """For what so many steps make."""
+        return np.empty(self._alone + self._most * steps, np.int64)
+
+    def _of_these(self, lanes: Lanes) -> tuple[npt.NDArray[np.int32], Words]:
+        """Their steps, without those beyond all sites that are known here."""
+        mine = np.abs(lanes.sites) < self._known
+        return lanes.sites[mine], lanes.numbers[mine]
+
+    def of(self, lanes: Lanes) -> list[int]:
+        """The accesses that lanes made, in order; NOT_MADE where a turn of a loop had room for one, END where they left the loop."""
+        sites, numbers = self._of_these(lanes)
+        made = self._room(len(sites))
+        count = _made(sites, numbers, len(sites), *self._given, made)
+        found: list[int] = made[:count].tolist()
+        return found
+
+    def stand(
+        self, visited: npt.NDArray[np.int32], by: npt.NDArray[np.uint32], at_node: Mapping[int, Block], lanes: Sequence[Lanes]
+    ) -> tuple[Words, list[Lanes]]:  # fmt: skip
+        """int64[n, 32], by instruction that a warp comes to, in order, the accesses of its lanes; and the lanes of which this is not known,
+        as what they made does not fit the instructions one for one, in order. visited, by: nodes and the lanes that come there."""
+        blocks = [at_node.get(node, ()) for node in range(max(at_node) + 1)]
+        of_node = np.cumsum([0, *map(len, blocks)]).astype(np.int32)
+        predicated = np.array([one.predicated for block in blocks for one in block], np.int32)
+        known = visited < len(blocks)
+        visited, by = visited[known], by[known]
+        instructions = int((of_node[visited + 1] - of_node[visited]).sum())
+        steps = [self._of_these(one) for one in lanes]
+        begins = np.cumsum([0, *(len(sites) for sites, _ in steps)])
+        rows, fits = np.full((instructions, 32), NOT_MADE, np.int64), np.zeros(len(lanes), np.bool_)
+        work = np.empty(instructions, np.int32), np.empty(instructions, np.int32)
+        _stand(
+            visited, by, len(visited), of_node, predicated, np.concatenate([sites for sites, _ in steps]),
+            np.concatenate([numbers for _, numbers in steps]), begins, np.array([one.mask for one in lanes], np.uint32), len(lanes),
+            *self._given, self._room(int(np.diff(begins).max(initial=0))), *work, np.empty(instructions, np.int64),
+            np.empty(instructions, np.int64), rows.reshape(-1), fits,
+        )  # fmt: skip
+        return rows, [one for one, fit in zip(lanes, fits.tolist(), strict=True) if not fit]

@@ -1,0 +1,20 @@
+"""Lanes of a warp that go ways through blocks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+from simtbed.compiled.groups import Strand, Warps
+from simtbed.compiled.nodes import Nodes
+
+
+def executions(nodes: Nodes, ways: Iterable[tuple[int, Sequence[int]]]) -> dict[int, tuple[int, int]]:
+    """By block, how often a warp executes it, and its lanes together: so many lanes, one behind the other, go each way."""
+    number = {block: node for node, block in enumerate(nodes.blocks)}
+    strands, first = list[Strand](), 0
+    for lanes, path in ways:
+        strands.append(Strand(((1 << lanes) - 1) << first, np.array([number[b] for b in path], np.int32)))
+        first += lanes
+    warps, threads = Warps(nodes).executions(strands)
+    return {nodes.blocks[n]: (int(warps[n]), int(threads[n])) for n in range(len(nodes.blocks)) if warps[n]}
