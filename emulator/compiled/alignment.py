@@ -13,7 +13,7 @@ from bisect import bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import product
+from itertools import islice, product
 
 import numpy as np
 
@@ -125,8 +125,9 @@ def aligned(made: Made, visited: Sequence[Visit]) -> list[Accesses] | None:
     stood = np.empty(int(accesses.sum()), np.int64)
     if not _align(np.array(made, np.int64), len(made), accesses, predicated, len(visited), stood):
         return None
-    parts = np.split(stood, np.cumsum(accesses)[:-1])
-    return [() if part[0] == NOT_MADE else tuple(part.tolist()) for part in parts]
+    following = iter(stood.tolist())
+    each = [tuple(islice(following, one.accesses)) for one in visited]
+    return [() if NOT_MADE in mine else mine for mine in each]
 
 
 def arranged(

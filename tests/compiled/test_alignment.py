@@ -43,6 +43,10 @@ def test_an_address_has_registers_and_an_offset(text: str, wanted: tuple[str, in
         # the last instruction of a loop of two is off where the number of turns is odd
         ([4, END, 5, 6, END, 7], [visit(0), visit(1, predicated=True)] * 3, [(4,), (), (5,), (6,), (7,), ()]),
         ([4, NOT_MADE], [visit(0, 2, predicated=True)], None),  # half of it
+        ([4, 5, 6], [visit(0, 2), visit(1, 2)], None),
+        ([], [], []),
+        ([NOT_MADE, END], [], []),
+        ([4], [], None),
     ],
 )  # fmt: skip
 def test_instructions_stand_for_accesses_in_order(
