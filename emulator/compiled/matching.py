@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from ..ir import nodes as ir
@@ -50,6 +50,7 @@ class Matcher:
         for site in source.loops:
             self.of_loop[source.statements[site].place].append(site)
         self.of_natural = {loop.header: self._loop_of(loop) for loop in graph.loops}
+        self.graph = replace(graph, joined=self._joined())
 
     @cached_property
     def expanded(self) -> frozenset[Place]:
@@ -185,6 +186,18 @@ class Matcher:
                     if place is not None:
                         votes[place] += 1
         return max(votes, key=lambda place: votes[place], default=None)
+
+    def _joined(self) -> frozenset[int]:
+        """Headers of natural loops whose turns are turns of the one around them: lanes that go on with the next iteration from
+        several places of the source jump back each by themselves, to where no more has to be done than there."""
+        found = set()
+        for n, loop in enumerate(self.graph.loops):
+            around = next((one for one in self.graph.loops[n + 1 :] if loop.body < one.body), None)
+            if around is not None and self.graph.begins_with(around, loop):
+                place = self.of_natural[loop.header]
+                if place is not None and place == self.of_natural[around.header]:
+                    found.add(loop.header)
+        return frozenset(found)
 
     def _innermost(self, statement: Statement) -> Place | None:
         if statement.number in self.source.loops:

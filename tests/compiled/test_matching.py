@@ -1,0 +1,64 @@
+"""Loops of the source beside those of made-up listings."""
+
+from __future__ import annotations
+
+import numpy as np
+import simtbed as st
+from simtbed.compiled.launched import Launched
+from simtbed.language.hints import Global, i32
+
+from tests.compiled.listings import launched, matched, walked
+
+
+@st.kernel
+def stepping(code: Global[i32], out: Global[i32]) -> None:
+    at = st.thread.x
+    total = 0
+    while at < 64:
+        word = code[at]
+        at += 8
+        if word == 0:
+            out[total] = 5
+        elif word == 1:
+            out[total + 1] = 6
+            total += 1
+    out[63] = total
+
+
+def steps() -> Launched:
+    return launched(stepping, code=np.arange(64, dtype=np.int32) % 3, out=st.zeros(64, st.i32))
+
+
+LOOP, WORD, ZERO, FIVE, ONE, SIX, END = "while (at", "= code[at]", "word == 0", "= 5", "word == 1", "= 6", "out[63]"
+TURNING = [
+    ("MOV R1, RZ", LOOP),
+    ("BSSY B1, 0x80", SIX),
+    ("LDG.E R2, [R4]", WORD),
+    ("@P0 BRA 0x60", ZERO),
+    ("STG.E [R6], R5", FIVE),
+    ("@P1 BRA 0x20", LOOP),
+    ("@P2 BRA 0x80", ONE),
+    ("STG.E [R6+0x4], R5", SIX),
+    ("BSYNC B1", SIX),
+    ("@P1 BRA 0x10", LOOP),
+    ("STG.E [R8], R1", END),
+    ("EXIT", ""),
+]
+"""A loop to whose second block an arm jumps back by itself."""
+
+
+def test_lanes_that_jump_back_by_themselves_turn_the_same_loop() -> None:
+    (loop,) = matched(steps(), *TURNING).graph.loops
+    assert (loop.header, len(loop.latches)) == (1, 2)
+
+
+def test_a_loop_in_another_is_one_of_its_own() -> None:
+    """Something is done on every turn of the one around it alone."""
+    rows = [("MOV R3, RZ", WORD) if text.startswith("BSSY") else (text, part) for text, part in TURNING]
+    assert len(matched(steps(), *rows).graph.loops) == 2
+
+
+def test_turns_of_all_ways_back_are_counted_together() -> None:
+    found = walked(steps(), *TURNING)
+    told = [one.lanes for one in steps().executed if one.kind in ("global_load", "global_store")]
+    assert [found[block][1] for block in (2, 3, 5, 8)] == told
