@@ -162,7 +162,8 @@ class Anchors:
             ]
             shown = (self.keys[token.anchor][1] for one in body for token in self.tokens.get(one.number, ()))
             kinds = {*shown} - {CODE}
-            self.blind |= bool(mine) and not kinds and any(one.place in predicated for one in body)
+            hidden = bool(mine) and not kinds and any(one.place in predicated for one in body)
+            self.blind |= hidden and not self._shows(sites)
             if not mine or spare or not all(kind.endswith("load") for kind in kinds):
                 continue
             anchor = self._anchor((place, TURN), SHOWN, 1.0)
@@ -171,6 +172,11 @@ class Anchors:
             for block, n in copies.items():
                 found[block][place, TURN] = n
         return found
+
+    def _shows(self, sites: Sequence[int]) -> bool:
+        """Whether an arm or loop inside a loop has an effect or operation: predicated iterations would show it."""
+        inside = [one for one in self.source.statements.values() if one.context.lies_in(sites)]
+        return any(self.executed(token.anchor) for one in inside for token in self.tokens.get(one.number, ()))
 
     def _arms(self) -> dict[int, dict[Key, tuple[int, int]]]:
         """Anchors of arms that begin at blocks of their own: how many begin there for sure, and how many may have become predicated

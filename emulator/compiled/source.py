@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Collection
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Literal
@@ -39,6 +40,13 @@ class Context:
         while context is not None and context.arm not in ("body", "test"):
             context = context.outer
         return context
+
+    def lies_in(self, loops: Collection[int]) -> bool:
+        """Whether this is the body of one of some loops, or lies in one."""
+        context: Context | None = self
+        while context is not None and not (context.arm == "body" and context.site in loops):
+            context = context.outer
+        return context is not None
 
 
 Part = tuple[Context, tuple[int, Arm] | None]

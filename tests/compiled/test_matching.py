@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import simtbed as st
 from simtbed.compiled.launched import Launched
+from simtbed.compiled.walk import Walk
 from simtbed.language.hints import Global, i32
 
 from tests.compiled.listings import launched, matched, walked
@@ -62,3 +63,36 @@ def test_turns_of_all_ways_back_are_counted_together() -> None:
     found = walked(steps(), *TURNING)
     told = [one.lanes for one in steps().executed if one.kind in ("global_load", "global_store")]
     assert [found[block][1] for block in (2, 3, 5, 8)] == told
+
+
+@st.kernel
+def marking(out: Global[i32]) -> None:
+    at = st.thread.x
+    seen = 0
+    while at < 64:
+        seen += at
+        at += 8
+        if at % 3 == 0:
+            out[at] = 5
+    out[63] = seen
+
+
+PREDICATED = [
+    ("MOV R1, RZ", LOOP),
+    ("IADD3 R1, R1, R2, RZ", "seen +="),
+    ("@P0 BRA 0x40", "if ("),
+    ("STG.E [R6], R5", FIVE),
+    ("@P1 BRA 0x10", LOOP),
+    ("@P2 IADD3 R1, R1, R2, RZ", "seen +="),
+    ("STG.E [R8], R1", END),
+    ("EXIT", ""),
+]
+
+
+def test_iterations_that_may_be_predicated_instructions_are_not_walked() -> None:
+    """Unless an arm inside has an effect, which would be there as well."""
+    one = launched(marking, out=st.zeros(80, st.i32))
+    shown = matched(one, *PREDICATED)
+    assert not Walk(shown, one).anchors.blind
+    hidden = matched(one, *((text, part) for text, part in PREDICATED if part != FIVE))
+    assert Walk(hidden, one).anchors.blind
