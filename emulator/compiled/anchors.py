@@ -167,8 +167,9 @@ class Anchors:
             if not mine or spare or not all(kind.endswith("load") for kind in kinds):
                 continue
             anchor = self._anchor((place, TURN), SHOWN, 1.0)
+            inside = self._matcher.tests_inside(place)
             for site in sites:
-                self.tokens[-1 - site].append(Token(anchor, 1.0))
+                self.tokens[site if inside else -1 - site].append(Token(anchor, 1.0))
             for block, n in copies.items():
                 found[block][place, TURN] = n
         return found

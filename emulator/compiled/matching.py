@@ -256,6 +256,15 @@ class Matcher:
                 stages.append(stage)
         return LoopMatch(place, sites, tuple(regions), tuple(stages), even)
 
+    def tests_inside(self, place: Place) -> bool:
+        """Whether the test of a loop has become a part of its body, which then turns once more, where some lanes make no iteration."""
+        match = next((one for one in self.loops if one.place == place), None)
+        if match is None:
+            return False
+        inside = all(self._tests_inside(match.sites[0], one) for one in match.regions)
+        turns = map(self.source.turns, match.sites)
+        return inside and any(one.with_the_last_test is not one for one in turns)
+
     def _within_scopes(
         self, sites: tuple[int, ...], scopes: Mapping[int | None, dict[int, int]]
     ) -> dict[int | None, tuple[int, ...]]:

@@ -96,3 +96,26 @@ def test_iterations_that_may_be_predicated_instructions_are_not_walked() -> None
     assert not Walk(shown, one).anchors.blind
     hidden = matched(one, *((text, part) for text, part in PREDICATED if part != FIVE))
     assert Walk(hidden, one).anchors.blind
+
+
+@st.kernel
+def skipping(x: Global[i32], out: Global[i32]) -> None:
+    t = st.thread.x
+    at = t
+    while x[at] == 0:
+        at += 1
+    out[t] = at
+
+
+def test_a_test_that_is_a_loop_s_whole_body_is_executed_once_more_than_it_turns() -> None:
+    one = launched(skipping, x=np.arange(64, dtype=np.int32) % 3, out=st.zeros(32, st.i32))
+    found = walked(
+        one,
+        ("MOV R1, RZ", "int t"),
+        ("LDG.E R2, [R4]", "while (x"),
+        ("VIADD R1, R1, 0x1", "at += 1"),
+        ("@P0 BRA 0x10", "while (x"),
+        ("STG.E [R6], R1", "out["),
+        ("EXIT", ""),
+    )
+    assert found == {0: (1, 32), 1: (2, 32 + 11), 2: (2, 32)}
