@@ -9,7 +9,7 @@ statements around them; else loads, which it moves about; else its instructions.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -121,10 +121,11 @@ class Anchors:
                     if n := self._matcher.amounts(one).get(key, 0):
                         self.tokens[one.number].append(Token(anchor, n / self._units[anchor]))
 
-    def _codes(self) -> dict[int, dict[Place, int]]:
+    def _codes(self) -> dict[int, dict[Place, tuple[int, bool]]]:
         """Anchors of places that lie in one statement list, which shows nothing better, or of operations for which others are written,
-        maybe behind a branch: by block, how many instructions it has of each."""
-        found: dict[int, dict[Place, int]] = defaultdict(dict)
+        maybe behind a branch: by block, how many instructions it has of each, and whether it is where lanes come to them first: of what
+        is executed once, others were only put off."""
+        found: dict[int, dict[Place, tuple[int, bool]]] = defaultdict(dict)
         counts: dict[Place, Counter[int]] = defaultdict(Counter)
         for block, span in enumerate(self.graph.blocks):
             for n in range(*span):
@@ -142,9 +143,17 @@ class Anchors:
             each = [one.number for one in statements if EXPANDED & one.site.costs.keys()]
             for number in each or [min(one.number for one in statements)]:
                 self.tokens[number].append(Token(anchor, 1.0))
+            once = all(one.context.loop is None for one in statements)
             for block, n in by_block.items():
-                found[block][place] = n
+                found[block][place] = n, not (once and self._came_by(block, by_block.keys() - {block}))
         return found
+
+    def _came_by(self, block: int, others: Collection[int]) -> bool:
+        """Whether all lanes that come to a block have come by one of some others."""
+        above = self.graph.dominators[block]
+        while above is not None and above not in others:
+            above = self.graph.dominators[above]
+        return above is not None
 
     def _turns(self) -> dict[int, dict[Key, int]]:
         """Anchors of loops whose bodies show loads at most: their iterations by block."""
@@ -225,7 +234,7 @@ class Anchors:
         self,
         nodes: Nodes,
         blocks: Sequence[tuple[Shown, Shown]],
-        codes: Mapping[int, Mapping[Place, int]],
+        codes: Mapping[int, Mapping[Place, tuple[int, bool]]],
         turns: Mapping[int, Mapping[Key, int]],
         arms: Mapping[int, Mapping[Key, tuple[int, int]]],
     ) -> None:
@@ -246,8 +255,8 @@ class Anchors:
                 for key, n in amounts.items():
                     if key in self._numbers:
                         held[node, self._numbers[key]] = n / self._units[self._numbers[key]]
-            for place, instructions in codes.get(block, {}).items():
-                here = float(block not in apart)
+            for place, (instructions, new) in codes.get(block, {}).items():
+                here = float(new and block not in apart)
                 self.sure[node, self._numbers[place, CODE]] = here
                 self.maybe[node, self._numbers[place, CODE]] = instructions - here
             for key, n in turns.get(block, {}).items():

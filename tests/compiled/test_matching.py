@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 import simtbed as st
+from simtbed.compiled import anchors
 from simtbed.compiled.launched import Launched
 from simtbed.compiled.walk import Walk
 from simtbed.language.hints import Global, i32
@@ -119,3 +121,82 @@ def test_a_test_that_is_a_loop_s_whole_body_is_executed_once_more_than_it_turns(
         ("EXIT", ""),
     )
     assert found == {0: (1, 32), 1: (2, 32 + 11), 2: (2, 32)}
+
+
+@st.kernel
+def summing(x: Global[i32], out: Global[i32]) -> None:
+    row = 7 * st.thread.x
+    if row < 250:
+        total = 0
+        for k in range(st.thread.x):
+            total += x[k]
+        out[row] = total
+
+
+LENGTHENED = 12
+"""Instructions by which the loop of four iterations a turn is longer than one of single iterations that turns as often."""
+
+
+def summed() -> list[int]:
+    """Lanes that come to two loops: one of four iterations a turn, and one of single ones. `row` is computed once in the source, and again
+    before each of these."""
+    one = launched(summing, x=np.arange(64, dtype=np.int32), out=st.zeros(256, st.i32))
+    found = walked(
+        one,
+        *[("IMAD R1, R0, 0x7, RZ", "int row")] * 4,
+        ("@P0 BRA 0x1a0", "for ("),
+        *[("MOV R8, R1", "int row")] * 4,
+        *[("LDG.E R2, [R4]", "total +=")] * 4,
+        *[("IADD3 R9, R9, R2, RZ", "total +=")] * LENGTHENED,
+        ("@P1 BRA 0x90", "for ("),
+        ("@P2 BRA 0x210", "for ("),
+        *[("MOV R8, R1", "int row")] * 4,
+        ("LDG.E R2, [R4]", "total +="),
+        ("@P3 BRA 0x1f0", "for ("),
+        ("STG.E [R6], R1", "out["),
+        ("EXIT", ""),
+    )
+    return [found.get(block, (0, 0))[1] for block in (2, 5)]
+
+
+FEWEST_ROUNDS = [sum(t // 4 for t in range(32)), sum(t % 4 for t in range(32))]
+
+
+def test_what_is_computed_again_before_a_loop_is_no_reason_to_pass_it_by() -> None:
+    assert summed() == FEWEST_ROUNDS
+
+
+def test_rounds_cost_more_than_instructions(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(anchors, "ROUND", 0.0)
+    assert summed() != FEWEST_ROUNDS
+
+
+@st.kernel
+def parting(out: Global[i32]) -> None:
+    t = st.thread.x
+    seen = t
+    if t % 2 == 0:
+        out[t] = 5
+    if t % 3 == 0:
+        seen = 7 * t
+    out[63] = seen
+
+
+def stored() -> int:
+    """Lanes that come to a store beside which nvcc has put what another arm computes."""
+    found = walked(
+        launched(parting, out=st.zeros(64, st.i32)),
+        ("MOV R1, R0", "int seen"),
+        ("@P0 BRA 0xf0", "if ("),
+        ("STG.E [R6], R5", FIVE),
+        *[("IMAD R2, R0, 0x7, RZ", "seen = 7")] * 12,
+        ("STG.E [R8], R1", END),
+        ("EXIT", ""),
+    )
+    return found[1][1]
+
+
+def test_code_counts_less_than_an_effect(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert stored() == 16
+    monkeypatch.setattr(anchors, "CODE_EACH", 0.1)
+    assert stored() < 16
