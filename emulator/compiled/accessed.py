@@ -193,10 +193,13 @@ class Accessed:
         def address(number: int) -> int:
             return int(alike.index[0, number, first]) * size
 
+        def array(number: int) -> str:
+            return self._accesses[int(alike.sites[number])].site.array
+
         made = Made(statements).of(lanes)
         stood = aligned(made, flat)
         if stood is None and all(one.site.kind.endswith("load") for one in statements):
-            once = {address(number): number for number in reversed(really_made(made))}
+            once = {(array(number), address(number)): number for number in reversed(really_made(made))}
             stood = aligned(sorted(once.values()), flat)  # what is loaded again is kept
         if stood is not None:
             following = iter(stood)
