@@ -75,12 +75,27 @@ class Matcher:
         for block, before in enumerate(self.graph.predecessors):
             if len(before) == 1 and len(self.graph.successors[before[0]]) == 2:
                 choice = self._choice(block)
-                if choice is None or choice == self._choice(before[0]):
+                if choice is None:
+                    inside = self._arm_around(block, self.places[self.graph.blocks[before[0]][1] - 1])
+                    found |= {} if inside is None else {block: inside}
+                    continue
+                if choice == self._choice(before[0]):
                     continue
                 tested = self.places[self.graph.blocks[before[0]][1] - 1] == choice[0]
                 if tested or (self._written(block, choice) and not self._within(block, choice)):
                     found[block] = choice
         return found
+
+    def _arm_around(self, block: int, tested: Place) -> Choice | None:
+        """The arm of a branch at a place in which all lies that a block has from elsewhere: arms inside have become predicated
+        instructions."""
+        branches = {one.number for one in self.source.by_place.get(tested, ()) if one.site.kind == "branch"}
+        own = (n for n in range(*self.graph.blocks[block]) if self.graph.instructions[n].opcode not in CONTROL)
+        places = {self.places[n] for n in own} - {tested}
+        inside = (one for place in places for one in self.source.by_place.get(place, ()) if one.lanes)
+        arms = {self.source.arm_around(one, branches) for one in inside}
+        arm = arms.pop() if len(arms) == 1 else None
+        return None if arm is None else (tested, arm)
 
     def _within(self, block: int, choice: Choice) -> bool:
         """Whether all lanes that come to a block have come through another of the same arm."""

@@ -131,6 +131,16 @@ class Source:
         site, arm = self.chosen.get(statement.number, (-1, "kernel"))
         return (self.statements[site].place, arm) if site in self.statements else None
 
+    def arm_around(self, statement: Statement, branches: Collection[int]) -> Arm | None:
+        """The arm of one of some branches that decides about a statement, or about what it lies in."""
+        at: Statement | None = statement
+        while at is not None:
+            site, arm = self.chosen.get(at.number, (-1, "kernel"))
+            if site in branches:
+                return arm
+            at = self.statements.get(site if site >= 0 else at.context.site)
+        return None
+
     @cached_property
     def by_choice(self) -> dict[Choice, list[Statement]]:
         """What each arm of the branches at a place decides about."""

@@ -6,11 +6,12 @@ import numpy as np
 import pytest
 import simtbed as st
 from simtbed.compiled import anchors
+from simtbed.compiled.executions import executions_of
 from simtbed.compiled.launched import Launched
 from simtbed.compiled.walk import Walk
 from simtbed.language.hints import Global, i32
 
-from tests.compiled.listings import launched, matched, walked
+from tests.compiled.listings import launched, matched, placed, walked
 
 
 @st.kernel
@@ -200,3 +201,35 @@ def test_code_counts_less_than_an_effect(monkeypatch: pytest.MonkeyPatch) -> Non
     assert stored() == 16
     monkeypatch.setattr(anchors, "CODE_EACH", 0.1)
     assert stored() < 16
+
+
+@st.kernel
+def nesting(x: Global[i32], out: Global[i32]) -> None:
+    t = st.thread.x
+    seen = t
+    if t % 2 == 0:
+        if t > 5:
+            seen = min(seen, x[t])
+        if t < 20:
+            seen = min(seen, x[t + 1])
+    out[t] = seen
+
+
+def test_an_arm_may_have_nothing_but_what_is_left_of_arms_inside() -> None:
+    """Only predicated instructions of two arms inside, and what nvcc gives the line of the test, say whose block that is."""
+    one = launched(nesting, x=np.arange(64, dtype=np.int32), out=st.zeros(32, st.i32))
+    rows = [
+        ("MOV R1, R0", "int t"),
+        ("@P0 BRA 0xa0", "& 1) == 0"),
+        *[("ISETP.GT.AND P1, PT, R0, 0x5, PT", "& 1) == 0")] * 4,
+        ("@P1 LDG.E R2, [R4]", "x[t])"),
+        ("@P1 VIMNMX R1, R1, R2, PT", "x[t])"),
+        ("@P2 LDG.E R3, [R4+0x4]", "x[t + 1]"),
+        ("@P2 VIMNMX R1, R1, R3, PT", "x[t + 1]"),
+        ("STG.E [R6], R1", "out["),
+        ("EXIT", ""),
+    ]
+    ((block, (place, arm)),) = matched(one, *rows).heads.items()
+    assert (block, place[0], arm) == (1, placed(one, *rows)[1].line, "then")
+    found = executions_of(placed(one, *rows), one)
+    assert [found.threads[n] for n in (0, 2, 10)] == [32, 16, 32]
