@@ -435,18 +435,18 @@ class Matcher:
                     if key in once:
                         predicate = self.graph.instructions[n].predicate
                         if not predicate or key not in direct:
-                            per_block[block][key][""] += width / once[key]
+                            per_block[block][key][""] += width
                         elif key not in arms:
-                            per_block[block][key][predicate] += width / once[key]
+                            per_block[block][key][predicate] += width
         parts: dict[Loop | None, dict[Key, dict[int, Held]]] = defaultdict(lambda: defaultdict(dict))
         for block, held in per_block.items():
             if not self._every_turn(block, mine) or (block and self.graph.dominators[block] is None):
                 continue
             around = next((loop for loop in self.graph.around(block) if loop in mine), None)
             for key, by_predicate in held.items():
-                if all(n == int(n) for n in by_predicate.values()):
-                    sure = int(by_predicate.pop("", 0))
-                    parts[around][key][block] = sure, tuple(map(int, by_predicate.values()))
+                if all(n % once[key] == 0 for n in by_predicate.values()):
+                    held_there = {predicate: int(n / once[key]) for predicate, n in by_predicate.items()}
+                    parts[around][key][block] = held_there.pop("", 0), tuple(held_there.values())
         found: dict[int, Held] = {}
         chosen: Counter[Key] = Counter()
         for around in sorted(parts, key=lambda loop: loop is None):

@@ -9,7 +9,7 @@ from simtbed.compiled import anchors
 from simtbed.compiled.executions import executions_of
 from simtbed.compiled.launched import Launched
 from simtbed.compiled.walk import Walk
-from simtbed.language.hints import Global, i32
+from simtbed.language.hints import Global, f32, float4, i32
 
 from tests.compiled.listings import launched, matched, placed, walked
 
@@ -36,7 +36,7 @@ def steps() -> Launched:
 LOOP, WORD, ZERO, FIVE, ONE, SIX, END = "while (at", "= code[at]", "word == 0", "= 5", "word == 1", "= 6", "out[63]"
 TURNING = [
     ("MOV R1, RZ", LOOP),
-    ("BSSY B1, 0x80", SIX),
+    ("BSSY B1, 0x90", SIX),
     ("LDG.E R2, [R4]", WORD),
     ("@P0 BRA 0x60", ZERO),
     ("STG.E [R6], R5", FIVE),
@@ -233,3 +233,34 @@ def test_an_arm_may_have_nothing_but_what_is_left_of_arms_inside() -> None:
     assert (block, place[0], arm) == (1, placed(one, *rows)[1].line, "then")
     found = executions_of(placed(one, *rows), one)
     assert [found.threads[n] for n in (0, 2, 10)] == [32, 16, 32]
+
+
+@st.kernel
+def gathering(value: Global[float4], column: Global[i32], x: Global[float4], out: Global[f32]) -> None:
+    t = st.thread.x
+    total = st.f32(0)
+    for k in range(t % 8):
+        total += value[k].x * x[column[k]].x
+    out[t] = total
+
+
+def test_iterations_are_told_by_accesses_of_several_sizes_together() -> None:
+    """A turn has 16, 4 and 16 bytes of one line; four of them are four iterations, in a block of no loop."""
+    arrays = {"value": st.zeros(8, float4), "x": st.zeros(8, float4)}
+    one = launched(gathering, column=np.arange(8, dtype=np.int32), out=st.zeros(32, st.f32), **arrays)
+    line = "column["
+    matcher = matched(
+        one,
+        ("@P0 BRA 0x60", "for ("),
+        ("LDG.E R2, [R4]", line),
+        ("LDG.E.128 R8, [R6]", line),
+        ("LDG.E.128 R12, [R6]", line),
+        ("@P1 BRA 0x10", "for ("),
+        ("@P2 BRA 0x120", "for ("),
+        *[("LDG.E R2, [R4]", line)] * 4,
+        *[("LDG.E.128 R8, [R6]", line)] * 8,
+        ("STG.E [R6], R1", "out["),
+        ("EXIT", ""),
+    )
+    ((place, sites),) = matcher.of_loop.items()
+    assert matcher.copies(sites, matcher.natural(place))[0] == {1: 1, 3: 4}
