@@ -94,6 +94,12 @@ class Accessed:
 
     def costs(self, statements: Sequence[Statement], compiled: Sequence[Counted]) -> Costs | None:
         """What instructions move that stand for accesses of the source; None where that cannot be told."""
+        once = len(statements) == len(compiled) and all(one.context.loop is None for one in statements)
+        if once and all(one.instruction.predicate for one in compiled):
+            return None  # each stands for one, whose lanes the source tells
+        sizes = {one.site.size for one in statements}
+        if len(sizes) > 1:
+            return self._by_size(sizes, statements, compiled)
         kinds = {(one.site.kind, one.site.size, one.site.access) for one in statements}
         access, size = statements[0].site.access, statements[0].site.size
         numbers = [self._number[id(one)] for one in compiled]
@@ -121,6 +127,22 @@ class Accessed:
             totals = self._of_all(statements, totals)
         columns = zip(_COLUMNS[access.space], totals.tolist(), strict=False)
         return dict.fromkeys(("requests", "sectors", "wavefronts", "conflicts"), 0.0) | dict(columns)
+
+    def _by_size(self, sizes: set[int], statements: Sequence[Statement], compiled: Sequence[Counted]) -> Costs | None:
+        """The same of accesses of several sizes, each of which instructions of its own width stand for."""
+        if {width_of(one.instruction) for one in compiled} != sizes:
+            return None
+        total: Costs = defaultdict(float)
+        for size in sizes:
+            found = self.costs(
+                [one for one in statements if one.site.size == size],
+                [one for one in compiled if width_of(one.instruction) == size],
+            )
+            if found is None:
+                return None
+            for what, n in found.items():
+                total[what] += n
+        return dict(total)
 
     def _of_all(self, statements: Sequence[Statement], totals: Floats) -> Floats:
         """What all warps' instructions cost, where those of some are known: as much more or less than the source's accesses as theirs."""
