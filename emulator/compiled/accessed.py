@@ -99,6 +99,12 @@ class Accessed:
 
     def costs(self, statements: Sequence[Statement], compiled: Sequence[Counted]) -> Costs | None:
         """What instructions move that stand for accesses of the source; None where that cannot be told."""
+        once = len(statements) == len(compiled) and all(one.context.loop is None for one in statements)
+        if once and all(one.instruction.predicate for one in compiled):
+            return None  # each stands for one, whose lanes the source tells
+        sizes = {one.site.size for one in statements}
+        if len(sizes) > 1:
+            return self._by_size(sizes, statements, compiled)
         kinds = {(one.site.kind, one.site.size, one.site.access) for one in statements}
         access, size = statements[0].site.access, statements[0].site.size
         numbers = [self._number[id(one)] for one in compiled]
@@ -135,6 +141,22 @@ class Accessed:
             totals = self._of_all(statements, totals)
         columns = zip(_COLUMNS[access.space], totals.tolist(), strict=False)
         return dict.fromkeys(("requests", "sectors", "wavefronts", "conflicts"), 0.0) | dict(columns)
+
+    def _by_size(self, sizes: set[int], statements: Sequence[Statement], compiled: Sequence[Counted]) -> Costs | None:
+        """The same of accesses of several sizes, each of which instructions of its own width stand for."""
+        if {width_of(one.instruction) for one in compiled} != sizes:
+            return None
+        total: Costs = defaultdict(float)
+        for size in sizes:
+            found = self.costs(
+                [one for one in statements if one.site.size == size],
+                [one for one in compiled if width_of(one.instruction) == size],
+            )
+            if found is None:
+                return None
+            for what, n in found.items():
+                total[what] += n
+        return dict(total)
 
     def _of_all(self, statements: Sequence[Statement], totals: Floats) -> Floats:
         """What all warps' instructions cost, where those of some are known: as much more or less than the source's accesses as theirs."""
@@ -210,10 +232,14 @@ class Accessed:
         flat = [one for block in visited for one in block]
         size = statements[0].site.size
         address = (alike.index[0, :, lanes.mask.bit_length() - 1] * size).tolist().__getitem__
+
+        def array(number: int) -> str:
+            return self._accesses[int(alike.sites[number])].site.array
+
         made = Made(statements).of(lanes)
         stood = aligned(made, flat)
         if stood is None and all(one.site.kind.endswith("load") for one in statements):
-            once = {address(number): number for number in reversed(really_made(made))}
+            once = {(array(number), address(number)): number for number in reversed(really_made(made))}
             stood = aligned(sorted(once.values()), flat)  # what is loaded again is kept
         if stood is not None:
             following = iter(stood)

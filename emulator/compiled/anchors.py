@@ -9,13 +9,13 @@ statements around them; else loads, which it moves about; else its instructions.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
-from .classes import CONTROL, EXPANDED
+from .classes import CONTROL, EFFECTS, EXPANDED
 from .control_flow import Loop
 from .matching import Key, Matcher
 from .nodes import Nodes
@@ -122,10 +122,11 @@ class Anchors:
                     if n := self._matcher.amounts(one).get(key, 0):
                         self.tokens[one.number].append(Token(anchor, n / self._units[anchor]))
 
-    def _codes(self) -> dict[int, dict[Place, int]]:
+    def _codes(self) -> dict[int, dict[Place, tuple[int, bool]]]:
         """Anchors of places that lie in one statement list, which shows nothing better, or of operations for which others are written,
-        maybe behind a branch: by block, how many instructions it has of each."""
-        found: dict[int, dict[Place, int]] = defaultdict(dict)
+        maybe behind a branch: by block, how many instructions it has of each, and whether it is where lanes come to them first: of what
+        is executed once, others were only put off."""
+        found: dict[int, dict[Place, tuple[int, bool]]] = defaultdict(dict)
         counts: dict[Place, Counter[int]] = defaultdict(Counter)
         for block, span in enumerate(self.graph.blocks):
             for n in range(*span):
@@ -143,9 +144,17 @@ class Anchors:
             each = [one.number for one in statements if EXPANDED & one.site.costs.keys()]
             for number in each or [min(one.number for one in statements)]:
                 self.tokens[number].append(Token(anchor, 1.0))
+            once = all(one.context.loop is None for one in statements)
             for block, n in by_block.items():
-                found[block][place] = n
+                found[block][place] = n, not (once and self._came_by(block, by_block.keys() - {block}))
         return found
+
+    def _came_by(self, block: int, others: Collection[int]) -> bool:
+        """Whether all lanes that come to a block have come by one of some others."""
+        above = self.graph.dominators[block]
+        while above is not None and above not in others:
+            above = self.graph.dominators[above]
+        return above is not None
 
     def _turns(self) -> dict[int, dict[Key, int]]:
         """Anchors of loops whose bodies show loads at most: their iterations by block."""
@@ -163,12 +172,14 @@ class Anchors:
             ]
             shown = (self.keys[token.anchor][1] for one in body for token in self.tokens.get(one.number, ()))
             kinds = {*shown} - {CODE}
-            self.blind |= bool(mine) and not kinds and any(one.place in predicated for one in body)
+            hidden = bool(mine) and not kinds and any(one.place in predicated for one in body)
+            self.blind |= hidden and not self._shows(sites)
             if not mine or spare or not all(kind.endswith("load") for kind in kinds):
                 continue
             anchor = self._anchor((place, TURN), SHOWN, 1.0)
+            inside = self._matcher.tests_inside(place)
             for site in sites:
-                self.tokens[-1 - site].append(Token(anchor, 1.0))
+                self.tokens[site if inside else -1 - site].append(Token(anchor, 1.0))
             for loop in mine:
                 here = {block: n for block, n in copies.items() if block in loop.body}
                 if list(here.values()) == [1]:
@@ -189,6 +200,11 @@ class Anchors:
                 break
             at = above
         return at
+
+    def _shows(self, sites: Sequence[int]) -> bool:
+        """Whether an arm or loop inside a loop has an effect or operation: predicated iterations would show it."""
+        inside = [one for one in self.source.statements.values() if one.context.lies_in(sites)]
+        return any(self.executed(token.anchor) for one in inside for token in self.tokens.get(one.number, ()))
 
     def _arms(self) -> dict[int, dict[Key, tuple[int, int]]]:
         """Anchors of arms that begin at blocks of their own: how many begin there for sure, and how many may have become predicated
@@ -236,7 +252,7 @@ class Anchors:
         self,
         nodes: Nodes,
         blocks: Sequence[tuple[Shown, Shown]],
-        codes: Mapping[int, Mapping[Place, int]],
+        codes: Mapping[int, Mapping[Place, tuple[int, bool]]],
         turns: Mapping[int, Mapping[Key, int]],
         arms: Mapping[int, Mapping[Key, tuple[int, int]]],
     ) -> None:
@@ -257,8 +273,8 @@ class Anchors:
                 for key, n in amounts.items():
                     if key in self._numbers:
                         held[node, self._numbers[key]] = n / self._units[self._numbers[key]]
-            for place, instructions in codes.get(block, {}).items():
-                here = float(block not in apart)
+            for place, (instructions, new) in codes.get(block, {}).items():
+                here = float(new and block not in apart)
                 self.sure[node, self._numbers[place, CODE]] = here
                 self.maybe[node, self._numbers[place, CODE]] = instructions - here
             for key, n in turns.get(block, {}).items():
@@ -323,6 +339,11 @@ class Anchors:
     def executed(self, anchor: int) -> bool:
         """Whether an anchor is an effect or operation, or the slow path of one: not what a compiler moves about."""
         return self.keys[anchor][1] not in (CODE, TURN, *ARMS)
+
+    def kept(self, anchor: int) -> bool:
+        """Whether an anchor is an effect that a compiler keeps as often as it was asked for."""
+        kind = self.keys[anchor][1]
+        return kind in EFFECTS.values() and not kind.endswith("load") and not kind.startswith("local")
 
     def misfit(self, nodes: Nodes, threads: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
         """By anchor of effects and operations, the part of what the source executed that so many executions of each block show

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from functools import cache
+
 from ..engines.cuda.sass import Instruction
 
 EFFECTS = {
@@ -23,7 +26,19 @@ CONTROL = ("BRA", "BSSY", "BSYNC", "EXIT", "CALL", "RET", "NOP", "PLOP3", "WARPS
 """Instructions that no statement asked for."""
 
 
+_TYPE = re.compile(r"[USF]?(16|32|64|128)|[US](8)|B?F(16|32)x(\d)")
+"""How nvdisasm writes the type of what an access moves: bits of integers or floats, or of several of these side by side."""
+
+
 def width_of(instruction: Instruction) -> int:
-    """Bytes a lane that an access moves."""
-    sizes = {"128": 16, "64": 8, "U16": 2, "S16": 2, "U8": 1, "S8": 1}
-    return next((size for name, size in sizes.items() if name in instruction.operation.split(".")), 4)
+    """Bytes a lane that an access moves: those of the type that is written, else 4."""
+    return _bytes(instruction.operation)
+
+
+@cache
+def _bytes(operation: str) -> int:
+    found = next(filter(None, map(_TYPE.fullmatch, operation.split(".")[1:])), None)
+    if found is None:
+        return 4
+    alone, small, each, times = found.groups()
+    return int(alone or small or each) * int(times or 1) // 8

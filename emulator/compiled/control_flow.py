@@ -41,6 +41,7 @@ class Graph:
     blocks: tuple[tuple[int, int], ...]
     edges: tuple[Edge, ...]
     ends: tuple[int, ...]
+    joined: frozenset[int] = frozenset()
 
     def last(self, block: int) -> Instruction:
         return self.instructions[self.blocks[block][1] - 1]
@@ -177,7 +178,22 @@ class Graph:
                     body.add(block)
                     waiting += [one for one in self.predecessors[block] if one == 0 or self.dominators[one] is not None]
             found.append(Loop(header, tuple(sources), frozenset(body)))
-        return tuple(sorted(found, key=lambda loop: len(loop.body)))
+        found.sort(key=lambda loop: len(loop.body))
+        for n, loop in enumerate(found):
+            if loop.header in self.joined:
+                around = next(k for k in range(n + 1, len(found)) if loop.body < found[k].body)
+                found[around] = replace(found[around], latches=(*found[around].latches, *loop.latches))
+        return tuple(loop for loop in found if loop.header not in self.joined)
+
+    def begins_with(self, around: Loop, loop: Loop) -> bool:
+        """Whether every turn of a loop comes straight to another one inside, and only names meeting points before."""
+        at = around.header
+        while at != loop.header:
+            names = all(one.opcode == "BSSY" for one in self.instructions[slice(*self.blocks[at])])
+            if not names or len(self.successors[at]) != 1 or at not in around.body:
+                return False
+            at = self.successors[at][0]
+        return loop.body < around.body
 
     def around(self, block: int) -> list[Loop]:
         """The natural loops around a block, inner ones first."""

@@ -3,7 +3,7 @@ much open, walked."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,11 +13,13 @@ from .control_flow import Graph, graph
 from .flow import Counted, Estimate, Evidence, Placed, estimate_executions
 from .launched import Launched
 from .matching import Matcher
-from .walk import Walk
+from .walk import WHOLE, Walk
 
 Floats = npt.NDArray[np.float64]
 _AGREES = 0.01
 """How near two counts of executions must be to be the same: what a solver's tolerance may leave."""
+_ROUNDED = 1e-3
+"""What is left of a whole number where it is computed."""
 _OPEN, _MISFIT = 0.2, 0.02
 """The part of the executions that the flow may leave open, and the part of the source's that it may leave unexplained, before warps
 are walked. Measured on the 273 kernels of the records: to walk also those of which the flow is so sure makes two right and
@@ -67,12 +69,10 @@ def executions_of(placed: Sequence[Placed], launched: Launched) -> Executions:
     if walked is not None:
         return walked
     block_of = [block for block, (first, past) in enumerate(whole.blocks) for _ in range(first, past)]
-    least, most = found.warps.copy(), found.warps.copy()
     why: dict[int, str] = {}
-    for block, (first, past) in enumerate(whole.blocks):
+    for block in range(len(whole.blocks)):
         if block in sure:
             continue
-        least[first:past], most[first:past] = found.threads[first] / 32, found.threads[first]
         if block in even:
             why[block] = "copies of a loop in an unrolled one are taken to turn as often as each other"
             continue
@@ -80,7 +80,27 @@ def executions_of(placed: Sequence[Placed], launched: Launched) -> Executions:
         why[block] = "no statement alone tells how often: its threads follow from those around it" + (
             f"; the loop at line {lines} was not found in the compiled code" if unmatched else ""
         )
-    return Executions(tuple(placed), tuple(block_of), found.warps, found.threads, least, most, why, walk)
+        why[block] += f"; its warps were not walked: {walk.given_up}" if walk.given_up else ""
+    return _bounded(placed, block_of, found.warps, found.threads, why, walk)
+
+
+def _bounded(
+    placed: Sequence[Placed],
+    block_of: Sequence[int],
+    warps: Floats,
+    threads: Floats,
+    why: Mapping[int, str],
+    walk: Walk,
+) -> Executions:
+    """Executions, of which those of some blocks are not certain: between one by every 32 threads and one by each of them. Where
+    that leaves one number, it is certain."""
+    least, most = warps.copy(), warps.copy()
+    open_blocks = np.isin(block_of, list(why))
+    least[open_blocks] = np.ceil(np.minimum(warps, threads / 32) - _ROUNDED)[open_blocks]
+    most[open_blocks] = np.floor(np.maximum(warps, threads) + _ROUNDED)[open_blocks]
+    left = {block for block, a, b in zip(block_of, least, most, strict=True) if a < b}
+    why = {block: told for block, told in why.items() if block in left}
+    return Executions(tuple(placed), tuple(block_of), warps, threads, least, most, why, walk)
 
 
 def _walked(placed: Sequence[Placed], walk: Walk, flow: Estimate, sure: Sequence[int]) -> Executions | None:
@@ -94,23 +114,25 @@ def _walked(placed: Sequence[Placed], walk: Walk, flow: Estimate, sure: Sequence
     if open_ <= _OPEN and misfit <= _MISFIT:
         return None
     found = walk.run()
-    if found is None or (open_ <= _OPEN and walk.misfit(found.threads) > misfit + _AGREES):
+    if found is None:
+        return None
+    wrong, partly = walk.misfit(found.threads), found.whole < WHOLE
+    if open_ <= _OPEN and wrong > misfit - _AGREES:
+        return None
+    if walk.lost(found.threads) > walk.lost(flow.threads[firsts]) + _AGREES:
+        walk.given_up = "ways that fit do not show all that the source did"
+        return None
+    if partly and wrong > open_:  # some warps show how wrong they are, the flow how wrong it may be
+        walk.given_up = f"only {found.whole:.0%} of them are recorded whole"
         return None
     block_of = np.repeat(np.arange(len(blocks)), sizes)
     warps, threads = found.warps[block_of], found.threads[block_of]
     doubtful = walk.doubtful(found.threads)
     why = dict.fromkeys(doubtful, "lanes were walked through it that show not just what the source executed")
-    open_blocks = np.isin(block_of, doubtful)
-    return Executions(
-        tuple(placed),
-        tuple(block_of.tolist()),
-        warps,
-        threads,
-        np.where(open_blocks, threads / 32, warps),
-        np.where(open_blocks, threads, warps),
-        why,
-        walk,
-    )
+    if partly:
+        others = f"{found.whole:.0%} of the warps that were asked for are recorded whole, and stand for the others"
+        why = {block: why.get(block, others) for block in range(len(blocks)) if block not in sure}
+    return _bounded(placed, block_of.tolist(), warps, threads, why, walk)
 
 
 def _counted(matcher: Matcher) -> tuple[Counted, list[int], set[int]]:

@@ -255,7 +255,7 @@ class _Flow:
         found = []
         shares: dict[Place, dict[int, int]] = defaultdict(dict)
         for block, n in self._numbered():
-            if block not in anchored and self.graph.instructions[n].opcode not in CONTROL:
+            if block not in anchored and self.graph.instructions[n].opcode not in CONTROL and not self._tests(block, n):
                 share = shares[self.places[n]]
                 share[block] = share.get(block, 0) + 1
         known = {self.places[n] for block, n in self._numbered() if block in anchored}
@@ -283,7 +283,7 @@ class _Flow:
         there are iterations written out. Tests of one or two instructions are easily made elsewhere."""
         shares: dict[Place, Counter[int]] = defaultdict(Counter)
         for block, n in self._numbered():
-            if self.graph.instructions[n].opcode not in (*CONTROL, *EFFECTS):
+            if self.graph.instructions[n].opcode not in (*CONTROL, *EFFECTS) and not self._tests(block, n):
                 shares[self.places[n]][block] += 1
         converted = self._predicated(lambda opcode: opcode in EFFECTS)
         votes: dict[int, Counter[float]] = defaultdict(Counter)
@@ -307,6 +307,11 @@ class _Flow:
             count, n = max(ballot.items(), key=lambda vote: (vote[1], vote[0]))
             found.append(_Hint({block: 1.0}, count, _VOTE * n, False))
         return found
+
+    def _tests(self, block: int, n: int) -> bool:
+        """Whether an instruction of an arm has the line of the test before it: it is executed by those who take the arm."""
+        arm = self.counted.arms.get(block)
+        return arm is not None and self.places[n] == self.places[self.graph.blocks[arm.head][1] - 1]
 
     def _predicated(self, wanted: Callable[[str], bool]) -> set[Place]:
         """Places of instructions, of the opcodes wanted, that only some of the lanes obey."""

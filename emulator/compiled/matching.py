@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from ..ir import nodes as ir
@@ -50,6 +50,7 @@ class Matcher:
         for site in source.loops:
             self.of_loop[source.statements[site].place].append(site)
         self.of_natural = {loop.header: self._loop_of(loop) for loop in graph.loops}
+        self.graph = replace(graph, joined=self._joined())
 
     @cached_property
     def expanded(self) -> frozenset[Place]:
@@ -74,12 +75,27 @@ class Matcher:
         for block, before in enumerate(self.graph.predecessors):
             if len(before) == 1 and len(self.graph.successors[before[0]]) == 2:
                 choice = self._choice(block)
-                if choice is None or choice == self._choice(before[0]):
+                if choice is None:
+                    inside = self._arm_around(block, self.places[self.graph.blocks[before[0]][1] - 1])
+                    found |= {} if inside is None else {block: inside}
+                    continue
+                if choice == self._choice(before[0]):
                     continue
                 tested = self.places[self.graph.blocks[before[0]][1] - 1] == choice[0]
                 if tested or (self._written(block, choice) and not self._within(block, choice)):
                     found[block] = choice
         return found
+
+    def _arm_around(self, block: int, tested: Place) -> Choice | None:
+        """The arm of a branch at a place in which all lies that a block has from elsewhere: arms inside have become predicated
+        instructions."""
+        branches = {one.number for one in self.source.by_place.get(tested, ()) if one.site.kind == "branch"}
+        own = (n for n in range(*self.graph.blocks[block]) if self.graph.instructions[n].opcode not in CONTROL)
+        places = {self.places[n] for n in own} - {tested}
+        inside = (one for place in places for one in self.source.by_place.get(place, ()) if one.lanes)
+        arms = {self.source.arm_around(one, branches) for one in inside}
+        arm = arms.pop() if len(arms) == 1 else None
+        return None if arm is None else (tested, arm)
 
     def _within(self, block: int, choice: Choice) -> bool:
         """Whether all lanes that come to a block have come through another of the same arm."""
@@ -186,6 +202,18 @@ class Matcher:
                         votes[place] += 1
         return max(votes, key=lambda place: votes[place], default=None)
 
+    def _joined(self) -> frozenset[int]:
+        """Headers of natural loops whose turns are turns of the one around them: lanes that go on with the next iteration from
+        several places of the source jump back each by themselves, to where no more has to be done than there."""
+        found = set()
+        for n, loop in enumerate(self.graph.loops):
+            around = next((one for one in self.graph.loops[n + 1 :] if loop.body < one.body), None)
+            if around is not None and self.graph.begins_with(around, loop):
+                place = self.of_natural[loop.header]
+                if place is not None and place == self.of_natural[around.header]:
+                    found.add(loop.header)
+        return frozenset(found)
+
     def _innermost(self, statement: Statement) -> Place | None:
         if statement.number in self.source.loops:
             return statement.place
@@ -242,6 +270,15 @@ class Matcher:
                         stage = self._rotated(sites, found, mine, stage)
                 stages.append(stage)
         return LoopMatch(place, sites, tuple(regions), tuple(stages), even)
+
+    def tests_inside(self, place: Place) -> bool:
+        """Whether the test of a loop has become a part of its body, which then turns once more, where some lanes make no iteration."""
+        match = next((one for one in self.loops if one.place == place), None)
+        if match is None:
+            return False
+        inside = all(self._tests_inside(match.sites[0], one) for one in match.regions)
+        turns = map(self.source.turns, match.sites)
+        return inside and any(one.with_the_last_test is not one for one in turns)
 
     def _within_scopes(
         self, sites: tuple[int, ...], scopes: Mapping[int | None, dict[int, int]]
@@ -398,18 +435,18 @@ class Matcher:
                     if key in once:
                         predicate = self.graph.instructions[n].predicate
                         if not predicate or key not in direct:
-                            per_block[block][key][""] += width / once[key]
+                            per_block[block][key][""] += width
                         elif key not in arms:
-                            per_block[block][key][predicate] += width / once[key]
+                            per_block[block][key][predicate] += width
         parts: dict[Loop | None, dict[Key, dict[int, Held]]] = defaultdict(lambda: defaultdict(dict))
         for block, held in per_block.items():
             if not self._every_turn(block, mine) or (block and self.graph.dominators[block] is None):
                 continue
             around = next((loop for loop in self.graph.around(block) if loop in mine), None)
             for key, by_predicate in held.items():
-                if all(n == int(n) for n in by_predicate.values()):
-                    sure = int(by_predicate.pop("", 0))
-                    parts[around][key][block] = sure, tuple(map(int, by_predicate.values()))
+                if all(n % once[key] == 0 for n in by_predicate.values()):
+                    held_there = {predicate: int(n / once[key]) for predicate, n in by_predicate.items()}
+                    parts[around][key][block] = held_there.pop("", 0), tuple(held_there.values())
         found: dict[int, Held] = {}
         chosen: Counter[Key] = Counter()
         for around in sorted(parts, key=lambda loop: loop is None):

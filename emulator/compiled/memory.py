@@ -150,14 +150,22 @@ def _accesses(launched: Launched, calls: bool) -> Accesses:
 
 def _by_access(instructions: Sequence[Counted], accesses: Accesses) -> dict[tuple[Place, str], list[Counted]]:
     """The instructions that stand for each access: those at its place. The compiler gives an access at times the line of what
-    uses its value: then it stands for the nearest of its kind in what shares most of its calls, first for one that no
-    other instruction stands for. Parts of an atomic, beside it, stand for no access."""
+    uses its value: then it stands for the nearest of its kind that is executed just as often and that no other
+    instruction stands for; else for the nearest in what shares most of its calls, first for one that none stands for.
+    Parts of an atomic, beside it, stand for no access."""
     found: dict[tuple[Place, str], list[Counted]] = defaultdict(list)
     strays: dict[tuple[Place, str], list[Counted]] = defaultdict(list)
     for one in instructions:
         kind = EFFECTS.get(one.instruction.opcode)
         if kind is not None and one.instruction.predicate != "@!PT":
             (found if (one.place, kind) in accesses else strays)[one.place, kind].append(one)
+    for key, several in strays.items():
+        for one in list(several):
+            alike = [at for at, of in accesses.items() if at not in found and at[1] == key[1] and _as_often(one, of)]
+            if alike:
+                found[min(alike, key=lambda at: _distance(one.place, at[0]))].append(one)
+                several.remove(one)
+    strays = {key: several for key, several in strays.items() if several}
     taken = set(found)
     for kind in {kind for _, kind in strays}:
         alone = {key: of for key, of in accesses.items() if key[1] == kind and key not in found}
@@ -176,6 +184,15 @@ def _by_access(instructions: Sequence[Counted], accesses: Accesses) -> dict[tupl
             found[at, kind] += several
     _pool(found, accesses)
     return found
+
+
+def _as_often(one: Counted, statements: Sequence[Statement]) -> bool:
+    """Whether an instruction is executed just as often as some statements, and is as wide."""
+    return (
+        width_of(one.instruction) == statements[0].site.size
+        and _same(one.warps, sum(each.warps for each in statements))
+        and _same(one.threads, sum(each.lanes for each in statements))
+    )
 
 
 def _same(one: float, other: float) -> bool:

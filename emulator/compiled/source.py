@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Collection
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Literal
@@ -39,6 +40,13 @@ class Context:
         while context is not None and context.arm not in ("body", "test"):
             context = context.outer
         return context
+
+    def lies_in(self, loops: Collection[int]) -> bool:
+        """Whether this is the body of one of some loops, or lies in one."""
+        context: Context | None = self
+        while context is not None and not (context.arm == "body" and context.site in loops):
+            context = context.outer
+        return context is not None
 
 
 Part = tuple[Context, tuple[int, Arm] | None]
@@ -122,6 +130,16 @@ class Source:
         """The branch and the arm that decide about a statement."""
         site, arm = self.chosen.get(statement.number, (-1, "kernel"))
         return (self.statements[site].place, arm) if site in self.statements else None
+
+    def arm_around(self, statement: Statement, branches: Collection[int]) -> Arm | None:
+        """The arm of one of some branches that decides about a statement, or about what it lies in."""
+        at: Statement | None = statement
+        while at is not None:
+            site, arm = self.chosen.get(at.number, (-1, "kernel"))
+            if site in branches:
+                return arm
+            at = self.statements.get(site if site >= 0 else at.context.site)
+        return None
 
     @cached_property
     def by_choice(self) -> dict[Choice, list[Statement]]:

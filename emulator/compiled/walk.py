@@ -35,7 +35,8 @@ FEWEST = 8
 FIRST = 4
 """Warps that are walked to find which way all lanes go behind branches that all take alike."""
 WHOLE = 0.9
-"""How many of the warps that were chosen must be recorded whole: those that are not differ from the others."""
+"""How many of the warps that were chosen must be recorded whole for the others to stand for all without a word: those that are not
+may differ from them."""
 AGREES = 0.02
 """How near executions must be to be the same."""
 
@@ -45,19 +46,21 @@ T = TypeVar("T")
 
 @dataclass
 class Walked:
-    """Executions by block, of warps and threads."""
+    """Executions by block, of warps and threads. whole: the part of the warps that were asked for which is recorded whole."""
 
     warps: Floats
     threads: Floats
+    whole: float = 1.0
 
 
 @dataclass
 class Walk:
-    """Of one kernel, whose blocks are matched with its loops."""
+    """Of one kernel, whose blocks are matched with its loops. given_up: why its warps were not walked, if they should have been."""
 
     matcher: Matcher
     launched: Launched
     ways: dict[int, Way] = field(default_factory=dict)
+    given_up: str = ""
 
     def __post_init__(self) -> None:
         self.nodes = Nodes(self.matcher.graph, self.matcher.rare)
@@ -76,6 +79,11 @@ class Walk:
         found, known = self.misfits(threads), [self.anchors.executed(n) for n in range(len(self.anchors.keys))]
         return float(found[: len(known)][known].mean()) if any(known) else 0.0
 
+    def lost(self, threads: Floats) -> float:
+        """The same of effects alone that no compiler drops or repeats: stores, atomics, shuffles, votes, barriers."""
+        kept = [self.anchors.kept(n) for n in range(len(self.anchors.keys))]
+        return float(self.misfits(threads)[: len(kept)][kept].mean()) if any(kept) else 0.0
+
     def doubtful(self, threads: Floats) -> list[int]:
         """Blocks that show something which was executed more often, or less often, than their threads say."""
         anchors = np.flatnonzero(self.misfits(threads) > AGREES)
@@ -84,6 +92,7 @@ class Walk:
     def run(self) -> Walked | None:
         """None where what was recorded does not tell, or a walk would take too long."""
         if self.anchors.blind:
+            self.given_up = "iterations may be predicated instructions that show nothing"
             return None
         least = min((weight for _, _, weight in self.alike), default=0.0)
         alike = sorted(self.alike, key=lambda one: one[2] == least)
@@ -96,6 +105,7 @@ class Walk:
             stood[part] += weight
             if self.paths.visited > (STATES if number >= FEWEST else MOST_STATES):
                 if number < FEWEST:
+                    self.given_up = "that would take too long"
                     return None
                 continue
             asked += weight
@@ -108,13 +118,15 @@ class Walk:
             weights.append(weight)
             parts.append(part)
             walked[part] += weight
-        if not walked.sum() or walked.sum() < WHOLE * asked:
+        if not walked.sum():
+            self.given_up = "none is recorded whole"
             return None
         known = stood[walked > 0].sum()
         scales = np.where(walked > 0, stood / np.maximum(walked, 1e-300), 0.0) * stood.sum() / known
         each = self._calibrated(np.array(weights) * scales[parts], np.array(did, np.float64))
         warps, threads = np.tensordot(each, np.array(executed, np.float64), axes=1)
-        found = Walked(*(np.zeros(len(self.matcher.graph.blocks)) for _ in range(2)))
+        blocks = len(self.matcher.graph.blocks)
+        found = Walked(np.zeros(blocks), np.zeros(blocks), walked.sum() / asked)
         np.add.at(found.warps, self.nodes.blocks, warps)
         np.add.at(found.threads, self.nodes.blocks, threads)
         return found

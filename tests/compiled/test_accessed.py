@@ -4,15 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+import numpy as np
 import pytest
+import simtbed as st
 from simtbed import devices
 from simtbed.compiled.kernel import counted
 from simtbed.compiled.memory import Memory
+from simtbed.language.hints import Global, f32, f64, i32
 from simtbed.profiler.events import GLOBAL, SHARED
 from simtbed.reports.hardware import record
 from simtbed.reports.hardware.cases import TEXTBOOK, find
 from simtbed.reports.hardware.profiled import Profiled
 from simtbed.reports.hardware.recording import RecordingLauncher
+
+from tests.compiled.listings import launched, placed
 
 KEPT = record.load(record.FOLDER / "textbook" / "h200.json")
 CASES = {
@@ -36,12 +41,12 @@ def compiled(name: str, accesses: bool = True) -> Iterator[tuple[Profiled, Memor
     (case,) = (case for case in find([TEXTBOOK]) if case.name == f"textbook {name}")
     launcher = RecordingLauncher("jit", devices.H200)
     case.run(launcher)
-    for launched in launcher.kernels:
-        (profiled,) = (one for one in KEPT.counters[case.name] if one.source == launched.digest)
-        assert launched.decisions is not None and launched.decisions.accesses
+    for one in launcher.kernels:
+        (profiled,) = (each for each in KEPT.counters[case.name] if each.source == one.digest)
+        assert one.decisions is not None and one.decisions.accesses
         if not accesses:
-            launched.decisions.accesses = []
-        yield profiled, counted(launched, [ran.placed for ran in profiled.sass])[1]
+            one.decisions.accesses = []
+        yield profiled, counted(one, [ran.placed for ran in profiled.sass])[1]
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -64,3 +69,75 @@ def test_the_differences_are_told_by_line() -> None:
     stores = [one for one in memory.differences if one.kind == "global_store"]
     assert len(stores) == 2
     assert all("lanes together that come apart in the source" in one.what for one in stores)
+
+
+@st.kernel
+def searching(cdf: Global[f32], u: Global[f32], out: Global[i32]) -> None:
+    t = st.thread.x
+    found = -1
+    for k in range(32):
+        if cdf[k] >= u[t]:
+            found = k
+            break
+    out[t] = found
+
+
+def test_a_load_that_is_kept_is_told_from_one_of_another_array() -> None:
+    """Both are of the same elements of their arrays; one is made once before the loop, the other by all lanes together in it."""
+    values = {"cdf": np.arange(32, dtype=np.float32), "u": np.arange(32, dtype=np.float32)}
+    one = launched(searching, **values, out=st.zeros(32, st.i32))
+    _, memory = counted(
+        one,
+        placed(
+            one,
+            ("LDG.E R2, [R4]", ">= u"),
+            ("BSSY B0, 0x70", "for ("),
+            ("LDG.E R3, [R6]", ">= u"),
+            ("@P0 BRA 0x60", ">= u"),
+            ("VIADD R9, R9, 0x1", "for ("),
+            ("@P1 BRA 0x20", "for ("),
+            ("BSYNC B0", "for ("),
+            ("STG.E [R8], R1", "out["),
+            ("EXIT", ""),
+        ),
+    )
+    assert memory.figures["global_load_requests"] == 1 + 32
+    assert memory.figures["global_load_sectors"] == 4 + 32
+
+
+@st.kernel
+def of_two_sizes(x: Global[f32], wide: Global[f64], out: Global[f64]) -> None:
+    t = st.thread.x
+    total = st.f64(0)
+    for k in range(t):
+        total += st.f64(x[k]) * wide[k]
+    out[t] = total
+
+
+def test_accesses_of_two_sizes_at_a_line_are_counted_each_by_its_own_instructions() -> None:
+    """Lanes with an odd number of iterations make one before those in pairs: so others come together than in the source."""
+    values = {"x": np.ones(32, np.float32), "wide": np.ones(32), "out": st.zeros(32, st.f64)}
+    one = launched(of_two_sizes, **values)
+    again = [("LDG.E R2, [R4]", "wide["), ("LDG.E.64 R8, [R6]", "wide[")]
+    _, memory = counted(
+        one,
+        placed(
+            one,
+            ("BSSY B0, 0xf0", "for ("),
+            ("@P3 BRA 0xe0", "for ("),
+            ("BSSY B1, 0x80", "for ("),
+            ("@P0 BRA 0x70", "for ("),
+            *again,
+            ("NOP", ""),
+            ("BSYNC B1", "for ("),
+            ("@P1 BRA 0xe0", "for ("),
+            *again * 2,
+            ("@P2 BRA 0x90", "for ("),
+            ("BSYNC B0", "for ("),
+            ("STG.E.64 [R6], R1", "out["),
+            ("EXIT", ""),
+        ),
+    )
+    # In pairs lanes read two elements side by side, at times of two sectors: three times of 8 elements each, seven times of 4.
+    assert memory.figures["global_load_requests"] == 2 * (1 + 2 * 15)
+    assert memory.figures["global_load_sectors"] == 2 * (1 + 2 * 15) + 3 + 7

@@ -251,9 +251,7 @@ def test_a_walk_counts_what_ran(name: str) -> None:
 
 
 NEEDED: dict[str, tuple[str, Callable[[pytest.MonkeyPatch], None]]] = {
-    "rounds cost": ("layer_norm", lambda patch: patch.setattr(anchors, "ROUND", 0.0)),
     "code counts": ("n_queens", lambda patch: patch.setattr(anchors, "CODE_EACH", 0.0)),
-    "code counts little": ("spmv_ell", lambda patch: patch.setattr(anchors, "CODE_EACH", 0.1)),
     "what is shown counts": ("mandelbrot", lambda patch: patch.setattr(anchors, "SHOWN", 0.0)),
     "the beam is widened": ("rank_sort", lambda patch: patch.setattr(paths, "WIDEST", paths.BEAM)),
 }

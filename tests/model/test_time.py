@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from simtbed import devices
+from simtbed.model import time
 from simtbed.model.explain import changes, text
 from simtbed.model.launches import counting_rules, observe
 from simtbed.model.lines import ATOMIC, LOAD
@@ -196,6 +197,17 @@ def test_compiled_kernels_are_counted_as_they_are() -> None:
     assert found.warp_instructions < 132 * 4 * 20
     assert "instructions are counted as nvcc compiles them for sm_90" in found.remarks
     assert estimate(launch, K40).warp_instructions > 132 * 4 * 400  # no nvcc for it
+
+
+def test_no_part_takes_longer_alone_than_the_launch(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Though the SM that is simulated be done sooner than the source's accesses would be alone."""
+    launch = observed(copy, 1 << 10, 128, source_only=False)
+    if isinstance(kernel := launch.compiled(H200), str):
+        pytest.skip(kernel)
+    simulated = time.run
+    monkeypatch.setattr(time, "run", lambda *how: replace(simulated(*how), cycles=10.0))
+    found = estimate(launch, H200)
+    assert 0 < max(found.limits.values()) <= found.time_us
 
 
 def test_one_lane_acts_for_all_where_the_compiler_makes_it() -> None:

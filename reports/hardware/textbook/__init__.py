@@ -6,17 +6,23 @@ from . import (
     chances,
     codes,
     dense,
+    fields,
     graphs,
     histograms,
     images,
     learning,
     numerics,
+    particles,
+    programs,
+    queues,
     reductions,
+    samples,
     searches,
     simulation,
     solvers,
     sorts,
     stencils,
+    suites,
     texts,
 )
 from .textbook import Textbook
@@ -27,4 +33,9 @@ KERNELS: tuple[Textbook, ...] = (
     *learning.KERNELS, *codes.KERNELS, *searches.KERNELS,
 )  # fmt: skip
 
-__all__ = ["KERNELS", "Textbook"]
+HELD_OUT: tuple[Textbook, ...] = (
+    *suites.KERNELS, *samples.KERNELS, *fields.KERNELS, *particles.KERNELS, *programs.KERNELS, *queues.KERNELS,
+)  # fmt: skip
+"""A sample that nothing was fitted to."""
+
+__all__ = ["HELD_OUT", "KERNELS", "Textbook"]

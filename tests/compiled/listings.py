@@ -1,0 +1,47 @@
+"""Listings made up for small kernels: each instruction with a part of the source line that it came from."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import simtbed as st
+from simtbed.compiled.control_flow import Graph, graph
+from simtbed.compiled.flow import Placed
+from simtbed.compiled.launched import Launched
+from simtbed.compiled.matching import Matcher
+from simtbed.compiled.walk import Walk
+from simtbed.engines.cuda.sass import Instruction
+from simtbed.reports.hardware.recording import RecordingLauncher
+
+
+def launched(kernel: Any, **args: Any) -> Launched:
+    """A launch of a kernel by one warp, with counts and decisions."""
+    launcher = RecordingLauncher("jit", st.devices.find("H200"))
+    launcher.launch(kernel, grid=1, block=32, args=args)
+    (one,) = launcher.kernels
+    return one
+
+
+def placed(one: Launched, *rows: tuple[str, str]) -> list[Placed]:
+    """A listing: instructions at 0x0, 0x10, ..., each with a part of its line of what is printed of the kernel, or none."""
+    texts = one.source.text.splitlines()
+    lines = [next(n for n, text in enumerate(["", *texts]) if part in text and (n or not part)) for _, part in rows]
+    return [
+        Placed(Instruction(16 * n, text), line) for n, ((text, _), line) in enumerate(zip(rows, lines, strict=True))
+    ]
+
+
+def matched(one: Launched, *rows: tuple[str, str]) -> Matcher:
+    """A listing beside the loops of its kernel."""
+    listing = placed(one, *rows)
+    whole: Graph = graph(tuple(each.instruction for each in listing))
+    return Matcher(whole, [each.place for each in listing], one.statements.without_calls())
+
+
+def walked(one: Launched, *rows: tuple[str, str]) -> dict[int, tuple[int, int]]:
+    """A walk through a listing: warps and threads by block."""
+    walk = Walk(matched(one, *rows), one)
+    found = walk.run()
+    assert found is not None
+    blocks = range(len(walk.matcher.graph.blocks))
+    return {b: (round(found.warps[b]), round(found.threads[b])) for b in blocks if found.threads[b]}

@@ -1,0 +1,25 @@
+"""What the disassembly's names of instructions say."""
+
+from __future__ import annotations
+
+import pytest
+from simtbed.compiled.classes import width_of
+from simtbed.engines.cuda.sass import Instruction
+
+
+@pytest.mark.parametrize(
+    ("operations", "width"),
+    [
+        ("LDG.E.U8 LDG.E.S8.STRONG.SYS STS.U8", 1),
+        ("LDG.E.U16.CONSTANT LDG.E.S16 STG.E.U16", 2),
+        ("LDG.E ATOMG.E.MIN.S32.STRONG.GPU REDG.E.ADD.F32.FTZ.RN.STRONG.GPU REDG.E.ADD.F16x2.RN ATOMS.POPC.INC.32", 4),
+        (
+            "LDG.E.64 REDG.E.MIN.S64.STRONG.GPU ATOMG.E.ADD.F64.RN.STRONG.GPU REDG.E.ADD.F32x2.FTZ.RN ATOMS.CAST.SPIN.64",
+            8,
+        ),
+        ("LDG.E.128.CONSTANT LDGSTS.E.BYPASS.LTC128B.128 REDG.E.ADD.F32x4.FTZ.RN REDG.E.ADD.BF16x8.RN", 16),
+        ("LDG.E.LTC128B.CONSTANT ST.E.STRONG.GPU", 4),
+    ],
+)
+def test_the_type_of_an_access_says_how_many_bytes_it_moves(operations: str, width: int) -> None:
+    assert {width_of(Instruction(0, f"{operation} R0")) for operation in operations.split()} == {width}

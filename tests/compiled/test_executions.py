@@ -1,0 +1,56 @@
+"""Executions of blocks, and what is said of those that are not certain."""
+
+from __future__ import annotations
+
+import pytest
+import simtbed as st
+from simtbed.compiled import walk as walk_module
+from simtbed.compiled.executions import Executions, executions_of
+from simtbed.compiled.replay import Lost, Replay, Steps, WarpName
+from simtbed.reports.hardware import record
+from simtbed.reports.hardware.cases import TEXTBOOK, find
+from simtbed.reports.hardware.recording import RecordingLauncher
+
+
+def executions() -> Executions:
+    """Of a kernel that is walked, and whose warps decide otherwise each."""
+    (case,) = find([TEXTBOOK], "textbook mandelbrot")
+    (profiled,) = record.load(record.FOLDER / "textbook" / "h200.json").counters[case.name]
+    launcher = RecordingLauncher("jit", st.devices.find("H200"))
+    case.run(launcher)
+    (one,) = launcher.kernels
+    return executions_of([ran.placed for ran in profiled.sass], one)
+
+
+def losing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every third warp is not recorded whole."""
+    asked, tell = list[WarpName](), Replay.steps
+
+    def steps(replay: Replay, warp: WarpName, lanes: int) -> Steps:
+        asked.append(warp)
+        if len(asked) % 3 == 0:
+            raise Lost("patterns that are not told apart")
+        return tell(replay, warp, lanes)
+
+    monkeypatch.setattr(Replay, "steps", steps)
+
+
+def test_warps_that_are_recorded_whole_stand_for_the_others_and_that_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = executions()
+    losing(monkeypatch)
+    found = executions()
+    assert found.warp_instructions == pytest.approx(whole.warp_instructions, rel=0.1)
+    assert any("are recorded whole, and stand for the others" in why for why in found.why.values())
+
+
+def test_that_warps_are_not_walked_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(walk_module, "MOST_STATES", 0)
+    assert any("its warps were not walked: that would take too long" in why for why in executions().why.values())
+
+
+def test_bounds_are_whole_numbers_and_certain_where_they_are_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(walk_module, "MOST_STATES", 0)
+    found = executions()
+    open_ = [n for n, block in enumerate(found.block_of) if block in found.why]
+    assert open_ and all(found.least[n] == int(found.least[n]) < found.most[n] == int(found.most[n]) for n in open_)
+    assert all(found.least[n] == found.warps[n] == found.most[n] for n in range(len(found.warps)) if n not in open_)

@@ -1,0 +1,266 @@
+"""Loops of the source beside those of made-up listings."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import simtbed as st
+from simtbed.compiled import anchors
+from simtbed.compiled.executions import executions_of
+from simtbed.compiled.launched import Launched
+from simtbed.compiled.walk import Walk
+from simtbed.language.hints import Global, f32, float4, i32
+
+from tests.compiled.listings import launched, matched, placed, walked
+
+
+@st.kernel
+def stepping(code: Global[i32], out: Global[i32]) -> None:
+    at = st.thread.x
+    total = 0
+    while at < 64:
+        word = code[at]
+        at += 8
+        if word == 0:
+            out[total] = 5
+        elif word == 1:
+            out[total + 1] = 6
+            total += 1
+    out[63] = total
+
+
+def steps() -> Launched:
+    return launched(stepping, code=np.arange(64, dtype=np.int32) % 3, out=st.zeros(64, st.i32))
+
+
+LOOP, WORD, ZERO, FIVE, ONE, SIX, END = "while (at", "= code[at]", "word == 0", "= 5", "word == 1", "= 6", "out[63]"
+TURNING = [
+    ("MOV R1, RZ", LOOP),
+    ("BSSY B1, 0x90", SIX),
+    ("LDG.E R2, [R4]", WORD),
+    ("@P0 BRA 0x60", ZERO),
+    ("STG.E [R6], R5", FIVE),
+    ("@P1 BRA 0x20", LOOP),
+    ("@P2 BRA 0x80", ONE),
+    ("STG.E [R6+0x4], R5", SIX),
+    ("BSYNC B1", SIX),
+    ("@P1 BRA 0x10", LOOP),
+    ("STG.E [R8], R1", END),
+    ("EXIT", ""),
+]
+"""A loop to whose second block an arm jumps back by itself."""
+
+
+def test_lanes_that_jump_back_by_themselves_turn_the_same_loop() -> None:
+    (loop,) = matched(steps(), *TURNING).graph.loops
+    assert (loop.header, len(loop.latches)) == (1, 2)
+
+
+def test_a_loop_in_another_is_one_of_its_own() -> None:
+    """Something is done on every turn of the one around it alone."""
+    rows = [("MOV R3, RZ", WORD) if text.startswith("BSSY") else (text, part) for text, part in TURNING]
+    assert len(matched(steps(), *rows).graph.loops) == 2
+
+
+def test_turns_of_all_ways_back_are_counted_together() -> None:
+    found = walked(steps(), *TURNING)
+    told = [one.lanes for one in steps().executed if one.kind in ("global_load", "global_store")]
+    assert [found[block][1] for block in (2, 3, 5, 8)] == told
+
+
+@st.kernel
+def marking(out: Global[i32]) -> None:
+    at = st.thread.x
+    seen = 0
+    while at < 64:
+        seen += at
+        at += 8
+        if at % 3 == 0:
+            out[at] = 5
+    out[63] = seen
+
+
+PREDICATED = [
+    ("MOV R1, RZ", LOOP),
+    ("IADD3 R1, R1, R2, RZ", "seen +="),
+    ("@P0 BRA 0x40", "if ("),
+    ("STG.E [R6], R5", FIVE),
+    ("@P1 BRA 0x10", LOOP),
+    ("@P2 IADD3 R1, R1, R2, RZ", "seen +="),
+    ("STG.E [R8], R1", END),
+    ("EXIT", ""),
+]
+
+
+def test_iterations_that_may_be_predicated_instructions_are_not_walked() -> None:
+    """Unless an arm inside has an effect, which would be there as well."""
+    one = launched(marking, out=st.zeros(80, st.i32))
+    shown = matched(one, *PREDICATED)
+    assert not Walk(shown, one).anchors.blind
+    hidden = matched(one, *((text, part) for text, part in PREDICATED if part != FIVE))
+    assert Walk(hidden, one).anchors.blind
+
+
+@st.kernel
+def skipping(x: Global[i32], out: Global[i32]) -> None:
+    t = st.thread.x
+    at = t
+    while x[at] == 0:
+        at += 1
+    out[t] = at
+
+
+def test_a_test_that_is_a_loop_s_whole_body_is_executed_once_more_than_it_turns() -> None:
+    one = launched(skipping, x=np.arange(64, dtype=np.int32) % 3, out=st.zeros(32, st.i32))
+    found = walked(
+        one,
+        ("MOV R1, RZ", "int t"),
+        ("LDG.E R2, [R4]", "while (x"),
+        ("VIADD R1, R1, 0x1", "at += 1"),
+        ("@P0 BRA 0x10", "while (x"),
+        ("STG.E [R6], R1", "out["),
+        ("EXIT", ""),
+    )
+    assert found == {0: (1, 32), 1: (2, 32 + 11), 2: (2, 32)}
+
+
+@st.kernel
+def summing(x: Global[i32], out: Global[i32]) -> None:
+    row = 7 * st.thread.x
+    if row < 250:
+        total = 0
+        for k in range(st.thread.x):
+            total += x[k]
+        out[row] = total
+
+
+LENGTHENED = 12
+"""Instructions by which the loop of four iterations a turn is longer than one of single iterations that turns as often."""
+
+
+def summed() -> list[int]:
+    """Lanes that come to two loops: one of four iterations a turn, and one of single ones. `row` is computed once in the source, and again
+    before each of these."""
+    one = launched(summing, x=np.arange(64, dtype=np.int32), out=st.zeros(256, st.i32))
+    found = walked(
+        one,
+        *[("IMAD R1, R0, 0x7, RZ", "int row")] * 4,
+        ("@P0 BRA 0x1a0", "for ("),
+        *[("MOV R8, R1", "int row")] * 4,
+        *[("LDG.E R2, [R4]", "total +=")] * 4,
+        *[("IADD3 R9, R9, R2, RZ", "total +=")] * LENGTHENED,
+        ("@P1 BRA 0x90", "for ("),
+        ("@P2 BRA 0x210", "for ("),
+        *[("MOV R8, R1", "int row")] * 4,
+        ("LDG.E R2, [R4]", "total +="),
+        ("@P3 BRA 0x1f0", "for ("),
+        ("STG.E [R6], R1", "out["),
+        ("EXIT", ""),
+    )
+    return [found.get(block, (0, 0))[1] for block in (2, 5)]
+
+
+FEWEST_ROUNDS = [sum(t // 4 for t in range(32)), sum(t % 4 for t in range(32))]
+
+
+def test_what_is_computed_again_before_a_loop_is_no_reason_to_pass_it_by() -> None:
+    assert summed() == FEWEST_ROUNDS
+
+
+def test_rounds_cost_more_than_instructions(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(anchors, "ROUND", 0.0)
+    assert summed() != FEWEST_ROUNDS
+
+
+@st.kernel
+def parting(out: Global[i32]) -> None:
+    t = st.thread.x
+    seen = t
+    if t % 2 == 0:
+        out[t] = 5
+    if t % 3 == 0:
+        seen = 7 * t
+    out[63] = seen
+
+
+def stored() -> int:
+    """Lanes that come to a store beside which nvcc has put what another arm computes."""
+    found = walked(
+        launched(parting, out=st.zeros(64, st.i32)),
+        ("MOV R1, R0", "int seen"),
+        ("@P0 BRA 0xf0", "if ("),
+        ("STG.E [R6], R5", FIVE),
+        *[("IMAD R2, R0, 0x7, RZ", "seen = 7")] * 12,
+        ("STG.E [R8], R1", END),
+        ("EXIT", ""),
+    )
+    return found[1][1]
+
+
+def test_code_counts_less_than_an_effect(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert stored() == 16
+    monkeypatch.setattr(anchors, "CODE_EACH", 0.1)
+    assert stored() < 16
+
+
+@st.kernel
+def nesting(x: Global[i32], out: Global[i32]) -> None:
+    t = st.thread.x
+    seen = t
+    if t % 2 == 0:
+        if t > 5:
+            seen = min(seen, x[t])
+        if t < 20:
+            seen = min(seen, x[t + 1])
+    out[t] = seen
+
+
+def test_an_arm_may_have_nothing_but_what_is_left_of_arms_inside() -> None:
+    """Only predicated instructions of two arms inside, and what nvcc gives the line of the test, say whose block that is."""
+    one = launched(nesting, x=np.arange(64, dtype=np.int32), out=st.zeros(32, st.i32))
+    rows = [
+        ("MOV R1, R0", "int t"),
+        ("@P0 BRA 0xa0", "& 1) == 0"),
+        *[("ISETP.GT.AND P1, PT, R0, 0x5, PT", "& 1) == 0")] * 4,
+        ("@P1 LDG.E R2, [R4]", "x[t])"),
+        ("@P1 VIMNMX R1, R1, R2, PT", "x[t])"),
+        ("@P2 LDG.E R3, [R4+0x4]", "x[t + 1]"),
+        ("@P2 VIMNMX R1, R1, R3, PT", "x[t + 1]"),
+        ("STG.E [R6], R1", "out["),
+        ("EXIT", ""),
+    ]
+    ((block, (place, arm)),) = matched(one, *rows).heads.items()
+    assert (block, place[0], arm) == (1, placed(one, *rows)[1].line, "then")
+    found = executions_of(placed(one, *rows), one)
+    assert [found.threads[n] for n in (0, 2, 10)] == [32, 16, 32]
+
+
+@st.kernel
+def gathering(value: Global[float4], column: Global[i32], x: Global[float4], out: Global[f32]) -> None:
+    t = st.thread.x
+    total = st.f32(0)
+    for k in range(t % 8):
+        total += value[k].x * x[column[k]].x
+    out[t] = total
+
+
+def test_iterations_are_told_by_accesses_of_several_sizes_together() -> None:
+    """A turn has 16, 4 and 16 bytes of one line; four of them are four iterations, in a block of no loop."""
+    arrays = {"value": st.zeros(8, float4), "x": st.zeros(8, float4)}
+    one = launched(gathering, column=np.arange(8, dtype=np.int32), out=st.zeros(32, st.f32), **arrays)
+    line = "column["
+    matcher = matched(
+        one,
+        ("@P0 BRA 0x60", "for ("),
+        ("LDG.E R2, [R4]", line),
+        ("LDG.E.128 R8, [R6]", line),
+        ("LDG.E.128 R12, [R6]", line),
+        ("@P1 BRA 0x10", "for ("),
+        ("@P2 BRA 0x120", "for ("),
+        *[("LDG.E R2, [R4]", line)] * 4,
+        *[("LDG.E.128 R8, [R6]", line)] * 8,
+        ("STG.E [R6], R1", "out["),
+        ("EXIT", ""),
+    )
+    ((place, sites),) = matcher.of_loop.items()
+    assert matcher.copies(sites, matcher.natural(place))[0] == {1: 1, 3: 4}
