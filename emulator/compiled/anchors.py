@@ -336,9 +336,19 @@ class Anchors:
         first = {block: node for node, block in reversed(list(enumerate(nodes.blocks)))}
         here, rows = list(first), list(first.values())
         least, most = threads[here] @ self.sure[rows], threads[here] @ (self.sure[rows] + self.maybe[rows])
+        units = np.array(self._units or [1])
+        executed, least, most = (self._of_calls(each * units) for each in (executed, least, most))
         lost = np.where([key[1].endswith("load") for key in self.keys] or [False], 0.0, np.maximum(executed - most, 0))
         missed = np.maximum(least - executed, 0) + lost
-        return np.where(executed > 0, np.minimum(missed / np.maximum(executed, 1), 1), 0.0)
+        return np.where(executed > 0, np.minimum(missed / np.maximum(executed, 1e-9), 1), 0.0)
+
+    def _of_calls(self, amounts: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+        """By anchor, the sum over all calls of its function: the compiler gives what is inlined the line of another call at times."""
+        together: dict[tuple[int, str], float] = defaultdict(float)
+        lines = [(place[0], kind) for place, kind in self.keys]
+        for line, n in zip(lines, amounts, strict=False):
+            together[line] += n
+        return np.array([together[line] for line in lines] or [0.0])
 
     def _spans(self) -> npt.NDArray[np.int32]:
         """Several times as many tokens as would show what a node holds, as those of other blocks lie in between."""

@@ -62,6 +62,7 @@ def memory_of(launched: Launched, instructions: Sequence[Counted], accessed: Acc
     """What the instructions move."""
     accesses = _accesses(launched, any(len(one.place) > 1 for one in instructions))
     compiled = _by_access(instructions, accesses)
+    _join_calls(accesses, compiled)
     voting = _voting(instructions) - {
         one.place for one in launched.statements.statements.values() if one.site.kind == "vote"
     }
@@ -184,6 +185,23 @@ def _by_access(instructions: Sequence[Counted], accesses: Accesses) -> dict[tupl
             found[at, kind] += several
     _pool(found, accesses)
     return found
+
+
+def _join_calls(accesses: Accesses, compiled: dict[tuple[Place, str], list[Counted]]) -> None:
+    """Put together what calls of a function make at a line of it, where that is what the source makes there, but not call by call:
+    the compiler gives what is inlined the line of another call at times."""
+    of_line: dict[tuple[int, str], list[tuple[Place, str]]] = defaultdict(list)
+    for place, kind in accesses:
+        of_line[place[0], kind].append((place, kind))
+    for first, *others in of_line.values():
+        keys = [first, *others]
+        statements = [one for key in keys for one in accesses[key]]
+        made = [one for key in keys for one in compiled.get(key, ())]
+        if others and not _differs(statements, made) and any(_differs(accesses[k], compiled.get(k, ())) for k in keys):
+            for key in others:
+                del accesses[key]
+                compiled.pop(key, None)
+            accesses[first], compiled[first] = statements, made
 
 
 def _as_often(one: Counted, statements: Sequence[Statement]) -> bool:

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import simtbed as st
+from simtbed.compiled.control_flow import graph
 from simtbed.compiled.counted import Counted
-from simtbed.compiled.memory import _accesses, _by_access
-from simtbed.language.hints import Global, i32
+from simtbed.compiled.matching import Matcher
+from simtbed.compiled.memory import _accesses, _by_access, _join_calls
+from simtbed.compiled.walk import Walk
+from simtbed.engines.cuda.sass import Instruction
+from simtbed.language.hints import Global, Shared, i32
 
 from tests.compiled.listings import launched, placed
 
@@ -26,12 +30,55 @@ def test_an_instruction_with_the_line_of_another_stands_for_what_is_executed_as_
     one = launched(reading, x=np.arange(40, 0, -1, dtype=np.int32), out=st.zeros(40, st.i32))
     once, again = (each for each in one.statements.statements.values() if each.site.kind == "global_load")
     rows = placed(one, ("LDG.E R4, [R2]", "while (letter"), ("LDG.E R4, [R6]", "while (letter"))
-    counted = [
+    each_counted = [
         Counted(row.instruction, row.place, 0, (), each.warps, each.lanes, each.warps, each.warps)
         for row, each in zip(rows, (once, again), strict=True)
     ]
-    found = _by_access(counted, _accesses(one, False))
+    found = _by_access(each_counted, _accesses(one, False))
     assert {key[0]: [each.instruction.text for each in of] for key, of in found.items()} == {
         once.place: ["LDG.E R4, [R2]"],
         again.place: ["LDG.E R4, [R6]"],
     }
+
+
+@st.device
+def count(table: Shared[i32], at: i32) -> None:
+    table[at] = table[at] + 1
+
+
+@st.kernel
+def counting(x: Global[i32], out: Global[i32]) -> None:
+    t = st.thread.x
+    table = st.shared(i32, 64)
+    table[t] = 0
+    count(table, t)
+    if t < 8:
+        count(table, x[t])
+    out[t] = table[t]
+
+
+def test_what_is_inlined_may_have_the_line_of_another_call() -> None:
+    """Calls by 32 and by 8 lanes; both instructions have the line of the first."""
+    one = launched(counting, x=np.arange(32, dtype=np.int32), out=st.zeros(32, st.i32))
+    stores = [e for e in one.statements.statements.values() if e.site.kind == "shared_store" and len(e.place) > 1]
+    sass = Instruction(0, "STS [R2], R4")
+    each_counted = [Counted(sass, stores[0].place, 0, (), e.warps, e.lanes, e.warps, e.warps) for e in stores]
+    accesses = _accesses(one, True)
+    compiled = {(stores[0].place, "shared_store"): each_counted}
+    _join_calls(accesses, compiled)
+    assert accesses[stores[0].place, "shared_store"] == stores and (stores[1].place, "shared_store") not in accesses
+    compiled = {(stores[0].place, "shared_store"): each_counted[:1]}
+    accesses = _accesses(one, True)
+    _join_calls(accesses, compiled)
+    assert accesses[stores[0].place, "shared_store"] == stores[:1]
+
+
+def test_a_misfit_is_that_of_all_calls_together() -> None:
+    one = launched(counting, x=np.arange(32, dtype=np.int32), out=st.zeros(32, st.i32))
+    stores = [e for e in one.statements.statements.values() if e.site.kind == "shared_store" and len(e.place) > 1]
+    rows = ["STS [R2], R4", "@P0 BRA 0x30", "STS [R2+0x4], R4", "EXIT"]
+    places = [stores[0].place, (0,), stores[1].place, (0,)]
+    whole = graph([Instruction(16 * n, text) for n, text in enumerate(rows)])
+    walk = Walk(Matcher(whole, places, one.statements), one)
+    assert walk.misfit(np.array([32.0, 8.0, 32.0])) == walk.misfit(np.array([8.0, 32.0, 32.0])) == 0.0
+    assert walk.misfit(np.array([32.0, 32.0, 32.0])) > 0.1
