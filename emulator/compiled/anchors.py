@@ -70,6 +70,7 @@ class Anchors:
         self._units: list[float] = []
         self._known: dict[Place, list[Statement]] = self.source.by_place
         blocks = [self._shown(span) for span in self.graph.blocks]
+        self._put_back(blocks)
         self._effects({key for sure, maybe in blocks for key in (*sure, *maybe)})
         codes = self._codes()
         turns = self._turns()
@@ -97,6 +98,22 @@ class Anchors:
                 else:
                     sure[key] += width
         return sure, maybe
+
+    def _put_back(self, blocks: Sequence[tuple[Shown, Shown]]) -> None:
+        """Loads that nvcc makes before barriers behind which they stand in the source are laid to behind these."""
+        for block, (sure, _) in enumerate(blocks):
+            behind, barriers = block, list[Statement]()
+            while len(self.graph.successors[behind]) == 1 and self.graph.waits(self.graph.successors[behind][0]):
+                (barrier,) = self.graph.successors[behind]
+                known = self._known.get(self.places[self.graph.blocks[barrier][0]], ())
+                barriers += [one for one in known if one.site.kind == "barrier"]
+                if len(self.graph.successors[barrier]) != 1:
+                    break
+                (behind,) = self.graph.successors[barrier]
+            for key in [key for key in sure if key[1].endswith("load")] if barriers else ():
+                loads = [one for one in self._known.get(key[0], ()) if one.site.kind == key[1]]
+                if all(a.context.loop is b.context.loop and a.number < b.number for a in barriers for b in loads):
+                    blocks[behind][0][key] = blocks[behind][0].get(key, 0.0) + sure.pop(key)
 
     # -------------------------------------------------------------- of the source
     def _effects(self, shown: set[Key]) -> None:
