@@ -6,6 +6,7 @@ import numpy as np
 import simtbed as st
 from simtbed.compiled.control_flow import graph
 from simtbed.compiled.counted import Counted
+from simtbed.compiled.kernel import counted
 from simtbed.compiled.matching import Matcher
 from simtbed.compiled.memory import _accesses, _by_access, _join_calls
 from simtbed.compiled.walk import Walk
@@ -82,3 +83,29 @@ def test_a_misfit_is_that_of_all_calls_together() -> None:
     walk = Walk(Matcher(whole, places, one.statements), one)
     assert walk.misfit(np.array([32.0, 8.0, 32.0])) == walk.misfit(np.array([8.0, 32.0, 32.0])) == 0.0
     assert walk.misfit(np.array([32.0, 32.0, 32.0])) > 0.1
+
+
+@st.kernel
+def setting(out: Global[i32]) -> None:
+    first = st.shared(i32, 1)
+    second = st.shared(i32, 1)
+    if st.thread.x == 0:
+        first[0] = 7
+        second[0] = 9
+    out[st.thread.x] = first[0] + second[0]
+
+
+def test_a_store_that_was_merged_with_that_of_another_line_says_so() -> None:
+    one = launched(setting, out=st.zeros(32, st.i32))
+    texts = one.source.text.splitlines()
+    seven, nine = (next(n for n, text in enumerate(texts, 1) if part in text) for part in ("= 7", "= 9"))
+    rows = placed(
+        one,
+        ("@P0 BRA 0x20", "if ("),
+        ("STS.64 [R2], R4", "= 9"),
+        ("LDS.64 R6, [R2]", "out["),
+        ("STG.E [R8], R6", "out["),
+        ("EXIT", ""),
+    )
+    told = {each.place[0]: each.what for each in counted(one, rows)[1].differences}
+    assert told[seven] == f"nvcc merges a shared store with that of line {nine} into one of 8 bytes"
