@@ -447,6 +447,10 @@ class Matcher:
                 if all(n % once[key] == 0 for n in by_predicate.values()):
                     held_there = {predicate: int(n / once[key]) for predicate, n in by_predicate.items()}
                     parts[around][key][block] = held_there.pop("", 0), tuple(held_there.values())
+        turning = {key for around, held in parts.items() if around is not None for key in held}
+        if turning and None in parts:  # what no turn has was moved behind the loop: that is no iteration
+            parts[None] = {key: held for key, held in parts[None].items() if key in turning}
+        parts = {around: held for around, held in parts.items() if held}
         found: dict[int, Held] = {}
         chosen: Counter[Key] = Counter()
         for around in sorted(parts, key=lambda loop: loop is None):

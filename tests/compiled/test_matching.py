@@ -289,3 +289,25 @@ def test_a_load_may_be_made_before_the_barrier_behind_which_it_stands() -> None:
         ("EXIT", ""),
     )
     assert found == {0: (1, 32), 1: (1, 32), 2: (1, 32), 3: (1, 8), 4: (1, 5), 5: (3, 32)}
+
+
+@st.kernel
+def leaving(x: Global[i32], out: Global[i32]) -> None:
+    t = st.thread.x
+    for k in range(t):
+        value = x[k]
+        out[t] = value
+
+
+def test_what_was_moved_behind_a_loop_is_no_iteration() -> None:
+    one = launched(leaving, x=np.arange(32, dtype=np.int32), out=st.zeros(32, st.i32))
+    matcher = matched(
+        one,
+        ("@P0 BRA 0x40", "for ("),
+        ("LDG.E R2, [R4]", "= x["),
+        ("@P1 BRA 0x10", "for ("),
+        ("STG.E [R6], R2", "out["),
+        ("EXIT", ""),
+    )
+    ((place, sites),) = matcher.of_loop.items()
+    assert matcher.copies(sites, matcher.natural(place))[0] == {1: 1}
