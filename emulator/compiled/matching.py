@@ -442,7 +442,8 @@ class Matcher:
                 if all(n % once[key] == 0 for n in by_predicate.values()):
                     held_there = {predicate: int(n / once[key]) for predicate, n in by_predicate.items()}
                     parts[around][key][block] = held_there.pop("", 0), tuple(held_there.values())
-        turning = {key for around, held in parts.items() if around is not None for key in held}
+        inside = frozenset[int]().union(*(loop.body for loop in mine))
+        turning = {key for block in inside & per_block.keys() for key in per_block[block]}
         if turning and None in parts:  # what no turn has was moved behind the loop: that is no iteration
             parts[None] = {key: held for key, held in parts[None].items() if key in turning}
         parts = {around: held for around, held in parts.items() if held}
