@@ -71,6 +71,7 @@ class Anchors:
         self._units: list[float] = []
         self._known: dict[Place, list[Statement]] = self.source.by_place
         blocks = [self._shown(span) for span in self.graph.blocks]
+        self._put_back(blocks)
         self._effects({key for sure, maybe in blocks for key in (*sure, *maybe)})
         codes = self._codes()
         turns = self._turns()
@@ -98,6 +99,22 @@ class Anchors:
                 else:
                     sure[key] += width
         return sure, maybe
+
+    def _put_back(self, blocks: Sequence[tuple[Shown, Shown]]) -> None:
+        """Loads that nvcc makes before barriers behind which they stand in the source are laid to behind these."""
+        for block, (sure, _) in enumerate(blocks):
+            behind, barriers = block, list[Statement]()
+            while len(self.graph.successors[behind]) == 1 and self.graph.waits(self.graph.successors[behind][0]):
+                (barrier,) = self.graph.successors[behind]
+                known = self._known.get(self.places[self.graph.blocks[barrier][0]], ())
+                barriers += [one for one in known if one.site.kind == "barrier"]
+                if len(self.graph.successors[barrier]) != 1:
+                    break
+                (behind,) = self.graph.successors[barrier]
+            for key in [key for key in sure if key[1].endswith("load")] if barriers else ():
+                loads = [one for one in self._known.get(key[0], ()) if one.site.kind == key[1]]
+                if all(a.context.loop is b.context.loop and a.number < b.number for a in barriers for b in loads):
+                    blocks[behind][0][key] = blocks[behind][0].get(key, 0.0) + sure.pop(key)
 
     # -------------------------------------------------------------- of the source
     def _effects(self, shown: set[Key]) -> None:
@@ -359,9 +376,19 @@ class Anchors:
         first = {block: node for node, block in reversed(list(enumerate(nodes.blocks)))}
         here, rows = list(first), list(first.values())
         least, most = threads[here] @ self.sure[rows], threads[here] @ (self.sure[rows] + self.maybe[rows])
+        units = np.array(self._units or [1])
+        executed, least, most = (self._of_calls(each * units) for each in (executed, least, most))
         lost = np.where([key[1].endswith("load") for key in self.keys] or [False], 0.0, np.maximum(executed - most, 0))
         missed = np.maximum(least - executed, 0) + lost
-        return np.where(executed > 0, np.minimum(missed / np.maximum(executed, 1), 1), 0.0)
+        return np.where(executed > 0, np.minimum(missed / np.maximum(executed, 1e-9), 1), 0.0)
+
+    def _of_calls(self, amounts: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+        """By anchor, the sum over all calls of its function: the compiler gives what is inlined the line of another call at times."""
+        together: dict[tuple[int, str], float] = defaultdict(float)
+        lines = [(place[0], kind) for place, kind in self.keys]
+        for line, n in zip(lines, amounts, strict=False):
+            together[line] += n
+        return np.array([together[line] for line in lines] or [0.0])
 
     def _spans(self) -> npt.NDArray[np.int32]:
         """Several times as many tokens as would show what a node holds, as those of other blocks lie in between."""

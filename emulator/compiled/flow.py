@@ -359,7 +359,7 @@ class _Flow:
             program.most(dict.fromkeys(arriving[block], -1.0), started[block] - min(least, threads[block] / scale))
             for known, weight in self._warps_known(block, threads[block]):
                 program.near(arriving[block], known / scale - started[block], weight, weight)
-        for held, known in self._effects():
+        for held, known in self._effects(threads):
             row: dict[int, float] = defaultdict(float)
             for block, n in held.items():
                 for way in arriving[block]:
@@ -386,9 +386,10 @@ class _Flow:
         share = threads / best.lanes
         return best.divergent * (share if share < _TESTED else 1.0)
 
-    def _effects(self) -> Iterator[tuple[dict[int, float], float]]:
+    def _effects(self, threads: Floats) -> Iterator[tuple[dict[int, float], float]]:
         """Effects by place and kind, that no lane's predicate takes part in: how many of one statement each block holds, and
-        how many executions by warps all together are."""
+        how many executions by warps all together are. Those that lanes execute less often than in the source were moved out of
+        loops, or are kept: warps need not either."""
         held: dict[tuple[Place, str], dict[int, float]] = defaultdict(lambda: defaultdict(float))
         predicated = set()
         for block, n in self._numbered():
@@ -402,7 +403,9 @@ class _Flow:
         for (place, kind), blocks in held.items():
             statements = [e for e in self.evidence.statements.get(place, ()) if e.kind == kind]
             known = sum(e.warps * max(e.size, 1) for e in statements)
-            if known and (place, kind) not in predicated:
+            lanes = sum(e.lanes * max(e.size, 1) for e in statements)
+            fewer = sum(n * threads[block] for block, n in blocks.items()) < (1 - _SAME) * lanes
+            if known and not fewer and (place, kind) not in predicated:
                 unit = max(blocks.values())
                 yield {block: n / unit for block, n in blocks.items()}, known / unit
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -15,11 +14,7 @@ from .flow import Arm
 from .rare import of_operations
 from .source import Choice, Place, Source, Statement
 from .stages import Region, Stage, Ways, executions, region
-
-_STEP = re.compile(r"(?:IADD3|VIADD|UIADD3) (U?R\d+), (U?R\d+)(?:\.reuse)?, (-?0x[0-9a-f]+)")
-_COPY = re.compile(r"(?:U?MOV|IMAD\.MOV\.U32) (U?R\d+), (?:RZ, RZ, )?(U?R\d+)$")
-_WRITES = re.compile(r"[A-Z0-9_.]+ (U?R\d+),")
-
+from .steps import moved_by, spine
 
 Key = tuple[Place, str]
 """A place, and a kind of effect or class of operations there."""
@@ -71,7 +66,7 @@ class Matcher:
     @cached_property
     def heads(self) -> dict[int, Choice]:
         """By block, the arm of a branch of the source that begins there, behind a test of its own."""
-        found = {}
+        found = dict[int, Choice]()
         for block, before in enumerate(self.graph.predecessors):
             if len(before) == 1 and len(self.graph.successors[before[0]]) == 2:
                 choice = self._choice(block)
@@ -402,11 +397,11 @@ class Matcher:
     def _begun(self, sites: Sequence[int], loop: Loop, iterations: int) -> list[int]:
         """The blocks of a compiled loop in which one each of so many iterations begins: as most places say of which every iteration
         executes the statements once, and which lie in just so many blocks; none where no place does."""
-        spine, votes = self._spine(loop), Counter[tuple[int, ...]]()
+        every, votes = spine(self.graph, loop), Counter[tuple[int, ...]]()
         for place, statements in self.source.by_place.items():
             own = all(one.context.site in sites and one.context.arm == "body" for one in statements)
             if own and not any(one.number in self.source.chosen for one in statements):
-                holding = tuple(b for b in spine if any(self.places[n] == place for n in range(*self.graph.blocks[b])))
+                holding = tuple(b for b in every if any(self.places[n] == place for n in range(*self.graph.blocks[b])))
                 if len(holding) == iterations:
                     votes[holding] += 1
         most = max(votes, key=lambda one: (votes[one], [-block for block in one])) if votes else ()
@@ -447,6 +442,11 @@ class Matcher:
                 if all(n % once[key] == 0 for n in by_predicate.values()):
                     held_there = {predicate: int(n / once[key]) for predicate, n in by_predicate.items()}
                     parts[around][key][block] = held_there.pop("", 0), tuple(held_there.values())
+        inside = frozenset[int]().union(*(loop.body for loop in mine))
+        turning = {key for block in inside & per_block.keys() for key in per_block[block]}
+        if turning and None in parts:  # what no turn has was moved behind the loop: that is no iteration
+            parts[None] = {key: held for key, held in parts[None].items() if key in turning}
+        parts = {around: held for around, held in parts.items() if held}
         found: dict[int, Held] = {}
         chosen: Counter[Key] = Counter()
         for around in sorted(parts, key=lambda loop: loop is None):
@@ -464,43 +464,8 @@ class Matcher:
         """Iterations of a turn, from the step of the loop's variable; 0 where none is seen."""
         source = self.source.loops[site]
         step = abs(source.step) if isinstance(source, ir.For) and isinstance(source.step, int) else 1
-        moved = self._moved(loop)
-        tested: list[str] = []
-        for latch in loop.latches:
-            predicate = self.graph.last(latch).predicate.lstrip("@!")
-            for block in self._spine(loop):
-                for n in range(*self.graph.blocks[block]):
-                    text = self.graph.instructions[n].text
-                    if text.startswith(("ISETP", "UISETP")) and predicate and predicate in text.split(",")[0]:
-                        tested = re.findall(r"U?R\d+", text)
-        for register in tested:
-            amount = abs(moved.get(register, 0))
-            if amount:
-                return amount // step if amount % step == 0 else amount
-        return 0
-
-    def _spine(self, loop: Loop) -> list[int]:
-        """The blocks that every turn of a loop leads through."""
-        return [b for b in sorted(loop.body) if all(self.graph.dominates(b, latch) for latch in loop.latches)]
-
-    def _moved(self, loop: Loop) -> dict[str, int]:
-        """By register, how much further it is after a turn, of those that every turn moves by a constant."""
-        value: dict[str, tuple[str, int] | None] = {}
-        for block in self._spine(loop):
-            for n in range(*self.graph.blocks[block]):
-                text = self.graph.instructions[n].text
-                if copied := _COPY.match(text):
-                    value[copied[1]] = value.get(copied[2], (copied[2], 0))
-                elif stepped := _STEP.match(text):
-                    base = value.get(stepped[2], (stepped[2], 0))
-                    amount = int(stepped[3], 16) & 0xFFFFFFFF
-                    amount -= 1 << 32 if amount >> 31 else 0
-                    value[stepped[1]] = None if base is None else (base[0], base[1] + amount)
-                elif written := _WRITES.match(text):
-                    value[written[1]] = None
-        moved = {name: known[1] for name, known in value.items() if known is not None and known[0] == name}
-        derived = {name: moved.get(known[0], 0) for name, known in value.items() if known is not None}
-        return derived | moved
+        amount = moved_by(self.graph, loop)
+        return amount // step if amount % step == 0 else amount
 
     def amounts_of(self, n: int) -> dict[Key, float]:
         """What an instruction moves or does, as `amounts` has it of a statement."""

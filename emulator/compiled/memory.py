@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ..profiler.events import CONFLICTS, GLOBAL, REQUESTS, SECTORS, SHARED, WAVEFRONTS
 from .accessed import Accessed
@@ -62,6 +62,7 @@ def memory_of(launched: Launched, instructions: Sequence[Counted], accessed: Acc
     """What the instructions move."""
     accesses = _accesses(launched, any(len(one.place) > 1 for one in instructions))
     compiled = _by_access(instructions, accesses)
+    _join_calls(accesses, compiled)
     voting = _voting(instructions) - {
         one.place for one in launched.statements.statements.values() if one.site.kind == "vote"
     }
@@ -89,6 +90,8 @@ def memory_of(launched: Launched, instructions: Sequence[Counted], accessed: Acc
         gone |= set(numbers) if found is None else set()
         moved, difference = _moved(place, kind, statements, found, cost, one_for_all, exact)
         if difference is not None:
+            if found is None and (merged := _merged_with(statements, accesses, compiled)) is not None:
+                difference = replace(difference, what=merged)
             differences.append(difference)
         otherwise[kind] |= (
             one_for_all
@@ -184,6 +187,23 @@ def _by_access(instructions: Sequence[Counted], accesses: Accesses) -> dict[tupl
             found[at, kind] += several
     _pool(found, accesses)
     return found
+
+
+def _join_calls(accesses: Accesses, compiled: dict[tuple[Place, str], list[Counted]]) -> None:
+    """Put together what calls of a function make at a line of it, where that is what the source makes there, but not call by call:
+    the compiler gives what is inlined the line of another call at times."""
+    of_line: dict[tuple[int, str], list[tuple[Place, str]]] = defaultdict(list)
+    for place, kind in accesses:
+        of_line[place[0], kind].append((place, kind))
+    for first, *others in of_line.values():
+        keys = [first, *others]
+        statements = [one for key in keys for one in accesses[key]]
+        made = [one for key in keys for one in compiled.get(key, ())]
+        if others and not _differs(statements, made) and any(_differs(accesses[k], compiled.get(k, ())) for k in keys):
+            for key in others:
+                del accesses[key]
+                compiled.pop(key, None)
+            accesses[first], compiled[first] = statements, made
 
 
 def _as_often(one: Counted, statements: Sequence[Statement]) -> bool:
@@ -290,6 +310,24 @@ def _moved(
             f"nvcc makes {source} {executed / warps:.0%} as often, lanes together that come apart in the source"
         )
     return moved, None
+
+
+def _merged_with(
+    statements: list[Statement], accesses: Accesses, compiled: Mapping[tuple[Place, str], list[Counted]]
+) -> str | None:
+    """What is said of accesses that no instruction stands for, where one of another line beside them, of the same statement list, is
+    wide enough for both."""
+    kind, size = statements[0].site.kind, statements[0].site.size
+    lists, arrays = {one.context for one in statements}, {one.site.array for one in statements}
+    for (place, other), of in compiled.items():
+        its = accesses.get((place, other), [])
+        if other != kind or {one.context for one in its} != lists:
+            continue
+        wide = max((width_of(one.instruction) for one in of), default=0)
+        side_by_side = kind in SHARED or {one.site.array for one in its} & arrays
+        if side_by_side and wide >= its[0].site.size + size:
+            return f"nvcc merges {_times(len(statements), kind)} with that of line {place[0]} into one of {wide} bytes"
+    return None
 
 
 def _differs(statements: Sequence[Statement], compiled: Sequence[Counted]) -> bool:

@@ -272,3 +272,11 @@ def test_a_slow_path_that_no_lane_took_is_not_called() -> None:
     open_ = estimated(listed, evidence, 32, 1, Counted())
     closed = estimated(listed, evidence, 32, 1, Counted(fast=frozenset({1})))
     assert open_.threads[1] == 32 and closed.threads[1] == 0
+
+
+def test_what_was_moved_out_of_a_loop_parts_no_warp() -> None:
+    """A warp stores ten times in the source, all its lanes together; once behind the compiled loop, to which lanes may come apart."""
+    code = placed("1 | S2R R0, SR_TID.X\n l:\n 2 | LDG.E R2, [R4.64]\n 2 | @P0 BRA `(l)\n 3 | STS [R3], R2\n 3 | EXIT")
+    executed = [ran(1, "compute", 64), ran(2, "global_load", 640), ran(3, "shared_store", 640)]
+    found = by_text(estimate_executions(code, executed, threads=64, warps=2))
+    assert found["STS [R3], R2"] == (2, 64)

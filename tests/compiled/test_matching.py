@@ -264,3 +264,50 @@ def test_iterations_are_told_by_accesses_of_several_sizes_together() -> None:
     )
     ((place, sites),) = matcher.of_loop.items()
     assert matcher.copies(sites, matcher.natural(place))[0] == {1: 1, 3: 4}
+
+
+@st.kernel
+def guarded(keys: Global[i32], out: Global[i32]) -> None:
+    t = st.thread.x
+    st.sync()
+    if keys[t] < 8 and keys[t + 1] > 3:
+        out[t] = 5
+
+
+def test_a_load_may_be_made_before_the_barrier_behind_which_it_stands() -> None:
+    """It is the first of two at its line: whoever fails its test does not make the second."""
+    one = launched(guarded, keys=np.arange(40, dtype=np.int32), out=st.zeros(32, st.i32))
+    found = walked(
+        one,
+        ("MOV R1, R0", "int t"),
+        ("LDG.E R2, [R4]", "&&"),
+        ("BAR.SYNC.DEFER_BLOCKING 0x0", "syncthreads"),
+        ("@P0 BRA 0x70", "&&"),
+        ("LDG.E R2, [R4+0x4]", "&&"),
+        ("@P1 BRA 0x70", "&&"),
+        ("STG.E [R6], R5", FIVE),
+        ("EXIT", ""),
+    )
+    assert found == {0: (1, 32), 1: (1, 32), 2: (1, 32), 3: (1, 8), 4: (1, 5), 5: (3, 32)}
+
+
+@st.kernel
+def leaving(x: Global[i32], out: Global[i32]) -> None:
+    t = st.thread.x
+    for k in range(t):
+        value = x[k]
+        out[t] = value
+
+
+def test_what_was_moved_behind_a_loop_is_no_iteration() -> None:
+    one = launched(leaving, x=np.arange(32, dtype=np.int32), out=st.zeros(32, st.i32))
+    matcher = matched(
+        one,
+        ("@P0 BRA 0x40", "for ("),
+        ("LDG.E R2, [R4]", "= x["),
+        ("@P1 BRA 0x10", "for ("),
+        ("STG.E [R6], R2", "out["),
+        ("EXIT", ""),
+    )
+    ((place, sites),) = matcher.of_loop.items()
+    assert matcher.copies(sites, matcher.natural(place))[0] == {1: 1}

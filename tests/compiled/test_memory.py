@@ -4,9 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 import simtbed as st
+from simtbed.compiled.control_flow import graph
 from simtbed.compiled.counted import Counted
-from simtbed.compiled.memory import _accesses, _by_access
-from simtbed.language.hints import Global, i32
+from simtbed.compiled.kernel import counted
+from simtbed.compiled.matching import Matcher
+from simtbed.compiled.memory import _accesses, _by_access, _join_calls
+from simtbed.compiled.walk import Walk
+from simtbed.engines.cuda.sass import Instruction
+from simtbed.language.hints import Global, Shared, i32
 
 from tests.compiled.listings import launched, placed
 
@@ -26,12 +31,81 @@ def test_an_instruction_with_the_line_of_another_stands_for_what_is_executed_as_
     one = launched(reading, x=np.arange(40, 0, -1, dtype=np.int32), out=st.zeros(40, st.i32))
     once, again = (each for each in one.statements.statements.values() if each.site.kind == "global_load")
     rows = placed(one, ("LDG.E R4, [R2]", "while (letter"), ("LDG.E R4, [R6]", "while (letter"))
-    counted = [
+    each_counted = [
         Counted(row.instruction, row.place, 0, (), each.warps, each.lanes, each.warps, each.warps)
         for row, each in zip(rows, (once, again), strict=True)
     ]
-    found = _by_access(counted, _accesses(one, False))
+    found = _by_access(each_counted, _accesses(one, False))
     assert {key[0]: [each.instruction.text for each in of] for key, of in found.items()} == {
         once.place: ["LDG.E R4, [R2]"],
         again.place: ["LDG.E R4, [R6]"],
     }
+
+
+@st.device
+def count(table: Shared[i32], at: i32) -> None:
+    table[at] = table[at] + 1
+
+
+@st.kernel
+def counting(x: Global[i32], out: Global[i32]) -> None:
+    t = st.thread.x
+    table = st.shared(i32, 64)
+    table[t] = 0
+    count(table, t)
+    if t < 8:
+        count(table, x[t])
+    out[t] = table[t]
+
+
+def test_what_is_inlined_may_have_the_line_of_another_call() -> None:
+    """Calls by 32 and by 8 lanes; both instructions have the line of the first."""
+    one = launched(counting, x=np.arange(32, dtype=np.int32), out=st.zeros(32, st.i32))
+    stores = [e for e in one.statements.statements.values() if e.site.kind == "shared_store" and len(e.place) > 1]
+    sass = Instruction(0, "STS [R2], R4")
+    each_counted = [Counted(sass, stores[0].place, 0, (), e.warps, e.lanes, e.warps, e.warps) for e in stores]
+    accesses = _accesses(one, True)
+    compiled = {(stores[0].place, "shared_store"): each_counted}
+    _join_calls(accesses, compiled)
+    assert accesses[stores[0].place, "shared_store"] == stores and (stores[1].place, "shared_store") not in accesses
+    compiled = {(stores[0].place, "shared_store"): each_counted[:1]}
+    accesses = _accesses(one, True)
+    _join_calls(accesses, compiled)
+    assert accesses[stores[0].place, "shared_store"] == stores[:1]
+
+
+def test_a_misfit_is_that_of_all_calls_together() -> None:
+    one = launched(counting, x=np.arange(32, dtype=np.int32), out=st.zeros(32, st.i32))
+    stores = [e for e in one.statements.statements.values() if e.site.kind == "shared_store" and len(e.place) > 1]
+    rows = ["STS [R2], R4", "@P0 BRA 0x30", "STS [R2+0x4], R4", "EXIT"]
+    places = [stores[0].place, (0,), stores[1].place, (0,)]
+    whole = graph([Instruction(16 * n, text) for n, text in enumerate(rows)])
+    walk = Walk(Matcher(whole, places, one.statements), one)
+    assert walk.misfit(np.array([32.0, 8.0, 32.0])) == walk.misfit(np.array([8.0, 32.0, 32.0])) == 0.0
+    assert walk.misfit(np.array([32.0, 32.0, 32.0])) > 0.1
+
+
+@st.kernel
+def setting(out: Global[i32]) -> None:
+    first = st.shared(i32, 1)
+    second = st.shared(i32, 1)
+    if st.thread.x == 0:
+        first[0] = 7
+        second[0] = 9
+    out[st.thread.x] = first[0] + second[0]
+
+
+def test_a_store_that_was_merged_with_that_of_another_line_says_so() -> None:
+    one = launched(setting, out=st.zeros(32, st.i32))
+    texts = one.source.text.splitlines()
+    seven, nine = (next(n for n, text in enumerate(texts, 1) if part in text) for part in ("= 7", "= 9"))
+    rows = placed(
+        one,
+        ("@P0 BRA 0x20", "if ("),
+        ("STS.64 [R2], R4", "= 9"),
+        ("LDS.64 R6, [R2]", "out["),
+        ("STG.E [R8], R6", "out["),
+        ("EXIT", ""),
+    )
+    told = {each.place[0]: each.what for each in counted(one, rows)[1].differences}
+    assert told[seven] == f"nvcc merges a shared store with that of line {nine} into one of 8 bytes"

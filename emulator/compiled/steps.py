@@ -1,0 +1,50 @@
+"""By how much a turn of a compiled loop moves the variable that its end tests."""
+
+from __future__ import annotations
+
+import re
+
+from .control_flow import Graph, Loop
+
+_STEP = re.compile(r"(?:IADD3|VIADD|UIADD3) (U?R\d+), (U?R\d+)(?:\.reuse)?, (-?0x[0-9a-f]+)")
+_COPY = re.compile(r"(?:U?MOV|IMAD\.MOV\.U32) (U?R\d+), (?:RZ, RZ, )?(U?R\d+)$")
+_WRITES = re.compile(r"[A-Z0-9_.]+ (U?R\d+),")
+
+
+def moved_by(graph: Graph, loop: Loop) -> int:
+    """How much further every turn takes a register that is tested at a loop's end; 0 where none is seen."""
+    moved = _moved(graph, loop)
+    tested: list[str] = []
+    for latch in loop.latches:
+        predicate = graph.last(latch).predicate.lstrip("@!")
+        for block in spine(graph, loop):
+            for n in range(*graph.blocks[block]):
+                text = graph.instructions[n].text
+                if text.startswith(("ISETP", "UISETP")) and predicate and predicate in text.split(",")[0]:
+                    tested = re.findall(r"U?R\d+", text)
+    return next((amount for register in tested if (amount := abs(moved.get(register, 0)))), 0)
+
+
+def spine(graph: Graph, loop: Loop) -> list[int]:
+    """The blocks that every turn of a loop leads through."""
+    return [b for b in sorted(loop.body) if all(graph.dominates(b, latch) for latch in loop.latches)]
+
+
+def _moved(graph: Graph, loop: Loop) -> dict[str, int]:
+    """By register, how much further it is after a turn, of those that every turn moves by a constant."""
+    value: dict[str, tuple[str, int] | None] = {}
+    for block in spine(graph, loop):
+        for n in range(*graph.blocks[block]):
+            text = graph.instructions[n].text
+            if copied := _COPY.match(text):
+                value[copied[1]] = value.get(copied[2], (copied[2], 0))
+            elif stepped := _STEP.match(text):
+                base = value.get(stepped[2], (stepped[2], 0))
+                amount = int(stepped[3], 16) & 0xFFFFFFFF
+                amount -= 1 << 32 if amount >> 31 else 0
+                value[stepped[1]] = None if base is None else (base[0], base[1] + amount)
+            elif written := _WRITES.match(text):
+                value[written[1]] = None
+    moved = {name: known[1] for name, known in value.items() if known is not None and known[0] == name}
+    derived = {name: moved.get(known[0], 0) for name, known in value.items() if known is not None}
+    return derived | moved
