@@ -240,7 +240,8 @@ class Accessed:
         stood = aligned(made, flat)
         if stood is None and all(one.site.kind.endswith("load") for one in statements):
             once = {(array(number), address(number)): number for number in reversed(really_made(made))}
-            stood = aligned(sorted(once.values()), flat)  # what is loaded again is kept
+            if len(once) == sum(one.accesses for one in flat):  # beside predicated ones that are off any number would fit
+                stood = aligned(sorted(once.values()), flat)  # what is loaded again is kept
         if stood is not None:
             following = iter(stood)
             blocks = [[next(following) for _ in block] for block in visited]
