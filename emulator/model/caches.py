@@ -114,7 +114,7 @@ def _alone(missed: i64, there: i64) -> i64:
 @native
 def _run(
     records: Global[i64], first_of: Global[i64], lines: Global[i64], kind: Global[i64],
-    sms: i64, resident: i64, warps: i64, blocks: i64, until: i64, rounds: i64, step: i64,
+    sms: i64, resident: i64, warps: i64, blocks: i64, until: i64, rounds: i64, step: i64, chance: i64,
     block_of: Global[i64], phase_of: Global[i64], begun: Global[i64], cursor: Global[i64],
     l1_tags: Global[i64], l1_valid: Global[i64], l1_stamps: Global[i64], l1_filled: Global[i64], l1_sets: i64, l1_ways: i64, l1_shift: i64,
     l2_tags: Global[i64], l2_valid: Global[i64], l2_dirty: Global[i64], l2_stamps: Global[i64], l2_words: Global[i64], l2_sets: i64,
@@ -123,14 +123,17 @@ def _run(
     sent_shift: i64, held: i64, most: i64, classes: Global[i64], count: i64, sites: Global[i64], state: Global[i64],
 ) -> None:  # fmt: skip
     """Have the resident blocks of all SMs take turns, `step` accesses a warp, until `until` blocks are left or turns are used up.
-    begun: when the block of a slot began. held: how many lines of its stores ago a warp may have stored to a line, so that what it
-    stores there now can go with that. most: as `_kept_clean`. classes: of the warps of each block; count: of sites, whose rows are
-    apart by class."""
+    chance: 1 where it hangs on chance which of two neighbouring SMs takes a block that was not there at first. begun: when the block of
+    a slot began. held: how many lines of its stores ago a warp may have stored to a line, so that what it stores there now can go with
+    that. most: as `_kept_clean`. classes: of the warps of each block; count: of sites, whose rows are apart by class."""
     turn = i64(0)
     while state[4] > until and turn < rounds:
         turn += 1
         state[5] += step
-        for slot in range(sms * resident):
+        for place in range(sms * resident):
+            slot = place
+            if state[5] > step and place | 1 < sms * resident:
+                slot = place ^ (drawn((place >> 1) + 8191 * state[5]) >> 39 & chance)
             block = block_of[slot]
             if block < 0:
                 if state[3] >= blocks:
@@ -261,7 +264,7 @@ def _run(
                                     sites[row + 7] += i64(st.popcount(alone))
                                     l2_words[way] += 8 * missed
                             else:
-                                if halves == 2:
+                                if halves == 2 and (near == home or kind[site] == 2):
                                     other = _found(l2_tags, ((1 - home) * l2_sets + of_set) * l2_ways, l2_ways, line)
                                     if other >= 0:
                                         l2_valid[other] &= ~wanted
@@ -350,9 +353,10 @@ def simulate(
     cold: with empty caches; else L2 holds what an earlier launch of the same on the same data left there. without: sites whose
     accesses are none, as a compiler keeps in registers what they access. classes: int64[block, warp], which warps are told apart;
     without it none.
-    Blocks go to SMs one after another, as many as fit, then to whichever has finished one. Warps of the resident blocks
-    take turns, an access each; none passes a barrier before its block. L1 writes through, and keeps sectors that are written
-    whole; L2 writes back; of a set the line goes that was used longest ago.
+    Blocks go to SMs one after another, as many as fit, then to whichever has finished one: at each launch another one, so that a line
+    may be asked for by SMs of the other half of L2 than the last time. What SMs of a half store, a copy in it keeps; one in the other
+    half is no longer valid. Warps of the resident blocks take turns, an access each; none passes a barrier before its block. L1 writes
+    through, and keeps sectors that are written whole; L2 writes back; of a set the line goes that was used longest ago.
     """
     records, first_of, held = lines.sorted
     nowhere = np.isin(np.arange(len(lines.kinds)), list(without))
@@ -373,7 +377,7 @@ def simulate(
     again = not cold and (traced == blocks or apart * _footprint(held) * blocks / traced <= device.l2)
     of = np.zeros((traced, warps), np.int64) if classes is None else np.ascontiguousarray(classes)
     shape, clock = (int(of.max(initial=0)) + 1, len(lines.kinds), COLUMNS), 0
-    for _ in range(2 if again else 1):
+    for launch in range(2 if again else 1):
         if l1:
             l1.clear()
         sent.clear()
@@ -389,7 +393,7 @@ def simulate(
             while state[LEFT] > until:
                 _run(
                     records, first_of, held, lines.kinds, device.sms, resident, warps, traced, until, _ROUNDS,
-                    max(1, apart // _STEP), *in_slots,
+                    max(1, apart // _STEP), launch, *in_slots,
                     *l1_arrays, *(l1.form(apart) if l1 else (0, 0, 0)), *l2.arrays, *l2.form(apart), halves,
                     *sent.arrays, *sent.form(apart), device.timing.open_lines, max(1, round(_DIRTY * l2.ways)),
                     of.reshape(-1), len(lines.kinds), sites.reshape(-1), state,

@@ -313,8 +313,8 @@ def _stores(bench: Bench) -> Figures:
 
 PARTS: Mapping[str, Callable[[Bench], Figures]] = {
     "clock": _clock, "launches": _launches, "chains": _chains, "barriers": _barriers, "shared memory": _shared,
-    "halves of L2": _halves, "latencies of loads": _chased, "rates": _rates, "caches": _caches, "atomic operations": _atomics, "stores": _stores,
-    "device memory": _device_memory, "latency of device memory": _beyond,
+    "halves of L2": _halves, "latencies of loads": _chased, "rates": _rates, "caches": _caches, "stores": _stores,
+    "atomic operations": _atomics, "device memory": _device_memory, "latency of device memory": _beyond,
 }  # fmt: skip
 """In the order in which they are measured; the clock and the launches first, as others need them."""
 

@@ -60,6 +60,21 @@ def test_a_warm_copy_that_fits_reads_nothing() -> None:
     assert traffic.total(NEAR_HITS, LOAD) + traffic.total(FAR_HITS, LOAD) == traffic.total(SECTORS, LOAD)
 
 
+def test_blocks_behind_the_first_ones_are_on_other_sms_at_the_next_launch() -> None:
+    """Half of them in the other half of L2, where half of their lines were not kept."""
+    first, all_of_them = (simulate(observed(copy, blocks).lines, H200, 1, 0, cold=False) for blocks in (132, 8 * 132))
+    assert first.total(FAR_HITS) == 0 and first.l2_hit == 1.0
+    assert all_of_them.total(FAR_HITS, LOAD) / all_of_them.total(SECTORS, LOAD) == pytest.approx(7 / 8 / 4, abs=0.02)
+
+
+def test_a_half_of_l2_keeps_what_its_sms_store() -> None:
+    """Each block reads again what it has just stored, and has stored at the launch before."""
+    device = replace(H200, timing=replace(H200.timing, l1_size=64))
+    lines = observed(written_and_read, 132).lines
+    cold, warm = (simulate(lines, device, 1, 0, cold) for cold in (True, False))
+    assert cold.total(FAR_HITS, LOAD) > 0 == warm.total(FAR_HITS, LOAD)
+
+
 def test_a_copy_that_is_larger_than_l2_is_never_warm() -> None:
     launch = observed(copy, 4096)  # 8 MiB
     small = replace(H200, l2=1 * MIB)
