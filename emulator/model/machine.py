@@ -77,8 +77,8 @@ def _simulate(
     where in a row of numbers, which fill 0 to 1 evenly, the one is that says how far this access goes. groups: of a warp's lanes that
     are yet to go on; waiting: by warp and group, the basic block where it does, and that in which the others wait for it; the last one
     is the first to go on. queues: of the schedulers, in turn; issued_at: when what is in them was; depth: how much is, at most. open: by
-    slot, what of it is in queues. since: when a warp could go on, were all scoreboards free. Of the warps of a scheduler that have
-    something for its queue the one comes first that waits longest; else the oldest."""
+    slot, what of it is in queues. since: when a warp could go on, were all scoreboards free. The oldest warp of a scheduler comes
+    first; but of those that are to store the one that waits longest."""
     slots = resident * warps
     started = i64(0)
     issued = i64(0)
@@ -171,7 +171,9 @@ def _simulate(
                         elif pipe == 7:
                             if not room:
                                 when = f64(1e30)
-                            elif ready[of] < waits_since or (ready[of] == waits_since and order[of] < order[longest]):
+                            elif code[pc[of] * 9 + 7] == 0 and (
+                                ready[of] < waits_since or (ready[of] == waits_since and order[of] < order[longest])
+                            ):
                                 waits_since = ready[of]
                                 longest = of
                     if when > now:
@@ -183,7 +185,7 @@ def _simulate(
             if chosen < 0:
                 continue
             of = chosen
-            if code[pc[of] * 9 + 4] == 7:
+            if code[pc[of] * 9 + 4] == 7 and code[pc[of] * 9 + 7] == 0:
                 of = longest
             soonest = min(soonest, now + f64(1))
             slot = of // warps
