@@ -104,8 +104,8 @@ def test_stores_that_cease_to_go_together_tell_what_l1_keeps_open() -> None:
     in_turn = {str(lines): 10.0 if lines <= 24 else 19.0 for lines in range(8, 42, 2)}
     apart = {later: 20.0 + 4 * later for later in range(0, 52, 4)}
     later = {str(n): each if each <= 90 else max(160.0, each) for n, each in apart.items()}
-    queued = {str(n): 40 + 5 * n + 70 * max(0, n - 7) for n in range(1, 25)}
-    found = {"in turn": in_turn, "later": later, "queued": queued}
+    queued = {str(n): 40.0 + 5 * n + 70 * max(0, n - 7) for n in range(1, 25)}
+    found: dict[str, dict[str, float]] = {"in turn": in_turn, "later": later, "queued": queued}
     assert measuring.of_stores(found, 4.0) == {"open_lines": 24, "open_cycles": 84, "queue": 6}
     same = {name: dict.fromkeys(of, 1.0) for name, of in found.items()}
     assert measuring.of_stores(same, 4.0) == {}
