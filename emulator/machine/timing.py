@@ -363,8 +363,9 @@ GH100 = Timing(
     launch=2816,
     dated="2026-11-24",
     source=(
-        "measured on an H200 at 1980 MHz (simtbed hardware measure; line_interval, store_interval, l2_slices, dram_row, open_lines, open_cycles, queue: "
-        "simtbed hardware times --scattered); estimates: issue, vote, branch, l2_bandwidth; l1_size and l2_halves: public"
+        "measured on an H200 at 1980 MHz (simtbed hardware measure; line_interval, store_interval, l2_slices, dram_row, "
+        "open_lines, open_cycles, queue: simtbed hardware times --scattered); estimates: issue, vote, branch, l2_bandwidth; "
+        "l1_size and l2_halves: public"
     ),
 )
 """Of an H200. What lies in the chip is an H100's too."""
