@@ -24,6 +24,8 @@ class Timing:
     whole lines that it takes. load_rate: lines of which L2 gives one sector in a cycle.
     lookup_rate: lines that the L1 of an SM looks up in a cycle.
     request_interval: cycles between requests to global memory of one SM. line_interval: between lines of stores that it sends.
+    open_lines: lines of stores that an SM keeps open, so that what the same warp stores there next goes to L2 with them; open_cycles: for
+    how long after a store. queue: instructions for its load and store unit that a scheduler's queue holds.
     block_interval: cycles between blocks that begin anywhere on the GPU. warp_interval: between warps that begin on one SM.
     l1_size: bytes of L1 together with shared memory. l1_width: bytes a cycle that L1 gives.
     l2_width: bytes a cycle that one SM gets from L2. l2_halves: 2 where an SM reads lines of the other half through its own.
@@ -59,6 +61,9 @@ class Timing:
     lookup_rate: float
     request_interval: float
     line_interval: float
+    open_lines: int
+    open_cycles: int
+    queue: int
     block_interval: float
     warp_interval: float
     l1_size: int
@@ -106,6 +111,9 @@ FERMI = Timing(
     lookup_rate=1.0,
     request_interval=2.0,
     line_interval=2.3,
+    open_lines=28,
+    open_cycles=100,
+    queue=8,
     block_interval=4.0,
     warp_interval=10.0,
     l1_size=64 * KIB,
@@ -150,6 +158,9 @@ KEPLER = Timing(
     lookup_rate=1.0,
     request_interval=2.0,
     line_interval=2.3,
+    open_lines=28,
+    open_cycles=100,
+    queue=8,
     block_interval=2.0,
     warp_interval=8.0,
     l1_size=64 * KIB,
@@ -194,6 +205,9 @@ VOLTA = Timing(
     lookup_rate=2.8,
     request_interval=2.0,
     line_interval=2.3,
+    open_lines=28,
+    open_cycles=100,
+    queue=8,
     block_interval=1.2,
     warp_interval=7.3,
     l1_size=128 * KIB,
@@ -238,6 +252,9 @@ AMPERE = Timing(
     lookup_rate=2.8,
     request_interval=2.0,
     line_interval=2.3,
+    open_lines=28,
+    open_cycles=100,
+    queue=8,
     block_interval=1.2,
     warp_interval=7.3,
     l1_size=192 * KIB,
@@ -282,6 +299,9 @@ ADA = Timing(
     lookup_rate=2.8,
     request_interval=2.0,
     line_interval=2.3,
+    open_lines=28,
+    open_cycles=100,
+    queue=8,
     block_interval=1.2,
     warp_interval=7.3,
     l1_size=128 * KIB,
@@ -326,6 +346,9 @@ GH100 = Timing(
     lookup_rate=2.8,
     request_interval=1.6,
     line_interval=2.3,
+    open_lines=28,
+    open_cycles=100,
+    queue=8,
     block_interval=1.2,
     warp_interval=7.3,
     l1_size=256 * KIB,
@@ -340,8 +363,9 @@ GH100 = Timing(
     launch=2816,
     dated="2026-11-24",
     source=(
-        "measured on an H200 at 1980 MHz (simtbed hardware measure; line_interval, store_interval, l2_slices, dram_row: "
-        "simtbed hardware times --scattered); estimates: issue, vote, branch, l2_bandwidth; l1_size and l2_halves: public"
+        "measured on an H200 at 1980 MHz (simtbed hardware measure; line_interval, store_interval, l2_slices, dram_row, "
+        "open_lines, open_cycles, queue: simtbed hardware times --scattered); estimates: issue, vote, branch, l2_bandwidth; "
+        "l1_size and l2_halves: public"
     ),
 )
 """Of an H200. What lies in the chip is an H100's too."""

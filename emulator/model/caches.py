@@ -6,14 +6,12 @@ from collections.abc import Collection
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from .. import language as st
 from ..language.hints import Global, i64
 from ..machine.device import Device
 from ..native import native
-from .lines import ACCESSES as TOTAL_ACCESSES
-from .lines import BITS, LINE, RECORD, SECTOR, STORE, TOUCHED, WORDS, Lines, drawn
+from .lines import BITS, LINE, RECORD, SECTOR, TOUCHED, WORDS, Lines, drawn
 from .lines import Words as Numbers
 from .traffic import COLUMNS, LONE, MISSES, Traffic, whole
 
@@ -25,10 +23,6 @@ _L1_WAYS, _L2_WAYS = 16, 16
 """At least so many lines of a set. What is left over makes sets wider: sets are a power of two."""
 _SENT = 4096
 """Lines of stores of an SM that are known to L1, at most."""
-_TOGETHER = 30
-"""The square of the lines that a warp stores to in turn and all of whose words L1 sends to L2 together, where the warp loads nothing in
-between; of more lines a part goes together that falls with their square. Threads of an H200 that write 4, 6, 8, 9 and 16 words side by
-side, each by a store, send 1 to 1.8, 2.4, 3.6, 3.6 to 7.5 and 14 times as many sectors as they fill."""
 _DIRTY = 0.27
 """The part of L2 whose lines hold what device memory does not, at most: 16 MiB of an H200 can be written again and again and none of
 it goes out, of 64 MiB that are written as drawn nearly all that is written does, while nine of ten lines are still found."""
@@ -120,22 +114,26 @@ def _alone(missed: i64, there: i64) -> i64:
 @native
 def _run(
     records: Global[i64], first_of: Global[i64], lines: Global[i64], kind: Global[i64],
-    sms: i64, resident: i64, warps: i64, blocks: i64, until: i64, rounds: i64, step: i64,
+    sms: i64, resident: i64, warps: i64, blocks: i64, until: i64, rounds: i64, step: i64, chance: i64,
     block_of: Global[i64], phase_of: Global[i64], begun: Global[i64], cursor: Global[i64],
     l1_tags: Global[i64], l1_valid: Global[i64], l1_stamps: Global[i64], l1_filled: Global[i64], l1_sets: i64, l1_ways: i64, l1_shift: i64,
     l2_tags: Global[i64], l2_valid: Global[i64], l2_dirty: Global[i64], l2_stamps: Global[i64], l2_words: Global[i64], l2_sets: i64,
     l2_ways: i64, l2_shift: i64,
     halves: i64, sent_tags: Global[i64], sent: Global[i64], sent_stamps: Global[i64], sent_at: Global[i64], sent_sets: i64, sent_ways: i64,
-    sent_shift: i64, broken: i64, together: i64, most: i64, classes: Global[i64], count: i64, sites: Global[i64], state: Global[i64],
+    sent_shift: i64, held: i64, most: i64, classes: Global[i64], count: i64, sites: Global[i64], state: Global[i64],
 ) -> None:  # fmt: skip
     """Have the resident blocks of all SMs take turns, `step` accesses a warp, until `until` blocks are left or turns are used up.
-    begun: when the block of a slot began. broken: how often an access of a warp ends a run of stores on average, in parts of 2^20.
-    together: as _TOGETHER. most: as `_kept_clean`. classes: of the warps of each block; count: of sites, whose rows are apart by class."""
+    chance: 1 where it hangs on chance which of two neighbouring SMs takes a block that was not there at first. begun: when the block of
+    a slot began. held: how many lines of its stores ago a warp may have stored to a line, so that what it stores there now can go with
+    that. most: as `_kept_clean`. classes: of the warps of each block; count: of sites, whose rows are apart by class."""
     turn = i64(0)
     while state[4] > until and turn < rounds:
         turn += 1
         state[5] += step
-        for slot in range(sms * resident):
+        for place in range(sms * resident):
+            slot = place
+            if state[5] > step and place | 1 < sms * resident:
+                slot = place ^ (drawn((place >> 1) + 8191 * state[5]) >> 39 & chance)
             block = block_of[slot]
             if block < 0:
                 if state[3] >= blocks:
@@ -167,9 +165,8 @@ def _run(
                     site = records[4 * at + 1] & 0xFFFF
                     state[2] += 1
                     now = state[2]
-                    row = (classes[block * warps + warp] * count + site) * 15
+                    row = (classes[block * warps + warp] * count + site) * 17
                     sites[row + 5] += 1
-                    number = records[4 * at + 3] >> 8
                     farthest, from_there, in_l1 = i64(0), i64(0), i64(0)
                     for which in range(records[4 * at + 2], records[4 * at + 2] + (records[4 * at + 3] & 0xFF)):
                         line = lines[which] >> 10
@@ -199,25 +196,24 @@ def _run(
                                 wanted &= ~hit
                         if kind[site] == 1:
                             first = (sm * sent_sets + ((drawn(line) >> sent_shift) & (sent_sets - 1))) * sent_ways
-                            run = (
-                                (line << 30)
-                                | (slot * warps + warp) << 12
-                                | (((number * broken >> 20) + 977 * block) & 0xFFF)
-                            )
-                            way = _found(sent_tags, first, sent_ways, run)
+                            own = (line << 24) | ((block & 0x3FF) << 14) | (slot * warps + warp)
+                            way = _found(sent_tags, first, sent_ways, own)
                             if way < 0:
                                 way = _oldest(sent_stamps, first, sent_ways)
-                                sent_tags[way] = run
+                                sent_tags[way] = own
                                 sent[way] = 0
                             stored = (records[4 * at + 1] >> 16) & 0xFFFF
                             between = (stored - sent_at[way]) & 0xFFFF
                             merged = wanted & sent[way]
-                            if (drawn(now) >> 20) % max(i64(1), between * between) >= together:
+                            if between > held:
                                 merged = i64(0)
                             sent[way] |= wanted
                             sent_stamps[way] = now
                             sent_at[way] = stored
-                            sites[row + 10] += i64(st.popcount(merged))
+                            if merged != 0:
+                                sites[row + 10] += i64(st.popcount(merged))
+                                sites[row + 15] += 1
+                                sites[row + 16] += between
                             wanted &= ~merged
                         home = _half(line) * (halves - 1)
                         of_set = (drawn(line) >> l2_shift) & (l2_sets - 1)
@@ -268,7 +264,7 @@ def _run(
                                     sites[row + 7] += i64(st.popcount(alone))
                                     l2_words[way] += 8 * missed
                             else:
-                                if halves == 2:
+                                if halves == 2 and (near == home or kind[site] == 2):
                                     other = _found(l2_tags, ((1 - home) * l2_sets + of_set) * l2_ways, l2_ways, line)
                                     if other >= 0:
                                         l2_valid[other] &= ~wanted
@@ -350,17 +346,17 @@ def l1_bytes(device: Device, shared: int, resident: int) -> int:
 
 def simulate(
     lines: Lines, device: Device, resident: int, shared: int, cold: bool, without: Collection[int] = (),
-    breaks: npt.NDArray[np.float64] | None = None, classes: Numbers | None = None,
+    classes: Numbers | None = None,
 ) -> Traffic:  # fmt: skip
     """The traffic of a launch whose accesses were traced. resident: blocks of an SM at once; shared: bytes of a block.
 
     cold: with empty caches; else L2 holds what an earlier launch of the same on the same data left there. without: sites whose
-    accesses are none, as a compiler keeps in registers what they access. breaks: of each site, how often an access ends a run of
-    stores, as `between_stores` says; without it all but stores do. classes: int64[block, warp], which warps are told apart; without it
-    none.
-    Blocks go to SMs one after another, as many as fit, then to whichever has finished one. Warps of the resident blocks
-    take turns, an access each; none passes a barrier before its block. L1 writes through, and keeps sectors that are written
-    whole; L2 writes back; of a set the line goes that was used longest ago.
+    accesses are none, as a compiler keeps in registers what they access. classes: int64[block, warp], which warps are told apart;
+    without it none.
+    Blocks go to SMs one after another, as many as fit, then to whichever has finished one: at each launch another one, so that a line
+    may be asked for by SMs of the other half of L2 than the last time. What SMs of a half store, a copy in it keeps; one in the other
+    half is no longer valid. Warps of the resident blocks take turns, an access each; none passes a barrier before its block. L1 writes
+    through, and keeps sectors that are written whole; L2 writes back; of a set the line goes that was used longest ago.
     """
     records, first_of, held = lines.sorted
     nowhere = np.isin(np.arange(len(lines.kinds)), list(without))
@@ -375,16 +371,13 @@ def simulate(
     l1 = _Cache.of(size, device.sms, _L1_WAYS, 4) if size >= LINE else None
     l2 = _Cache.of(device.l2 // halves // apart, halves, _L2_WAYS, 5)
     sent = _Cache.of(_SENT * LINE // apart, device.sms, _L1_WAYS, 4)
-    ends = np.where(lines.kinds == STORE, 0.0, 1.0) if breaks is None else breaks
-    accesses = lines.totals[:, TOTAL_ACCESSES]
-    broken = int((1 << 20) * float(ends @ accesses) / max(1, int(accesses.sum())))
     nothing = np.zeros(1, np.int64)
     l1_arrays = l1.arrays if l1 else (nothing, nothing.copy(), nothing.copy(), nothing.copy())
     slots = device.sms * resident
     again = not cold and (traced == blocks or apart * _footprint(held) * blocks / traced <= device.l2)
     of = np.zeros((traced, warps), np.int64) if classes is None else np.ascontiguousarray(classes)
     shape, clock = (int(of.max(initial=0)) + 1, len(lines.kinds), COLUMNS), 0
-    for _ in range(2 if again else 1):
+    for launch in range(2 if again else 1):
         if l1:
             l1.clear()
         sent.clear()
@@ -400,9 +393,9 @@ def simulate(
             while state[LEFT] > until:
                 _run(
                     records, first_of, held, lines.kinds, device.sms, resident, warps, traced, until, _ROUNDS,
-                    max(1, apart // _STEP), *in_slots,
+                    max(1, apart // _STEP), launch, *in_slots,
                     *l1_arrays, *(l1.form(apart) if l1 else (0, 0, 0)), *l2.arrays, *l2.form(apart), halves,
-                    *sent.arrays, *sent.form(apart), broken, _TOGETHER, max(1, round(_DIRTY * l2.ways)),
+                    *sent.arrays, *sent.form(apart), device.timing.open_lines, max(1, round(_DIRTY * l2.ways)),
                     of.reshape(-1), len(lines.kinds), sites.reshape(-1), state,
                 )  # fmt: skip
             passed.append((sites.copy(), state.copy()))

@@ -18,24 +18,43 @@ from ..language.hints import Global, f64, i64
 from ..machine.device import Device
 from ..native import native
 from .stream import Stream, Words
+from .unit import (
+    BARRIER,
+    BEYOND,
+    EVENLY,
+    FAR,
+    GATE,
+    HELD,
+    JUMP,
+    KEPT,
+    LINES,
+    MEMORY,
+    NEAR,
+    NEXT,
+    OPERANDS,
+    PORT,
+    QUEUED,
+    RATES,
+    SENDING,
+    STORED,
+    UNIT,
+    ready_at,
+    served,
+)  # fmt: skip
 
 MOST = 300_000
 """Instructions that are simulated of a launch; what follows is taken to go at the pace of the second half of them."""
-PORT, MEMORY, UNIT, NEAR, FAR, BEYOND, BARRIER, NEXT, OPERANDS, STORED, GATE, JUMP = range(12)
-"""Of the SM: bytes a cycle from L2 and from device memory; what cycles of the load and store unit are multiplied with; cycles until
-L2's near half, its far half and device memory answer; of a barrier; between two blocks that begin; until operands are read, and
-until a store has arrived; between warps that come to barriers; and in which a warp that jumped is not yet there."""
-TIME, ISSUED, UNIT_BUSY, PORT_BUSY, MEMORY_BUSY, HALF_TIME, HALF_ISSUED, ENDED = range(8)
-_QUEUE = 24.0
-"""Cycles of work that wait before the load and store unit at most."""
+TIME, ISSUED, UNIT_BUSY, PORT_BUSY, MEMORY_BUSY, HALF_TIME, HALF_ISSUED, ENDED, AGAIN, TOGETHER = range(10)
+"""Of what was simulated: cycles, instructions issued, cycles that the load and store unit, the port to L2 and device memory were busy,
+cycles and instructions of its first half, and blocks that have ended. AGAIN, TOGETHER: sectors of stores that the same warp had
+stored to before, and those of them that went to L2 with what it had stored."""
 
 LOADED = 0.6
 """By what part device memory answers later when it is busy all the time."""
 _APART = 32
 """Groups of lanes of a warp that wait for others, at most."""
-_EVENLY = (5**0.5 - 1) / 2
-"""Its multiples, less what is whole of them, lie evenly: so instructions that are executed a few times each, as those of a loop that was
-unrolled, find together what one would that is executed as often as all of them."""
+_ROW = 2 + 2 * QUEUED
+"""Words of a queue: how many instructions were taken from it, how many were put in, and of each of these its warp and its number."""
 _GATE = 2.0
 """Cycles between warps of an SM that come to barriers: 24, 8 and 2 warps measured on an H200."""
 
@@ -44,10 +63,12 @@ _GATE = 2.0
 def _simulate(
     code: Global[i64], memory: Global[f64], blocks: Global[i64], rare: Global[f64], parted: Global[f64], loops: Global[i64],
     rates: Global[f64], classes: Global[i64], warps: i64, resident: i64, many: i64, schedulers: i64, most: i64, count: i64, size: i64,
-    queue: f64,
+    depth: i64,
     pc: Global[i64], at: Global[i64], base: Global[i64], status: Global[i64], order: Global[i64], arrived: Global[i64], alive: Global[i64],
     ready: Global[f64], boards: Global[f64], shares: Global[f64], settled: Global[f64], pipes: Global[f64],
-    chances: Global[f64], apart: Global[f64], groups: Global[i64], waiting: Global[i64], state: Global[f64],
+    chances: Global[f64], apart: Global[f64], groups: Global[i64], waiting: Global[i64], held: Global[f64], stored: Global[f64],
+    busy: Global[f64], unknown: Global[i64], since: Global[f64], queues: Global[i64], issued_at: Global[f64], open: Global[i64],
+    state: Global[f64],
 ) -> None:  # fmt: skip
     """Run `many` blocks, or until `most` instructions have been issued. classes: of their warps; count: of basic blocks of a class; size:
     of instructions, whose figures of memory each class has. status of a warp: 0 it has ended, 1 it runs, 2 it waits at a barrier, 3 it
@@ -55,17 +76,19 @@ def _simulate(
     and with lanes that part, that are still to come. chances: by class and instruction, executions that are still to access memory, and
     where in a row of numbers, which fill 0 to 1 evenly, the one is that says how far this access goes. groups: of a warp's lanes that
     are yet to go on; waiting: by warp and group, the basic block where it does, and that in which the others wait for it; the last one
-    is the first to go on."""
+    is the first to go on. queues: of the schedulers, in turn; issued_at: when what is in them was; depth: how much is, at most. open: by
+    slot, what of it is in queues. since: when a warp could go on, were all scoreboards free. The oldest warp of a scheduler comes
+    first; but of those that are to store the one that waits longest."""
     slots = resident * warps
     started = i64(0)
     issued = i64(0)
     live = i64(0)
     now = f64(0)
-    unit = f64(0)
-    port = f64(0)
-    dram = f64(0)
     begins = f64(0)
     gate = f64(0)
+    queued = i64(0)
+    turn = i64(0)
+    ended = i64(0)
     for slot in range(resident):
         if started < many:
             for warp in range(warps):
@@ -76,17 +99,58 @@ def _simulate(
             begins += rates[7]
             started += 1
             live += warps
-    while live > 0 and issued < most:
+    while (live > 0 or queued > 0) and issued < most:
         soonest = f64(1e30)
+        while queued > 0 and busy[0] <= now:
+            while queues[turn * _ROW] == queues[turn * _ROW + 1]:
+                turn = (turn + 1) % schedulers
+            place = turn * _ROW + 2 + queues[turn * _ROW] % depth * 2
+            of = queues[place]
+            slot = of // warps
+            served(
+                of, queues[place + 1], issued_at[turn * QUEUED + queues[turn * _ROW] % depth], slot, base[of] // count, code, memory, size,
+                rates, boards, unknown, settled, chances, held, stored, busy, state,
+            )  # fmt: skip
+            queues[turn * _ROW] += 1
+            queued -= 1
+            open[slot] -= 1
+            turn = (turn + 1) % schedulers
+            if status[of] != 0 and ready[of] >= f64(1e30):
+                ready[of] = ready_at(of, code[pc[of] * 9 + 1], since[of], boards, unknown)
+            if open[slot] == 0 and alive[slot] == 0:
+                ended += 1
+        if queued > 0:
+            soonest = busy[0]
+        if ended > 0:
+            ended = i64(0)
+            for slot in range(resident):
+                if alive[slot] == 0 and open[slot] == 0:
+                    alive[slot] = i64(-1)
+                    state[7] += f64(1)
+                    if started < many:
+                        begins = max(begins, max(now, settled[slot])) + rates[7]
+                        settled[slot] = f64(0)
+                        for warp in range(warps):
+                            status[slot * warps + warp] = i64(3)
+                            ready[slot * warps + warp] = begins
+                            order[slot * warps + warp] = started * warps + warp
+                        alive[slot] = warps
+                        started += 1
+                        live += warps
+                        soonest = min(soonest, begins)
         for scheduler in range(schedulers):
             chosen = i64(-1)
             oldest = i64(1) << 60
+            longest = i64(-1)
+            waits_since = f64(1e30)
+            room = queues[scheduler * _ROW + 1] - queues[scheduler * _ROW] < depth
             of = scheduler
             while of < slots:
                 if status[of] == 1 or status[of] == 3:
                     when = ready[of]
                     if status[of] == 3 and when <= now:
                         status[of] = i64(1)
+                        stored[2 * of + 1] = f64(0)
                         base[of] = classes[order[of]] * count
                         pc[of] = blocks[base[of] * 5]
                         at[of] = base[of]
@@ -95,7 +159,7 @@ def _simulate(
                         for one in range(count):
                             phase = f64(0)
                             if loops[base[of] + one] < 0:
-                                phase = f64(order[of]) * f64(_EVENLY)
+                                phase = f64(order[of]) * f64(EVENLY)
                                 phase -= f64(i64(phase))
                             shares[of * count + one] = phase
                             apart[of * count + one] = phase + f64(0.5) - f64(i64(phase + f64(0.5)))
@@ -105,7 +169,13 @@ def _simulate(
                         if pipe >= 0 and pipe < 7:
                             when = max(when, pipes[scheduler * 8 + pipe])
                         elif pipe == 7:
-                            when = max(when, unit - queue)
+                            if not room:
+                                when = f64(1e30)
+                            elif code[pc[of] * 9 + 7] == 0 and (
+                                ready[of] < waits_since or (ready[of] == waits_since and order[of] < order[longest])
+                            ):
+                                waits_since = ready[of]
+                                longest = of
                     if when > now:
                         soonest = min(soonest, when)
                     elif order[of] < oldest:
@@ -115,6 +185,8 @@ def _simulate(
             if chosen < 0:
                 continue
             of = chosen
+            if code[pc[of] * 9 + 4] == 7 and code[pc[of] * 9 + 7] == 0:
+                of = longest
             soonest = min(soonest, now + f64(1))
             slot = of // warps
             n = pc[of]
@@ -126,51 +198,24 @@ def _simulate(
             if issued * 2 <= most:
                 state[5] = now
                 state[6] = f64(issued)
-            result = now + latency
-            operands = now + rates[8]
-            if pipe >= 0 and pipe < 7:
-                pipes[scheduler * 8 + pipe] = now + f64(code[row + 5])
             if pipe == 7:
-                figures = (base[of] // count * size + n) * 8
-                chances[figures] += memory[figures]
-                accesses = chances[figures] >= f64(0.999999)
-                if accesses:
-                    chances[figures] -= f64(1)
-                    busy = max(f64(1), memory[figures + 1]) * rates[2]
-                    unit = max(now, unit) + busy
-                    state[2] += busy
-                    result = unit + latency
-                    operands = unit + rates[8]
-                else:
-                    unit = max(now, unit) + f64(1)
-                if accesses and kind == 1 and memory[figures + 2] > f64(0):
-                    drawn = chances[figures + 5] + f64(_EVENLY)
-                    drawn -= f64(i64(drawn))
-                    chances[figures + 5] = drawn
-                    taken = memory[figures + 2] * f64(32) / rates[0]
-                    port = max(unit, port) + taken
-                    state[3] += taken
-                    late = f64(0)
-                    if drawn < memory[figures + 7]:
-                        late = port + rates[3]
-                    if drawn < memory[figures + 5]:
-                        late = port + rates[4]
-                    moved = (memory[figures + 3] + memory[figures + 4] * f64(1.11)) * f64(32) / rates[1]
-                    if moved > f64(0):
-                        dram = max(port, dram) + moved
-                        state[4] += moved
-                    if drawn < memory[figures + 6]:
-                        late = max(late, dram + rates[5])
-                    if latency > f64(0):
-                        result = max(result, late)
-                    else:  # a block has ended once its stores have arrived
-                        settled[slot] = max(settled[slot], port + rates[9])
-            held = code[row + 2]
-            if held >= 0:
-                boards[of * 6 + held] = max(boards[of * 6 + held], result)  # it counts those that are under way
-            held = code[row + 3]
-            if held >= 0:
-                boards[of * 6 + held] = max(boards[of * 6 + held], operands)
+                last = queues[scheduler * _ROW + 1] % depth
+                queues[scheduler * _ROW + 2 + last * 2] = of
+                queues[scheduler * _ROW + 3 + last * 2] = n
+                issued_at[scheduler * QUEUED + last] = now
+                queues[scheduler * _ROW + 1] += 1
+                queued += 1
+                open[slot] += 1
+                for which in range(i64(2), i64(4)):
+                    if code[row + which] >= 0:
+                        unknown[of * 6 + code[row + which]] += 1
+            else:
+                if pipe >= 0:
+                    pipes[scheduler * 8 + pipe] = now + f64(code[row + 5])
+                if code[row + 2] >= 0:
+                    boards[of * 6 + code[row + 2]] = max(boards[of * 6 + code[row + 2]], now + latency)
+                if code[row + 3] >= 0:
+                    boards[of * 6 + code[row + 3]] = max(boards[of * 6 + code[row + 3]], now + rates[8])
             when = now + f64(code[row])
             if kind == 3:
                 gate = max(gate, now) + rates[10]
@@ -207,52 +252,44 @@ def _simulate(
                         when += rates[11]
             if n >= 0:
                 pc[of] = n
-                for board in range(i64(6)):
-                    if (code[n * 9 + 1] >> board) & 1 != 0:
-                        when = max(when, boards[of * 6 + board])
-                ready[of] = when
+                since[of] = when
+                ready[of] = ready_at(of, code[n * 9 + 1], when, boards, unknown)
                 if status[of] == 1:
-                    soonest = min(soonest, when)
+                    soonest = min(soonest, ready[of])
             else:
                 if status[of] == 2:
                     arrived[slot] -= 1
                 status[of] = i64(0)
                 alive[slot] -= 1
                 live -= 1
+                if alive[slot] == 0 and open[slot] == 0:
+                    ended += 1
             if alive[slot] > 0 and arrived[slot] == alive[slot]:
                 arrived[slot] = i64(0)
                 for warp in range(warps):
                     other = slot * warps + warp
                     if status[other] == 2:
                         status[other] = i64(1)
-                        ready[other] = max(ready[other], gate + rates[6])
+                        since[other] = max(since[other], gate + rates[6])
+                        ready[other] = max(ready[other], since[other])
                         soonest = min(soonest, ready[other])
-            elif alive[slot] == 0:
-                state[7] += f64(1)
-                if started < many:
-                    begins = max(begins, max(now, settled[slot])) + rates[7]
-                    settled[slot] = f64(0)
-                    for warp in range(warps):
-                        status[slot * warps + warp] = i64(3)
-                        ready[slot * warps + warp] = begins
-                        order[slot * warps + warp] = started * warps + warp
-                    alive[slot] = warps
-                    started += 1
-                    live += warps
-                    soonest = min(soonest, begins)
-        now = max(now + f64(1), soonest) if live > 0 else now
-    state[0] = max(now, max(unit, max(port, dram)))
+        if ended > 0 or queued > 0:
+            soonest = min(soonest, max(busy[0], now + f64(1)))
+        now = max(now + f64(1), soonest) if live > 0 or queued > 0 or ended > 0 else now
+    state[0] = max(now, max(busy[0], max(busy[1], busy[2])))
     state[1] = f64(issued)
 
 
 @dataclass(frozen=True)
 class Ran:
     """What blocks took on one SM. cycles: of all. issued: instructions that were simulated. busy: cycles, as parts of those
-    simulated, that a memory was."""
+    simulated, that a memory was. together: of the sectors of stores that their warp had stored to before, the share that went to L2
+    with these."""
 
     cycles: float
     issued: float
     busy: dict[str, float]
+    together: float
 
 
 def run(
@@ -269,20 +306,22 @@ def run(
         scale = {**scale, "later": 1 + loaded * min(1.0, busy_part)}
         found = _sample(stream, device, blocks, resident, active, scale)
     simulated = found[ISSUED]
+    again = float(found[AGAIN])
+    together = float(found[TOGETHER]) / again if again else 1.0
     busy = {
         name: float(found[n] / max(1.0, found[TIME]))
         for name, n in (("L1", UNIT_BUSY), ("L2", PORT_BUSY), ("DRAM", MEMORY_BUSY))
     }
     if simulated < MOST:
-        return Ran(_whole(found, each * whole) * part, float(simulated), busy)
+        return Ran(_whole(found, each * whole) * part, float(simulated), busy, together)
     if found[ENDED] >= resident:  # in the middle of many blocks
-        return Ran(_whole(found, each * whole * part), float(simulated), busy)
+        return Ran(_whole(found, each * whole * part), float(simulated), busy, together)
     turns, left = divmod(whole * part, resident)
     cycles = _whole(found, each * resident) * turns
     if left:
         few = max(1, round(left))
         cycles += _whole(_sample(stream, device, blocks[-few:], few, active, scale), each * few)
-    return Ran(cycles, float(simulated), busy)
+    return Ran(cycles, float(simulated), busy, together)
 
 
 def _whole(found: Any, instructions: float) -> float:
@@ -305,7 +344,7 @@ def _sample(
     many, warps = blocks.shape
     timing, clock = device.timing, device.clock / 1000
     late = scale.get("latency", 1.0)
-    rates = np.zeros(12)
+    rates = np.zeros(RATES)
     rates[PORT] = min(timing.l2_width, timing.l2_bandwidth / active / clock) / max(1e-9, scale.get("L2", 1.0))
     rates[MEMORY] = device.bandwidth * timing.dram_share / 1000 / active / clock / max(1e-9, scale.get("DRAM", 1.0))
     rates[UNIT] = scale.get("L1", 1.0)
@@ -319,6 +358,7 @@ def _sample(
     rates[STORED] = (timing.l2 + timing.l2_far) / 2 * late
     rates[NEXT] = max(timing.block_interval * active, timing.warp_interval * warps) * scale.get("blocks", 1.0)
     rates[OPERANDS] = 12.0
+    rates[LINES], rates[KEPT], rates[SENDING] = timing.open_lines, timing.open_cycles, timing.line_interval
     rates[JUMP] = timing.branch * late
     code = stream.code
     if late != 1.0:
@@ -327,15 +367,17 @@ def _sample(
     ways = stream.ways
     slots, count = resident * warps, ways.blocks.shape[1]
     chances = np.zeros(stream.memory.shape)
-    chances[:] = (np.arange(len(code)) * _EVENLY % 1.0)[:, None]
-    state = np.zeros(8)
+    chances[:] = (np.arange(len(code)) * EVENLY % 1.0)[:, None]
+    state = np.zeros(10)
     _simulate(
         code.reshape(-1), stream.memory.reshape(-1), ways.blocks.reshape(-1), ways.rare.reshape(-1),
         ways.parted.reshape(-1), ways.loops.reshape(-1), rates, np.ascontiguousarray(blocks).reshape(-1), warps, resident, many,
-        timing.schedulers, MOST, count, len(code), _QUEUE,
+        timing.schedulers, MOST, count, len(code), min(timing.queue, QUEUED),
         *(np.zeros(slots, np.int64) for _ in range(5)),
         np.zeros(resident, np.int64), np.zeros(resident, np.int64), np.zeros(slots), np.zeros(6 * slots), np.zeros(count * slots),
         np.zeros(resident), np.zeros(8 * timing.schedulers), chances.reshape(-1),
-        np.zeros(count * slots), np.zeros(slots, np.int64), np.zeros(2 * _APART * slots, np.int64), state,
+        np.zeros(count * slots), np.zeros(slots, np.int64), np.zeros(2 * _APART * slots, np.int64), np.zeros(4 * HELD), np.zeros(2 * slots),
+        np.zeros(3), np.zeros(6 * slots, np.int64), np.zeros(slots), np.zeros(_ROW * timing.schedulers, np.int64),
+        np.zeros(QUEUED * timing.schedulers), np.zeros(resident, np.int64), state,
     )  # fmt: skip
     return state

@@ -22,9 +22,11 @@ from ..profiler.warps import WarpDecisions
 from .lines import ATOMIC, LOCAL_STORE, STORE
 from .traffic import (
     ACCESSES,
+    AGAIN,
     ASKED,
     AWAITED,
     BANKS,
+    BETWEEN,
     DRAM_AWAITED,
     FAR_AWAITED,
     FAR_HITS,
@@ -48,11 +50,13 @@ WORDS = 9
 until its result is written and its operands are read (-1: none), its pipe (-1: none) and for how many cycles, what it does, and
 when its result is written."""
 PLAIN, GLOBAL, SHARED, BARRIER = range(4)
-SHARE, LSU, SECTORS_OUT, MISSED, WRITTEN, FAR, BEYOND, WAITED = range(8)
-FIGURES = 8
+SHARE, LSU, SECTORS_OUT, MISSED, WRITTEN, FAR, BEYOND, WAITED, SENT, SENT_AGAIN, OUT_AGAIN, BACK, REPEATED = range(13)
+FIGURES = 13
 """Figures of an access, of one execution: the share of executions that access memory at all; cycles of the load and store unit;
 sectors asked of L2, or what its requests cost as sectors, of device memory, and written to it; how likely it waits for the far
-half of L2, for device memory, and for L2 at all."""
+half of L2, for device memory, and for L2 at all. SENT: lines of a store; REPEATED: the share of stores to what the warp has
+stored to before; BACK: how many lines of its stores ago that was; SENT_AGAIN, OUT_AGAIN: lines, and sectors asked of L2, of such a store
+that goes with the one before."""
 OWN_PIPES = ("alu", "fma", "fp64", "xu", "adu", "uniform", "cbu")
 """Of a scheduler; the load and store unit is one for all of an SM."""
 _LSU = len(OWN_PIPES)
@@ -141,8 +145,20 @@ def stream(compiled: CompiledKernel, traffic: Traffic, device: Device, found: Wa
     each = np.array([past - first for first, past in whole.blocks])
     by_class = np.repeat(found.executions * found.warps[:, None], each, axis=1)
     _accesses(compiled, traffic, device, by_class, code, memory)
+    _in_order_of_source(compiled, whole, memory)
     executed = _executed(whole, compiled)
     return Stream(code, memory, found, float((executed * each).sum()), _by_pipe(whole, compiled, executed))
+
+
+def _in_order_of_source(compiled: CompiledKernel, whole: Graph, memory: Floats) -> None:
+    """Stores of a basic block find what those of the source find, in their order: which one comes first to a line hangs on it."""
+    sites: dict[tuple[object, str], int] = {}
+    for number, one in sorted(compiled.source.statements.items()):
+        sites.setdefault((one.place, one.site.kind), number)
+    for first, past in whole.blocks:
+        stores = [n for n in range(first, past) if _kind(compiled.instructions[n]) == "global_store"]
+        ordered = sorted(stores, key=lambda n: sites.get((compiled.instructions[n].place, "global_store"), -1))
+        memory[:, stores] = memory[:, ordered]
 
 
 def _by_pipe(whole: Graph, compiled: CompiledKernel, executed: Floats) -> dict[str, float]:
@@ -193,7 +209,7 @@ def _accesses(
             spread[statement.site.kind].append(statement.number)
     compiled_at: dict[tuple[object, str], list[int]] = defaultdict(list)
     for n, one in enumerate(compiled.instructions):
-        kind = "constant_load" if one.instruction.opcode == "LDC" else EFFECTS.get(one.instruction.opcode, "")
+        kind = _kind(one)
         if kind.partition("_")[0] in _MEMORIES:
             compiled_at[one.place, kind].append(n)
     for (place, kind), at in compiled_at.items():
@@ -230,6 +246,11 @@ def _accesses(
             memory[:, n], code[n, KIND], code[n, PIPE] = of_classes, GLOBAL, _LSU
             memory[:, n, LSU] = np.maximum(of_classes[:, LSU], _returned(compiled.instructions[n], device))
             code[n, LATENCY] = device.timing.l1 if kind.endswith("load") else device.timing.atomic if loads else 0
+
+
+def _kind(one: Counted) -> str:
+    """Of an access."""
+    return "constant_load" if one.instruction.opcode == "LDC" else EFFECTS.get(one.instruction.opcode, "")
 
 
 def _returned(one: Counted, device: Device) -> float:
@@ -310,10 +331,15 @@ def _of_global(
         stored = max(1, traffic.total(SECTORS, STORE, ATOMIC, LOCAL_STORE))
         figures[WRITTEN] = sectors * (traffic.dram_written + traffic.dram_filled + traffic.dram_wasted) / 32 / stored
         if kind.endswith("store"):
-            sent = total[SECTORS] - total[MERGED]
-            figures[SECTORS_OUT] = as_sectors(total[ASKED], sent, device, stored=True) / total[ACCESSES]
+            figures[SECTORS_OUT] = as_sectors(total[LINES], total[SECTORS], device, stored=True) / total[ACCESSES]
             figures[MISSED] = 0.0
-            figures[LSU] = max(figures[LSU], total[ASKED] / total[ACCESSES] * timing.line_interval)
+            figures[SENT] = lines
+            if total[AGAIN]:
+                again = total[AGAIN] / total[LINES]
+                asked, sent = total[ASKED] - total[LINES] + total[AGAIN], again * total[SECTORS] - total[MERGED]
+                figures[OUT_AGAIN] = as_sectors(asked, sent, device, stored=True) / (again * total[ACCESSES])
+                figures[SENT_AGAIN] = asked / (again * total[ACCESSES])
+                figures[BACK], figures[REPEATED] = total[BETWEEN] / total[AGAIN], again
         else:
             rate /= timing.fetch_rate if kind == "global_atomic" else timing.atomic_rate
             figures[SECTORS_OUT] = max(sectors, adds * rate)

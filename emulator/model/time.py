@@ -27,9 +27,8 @@ from .caches import simulate
 from .chain import Chain, expanded
 from .lines import ATOMIC, CONSTANT, LOAD, LOCAL_LOAD, LOCAL_STORE, STORE, Lines
 from .machine import LOADED, alone, run
-from .stores import between_stores
 from .stream import as_sectors, stream, ways_of
-from .traffic import ACCESSES, ASKED, BANKS, FAR_HITS, LINES, MERGED, MISSES, NEAR_HITS, SECTORS, Traffic
+from .traffic import ACCESSES, ASKED, BANKS, FAR_HITS, LINES, MISSES, NEAR_HITS, SECTORS, Traffic
 from .validated import VALIDATED
 from .ways import Ways, Words
 
@@ -159,7 +158,7 @@ def estimate(
         assert observed.decisions is not None
         found = ways_of(kernel, observed.decisions.warps)
         traffic = traffic or simulate(
-            observed.lines, device, resident, observed.shared_bytes, cold, _not_made(observed, kernel), between_stores(kernel),
+            observed.lines, device, resident, observed.shared_bytes, cold, _not_made(observed, kernel),
             found.classes(np.arange(observed.lines.traced)),
         )  # fmt: skip
     timing, clock = device.timing, float(device.clock)
@@ -168,8 +167,8 @@ def estimate(
     share = busiest / blocks
     scale = given.get("scale", {})
     together = frozenset[int]() if isinstance(kernel, str) else kernel.memory.together
-    limits = _memories(observed, traffic, device, share, together)
     if isinstance(kernel, str):
+        limits = _memories(observed, traffic, device, share, together)
         instructions = observed.instructions
         every = sum(instructions.values())
         limits |= _issue(instructions, every, device, share)
@@ -182,12 +181,15 @@ def estimate(
     else:
         warps = stream(kernel, traffic, device, found)
         every = round(warps.executed)
-        limits |= _issue(_pipes(warps.pipes), every, device, share)
         whole = ceil(busiest)
         placed = warps.ways.classes(_of_one_sm(warps.ways, blocks, device.sms, whole <= resident))
         each = float(warps.ways.lengths[placed].sum()) / whole
         how = (warps, device, placed, resident, busiest / whole, min(blocks, device.sms), each)
         ran = run(*how, scale, given.get("loaded", LOADED))
+        traffic = replace(traffic, together=ran.together)
+        limits = _memories(observed, traffic, device, share, together) | _issue(
+            _pipes(warps.pipes), every, device, share
+        )
         limits = {name: limit * scale.get(name, 1.0) for name, limit in limits.items()}
         limits["latency"] = run(*how, {**scale, "L1": 0.0, "L2": 0.0, "DRAM": 0.0}).cycles if not given else ran.cycles
         longest = alone(warps, device, int(warps.ways.lengths.argmax()), scale)
@@ -254,12 +256,14 @@ def _memories(
     sites = traffic.sites[traffic.kinds != CONSTANT]
     moved = np.array([timing.request_interval, 1.0, 1 / timing.lookup_rate, 32 / timing.l1_width])
     l1 = float((sites[:, [ACCESSES, BANKS, LINES, SECTORS]] * moved).max(axis=1, initial=0.0).sum())
-    asked, stored = traffic.total(ASKED), traffic.total(ASKED, STORE, LOCAL_STORE)
-    sectors = traffic.total(SECTORS, STORE, LOCAL_STORE) - traffic.total(MERGED)
-    every = traffic.total(SECTORS, STORE, LOCAL_STORE)
+    every, asked = (
+        traffic.total(SECTORS, STORE, LOCAL_STORE),
+        traffic.total(ASKED) - traffic.total(ASKED, STORE, LOCAL_STORE),
+    )
+    stored, sectors = traffic.stored
     sent = sectors / every if every else 0.0
     l2_bytes = 32 * (
-        as_sectors(asked - stored, traffic.l2_sectors - sectors, device, stored=False)
+        as_sectors(asked, traffic.l2_sectors - sectors, device, stored=False)
         + as_sectors(stored, sectors, device, stored=True)
     )
     added = sum(

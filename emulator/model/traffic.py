@@ -9,20 +9,21 @@ import numpy as np
 import numpy.typing as npt
 
 from .lines import LINES as TOTAL_LINES
-from .lines import LOAD, LOCAL_LOAD
+from .lines import LOAD, LOCAL_LOAD, LOCAL_STORE, STORE
 from .lines import SECTORS as TOTAL_SECTORS
 from .lines import Words as Numbers
 
 Floats = npt.NDArray[np.float64]
 
 SECTORS, L1_HITS, NEAR_HITS, FAR_HITS, MISSES, ACCESSES, LINES, LONE, ASKED, BANKS, MERGED, STREWN = range(12)
-AWAITED, FAR_AWAITED, DRAM_AWAITED = range(12, 15)
+AWAITED, FAR_AWAITED, DRAM_AWAITED, AGAIN, BETWEEN = range(12, 17)
 """Of a site: sectors that its accesses ask for, and those of them that L1, the near half of L2, its far half and device memory
 answer; its accesses; the lines that they touch; and of the sectors that device memory answers those that are alone in their half of
 a line: it moves two at a time. ASKED: lines of which L2 is asked for sectors. BANKS, STREWN: as of `lines`. MERGED: sectors of stores
-that L1 sends with others of the same warp. AWAITED, FAR_AWAITED, DRAM_AWAITED: accesses for whose farthest line L2, its far half and
+that L1 can send with others of the same warp, as it still may have their lines open; AGAIN: lines of such, and BETWEEN: how many lines ago
+the warp stored to these. AWAITED, FAR_AWAITED, DRAM_AWAITED: accesses for whose farthest line L2, its far half and
 device memory are waited; what another warp has asked for just before is waited for as long."""
-COLUMNS = 15
+COLUMNS = 17
 
 
 @dataclass(frozen=True)
@@ -33,7 +34,7 @@ class Traffic:
     at and of the accesses that have such. different: int64[class, site], how many lines these were. dram_read, dram_written: bytes from
     and to device memory; dram_filled: those read for lines that had been written in part; dram_wasted: bytes more that could have been
     moved in the time of these. apart: one of so many lines was looked at. traced: blocks that were simulated, of `blocks`; the others
-    are taken for more of what those in the middle did.
+    are taken for more of what those in the middle did. together: of the sectors of stores that can go with others, the share that does.
     """
 
     sites: Numbers
@@ -47,6 +48,7 @@ class Traffic:
     apart: int
     traced: int
     blocks: int
+    together: float = 1.0
 
     def total(self, column: int, *kinds: int) -> int:
         """Of all sites, or of those of some kinds of access."""
@@ -76,14 +78,22 @@ class Traffic:
     @property
     def l2_sectors(self) -> int:
         """That SMs ask of L2: loads that L1 does not answer, stores, atomic operations."""
-        return self.total(SECTORS) - self.total(L1_HITS) - self.total(MERGED)
+        return self.total(SECTORS) - self.total(L1_HITS) - round(self.together * self.total(MERGED))
+
+    @property
+    def stored(self) -> tuple[float, float]:
+        """Lines and sectors of stores that SMs send to L2."""
+        lines, sectors = self.total(LINES, STORE, LOCAL_STORE), self.total(SECTORS, STORE, LOCAL_STORE)
+        with_others = lines - self.total(ASKED, STORE, LOCAL_STORE)
+        return lines - self.together * with_others, sectors - self.together * self.total(MERGED)
 
     @property
     def l2_hit(self) -> float:
         """Of the sectors asked of L2, the share that is found where it is asked first: in the half that is near the SM. So Nsight
         Compute counts. A store is always answered."""
         asked = self.l2_sectors
-        return self.total(NEAR_HITS) / asked if asked else 0.0
+        apart = self.total(MERGED) - round(self.together * self.total(MERGED))
+        return (self.total(NEAR_HITS) + apart) / asked if asked else 0.0
 
     @property
     def dram_bytes(self) -> int:
@@ -95,7 +105,7 @@ def whole(sampled: Numbers, totals: Numbers, kinds: Numbers, cached: bool) -> Nu
     in L1 (cached: there is one) or else in L2."""
     found = sampled.copy()
     found[:, [ACCESSES, LINES, SECTORS, BANKS, STREWN]] = totals
-    answered = [L1_HITS, NEAR_HITS, FAR_HITS, MISSES, LONE, ASKED, MERGED]
+    answered = [L1_HITS, NEAR_HITS, FAR_HITS, MISSES, LONE, ASKED, MERGED, AGAIN, BETWEEN]
     for site in np.flatnonzero(totals[:, TOTAL_SECTORS]):
         every, row = int(totals[site, TOTAL_SECTORS]), sampled[site]
         if row[SECTORS]:

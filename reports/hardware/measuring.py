@@ -5,6 +5,7 @@ from __future__ import annotations
 import statistics
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ import numpy.typing as npt
 from simtbed import Device, Kernel, SimtbedError, UnavailableError
 
 from . import microbenchmarks as kernels
+from .one_sm import regions_in_turn
 
 TURNS, STEPS = 64, 16
 """Iterations of a chain, and operations that each of them has."""
@@ -39,6 +41,8 @@ CHASED = (
 """KiB of arrays through which chains of loads go, warm. Those that do not fit in L2 are left out."""
 BLOCK = 1024
 REPEATS = 7
+_PLAIN = 1.3
+"""By how much two figures differ at least that show a change."""
 
 Values = npt.NDArray[Any]
 Figures = dict[str, Any]
@@ -285,10 +289,32 @@ def _atomics(bench: Bench) -> Figures:
     return {"nanoseconds_an_addition": found}
 
 
+def _stores(bench: Bench) -> Figures:
+    """What L1 does with stores to lines that a warp has stored to before: nanoseconds of a store by the lines in turn, of a warp an SM;
+    cycles of one by the products between two, of two warps that have eight lines each; cycles in which a warp issues so many stores."""
+    sms, found = bench.device.sms, dict[str, Figures]({"in turn": {}, "later": {}, "queued": {}})
+    for regions in range(4, 21):
+        turns = max(1, 256 // regions // bench.scale)
+        region = sms * 64 * turns
+        args = {"out": np.zeros(region * regions, np.float32), "turns": turns, "region": region, "REGIONS": regions}
+        took = bench.net(regions_in_turn, sms, 32, args)
+        found["in turn"][str(2 * regions)] = round(1e6 * took / (2 * turns * regions), 2)
+    turns = max(1, 64 // bench.scale)
+    for later in range(0, 52, 4):
+        args = {"out": np.zeros(sms * 64 * turns * 8, np.float32), "turns": turns, "WORDS": 8, "LATER": later}
+        took = bench.net(kernels.stores_later, sms, 64, args)
+        found["later"][str(later)] = round(took * bench.cycles / (turns * 8), 1)
+    for stores in range(1, 25):
+        args = {"x": np.zeros(stores << 10, np.float32), "out": np.zeros(1, np.int64), "STORES": stores}
+        bench.run(kernels.stores_queued, 1, 32, args)
+        found["queued"][str(stores)] = int(bench.run(kernels.stores_queued, 1, 32, args).arrays["out"][0])
+    return {"stores": found}
+
+
 PARTS: Mapping[str, Callable[[Bench], Figures]] = {
     "clock": _clock, "launches": _launches, "chains": _chains, "barriers": _barriers, "shared memory": _shared,
-    "halves of L2": _halves, "latencies of loads": _chased, "rates": _rates, "caches": _caches, "atomic operations": _atomics,
-    "device memory": _device_memory, "latency of device memory": _beyond,
+    "halves of L2": _halves, "latencies of loads": _chased, "rates": _rates, "caches": _caches, "stores": _stores,
+    "atomic operations": _atomics, "device memory": _device_memory, "latency of device memory": _beyond,
 }  # fmt: skip
 """In the order in which they are measured; the clock and the launches first, as others need them."""
 
@@ -358,6 +384,8 @@ def fields_of(found: Figures, device: Device) -> tuple[dict[str, int | float], d
         "lookup_rate": "l1_lines_a_cycle_of_one_sm",
     }  # fmt: skip
     timing |= {name: max(0.01, found[of]) for name, of in each_cycle.items() if of in found}
+    if "stores" in found:
+        timing |= of_stores(found["stores"], float(found.get("fp32_cycles", device.timing.alu)))
     widths = {"l1_width": "l1_wide_bytes_a_cycle", "l2_width": "l2_bytes_a_cycle_of_one_sm"}
     timing |= {name: max(1, round(found[of])) for name, of in widths.items() if of in found}
     of_all = [each for name, each in found.items() if name.startswith("l2_") and name.endswith("_gb_s")]
@@ -370,3 +398,23 @@ def fields_of(found: Figures, device: Device) -> tuple[dict[str, int | float], d
     for name, lanes in found.get("lanes_a_cycle", {}).items():
         rates[name] = max(1, 1 << round(float(np.log2(max(1.0, lanes)))))
     return timing, rates
+
+
+def of_stores(found: Figures, product: float) -> dict[str, int | float]:
+    """Of what `_stores` found, where stores cease to go together, and from which one on they wait; nothing of what shows no change.
+    product: its cycles."""
+    timing: dict[str, int | float] = {}
+    turns = {int(lines): each for lines, each in found["in turn"].items()}
+    least, most = min(turns.values()), max(turns.values())
+    if most > _PLAIN * least:
+        timing["open_lines"] = max(lines for lines, each in turns.items() if each < (least + most) / 2)
+    later = sorted((int(products), each) for products, each in found["later"].items())
+    for (before, cycles), (products, longer) in pairwise(later):
+        if longer - cycles > 2 * (products - before) * product:
+            timing["open_cycles"] = max(1, round(cycles))
+            break
+    queued = [each for _, each in sorted((int(stores), each) for stores, each in found["queued"].items())]
+    steps = [after - before for before, after in pairwise(queued)]
+    if steps[-1] > _PLAIN * max(1, steps[0]):  # one is being done, and the next one waits
+        timing["queue"] = max(1, next(n for n, step in enumerate(steps) if step > steps[-1] / 2))
+    return timing

@@ -328,3 +328,28 @@ def swaps(index: Global[i32], out: Global[i32]) -> None:
         st.compare_swap(out, index[i + k * threads], 0, 1)
     for k in st.unroll(range(4)):
         st.compare_swap(out, index[i + k * threads], 1, 0)
+
+
+# ------------------------------------------------------------------ stores that L1 sends together
+@st.kernel
+def stores_later(out: Global[f32], turns: i32, WORDS: Const, LATER: Const) -> None:
+    """A thread writes WORDS words side by side, each by a store, and so many products later than the one before; `turns` times."""
+    i, threads = st.block.x * st.block_dim.x + st.thread.x, st.grid_dim.x * st.block_dim.x
+    value = f32(st.thread.x)
+    for turn in range(turns):
+        first = (turn * threads + i) * WORDS
+        for k in st.unroll(range(WORDS)):
+            out[first + k] = value
+            for _step in st.unroll(range(LATER)):
+                value = value * f32(0.5)
+
+
+@st.kernel
+def stores_queued(x: Global[f32], out: Global[i64], STORES: Const) -> None:
+    """A warp makes STORES stores, each to 32 lines: out is the cycles until the last one is issued."""
+    start = st.clock64()
+    for k in st.unroll(range(STORES)):
+        x[(k * 32 + st.lane) * 32] = f32(1)
+    end = st.clock64()
+    if st.thread.x == 0:
+        out[0] = end - start

@@ -88,6 +88,29 @@ def test_atomic_chains_stay_on_their_lines() -> None:
     assert added.arrays["out"].tolist() == [16, 32, 0, 16]
 
 
+def test_stores_go_where_they_are_said_to() -> None:
+    run = timing.Runner("jit")
+    later = {"out": np.full(2 * 64 * 4, -1, np.float32), "turns": 2, "WORDS": 4, "LATER": 3}
+    found = run(microbenchmarks.stores_later, 1, 64, later).arrays["out"].reshape(2, 64, 4)
+    powers = np.float32(0.125) ** np.arange(8, dtype=np.float32).reshape(2, 1, 4)
+    assert (found == np.arange(64, dtype=np.float32)[None, :, None] * powers).all()
+    queued = {"x": np.zeros(3 << 10, np.float32), "out": np.zeros(1, np.int64), "STORES": 3}
+    written = run(microbenchmarks.stores_queued, 1, 32, queued).arrays["x"]
+    assert np.flatnonzero(written).tolist() == list(range(0, 3 << 10, 32))
+
+
+def test_stores_that_cease_to_go_together_tell_what_l1_keeps_open() -> None:
+    """Lines of stores up to 24 go together, up to 90 cycles after them; a queue holds 6 instructions behind the one that is done."""
+    in_turn = {str(lines): 10.0 if lines <= 24 else 19.0 for lines in range(8, 42, 2)}
+    apart = {later: 20.0 + 4 * later for later in range(0, 52, 4)}
+    later = {str(n): each if each <= 90 else max(160.0, each) for n, each in apart.items()}
+    queued = {str(n): 40.0 + 5 * n + 70 * max(0, n - 7) for n in range(1, 25)}
+    found: dict[str, dict[str, float]] = {"in turn": in_turn, "later": later, "queued": queued}
+    assert measuring.of_stores(found, 4.0) == {"open_lines": 24, "open_cycles": 84, "queue": 6}
+    same = {name: dict.fromkeys(of, 1.0) for name, of in found.items()}
+    assert measuring.of_stores(same, 4.0) == {}
+
+
 class Pretended:
     """A GPU whose figures are known: 2 GHz; a chain takes so many cycles an operation, a launch so many milliseconds."""
 

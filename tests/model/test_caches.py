@@ -9,7 +9,19 @@ import pytest
 from simtbed import devices
 from simtbed.model.caches import l1_bytes, simulate
 from simtbed.model.lines import ATOMIC, LOAD, STORE, Lines
-from simtbed.model.traffic import ACCESSES, ASKED, BANKS, FAR_HITS, L1_HITS, MERGED, MISSES, NEAR_HITS, SECTORS
+from simtbed.model.traffic import (
+    ACCESSES,
+    AGAIN,
+    ASKED,
+    BANKS,
+    BETWEEN,
+    FAR_HITS,
+    L1_HITS,
+    MERGED,
+    MISSES,
+    NEAR_HITS,
+    SECTORS,
+)
 from simtbed.runtime.registry import engine_called
 
 from tests.model.launches import (
@@ -46,6 +58,21 @@ def test_a_warm_copy_that_fits_reads_nothing() -> None:
     traffic = simulate(launch.lines, H200, 8, 0, cold=False)
     assert traffic.dram_bytes == 0 and traffic.l2_hit == 1.0
     assert traffic.total(NEAR_HITS, LOAD) + traffic.total(FAR_HITS, LOAD) == traffic.total(SECTORS, LOAD)
+
+
+def test_blocks_behind_the_first_ones_are_on_other_sms_at_the_next_launch() -> None:
+    """Half of them in the other half of L2, where half of their lines were not kept."""
+    first, all_of_them = (simulate(observed(copy, blocks).lines, H200, 1, 0, cold=False) for blocks in (132, 8 * 132))
+    assert first.total(FAR_HITS) == 0 and first.l2_hit == 1.0
+    assert all_of_them.total(FAR_HITS, LOAD) / all_of_them.total(SECTORS, LOAD) == pytest.approx(7 / 8 / 4, abs=0.02)
+
+
+def test_a_half_of_l2_keeps_what_its_sms_store() -> None:
+    """Each block reads again what it has just stored, and has stored at the launch before."""
+    device = replace(H200, timing=replace(H200.timing, l1_size=64))
+    lines = observed(written_and_read, 132).lines
+    cold, warm = (simulate(lines, device, 1, 0, cold) for cold in (True, False))
+    assert cold.total(FAR_HITS, LOAD) > 0 == warm.total(FAR_HITS, LOAD)
 
 
 def test_a_copy_that_is_larger_than_l2_is_never_warm() -> None:
@@ -162,14 +189,24 @@ def test_stores_that_follow_each_other_go_to_l2_together() -> None:
     assert once.total(SECTORS, STORE) == 4 * 16 * 8 * 132
     assert once.total(MERGED) == 3 * 16 * 8 * 132
     assert once.total(ASKED, STORE) == 4 * 8 * 132 and once.l2_sectors == 16 * 8 * 132 + once.total(SECTORS, LOAD)
-    between = simulate(observed(rows, 132, outputs=4, READ=1, WORDS=4).lines, H200, 1, 0, cold=True)
-    assert between.total(MERGED) == 0 and between.total(SECTORS, STORE) == once.total(SECTORS, STORE)
+    assert once.total(AGAIN) == 3 * 4 * 8 * 132 and once.total(BETWEEN) == 4 * once.total(AGAIN)
 
 
-def test_of_more_lines_in_turn_a_part_goes_together() -> None:
-    eight = simulate(observed(rows, 132, outputs=8, READ=0, WORDS=8).lines, H200, 1, 0, cold=True)
-    again = 7 * 32 * 8 * 132  # sectors that the seven stores behind the first could go with
-    assert eight.total(MERGED) == pytest.approx(30 / 64 * again, rel=0.03)
+def test_of_lines_that_are_open_no_longer_nothing_goes_together() -> None:
+    lines = observed(rows, 132, outputs=8, READ=0, WORDS=8).lines
+    few, enough = (
+        simulate(lines, replace(H200, timing=replace(H200.timing, open_lines=n)), 1, 0, cold=True) for n in (7, 8)
+    )
+    assert few.total(MERGED) == 0 and enough.total(MERGED) == 7 * 32 * 8 * 132
+
+
+def test_what_goes_apart_is_asked_of_l2() -> None:
+    """Of four stores to the same sectors the second half of those that could go together does not."""
+    once = simulate(observed(rows, 132, outputs=4, READ=0, WORDS=4).lines, H200, 1, 0, cold=True)
+    half, loads, least = replace(once, together=0.5), once.total(SECTORS, LOAD), 16 * 8 * 132
+    assert once.stored == (4 * 8 * 132, least) and half.stored == (4 * 8 * 132 * 2.5, 2.5 * least)
+    assert half.l2_sectors == loads + 2.5 * least
+    assert half.l2_hit == (once.total(NEAR_HITS) + 1.5 * least) / half.l2_sectors
 
 
 def test_a_sector_brings_its_neighbour() -> None:
