@@ -31,11 +31,7 @@ KERNELS: tuple[Textbook, ...] = (
     *dense.KERNELS, *reductions.KERNELS, *histograms.KERNELS, *sorts.KERNELS, *stencils.KERNELS, *graphs.KERNELS,
     *numerics.KERNELS, *texts.KERNELS, *simulation.KERNELS, *chances.KERNELS, *solvers.KERNELS, *images.KERNELS,
     *learning.KERNELS, *codes.KERNELS, *searches.KERNELS,
-)  # fmt: skip
-
-HELD_OUT: tuple[Textbook, ...] = (
     *suites.KERNELS, *samples.KERNELS, *fields.KERNELS, *particles.KERNELS, *programs.KERNELS, *queues.KERNELS,
 )  # fmt: skip
-"""A sample that nothing was fitted to."""
 
-__all__ = ["HELD_OUT", "KERNELS", "Textbook"]
+__all__ = ["KERNELS", "Textbook"]

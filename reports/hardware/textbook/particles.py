@@ -312,6 +312,6 @@ KERNELS = (
     Textbook(
         hodgkin_huxley, cover, _cells, _excited, (200, 64), (1 << 12, 1 << 15), (64, 128, 256), restored=("state",),
     ),
-    Textbook(fill_cells, cover, _spread, _filled, (3000, 128), restored=("count", "held", "lost")),
+    Textbook(fill_cells, cover, _spread, _filled, (3000, 128), unordered=("held",), restored=("count", "held", "lost")),
     Textbook(kd_tree_nearest, cover, _split, _nearest, (300, 128), (1 << 13, 1 << 17), (64, 128, 256)),
 )  # fmt: skip
