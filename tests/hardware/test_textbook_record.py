@@ -13,9 +13,9 @@ from simtbed.reports.hardware.text import GROUPS
 
 KEPT = record.load(record.FOLDER / "textbook" / "h200.json")
 MET = {
-    "global loads": 278, "global stores": 284, "global atomics": 280, "global reductions": 276, "shared loads": 281,
-    "shared stores": 278, "shared atomics": 284, "barriers": 142, "shuffles": 142, "warp instructions": 138, "efficiency": 139,
-    "registers": 142, "occupancy": 142,
+    "global loads": 366, "global stores": 371, "global atomics": 367, "global reductions": 366, "shared loads": 370,
+    "shared stores": 365, "shared atomics": 372, "barriers": 187, "shuffles": 186, "warp instructions": 182, "efficiency": 182,
+    "registers": 187, "occupancy": 187,
 }  # fmt: skip
 """How many figures are as near as they shall be, at least."""
 
@@ -46,6 +46,7 @@ def test_figures_do_not_get_worse(found: Comparison) -> None:
 
 @pytest.mark.slow
 def test_shared_atomics_are_exact(found: Comparison) -> None:
-    """Those that count, and those that return what was there."""
-    wrong = [cell for cell in found.cells if cell.figure.name.startswith("shared_atomic") and not cell.meets]
+    """Those that count, and those that return what was there; but where the order of blocks decides which threads make them."""
+    cells = [cell for cell in found.cells if cell.kernel != "textbook expand_frontier"]
+    wrong = [cell for cell in cells if cell.figure.name.startswith("shared_atomic") and not cell.meets]
     assert [(cell.kernel, cell.figure.name, cell.emulated, cell.measured) for cell in wrong] == []
