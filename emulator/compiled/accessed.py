@@ -240,7 +240,9 @@ class Accessed:
         stood = aligned(made, flat)
         if stood is None and all(one.site.kind.endswith("load") for one in statements):
             once = {(array(number), address(number)): number for number in reversed(really_made(made))}
-            if len(once) == sum(one.accesses for one in flat):  # beside predicated ones that are off any number would fit
+            if len(once) == sum(
+                one.accesses for one in flat
+            ):  # beside predicated ones that are off any number would fit
                 stood = aligned(sorted(once.values()), flat)  # what is loaded again is kept
         if stood is not None:
             following = iter(stood)

@@ -200,7 +200,7 @@ class Anchors:
             for loop in mine:
                 here = {block: n for block, n in copies.items() if block in loop.body}
                 if list(here.values()) == [1]:
-                    here = {self._begins(loop, *here, place): 1}
+                    here = {self._begins(loop, next(iter(here)), place): 1}
                 for block, n in here.items():
                     found[block][place, TURN] = n
         return found
