@@ -7,19 +7,35 @@ import simtbed as st
 from simtbed.compiled import walk as walk_module
 from simtbed.compiled.executions import Executions, executions_of
 from simtbed.compiled.replay import Lost, Replay, Steps, WarpName
+from simtbed.compiled.walk import Walk
 from simtbed.reports.hardware import record
-from simtbed.reports.hardware.cases import TEXTBOOK, find
+from simtbed.reports.hardware.cases import TEXTBOOK, VARIANTS, find
 from simtbed.reports.hardware.recording import RecordingLauncher
+
+
+def of(name: str, cases: str = TEXTBOOK, kept: str = "textbook/h200.json") -> tuple[Executions, int]:
+    """Of a kernel with the warp instructions that ran."""
+    (case,) = find([cases], name)
+    (profiled,) = record.load(record.FOLDER / kept).counters[case.name]
+    launcher = RecordingLauncher("jit", st.devices.find("H200"))
+    case.run(launcher)
+    (one,) = launcher.kernels
+    return executions_of([ran.placed for ran in profiled.sass], one), sum(ran.warps for ran in profiled.sass)
 
 
 def executions() -> Executions:
     """Of a kernel that is walked, and whose warps decide otherwise each."""
-    (case,) = find([TEXTBOOK], "textbook mandelbrot")
-    (profiled,) = record.load(record.FOLDER / "textbook" / "h200.json").counters[case.name]
-    launcher = RecordingLauncher("jit", st.devices.find("H200"))
-    case.run(launcher)
-    (one,) = launcher.kernels
-    return executions_of([ran.placed for ran in profiled.sass], one)
+    return of("textbook mandelbrot")[0]
+
+
+@pytest.mark.parametrize("believed", [False, True])
+def test_a_walk_that_loses_shuffles_is_not_believed(believed: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its ways show a fifth of the shuffles too few, and the instructions 1.4 times too often; the flow loses none."""
+    if believed:
+        monkeypatch.setattr(Walk, "lost", lambda walk, threads: 0.0)
+    found, ran = of("pairhmm intratask-warps", VARIANTS, "h200.json")
+    assert (abs(found.warp_instructions / ran - 1) > 0.1) == believed
+    assert ("do not show all" in found.walk.given_up) != believed
 
 
 def losing(monkeypatch: pytest.MonkeyPatch) -> None:
