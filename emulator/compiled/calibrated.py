@@ -19,15 +19,17 @@ Floats = npt.NDArray[np.float64]
 
 def calibrated(weights: Floats, did: Floats, totals: Floats) -> Floats:
     """weights: float64[n], of warps. did: float64[n, m], how much of each of m things a warp did. totals: float64[m], what all did. The
-    weights, none below 0; the given ones where these have the totals already."""
+    weights, none below 0, and together what they were, but for those that would be less; the given ones where these have the totals
+    already."""
     known = totals > 0
     each = did[:, known] / totals[known]
     missing = 1.0 - weights @ each
     if not len(missing) or not np.abs(missing).max() > _NEAR:
         return weights
-    sizes, ways = np.linalg.eigh(each.T @ (each * weights[:, None]))  # the smallest first
+    unlike = each - weights @ each / weights.sum()
+    sizes, ways = np.linalg.eigh(unlike.T @ (unlike * weights[:, None]))  # the smallest first
     most = max(len(weights) // EACH, 1)
     kept = (sizes > _NEAR * sizes[-1]) & (np.arange(len(sizes)) >= len(sizes) - most)
     factors = ways[:, kept] @ ((ways[:, kept].T @ missing) / sizes[kept])
-    found: Floats = weights * np.maximum(1.0 + each @ factors, 0.0)
+    found: Floats = weights * np.maximum(1.0 + unlike @ factors, 0.0)
     return found

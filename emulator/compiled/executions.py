@@ -117,11 +117,12 @@ def _walked(placed: Sequence[Placed], walk: Walk, flow: Estimate, sure: Sequence
     if found is None:
         return None
     wrong, partly = walk.misfit(found.threads), found.whole < WHOLE
-    if open_ <= _OPEN and wrong > misfit - _AGREES:
-        return None
-    if walk.lost(found.threads) > walk.lost(flow.threads[firsts]) + _AGREES:
-        walk.given_up = "ways that fit do not show all that the source did"
-        return None
+    if wrong > misfit - _AGREES:  # no more of what was executed is explained than by the flow
+        if open_ <= _OPEN:
+            return None
+        if walk.lost(found.threads) > walk.lost(flow.threads[firsts]) + _AGREES:
+            walk.given_up = "ways that fit do not show all that the source did"
+            return None
     if partly and wrong > open_:  # some warps show how wrong they are, the flow how wrong it may be
         walk.given_up = f"only {found.whole:.0%} of them are recorded whole"
         return None
