@@ -168,6 +168,7 @@ def estimate(
     scale = given.get("scale", {})
     together = frozenset[int]() if isinstance(kernel, str) else kernel.memory.together
     if isinstance(kernel, str):
+        traffic = replace(traffic, together=traffic.unbroken)
         limits = _memories(observed, traffic, device, share, together)
         instructions = observed.instructions
         every = sum(instructions.values())

@@ -55,6 +55,13 @@ class Traffic:
         rows = self.sites if not kinds else self.sites[np.isin(self.kinds, kinds)]
         return int(rows[:, column].sum())
 
+    @property
+    def unbroken(self) -> float:
+        """The share of stores that no load comes between, if loads and stores take turns: a load takes longer than L1 keeps lines of
+        stores open."""
+        loads, stores = self.total(ACCESSES, LOAD, LOCAL_LOAD), self.total(ACCESSES, STORE, LOCAL_STORE)
+        return max(0.0, 1.0 - loads / stores) if stores else 0.0
+
     @cached_property
     def classes(self) -> Floats:
         """float64[class, site, COLUMNS], what of the sites each class has; but for ACCESSES where only some lines were looked at, which

@@ -18,7 +18,7 @@ from simtbed.reports.hardware import one_sm, record
 from simtbed.reports.hardware.textbook import KERNELS
 from simtbed.runtime.request import prepare_request
 
-from tests.model.launches import observed, rows
+from tests.model.launches import observed, rows, written_and_read
 
 H200 = devices.H200
 COUNTED = "lts__t_sectors_srcunit_tex_op_write.sum"
@@ -98,3 +98,14 @@ def test_stores_that_a_compiler_changes_about_go_together() -> None:
 def test_without_a_compiler_all_go_together() -> None:
     launch = observed(rows, 132, 1024, device=H200, outputs=4, READ=0, WORDS=4)
     assert estimate(launch, H200).traffic.together == 1.0
+
+
+def test_without_machine_code_stores_go_alone_where_loads_come_between() -> None:
+    """A load takes longer than lines stay open; where there are none, all that can go together do."""
+    found = estimate(observed(written_and_read, 64, 128), H200).traffic
+    assert found.total(MERGED) > 0 and found.together == 0.0
+    assert found.stored[1] == found.total(SECTORS, STORE)
+    case = next(case for case in one_sm.cases() if case.name == "words_in_turn 4 128")
+    request = prepare_request(case.kernel, grid=case.grid, block=case.block, args=dict(case.make()), device=H200)
+    alone = estimate(replace(observe(request), decisions=None), H200).traffic
+    assert alone.total(MERGED) > 0 and alone.together == 1.0
