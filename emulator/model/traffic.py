@@ -57,10 +57,11 @@ class Traffic:
 
     @property
     def unbroken(self) -> float:
-        """The share of stores that no load comes between, if loads and stores take turns: a load takes longer than L1 keeps lines of
-        stores open."""
+        """Of the sectors of stores that can go with others, the share that no load comes before, if loads and runs of stores take turns:
+        a load takes longer than L1 keeps lines of stores open."""
         loads, stores = self.total(ACCESSES, LOAD, LOCAL_LOAD), self.total(ACCESSES, STORE, LOCAL_STORE)
-        return max(0.0, 1.0 - loads / stores) if stores else 0.0
+        again = self.total(MERGED) / max(self.total(SECTORS, STORE, LOCAL_STORE), 1)
+        return min(1.0, max(0.0, 1.0 - loads / stores) / again) if stores and again else 1.0
 
     @cached_property
     def classes(self) -> Floats:
