@@ -84,13 +84,25 @@ class Alike:
     weight: float
 
 
+class _Asked:
+    """Accesses whose costs are asked for, and the instructions, by node, that stand for them. made, made_by_each: tell what lanes made
+    of all of them, and of each. told, arranging: what is known of the sites that instructions stand for, and how; both grow. slow: blocks
+    that were laid beside accesses by one group of lanes at a time."""
+
+    def __init__(self, statements: Sequence[Statement], at_node: Mapping[int, Block]) -> None:
+        self.statements, self.at_node, self.size = statements, at_node, statements[0].site.size
+        self.made, self.made_by_each = Made(statements), [Made([one]) for one in statements]
+        self.told: dict[Key, int] = {}
+        self.arranging = Arranging(self.size)
+        self.slow = 0
+
+
 class Accessed:
     """Of one kernel."""
 
     def __init__(self, walk: Walk, instructions: Sequence[Counted]) -> None:
         self.walk, self.instructions = walk, instructions
         self._number = {id(one): n for n, one in enumerate(instructions)}
-        self._slow = 0
         self._accesses = {
             one.number: one
             for one in walk.launched.statements.statements.values()
@@ -113,14 +125,11 @@ class Accessed:
         if len(kinds) > 1 or not plain or any(width % size for width in widths.values()):
             return None
         totals, executed, stood = np.zeros(3), 0.0, 0.0
-        self._slow = 0
-        told: dict[Key, int] = {}
-        arranging = Arranging(size)
-        at_node = self._at_nodes({n: width // size for n, width in widths.items()})
+        asked = _Asked(statements, self._at_nodes({n: width // size for n, width in widths.items()}))
         for number, alike in enumerate(self.alike):
-            if self._slow > SLOW and number >= FEWEST:
+            if asked.slow > SLOW and number >= FEWEST:
                 break
-            rows = self._rows(alike, statements, at_node, told, arranging)
+            rows = self._rows(alike, asked)
             if rows is None:
                 return None
             for each, made in rows.items():
@@ -181,29 +190,22 @@ class Accessed:
             blocks[one.block].append(Visit(n, accesses, predicated, (one.block, registers), offset))
         return {node: blocks[block] for node, block in enumerate(self.walk.nodes.blocks) if block in blocks}
 
-    def _rows(
-        self,
-        alike: Alike,
-        statements: Sequence[Statement],
-        at_node: Mapping[int, Block],
-        told: dict[Key, int],
-        arranging: Arranging,
-    ) -> dict[int, Words] | None:
-        """By how many accesses an instruction stands for: int64[execution, accesses, 32], the numbers of what each lane accesses.
-        told, arranging: what is known of the sites that instructions stand for, and how; grow."""
+    def _rows(self, alike: Alike, asked: _Asked) -> dict[int, Words] | None:
+        """By how many accesses an instruction stands for: int64[execution, accesses, 32], the numbers of what each lane accesses."""
+        at_node = asked.at_node
         relevant = np.flatnonzero(np.isin(alike.nodes, list(at_node)))
         visits = [(when, one) for when in relevant.tolist() for one in at_node[int(alike.nodes[when])]]
         begins = [0, *accumulate(one.accesses for _, one in visits)]
         remaining: Sequence[Lanes] = alike.lanes
         if all(one.accesses == 1 for block in at_node.values() for one in block):
-            made, remaining = Made(statements).stand(alike.nodes[relevant], alike.masks[relevant], at_node, alike.lanes)
+            made, remaining = asked.made.stand(alike.nodes[relevant], alike.masks[relevant], at_node, alike.lanes)
         else:
             made = np.full((begins[-1], 32), NOT_MADE)
         row = {(when, one.instruction): begin for (when, one), begin in zip(visits, begins, strict=False)}
         of_lanes = [(relevant[alike.masks[relevant] & np.uint32(one.mask) != 0].tolist(), one) for one in remaining]
         for mine, lanes in sorted(of_lanes, key=lambda each: -len(each[0])):  # who comes to more tells more
             visited = [at_node[int(alike.nodes[when])] for when in mine]
-            stood = self._stands(alike, lanes, statements, visited, told, arranging)
+            stood = self._stands(alike, lanes, visited, asked)
             if stood is None:
                 return None
             which = [lane for lane in range(32) if lanes.mask >> lane & 1]
@@ -219,49 +221,43 @@ class Accessed:
         return {each: made[firsts[widths == each, None] + np.arange(each)] for each in np.unique(widths).tolist()}
 
     def _stands(
-        self,
-        alike: Alike,
-        lanes: Lanes,
-        statements: Sequence[Statement],
-        visited: Sequence[Block],
-        told: dict[Key, int],
-        arranging: Arranging,
+        self, alike: Alike, lanes: Lanes, visited: Sequence[Block], asked: _Asked
     ) -> list[list[Accesses]] | None:
         """By block that lanes come to, the accesses that each instruction stands for."""
-        self._slow += len(visited)
+        asked.slow += len(visited)
         flat = [one for block in visited for one in block]
-        size = statements[0].site.size
-        address = (alike.index[0, :, lanes.mask.bit_length() - 1] * size).tolist().__getitem__
+        address = (alike.index[0, :, lanes.mask.bit_length() - 1] * asked.size).tolist().__getitem__
 
         def array(number: int) -> str:
             return self._accesses[int(alike.sites[number])].site.array
 
-        made = Made(statements).of(lanes)
+        made = asked.made.of(lanes)
         stood = aligned(made, flat)
-        if stood is None and all(one.site.kind.endswith("load") for one in statements):
+        if stood is None and all(one.site.kind.endswith("load") for one in asked.statements):
             once = {(array(number), address(number)): number for number in reversed(really_made(made))}
-            if len(once) == sum(
-                one.accesses for one in flat
-            ):  # beside predicated ones that are off any number would fit
+            wanted = sum(one.accesses for one in flat)
+            if len(once) == wanted:  # beside predicated ones that are off any number would fit
                 stood = aligned(sorted(once.values()), flat)  # what is loaded again is kept
         if stood is not None:
             following = iter(stood)
             blocks = [[next(following) for _ in block] for block in visited]
             if all(one.accesses == 1 for one in flat):
                 return blocks
-            if len({one.site.array for one in statements}) == 1:
-                better = [arranging.arranged(block, mine, address) for block, mine in zip(visited, blocks, strict=True)]
+            if len({one.site.array for one in asked.statements}) == 1:
+                arranged = asked.arranging.arranged
+                better = [arranged(block, mine, address) for block, mine in zip(visited, blocks, strict=True)]
                 fitting = [block for block in better if block is not None]
                 if len(fitting) == len(better):
                     return fitting
-        sites = [Site(Made([one]).of(lanes), one.site.kind.endswith("load")) for one in statements]
-        telling = Telling(sites, size, address)
-        if any(one.key not in told for one in flat):
-            found = telling.tell(visited, told)
+        each = zip(asked.statements, asked.made_by_each, strict=True)
+        sites = [Site(made.of(lanes), one.site.kind.endswith("load")) for one, made in each]
+        telling = Telling(sites, asked.size, address)
+        if any(one.key not in asked.told for one in flat):
+            found = telling.tell(visited, asked.told)
             if found is None:
                 return None
-            told.update(found)
-        return telling.stands(visited, told)
+            asked.told |= found
+        return telling.stands(visited, asked.told)
 
     def _count(self, alike: Alike, made: Words, each: int, size: int, statement: Statement) -> Floats | None:
         """What instructions cost that stand for so many accesses; None where they do not lie side by side."""

@@ -9,7 +9,7 @@ statements around them; else loads, which it moves about; else its instructions.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -163,15 +163,9 @@ class Anchors:
                 self.tokens[number].append(Token(anchor, 1.0))
             once = all(one.context.loop is None for one in statements)
             for block, n in by_block.items():
-                found[block][place] = n, not (once and self._came_by(block, by_block.keys() - {block}))
+                came_by = any(self.graph.dominates(other, block) for other in by_block if other != block)
+                found[block][place] = n, not (once and came_by)
         return found
-
-    def _came_by(self, block: int, others: Collection[int]) -> bool:
-        """Whether all lanes that come to a block have come by one of some others."""
-        above = self.graph.dominators[block]
-        while above is not None and above not in others:
-            above = self.graph.dominators[above]
-        return above is not None
 
     def _turns(self) -> dict[int, dict[Key, int]]:
         """Anchors of loops whose bodies show loads at most: their iterations by block."""

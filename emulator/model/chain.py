@@ -11,10 +11,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from ..ir import nodes as ir
-from ..ir.ops import TABLE
-from ..ir.shifts import is_shift
+from ..ir.shifts import cost_class
 from ..ir.walk import children, flattened, statements
-from ..language.types import Scalar
 from ..machine.device import Device
 from ..passes.barriers import holds_barrier
 from ..profiler.events import WARPS, Counts
@@ -200,8 +198,5 @@ class Chain:
         if not isinstance(expr, ir.Op):
             return operands
         self.latest = max(self.latest, operands)
-        kind = TABLE[expr.name].deciding(expr.args).type
-        if not isinstance(kind, Scalar):
-            return operands
-        name = "alu" if is_shift(expr) else TABLE[expr.name].cost_class(kind)
-        return operands + latency_of(name, self.device)
+        name = cost_class(expr)
+        return operands if name is None else operands + latency_of(name, self.device)

@@ -257,10 +257,8 @@ def _memories(
     sites = traffic.sites[traffic.kinds != CONSTANT]
     moved = np.array([timing.request_interval, 1.0, 1 / timing.lookup_rate, 32 / timing.l1_width])
     l1 = float((sites[:, [ACCESSES, BANKS, LINES, SECTORS]] * moved).max(axis=1, initial=0.0).sum())
-    every, asked = (
-        traffic.total(SECTORS, STORE, LOCAL_STORE),
-        traffic.total(ASKED) - traffic.total(ASKED, STORE, LOCAL_STORE),
-    )
+    every, asked = traffic.total(SECTORS, STORE, LOCAL_STORE), traffic.total(ASKED)
+    asked -= traffic.total(ASKED, STORE, LOCAL_STORE)
     stored, sectors = traffic.stored
     sent = sectors / every if every else 0.0
     l2_bytes = 32 * (

@@ -72,9 +72,8 @@ def served(
     busy: Global[f64], state: Global[f64],
 ) -> None:  # fmt: skip
     """Have the unit do instruction n of a warp, which came to it at a time. busy: until when the unit, the port to L2 and device
-    memory are. stored: of each warp, lines of its stores, and what is left of
-    stores to lines that it has stored to before. boards: when scoreboards are free; unknown: instructions of which that is
-    not yet known. settled: by slot, when its stores have arrived."""
+    memory are. stored: of each warp, lines of its stores, and what is left of stores to lines that it has stored to before. boards: when
+    scoreboards are free; unknown: instructions of which that is not yet known. settled: by slot, when its stores have arrived."""
     unit = max(since, busy[0])
     latency = f64(code[n * 9 + 7])
     figures = (of_class * size + n) * 13

@@ -7,8 +7,7 @@ from dataclasses import dataclass, replace
 
 from ..ir import nodes as ir
 from ..ir.access import AccessKind, Operation
-from ..ir.ops import TABLE
-from ..ir.shifts import is_shift
+from ..ir.shifts import cost_class
 from ..ir.walk import expressions, flattened, map_bodies, statements
 from ..language.types import I32, U32, Array, Scalar
 from ..span import Span
@@ -78,8 +77,8 @@ def _counts(atomic: ir.Atomic) -> bool:
 def _site(stmt: ir.Stmt, arrays: dict[str, Array], parent: int | None) -> Site:
     costs: Counter[str] = Counter()
     for expr in expressions(flattened(stmt)):
-        if isinstance(expr, ir.Op) and isinstance(kind := TABLE[expr.name].deciding(expr.args).type, Scalar):
-            costs["alu" if is_shift(expr) else TABLE[expr.name].cost_class(kind)] += 1
+        if isinstance(expr, ir.Op) and (name := cost_class(expr)) is not None:
+            costs[name] += 1
     action: AccessKind | str = "compute"
     size, span, accessed = 0, stmt.span, ""
     match stmt:
