@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from simtbed import devices
+from simtbed.engines.llvm.engine import LlvmEngine
 from simtbed.model.caches import l1_bytes, simulate
 from simtbed.model.lines import ATOMIC, LOAD, STORE, Lines
 from simtbed.model.traffic import (
@@ -22,7 +23,6 @@ from simtbed.model.traffic import (
     NEAR_HITS,
     SECTORS,
 )
-from simtbed.runtime.registry import engine_called
 
 from tests.model.launches import (
     copy,
@@ -245,7 +245,7 @@ def test_fermi_moves_whole_lines_and_kepler_keeps_nothing_in_l1() -> None:
 def test_blocks_that_were_not_traced_are_more_of_the_same() -> None:
     launch = observed(copy, 8192)
     part = Lines(launch.request, most=1 << 40, accesses=8192 * 4)
-    engine_called("jit").run(replace(launch.request, trace=part))
+    LlvmEngine(threads=1).run(replace(launch.request, trace=part))  # how far others are hangs on the machine
     assert 1000 < part.traced < 4096
     whole, less = (simulate(lines, H200, 8, 0, cold=True) for lines in (launch.lines, part))
     assert less.blocks == whole.blocks == 8192 and less.traced == part.traced
