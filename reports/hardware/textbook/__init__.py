@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from . import (
     chances,
+    ciphers,
     codes,
     dense,
     fields,
@@ -12,6 +13,7 @@ from . import (
     images,
     learning,
     numerics,
+    packing,
     particles,
     programs,
     queues,
@@ -32,6 +34,7 @@ KERNELS: tuple[Textbook, ...] = (
     *numerics.KERNELS, *texts.KERNELS, *simulation.KERNELS, *chances.KERNELS, *solvers.KERNELS, *images.KERNELS,
     *learning.KERNELS, *codes.KERNELS, *searches.KERNELS,
     *suites.KERNELS, *samples.KERNELS, *fields.KERNELS, *particles.KERNELS, *programs.KERNELS, *queues.KERNELS,
+    *ciphers.KERNELS, *packing.KERNELS,
 )  # fmt: skip
 
 __all__ = ["KERNELS", "Textbook"]
