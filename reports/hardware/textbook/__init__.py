@@ -20,11 +20,13 @@ from . import (
     reductions,
     samples,
     searches,
+    signals,
     simulation,
     solvers,
     sorts,
     stencils,
     suites,
+    tables,
     texts,
 )
 from .textbook import Textbook
@@ -34,7 +36,7 @@ KERNELS: tuple[Textbook, ...] = (
     *numerics.KERNELS, *texts.KERNELS, *simulation.KERNELS, *chances.KERNELS, *solvers.KERNELS, *images.KERNELS,
     *learning.KERNELS, *codes.KERNELS, *searches.KERNELS,
     *suites.KERNELS, *samples.KERNELS, *fields.KERNELS, *particles.KERNELS, *programs.KERNELS, *queues.KERNELS,
-    *ciphers.KERNELS, *packing.KERNELS,
+    *ciphers.KERNELS, *packing.KERNELS, *tables.KERNELS, *signals.KERNELS,
 )  # fmt: skip
 
 __all__ = ["KERNELS", "Textbook"]
