@@ -8,6 +8,7 @@ from . import (
     codes,
     dense,
     fields,
+    geometry,
     graphs,
     histograms,
     images,
@@ -26,6 +27,7 @@ from . import (
     sorts,
     stencils,
     suites,
+    surfaces,
     tables,
     texts,
 )
@@ -36,7 +38,7 @@ KERNELS: tuple[Textbook, ...] = (
     *numerics.KERNELS, *texts.KERNELS, *simulation.KERNELS, *chances.KERNELS, *solvers.KERNELS, *images.KERNELS,
     *learning.KERNELS, *codes.KERNELS, *searches.KERNELS,
     *suites.KERNELS, *samples.KERNELS, *fields.KERNELS, *particles.KERNELS, *programs.KERNELS, *queues.KERNELS,
-    *ciphers.KERNELS, *packing.KERNELS, *tables.KERNELS, *signals.KERNELS,
+    *ciphers.KERNELS, *packing.KERNELS, *tables.KERNELS, *signals.KERNELS, *surfaces.KERNELS, *geometry.KERNELS,
 )  # fmt: skip
 
 __all__ = ["KERNELS", "Textbook"]
