@@ -13,6 +13,7 @@ from . import (
     histograms,
     images,
     learning,
+    matter,
     numerics,
     packing,
     particles,
@@ -39,6 +40,7 @@ KERNELS: tuple[Textbook, ...] = (
     *learning.KERNELS, *codes.KERNELS, *searches.KERNELS,
     *suites.KERNELS, *samples.KERNELS, *fields.KERNELS, *particles.KERNELS, *programs.KERNELS, *queues.KERNELS,
     *ciphers.KERNELS, *packing.KERNELS, *tables.KERNELS, *signals.KERNELS, *surfaces.KERNELS, *geometry.KERNELS,
+    *matter.KERNELS,
 )  # fmt: skip
 
 __all__ = ["KERNELS", "Textbook"]
