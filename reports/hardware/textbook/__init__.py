@@ -14,6 +14,7 @@ from . import (
     images,
     learning,
     matter,
+    networks,
     numerics,
     packing,
     particles,
@@ -40,7 +41,7 @@ KERNELS: tuple[Textbook, ...] = (
     *learning.KERNELS, *codes.KERNELS, *searches.KERNELS,
     *suites.KERNELS, *samples.KERNELS, *fields.KERNELS, *particles.KERNELS, *programs.KERNELS, *queues.KERNELS,
     *ciphers.KERNELS, *packing.KERNELS, *tables.KERNELS, *signals.KERNELS, *surfaces.KERNELS, *geometry.KERNELS,
-    *matter.KERNELS,
+    *matter.KERNELS, *networks.KERNELS,
 )  # fmt: skip
 
 __all__ = ["KERNELS", "Textbook"]
