@@ -9,6 +9,7 @@ from functools import cached_property
 
 from ..ir import nodes as ir
 from .classes import CONTROL, EFFECTS, EXPANDED, OPERATIONS, width_of
+from .conditions import Conditions
 from .control_flow import Graph, Loop, conditional
 from .flow import Arm
 from .rare import of_operations
@@ -64,8 +65,18 @@ class Matcher:
         return list(found.values())
 
     @cached_property
+    def conditions(self) -> Conditions:
+        """Blocks behind tests of conditions that branches are made of."""
+        return Conditions(self.graph, self.places, self.source)
+
+    @cached_property
     def heads(self) -> dict[int, Choice]:
         """By block, the arm of a branch of the source that begins there, behind a test of its own."""
+        of_conditions = {block: self.conditions.arm(tested) for block, tested in self.conditions.blocks.items()}
+        apart = {block: choice for block, choice in self._heads().items() if block not in of_conditions}
+        return apart | {block: choice for block, choice in of_conditions.items() if choice is not None}
+
+    def _heads(self) -> dict[int, Choice]:
         found = dict[int, Choice]()
         for block, before in enumerate(self.graph.predecessors):
             if len(before) == 1 and len(self.graph.successors[before[0]]) == 2:
@@ -121,6 +132,8 @@ class Matcher:
             came, came_warps = sum(one.lanes for one in branches), sum(one.warps for one in branches)
             if came and lanes <= came:
                 found[block] = Arm(self.graph.predecessors[block][0], lanes / came, warps / came_warps)
+        for block, tested in self.conditions.blocks.items():
+            found[block] = Arm(tested.start, *self.conditions.parts(tested))
         return found
 
     def _choice(self, block: int) -> Choice | None:

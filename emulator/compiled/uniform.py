@@ -34,7 +34,7 @@ class Uniform:
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
         self._known: dict[int, bool] = {}
-        self._writes = [_writes(one) for one in graph.instructions]
+        self._writes = [writes(one) for one in graph.instructions]
         for edge in graph.edges:
             if edge.kind == "call":
                 last = graph.blocks[edge.source][1] - 1
@@ -71,7 +71,7 @@ class Uniform:
             self._known[n] = False  # what hangs on itself is not known to be
             one = self.graph.instructions[n]
             if one.opcode in _OF_CONSTANTS and not one.predicate and "SR_" not in one.text:
-                self._known[n] = all(self._same(n, name) for name in _reads(one))
+                self._known[n] = all(self._same(n, name) for name in reads(one))
         return self._known[n]
 
     def _writers(self, at: int, name: str) -> set[int]:
@@ -96,7 +96,7 @@ class Uniform:
         return found
 
 
-def _operands(one: Instruction) -> tuple[list[str], int]:
+def operands_of(one: Instruction) -> tuple[list[str], int]:
     """Operands, in order, and how many of the first ones are written: a register, and predicates before or behind it."""
     text = one.text.removeprefix(one.predicate).strip().partition(" ")[2]
     operands = [
@@ -116,9 +116,9 @@ def _operands(one: Instruction) -> tuple[list[str], int]:
     return operands, written
 
 
-def _writes(one: Instruction) -> frozenset[str]:
+def writes(one: Instruction) -> frozenset[str]:
     """The registers that an instruction writes."""
-    operands, written = _operands(one)
+    operands, written = operands_of(one)
     parts = one.operation.split(".")
     wide = 4 if "128" in parts else 2 if {"64", "WIDE"} & set(parts) or one.opcode in _PAIRS else 1
     found = set[str]()
@@ -127,7 +127,7 @@ def _writes(one: Instruction) -> frozenset[str]:
     return frozenset(found)
 
 
-def _reads(one: Instruction) -> list[str]:
+def reads(one: Instruction) -> list[str]:
     """The registers that an instruction reads."""
-    operands, written = _operands(one)
+    operands, written = operands_of(one)
     return [name for operand in operands[written:] for name in _REGISTER.findall(operand)]
