@@ -195,7 +195,8 @@ class Anchors:
                 self.tokens[site if inside else -1 - site].append(Token(anchor, 1.0))
             for loop in mine:
                 here = {block: n for block, n in copies.items() if block in loop.body}
-                if list(here.values()) == [1]:
+                begun = any(self.graph.dominates(block, loop.header) for block in copies if block not in loop.body)
+                if list(here.values()) == [1] and not begun:
                     here = {self._begins(loop, next(iter(here)), place): 1}
                 for block, n in here.items():
                     found[block][place, TURN] = n
@@ -224,9 +225,11 @@ class Anchors:
         instructions of it."""
         found: dict[int, dict[Key, tuple[int, int]]] = defaultdict(dict)
         expanded = self._matcher.expanded
-        for choice in sorted(set(self._matcher.heads.values())):
+        for choice in sorted(set(self._matcher.arms.heads.values())):
             self._anchor(choice, DECIDED, 1.0)
-            for site in {self.source.chosen[one.number][0] for one in self.source.by_choice[choice]}:
+            sites = {self.source.chosen[one.number][0] for one in self.source.by_choice.get(choice, ())}
+            branches = {one.number for one in self._known.get(choice[0], ()) if one.site.kind == "branch"}
+            for site in sites or branches:
                 self.tokens[decided(site, choice[1])].append(Token(self._numbers[choice], 1.0))
         for block, span in enumerate(self.graph.blocks):
             for n in range(*span):
@@ -236,7 +239,7 @@ class Anchors:
                 if only is not None and only in self._numbers and predicated:
                     sure, maybe = found[block].get(only, (0, 0))
                     found[block][only] = sure, maybe + 1
-        for block, choice in self._matcher.heads.items():
+        for block, choice in self._matcher.arms.heads.items():
             found[block][choice] = 1, 0
         return found
 
@@ -259,7 +262,7 @@ class Anchors:
         def key(place: Place, codes: int) -> Key:
             return place, f"{CODES} {codes:x}"
 
-        parts = {block: one for block, one in known.blocks.items() if block not in self._matcher.heads}
+        parts = {block: one for block, one in known.blocks.items() if block not in self._matcher.arms.heads}
         behind: dict[tuple[Place, int], int] = {}  # lanes come to the blocks of one code in the order of these
         for block, one in parts.items():
             each = one.place, one.codes

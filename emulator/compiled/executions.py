@@ -139,7 +139,7 @@ def _walked(placed: Sequence[Placed], walk: Walk, flow: Estimate, sure: Sequence
 def _counted(matcher: Matcher) -> tuple[Counted, list[int], set[int]]:
     """What the turns of matched loops tell, the lines of loops that could not be matched, and blocks of loops that an unrolled
     one around them has repeated."""
-    counted, unmatched, even = Counted(arms=matcher.arms, rare=matcher.rare, fast=matcher.fast), list[int](), set[int]()
+    counted, unmatched, even = Counted(arms=matcher.arms.parts, rare=matcher.rare, fast=matcher.fast), list[int](), set[int]()
     for loop in matcher.loops:
         for stage in loop.stages:
             if stage is None:

@@ -68,13 +68,13 @@ def test_conditions_that_are_tested_together_decide_together() -> None:
         1: 0b01010101,
         2: 0b11101010,
     }
-    assert matcher.heads[2][1] == "then"
+    assert matcher.arms.heads[2][1] == "then"
     assert {block: threads for block, (_, threads) in walked(one, *together).items()} == {0: 32, 1: 28, 2: 8, 3: 32}
 
 
 def test_the_flow_knows_which_part_of_the_lanes_some_conditions_leave() -> None:
     one = launched(nearer, out=st.zeros(32, st.i32), **of_nearer())
-    arms = matched(one, *APART).arms
+    arms = matched(one, *APART).arms.parts
     assert {block: (arm.head, arm.lanes, arm.warps) for block, arm in arms.items()} == {
         1: (0, 28 / 32, 1.0),
         2: (0, 8 / 32, 1.0),
