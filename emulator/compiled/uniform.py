@@ -7,6 +7,7 @@ can have written it works on constants, literals and uniform values.
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from functools import cached_property
 
 from ..engines.cuda.sass import Instruction
@@ -21,9 +22,9 @@ _NO_RESULT = (
     "MEMBAR", "ERRBAR", "CCTL", "DEPBAR", "LDGDEPBAR", "LDGSTS", "KILL", "BPT", "NANOSLEEP",
 )  # fmt: skip
 _OF_CONSTANTS = (
-    "LDC", "ULDC", "MOV", "UMOV", "IMAD", "UIMAD", "IADD3", "UIADD3", "VIADD", "ISETP", "UISETP", "LOP3", "ULOP3", "PLOP3", "UPLOP3",
-    "SHF", "USHF", "LEA", "ULEA", "SEL", "USEL", "IABS", "VIMNMX", "VIADDMNMX", "CS2R", "HFMA2", "R2UR", "PRMT", "FSETP", "FADD", "FMUL",
-    "FFMA",
+    "LDC", "ULDC", "LDCU", "MOV", "UMOV", "IMAD", "UIMAD", "IADD3", "UIADD3", "VIADD", "ISETP", "UISETP", "LOP3", "ULOP3", "PLOP3",
+    "UPLOP3", "SHF", "USHF", "LEA", "ULEA", "SEL", "USEL", "IABS", "VIMNMX", "VIADDMNMX", "CS2R", "HFMA2", "R2UR", "PRMT", "FSETP", "FADD",
+    "FMUL", "FFMA",
 )  # fmt: skip
 """Instructions whose result follows from their operands, if they are constants."""
 
@@ -34,6 +35,10 @@ class Uniform:
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
         self._known: dict[int, bool] = {}
+        self._before: dict[int, set[int]] = defaultdict(set)
+        for edge in graph.edges:  # a caller is not followed: nothing is known at the beginning of a callee
+            self._before[edge.target].add(-1 if edge.kind == "call" else edge.source)
+        self._before[0].add(-1)
         self._writes = [writes(one) for one in graph.instructions]
         for edge in graph.edges:
             if edge.kind == "call":
@@ -62,7 +67,7 @@ class Uniform:
 
     def _same(self, at: int, name: str) -> bool:
         """Whether a register that an instruction reads is uniform there."""
-        writers = self._writers(at, name)
+        writers = self.writers(at, name)
         return len(writers) == 1 and -1 not in writers and self._result(writers.pop())
 
     def _result(self, n: int) -> bool:
@@ -74,7 +79,7 @@ class Uniform:
                 self._known[n] = all(self._same(n, name) for name in reads(one))
         return self._known[n]
 
-    def _writers(self, at: int, name: str) -> set[int]:
+    def writers(self, at: int, name: str) -> set[int]:
         """The instructions that may have written a register before an instruction; -1 for none that is known."""
         found, seen = set[int](), set[int]()
         block = next(b for b, (first, past) in enumerate(self.graph.blocks) if first <= at < past)
@@ -86,10 +91,9 @@ class Uniform:
             if written is not None:
                 found.add(written)
                 continue
-            before = self.graph.predecessors[block]
-            if not before:
+            if -1 in self._before[block]:
                 return {-1}
-            for one in before:
+            for one in self._before[block]:
                 if one not in seen:
                     seen.add(one)
                     waiting.append((one, self.graph.blocks[one][1]))
