@@ -144,6 +144,30 @@ class Matcher:
                     found.add(loop.header)
         return frozenset(found)
 
+    @cached_property
+    def hoisted(self) -> frozenset[int]:
+        """Loads that were taken out of a loop: they lie outside, and no more of an iteration does."""
+        found = set[int]()
+        for place, sites in self.of_loop.items():
+            turning = frozenset[int]().union(*(loop.body for loop in self.natural(place)))
+            own = {
+                one
+                for one, statements in self.source.by_place.items()
+                if all(each.context.lies_in(sites) and each.number not in self.source.loops for each in statements)
+            }
+            shared = ("global", "shared", "constant")
+            loaded = {
+                one for one in own if any(each.site.kind.startswith(shared) for each in self.source.by_place[one])
+            }
+            inside, outside = set[Place](), set[Place]()
+            for block, span in enumerate(self.graph.blocks):
+                (inside if block in turning else outside).update(self.places[n] for n in range(*span))
+            if inside & (own - loaded) and not outside & (own - loaded):
+                apart = (span for block, span in enumerate(self.graph.blocks) if block not in turning)
+                loads = (n for span in apart for n in range(*span) if self.places[n] in loaded)
+                found |= {n for n in loads if EFFECTS.get(self.graph.instructions[n].opcode, "").endswith("load")}
+        return frozenset(found)
+
     # -------------------------------------------------------------- how many iterations
     def natural(self, place: Place) -> list[Loop]:
         """The compiled loops that a loop of the source is."""
@@ -400,6 +424,8 @@ class Matcher:
         """What an instruction moves or does, as `amounts` has it of a statement."""
         instruction, place = self.graph.instructions[n], self.places[n]
         kind = EFFECTS.get(instruction.opcode)
+        if n in self.hoisted:
+            return {}
         if kind is not None:
             return {(place, kind): 4 if kind == "shuffle" else width_of(instruction) if "_" in kind else 1}
         name = OPERATIONS.get(instruction.opcode)

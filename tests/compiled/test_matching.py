@@ -343,3 +343,42 @@ def test_what_is_behind_the_test_that_ends_a_loop_is_for_those_who_stay() -> Non
     found = {block: threads for block, (_, threads) in walked(one, *rows).items()}
     assert found == {0: 32, 1: 256, 2: 240, 3: 16, 4: 32}
     assert executions_of(placed(one, *rows), one).threads[4] == 240
+
+
+@st.kernel
+def folding(x: Global[i32], out: Global[i32], rounds: i32) -> None:
+    t = st.thread.x
+    total = 0
+    for _ in range(rounds):
+        value = x[t]
+        total = total * 3 ^ value
+    out[t] = total
+
+
+def test_a_load_that_was_taken_out_of_a_loop_is_no_iteration() -> None:
+    one = launched(folding, x=np.arange(32, dtype=np.int32), out=st.zeros(32, st.i32), rounds=np.int32(6))
+    rows = [
+        ("LDG.E R2, [R4]", "= x["),
+        ("IMAD R3, R3, 0x3, R2", "* 3"),
+        ("@P1 BRA 0x10", "for ("),
+        ("STG.E [R6], R3", "out["),
+        ("EXIT", ""),
+    ]
+    matcher = matched(one, *rows)
+    ((place, sites),) = matcher.of_loop.items()
+    assert matcher.copies(sites, matcher.natural(place))[0] == {1: 1}
+    assert executions_of(placed(one, *rows), one).threads.tolist() == [32, 192, 192, 32, 32]
+
+
+def test_a_load_before_a_loop_is_an_iteration_where_the_rest_of_one_is_there() -> None:
+    one = launched(folding, x=np.arange(32, dtype=np.int32), out=st.zeros(32, st.i32), rounds=np.int32(6))
+    rows = [
+        ("LDG.E R2, [R4]", "= x["),
+        ("IMAD R3, R3, 0x3, R2", "* 3"),
+        ("LDG.E R2, [R4]", "= x["),
+        ("IMAD R3, R3, 0x3, R2", "* 3"),
+        ("@P1 BRA 0x20", "for ("),
+        ("STG.E [R6], R3", "out["),
+        ("EXIT", ""),
+    ]
+    assert executions_of(placed(one, *rows), one).threads[2] == 5 * 32
