@@ -14,6 +14,7 @@ from .control_flow import Graph, graph
 from .flow import Counted, Estimate, Evidence, Placed, estimate_executions
 from .launched import Launched
 from .matching import Matcher
+from .steps import spent
 from .walk import WHOLE, Walk
 
 Floats = npt.NDArray[np.float64]
@@ -86,10 +87,11 @@ def executions_of(placed: Sequence[Placed], launched: Launched) -> Executions:
 
 
 def _graph(placed: Sequence[Placed], launched: Launched) -> Graph:
-    """Without ways that its constants exclude."""
+    """Without ways that lanes never go."""
     whole = graph(tuple(one.instruction for one in placed))
     layout = Layout.of(whole.instructions)
-    return whole if layout is None else whole.without(Constants(whole, launched.bank(layout)).never)
+    never = frozenset[tuple[int, int]]() if layout is None else Constants(whole, launched.bank(layout)).never
+    return whole.without(never | spent(whole))
 
 
 def _bounded(
