@@ -208,10 +208,12 @@ class Telling:
         self.blocks: list[dict[Key, list[Visit]]] = []
         self.leaves = 0
         self.best: tuple[float, dict[Key, int]] | None = None
+        self._tried: dict[tuple[int, Key, int, int], tuple[int, bool, bool]] = {}
 
     def tell(self, visited: Sequence[Block], known: Mapping[Key, int]) -> dict[Key, int] | None:
         """visited: block by block. known: what other lanes have told. None where nothing fits."""
         self.leaves, self.best, self.visited = 0, None, visited
+        self._tried = {}
         self.blocks = [_by_key(block) for block in visited]
         self._go(0, [0] * len(self.sites), dict(known), 0.0)
         return None if self.best is None else self.best[1]
@@ -222,9 +224,9 @@ class Telling:
         for n in range(at, len(self.blocks)):
             if any(key not in known for key in self.blocks[n]):
                 return self._choose(n, past, known, wrong)
-            for key, each in self.blocks[n].items():
-                past[known[key]], numbers = _taken(self.sites[known[key]].made, past[known[key]], each)
-                if numbers is None:
+            for key in self.blocks[n]:
+                past[known[key]], fits, _ = self._try(n, key, known[key], past[known[key]])
+                if not fits:
                     return None
         self.leaves += 1
         for n, site in zip(past, self.sites, strict=True):
@@ -248,18 +250,30 @@ class Telling:
         ways = []
         for chosen in product(range(len(self.sites)), repeat=len(fresh)):
             own = known | dict(zip(fresh, chosen, strict=True))
-            there, unlike = list(past), 0
-            for key, each in block.items():
-                there[own[key]], numbers = _taken(self.sites[own[key]].made, there[own[key]], each)
-                sure = sorted((one for one in each if not one.predicated), key=lambda one: one.offset)
-                mine = (numbers or [])[: sum(one.accesses for one in sure)]
-                unlike += bool(sure) and _by_address(sure, mine, self.size, self.address) is None
+            there, unlike, fit = list(past), 0, True
+            for key in block:
+                there[own[key]], fits, alike = self._try(at, key, own[key], there[own[key]])
+                unlike, fit = unlike + (not alike), fit and fits
             order = sum(one != other for one, other in zip(chosen, likely, strict=True))
-            ways.append((unlike, order, own))
+            if fit:
+                ways.append((unlike, order, own))
         for unlike, _, own in sorted(ways, key=lambda way: way[:2]):
             if self.leaves >= LEAVES or (self.best is not None and self.best[0] <= wrong + unlike):
                 return
             self._go(at, past, own, wrong + unlike)
+
+    def _try(self, at: int, key: Key, site: int, past: int) -> tuple[int, bool, bool]:
+        """Where lanes are behind the visits of a key in a block, if they stand for a site's accesses; whether there are so many of these;
+        and whether they lie as the offsets say."""
+        tried = at, key, site, past
+        if tried not in self._tried:
+            each = self.blocks[at][key]
+            behind, numbers = _taken(self.sites[site].made, past, each)
+            sure = sorted((one for one in each if not one.predicated), key=lambda one: one.offset)
+            mine = (numbers or [])[: sum(one.accesses for one in sure)]
+            alike = not sure or _by_address(sure, mine, self.size, self.address) is not None
+            self._tried[tried] = behind, numbers is not None, alike
+        return self._tried[tried]
 
     def stands(self, visited: Sequence[Block], told: Mapping[Key, int]) -> list[list[Accesses]] | None:
         """By block, the accesses that each visit stands for, none where a predicate switches the lane off."""

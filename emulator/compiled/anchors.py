@@ -15,16 +15,17 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from ..passes.decisions import leaves
 from .classes import CONTROL, EFFECTS, EXPANDED
 from .control_flow import Loop
 from .matching import Key, Matcher
 from .nodes import Nodes
-from .script import decided, slow
+from .script import coded, decided, slow
 from .source import Part, Place, Statement
 
 Floats = npt.NDArray[np.float32]
 Shown = dict[Key, float]
-CODE, TURN, ARMS, SLOW = "code", "turn", ("then", "else"), "slow path"
+CODE, TURN, ARMS, SLOW, CODES = "code", "turn", ("then", "else"), "slow path", "codes"
 """What is at a place besides effects and operations."""
 
 SHOWN = 1.0
@@ -78,6 +79,7 @@ class Anchors:
         arms = self._arms()
         for block, key in self._slow().items():
             arms[block][key] = 1, 0
+        self._conditions(arms)
         self._fill(nodes, blocks, codes, turns, arms)
 
     def _shown(self, span: tuple[int, int]) -> tuple[Shown, Shown]:
@@ -193,7 +195,8 @@ class Anchors:
                 self.tokens[site if inside else -1 - site].append(Token(anchor, 1.0))
             for loop in mine:
                 here = {block: n for block, n in copies.items() if block in loop.body}
-                if list(here.values()) == [1]:
+                begun = any(self.graph.dominates(block, loop.header) for block in copies if block not in loop.body)
+                if list(here.values()) == [1] and not begun:
                     here = {self._begins(loop, next(iter(here)), place): 1}
                 for block, n in here.items():
                     found[block][place, TURN] = n
@@ -222,9 +225,11 @@ class Anchors:
         instructions of it."""
         found: dict[int, dict[Key, tuple[int, int]]] = defaultdict(dict)
         expanded = self._matcher.expanded
-        for choice in sorted(set(self._matcher.heads.values())):
+        for choice in sorted(set(self._matcher.arms.heads.values())):
             self._anchor(choice, DECIDED, 1.0)
-            for site in {self.source.chosen[one.number][0] for one in self.source.by_choice[choice]}:
+            sites = {self.source.chosen[one.number][0] for one in self.source.by_choice.get(choice, ())}
+            branches = {one.number for one in self._known.get(choice[0], ()) if one.site.kind == "branch"}
+            for site in sites or branches:
                 self.tokens[decided(site, choice[1])].append(Token(self._numbers[choice], 1.0))
         for block, span in enumerate(self.graph.blocks):
             for n in range(*span):
@@ -234,7 +239,7 @@ class Anchors:
                 if only is not None and only in self._numbers and predicated:
                     sure, maybe = found[block].get(only, (0, 0))
                     found[block][only] = sure, maybe + 1
-        for block, choice in self._matcher.heads.items():
+        for block, choice in self._matcher.arms.heads.items():
             found[block][choice] = 1, 0
         return found
 
@@ -249,6 +254,29 @@ class Anchors:
                     self.tokens[slow(number, n)].append(Token(self._numbers[key], 1.0))
             found[block] = key
         return found
+
+    def _conditions(self, arms: dict[int, dict[Key, tuple[int, int]]]) -> None:
+        """Anchors of blocks that lanes come to for which some of a branch's conditions held. arms: takes these in."""
+        known = self._matcher.conditions
+
+        def key(place: Place, codes: int) -> Key:
+            return place, f"{CODES} {codes:x}"
+
+        parts = {block: one for block, one in known.blocks.items() if block not in self._matcher.arms.heads}
+        behind: dict[tuple[Place, int], int] = {}  # lanes come to the blocks of one code in the order of these
+        for block, one in parts.items():
+            each = one.place, one.codes
+            behind[each] = min(block - one.start, behind.get(each, block))
+        for place, codes in sorted(behind, key=lambda each: (behind[each], each)):
+            self._anchor(key(place, codes), DECIDED, 1.0)
+            for site in known.sites[place]:
+                for code in range(1 << len(leaves(self.source.conditions[site]))):
+                    tokens = self.tokens[coded(site, code)]
+                    tokens += [Token(self._numbers[key(place, codes)], 1.0)] * (codes >> code & 1)
+        for block, tested in parts.items():
+            arms[block][key(tested.place, tested.codes)] = 1, 0
+        for block, joined in known.joined.items():
+            arms[block] |= {key(*each): (0, 1) for each in joined if each in behind}
 
     def _anchor(self, key: Key, weight: float, unit: float) -> int:
         """A new one's number."""
@@ -348,7 +376,7 @@ class Anchors:
         return {anchor: n for anchor, n in found.items() if anchor not in others}
 
     def executed(self, anchor: int) -> bool:
-        """Whether an anchor is an effect or operation, or the slow path of one: not what a compiler moves about."""
+        """Whether an anchor is an effect or operation, the slow path of one, or a test of conditions: not what a compiler moves about."""
         return self.keys[anchor][1] not in (CODE, TURN, *ARMS)
 
     def kept(self, anchor: int) -> bool:
@@ -363,6 +391,8 @@ class Anchors:
         lanes = {number: one.lanes for number, one in self.source.statements.items()}
         for number, divisions in self.source.divided.items():
             lanes |= {slow(number, n): self.source.slow_lanes(number, n)[0] for n in range(divisions)}
+        for number in self.source.conditions:
+            lanes |= {coded(number, code): n for code, n in self.source.codes(number).items()}
         for site, tokens in self.tokens.items():
             for token in tokens:
                 if site in lanes and self.executed(token.anchor):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Literal
@@ -111,6 +111,21 @@ class Graph:
         """Whether a callee divides integers of 64 bits."""
         blocks = (self.instructions[slice(*self.blocks[block])] for block in self.reached(start))
         return any(one.operation.startswith("I2F.U64") for block in blocks for one in block)
+
+    def without(self, ways: Collection[tuple[int, int]]) -> Graph:
+        """The same graph, where lanes never go some ways from a block to another; nor from what is reached only by these."""
+        edges = [
+            edge for edge in self.edges if edge.kind not in ("next", "jump") or (edge.source, edge.target) not in ways
+        ]
+        onward: dict[int, list[int]] = {}
+        for edge in edges:
+            onward.setdefault(edge.source, []).append(edge.target)
+        reached, waiting = {0}, [0]
+        while waiting:
+            further = {*onward.get(waiting.pop(), ())} - reached
+            waiting += further
+            reached |= further
+        return replace(self, edges=tuple(edge for edge in edges if edge.source in reached))
 
     def reached(self, start: int) -> set[int]:
         """The blocks that ways from one lead to, and itself."""

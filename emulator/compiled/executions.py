@@ -9,10 +9,12 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from .constants import Constants, Layout
 from .control_flow import Graph, graph
 from .flow import Counted, Estimate, Evidence, Placed, estimate_executions
 from .launched import Launched
 from .matching import Matcher
+from .steps import spent
 from .walk import WHOLE, Walk
 
 Floats = npt.NDArray[np.float64]
@@ -51,13 +53,13 @@ class Executions:
 
 def executions_of(placed: Sequence[Placed], launched: Launched) -> Executions:
     """Count the instructions of a compiled kernel. launched: with counts and decisions. Raises LaunchError without highspy."""
-    whole = graph(tuple(one.instruction for one in placed))
+    whole = _graph(placed, launched)
     apart = any(one.calls for one in placed)
     evidence = Evidence(launched.executed, apart)
     source = launched.statements if apart else launched.statements.without_calls()
     matcher = Matcher(whole, evidence.places(placed), source)
     counted, unmatched, even = _counted(matcher)
-    found = estimate_executions(placed, evidence, launched.threads, launched.warps, counted)
+    found = estimate_executions(placed, evidence, launched.threads, launched.warps, counted, whole)
     sure = [
         block
         for block, (first, _) in enumerate(whole.blocks)
@@ -82,6 +84,14 @@ def executions_of(placed: Sequence[Placed], launched: Launched) -> Executions:
         )
         why[block] += f"; its warps were not walked: {walk.given_up}" if walk.given_up else ""
     return _bounded(placed, block_of, found.warps, found.threads, why, walk)
+
+
+def _graph(placed: Sequence[Placed], launched: Launched) -> Graph:
+    """Without ways that lanes never go."""
+    whole = graph(tuple(one.instruction for one in placed))
+    layout = Layout.of(whole.instructions)
+    never = frozenset[tuple[int, int]]() if layout is None else Constants(whole, launched.bank(layout)).never
+    return whole.without(never | spent(whole))
 
 
 def _bounded(
@@ -139,7 +149,11 @@ def _walked(placed: Sequence[Placed], walk: Walk, flow: Estimate, sure: Sequence
 def _counted(matcher: Matcher) -> tuple[Counted, list[int], set[int]]:
     """What the turns of matched loops tell, the lines of loops that could not be matched, and blocks of loops that an unrolled
     one around them has repeated."""
-    counted, unmatched, even = Counted(arms=matcher.arms, rare=matcher.rare, fast=matcher.fast), list[int](), set[int]()
+    counted, unmatched, even = (
+        Counted(arms=matcher.arms.parts, rare=matcher.rare, fast=matcher.fast),
+        list[int](),
+        set[int](),
+    )
     for loop in matcher.loops:
         for stage in loop.stages:
             if stage is None:

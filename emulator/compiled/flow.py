@@ -123,14 +123,20 @@ class Counted:
 
 
 def estimate_executions(
-    sass: Sequence[Placed], evidence: Evidence, threads: int, warps: int, counted: Counted | None = None
+    sass: Sequence[Placed],
+    evidence: Evidence,
+    threads: int,
+    warps: int,
+    counted: Counted | None = None,
+    whole: Graph | None = None,
 ) -> Estimate:
     """The executions of instructions from those of statements.
 
-    threads, warps: that entered the kernel, over all launches that the evidence counts. Raises LaunchError without highspy.
+    threads, warps: that entered the kernel, over all launches that the evidence counts. whole: the graph of the instructions, where
+    more is known of it than they say. Raises LaunchError without highspy.
     """
     instructions = tuple(placed.instruction for placed in sass)
-    flow = _Flow(graph(instructions), evidence.places(sass), evidence, threads, warps, counted or Counted())
+    flow = _Flow(whole or graph(instructions), evidence.places(sass), evidence, threads, warps, counted or Counted())
     by_block = flow.threads()
     warps_of = flow.warps(by_block)
     sizes = [past - first for first, past in flow.graph.blocks]

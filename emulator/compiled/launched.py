@@ -19,6 +19,7 @@ from ..profiler.events import DIVERGENT, LANES, WARPS, Counts
 from ..runtime.engine import Request
 from ..runtime.prepared import prepare
 from ..span import Span
+from .constants import Layout
 from .flow import Executed, Place, Placed
 from .source import Source as Statements
 
@@ -38,12 +39,15 @@ class Launched:
     counts: Counts | None = None
     shapes: list[tuple[int, int]] = field(default_factory=list)
     _decided: list[Decisions] = field(default_factory=list)
+    _given: list[tuple[tuple[int, ...], list[np.generic | None]]] = field(default_factory=list)
 
     def add(self, request: Request, counts: Counts | None, decisions: Decisions | None = None) -> None:
         """Another launch of the same printed kernel."""
         blocks, threads = int(np.prod(request.grid)), int(np.prod(request.block))
         self.launches += 1
         self.shapes.append((blocks, threads))
+        numbers = [request.arguments[name] for name in self.source.arguments]
+        self._given.append((request.grid, [one if isinstance(one, np.generic) else None for one in numbers]))
         self.threads += blocks * threads
         self.warps += blocks * -(-threads // 32)
         if counts is not None:
@@ -55,6 +59,11 @@ class Launched:
     def decisions(self) -> Decisions | None:
         """Of all its launches, once there are no more; None where none kept them."""
         return together(self._decided) if len(self._decided) > 1 else next(iter(self._decided), None)
+
+    def bank(self, layout: Layout) -> dict[int, int]:
+        """Constants by offset, a byte each, that all launches have alike."""
+        each = [layout.bank(self.request.block, grid, numbers) for grid, numbers in self._given]
+        return {at: n for at, n in each[0].items() if all(one.get(at) == n for one in each)} if each else {}
 
     @property
     def digest(self) -> str:

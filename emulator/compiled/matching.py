@@ -8,11 +8,12 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from ..ir import nodes as ir
-from .classes import CONTROL, EFFECTS, EXPANDED, OPERATIONS, width_of
+from .arms import Arms
+from .classes import EFFECTS, EXPANDED, OPERATIONS, width_of
+from .conditions import Conditions
 from .control_flow import Graph, Loop, conditional
-from .flow import Arm
 from .rare import of_operations
-from .source import Choice, Place, Source, Statement
+from .source import Place, Source, Statement
 from .stages import Region, Stage, Ways, executions, region
 from .steps import moved_by, spine
 
@@ -64,80 +65,14 @@ class Matcher:
         return list(found.values())
 
     @cached_property
-    def heads(self) -> dict[int, Choice]:
-        """By block, the arm of a branch of the source that begins there, behind a test of its own."""
-        found = dict[int, Choice]()
-        for block, before in enumerate(self.graph.predecessors):
-            if len(before) == 1 and len(self.graph.successors[before[0]]) == 2:
-                choice = self._choice(block)
-                if choice is None:
-                    inside = self._arm_around(block, self.places[self.graph.blocks[before[0]][1] - 1])
-                    found |= {} if inside is None else {block: inside}
-                    continue
-                if choice == self._choice(before[0]):
-                    continue
-                tested = self.places[self.graph.blocks[before[0]][1] - 1] == choice[0]
-                if tested or (self._written(block, choice) and not self._within(block, choice)):
-                    found[block] = choice
-        return found
-
-    def _arm_around(self, block: int, tested: Place) -> Choice | None:
-        """The arm of a branch at a place in which all lies that a block has from elsewhere: arms inside have become predicated
-        instructions."""
-        branches = {one.number for one in self.source.by_place.get(tested, ()) if one.site.kind == "branch"}
-        own = (n for n in range(*self.graph.blocks[block]) if self.graph.instructions[n].opcode not in CONTROL)
-        places = {self.places[n] for n in own} - {tested}
-        inside = (one for place in places for one in self.source.by_place.get(place, ()) if one.lanes)
-        arms = {self.source.arm_around(one, branches) for one in inside}
-        arm = arms.pop() if len(arms) == 1 else None
-        return None if arm is None else (tested, arm)
-
-    def _within(self, block: int, choice: Choice) -> bool:
-        """Whether all lanes that come to a block have come through another of the same arm."""
-        above = self.graph.dominators[block]
-        while above is not None and self._choice(above) != choice:
-            above = self.graph.dominators[above]
-        return above is not None
-
-    def _written(self, block: int, choice: Choice) -> bool:
-        """Whether a block has something of an arm as it is written, not of what follows where the other arm leaves."""
-        places = {self.places[n] for n in range(*self.graph.blocks[block])}
-        inside = (one for one in self.source.by_choice[choice] if one.place in places)
-        return any(
-            one.context.arm == choice[1] and one.context.site == self.source.chosen[one.number][0] for one in inside
-        )
+    def conditions(self) -> Conditions:
+        """Blocks behind tests of conditions that branches are made of."""
+        return Conditions(self.graph, self.places, self.source)
 
     @cached_property
-    def arms(self) -> dict[int, Arm]:
-        """By block, how many of those who come to the test before it take the arm that begins there."""
-        found = {}
-        for block, choice in self.heads.items():
-            branches = [one for one in self.source.by_place[choice[0]] if one.site.kind == "branch"]
-            lanes = warps = 0
-            for number in {one.number for one in branches}:
-                inside = [one for one in self.source.by_choice[choice] if self.source.chosen[one.number][0] == number]
-                most = max(((one.lanes, one.warps) for one in inside), default=(0, 0))
-                lanes, warps = lanes + most[0], warps + most[1]
-            came, came_warps = sum(one.lanes for one in branches), sum(one.warps for one in branches)
-            if came and lanes <= came:
-                found[block] = Arm(self.graph.predecessors[block][0], lanes / came, warps / came_warps)
-        return found
-
-    def _choice(self, block: int) -> Choice | None:
-        """The arm of a branch that most instructions of a block belong to, of those whose place tells one."""
-        votes = self._votes(block)
-        return max(votes, key=lambda one: votes[one], default=None)
-
-    def _votes(self, block: int) -> Counter[Choice | None]:
-        """How many instructions of a block belong to each arm, of those whose place tells one."""
-        votes: Counter[Choice | None] = Counter()
-        for n in range(*self.graph.blocks[block]):
-            if self.graph.instructions[n].opcode in CONTROL:
-                continue
-            choices = {self.source.choice(one) for one in self.source.by_place.get(self.places[n], ()) if one.lanes}
-            if len(choices) == 1:
-                votes[choices.pop()] += 1
-        return votes
+    def arms(self) -> Arms:
+        """Where arms of branches begin."""
+        return Arms(self.conditions, {loop: self.of_natural[loop.header] for loop in self.graph.loops})
 
     @cached_property
     def rare(self) -> frozenset[tuple[int, int]]:
@@ -192,7 +127,7 @@ class Matcher:
         votes: Counter[Place] = Counter()
         for block in loop.body - inner:
             for n in range(*self.graph.blocks[block]):
-                for place in {self._innermost(s) for s in self.source.by_place.get(self.places[n], ())}:
+                for place in {self.source.loop_of(s) for s in self.source.by_place.get(self.places[n], ())}:
                     if place is not None:
                         votes[place] += 1
         return max(votes, key=lambda place: votes[place], default=None)
@@ -209,11 +144,29 @@ class Matcher:
                     found.add(loop.header)
         return frozenset(found)
 
-    def _innermost(self, statement: Statement) -> Place | None:
-        if statement.number in self.source.loops:
-            return statement.place
-        loop = statement.context.loop
-        return self.source.statements[loop.site].place if loop is not None else None
+    @cached_property
+    def hoisted(self) -> frozenset[int]:
+        """Loads that were taken out of a loop: they lie outside, and no more of an iteration does."""
+        found = set[int]()
+        for place, sites in self.of_loop.items():
+            turning = frozenset[int]().union(*(loop.body for loop in self.natural(place)))
+            own = {
+                one
+                for one, statements in self.source.by_place.items()
+                if all(each.context.lies_in(sites) and each.number not in self.source.loops for each in statements)
+            }
+            shared = ("global", "shared", "constant")
+            loaded = {
+                one for one in own if any(each.site.kind.startswith(shared) for each in self.source.by_place[one])
+            }
+            inside, outside = set[Place](), set[Place]()
+            for block, span in enumerate(self.graph.blocks):
+                (inside if block in turning else outside).update(self.places[n] for n in range(*span))
+            if inside & (own - loaded) and not outside & (own - loaded):
+                apart = (span for block, span in enumerate(self.graph.blocks) if block not in turning)
+                loads = (n for span in apart for n in range(*span) if self.places[n] in loaded)
+                found |= {n for n in loads if EFFECTS.get(self.graph.instructions[n].opcode, "").endswith("load")}
+        return frozenset(found)
 
     # -------------------------------------------------------------- how many iterations
     def natural(self, place: Place) -> list[Loop]:
@@ -471,6 +424,8 @@ class Matcher:
         """What an instruction moves or does, as `amounts` has it of a statement."""
         instruction, place = self.graph.instructions[n], self.places[n]
         kind = EFFECTS.get(instruction.opcode)
+        if n in self.hoisted:
+            return {}
         if kind is not None:
             return {(place, kind): 4 if kind == "shuffle" else width_of(instruction) if "_" in kind else 1}
         name = OPERATIONS.get(instruction.opcode)

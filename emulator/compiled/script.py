@@ -14,6 +14,7 @@ from .. import language as st
 from ..ir import nodes as ir
 from ..language.hints import Global, i32, i64, u32
 from ..native import native
+from ..passes.decisions import LEAVES
 from ..passes.slow_paths import MOST
 from .source import Arm
 
@@ -24,7 +25,9 @@ PLAIN, RETURN, BREAK, CONTINUE, IF, LOOP, DIVIDED, FRAME, ELSE, END_IF, TEST, AG
 ROOM, UNLIKE, TOGETHER, MORE = -1, -2, -3, -4
 """Why a warp was not told: there is no room for what it did; its lanes' decision was not recorded; it was counted together with
 others; more is recorded than was executed."""
-_DECIDED, _SLOW = 1 << 24, 1 << 26
+_DECIDED, _SLOW, _CODED = 1 << 24, 1 << 26, 1 << 28
+_TOLD = 3 + 32
+"""Things that a step may tell: of a branch, of each lane what its conditions were."""
 _OF_LOOP, _OF_FRAME = 7, 3
 """Numbers that these put on the stack."""
 
@@ -32,6 +35,11 @@ _OF_LOOP, _OF_FRAME = 7, 3
 def decided(site: int, arm: Arm) -> int:
     """What is told, as if it were a site, of lanes that take an arm of a branch."""
     return _DECIDED + 2 * site + (arm == "else")
+
+
+def coded(site: int, code: int) -> int:
+    """What is told of lanes for which those of a branch's conditions held that the bits of a code say."""
+    return _CODED + (site << LEAVES) + code
 
 
 def slow(site: int, number: int) -> int:
@@ -73,7 +81,7 @@ class Script:
             match stmt:
                 case ir.If():
                     arms = decided(stmt.site, "then"), decided(stmt.site, "else")
-                    step = self._step(IF, stmt.site, stmt.site, *arms)
+                    step = self._step(IF, stmt.site, stmt.site, *arms, coded(stmt.site, 0))
                     self._aside(1, stmt.then)
                     self._step(ELSE)
                     self._aside(1, stmt.orelse)
@@ -163,7 +171,7 @@ def tell(
         step = STEP * pc
         kind, site = i64(steps[step]), i64(steps[step + 1])
         pc += 1
-        if n + MOST + 1 > room:
+        if n + _TOLD > room:
             return i64(ROOM)
         if kind == ELSE:
             other = stack[top - 1]
@@ -224,6 +232,16 @@ def tell(
                 return pattern
             if kind == IF:
                 held = _bits(values, pattern, 0) & mask
+                rest = mask
+                while steps[step + 6] >= 0 and rest != 0:
+                    code, alike = i64(values[32 * pattern + i64(st.ffs(rest)) - 1]) >> 1, i64(0)
+                    for lane in range(i64(32)):
+                        if (rest >> lane & 1) != 0 and i64(values[32 * pattern + lane]) >> 1 == code:
+                            alike |= i64(1) << lane
+                    told[n] = steps[step + 6] + i32(code)
+                    lanes[n] = u32(alike)
+                    n += 1
+                    rest &= ~alike
                 if held != 0 and steps[step + 4] >= 0:
                     told[n] = steps[step + 4]
                     lanes[n] = u32(held)

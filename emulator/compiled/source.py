@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..ir import nodes as ir
+from ..passes.decisions import leaves
 from ..passes.sites import Site
 from ..passes.slow_paths import slow_paths
 from ..profiler.decisions import Decisions, SiteDecisions
@@ -69,7 +70,8 @@ class Source:
     """A kernel's statements by number, and the contexts they lie in. chosen: by statement, the branch and the arm that decide about
     it and about no other turn of a loop: what follows an arm that leaves the statement list belongs to the other arm.
     behind: by statement behind one in which lanes may leave its statement list, the next branch or loop there: both are executed by
-    those that did not. divided: by statement, how many divisions and roots it has that may take a slow path."""
+    those that did not. divided: by statement, how many divisions and roots it has that may take a slow path. conditions: of branches
+    that are made of several. stays: by branch of which one arm leaves the statement list, the other one."""
 
     statements: dict[int, Statement] = field(default_factory=dict)
     contexts: dict[tuple[int, Arm], Context] = field(default_factory=dict)
@@ -77,6 +79,8 @@ class Source:
     chosen: dict[int, tuple[int, Arm]] = field(default_factory=dict)
     behind: dict[int, int] = field(default_factory=dict)
     divided: dict[int, int] = field(default_factory=dict)
+    conditions: dict[int, ir.Expr] = field(default_factory=dict)
+    stays: dict[int, Arm] = field(default_factory=dict)
     decisions: Decisions = field(default_factory=Decisions)
 
     @staticmethod
@@ -99,10 +103,13 @@ class Source:
                         source.divided[stmt.site] = len(slow)
                 match stmt:
                     case ir.If():
+                        if leaves(stmt.cond):
+                            source.conditions[stmt.site] = stmt.cond
                         walk(stmt.then, Context(stmt.site, "then", context), (stmt.site, "then"))
                         walk(stmt.orelse, Context(stmt.site, "else", context), (stmt.site, "else"))
                         if _leaves(stmt.then) != _leaves(stmt.orelse):
-                            chosen = stmt.site, "else" if _leaves(stmt.then) else "then"
+                            source.stays[stmt.site] = "else" if _leaves(stmt.then) else "then"
+                            chosen = stmt.site, source.stays[stmt.site]
                     case ir.While():
                         source.loops[stmt.site] = stmt
                         walk(stmt.setup, Context(stmt.site, "test", context))
@@ -130,6 +137,13 @@ class Source:
         """The branch and the arm that decide about a statement."""
         site, arm = self.chosen.get(statement.number, (-1, "kernel"))
         return (self.statements[site].place, arm) if site in self.statements else None
+
+    def loop_of(self, statement: Statement) -> Place | None:
+        """The place of the loop that a statement is, or lies in."""
+        if statement.number in self.loops:
+            return statement.place
+        loop = statement.context.loop
+        return self.statements[loop.site].place if loop is not None else None
 
     def arm_around(self, statement: Statement, branches: Collection[int]) -> Arm | None:
         """The arm of one of some branches that decides about a statement, or about what it lies in."""
@@ -164,6 +178,20 @@ class Source:
         found = self.decisions.sites.get(number, SiteDecisions()).patterns
         taken = found["value"] >> division & 1
         return int((found["count"] * taken.sum(axis=1)).sum()), int((found["count"] * taken.any(axis=1)).sum())
+
+    def taken(self, number: int, arm: Arm) -> tuple[int, int]:
+        """How often lanes and warps took an arm of a branch."""
+        patterns = self.decisions.sites.get(number, SiteDecisions()).patterns
+        came = patterns["mask"][:, None] >> np.arange(32, dtype=np.uint32) & 1
+        taken = came & (patterns["value"] if arm == "then" else ~patterns["value"])
+        return int((patterns["count"] * taken.sum(axis=1)).sum()), int((patterns["count"] * taken.any(axis=1)).sum())
+
+    def codes(self, number: int) -> dict[int, int]:
+        """How many lanes came to a branch with each code of what its conditions were."""
+        patterns = self.decisions.sites.get(number, SiteDecisions()).patterns
+        came = patterns["mask"][:, None] >> np.arange(32, dtype=np.uint32) & 1
+        lanes = np.bincount((patterns["value"] >> 1).reshape(-1), (came * patterns["count"][:, None]).reshape(-1))
+        return dict(enumerate(lanes.astype(np.int64).tolist()))
 
     def turns(self, loop: int) -> Turns:
         """How often a loop was entered and how many iterations that made."""

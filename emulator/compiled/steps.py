@@ -1,4 +1,4 @@
-"""By how much a turn of a compiled loop moves the variable that its end tests."""
+"""By how much a turn of a compiled loop moves the variable that its end tests, and which ways lead into a loop whose count is spent."""
 
 from __future__ import annotations
 
@@ -8,6 +8,10 @@ from .control_flow import Graph, Loop
 
 _STEP = re.compile(r"(?:IADD3|VIADD|UIADD3) (U?R\d+), (U?R\d+)(?:\.reuse)?, (-?0x[0-9a-f]+)")
 _COPY = re.compile(r"(?:U?MOV|IMAD\.MOV\.U32) (U?R\d+), (?:RZ, RZ, )?(U?R\d+)$")
+_LEFT = re.compile(
+    r"ISETP\.(?:GT\.AND (P\d), PT, (R\d+), RZ|GE\.AND (P\d), PT, (R\d+), 0x1|LT\.AND (P\d), PT, RZ, (R\d+)), PT$"
+)
+"""A test whether some of a count are left."""
 _WRITES = re.compile(r"[A-Z0-9_.]+ (U?R\d+),")
 
 
@@ -23,6 +27,34 @@ def moved_by(graph: Graph, loop: Loop) -> int:
                 if text.startswith(("ISETP", "UISETP")) and predicate and predicate in text.split(",")[0]:
                     tested = re.findall(r"U?R\d+", text)
     return next((amount for register in tested if (amount := abs(moved.get(register, 0)))), 0)
+
+
+def spent(graph: Graph) -> frozenset[tuple[int, int]]:
+    """Ways from a test that says that nothing of a count is left, to a loop whose turns count it down: no lane goes there, as it was
+    tested before that enough is left."""
+    found = set()
+    for loop in graph.loops:
+        moved = _moved(graph, loop)
+        for before in graph.predecessors[loop.header]:
+            counted = _counted(graph, before)
+            jump = any(e.kind == "jump" and (e.source, e.target) == (before, loop.header) for e in graph.edges)
+            if before not in loop.body and counted is not None and moved.get(counted[0], 0) < 0 and jump != counted[1]:
+                found.add((before, loop.header))
+    return frozenset(found)
+
+
+def _counted(graph: Graph, block: int) -> tuple[str, bool] | None:
+    """The register of which a block's end tests whether something is left, and whether it jumps then."""
+    predicate = graph.last(block).predicate
+    found = None
+    for one in graph.instructions[slice(*graph.blocks[block])]:
+        left = _LEFT.match(one.text.replace(".reuse", ""))
+        names = [name for name in left.groups() if name] if left is not None else []
+        if names and names[0] == predicate.lstrip("@!"):
+            found = names[1], not predicate.startswith("@!")
+        elif predicate and predicate.lstrip("@!") in one.text.removeprefix(one.predicate).partition(",")[0]:
+            found = None
+    return found if len(graph.successors[block]) == 2 else None
 
 
 def spine(graph: Graph, loop: Loop) -> list[int]:

@@ -7,6 +7,7 @@ can have written it works on constants, literals and uniform values.
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from functools import cached_property
 
 from ..engines.cuda.sass import Instruction
@@ -21,9 +22,9 @@ _NO_RESULT = (
     "MEMBAR", "ERRBAR", "CCTL", "DEPBAR", "LDGDEPBAR", "LDGSTS", "KILL", "BPT", "NANOSLEEP",
 )  # fmt: skip
 _OF_CONSTANTS = (
-    "LDC", "ULDC", "MOV", "UMOV", "IMAD", "UIMAD", "IADD3", "UIADD3", "VIADD", "ISETP", "UISETP", "LOP3", "ULOP3", "PLOP3", "UPLOP3",
-    "SHF", "USHF", "LEA", "ULEA", "SEL", "USEL", "IABS", "VIMNMX", "VIADDMNMX", "CS2R", "HFMA2", "R2UR", "PRMT", "FSETP", "FADD", "FMUL",
-    "FFMA",
+    "LDC", "ULDC", "LDCU", "MOV", "UMOV", "IMAD", "UIMAD", "IADD3", "UIADD3", "VIADD", "ISETP", "UISETP", "LOP3", "ULOP3", "PLOP3",
+    "UPLOP3", "SHF", "USHF", "LEA", "ULEA", "SEL", "USEL", "IABS", "VIMNMX", "VIADDMNMX", "CS2R", "HFMA2", "R2UR", "PRMT", "FSETP", "FADD",
+    "FMUL", "FFMA",
 )  # fmt: skip
 """Instructions whose result follows from their operands, if they are constants."""
 
@@ -34,7 +35,11 @@ class Uniform:
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
         self._known: dict[int, bool] = {}
-        self._writes = [_writes(one) for one in graph.instructions]
+        self._before: dict[int, set[int]] = defaultdict(set)
+        for edge in graph.edges:  # a caller is not followed: nothing is known at the beginning of a callee
+            self._before[edge.target].add(-1 if edge.kind == "call" else edge.source)
+        self._before[0].add(-1)
+        self._writes = [writes(one) for one in graph.instructions]
         for edge in graph.edges:
             if edge.kind == "call":
                 last = graph.blocks[edge.source][1] - 1
@@ -62,7 +67,7 @@ class Uniform:
 
     def _same(self, at: int, name: str) -> bool:
         """Whether a register that an instruction reads is uniform there."""
-        writers = self._writers(at, name)
+        writers = self.writers(at, name)
         return len(writers) == 1 and -1 not in writers and self._result(writers.pop())
 
     def _result(self, n: int) -> bool:
@@ -71,10 +76,10 @@ class Uniform:
             self._known[n] = False  # what hangs on itself is not known to be
             one = self.graph.instructions[n]
             if one.opcode in _OF_CONSTANTS and not one.predicate and "SR_" not in one.text:
-                self._known[n] = all(self._same(n, name) for name in _reads(one))
+                self._known[n] = all(self._same(n, name) for name in reads(one))
         return self._known[n]
 
-    def _writers(self, at: int, name: str) -> set[int]:
+    def writers(self, at: int, name: str) -> set[int]:
         """The instructions that may have written a register before an instruction; -1 for none that is known."""
         found, seen = set[int](), set[int]()
         block = next(b for b, (first, past) in enumerate(self.graph.blocks) if first <= at < past)
@@ -86,17 +91,16 @@ class Uniform:
             if written is not None:
                 found.add(written)
                 continue
-            before = self.graph.predecessors[block]
-            if not before:
+            if -1 in self._before[block]:
                 return {-1}
-            for one in before:
+            for one in self._before[block]:
                 if one not in seen:
                     seen.add(one)
                     waiting.append((one, self.graph.blocks[one][1]))
         return found
 
 
-def _operands(one: Instruction) -> tuple[list[str], int]:
+def operands_of(one: Instruction) -> tuple[list[str], int]:
     """Operands, in order, and how many of the first ones are written: a register, and predicates before or behind it."""
     text = one.text.removeprefix(one.predicate).strip().partition(" ")[2]
     operands = [
@@ -116,9 +120,9 @@ def _operands(one: Instruction) -> tuple[list[str], int]:
     return operands, written
 
 
-def _writes(one: Instruction) -> frozenset[str]:
+def writes(one: Instruction) -> frozenset[str]:
     """The registers that an instruction writes."""
-    operands, written = _operands(one)
+    operands, written = operands_of(one)
     parts = one.operation.split(".")
     wide = 4 if "128" in parts else 2 if {"64", "WIDE"} & set(parts) or one.opcode in _PAIRS else 1
     found = set[str]()
@@ -127,7 +131,7 @@ def _writes(one: Instruction) -> frozenset[str]:
     return frozenset(found)
 
 
-def _reads(one: Instruction) -> list[str]:
+def reads(one: Instruction) -> list[str]:
     """The registers that an instruction reads."""
-    operands, written = _operands(one)
+    operands, written = operands_of(one)
     return [name for operand in operands[written:] for name in _REGISTER.findall(operand)]

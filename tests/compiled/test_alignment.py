@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as some
+from simtbed.compiled import alignment
 from simtbed.compiled.alignment import (
     END,
     NOT_MADE,
@@ -118,6 +120,24 @@ def test_what_is_kept_in_a_register_is_loaded_where_the_others_are() -> None:
     told = telling.tell(visited, {})
     assert told == {(0, "R1"): 0, (1, "R3"): 1}
     assert telling.stands(visited, told) == [[(0,)], [(1,)], [(3,)], [(4,)], [(5,)], [(7,)]]
+
+
+def test_what_a_key_stands_for_is_looked_up_once_from_each_place_of_a_site(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However many ways of telling the other keys lead there."""
+    looked_up = list[object]()
+    plain = alignment._taken
+
+    def taken(*what: Any) -> Any:
+        looked_up.append(what)
+        return plain(*what)
+
+    monkeypatch.setattr(alignment, "_taken", taken)
+    sites, blocks = 3, 12
+    each = [Site([*range(n, 3 * blocks, sites)], True) for n in range(sites)]
+    telling = Telling(each, 4, lambda number: 4 * (number * 7 % 5))
+    visited = [[visit(n, block=n, registers=f"R{n}")] for n in range(blocks)]
+    telling.tell(visited, {})
+    assert len(looked_up) <= sites * blocks * (blocks + 1) // 2
 
 
 def test_stores_are_never_left_out() -> None:

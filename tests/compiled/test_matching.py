@@ -229,7 +229,7 @@ def test_an_arm_may_have_nothing_but_what_is_left_of_arms_inside() -> None:
         ("STG.E [R6], R1", "out["),
         ("EXIT", ""),
     ]
-    ((block, (place, arm)),) = matched(one, *rows).heads.items()
+    ((block, (place, arm)),) = matched(one, *rows).arms.heads.items()
     assert (block, place[0], arm) == (1, placed(one, *rows)[1].line, "then")
     found = executions_of(placed(one, *rows), one)
     assert [found.threads[n] for n in (0, 2, 10)] == [32, 16, 32]
@@ -311,3 +311,74 @@ def test_what_was_moved_behind_a_loop_is_no_iteration() -> None:
     )
     ((place, sites),) = matcher.of_loop.items()
     assert matcher.copies(sites, matcher.natural(place))[0] == {1: 1}
+
+
+@st.kernel
+def searching(x: Global[i32], out: Global[i32]) -> None:
+    t = st.thread.x
+    found = 0
+    for k in range(8):
+        found = k
+        if x[8 * (t % 2) + k] == 3:
+            break
+    out[t] = found
+
+
+def test_what_is_behind_the_test_that_ends_a_loop_is_for_those_who_stay() -> None:
+    """Nothing of the source is left there but the loop's end: of lanes that leave in the last iteration it tells others."""
+    x = np.array([0, 1, 2, 4, 5, 6, 7, 3, *[0] * 8], np.int32)
+    one = launched(searching, x=x, out=st.zeros(32, st.i32))
+    rows = [
+        ("MOV R6, RZ", "for ("),
+        ("LDG.E R2, [R4]", "if ("),
+        ("ISETP.NE.AND P0, PT, R2, 0x3, PT", "if ("),
+        ("@!P0 BRA 0x70", "if ("),
+        ("VIADD R6, R6, 0x1", "for ("),
+        ("@P1 BRA 0x10", "for ("),
+        ("MOV R7, R6", "out["),
+        ("STG.E [R8], R6", "out["),
+        ("EXIT", ""),
+    ]
+    assert matched(one, *rows).arms.heads[2] == ((placed(one, *rows)[1].line,), "else")
+    found = {block: threads for block, (_, threads) in walked(one, *rows).items()}
+    assert found == {0: 32, 1: 256, 2: 240, 3: 16, 4: 32}
+    assert executions_of(placed(one, *rows), one).threads[4] == 240
+
+
+@st.kernel
+def folding(x: Global[i32], out: Global[i32], rounds: i32) -> None:
+    t = st.thread.x
+    total = 0
+    for _ in range(rounds):
+        value = x[t]
+        total = total * 3 ^ value
+    out[t] = total
+
+
+def test_a_load_that_was_taken_out_of_a_loop_is_no_iteration() -> None:
+    one = launched(folding, x=np.arange(32, dtype=np.int32), out=st.zeros(32, st.i32), rounds=np.int32(6))
+    rows = [
+        ("LDG.E R2, [R4]", "= x["),
+        ("IMAD R3, R3, 0x3, R2", "* 3"),
+        ("@P1 BRA 0x10", "for ("),
+        ("STG.E [R6], R3", "out["),
+        ("EXIT", ""),
+    ]
+    matcher = matched(one, *rows)
+    ((place, sites),) = matcher.of_loop.items()
+    assert matcher.copies(sites, matcher.natural(place))[0] == {1: 1}
+    assert executions_of(placed(one, *rows), one).threads.tolist() == [32, 192, 192, 32, 32]
+
+
+def test_a_load_before_a_loop_is_an_iteration_where_the_rest_of_one_is_there() -> None:
+    one = launched(folding, x=np.arange(32, dtype=np.int32), out=st.zeros(32, st.i32), rounds=np.int32(6))
+    rows = [
+        ("LDG.E R2, [R4]", "= x["),
+        ("IMAD R3, R3, 0x3, R2", "* 3"),
+        ("LDG.E R2, [R4]", "= x["),
+        ("IMAD R3, R3, 0x3, R2", "* 3"),
+        ("@P1 BRA 0x20", "for ("),
+        ("STG.E [R6], R3", "out["),
+        ("EXIT", ""),
+    ]
+    assert executions_of(placed(one, *rows), one).threads[2] == 5 * 32

@@ -1,0 +1,124 @@
+"""Where arms of the source's branches begin in a compiled kernel, and which part of the lanes takes them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from functools import cached_property
+
+from .classes import CONTROL
+from .conditions import Conditions
+from .control_flow import Loop
+from .flow import Arm
+from .source import Choice, Place
+
+
+class Arms:
+    """Of one kernel, of which is known where conditions are tested, and the place of the source's loop that each natural loop is."""
+
+    def __init__(self, conditions: Conditions, loops: Mapping[Loop, Place | None]) -> None:
+        self.graph, self.places, self.source = conditions.graph, conditions.places, conditions.source
+        self.conditions, self._loops = conditions, loops
+
+    @cached_property
+    def heads(self) -> dict[int, Choice]:
+        """By block, the arm of a branch of the source that begins there, behind a test of its own."""
+        tested = {block: self.conditions.arm(one) for block, one in self.conditions.blocks.items()}
+        apart = {block: choice for block, choice in self._behind_tests().items() if block not in tested}
+        whole = {block: choice for block, choice in tested.items() if choice is not None}
+        return self._staying() | apart | whole
+
+    @cached_property
+    def parts(self) -> dict[int, Arm]:
+        """By block, how many of those who come to the test before it take the arm that begins there."""
+        found = {}
+        for block, choice in self.heads.items():
+            branches = [one for one in self.source.by_place[choice[0]] if one.site.kind == "branch"]
+            lanes = warps = 0
+            for number in {one.number for one in branches}:
+                known = self.source.by_choice.get(choice, ())
+                inside = [one for one in known if self.source.chosen[one.number][0] == number]
+                most = max(((one.lanes, one.warps) for one in inside), default=self.source.taken(number, choice[1]))
+                lanes, warps = lanes + most[0], warps + most[1]
+            came, came_warps = sum(one.lanes for one in branches), sum(one.warps for one in branches)
+            if came and lanes <= came:
+                found[block] = Arm(self.graph.predecessors[block][0], lanes / came, warps / came_warps)
+        for block, tested in self.conditions.blocks.items():
+            found[block] = Arm(tested.start, *self.conditions.parts(tested))
+        return found
+
+    def _behind_tests(self) -> dict[int, Choice]:
+        """By block that is come to from one test alone, the arm that its instructions belong to."""
+        found = dict[int, Choice]()
+        for block, before in enumerate(self.graph.predecessors):
+            if len(before) == 1 and len(self.graph.successors[before[0]]) == 2:
+                choice = self._choice(block)
+                if choice is None:
+                    inside = self._arm_around(block, self.places[self.graph.blocks[before[0]][1] - 1])
+                    found |= {} if inside is None else {block: inside}
+                    continue
+                if choice == self._choice(before[0]):
+                    continue
+                tested = self.places[self.graph.blocks[before[0]][1] - 1] == choice[0]
+                if tested or (self._written(block, choice) and not self._within(block, choice)):
+                    found[block] = choice
+        return found
+
+    def _staying(self) -> dict[int, Choice]:
+        """By block behind a test by which lanes leave a loop, the arm of those that do not: nothing in it may be left of the source."""
+        found = dict[int, Choice]()
+        for loop in self.graph.loops:
+            for block in loop.body:
+                inside = [target for target in self.graph.successors[block] if target in loop.body]
+                if len(inside) == 1 < len(self.graph.successors[block]) and self.graph.predecessors[inside[0]] == (
+                    block,
+                ):
+                    tested = self.places[self.graph.blocks[block][1] - 1]
+                    branches = [one for one in self.source.by_place.get(tested, ()) if one.site.kind == "branch"]
+                    known = {(self.source.stays.get(one.number), self.source.loop_of(one)) for one in branches}
+                    arm, around = known.pop() if len(known) == 1 else (None, None)
+                    if arm is not None and around == self._loops[loop] and tested not in self.conditions.sites:
+                        found[inside[0]] = tested, arm
+        return found
+
+    def _arm_around(self, block: int, tested: Place) -> Choice | None:
+        """The arm of a branch at a place in which all lies that a block has from elsewhere: arms inside have become predicated
+        instructions."""
+        branches = {one.number for one in self.source.by_place.get(tested, ()) if one.site.kind == "branch"}
+        own = (n for n in range(*self.graph.blocks[block]) if self.graph.instructions[n].opcode not in CONTROL)
+        places = {self.places[n] for n in own} - {tested}
+        inside = (one for place in places for one in self.source.by_place.get(place, ()) if one.lanes)
+        arms = {self.source.arm_around(one, branches) for one in inside}
+        arm = arms.pop() if len(arms) == 1 else None
+        return None if arm is None else (tested, arm)
+
+    def _within(self, block: int, choice: Choice) -> bool:
+        """Whether all lanes that come to a block have come through another of the same arm."""
+        above = self.graph.dominators[block]
+        while above is not None and self._choice(above) != choice:
+            above = self.graph.dominators[above]
+        return above is not None
+
+    def _written(self, block: int, choice: Choice) -> bool:
+        """Whether a block has something of an arm as it is written, not of what follows where the other arm leaves."""
+        places = {self.places[n] for n in range(*self.graph.blocks[block])}
+        inside = (one for one in self.source.by_choice[choice] if one.place in places)
+        return any(
+            one.context.arm == choice[1] and one.context.site == self.source.chosen[one.number][0] for one in inside
+        )
+
+    def _choice(self, block: int) -> Choice | None:
+        """The arm of a branch that most instructions of a block belong to, of those whose place tells one."""
+        votes = self._votes(block)
+        return max(votes, key=lambda one: votes[one], default=None)
+
+    def _votes(self, block: int) -> Counter[Choice | None]:
+        """How many instructions of a block belong to each arm, of those whose place tells one."""
+        votes: Counter[Choice | None] = Counter()
+        for n in range(*self.graph.blocks[block]):
+            if self.graph.instructions[n].opcode in CONTROL:
+                continue
+            choices = {self.source.choice(one) for one in self.source.by_place.get(self.places[n], ()) if one.lanes}
+            if len(choices) == 1:
+                votes[choices.pop()] += 1
+        return votes

@@ -1,0 +1,312 @@
+"""Which lanes come to the blocks in which a compiled kernel tests the conditions that a branch of the source is made of by `and`,
+`or` and `not`.
+
+A branch notes which of its conditions held, a bit each: its code. The compiler tests some conditions one after the other and others
+together, in an order of its own. What its comparisons make of the predicates is followed from the first such test on, as sets of
+codes: each block behind it is come to by the lanes of some codes.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import reduce
+from operator import or_
+
+import numpy as np
+
+from ..engines.cuda.sass import Instruction
+from ..ir import nodes as ir
+from ..language.types import BOOL, F32, F64, Scalar
+from ..passes.decisions import LEAVES, leaves
+from ..profiler.decisions import SiteDecisions
+from .control_flow import Graph, conditional
+from .source import Choice, Place, Source
+from .uniform import operands_of, writes
+
+Codes = int
+"""A set of codes, a bit each."""
+State = dict[str, Codes | None]
+"""By predicate the codes for which it holds, None where that is not known."""
+
+_ORDERS = {"LT": "GT", "LE": "GE", "GT": "LT", "GE": "LE"}
+"""Comparisons, and what they are with their operands exchanged."""
+_KINDS = {"ISETP": "int", "UISETP": "int", "FSETP": "f32", "DSETP": "f64"}
+
+
+@dataclass(frozen=True)
+class Condition:
+    """One of those that a branch is made of. kind: of what it compares, nothing for one that compares nothing. compared: as SASS names
+    it, with what is constant behind. constant: whether one operand is; unsigned: whether both are."""
+
+    kind: str = ""
+    compared: str = ""
+    constant: bool = False
+    unsigned: bool = False
+
+    @staticmethod
+    def of(cond: ir.Expr) -> Condition:
+        compared = cond.name.upper() if isinstance(cond, ir.Op) else ""
+        if not isinstance(cond, ir.Op) or compared not in (*_ORDERS, "EQ", "NE"):
+            return Condition()
+        constant, type = [isinstance(arg, ir.Const) for arg in cond.args], cond.args[0].type
+        assert isinstance(type, Scalar), "vectors are not compared"
+        if constant[0]:
+            compared = _ORDERS.get(compared, compared)
+        kind = "f32" if type is F32 else "f64" if type is F64 else "int" if type.is_integer else ""
+        return Condition(kind, compared, any(constant), type.kind == "uint")
+
+    def holds(self, one: Instruction, compared: str, literal: Sequence[bool]) -> bool | None:
+        """Whether it holds where a comparison does, or where that does not; None where it may be neither. literal: of the operands,
+        which are."""
+        if _KINDS[one.opcode] != self.kind:
+            return None
+        if self.kind != "int":
+            return self._of_floats(compared)
+        if any(literal) != self.constant or ("U32" in one.operation.split(".")) > self.unsigned:
+            return None
+        if compared in ("EQ", "NE") or self.compared in ("EQ", "NE"):
+            return compared == self.compared if {compared, self.compared} <= {"EQ", "NE"} else None
+        if self.constant:  # a constant that is one more or less makes it strict or not
+            return (_ORDERS[compared] if literal[0] else compared)[0] == self.compared[0]
+        return (compared[1] == "E") == (self.compared[1] == "E")
+
+    def _of_floats(self, compared: str) -> bool | None:
+        """Comparisons that NaN passes are those of what does not hold."""
+        if compared in ("EQ", "NEU"):
+            return (compared == "NEU") == (self.compared == "NE") if self.compared in ("EQ", "NE") else None
+        fails = compared.endswith("U")
+        alike = compared[:2] in _ORDERS and self.compared in _ORDERS
+        return not fails if alike and ((compared[1] == "E") == (self.compared[1] == "E")) != fails else None
+
+
+@dataclass(frozen=True)
+class Tested:
+    """A block behind a test of conditions. start: where the first one is tested. codes: of the lanes that come there."""
+
+    place: Place
+    start: int
+    codes: Codes
+
+
+@dataclass
+class Conditions:
+    """Of one kernel. places: of each instruction. blocks: those that lanes of some codes come to. joined: by block where conditions are
+    tested together, or become predicates, the sets of codes that have blocks of their own elsewhere. made: by place, of branches
+    that are made of conditions, which these are."""
+
+    graph: Graph
+    places: Sequence[Place]
+    source: Source
+    blocks: dict[int, Tested] = field(default_factory=dict)
+    joined: dict[int, list[tuple[Place, Codes]]] = field(default_factory=lambda: defaultdict(list))
+
+    def __post_init__(self) -> None:
+        self.sites: dict[Place, list[int]] = defaultdict(list)
+        for site in self.source.conditions:
+            self.sites[self.source.statements[site].place].append(site)
+        for place, sites in self.sites.items():
+            each = {tuple(map(Condition.of, leaves(self.source.conditions[site]))) for site in sites}
+            if len(each) == 1 and len(conditions := each.pop()) <= LEAVES:
+                self._find(place, conditions)
+
+    def _find(self, place: Place, conditions: Sequence[Condition]) -> None:
+        """Follow the codes from each block on which tests conditions of a place first."""
+        chains, seen = list[_Chain](), set[int]()
+        comparing = [
+            block
+            for block, span in enumerate(self.graph.blocks)
+            if any(self.places[n] == place and self.graph.instructions[n].opcode in _KINDS for n in range(*span))
+        ]
+        for block in comparing:
+            if block not in seen:
+                chain = _Chain(self.graph, self.places, place, conditions, block)
+                if chain.told:
+                    chains.append(chain)
+                    seen |= chain.codes.keys()
+        for chain in chains:
+            for block, codes in chain.told.items():
+                self.blocks[block] = Tested(place, chain.start, codes)
+        every = {codes for chain in chains for codes in chain.told.values()}
+        for chain in chains:
+            for codes in sorted(every - {*chain.told.values()}):
+                around = [block for block in chain.tests if codes & ~chain.codes[block] == 0]
+                if around:
+                    least = min(around, key=lambda block: chain.codes[block].bit_count())
+                    self.joined[least].append((place, codes))
+        for block in comparing:
+            if block not in seen:
+                self.joined[block] += [(place, codes) for codes in sorted(every)]
+
+    def arm(self, tested: Tested) -> Choice | None:
+        """The arm of a branch that all its lanes take which come to a block, and no others."""
+        cond = self.source.conditions[self.sites[tested.place][0]]
+        count = len(leaves(cond))
+        held = _value(cond, iter(_variables(count)), _all(count))
+        if tested.codes == held:
+            return tested.place, "then"
+        return (tested.place, "else") if tested.codes == _all(count) & ~held else None
+
+    def parts(self, tested: Tested) -> tuple[float, float]:
+        """Of the lanes, and of the warps, that come to the branches at a place, the part that has some codes; 0 where none comes."""
+        lanes = warps = came = came_warps = 0
+        for site in self.sites[tested.place]:
+            patterns = self.source.decisions.sites.get(site, SiteDecisions()).patterns
+            masks = patterns["mask"][:, None] >> np.arange(32, dtype=np.uint32) & 1
+            known, numbers = np.unique(patterns["value"] >> 1, return_inverse=True)
+            chosen = np.array([bool(tested.codes >> int(code) & 1) for code in known])
+            taken = chosen[numbers].reshape(masks.shape) & (masks != 0)
+            count = patterns["count"]
+            lanes, warps = lanes + (count * taken.sum(axis=1)).sum(), warps + (count * taken.any(axis=1)).sum()
+            came, came_warps = came + (count * masks.sum(axis=1)).sum(), came_warps + count.sum()
+        return (lanes / came, warps / came_warps) if came else (0.0, 0.0)
+
+
+class _Chain:
+    """Tests of conditions at a place, from a block on. codes: of the lanes that come to each block. told: those of blocks that not all
+    lanes come to which come to the block before. tests: blocks that end in a test."""
+
+    def __init__(
+        self, graph: Graph, places: Sequence[Place], place: Place, conditions: Sequence[Condition], start: int
+    ) -> None:
+        self.graph, self.places, self.place, self.conditions, self.start = graph, places, place, conditions, start
+        self.variables, self.all = _variables(len(conditions)), _all(len(conditions))
+        self.codes, self.told, self.tests = {start: self.all}, dict[int, Codes](), list[int]()
+        states: dict[int, State] = {start: {}}
+        coming: dict[int, dict[int, Codes]] = defaultdict(dict)
+        waiting = [start]
+        while waiting:
+            block = waiting.pop()
+            state = dict(states[block])
+            for target, codes in self._onward(block, state):
+                coming[target][block] = coming[target].get(block, 0) | codes
+                before = graph.predecessors[target]
+                if target in self.codes or coming[target].keys() != {*before}:
+                    continue
+                came = reduce(or_, coming[target].values())
+                if came == self.all:
+                    continue
+                self.codes[target], states[target] = came, state if len(before) == 1 else {}
+                waiting.append(target)
+                if any(came != self.codes[one] for one in before):
+                    self.told[target] = came
+
+    def _onward(self, block: int, state: State) -> Iterator[tuple[int, Codes]]:
+        """Where lanes go on from a block, and with which codes; nowhere where what is tested is not known. state: before the block,
+        then behind it."""
+        self._follow(block, state)
+        last, onward, codes = self.graph.last(block), self.graph.successors[block], self.codes[block]
+        if not conditional(last):
+            yield from ((target, codes) for target in onward if len(onward) == 1)
+            return
+        names = [
+            last.predicate.lstrip("@"),
+            *(one for one in operands_of(last)[0] if one.lstrip("!").startswith(("P", "UP"))),
+        ]
+        held: Codes | None = self.all
+        for name in filter(None, names):
+            other = self._value(name, state)
+            held = None if held is None or other is None else held & other
+        if held is None:
+            return
+        self.tests.append(block)
+        jumps = {edge.target for edge in self.graph.edges if edge.source == block and edge.kind == "jump"}
+        for target in onward:
+            yield target, codes & (held if target in jumps else ~held)
+
+    def _follow(self, block: int, state: State) -> None:
+        """What a block makes of the predicates."""
+        used = set[int]()
+        for n in range(*self.graph.blocks[block]):
+            one = self.graph.instructions[n]
+            found: State = {name: None for name in writes(one) if "P" in name}
+            if not found:
+                continue
+            if one.opcode in ("PLOP3", "UPLOP3"):
+                found |= self._combined(one, state)
+            elif one.opcode in _KINDS and self.places[n] == self.place and not self._low(n, block):
+                found |= self._compared(one, self.codes[block], used, state)
+            if one.predicate:
+                when = self._value(one.predicate.lstrip("@"), state)
+                for name, value in found.items():
+                    before = state.get(name)
+                    if when is None or value is None or before is None:
+                        found[name] = None
+                    else:
+                        found[name] = (when & value) | (self.all & ~when & before)
+            state |= found
+
+    def _value(self, name: str, state: State) -> Codes | None:
+        if name.lstrip("!") in ("PT", "UPT"):
+            return 0 if name.startswith("!") else self.all
+        value = state.get(name.lstrip("!"))
+        return value if value is None or not name.startswith("!") else self.all & ~value
+
+    def _combined(self, one: Instruction, state: State) -> State:
+        """The predicate that a truth table makes of three."""
+        operands, _ = operands_of(one)
+        each = [self._value(name, state) for name in operands[2:5]]
+        table, total = int(operands[5], 16), 0
+        for row in range(8):
+            if table >> row & 1:
+                part = self.all
+                for bit, value in zip((4, 2, 1), each, strict=True):
+                    if value is None:
+                        return {}
+                    part &= value if row & bit else ~value
+                total |= part
+        return {operands[0]: total}
+
+    def _compared(self, one: Instruction, codes: Codes, used: set[int], state: State) -> State:
+        """The predicates that a comparison writes: that of the first condition which it may be, of those that are still open."""
+        operands, _ = operands_of(one)
+        parts = one.operation.split(".")
+        literal = [_literal(each) for each in operands[2:4]]
+        for n, condition in enumerate(self.conditions):
+            held = condition.holds(one, parts[1], literal)
+            variable = self.variables[n]
+            if held is None or n in used or not codes & variable or not codes & ~variable:
+                continue
+            used.add(n)
+            value = variable if held else self.all & ~variable
+            pair = value, self.all & ~value
+            other = self._value(operands[4], state)
+            if other is None:
+                return {}
+            both = [
+                each | other if "OR" in parts else each ^ other if "XOR" in parts else each & other for each in pair
+            ]
+            return {name: each for name, each in zip(operands[:2], both, strict=True) if name not in ("PT", "UPT")}
+        return {}
+
+    def _low(self, n: int, block: int) -> bool:
+        """Whether a comparison is that of the lower half of two long numbers: another one takes it in."""
+        written = operands_of(self.graph.instructions[n])[0][0]
+        rest = (self.graph.instructions[k] for k in range(n + 1, self.graph.blocks[block][1]))
+        reader = next((one for one in rest if one.opcode in _KINDS and written in operands_of(one)[0][2:]), None)
+        return reader is not None and "EX" in reader.operation.split(".")
+
+
+def _literal(operand: str) -> bool:
+    return not operand.lstrip("-|~!").startswith(("R", "UR", "c[")) or operand in ("RZ", "URZ")
+
+
+def _all(count: int) -> Codes:
+    """All codes of so many conditions."""
+    return (1 << (1 << count)) - 1
+
+
+def _variables(count: int) -> list[Codes]:
+    """By condition, the codes with which it holds."""
+    return [sum(1 << code for code in range(1 << count) if code >> n & 1) for n in range(count)]
+
+
+def _value(cond: ir.Expr, variables: Iterator[Codes], whole: Codes) -> Codes:
+    """The codes with which a condition holds. variables: of those that it is made of, from the left."""
+    if isinstance(cond, ir.Op) and cond.name in ("both", "either", "not") and cond.type is BOOL:
+        each = [_value(arg, variables, whole) for arg in cond.args]
+        return (
+            whole & ~each[0] if cond.name == "not" else each[0] & each[1] if cond.name == "both" else each[0] | each[1]
+        )
+    return next(variables)

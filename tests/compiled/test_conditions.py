@@ -1,0 +1,177 @@
+"""Conditions that a branch is made of: which lanes come to the blocks that test them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import simtbed as st
+from simtbed.compiled.conditions import Condition
+from simtbed.compiled.executions import executions_of
+from simtbed.engines.cuda.sass import Instruction
+from simtbed.ir import nodes as ir
+from simtbed.language.hints import Global, f32, i32
+from simtbed.language.types import BOOL, F32, I32, U32, Scalar
+from simtbed.span import Span
+
+from tests.compiled.listings import launched, matched, placed, walked
+
+COND, FIVE = "||", "= 5"
+
+
+@st.kernel
+def nearer(x: Global[i32], y: Global[i32], out: Global[i32]) -> None:
+    t = st.thread.x
+    a = x[t]
+    b = y[t]
+    if a < b or (a == b and t < 8):
+        out[t] = 5
+
+
+def of_nearer() -> dict[str, np.ndarray]:
+    """Lanes 0 to 3 have less, lanes 4 to 11 the same."""
+    lanes = np.arange(32, dtype=np.int32)
+    return {"x": np.where(lanes < 4, 0, 1).astype(np.int32), "y": np.where(lanes < 12, 1, 0).astype(np.int32)}
+
+
+APART = [
+    ("LDG.E R2, [R4]", "= x["),
+    ("LDG.E R3, [R6]", "= y["),
+    ("ISETP.GE.AND P0, PT, R2, R3, PT", COND),
+    ("@!P0 BRA 0x80", COND),
+    ("ISETP.NE.AND P0, PT, R2, R3, PT", COND),
+    ("@P0 BRA 0x90", COND),
+    ("ISETP.GE.AND P0, PT, R0, 0x8, PT", COND),
+    ("@P0 BRA 0x90", COND),
+    ("STG.E [R8], R1", FIVE),
+    ("EXIT", ""),
+]
+TOGETHER = [
+    *APART[:4],
+    ("ISETP.GE.AND P0, PT, R0, 0x8, PT", COND),
+    ("ISETP.NE.OR P0, PT, R2, R3, P0", COND),
+    ("@P0 BRA 0x80", COND),
+    *APART[8:],
+]
+
+
+def test_each_condition_is_tested_by_the_lanes_that_the_others_left_open() -> None:
+    one = launched(nearer, out=st.zeros(32, st.i32), **of_nearer())
+    found = {block: threads for block, (_, threads) in walked(one, *APART).items()}
+    assert found == {0: 32, 1: 28, 2: 8, 3: 8, 4: 32}
+
+
+def test_conditions_that_are_tested_together_decide_together() -> None:
+    one = launched(nearer, out=st.zeros(32, st.i32), **of_nearer())
+    together = [(text.replace("@!P0 BRA 0x80", "@!P0 BRA 0x70"), part) for text, part in TOGETHER]
+    matcher = matched(one, *together)
+    assert {block: tested.codes for block, tested in matcher.conditions.blocks.items()} == {
+        1: 0b01010101,
+        2: 0b11101010,
+    }
+    assert matcher.arms.heads[2][1] == "then"
+    assert {block: threads for block, (_, threads) in walked(one, *together).items()} == {0: 32, 1: 28, 2: 8, 3: 32}
+
+
+def test_the_flow_knows_which_part_of_the_lanes_some_conditions_leave() -> None:
+    one = launched(nearer, out=st.zeros(32, st.i32), **of_nearer())
+    arms = matched(one, *APART).arms.parts
+    assert {block: (arm.head, arm.lanes, arm.warps) for block, arm in arms.items()} == {
+        1: (0, 28 / 32, 1.0),
+        2: (0, 8 / 32, 1.0),
+        3: (0, 8 / 32, 1.0),
+    }
+    assert executions_of(placed(one, *APART), one).threads[4] == 28
+
+
+@st.kernel
+def nearer_twice(x: Global[i32], y: Global[i32], out: Global[i32]) -> None:
+    t = st.thread.x
+    for k in st.unroll(range(2)):
+        a = x[t + k]
+        b = y[t]
+        if a < b or (a == b and t < 8):
+            out[t + k] = 5
+
+
+def test_where_they_are_tested_together_elsewhere_nothing_is_missing() -> None:
+    """Of two copies of a branch the first tests all apart."""
+    given = of_nearer()
+    one = launched(nearer_twice, x=np.append(given["x"], np.int32(1)), y=given["y"], out=st.zeros(40, st.i32))
+    moved = [
+        (text.replace("@!P0 BRA 0x80", "@!P0 BRA 0x100").replace("0x80", "0x110"), part) for text, part in TOGETHER
+    ]
+    found = walked(one, *APART[:-1], *moved)
+    assert {block: threads for block, (_, threads) in found.items()} == {
+        0: 32,
+        1: 28,
+        2: 8,
+        3: 8,
+        4: 32,
+        5: 29,
+        6: 8,
+        7: 32,
+    }
+
+
+# ------------------------------------------------------------------ comparisons
+SPAN = Span("", 1, 0, 1, 0)
+
+
+def condition(name: str, type: Scalar, constant: int | None = None, first: bool = False) -> Condition:
+    """`a name b`, or with a constant, behind or before."""
+    a: ir.Expr = ir.Reg("a", type, SPAN)
+    b: ir.Expr = ir.Reg("b", type, SPAN) if constant is None else ir.Const(constant, type, SPAN)
+    return Condition.of(ir.Op(name, (b, a) if first else (a, b), BOOL, SPAN))
+
+
+@pytest.mark.parametrize(
+    ("given", "text", "held"),
+    [
+        (condition("lt", I32), "ISETP.GE.AND P0, PT, R1, R2, PT", False),
+        (condition("lt", I32), "ISETP.GT.AND P0, PT, R2, R1, PT", True),
+        (condition("lt", I32), "ISETP.LT.U32.AND P0, PT, R1, R2, PT", None),
+        (condition("lt", U32), "ISETP.LT.U32.AND P0, PT, R1, R2, PT", True),
+        (condition("lt", I32), "ISETP.LT.AND P0, PT, R1, 0x8, PT", None),
+        (condition("gt", I32, 40), "ISETP.GT.AND P0, PT, R1, 0x27, PT", True),
+        (condition("gt", I32, 40), "ISETP.GE.AND P0, PT, R1, 0x29, PT", True),
+        (condition("lt", I32, 40, first=True), "ISETP.LT.AND P0, PT, R1, 0x29, PT", False),
+        (condition("eq", I32), "ISETP.NE.AND P0, PT, R1, R2, PT", False),
+        (condition("eq", I32), "ISETP.GE.AND P0, PT, R1, R2, PT", None),
+        (condition("ne", I32, 0), "ISETP.NE.AND P0, PT, R1, RZ, PT", True),
+        (condition("le", F32), "FSETP.GTU.AND P0, PT, R1, R2, PT", False),
+        (condition("le", F32), "FSETP.GE.AND P0, PT, R2, R1, PT", True),
+        (condition("le", F32), "FSETP.GEU.AND P0, PT, R1, R2, PT", None),
+        (condition("le", F32), "DSETP.GTU.AND P0, PT, R2, R4, PT", None),
+        (condition("ne", F32), "FSETP.EQ.AND P0, PT, R1, R2, PT", False),
+    ],
+)
+def test_a_comparison_may_be_that_of_a_condition_or_of_its_contrary(
+    given: Condition, text: str, held: bool | None
+) -> None:
+    one = Instruction(0, text)
+    a, b = text.split(", ")[2:4]
+    constant = [not each.startswith("R") or each == "RZ" for each in (a, b)]
+    assert given.holds(one, one.operation.split(".")[1], constant) is held
+
+
+@st.kernel
+def inside(x: Global[f32], out: Global[f32]) -> None:
+    value = x[st.thread.x]
+    if value > st.f32(2) and value < st.f32(4):
+        out[st.thread.x] = st.f32(5)
+
+
+def test_what_is_tested_first_is_up_to_the_compiler() -> None:
+    """Of two comparisons that may be either condition, their directions do not tell; which stands first does."""
+    one = launched(inside, x=np.arange(32, dtype=np.float32), out=st.zeros(32, st.f32))
+    matcher = matched(
+        one,
+        ("LDG.E R2, [R4]", "= x["),
+        ("FSETP.GT.AND P1, PT, R2, 2, PT", "&&"),
+        ("FSETP.GEU.AND P0, PT, R2, 4, PT", "&&"),
+        ("@P0 BRA 0x60", "&&"),
+        ("@!P1 BRA 0x60", "&&"),
+        ("STG.E [R8], R1", "out["),
+        ("EXIT", ""),
+    )
+    assert {block: tested.codes for block, tested in matcher.conditions.blocks.items()} == {1: 0b1100, 2: 0b1000}

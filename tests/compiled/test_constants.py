@@ -1,0 +1,126 @@
+"""What a launch's constants decide: where they lie, what follows from them, and which ways no lane goes."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import simtbed as st
+from simtbed.compiled.constants import Constants, Layout
+from simtbed.compiled.control_flow import graph
+from simtbed.compiled.executions import executions_of
+from simtbed.engines.cuda.sass import Instruction
+from simtbed.language.hints import Global, i32
+
+from tests.compiled.listings import launched, placed
+
+STACK = "LDC R1, c[0x0][0x28]"
+
+
+def never(*before: str, **constants: int) -> set[tuple[int, int]]:
+    """Of a kernel that branches to its third block behind some instructions. constants: c4 is a number at offset 0x4."""
+    end = 16 * (len(before) + 2)
+    texts = (*before, f"@P0 BRA 0x{end:x}", "MOV R9, R8", "EXIT")
+    bank = dict[int, int]()
+    for name, value in constants.items():
+        bank |= enumerate(value.to_bytes(4, "little", signed=True), int(name[1:], 16))
+    return set(Constants(graph(tuple(Instruction(16 * n, text) for n, text in enumerate(texts))), bank).never)
+
+
+@pytest.mark.parametrize(
+    ("texts", "layout"),
+    [
+        (("MOV R1, c[0x0][0x28]",), Layout(0x0, 0xC, 0x160)),
+        (("IMAD.MOV.U32 R1, RZ, RZ, c[0x0][0x28]",), Layout(0x0, 0xC, 0x160)),
+        (("S2R R2, SR_TID.X", STACK), Layout(0x0, 0xC, 0x210)),
+        (("LDC R1, c[0x0][0x37c]",), Layout(0x360, 0x370, 0x380)),
+        (("EXIT",), None),
+    ],
+)
+def test_where_constants_lie_is_told_by_the_stack(texts: tuple[str, ...], layout: Layout | None) -> None:
+    assert Layout.of([Instruction(16 * n, text) for n, text in enumerate(texts)]) == layout
+
+
+def test_parameters_lie_as_their_sizes_ask() -> None:
+    numbers = [np.int8(-1), None, np.int16(2), np.float64(1.0), np.int32(7)]
+    bank = Layout(0, 12, 0x40).bank((32, 4, 1), (7, 1, 1), numbers)
+    words = {at: int.from_bytes(bytes(bank[at + n] for n in range(4)), "little") for at in (0, 4, 12, 0x5C, 0x60)}
+    assert words == {0: 32, 4: 4, 12: 7, 0x5C: 0x3FF00000, 0x60: 7}
+    assert (bank[0x40], bank[0x50], 0x48 in bank, 0x41 in bank) == (255, 2, False, False)
+
+
+@pytest.mark.parametrize(
+    ("before", "held"),
+    [
+        (("LDC R2, c[0x0][0x4]", "ISETP.GT.AND P0, PT, R2, RZ, PT"), True),
+        (("ISETP.LT.AND P0, PT, RZ, c[0x0][0x4], PT",), True),
+        (("LDC R2, c[0x0][0x8]", "ISETP.LT.U32.AND P0, PT, R2, 0x4, PT"), False),
+        (("LDC R2, c[0x0][0x8]", "ISETP.LT.AND P0, PT, R2, 0x4, PT"), True),
+        (("LDC.64 R2, c[0x0][0x4]", "ISETP.EQ.AND P0, PT, R3, -0x3, PT"), True),
+        (("LDC.U8 R2, c[0x0][0x8]", "ISETP.EQ.AND P0, PT, R2, 0xfd, PT"), True),
+        (("LDC R2, c[0x0][0x4]", "IMAD R3, R2, R2, -R2", "ISETP.NE.AND P0, PT, R3, 0x38, PT"), False),
+        (("LDC R2, c[0x0][0x4]", "IADD3 R3, R2, -0x1, RZ", "ISETP.GE.AND P0, PT, R3, 0x7, PT"), True),
+        (
+            (
+                "ULDC UR4, c[0x0][0x4]",
+                "UISETP.GE.AND UP0, UPT, UR4, 0x9, UPT",
+                "PLOP3.LUT P0, PT, PT, PT, UP0, 0x80, 0x0",
+            ),
+            False,
+        ),
+        (
+            ("LDC R2, c[0x0][0x4]", "ISETP.GT.AND P1, PT, R2, 0x9, PT", "ISETP.EQ.OR P0, PT, R2, 0x1, !P1"),
+            True,
+        ),
+        (("LDC R2, c[0x0][0x4]", "ISETP.GT.AND P1, P0, R2, 0x9, PT"), True),
+    ],
+)
+def test_what_is_made_of_constants_is_computed(before: tuple[str, ...], held: bool) -> None:
+    assert never(*before, c4=8, c8=-3) == {(0, 1) if held else (0, 2)}
+
+
+@pytest.mark.parametrize(
+    "before",
+    [
+        ("LDC R2, c[0x0][0xc]", "ISETP.GT.AND P0, PT, R2, RZ, PT"),
+        ("LDC R2, c[0x0][R3+0x4]", "ISETP.GT.AND P0, PT, R2, RZ, PT"),
+        ("LDC R2, c[0x0][0x4]", "IMAD.HI R3, R2, R2, RZ", "ISETP.GT.AND P0, PT, R3, RZ, PT"),
+        ("S2R R2, SR_TID.X", "ISETP.GT.AND P0, PT, R2, RZ, PT"),
+        ("LDC R2, c[0x0][0x4]", "@P1 MOV R2, RZ", "ISETP.GT.AND P0, PT, R2, RZ, PT"),
+    ],
+)
+def test_what_is_not_known_excludes_nothing(before: tuple[str, ...]) -> None:
+    assert never(*before, c4=8) == set()
+
+
+# ------------------------------------------------------------------ a loop that is compiled twice
+@st.kernel
+def striding(x: Global[i32], out: Global[i32], step: i32) -> None:
+    t = st.thread.x
+    total = 0
+    for k in range(t, 40, step):
+        total += x[k]
+    out[t] = total
+
+
+def test_of_a_loop_for_steps_of_either_sign_the_one_turns_that_the_launch_asks_for() -> None:
+    """Lanes make two iterations, or one from lane 8 on. Each copy of the loop may be either."""
+    one = launched(striding, x=np.arange(40, dtype=np.int32), out=st.zeros(32, st.i32), step=np.int32(32))
+    line, loop = "x[", "for ("
+    rows = [
+        (STACK, ""),
+        ("LDC R2, c[0x0][0x220]", loop),
+        ("ISETP.GT.AND P0, PT, R2, RZ, PT", loop),
+        ("@P0 BRA 0x80", loop),
+        ("LDG.E R3, [R4]", line),
+        ("IADD3 R6, R6, R2, RZ", loop),
+        ("@P1 BRA 0x40", loop),
+        ("BRA 0xb0", loop),
+        ("LDG.E R3, [R4]", line),
+        ("IADD3 R6, R6, R2, RZ", loop),
+        ("@P1 BRA 0x80", loop),
+        ("STG.E [R8], R3", "out["),
+        ("EXIT", ""),
+    ]
+    found = executions_of(placed(one, *rows), one)
+    assert (found.threads[4], found.threads[8]) == (0, 40)
+    assert not found.why

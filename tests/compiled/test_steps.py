@@ -1,0 +1,83 @@
+"""How far a turn takes what its end tests, and ways into a loop that nothing is left for."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import simtbed as st
+from simtbed.compiled.control_flow import Graph, graph
+from simtbed.compiled.executions import executions_of
+from simtbed.compiled.steps import spent
+from simtbed.engines.cuda.sass import Instruction
+from simtbed.language.hints import Global, i32
+
+from tests.compiled.listings import launched, placed
+
+
+def counting(test: str, jump: str = "@!P0 BRA 0x30", step: str = "-0x4") -> Graph:
+    """A loop that counts down, behind a test that goes there or past two blocks on the way."""
+    texts = (
+        test,
+        jump,
+        "MOV R9, R8",
+        f"IADD3 R3, R3, {step}, RZ",
+        "ISETP.NE.AND P0, PT, R3, RZ, PT",
+        "@P0 BRA 0x30",
+        "EXIT",
+    )
+    return graph(tuple(Instruction(16 * n, text) for n, text in enumerate(texts)))
+
+
+@pytest.mark.parametrize(
+    ("test", "jump", "step", "found"),
+    [
+        ("ISETP.GT.AND P0, PT, R3, RZ, PT", "@!P0 BRA 0x30", "-0x4", {(0, 2)}),
+        ("ISETP.GT.AND P0, PT, R3.reuse, RZ, PT", "@!P0 BRA 0x30", "0xfffffffc", {(0, 2)}),
+        ("ISETP.LT.AND P0, PT, RZ, R3, PT", "@!P0 BRA 0x30", "-0x4", {(0, 2)}),
+        ("ISETP.GE.AND P0, PT, R3, 0x1, PT", "@!P0 BRA 0x30", "-0x4", {(0, 2)}),
+        ("ISETP.GT.AND P0, PT, R3, RZ, PT", "@P0 BRA 0x30", "-0x4", set()),
+        ("ISETP.GT.AND P0, PT, R4, RZ, PT", "@!P0 BRA 0x30", "-0x4", set()),
+        ("ISETP.GT.AND P0, PT, R3, 0xc, PT", "@!P0 BRA 0x30", "-0x4", set()),
+        ("ISETP.GT.AND P1, PT, R3, RZ, PT", "@!P0 BRA 0x30", "-0x4", set()),
+        ("ISETP.GT.AND P0, PT, R3, RZ, PT", "@!P0 BRA 0x30", "0x4", set()),
+    ],
+)
+def test_no_lane_goes_on_with_a_count_of_which_nothing_is_left(
+    test: str, jump: str, step: str, found: set[tuple[int, int]]
+) -> None:
+    assert spent(counting(test, jump, step)) == found
+
+
+@st.kernel
+def adding(x: Global[i32], out: Global[i32]) -> None:
+    t = st.thread.x
+    total = 0
+    for k in range(4 * (t % 4 + 1)):
+        total += x[k]
+    out[t] = total
+
+
+def test_lanes_come_through_the_tests_for_larger_bodies() -> None:
+    """Bodies of eight and of four iterations. That of four can be entered past the tests, by lanes for which nothing would be left."""
+    one = launched(adding, x=np.arange(16, dtype=np.int32), out=st.zeros(32, st.i32))
+    line, loop = "x[", "for ("
+    rows = [
+        ("ISETP.GT.AND P0, PT, R3, RZ, PT", loop),
+        ("@!P0 BRA 0x110", loop),
+        ("ISETP.GT.AND P1, PT, R3, 0x4, PT", loop),
+        ("@!P1 BRA 0x100", loop),
+        *[("LDG.E R4, [R6]", line)] * 8,
+        ("IADD3 R3, R3, -0x8, RZ", loop),
+        ("ISETP.GT.AND P1, PT, R3, 0x4, PT", loop),
+        ("@P1 BRA 0x40", loop),
+        ("MOV R9, R8", loop),
+        ("@!P0 BRA 0x180", loop),
+        *[("LDG.E R4, [R6]", line)] * 4,
+        ("IADD3 R3, R3, -0x4, RZ", loop),
+        ("ISETP.NE.AND P0, PT, R3, RZ, PT", loop),
+        ("@P0 BRA 0x110", loop),
+        ("STG.E [R6], R4", "out["),
+        ("EXIT", ""),
+    ]
+    found = executions_of(placed(one, *rows), one)
+    assert [found.threads[n] for n in (0, 2, 4, 16, 17, 24)] == [32, 32, 32, 32, 16, 32]
