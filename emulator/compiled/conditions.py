@@ -1,5 +1,5 @@
 """Which lanes come to the blocks in which a compiled kernel tests the conditions that a branch of the source is made of by `and`,
-`or` and `not`.
+`or`, `not`, or as equal or different.
 
 A branch notes which of its conditions held, a bit each: its code. The compiler tests some conditions one after the other and others
 together, in an order of its own. What its comparisons make of the predicates is followed from the first such test on, as sets of
@@ -18,8 +18,8 @@ import numpy as np
 
 from ..engines.cuda.sass import Instruction
 from ..ir import nodes as ir
-from ..language.types import BOOL, F32, F64, Scalar
-from ..passes.decisions import LEAVES, leaves
+from ..language.types import F32, F64, Scalar
+from ..passes.decisions import LEAVES, joins, leaves
 from ..profiler.decisions import SiteDecisions
 from .control_flow import Graph, conditional
 from .source import Choice, Place, Source
@@ -304,9 +304,14 @@ def _variables(count: int) -> list[Codes]:
 
 def _value(cond: ir.Expr, variables: Iterator[Codes], whole: Codes) -> Codes:
     """The codes with which a condition holds. variables: of those that it is made of, from the left."""
-    if isinstance(cond, ir.Op) and cond.name in ("both", "either", "not") and cond.type is BOOL:
-        each = [_value(arg, variables, whole) for arg in cond.args]
-        return (
-            whole & ~each[0] if cond.name == "not" else each[0] & each[1] if cond.name == "both" else each[0] | each[1]
-        )
-    return next(variables)
+    if not joins(cond):
+        return next(variables)
+    each = [_value(arg, variables, whole) for arg in cond.args]
+    match cond.name:
+        case "not":
+            return whole & ~each[0]
+        case "both":
+            return each[0] & each[1]
+        case "either":
+            return each[0] | each[1]
+    return each[0] ^ each[1] if cond.name == "ne" else whole & ~(each[0] ^ each[1])

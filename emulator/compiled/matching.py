@@ -403,7 +403,7 @@ class Matcher:
         found: dict[int, Held] = {}
         chosen: Counter[Key] = Counter()
         for around in sorted(parts, key=lambda loop: loop is None):
-            found |= _most_agreed(parts[around], chosen, around is not None)
+            found |= _most_agreed(parts[around], chosen, 0 if around is None else self._step_copies(site, around) or -1)
         return {block: n for block, (n, _) in found.items()}, {block: n for block, (_, n) in found.items() if n}
 
     def _every_turn(self, block: int, mine: list[Loop]) -> bool:
@@ -443,17 +443,19 @@ class Matcher:
         return found
 
 
-def _most_agreed(held: dict[Key, dict[int, Held]], chosen: Counter[Key], together: bool) -> dict[int, Held]:
+def _most_agreed(held: dict[Key, dict[int, Held]], chosen: Counter[Key], step: int) -> dict[int, Held]:
     """Iterations by block, sure and predicated ones, as one thing that every iteration has once lies in them: one of which
     there are as many as of most others; others of the same iterations may lie in other blocks. chosen: what was taken
-    elsewhere, and is taken again where it can be; together: whether every turn leads through all of these blocks."""
+    elsewhere, and is taken again where it can be; step: iterations by the step of the loop's variable, which is one thing more, as
+    a compiler may give what it joins the line of its neighbour; -1 where none is seen, and 0 where not every turn leads through all of
+    these blocks."""
 
     def total(key: Key) -> int:
         return sum(sure + sum(predicated) for sure, predicated in held[key].values())
 
     votes = Counter(map(total, held))
-    most = max(votes, key=lambda n: (votes[n], n))
-    agreed = [key for key in held if not together or total(key) == most]
+    most = max(votes, key=lambda n: (votes[n] + (n == step), n == step, n))
+    agreed = [key for key in held if not step or total(key) == most]
     key = max(agreed, key=lambda key: (chosen[key], total(key), -min(held[key])))
     chosen[key] += 1
     return held[key]

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
+from typing import TypeGuard
 
 from ..ir import nodes as ir
 from ..ir.walk import map_bodies
@@ -28,8 +29,15 @@ def leaves(cond: ir.Expr) -> tuple[ir.Expr, ...]:
     return found if len(found) > 1 else ()
 
 
+def joins(cond: ir.Expr) -> TypeGuard[ir.Op]:
+    """Whether a condition is made of others."""
+    if not isinstance(cond, ir.Op) or cond.type is not BOOL:
+        return False
+    return cond.name in ("both", "either", "not") or (cond.name in ("eq", "ne") and cond.args[0].type is BOOL)
+
+
 def _leaves(cond: ir.Expr) -> Iterator[ir.Expr]:
-    if isinstance(cond, ir.Op) and cond.name in ("both", "either", "not") and cond.type is BOOL:
+    if joins(cond):
         for arg in cond.args:
             yield from _leaves(arg)
     else:

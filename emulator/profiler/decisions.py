@@ -2,7 +2,7 @@
 
 A pattern of a site says which lanes of a warp came to it together, and what each of them decided. Of a loop that is the
 number of iterations that the lane began before all lanes had left it. Of an if it is a code: bit 0 says whether the
-condition held; where the condition is made of several by `and`, `or` and `not`, bit k says whether the k-th of them, from
+condition held; where it is made of several by `and`, `or`, `not`, or as equal or different, bit k says whether the k-th of them, from
 the left, held.
 Of a statement that divides or takes a root, bit k of its code says whether the k-th of these took a slow path (`passes.slow_paths`).
 """
