@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from ..ir import nodes as ir
 from .arms import Arms
 from .classes import EFFECTS, EXPANDED, OPERATIONS, width_of
 from .conditions import Conditions
@@ -15,7 +14,7 @@ from .control_flow import Graph, Loop, conditional
 from .rare import of_operations
 from .source import Place, Source, Statement
 from .stages import Region, Stage, Ways, executions, region
-from .steps import moved_by, spine
+from .steps import iterations, moved_by, spine, step_of
 
 Key = tuple[Place, str]
 """A place, and a kind of effect or class of operations there."""
@@ -415,10 +414,8 @@ class Matcher:
 
     def _step_copies(self, site: int, loop: Loop) -> int:
         """Iterations of a turn, from the step of the loop's variable; 0 where none is seen."""
-        source = self.source.loops[site]
-        step = abs(source.step) if isinstance(source, ir.For) and isinstance(source.step, int) else 1
         amount = moved_by(self.graph, loop)
-        return amount // step if amount % step == 0 else amount
+        return iterations(amount, step_of(self.source.loops[site])) if amount else 0
 
     def amounts_of(self, n: int) -> dict[Key, float]:
         """What an instruction moves or does, as `amounts` has it of a statement."""

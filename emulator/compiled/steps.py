@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 
+from ..ir import nodes as ir
+from ..ir.walk import registers, statements
 from .control_flow import Graph, Loop
 
+MOST = 256
+"""Iterations that a turn of a compiled loop has, at most."""
 _STEP = re.compile(r"(?:IADD3|VIADD|UIADD3) (U?R\d+), (U?R\d+)(?:\.reuse)?, (-?0x[0-9a-f]+)")
 _COPY = re.compile(r"(?:U?MOV|IMAD\.MOV\.U32) (U?R\d+), (?:RZ, RZ, )?(U?R\d+)$")
 _LEFT = re.compile(
@@ -27,6 +32,30 @@ def moved_by(graph: Graph, loop: Loop) -> int:
                 if text.startswith(("ISETP", "UISETP")) and predicate and predicate in text.split(",")[0]:
                     tested = re.findall(r"U?R\d+", text)
     return next((amount for register in tested if (amount := abs(moved.get(register, 0)))), 0)
+
+
+def step_of(loop: ir.While | ir.For) -> int:
+    """By how much an iteration of a loop of the source moves what its test looks at; 1 where no constant is seen."""
+    if isinstance(loop, ir.For):
+        return loop.step if isinstance(loop.step, int) else 1
+    written: dict[str, list[ir.Let]] = defaultdict(list)
+    for stmt in statements(loop.body):
+        if isinstance(stmt, ir.Let) and isinstance(stmt.target, ir.Reg):
+            written[stmt.target.name].append(stmt)
+    for name in (one.name for one in registers(loop.cond)):
+        if len(written[name]) == 1 and any(one is written[name][0] for one in loop.body):
+            match written[name][0].value:
+                case ir.Op(name="add" | "sub", args=(ir.Reg(name=same), ir.Const(value=int(value)))) if same == name:
+                    return value
+    return 1
+
+
+def iterations(amount: int, step: int) -> int:
+    """How many iterations move by an amount what one of them moves by a step, in 32 bits and either way. Where no number does, it is
+    iterations that the compiled loop counts."""
+    return next(
+        (n for n in range(1, MOST + 1) if any((n * step + each) % (1 << 32) == 0 for each in (-amount, amount))), amount
+    )
 
 
 def spent(graph: Graph) -> frozenset[tuple[int, int]]:
