@@ -113,6 +113,32 @@ def test_where_they_are_tested_together_elsewhere_nothing_is_missing() -> None:
     }
 
 
+@st.kernel
+def across(x: Global[i32], y: Global[i32], out: Global[i32]) -> None:
+    t = st.thread.x
+    a = x[t]
+    b = y[t]
+    if (a > 3) != (b > 3) and t < 8:
+        out[t] = 5
+
+
+def test_conditions_that_are_compared_with_each_other_are_known_each() -> None:
+    """One of two holds in lanes 4 to 11, and nvcc tests both by one instruction more."""
+    lanes = np.arange(32, dtype=np.int32)
+    x, y = np.where(lanes < 4, 5, 0).astype(np.int32), np.where(lanes < 12, 5, 0).astype(np.int32)
+    one = launched(across, x=x, y=y, out=st.zeros(32, st.i32))
+    together = [
+        *APART[:2],
+        ("ISETP.GT.AND P0, PT, R2, 0x3, PT", "&&"),
+        ("ISETP.GT.XOR P0, PT, R3, 0x3, P0", "&&"),
+        ("@!P0 BRA 0x80", "&&"),
+        ("ISETP.GE.AND P0, PT, R0, 0x8, PT", "&&"),
+        ("@P0 BRA 0x80", "&&"),
+        *APART[8:],
+    ]
+    assert {block: threads for block, (_, threads) in walked(one, *together).items()} == {0: 32, 1: 8, 2: 4, 3: 32}
+
+
 # ------------------------------------------------------------------ comparisons
 SPAN = Span("", 1, 0, 1, 0)
 

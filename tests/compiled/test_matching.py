@@ -382,3 +382,32 @@ def test_a_load_before_a_loop_is_an_iteration_where_the_rest_of_one_is_there() -
         ("EXIT", ""),
     ]
     assert executions_of(placed(one, *rows), one).threads[2] == 5 * 32
+
+
+@st.kernel
+def exchanging(x: Global[i32], out: Global[i32], n: i32) -> None:
+    own = x[st.lane]
+    for k in range(n):
+        before = st.shuffle_up(own, 1)
+        own += st.shuffle_down(before, 1)
+        out[k * 32 + st.lane] = own
+
+
+def test_where_lines_disagree_the_step_of_the_loop_decides() -> None:
+    """Two iterations a turn: nvcc says of what it joins that it is of the line behind."""
+    up, down, store = "__shfl_up", "__shfl_down", "out[k"
+    one = launched(exchanging, x=np.arange(32, dtype=np.int32), out=st.zeros(8 * 32, st.i32), n=8)
+    rows = [
+        ("LDG.E R2, [R4]", "own = x["),
+        ("SHFL.UP P0, R3, R2, 0x1, RZ", up),
+        ("SHFL.DOWN P0, R3, R3, 0x1, 0x1f", down),
+        ("STG.E [R6], R2", store),
+        ("SHFL.UP P0, R3, R2, 0x1, RZ", down),
+        ("SHFL.DOWN P0, R3, R3, 0x1, 0x1f", down),
+        ("STG.E [R6+0x80], R2", store),
+        ("VIADD R8, R8, 0xfffffffe", "for"),
+        ("ISETP.NE.AND P1, PT, R8, RZ, PT", "for"),
+        ("@P1 BRA 0x10", "for"),
+        ("EXIT", ""),
+    ]
+    assert executions_of(placed(one, *rows), one).threads[1] == 4 * 32

@@ -7,9 +7,9 @@ import pytest
 import simtbed as st
 from simtbed.compiled.control_flow import Graph, graph
 from simtbed.compiled.executions import executions_of
-from simtbed.compiled.steps import spent
+from simtbed.compiled.steps import iterations, spent, step_of
 from simtbed.engines.cuda.sass import Instruction
-from simtbed.language.hints import Global, i32
+from simtbed.language.hints import Global, i32, u32
 
 from tests.compiled.listings import launched, placed
 
@@ -81,3 +81,47 @@ def test_lanes_come_through_the_tests_for_larger_bodies() -> None:
     ]
     found = executions_of(placed(one, *rows), one)
     assert [found.threads[n] for n in (0, 2, 4, 16, 17, 24)] == [32, 32, 32, 32, 16, 32]
+
+
+# ------------------------------------------------------------------ steps of the source
+@st.kernel
+def counting_loops(out: Global[i32], n: i32, by: i32) -> None:
+    k = n
+    while k > 0:
+        k -= 3
+    total = u32(n) * u32(2654435769)
+    while total != u32(0):
+        total = total - u32(2654435769)
+        k += 1
+    while k < n:
+        if k > 7:
+            k += 2
+        k += 1
+    while k > 1:
+        k = k // 2
+    for each in range(n, 0, -4):
+        k += each
+    for each in range(0, n, by):
+        k += each
+    out[0] = k
+
+
+def test_a_loop_is_stepped_by_what_alone_changes_what_it_tests() -> None:
+    one = launched(counting_loops, out=st.zeros(1, st.i32), n=5, by=2)
+    loops = one.statements.loops
+    assert [step_of(loops[site]) for site in sorted(loops)] == [3, 2654435769, 1, 1, -4, 1]
+
+
+@pytest.mark.parametrize(
+    ("amount", "step", "found"),
+    [
+        (12, 3, 4),
+        (12, -3, 4),
+        (4, 128, 4),  # iterations are counted, and not what the source counts
+        (0xE443238, 2654435769, 8),  # round the end of 32 bits
+        (8, 2654435769, 8),
+        (1, 1, 1),
+    ],
+)
+def test_iterations_are_told_by_how_far_they_step(amount: int, step: int, found: int) -> None:
+    assert iterations(amount, step) == found
