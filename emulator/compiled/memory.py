@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from ..profiler.events import CONFLICTS, GLOBAL, REQUESTS, SECTORS, SHARED, WAVEFRONTS
 from .accessed import Accessed
@@ -50,12 +50,14 @@ class Difference:
 class Memory:
     """figures: requests and sectors of global memory, wavefronts and conflicts of shared memory, by the names of the
     counters; shuffles where all their executions are certain. differences: why they are not the source's. together: sites of atomics
-    that one lane makes for all; gone: sites whose accesses the compiled kernel does not make."""
+    that one lane makes for all; gone: sites whose accesses the compiled kernel does not make. standing: by offset of an instruction,
+    the sites that it stands for."""
 
     figures: dict[str, int]
     differences: tuple[Difference, ...]
     together: frozenset[int] = frozenset()
     gone: frozenset[int] = frozenset()
+    standing: Mapping[int, tuple[int, ...]] = field(default_factory=dict)
 
 
 def memory_of(launched: Launched, instructions: Sequence[Counted], accessed: Accessed) -> Memory:
@@ -72,7 +74,7 @@ def memory_of(launched: Launched, instructions: Sequence[Counted], accessed: Acc
     sums: dict[str, dict[str, float]] = defaultdict(lambda: defaultdict(float))
     source: dict[str, dict[str, float]] = defaultdict(lambda: defaultdict(float))
     otherwise: dict[str, bool] = defaultdict(bool)
-    together, gone = set[int](), set[int]()
+    together, gone, standing = set[int](), set[int](), dict[int, tuple[int, ...]]()
     assert launched.counts is not None
     atomics = ("atomic", "reduction")
     by_one = {
@@ -88,6 +90,7 @@ def memory_of(launched: Launched, instructions: Sequence[Counted], accessed: Acc
         one_for_all, exact = (place, kind) in by_one, known.get((place, kind))
         together |= set(numbers) if one_for_all else set()
         gone |= set(numbers) if found is None else set()
+        standing |= {one.instruction.offset: tuple(numbers) for one in found or ()}
         moved, difference = _moved(place, kind, statements, found, cost, one_for_all, exact)
         if difference is not None:
             if found is None and (merged := _merged_with(statements, accesses, compiled)) is not None:
@@ -113,6 +116,7 @@ def memory_of(launched: Launched, instructions: Sequence[Counted], accessed: Acc
         tuple(differences),
         frozenset(together),
         frozenset(gone),
+        standing,
     )
 
 

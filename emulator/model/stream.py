@@ -49,7 +49,8 @@ WORDS = 9
 """Words of an instruction: cycles until the warp's next, a mask of scoreboards that it waits for, the scoreboards that it holds
 until its result is written and its operands are read (-1: none), its pipe (-1: none) and for how many cycles, what it does, and
 when its result is written."""
-PLAIN, GLOBAL, SHARED, BARRIER = range(4)
+PLAIN, GLOBAL, SHARED, BARRIER, COUNTED = range(5)
+"""What an instruction does. COUNTED: it reads what a barrier counted, and comes to it as a barrier does."""
 SHARE, LSU, SECTORS_OUT, MISSED, WRITTEN, FAR, BEYOND, WAITED, SENT, SENT_AGAIN, OUT_AGAIN, BACK, REPEATED, MISSING = (
     range(14)
 )
@@ -76,6 +77,7 @@ _SLOW = {
     "S2UR": 25,
     "CS2R": 15,
     "R2UR": 10,
+    "B2R": 40,
     "SHFL": 0,
     "VOTE": 12,
     "POPC": 0,
@@ -142,6 +144,8 @@ def stream(compiled: CompiledKernel, traffic: Traffic, device: Device, found: Wa
         row[LATENCY] = _latency(instruction.opcode, pipe, device)
         if instruction.opcode == "BAR":
             row[KIND], row[PIPE] = BARRIER, -1
+        if instruction.opcode == "B2R":
+            row[KIND], row[PIPE] = COUNTED, -1
         if instruction.opcode == "SHFL":
             memory[:, n, SHARE], memory[:, n, LSU], row[KIND] = 1.0, WARP / max(1, device.rates.shuffle), SHARED
     each = np.array([past - first for first, past in whole.blocks])
@@ -198,8 +202,8 @@ def _latency(opcode: str, pipe: str, device: Device) -> int:
 def _accesses(
     compiled: CompiledKernel, traffic: Traffic, device: Device, by_class: Floats, code: Words, memory: Floats
 ) -> None:
-    """Fill in what accesses find: those of a place of the source share what its statements found. by_class: float64[class,
-    instruction], executions."""
+    """Fill in what accesses find: those that stand for the same statements of the source share what these found. by_class:
+    float64[class, instruction], executions."""
     launched = compiled.launched
     assert launched.counts is not None
     source = compiled.source
@@ -209,16 +213,17 @@ def _accesses(
         if statement.lanes and statement.site.kind.partition("_")[0] in _MEMORIES:
             sites[statement.place, statement.site.kind].append(statement.number)
             spread[statement.site.kind].append(statement.number)
-    compiled_at: dict[tuple[object, str], list[int]] = defaultdict(list)
+    standing: dict[tuple[str, tuple[int, ...]], list[int]] = defaultdict(list)
     for n, one in enumerate(compiled.instructions):
         kind = _kind(one)
-        if kind.partition("_")[0] in _MEMORIES:
-            compiled_at[one.place, kind].append(n)
-    for (place, kind), at in compiled_at.items():
-        found = sites.get((place, kind)) or spread.get(kind, [])
+        if kind.partition("_")[0] in _MEMORIES and one.instruction.predicate != "@!PT":
+            known = compiled.memory.standing.get(one.instruction.offset) or sites.get((one.place, kind), ())
+            standing[kind, tuple(known)].append(n)
+    for (kind, known), at in standing.items():
+        found = list(known) or spread.get(kind, [])
         executed = sum(compiled.instructions[n].warps for n in at)
         if kind == "constant_load":
-            apart = _apart(traffic, sites.get((place, kind), []))
+            apart = _apart(traffic, list(known))
             for n in at if apart > 1 else ():
                 memory[:, n, SHARE], memory[:, n, LSU], code[n, KIND], code[n, PIPE] = (
                     1.0,
@@ -241,7 +246,14 @@ def _accesses(
                 memory[:, n, LSU] = max(figures[LSU], least if kind.startswith("shared") else _returned(one, device))
             continue
         of_classes = _of_classes(
-            traffic, launched.counts, found, by_class[:, at].sum(axis=1), device, kind, compiled.memory.together
+            traffic,
+            launched.counts,
+            found,
+            by_class[:, at].sum(axis=1),
+            device,
+            kind,
+            compiled.memory.together,
+            bool(known),
         )
         loads = kind in ("global_load", "local_load", "global_atomic")
         for n in at:
@@ -285,29 +297,62 @@ def as_sectors(lines: float, sectors: float, device: Device, stored: bool) -> fl
 
 
 def _of_classes(
-    traffic: Traffic, counts: Counts, sites: list[int], executed: Floats, device: Device, kind: str, together: frozenset[int]
+    traffic: Traffic, counts: Counts, sites: list[int], executed: Floats, device: Device, kind: str, together: frozenset[int],
+    known: bool,
 ) -> Floats:  # fmt: skip
     """float64[class, FIGURES] of accesses to global or local memory. executed: by class. together: sites whose atomics one lane makes
-    for all. A class of whose lines none was looked at, or few of many, finds what the average warp does."""
+    for all. known: that these sites are what is executed; else it is as much of them. A class of whose lines none was looked at, or few
+    of many, finds what the average warp does."""
     every, rows = traffic.sites[sites].sum(0).astype(np.float64), traffic.classes[:, sites].sum(1)
+    if not known and every[ACCESSES]:
+        part = min(1.0, executed.sum() / every[ACCESSES])
+        every, rows = part * every, part * rows
     looked_at = traffic.looked_at[:, sites].sum(1)
     adds = sum(int(counts[s, events.REQUESTS if s in together else events.SECTORS]) for s in sites)
     adds_each = adds / every[ACCESSES] if every[ACCESSES] else 0.0
-    average = _of_global(traffic, every, looked_at.sum(0), float(executed.sum()), device, kind, adds_each)
+    alike = _alike(looked_at.sum(0), every[LINES] / max(1.0, every[ACCESSES]), traffic.apart)
+    average = _of_global(traffic, every, looked_at.sum(0), float(executed.sum()), device, kind, adds_each, alike)
     found = np.repeat(average[None], len(rows), axis=0)
     known = traffic.different[:, sites].sum(1) >= (_FEW if traffic.apart > 1 else 1)
     for one, row in enumerate(rows if len(rows) > 1 else ()):
         if not known[one] or not executed[one]:
             continue
         row[ACCESSES] = row[ACCESSES] or every[ACCESSES] * executed[one] / executed.sum()
-        found[one] = _of_global(traffic, row, looked_at[one], float(executed[one]), device, kind, adds_each)
+        found[one] = _of_global(traffic, row, looked_at[one], float(executed[one]), device, kind, adds_each, alike)
+    return found
+
+
+def _waits(looked_at: Words) -> tuple[Floats, Floats]:
+    """Which parts of the lines that were looked at, and of the accesses that have such, are waited for: from device memory, from
+    there or the far half of L2, and from L2 at all."""
+    answered = np.cumsum(looked_at[[MISSES, FAR_HITS, NEAR_HITS]].astype(np.float64))
+    lines = answered / max(1.0, answered[-1]) * looked_at[ASKED] / max(1, looked_at[LINES])
+    accesses = looked_at[[DRAM_AWAITED, FAR_AWAITED, AWAITED]] / max(1, looked_at[ACCESSES])
+    return np.minimum(1.0, lines), np.minimum(1.0, accesses)
+
+
+def _alike(looked_at: Words, lines: float, apart: int) -> Floats:
+    """How far the lines of an access are waited for together, and not each by itself: 1 where one of them tells of all, 0 where it
+    tells nothing. Of so many lines an access, one of `apart` was looked at."""
+    of_lines, of_accesses = _waits(looked_at)
+    none = (1 - 1 / apart) ** lines
+    by_itself = 1 - ((1 - of_lines / apart) ** lines - none) / (1 - none)
+    room = by_itself - of_lines
+    found: Floats = np.clip(np.divide(by_itself - of_accesses, room, out=np.zeros(3), where=room > 1e-6), 0.0, 1.0)
+    return found
+
+
+def _any(alone: Floats, lines: float, alike: Floats) -> Floats:
+    """Which part of accesses waits for any of so many lines."""
+    found: Floats = (1 - alike) * (1 - (1 - alone) ** max(1.0, lines)) + alike * alone
     return found
 
 
 def _of_global(
-    traffic: Traffic, total: Floats, looked_at: Words, executed: float, device: Device, kind: str, adds: float
+    traffic: Traffic, total: Floats, looked_at: Words, executed: float, device: Device, kind: str, adds: float, alike: Floats
 ) -> Floats:  # fmt: skip
-    """total, looked_at: of the sites, as traffic has it of each. adds: what an atomic operation of a warp is for L2, in operations."""
+    """total, looked_at: of the sites, as traffic has it of each. adds: what an atomic operation of a warp is for L2, in operations.
+    alike: as `_alike`."""
     figures, timing = np.zeros(FIGURES), device.timing
     if not total[ACCESSES] or not executed:
         return figures
@@ -324,12 +369,12 @@ def _of_global(
     strewn = total[STREWN] / total[ACCESSES]
     figures[MISSED] = (misses + (_LONE + strewn * (timing.dram_row - _LONE)) * total[LONE]) / accesses
 
-    if looked_at[ACCESSES]:
-        waits = looked_at[[DRAM_AWAITED, FAR_AWAITED, AWAITED]] / looked_at[ACCESSES]
-        each = looked_at[LINES] / looked_at[ACCESSES]
-    else:  # all go to a few lines
-        waits, each = np.array([misses, misses + total[FAR_HITS], out]) / max(1.0, total[SECTORS]), 1.0
-    figures[[BEYOND, FAR, WAITED]] = 1 - (1 - np.minimum(1.0, waits)) ** max(1.0, lines / each)
+    if not looked_at[ACCESSES]:  # all go to a few lines
+        waited = np.minimum(1.0, np.array([misses, misses + total[FAR_HITS], out]) / max(1.0, total[SECTORS]))
+    else:
+        of_lines, of_accesses = _waits(looked_at)
+        waited = of_accesses if traffic.apart == 1 else _any(of_lines, lines, alike)
+    figures[[BEYOND, FAR, WAITED]] = waited
     if not kind.endswith("load"):
         rate = timing.l2_bandwidth * 1000 / 32 / device.clock  # sectors a cycle
         stored = max(1, traffic.total(SECTORS, STORE, ATOMIC, LOCAL_STORE))

@@ -139,10 +139,10 @@ def _chains(bench: Bench) -> Figures:
 
 def _barriers(bench: Bench) -> Figures:
     """Cycles of a barrier by the size of the block."""
-    out = {"out": np.zeros(1, np.int64), "TURNS": TURNS}
-    sizes = (64, 256, 1024)
+    out = {"out": np.zeros(1, np.int64), "TURNS": TURNS, "STEPS": STEPS}
+    sizes, barriers = (64, 256, 1024), TURNS * STEPS
     return {
-        f"barrier_{n}_cycles": float(bench.run(kernels.barriers, 1, n, out).arrays["out"][0]) / TURNS for n in sizes
+        f"barrier_{n}_cycles": float(bench.run(kernels.barriers, 1, n, out).arrays["out"][0]) / barriers for n in sizes
     }
 
 

@@ -111,11 +111,12 @@ def shuffle_chain(out: Global[i64], TURNS: Const, STEPS: Const) -> None:
 
 
 @st.kernel
-def barriers(out: Global[i64], TURNS: Const) -> None:
-    """Nothing but barriers."""
+def barriers(out: Global[i64], TURNS: Const, STEPS: Const) -> None:
+    """STEPS barriers a turn."""
     start = st.clock64()
     for _ in range(TURNS):
-        st.sync()
+        for _step in st.unroll(range(STEPS)):
+            st.sync()
     end = st.clock64()
     if st.thread.x == 0:
         out[0] = end - start

@@ -93,6 +93,39 @@ def groups_drawn(x: Global[f32], out: Global[f32], mask: i32, turns: i32, GROUP:
     out[i] = total
 
 
+@st.kernel
+def own_lines(x: Global[f32], out: Global[f32], turns: i32, lines: i32) -> None:
+    """Sixteen whole lines a turn, each behind the one before; each warp begins so many lines behind the one before it."""
+    first = st.warp * lines * 32 + st.lane
+    total = f32(0)
+    for turn in range(turns):
+        for k in st.unroll(range(16)):
+            total += x[first + (turn & 1) * 32 + k * 32]
+    out[st.block.x * st.block_dim.x + st.thread.x] = total
+
+
+# ------------------------------------------------------------------ barriers
+@st.kernel
+def barriers_in_turn(out: Global[i32], turns: i32) -> None:
+    """Sixteen barriers a turn, and a sum behind each."""
+    total = st.thread.x
+    for _turn in range(turns):
+        for _step in st.unroll(range(16)):
+            st.sync()
+            total += total >> 1
+    out[st.block.x * st.block_dim.x + st.thread.x] = total
+
+
+@st.kernel
+def counts_in_turn(out: Global[i32], turns: i32) -> None:
+    """Sixteen barriers a turn that count threads, each those that the count before it says."""
+    total = st.thread.x
+    for _turn in range(turns):
+        for _step in st.unroll(range(16)):
+            total = st.sync_count(total & 1 == 0) + st.thread.x
+    out[st.block.x * st.block_dim.x + st.thread.x] = total
+
+
 # ------------------------------------------------------------------ instructions
 @st.kernel
 def straight(out: Global[f32], x: f32, turns: i32, N: Const) -> None:
@@ -123,6 +156,10 @@ def _read(words: int, threads: int, **others: int) -> Mapping[str, Any]:
 
 def _straight(threads: int, **others: int) -> Mapping[str, Any]:
     return {"out": np.zeros(threads, np.float32), "x": 1.0, **others}
+
+
+def _counting(threads: int, **others: int) -> Mapping[str, Any]:
+    return {"out": np.zeros(threads, np.int32), **others}
 
 
 def _nothing() -> Mapping[str, Any]:
@@ -184,6 +221,15 @@ def cases() -> Iterator[Timed]:
         )
     for warps in (1, 4, 16):
         yield _case(looked_up, "8 33", SMS, warps, _read, 2500, SMS * 32 * warps, lanes=8, apart=33, turns=64)
+    for lines in (0, 1, 2, 16, 17):
+        words = 32 * (32 * lines + 18)
+        yield _case(own_lines, f"{lines}", 2 * SMS, 32, _read, words, 2 * SMS * 1024, lines=lines, turns=64)
+    for kernel in (barriers_in_turn, counts_in_turn):
+        for warps in (1, 2, 4, 8, 16, 32):
+            for resident in (1, 2, 4, 8, 16):
+                if warps * resident <= 64:
+                    threads = resident * SMS * 32 * warps
+                    yield _case(kernel, f"{resident}", resident * SMS, warps, _counting, threads, turns=32)
     for group in (1, 8, 32):
         for blocks in (1, 16, SMS):
             for warps in (4, 32):

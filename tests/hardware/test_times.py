@@ -115,7 +115,7 @@ class Pretended:
     """A GPU whose figures are known: 2 GHz; a chain takes so many cycles an operation, a launch so many milliseconds."""
 
     CYCLES: Mapping[str, float] = {
-        "float_chain": 4 * 1024, "double_chain": 8 * 1024, "shuffle_chain": 23 * 1024, "barriers": 20 * 64,
+        "float_chain": 4 * 1024, "double_chain": 8 * 1024, "shuffle_chain": 23 * 1024, "barriers": 20 * 1024,
         "product_chain": 5 * 1024, "convert_chain": 20 * 1024,
     }  # fmt: skip
 
