@@ -1,0 +1,146 @@
+"""What warps of one SM wait for: barriers and what these count, as measured on an H100, and accesses that the compiler makes elsewhere
+than the source, or not at all."""
+
+from __future__ import annotations
+
+import json
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+import simtbed as st
+from simtbed.kernels.files import contents
+from simtbed.machine.device import H100
+from simtbed.model.launches import observe
+from simtbed.model.stream import LSU, MISSED, SHARE, Stream, _alike, _any, stream, ways_of
+from simtbed.model.time import Observed, estimate
+from simtbed.model.traffic import ACCESSES, ASKED, AWAITED, COLUMNS, DRAM_AWAITED, FAR_AWAITED, LINES, MISSES, SECTORS
+from simtbed.reports.hardware import one_sm, record
+from simtbed.runtime.request import prepare_request
+
+
+def compiled(found: Observed) -> Any:
+    kernel = found.compiled(H100)
+    if isinstance(kernel, str):
+        pytest.skip(kernel)
+    return kernel
+
+
+# ------------------------------------------------------------------ barriers
+@pytest.mark.parametrize(("resident", "warps"), [(1, 1), (1, 8), (1, 32), (4, 4), (8, 8), (16, 4)])
+@pytest.mark.parametrize("kernel", [one_sm.barriers_in_turn, one_sm.counts_in_turn], ids=["barriers", "counts"])
+def test_warps_come_to_barriers_and_counts_one_after_another(kernel: st.Kernel, resident: int, warps: int) -> None:
+    """What a barrier counted takes as long again."""
+    name = f"{kernel.__name__} {resident} {32 * warps}"
+    case = next(case for case in one_sm.cases() if case.name == name)
+    found = observe(prepare_request(kernel, grid=case.grid, block=case.block, args=dict(case.make()), device=H100))
+    compiled(found)
+    measured = json.loads(contents(record.FOLDER / "times" / "scattered_h100.json"))["launches"][name]["warm_us"]
+    assert estimate(found, H100).time_us == pytest.approx(measured, rel=0.1)
+
+
+# ------------------------------------------------------------------ accesses
+def streamed(kernel: st.Kernel, grid: int, block: int, **args: Any) -> tuple[Stream, Any]:
+    found = observe(prepare_request(kernel, grid=grid, block=block, args=args, device=H100))
+    made = compiled(found)
+    return stream(made, estimate(found, H100, cold=True).traffic, H100, ways_of(made, found.decisions.warps)), made  # type: ignore[union-attr]
+
+
+def figures(of: Stream, made: Any, opcode: str, predicate: str = "") -> list[Any]:
+    """Of the average warp's instructions."""
+    whole = enumerate(made.instructions)
+    return [
+        of.memory[0, n]
+        for n, one in whole
+        if one.instruction.opcode == opcode and one.instruction.predicate == predicate
+    ]
+
+
+@st.kernel
+def strided_copies(x: st.Global[st.f32], out: st.Global[st.f32]) -> None:
+    """Copies that are not waited for, and loads of which 16 lanes have one bank."""
+    held = st.shared(st.f32, 512)
+    t = st.thread.x
+    for k in st.unroll(range(16)):
+        st.async_copy(held, 32 * k + t, x, 32 * k + t)
+    st.async_commit()
+    st.async_wait(0)
+    st.sync()
+    out[st.block.x * 32 + t] = held[16 * t]
+
+
+def test_loads_that_are_never_made_take_no_banks() -> None:
+    """nvcc puts loads that no lane makes before copies that are not waited for."""
+    x, out = np.zeros(512, np.float32), np.zeros(4 * 32, np.float32)
+    of, made = streamed(strided_copies, 4, 32, x=x, out=out)
+    never, real = figures(of, made, "LDS", "@!PT"), figures(of, made, "LDS")
+    assert len(never) >= 3 and not any(each.any() for each in never)
+    assert [each[LSU] for each in real] == [16.0]
+
+
+class Weights(NamedTuple):
+    """Five numbers, which the compiler reads one by one."""
+
+    a: st.f32
+    b: st.f32
+    c: st.f32
+    d: st.f32
+    e: st.f32
+
+
+@st.kernel
+def weighed(
+    x: st.Global[st.f32], by: st.Global[Weights], out: st.Global[st.f32], turns: st.i32, columns: st.i32
+) -> None:
+    """Weights that are the same in all turns, of numbers from device memory."""
+    i = st.block.x * st.block_dim.x + st.thread.x
+    total = st.f32(0)
+    for k in range(turns):
+        one = by[0]
+        value = x[k * columns + i]
+        total = one.a * value + one.b * total + one.c
+        total = one.d * total + one.e
+    out[i] = total
+
+
+def test_what_is_read_before_a_loop_misses_no_more_than_in_it() -> None:
+    """The compiler reads the weights once, and gives some of these loads the line of what they are used for: they go to one line,
+    while the others miss."""
+    columns, turns = 132 * 64, 64
+    weights = np.zeros(1, [(name, np.float32) for name in "abcde"])
+    x, out = np.zeros(columns * turns, np.float32), np.zeros(columns, np.float32)
+    of, made = streamed(weighed, 132, 64, x=x, by=weights, out=out, turns=turns, columns=columns)
+    once = [
+        of.memory[0, n]
+        for n, one in enumerate(made.instructions)
+        if one.instruction.opcode == "LDG" and one.warps == 264
+    ]
+    assert len(once) >= 5
+    assert all(each[SHARE] <= 1.0 and each[MISSED] < 1.0 for each in once)
+    assert any(each[MISSED] == 4.0 for each in figures(of, made, "LDG"))
+
+
+# ------------------------------------------------------------------ lines that are waited for
+def looked(lines: int, accesses: int, missed: int, awaited: int) -> Any:
+    """Of accesses some of whose lines were looked at: all from device memory, a sector a line."""
+    found = np.zeros(COLUMNS, np.int64)
+    found[[LINES, SECTORS, ACCESSES]] = lines, lines, accesses
+    found[[MISSES, ASKED]] = missed
+    found[[DRAM_AWAITED, FAR_AWAITED, AWAITED]] = awaited
+    return found
+
+
+@pytest.mark.parametrize("together", [True, False])
+def test_lines_are_waited_for_together_or_each_by_itself(together: bool) -> None:
+    """32 lines an access, of which one in eight was looked at, and one in eight missed."""
+    draw = np.random.default_rng(1)
+    accesses = 20_000
+    missing = draw.random((accesses, 1 if together else 32)) < 1 / 8
+    seen = draw.random((accesses, 32)) < 1 / 8
+    there = seen.any(axis=1)
+    missed = seen & missing
+    row = looked(int(seen.sum()), int(there.sum()), int(missed.sum()), int(missed.any(axis=1).sum()))
+    alike = _alike(row, 32.0, 8)
+    assert alike == pytest.approx([1.0 if together else 0.0] * 3, abs=0.03)
+    whole = _any(np.full(3, 1 / 8), 32.0, alike)
+    assert whole == pytest.approx([missing.any(axis=1).mean()] * 3, abs=0.03)
