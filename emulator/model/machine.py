@@ -169,6 +169,8 @@ def _simulate(
                         pipe = code[pc[of] * 9 + 4]
                         if pipe >= 0 and pipe < 7:
                             when = max(when, pipes[scheduler * 8 + pipe])
+                            if code[pc[of] * 9 + 8] > 0:  # one may wait before it
+                                when = max(when, pipes[scheduler * 8 + 7] - f64(code[pc[of] * 9 + 8]))
                         elif pipe == 7:
                             if not room:
                                 when = f64(1e30)
@@ -213,6 +215,8 @@ def _simulate(
             else:
                 if pipe >= 0:
                     pipes[scheduler * 8 + pipe] = now + f64(code[row + 5])
+                if code[row + 8] > 0:
+                    pipes[scheduler * 8 + 7] = max(now, pipes[scheduler * 8 + 7]) + f64(code[row + 8])
                 if kind == 4:
                     gate = max(gate, now) + rates[10]
                     latency += gate - now

@@ -15,6 +15,7 @@ from ..compiled.control_flow import Graph, graph
 from ..compiled.counted import Counted
 from ..compiled.kernel import CompiledKernel
 from ..compiled.memory import phases_of
+from ..engines.cuda.sass import Instruction
 from ..machine.device import WARP, Device
 from ..profiler import events
 from ..profiler.events import Counts
@@ -44,11 +45,12 @@ from .ways import Ways, ways
 Words = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 
-STALL, WAITS, WRITES, READS, PIPE, COST, KIND, LATENCY = range(8)
+STALL, WAITS, WRITES, READS, PIPE, COST, KIND, LATENCY, HEAVY = range(9)
 WORDS = 9
 """Words of an instruction: cycles until the warp's next, a mask of scoreboards that it waits for, the scoreboards that it holds
-until its result is written and its operands are read (-1: none), its pipe (-1: none) and for how many cycles, what it does, and
-when its result is written."""
+until its result is written and its operands are read (-1: none), its pipe (-1: none) and for how many cycles, what it does,
+when its result is written, and for how many cycles it takes the half of the pipe of products that multiplies integers: products of
+floating point numbers go through the other one then."""
 PLAIN, GLOBAL, SHARED, BARRIER, COUNTED = range(5)
 """What an instruction does. COUNTED: it reads what a barrier counted, and comes to it as a barrier does."""
 SHARE, LSU, SECTORS_OUT, MISSED, WRITTEN, FAR, BEYOND, WAITED, SENT, SENT_AGAIN, OUT_AGAIN, BACK, REPEATED, MISSING = (
@@ -138,7 +140,10 @@ def stream(compiled: CompiledKernel, traffic: Traffic, device: Device, found: Wa
         pipe = next((pipe for pipe in one.pipes), "")
         if pipe in OWN_PIPES:
             row[PIPE] = OWN_PIPES.index(pipe)
-            row[COST] = costs["imul"] if instruction.opcode == "IMAD" else costs[pipe]
+            row[COST] = costs[pipe]
+            if instruction.opcode == "IMAD":
+                row[HEAVY] = costs["imul"] * _passes(instruction)
+                row[COST] = row[HEAVY] if _passes(instruction) > 1 else costs[pipe]
         elif pipe == "lsu":
             row[PIPE], row[COST] = _LSU, 1
         row[LATENCY] = _latency(instruction.opcode, pipe, device)
@@ -175,8 +180,14 @@ def _by_pipe(whole: Graph, compiled: CompiledKernel, executed: Floats) -> dict[s
             for pipe in one.pipes:
                 found[pipe] += float(executed[block])
             if one.instruction.opcode == "IMAD":
-                found["imul"] += float(executed[block])
+                found["imul"] += float(executed[block]) * _passes(one.instruction)
     return dict(found)
+
+
+def _passes(instruction: Instruction) -> int:
+    """Products that one of integers is made of: of all of 64 bits, and of the higher 32 of them, two. These let nothing else through
+    their pipe: products of 32 bits and of floating point numbers in turn take a cycle each on an H100, such and others 2.7."""
+    return 2 if {"WIDE", "HI"} & {*instruction.operation.split(".")} else 1
 
 
 def _costs(device: Device) -> dict[str, int]:
@@ -334,6 +345,8 @@ def _waits(looked_at: Words) -> tuple[Floats, Floats]:
 def _alike(looked_at: Words, lines: float, apart: int) -> Floats:
     """How far the lines of an access are waited for together, and not each by itself: 1 where one of them tells of all, 0 where it
     tells nothing. Of so many lines an access, one of `apart` was looked at."""
+    if not lines:
+        return np.zeros(3)
     of_lines, of_accesses = _waits(looked_at)
     none = (1 - 1 / apart) ** lines
     by_itself = 1 - ((1 - of_lines / apart) ** lines - none) / (1 - none)

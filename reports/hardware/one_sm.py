@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 import simtbed as st
-from simtbed import Const, Global, Kernel, f32, i32, u32
+from simtbed import Const, Global, Kernel, f32, i32, u32, u64
 
 from .launches import Timed
 from .microbenchmarks import empty
@@ -137,6 +137,55 @@ def straight(out: Global[f32], x: f32, turns: i32, N: Const) -> None:
     out[st.block.x * st.block_dim.x + st.thread.x] = value
 
 
+@st.kernel
+def products_in_turn(out: Global[u32], x: u32, turns: i32) -> None:
+    """32 products of 32 bits a turn, in four chains."""
+    a = x + u32(st.thread.x)
+    b, c, d = a + u32(1), a + u32(2), a + u32(3)
+    for _ in range(turns):
+        for _step in st.unroll(range(8)):
+            a, b, c, d = a * x + a, b * x + b, c * x + c, d * x + d
+    out[st.block.x * st.block_dim.x + st.thread.x] = a + b + c + d
+
+
+@st.kernel
+def long_products_in_turn(out: Global[u32], x: u32, turns: i32) -> None:
+    """The same of 64 bits."""
+    a = u64(x) + u64(st.thread.x)
+    b, c, d = a + u64(1), a + u64(2), a + u64(3)
+    for _ in range(turns):
+        for _step in st.unroll(range(8)):
+            a, b = u64(u32(a)) * u64(x) + a, u64(u32(b)) * u64(x) + b
+            c, d = u64(u32(c)) * u64(x) + c, u64(u32(d)) * u64(x) + d
+    out[st.block.x * st.block_dim.x + st.thread.x] = u32(a + b + c + d)
+
+
+@st.kernel
+def mixed_products_in_turn(out: Global[u32], x: u32, y: f32, turns: i32) -> None:
+    """Sixteen products of 32 bits, and sixteen of floating point numbers."""
+    a = x + u32(st.thread.x)
+    b = a + u32(1)
+    c, d = f32(a), f32(b)
+    for _ in range(turns):
+        for _step in st.unroll(range(8)):
+            a, c = a * x + a, st.fma(c, y, c)
+            b, d = b * x + b, st.fma(d, y, d)
+    out[st.block.x * st.block_dim.x + st.thread.x] = a + b + st.bitcast(u32, c + d)
+
+
+@st.kernel
+def long_mixed_products_in_turn(out: Global[u32], x: u32, y: f32, turns: i32) -> None:
+    """The same of 64 bits and of floating point numbers."""
+    a = u64(x) + u64(st.thread.x)
+    b = a + u64(1)
+    c, d = f32(x), f32(x) + f32(1)
+    for _ in range(turns):
+        for _step in st.unroll(range(8)):
+            a, c = u64(u32(a)) * u64(x) + a, st.fma(c, y, c)
+            b, d = u64(u32(b)) * u64(x) + b, st.fma(d, y, d)
+    out[st.block.x * st.block_dim.x + st.thread.x] = u32(a + b) + st.bitcast(u32, c + d)
+
+
 # ------------------------------------------------------------------ launches
 PATTERNS = (
     (1, 0), (2, 1), (8, 1), (16, 1), (32, 1), (2, 8), (4, 8), (2, 32), (2, 33), (4, 32), (4, 33), (8, 32), (8, 33), (16, 33), (32, 33),
@@ -156,6 +205,10 @@ def _read(words: int, threads: int, **others: int) -> Mapping[str, Any]:
 
 def _straight(threads: int, **others: int) -> Mapping[str, Any]:
     return {"out": np.zeros(threads, np.float32), "x": 1.0, **others}
+
+
+def _products(threads: int, **others: float) -> Mapping[str, Any]:
+    return {"out": np.zeros(threads, np.uint32), **others}
 
 
 def _counting(threads: int, **others: int) -> Mapping[str, Any]:
@@ -230,6 +283,11 @@ def cases() -> Iterator[Timed]:
                 if warps * resident <= 64:
                     threads = resident * SMS * 32 * warps
                     yield _case(kernel, f"{resident}", resident * SMS, warps, _counting, threads, turns=32)
+    for kernel in (products_in_turn, long_products_in_turn, mixed_products_in_turn, long_mixed_products_in_turn):
+        other = {} if kernel in (products_in_turn, long_products_in_turn) else {"y": 0.5}
+        for warps in (1, 8, 32):
+            made = partial(_products, SMS * 32 * warps, x=3, turns=128, **other)
+            yield Timed(f"{kernel.__name__} {32 * warps}", kernel, SMS, 32 * warps, made)
     for group in (1, 8, 32):
         for blocks in (1, 16, SMS):
             for warps in (4, 32):
