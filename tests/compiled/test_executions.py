@@ -7,7 +7,7 @@ import simtbed as st
 from simtbed.compiled import walk as walk_module
 from simtbed.compiled.executions import Executions, executions_of
 from simtbed.compiled.replay import Lost, Replay, Steps, WarpName
-from simtbed.compiled.walk import Walk
+from simtbed.compiled.walk import Walk, Walked
 from simtbed.reports.hardware import record
 from simtbed.reports.hardware.cases import TEXTBOOK, VARIANTS, find
 from simtbed.reports.hardware.recording import RecordingLauncher
@@ -36,6 +36,30 @@ def test_a_walk_that_loses_shuffles_is_not_believed(believed: bool, monkeypatch:
     found, ran = of("pairhmm intratask-warps", VARIANTS, "h200.json")
     assert (abs(found.warp_instructions / ran - 1) > 0.1) == believed
     assert ("do not show all" in found.walk.given_up) != believed
+
+
+@pytest.mark.parametrize("apart", [False, True])
+def test_a_walk_that_explains_no_more_is_believed_where_it_comes_to_what_the_flow_is_sure_of(
+    apart: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The flow leaves 2 % open, and goes by large operands' ways."""
+    run = Walk.run
+
+    def other(walk: Walk) -> Walked | None:
+        found = run(walk)
+        if found is not None and apart:
+            found.warps *= 1.1
+        return found
+
+    monkeypatch.setattr(Walk, "run", other)
+    found, ran = of("textbook mri_q")
+    assert (abs(found.warp_instructions / ran - 1) < 0.001) != apart
+    assert abs(found.warp_instructions / ran - 1) < 0.02
+
+
+def test_turns_of_a_loop_that_is_left_in_its_middle_are_walked_as_often_as_what_follows() -> None:
+    found, ran = of("nested_loops", "tests.hardware.cases:cases", "h200.json")
+    assert found.warp_instructions == ran
 
 
 def losing(monkeypatch: pytest.MonkeyPatch) -> None:
