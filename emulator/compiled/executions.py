@@ -130,11 +130,11 @@ def _walked(placed: Sequence[Placed], walk: Walk, flow: Estimate, sure: Sequence
         return None
     block_of = np.repeat(np.arange(len(blocks)), sizes)
     warps, threads = found.warps[block_of], found.threads[block_of]
-    doubtful = walk.doubtful(found.threads)
-    why = dict.fromkeys(doubtful, "lanes were walked through it that show not just what the source executed")
-    if open_ <= _OPEN and walk.misfit(found.threads) > misfit - _AGREES:
+    unlike = "lanes were walked through it that show not just what the source executed"
+    why = dict.fromkeys(walk.doubtful(found.threads), unlike)
+    if open_ <= _OPEN and walk.misfit(found.threads) > misfit - _AGREES:  # what the flow is sure of stands
         left = "no statement alone tells how often: lanes were walked through it that show what the source did"
-        why = dict.fromkeys((block for block in range(len(blocks)) if block not in sure), left) | why
+        why = {block: why.get(block, left) for block in range(len(blocks)) if block not in sure}
     if found.whole < WHOLE:
         others = f"{found.whole:.0%} of the warps that were asked for are recorded whole, and stand for the others"
         why = {block: why.get(block, others) for block in range(len(blocks)) if block not in sure}
