@@ -190,9 +190,9 @@ class Anchors:
             if not mine or spare or not all(kind.endswith("load") for kind in kinds):
                 continue
             anchor = self._anchor((place, TURN), SHOWN, 1.0)
-            inside = self._matcher.tests_inside(place)
+            inside, turned = self._matcher.tests_inside(place), self._matcher.turned(sites, copies, mine)
             for site in sites:
-                self.tokens[site if inside else -1 - site].append(Token(anchor, 1.0))
+                self.tokens[turned.get(site, site if inside else -1 - site)].append(Token(anchor, 1.0))
             for loop in mine:
                 here = {block: n for block, n in copies.items() if block in loop.body}
                 begun = any(self.graph.dominates(block, loop.header) for block in copies if block not in loop.body)

@@ -279,17 +279,11 @@ class Matcher:
     def _rotated(self, sites: tuple[int, ...], found: Region, mine: list[Loop], stage: Stage) -> Stage:
         """Where a loop is left in its middle, a compiled loop that is not unrolled may begin after that: it then turns as
         often as what follows is executed, which is what its blocks hold."""
-        if len(mine) != 1 or set(found.copies.values()) != {1} or not found.copies.keys() <= mine[0].body:
+        place = self._turning(sites, found.copies, mine)
+        executed = None if place is None else self._own(sites, place)
+        if executed is None:
             return stage
-        votes: Counter[tuple[int, int]] = Counter()
-        for block in found.copies:
-            for n in range(*self.graph.blocks[block]):
-                each = self._own(sites, self.places[n])
-                if each is not None:
-                    votes[each] += 1
-        if not votes:
-            return stage
-        threads, warps = max(votes, key=lambda vote: (votes[vote], vote))
+        threads, warps = executed
         return Stage(
             dict.fromkeys(found.copies, threads),
             dict.fromkeys(found.copies, warps),
@@ -298,7 +292,32 @@ class Matcher:
             frozenset(found.copies),
         )
 
-    def _own(self, sites: tuple[int, ...], place: Place) -> tuple[int, int] | None:
+    def _turning(self, sites: Sequence[int], copies: Mapping[int, int], mine: Sequence[Loop]) -> Place | None:
+        """The place of what a loop's body does itself that is executed as often as most of the blocks' instructions which hold its
+        iterations, one each."""
+        if len(mine) != 1 or set(copies.values()) != {1} or not copies.keys() <= mine[0].body:
+            return None
+        votes: Counter[tuple[int, int]] = Counter()
+        places = dict[tuple[int, int], Place]()
+        for block in copies:
+            for n in range(*self.graph.blocks[block]):
+                each = self._own(sites, self.places[n])
+                if each is not None:
+                    votes[each] += 1
+                    places.setdefault(each, self.places[n])
+        return places[max(votes, key=lambda vote: (votes[vote], vote))] if votes else None
+
+    def turned(self, sites: Sequence[int], copies: Mapping[int, int], mine: Sequence[Loop]) -> dict[int, int]:
+        """By instance of a loop that is left in its middle, the statement behind that which is executed as often as its compiled loop
+        turns."""
+        place = self._turning(sites, copies, mine)
+        found = dict[int, int]()
+        for one in self.source.by_place.get(place, ()) if place is not None else ():
+            if one.context.site in sites and one.lanes < self.source.turns(one.context.site).began:
+                found.setdefault(one.context.site, one.number)
+        return found
+
+    def _own(self, sites: Sequence[int], place: Place) -> tuple[int, int] | None:
         """Executions, by threads and warps, of what a loop's body does itself at a place, where that is one number."""
         mine: dict[int, set[tuple[int, int]]] = defaultdict(set)
         for one in self.source.by_place.get(place, ()):

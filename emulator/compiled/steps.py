@@ -13,10 +13,14 @@ MOST = 256
 """Iterations that a turn of a compiled loop has, at most."""
 _STEP = re.compile(r"(?:IADD3|VIADD|UIADD3) (U?R\d+), (U?R\d+)(?:\.reuse)?, (-?0x[0-9a-f]+)")
 _COPY = re.compile(r"(?:U?MOV|IMAD\.MOV\.U32) (U?R\d+), (?:RZ, RZ, )?(U?R\d+)$")
+_NUMBER = r"(RZ|-?0x[0-9a-f]+)"
 _LEFT = re.compile(
-    r"ISETP\.(?:GT\.AND (P\d), PT, (R\d+), RZ|GE\.AND (P\d), PT, (R\d+), 0x1|LT\.AND (P\d), PT, RZ, (R\d+)), PT$"
+    rf"ISETP\.(?:GT\.AND (P\d), PT, (R\d+), {_NUMBER}|GE\.AND (P\d), PT, (R\d+), (0x1)|LT\.AND (P\d), PT, {_NUMBER}, (R\d+)), PT$"
 )
-"""A test whether some of a count are left."""
+"""A test whether more of a count is left than where it ends."""
+_ENDS = re.compile(rf"ISETP\.(?:NE|GT)\.AND (P\d), PT, (R\d+), {_NUMBER}, PT$")
+_AHEAD = 4
+"""Blocks that may lie between a test and the loop that it leads to: where lanes meet before."""
 _WRITES = re.compile(r"[A-Z0-9_.]+ (U?R\d+),")
 
 
@@ -59,31 +63,57 @@ def iterations(amount: int, step: int) -> int:
 
 
 def spent(graph: Graph) -> frozenset[tuple[int, int]]:
-    """Ways from a test that says that nothing of a count is left, to a loop whose turns count it down: no lane goes there, as it was
-    tested before that enough is left."""
+    """Ways from a test that says that nothing of a count is left, to a loop whose turns count it down to there: no lane goes there, as it
+    was tested before that enough is left."""
+    counting = {loop.header: (_moved(graph, loop), *_end(graph, loop)) for loop in graph.loops}
     found = set()
-    for loop in graph.loops:
-        moved = _moved(graph, loop)
-        for before in graph.predecessors[loop.header]:
-            counted = _counted(graph, before)
-            jump = any(e.kind == "jump" and (e.source, e.target) == (before, loop.header) for e in graph.edges)
-            if before not in loop.body and counted is not None and moved.get(counted[0], 0) < 0 and jump != counted[1]:
-                found.add((before, loop.header))
+    for block in range(len(graph.blocks)):
+        onward, left = graph.successors[block], _left(graph, block)
+        if left is None or len(onward) != 2:
+            continue
+        register, end, jumps = left
+        jump = next((e.target for e in graph.edges if e.source == block and e.kind == "jump"), None)
+        target = next(to for to in onward if (to == jump) != jumps)
+        at = target
+        for _ in range(_AHEAD):
+            names = all(one.opcode in ("BSSY", "BSYNC") for one in graph.instructions[slice(*graph.blocks[at])])
+            if at in counting or not names or len(graph.successors[at]) != 1:
+                break
+            (at,) = graph.successors[at]
+        moved, *ends = counting.get(at, ({},))
+        if moved.get(register, 0) < 0 and ends == [register, end] and not graph.dominates(at, block):
+            found.add((block, target))
     return frozenset(found)
 
 
-def _counted(graph: Graph, block: int) -> tuple[str, bool] | None:
-    """The register of which a block's end tests whether something is left, and whether it jumps then."""
+def _left(graph: Graph, block: int) -> tuple[str, int, bool] | None:
+    """The register of which a block's end tests whether more is left than where a count ends, where that is, and whether it jumps then."""
     predicate = graph.last(block).predicate
     found = None
     for one in graph.instructions[slice(*graph.blocks[block])]:
-        left = _LEFT.match(one.text.replace(".reuse", ""))
-        names = [name for name in left.groups() if name] if left is not None else []
-        if names and names[0] == predicate.lstrip("@!"):
-            found = names[1], not predicate.startswith("@!")
+        test = _LEFT.match(one.text.replace(".reuse", ""))
+        if test is not None and predicate and predicate.lstrip("@!") in test.groups():
+            _, a, b = (part for part in test.groups() if part)
+            register, end = (a, b) if a.startswith("R") and a != "RZ" else (b, a)
+            found = register, _number(end) - ("GE" in one.operation), not predicate.startswith("@!")
         elif predicate and predicate.lstrip("@!") in one.text.removeprefix(one.predicate).partition(",")[0]:
             found = None
-    return found if len(graph.successors[block]) == 2 else None
+    return found
+
+
+def _end(graph: Graph, loop: Loop) -> tuple[str, int] | tuple[()]:
+    """The register that a loop's end tests, and the number at which it turns no more."""
+    for latch in loop.latches:
+        predicate = graph.last(latch).predicate
+        for one in graph.instructions[slice(*graph.blocks[latch])]:
+            test = _ENDS.match(one.text.replace(".reuse", ""))
+            if test is not None and predicate == f"@{test[1]}":
+                return test[2], _number(test[3])
+    return ()
+
+
+def _number(text: str) -> int:
+    return 0 if text == "RZ" else int(text, 16)
 
 
 def spine(graph: Graph, loop: Loop) -> list[int]:

@@ -48,6 +48,25 @@ def test_no_lane_goes_on_with_a_count_of_which_nothing_is_left(
     assert spent(counting(test, jump, step)) == found
 
 
+def test_a_count_may_end_below_zero_and_lanes_meet_before_the_loop() -> None:
+    texts = (
+        "ISETP.GT.AND P0, PT, R8, -0x1, PT",
+        "@!P0 BRA 0x30",
+        "MOV R9, R8",
+        "BSYNC B1",
+        "BSSY B1, 0x90",
+        "IADD3 R8, R8, -0x4, RZ",
+        "ISETP.NE.AND P0, PT, R8, {}, PT",
+        "@P0 BRA 0x50",
+        "EXIT",
+    )
+    found = [
+        spent(graph(tuple(Instruction(16 * n, text.format(end)) for n, text in enumerate(texts))))
+        for end in ("-0x1", "RZ")
+    ]
+    assert found == [{(0, 2)}, set()]
+
+
 @st.kernel
 def adding(x: Global[i32], out: Global[i32]) -> None:
     t = st.thread.x

@@ -13,8 +13,8 @@ from simtbed.reports.hardware.text import GROUPS
 
 KEPT = record.load(record.FOLDER / "textbook" / "h200.json")
 MET = {
-    "global loads": 366, "global stores": 371, "global atomics": 367, "global reductions": 366, "shared loads": 370,
-    "shared stores": 365, "shared atomics": 372, "barriers": 187, "shuffles": 186, "warp instructions": 182, "efficiency": 182,
+    "global loads": 368, "global stores": 371, "global atomics": 367, "global reductions": 366, "shared loads": 370,
+    "shared stores": 365, "shared atomics": 372, "barriers": 187, "shuffles": 186, "warp instructions": 185, "efficiency": 185,
     "registers": 187, "occupancy": 187,
 }  # fmt: skip
 """How many figures are as near as they shall be, at least."""
