@@ -46,7 +46,7 @@ class Launched:
         blocks, threads = int(np.prod(request.grid)), int(np.prod(request.block))
         self.launches += 1
         self.shapes.append((blocks, threads))
-        numbers = [request.arguments[name] for name in self.source.arguments]
+        numbers = [request.arguments.get(name) for name in self.source.arguments]
         self._given.append((request.grid, [one if isinstance(one, np.generic) else None for one in numbers]))
         self.threads += blocks * threads
         self.warps += blocks * -(-threads // 32)

@@ -9,6 +9,8 @@ from dataclasses import astuple, dataclass, is_dataclass, replace
 from enum import Enum
 from typing import Any, Literal
 
+import numpy as np
+
 from ..errors import Diagnostic, LaunchError
 from ..frontend.signature import Record, RecordArray
 from ..language.types import Array
@@ -147,10 +149,11 @@ class Recorder:
         )
 
     def _kept(self, request: Request) -> Request | None:
-        """The request as far as it is kept; its arrays are in `arguments` alone."""
+        """The request as far as it is kept; its arrays are in `arguments` alone. Numbers decide what a compiled kernel does."""
         if self.keep == "nothing":
             return None
-        return replace(request, device_arrays={}, arguments=request.arguments if self.keep == "arguments" else {})
+        numbers = {name: one for name, one in request.arguments.items() if isinstance(one, np.generic)}
+        return replace(request, device_arrays={}, arguments=request.arguments if self.keep == "arguments" else numbers)
 
 
 def _arguments(call: Call) -> tuple[Argument, ...]:

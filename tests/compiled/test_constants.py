@@ -8,8 +8,12 @@ import simtbed as st
 from simtbed.compiled.constants import Constants, Layout
 from simtbed.compiled.control_flow import graph
 from simtbed.compiled.executions import executions_of
+from simtbed.compiled.launched import printed_kernels
 from simtbed.engines.cuda.sass import Instruction
 from simtbed.language.hints import Global, i32
+from simtbed.profiler.launch import Launch
+from simtbed.runtime.observing import observing
+from simtbed.runtime.recording import Recorder
 
 from tests.compiled.listings import launched, placed
 
@@ -90,6 +94,33 @@ def test_what_is_made_of_constants_is_computed(before: tuple[str, ...], held: bo
 )
 def test_what_is_not_known_excludes_nothing(before: tuple[str, ...]) -> None:
     assert never(*before, c4=8) == set()
+
+
+def test_numbers_of_launches_are_kept_without_arrays() -> None:
+    """What is known of several launches is what they have alike."""
+    args = {"x": np.arange(40, dtype=np.int32), "out": st.zeros(32, st.i32)}
+    made = list[Launch]()
+    with observing(Recorder(made.append, keep="program")):
+        for step, blocks in ((32, 1), (32, 2), (5, 2)):
+            st.launch(striding, grid=blocks, block=32, args={**args, "step": np.int32(step)})
+    kept = [one.request for one in made]
+    assert all(request is not None and request.arguments.keys() == {"step"} for request in kept)
+
+    def known(*which: int) -> dict[int, int]:
+        requests = [request for n in which if (request := kept[n]) is not None]
+        (one,) = printed_kernels([(request, None, None) for request in requests])
+        return one.bank(Layout(0x0, 0xC, 0x210))
+
+    words = [
+        {at: bank.get(at) for at in (0x0, 0xC, 0x220)} for bank in (known(0), known(0, 1), known(1, 2), known(0, 2))
+    ]
+    assert words == [
+        {0x0: 32, 0xC: 1, 0x220: 32},
+        {0x0: 32, 0xC: None, 0x220: 32},
+        {0x0: 32, 0xC: 2, 0x220: None},
+        {0x0: 32, 0xC: None, 0x220: None},
+    ]
+    assert 0x210 not in known(0)
 
 
 # ------------------------------------------------------------------ a loop that is compiled twice
