@@ -17,6 +17,7 @@ from ..compiled.kernel import CompiledKernel
 from ..compiled.memory import phases_of
 from ..engines.cuda.sass import Instruction
 from ..machine.device import WARP, Device
+from ..passes.tickets import takes_tickets
 from ..profiler import events
 from ..profiler.events import Counts
 from ..profiler.warps import WarpDecisions
@@ -109,7 +110,7 @@ def ways_of(compiled: CompiledKernel, decided: WarpDecisions) -> Ways:
     whole, request = _graph(compiled), compiled.launched.request
     return ways(
         whole, _executed(whole, compiled), [one.place for one in compiled.instructions], compiled.source, decided, prod(request.grid),
-        -(-prod(request.block) // WARP),
+        -(-prod(request.block) // WARP), takes_tickets(request.prepared.program.kernel),
     )  # fmt: skip
 
 

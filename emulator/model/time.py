@@ -19,6 +19,7 @@ from ..errors import LaunchError
 from ..ir.access import AccessKind
 from ..machine.device import WARP, Device
 from ..machine.occupancy import Occupancy, occupancy
+from ..passes.tickets import takes_tickets
 from ..profiler import events
 from ..profiler.decisions import Decisions
 from ..profiler.events import Counts
@@ -333,7 +334,9 @@ def _remarks(observed: Observed, kernel: CompiledKernel | str, device: Device, t
             if isinstance(kernel, str)
             else [str(VALIDATED[device.name])]
         )
-        if observed.lines.longest > _UNEVEN:
+        if takes_tickets(observed.request.prepared.program.kernel):
+            found.append("warps take work until none is left: each is taken to do as much as the others")
+        elif observed.lines.longest > _UNEVEN:
             found.append(
                 f"uneven warps, beyond what was validated: the longest makes {observed.lines.longest:.1f} times the accesses"
             )

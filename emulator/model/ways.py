@@ -64,10 +64,12 @@ class Ways:
 
 
 def ways(
-    graph: Graph, executions: Floats, places: Sequence[tuple[int, ...]], source: Source, decided: WarpDecisions, grid: int, warps: int
+    graph: Graph, executions: Floats, places: Sequence[tuple[int, ...]], source: Source, decided: WarpDecisions, grid: int, warps: int,
+    tickets: bool,
 ) -> Ways:  # fmt: skip
     """executions: of the blocks of the graph, by all warps. places: of its instructions, among those of the source. grid: blocks
-    that were launched; warps: of each."""
+    that were launched; warps: of each. tickets: whether they take work until none is left: then all are taken to do as much, while on
+    an emulator the first ones do."""
     sizes = np.array([past - first for first, past in graph.blocks], np.float64)
     each = executions / (grid * warps)
     as_one = each.copy()  # where lanes meet, each group that arrives executes the meeting point
@@ -83,7 +85,8 @@ def ways(
     which = _lists(graph, each, [numbers.get(by_place.get(place, frozenset()), -1) for place in places], mean)
     weights = np.bincount(which, each * sizes, len(known))  # instructions that the average warp executes in each
     per_list = np.where(mean > 0, weights / np.maximum(mean, 1e-300), 0.0)
-    of = _parted(came * per_list, _ALIKE * float(weights.sum()))
+    apart = _parted(came * per_list, _ALIKE * float(weights.sum()))
+    of = np.zeros_like(apart) if tickets else apart
     flows, came_to, reached = [], [], [graph.reached(block) for block in range(len(graph.blocks))]
     meetings = [_meeting(graph, block, reached) for block in range(len(graph.blocks))]
     for one in range(int(of.max()) + 1):
