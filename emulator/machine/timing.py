@@ -23,7 +23,8 @@ class Timing:
     same of those that return a value. request_rate: lines to which L2 takes stores of one sector in a cycle; store_rate: sectors of
     whole lines that it takes. load_rate: lines of which L2 gives one sector in a cycle.
     lookup_rate: lines that the L1 of an SM looks up in a cycle.
-    request_interval: cycles between requests to global memory of one SM. line_interval: between lines of stores that it sends.
+    request_interval: cycles between requests to global memory of one SM. line_interval: between lines of stores that it sends;
+    miss_interval: between lines that its L1 asks L2 for.
     open_lines: lines of stores that an SM keeps open, so that what the same warp stores there next goes to L2 with them; open_cycles: for
     how long after a store. queue: instructions for its load and store unit that a scheduler's queue holds.
     block_interval: cycles between blocks that begin anywhere on the GPU. warp_interval: between warps that begin on one SM.
@@ -60,6 +61,7 @@ class Timing:
     load_rate: float
     lookup_rate: float
     request_interval: float
+    miss_interval: float
     line_interval: float
     open_lines: int
     open_cycles: int
@@ -110,6 +112,7 @@ FERMI = Timing(
     load_rate=4.6,
     lookup_rate=1.0,
     request_interval=2.0,
+    miss_interval=1.0,
     line_interval=2.3,
     open_lines=28,
     open_cycles=100,
@@ -157,6 +160,7 @@ KEPLER = Timing(
     load_rate=11.5,
     lookup_rate=1.0,
     request_interval=2.0,
+    miss_interval=1.0,
     line_interval=2.3,
     open_lines=28,
     open_cycles=100,
@@ -202,8 +206,9 @@ VOLTA = Timing(
     request_rate=22.0,
     store_rate=30.0,
     load_rate=38.0,
-    lookup_rate=2.8,
+    lookup_rate=4.0,
     request_interval=2.0,
+    miss_interval=1.0,
     line_interval=2.3,
     open_lines=28,
     open_cycles=100,
@@ -249,8 +254,9 @@ AMPERE = Timing(
     request_rate=27.5,
     store_rate=60.0,
     load_rate=77.0,
-    lookup_rate=2.8,
+    lookup_rate=4.0,
     request_interval=2.0,
+    miss_interval=1.0,
     line_interval=2.3,
     open_lines=28,
     open_cycles=100,
@@ -296,8 +302,9 @@ ADA = Timing(
     request_rate=24.7,
     store_rate=36.0,
     load_rate=46.0,
-    lookup_rate=2.8,
+    lookup_rate=4.0,
     request_interval=2.0,
+    miss_interval=1.0,
     line_interval=2.3,
     open_lines=28,
     open_cycles=100,
@@ -343,8 +350,9 @@ GH100 = Timing(
     request_rate=38.6,
     store_rate=62.0,
     load_rate=81.8,
-    lookup_rate=2.8,
-    request_interval=1.6,
+    lookup_rate=4.0,
+    request_interval=1.1,
+    miss_interval=1.0,
     line_interval=2.3,
     open_lines=28,
     open_cycles=100,
@@ -352,8 +360,8 @@ GH100 = Timing(
     block_interval=1.2,
     warp_interval=7.3,
     l1_size=256 * KIB,
-    l1_width=124,
-    l2_width=80,
+    l1_width=128,
+    l2_width=104,
     l2_halves=2,
     l2_slices=96,
     store_interval=2.2,
@@ -385,9 +393,7 @@ HOPPER = replace(
     store_rate=round(GH100.store_rate * _SERVED, 1),
     load_rate=round(GH100.load_rate * _SERVED, 1),
     l2_bandwidth=round(GH100.l2_bandwidth * _SERVED, -1),
-    request_interval=1.59,
     block_interval=1.21,
-    l1_width=125,
     dram_share=920,
     dram_row=2.3,
     launch=3136,

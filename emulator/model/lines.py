@@ -40,10 +40,16 @@ WORDS, TOUCHED = 6, 4
 """Bits of a kept line below its number: how many words of it an access has, and which sectors these lie in."""
 LOAD, STORE, ATOMIC, LOCAL_LOAD, LOCAL_STORE, CONSTANT = range(6)
 """Kinds of access. Of constant memory only the different addresses of an access are counted, as its lines."""
-ACCESSES, LINES, SECTORS, BANKS, STREWN, TOTALS = range(6)
-"""Of a site, in the whole launch: accesses by warps, lines that they touch, sectors, cycles of the 32 banks that a line lies in, in each
-of which one word is read at a time, and accesses whose lines do not lie side by side."""
+ACCESSES, LINES, SECTORS, CYCLES, STREWN, TOTALS = range(6)
+"""Of a site, in the whole launch: accesses by warps, lines that they touch, sectors, cycles that L1 takes for them, and accesses whose
+lines do not lie side by side. CYCLES: of each access the more of those of its words, of which each of the 32 banks that a line lies in
+reads one at a time, as shared memory does for stores, and those of its lines, of which each of four banks of tags finds one at a time."""
+_FIRST_TAGS, _SECOND_TAGS = 0x6F7AB5, 0x3AD5DA
+"""Bits of a line's number whose parities tell its bank of tags. Read from what Nsight Compute counts on an H100
+(`l1tex__t_output_wavefronts_pipe_lsu_mem_global_op_ld`) of the loads of `reports.hardware.patterns` and of lines 2^5 to 2^22 apart."""
 _SEEN = 64
+_OF = 6
+"""Words of a line that an access touches: its number, the bits of the words that any lane has, and of those of each phase."""
 BITS = 40
 """Of the number that is drawn for a line: its first ones say whether the line is kept, the next ones its set."""
 
@@ -94,11 +100,13 @@ def _addresses(tally: Global[i64], first: i64, line: i64, hot: Global[i64], at: 
 
 
 @st.device
-def _busiest(of: Global[i64], found: i64, slices: Global[i64]) -> i64:
-    """Words of the bank that has most, of so many lines with the words that they are asked for. slices: 0, of six: the numbers of all
+def _busiest(of: Global[i64], found: i64, phase: i64, slices: Global[i64]) -> i64:
+    """Words of the bank that has most, of so many lines with the words that a phase asks them for. slices: 0, of six: the numbers of all
     banks at once, a bit of them each."""
+    if found == 1:
+        return i64(1) if of[2 + phase] != 0 else i64(0)
     for which in range(found):
-        carry, bit = of[2 * which + 1], i64(0)
+        carry, bit = of[_OF * which + 2 + phase], i64(0)
         while carry != 0:
             low = slices[bit]
             slices[bit] = low ^ carry
@@ -112,6 +120,22 @@ def _busiest(of: Global[i64], found: i64, slices: Global[i64]) -> i64:
             most += i64(1) << bit
         slices[bit] = 0
     return most
+
+
+@st.device
+def _cycles(of: Global[i64], found: i64, phases: i64, slices: Global[i64]) -> i64:
+    """CYCLES of an access to so many lines."""
+    cycles, tags = i64(0), i64(0)
+    for phase in range(phases):
+        cycles += _busiest(of, found, phase, slices)
+    for which in range(found):
+        line = of[_OF * which]
+        bank = (st.popcount(line & _FIRST_TAGS) & 1) * 2 + (st.popcount(line & _SECOND_TAGS) & 1)
+        tags += i64(1) << i64(8 * bank)
+    for _bank in range(4):
+        cycles = max(cycles, tags & 255)
+        tags = tags >> 8
+    return cycles
 
 
 @native
@@ -147,6 +171,7 @@ def _compact(
         numbers[owner] = max(numbers[owner], reached[3 * raw[at] + 1]) + 1
         reached[3 * raw[at] + 2] = max(reached[3 * raw[at] + 2], numbers[owner])
         own = kind[site] == 3 or kind[site] == 4
+        phases = size[site] // 4 if size[site] == 8 or size[site] == 16 else i64(1)
         place_of = base[site] + ((raw[at] * warps + warp) * 32 % threads) * room[site]
         for lane in range(i64(32)):
             if (mask >> lane) & 1 != 0:
@@ -159,9 +184,9 @@ def _compact(
                 line = address >> 7
                 if kind[site] == 5:
                     line = address >> 2
-                if last < 0 or of[2 * last] != line:
+                if last < 0 or of[_OF * last] != line:
                     place = (line ^ (line >> 6)) & 63
-                    while seen[2 * place] == number and of[2 * seen[2 * place + 1]] != line:
+                    while seen[2 * place] == number and of[_OF * seen[2 * place + 1]] != line:
                         place = (place + 1) & 63
                     if seen[2 * place] == number:
                         last = seen[2 * place + 1]
@@ -169,39 +194,42 @@ def _compact(
                         last = found
                         seen[2 * place] = number
                         seen[2 * place + 1] = found
-                        of[2 * found] = line
-                        of[2 * found + 1] = i64(0)
+                        of[_OF * found] = line
+                        for which in range(i64(1), i64(_OF)):
+                            of[_OF * found + which] = i64(0)
                         found += 1
-                of[2 * last + 1] |= ((i64(1) << ((size[site] + 3) >> 2)) - 1) << ((address >> 2) & 31)
+                words = ((i64(1) << ((size[site] + 3) >> 2)) - 1) << ((address >> 2) & 31)
+                of[_OF * last + 1] |= words
+                of[_OF * last + 2 + ((i64(lane) * phases) >> 5)] |= words
                 if kind[site] == 2:
                     tally[32 * last + ((address >> 2) & 31)] += 1
         if kind[site] == 1:
             written[owner] += found
             for which in range(found):
-                hot[served[site] + _part(of[2 * which])] += 1
+                hot[served[site] + _part(of[_OF * which])] += 1
         if kind[site] == 2:
             for which in range(found):
-                place = served[site] + _part(of[2 * which])
-                hot[place + 16384] += _addresses(tally, 32 * which, of[2 * which], hot, served[site] + 32768)
+                place = served[site] + _part(of[_OF * which])
+                hot[place + 16384] += _addresses(tally, 32 * which, of[_OF * which], hot, served[site] + 32768)
                 hot[place] += _turns(tally, 32 * which)
-        totals[5 * site + 3] += _busiest(of, found, slices) if found > 1 else i64(1)
+        totals[5 * site + 3] += i64(1) if kind[site] == 5 else _cycles(of, found, phases, slices)
         begin = stored
         sectors = i64(0)
         first = of[0]
         past = of[0]
         for which in range(found):
-            first = min(first, of[2 * which])
-            past = max(past, of[2 * which])
+            first = min(first, of[_OF * which])
+            past = max(past, of[_OF * which])
             touched = i64(15)
             if whole == 0 or kind[site] != 0:
-                words = of[2 * which + 1]
+                words = of[_OF * which + 1]
                 touched = i64(0)
                 for sector in range(i64(4)):
                     if (words >> (8 * sector)) & 255 != 0:
                         touched |= i64(1) << sector
             sectors += i64(st.popcount(touched))
-            if apart == 1 or drawn(of[2 * which]) * apart < i64(1) << 40:
-                lines[stored] = (of[2 * which] << 10) | (i64(st.popcount(of[2 * which + 1])) << 4) | touched
+            if apart == 1 or drawn(of[_OF * which]) * apart < i64(1) << 40:
+                lines[stored] = (of[_OF * which] << 10) | (i64(st.popcount(of[_OF * which + 1])) << 4) | touched
                 stored += 1
         totals[5 * site] += 1
         totals[5 * site + 4] += i64(1) if past - first > 2 * found else i64(0)
@@ -291,7 +319,7 @@ class Lines:
         blocks = int(np.prod(self.request.grid))
         self.work, self._numbers, self._written = (np.zeros(blocks * self._warps, np.int64) for _ in range(3))
         self._reached = np.zeros(3 * blocks, np.int64)
-        self._seen, self._of = np.zeros(2 * _SEEN, np.int64), np.zeros(2 * 32, np.int64)
+        self._seen, self._of = np.zeros(2 * _SEEN, np.int64), np.zeros(_OF * 32, np.int64)
         self._used, self._tally, self._slices = (
             np.zeros(2, np.int64),
             np.zeros(32 * 32, np.int64),

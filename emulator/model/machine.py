@@ -29,6 +29,7 @@ from .unit import (
     KEPT,
     LINES,
     MEMORY,
+    MISSED,
     NEAR,
     NEXT,
     OPERANDS,
@@ -359,6 +360,7 @@ def _sample(
     rates[NEXT] = max(timing.block_interval * active, timing.warp_interval * warps) * scale.get("blocks", 1.0)
     rates[OPERANDS] = 12.0
     rates[LINES], rates[KEPT], rates[SENDING] = timing.open_lines, timing.open_cycles, timing.line_interval
+    rates[MISSED] = timing.miss_interval * scale.get("L2", 1.0)
     rates[JUMP] = timing.branch * late
     code = stream.code
     if late != 1.0:

@@ -19,14 +19,14 @@ from ..machine.device import WARP, Device
 from ..profiler import events
 from ..profiler.events import Counts
 from ..profiler.warps import WarpDecisions
-from .lines import ATOMIC, LOCAL_STORE, STORE
+from .lines import ATOMIC, LINE, LOCAL_STORE, STORE
 from .traffic import (
     ACCESSES,
     AGAIN,
     ASKED,
     AWAITED,
-    BANKS,
     BETWEEN,
+    CYCLES,
     DRAM_AWAITED,
     FAR_AWAITED,
     FAR_HITS,
@@ -50,13 +50,15 @@ WORDS = 9
 until its result is written and its operands are read (-1: none), its pipe (-1: none) and for how many cycles, what it does, and
 when its result is written."""
 PLAIN, GLOBAL, SHARED, BARRIER = range(4)
-SHARE, LSU, SECTORS_OUT, MISSED, WRITTEN, FAR, BEYOND, WAITED, SENT, SENT_AGAIN, OUT_AGAIN, BACK, REPEATED = range(13)
-FIGURES = 13
+SHARE, LSU, SECTORS_OUT, MISSED, WRITTEN, FAR, BEYOND, WAITED, SENT, SENT_AGAIN, OUT_AGAIN, BACK, REPEATED, MISSING = (
+    range(14)
+)
+FIGURES = 14
 """Figures of an access, of one execution: the share of executions that access memory at all; cycles of the load and store unit;
 sectors asked of L2, or what its requests cost as sectors, of device memory, and written to it; how likely it waits for the far
 half of L2, for device memory, and for L2 at all. SENT: lines of a store; REPEATED: the share of stores to what the warp has
 stored to before; BACK: how many lines of its stores ago that was; SENT_AGAIN, OUT_AGAIN: lines, and sectors asked of L2, of such a store
-that goes with the one before."""
+that goes with the one before. MISSING: lines of a load of which L2 is asked."""
 OWN_PIPES = ("alu", "fma", "fp64", "xu", "adu", "uniform", "cbu")
 """Of a scheduler; the load and store unit is one for all of an SM."""
 _LSU = len(OWN_PIPES)
@@ -312,11 +314,13 @@ def _of_global(
     share = figures[SHARE] = min(1.0, total[ACCESSES] / executed)
     accesses = share * executed  # those of the source that nvcc did not merge
     lines, sectors = total[LINES] / total[ACCESSES], total[SECTORS] / total[ACCESSES]
-    banks, looked_up = total[BANKS] / total[ACCESSES], lines / timing.lookup_rate
-    figures[LSU] = max(timing.request_interval, banks, looked_up, sectors * 32 / timing.l1_width)
+    figures[LSU] = max(
+        timing.request_interval, total[CYCLES] / total[ACCESSES] * LINE / timing.l1_width, lines / timing.lookup_rate
+    )
     misses = total[MISSES]
     out = misses + total[FAR_HITS] + total[NEAR_HITS]
     figures[SECTORS_OUT] = as_sectors(total[ASKED], out, device, stored=False) / accesses
+    figures[MISSING] = total[ASKED] / accesses if kind.endswith("load") else 0.0
     strewn = total[STREWN] / total[ACCESSES]
     figures[MISSED] = (misses + (_LONE + strewn * (timing.dram_row - _LONE)) * total[LONE]) / accesses
 

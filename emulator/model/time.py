@@ -25,10 +25,10 @@ from ..profiler.events import Counts
 from ..runtime.engine import Request
 from .caches import simulate
 from .chain import Chain, expanded
-from .lines import ATOMIC, CONSTANT, LOAD, LOCAL_LOAD, LOCAL_STORE, STORE, Lines
+from .lines import ATOMIC, CONSTANT, LINE, LOAD, LOCAL_LOAD, LOCAL_STORE, STORE, Lines
 from .machine import LOADED, alone, run
 from .stream import as_sectors, stream, ways_of
-from .traffic import ACCESSES, ASKED, BANKS, FAR_HITS, LINES, MISSES, NEAR_HITS, SECTORS, Traffic
+from .traffic import ACCESSES, ASKED, CYCLES, FAR_HITS, LINES, MISSES, NEAR_HITS, SECTORS, Traffic
 from .validated import VALIDATED
 from .ways import Ways, Words
 
@@ -255,8 +255,8 @@ def _memories(
     timing, clock, lines = device.timing, float(device.clock), observed.lines
     conflicts = observed.column(events.WAVEFRONTS, "shared") * WARP / max(1, device.rates.shared)
     sites = traffic.sites[traffic.kinds != CONSTANT]
-    moved = np.array([timing.request_interval, 1.0, 1 / timing.lookup_rate, 32 / timing.l1_width])
-    l1 = float((sites[:, [ACCESSES, BANKS, LINES, SECTORS]] * moved).max(axis=1, initial=0.0).sum())
+    moved = np.array([timing.request_interval, LINE / timing.l1_width, 1 / timing.lookup_rate])
+    l1 = float((sites[:, [ACCESSES, CYCLES, LINES]] * moved).max(axis=1, initial=0.0).sum())
     every, asked = traffic.total(SECTORS, STORE, LOCAL_STORE), traffic.total(ASKED)
     asked -= traffic.total(ASKED, STORE, LOCAL_STORE)
     stored, sectors = traffic.stored

@@ -6,12 +6,15 @@ from __future__ import annotations
 from .. import language as st
 from ..language.hints import Global, f64, i64
 
-PORT, MEMORY, UNIT, NEAR, FAR, BEYOND, BARRIER, NEXT, OPERANDS, STORED, GATE, JUMP, LINES, KEPT, SENDING = range(15)
+PORT, MEMORY, UNIT, NEAR, FAR, BEYOND, BARRIER, NEXT, OPERANDS, STORED, GATE, JUMP, LINES, KEPT, SENDING, MISSED = (
+    range(16)
+)
 """Of the SM: bytes a cycle from L2 and from device memory; what cycles of the load and store unit are multiplied with; cycles until
 L2's near half, its far half and device memory answer; of a barrier; between two blocks that begin; until operands are read, and
 until a store has arrived; between warps that come to barriers; and in which a warp that jumped is not yet there. LINES, KEPT: lines
-that are open at once, and cycles after a store for which they are; SENDING: cycles between lines that go to L2."""
-RATES = 15
+that are open at once, and cycles after a store for which they are; SENDING: cycles between lines that go to L2; MISSED: between those
+that it is asked for."""
+RATES = 16
 HELD = 64
 """Stores whose lines are open, at most; each has a line or more."""
 QUEUED = 16
@@ -76,7 +79,7 @@ def served(
     scoreboards are free; unknown: instructions of which that is not yet known. settled: by slot, when its stores have arrived."""
     unit = max(since, busy[0])
     latency = f64(code[n * 9 + 7])
-    figures = (of_class * size + n) * 13
+    figures = (of_class * size + n) * 14
     chances[figures] += memory[figures]
     taken = f64(1)
     late = f64(0)
@@ -103,7 +106,7 @@ def served(
             drawn = chances[figures + 5] + f64(EVENLY)
             drawn -= f64(i64(drawn))
             chances[figures + 5] = drawn
-            moves = out * f64(32) / rates[0]
+            moves = max(out * f64(32) / rates[0], memory[figures + 13] * rates[15])
             busy[1] = max(unit + taken, busy[1]) + moves
             state[3] += moves
             if drawn < memory[figures + 7]:

@@ -14,6 +14,7 @@ from simtbed import Device, Kernel, SimtbedError, UnavailableError
 
 from . import microbenchmarks as kernels
 from .one_sm import regions_in_turn
+from .patterns import FILLED, fours_from_l2, words_from_l1, words_from_l2
 
 TURNS, STEPS = 64, 16
 """Iterations of a chain, and operations that each of them has."""
@@ -213,24 +214,35 @@ def _rates(bench: Bench) -> Figures:
 
 
 def _caches(bench: Bench) -> Figures:
-    """Bytes a cycle and SM that L1 gives, 4 and 16 bytes a lane, and that one SM gets from L2; of L2, GB/s of all SMs."""
+    """Bytes a cycle and SM that L1 gives, 4 and 16 bytes a lane, and lines that it finds; bytes that an SM gets from L2, and lines that
+    it asks for; of L2, GB/s of all SMs."""
     sms, turns = bench.device.sms, max(1, 256 // bench.scale)
-    near = {
-        "x": np.ones(1 << 15, np.float32),
-        "out": np.zeros(bench.threads, np.float32),
-        "mask": 2047,
-        "step": 32,
-        "apart": 0,
-    }
-    took = bench.net(kernels.reads, 2 * sms, BLOCK, {**near, "turns": turns})
-    found = {"l1_bytes_a_cycle": 64.0 * bench.threads * turns / sms / (took * bench.cycles)}
+    near = {"x": np.ones(1 << 15, np.float32), "out": np.zeros(bench.threads, np.float32)}
+    lane, accesses = np.arange(32, dtype=np.int32), bench.threads / 32 * 16 * turns / sms
+    found = {}
+    for name, each, at in (("l1_bytes_a_cycle", 128, lane), ("l1_lines_a_cycle_of_one_sm", 32, 33 * lane)):
+        given = {**near, "at": at, "turns": turns, "LINE": 1024}  # 32 lines: those of a load stay in order
+        found[name] = each * accesses / (bench.net(words_from_l1, 2 * sms, BLOCK, given) * bench.cycles)
     wide = {"x": np.ones((1 << 14, 4), np.float32), "out": near["out"], "mask": 2047, "step": 32, "turns": turns}
     took = bench.net(kernels.wide_reads, 4 * sms, 512, wide)
     found["l1_wide_bytes_a_cycle"] = 64.0 * bench.threads * turns / sms / (took * bench.cycles)
-    words = (1 << 22) // bench.scale
-    far = {**near, "x": np.ones(words + (1 << 15), np.float32), "mask": words - 1, "step": 16 * BLOCK}
-    took = bench.net(kernels.reads, 1, BLOCK, {**far, "apart": 0, "turns": turns})
-    found["l2_bytes_a_cycle_of_one_sm"] = 64.0 * BLOCK * turns / (took * bench.cycles)
+    few, size = max(1, sms // 8), FILLED // bench.scale
+    accesses = BLOCK / 32 * 16 * turns
+    for name, kernel, each, shape, at, apart in (
+        ("l2_bytes_a_cycle_of_one_sm", fours_from_l2, 512, (size // 16, 4), lane, 4),
+        ("missed_lines_a_cycle_of_one_sm", words_from_l2, 32, (size // 4,), 33 * lane, 33),
+    ):
+        of_line = {"mask": shape[0] - 1, "LINE": 128 * shape[0] // size}
+        given = {
+            "x": np.ones(shape, np.float32),
+            "at": at,
+            "out": near["out"],
+            "turns": turns,
+            "apart": apart,
+            **of_line,
+        }
+        found[name] = each * accesses / (bench.net(kernel, few, BLOCK, given) * bench.cycles)
+    far = {**near, "step": 16 * BLOCK}
     for mib in (8, 16, 32):  # at each time all SMs read other lines
         words = mib * (1 << 18) // bench.scale
         apart = max(1, words // (2 * sms) // BLOCK) * BLOCK
@@ -245,12 +257,11 @@ def _caches(bench: Bench) -> Figures:
     took = bench.net(kernels.wide_write, 2 * sms, BLOCK, {"out": np.zeros((whole, 4), np.float32), "n": whole})
     found["whole_sectors_a_cycle"] = 0.5 * whole / (took * bench.cycles)
     turns = max(1, 16 // bench.scale)
-    for name, words in (("l1_lines_a_cycle_of_one_sm", 1 << 12), ("l2_lines_a_cycle", (1 << 20) // bench.scale)):
-        drawn = {"x": np.ones(words, np.float32), "out": near["out"], "mask": words - 1, "turns": turns}
-        took, lines = bench.net(kernels.gathers, 2 * sms, BLOCK, drawn), words / 32
-        different = lines * (1 - (1 - 1 / lines) ** 32)  # of those that a warp draws
-        accesses = 8 * turns * bench.threads / 32 / (took * bench.cycles)
-        found[name] = accesses * different / (sms if "one_sm" in name else 1)
+    words = (1 << 20) // bench.scale
+    drawn = {"x": np.ones(words, np.float32), "out": near["out"], "mask": words - 1, "turns": turns}
+    took, lines = bench.net(kernels.gathers, 2 * sms, BLOCK, drawn), words / 32
+    different = lines * (1 - (1 - 1 / lines) ** 32)  # of those that a warp draws
+    found["l2_lines_a_cycle"] = 8 * turns * bench.threads / 32 / (took * bench.cycles) * different
     return {name: round(each, 1) for name, each in found.items()}
 
 
@@ -379,6 +390,8 @@ def fields_of(found: Figures, device: Device) -> tuple[dict[str, int | float], d
         timing["warp_interval"] = max(0.01, round(max(each.values()) * device.sms / (max(many) / 32), 1))
     if "l1_bytes_a_cycle" in found:
         timing["request_interval"] = max(0.01, round(128 / max(1.0, found["l1_bytes_a_cycle"]), 2))
+    if "missed_lines_a_cycle_of_one_sm" in found:
+        timing["miss_interval"] = max(0.01, round(1 / max(0.01, found["missed_lines_a_cycle_of_one_sm"]), 2))
     each_cycle = {
         "request_rate": "lines_written_a_cycle", "store_rate": "whole_sectors_a_cycle", "load_rate": "l2_lines_a_cycle",
         "lookup_rate": "l1_lines_a_cycle_of_one_sm",

@@ -97,10 +97,15 @@ def drawn(count: int = COUNT, seed: int = SEED) -> list[Access]:
     found: dict[tuple[str, int, tuple[int, ...]], None] = {}
     while len(found) < count:
         one, size = kinds[len(found) % len(kinds)]
-        lanes = _pattern(draw, _elements(one, size), size)
-        lanes[~_active(draw)] = -1
-        found[one.name, size, tuple(map(int, lanes))] = None
+        found[one.name, size, tuple(map(int, lanes(draw, _elements(one, size), size)))] = None
     return [Access(line, *kind, {}) for line, kind in enumerate(found, 2)]
+
+
+def lanes(draw: np.random.Generator, elements: int, size: int) -> Lanes:
+    """The element of each lane, of so many elements of `size` bytes; -1 where it takes no part."""
+    found = _pattern(draw, elements, size)
+    found[~_active(draw)] = -1
+    return found
 
 
 def _elements(one: Operation, size: int) -> int:

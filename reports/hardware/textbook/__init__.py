@@ -4,25 +4,33 @@ from __future__ import annotations
 
 from . import (
     chances,
+    ciphers,
     codes,
     dense,
     fields,
+    geometry,
     graphs,
     histograms,
     images,
     learning,
+    matter,
+    networks,
     numerics,
+    packing,
     particles,
     programs,
     queues,
     reductions,
     samples,
     searches,
+    signals,
     simulation,
     solvers,
     sorts,
     stencils,
     suites,
+    surfaces,
+    tables,
     texts,
 )
 from .textbook import Textbook
@@ -32,6 +40,8 @@ KERNELS: tuple[Textbook, ...] = (
     *numerics.KERNELS, *texts.KERNELS, *simulation.KERNELS, *chances.KERNELS, *solvers.KERNELS, *images.KERNELS,
     *learning.KERNELS, *codes.KERNELS, *searches.KERNELS,
     *suites.KERNELS, *samples.KERNELS, *fields.KERNELS, *particles.KERNELS, *programs.KERNELS, *queues.KERNELS,
+    *ciphers.KERNELS, *packing.KERNELS, *tables.KERNELS, *signals.KERNELS, *surfaces.KERNELS, *geometry.KERNELS,
+    *matter.KERNELS, *networks.KERNELS,
 )  # fmt: skip
 
 __all__ = ["KERNELS", "Textbook"]

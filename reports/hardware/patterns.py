@@ -1,0 +1,166 @@
+"""Launches of loads whose lanes lie as drawn from a seed: cycles of L1 for the loads that it answers, and of the port of an SM for those
+that L2 does."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from functools import partial
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import simtbed as st
+from simtbed import Const, Global, Kernel, f32, float2, float4, i32
+
+from .launches import Timed
+from .single_accesses import lanes
+
+SMS = 132
+SEED, EACH = 7, 60
+"""Patterns of each width."""
+AROUND = 1024
+"""Lines that a pattern lies in."""
+FILLED = 1 << 24
+"""Bytes that loads from L2 go through: more than L1 of all SMs that do not share any, less than a half of L2."""
+STEPS = 16
+LAST = 16
+"""SMs that load from L2 at once: their ports are what they wait for, and not L2."""
+
+
+# ------------------------------------------------------------------ from L1
+@st.kernel
+def words_from_l1(x: Global[f32], at: Global[i32], out: Global[f32], turns: i32, LINE: Const) -> None:
+    """Sixteen loads a turn of the words that `at` has of each lane, -1 for none, each a line behind the one before."""
+    first = at[st.lane]
+    if first < 0:
+        return
+    total = f32(0)
+    for turn in range(turns):
+        for k in st.unroll(range(16)):
+            total += x[first + (turn & 1) * LINE + k * LINE]
+    out[st.block.x * st.block_dim.x + st.thread.x] = total
+
+
+@st.kernel
+def pairs_from_l1(x: Global[float2], at: Global[i32], out: Global[f32], turns: i32, LINE: Const) -> None:
+    """The same of two words each."""
+    first = at[st.lane]
+    if first < 0:
+        return
+    total = f32(0)
+    for turn in range(turns):
+        for k in st.unroll(range(16)):
+            found = x[first + (turn & 1) * LINE + k * LINE]
+            total += found.x + found.y
+    out[st.block.x * st.block_dim.x + st.thread.x] = total
+
+
+@st.kernel
+def fours_from_l1(x: Global[float4], at: Global[i32], out: Global[f32], turns: i32, LINE: Const) -> None:
+    """The same of four words each."""
+    first = at[st.lane]
+    if first < 0:
+        return
+    total = f32(0)
+    for turn in range(turns):
+        for k in st.unroll(range(16)):
+            found = x[first + (turn & 1) * LINE + k * LINE]
+            total += found.x + found.y + found.z + found.w
+    out[st.block.x * st.block_dim.x + st.thread.x] = total
+
+
+# ------------------------------------------------------------------ from L2
+@st.kernel
+def words_from_l2(
+    x: Global[f32], at: Global[i32], out: Global[f32], turns: i32, mask: i32, apart: i32, LINE: Const
+) -> None:
+    """Sixteen loads a turn of the words that `at` has of each lane, each `apart` lines behind the one before, and each warp elsewhere."""
+    first = at[st.lane]
+    if first < 0:
+        return
+    warp = st.block.x * (st.block_dim.x // 32) + st.warp
+    total = f32(0)
+    for turn in range(turns):
+        base = first + (warp * turns + turn) * 16 * apart * LINE
+        for k in st.unroll(range(16)):
+            total += x[(base + k * apart * LINE) & mask]
+    out[st.block.x * st.block_dim.x + st.thread.x] = total
+
+
+@st.kernel
+def pairs_from_l2(
+    x: Global[float2], at: Global[i32], out: Global[f32], turns: i32, mask: i32, apart: i32, LINE: Const
+) -> None:
+    """The same of two words each."""
+    first = at[st.lane]
+    if first < 0:
+        return
+    warp = st.block.x * (st.block_dim.x // 32) + st.warp
+    total = f32(0)
+    for turn in range(turns):
+        base = first + (warp * turns + turn) * 16 * apart * LINE
+        for k in st.unroll(range(16)):
+            found = x[(base + k * apart * LINE) & mask]
+            total += found.x + found.y
+    out[st.block.x * st.block_dim.x + st.thread.x] = total
+
+
+@st.kernel
+def fours_from_l2(
+    x: Global[float4], at: Global[i32], out: Global[f32], turns: i32, mask: i32, apart: i32, LINE: Const
+) -> None:
+    """The same of four words each."""
+    first = at[st.lane]
+    if first < 0:
+        return
+    warp = st.block.x * (st.block_dim.x // 32) + st.warp
+    total = f32(0)
+    for turn in range(turns):
+        base = first + (warp * turns + turn) * 16 * apart * LINE
+        for k in st.unroll(range(16)):
+            found = x[(base + k * apart * LINE) & mask]
+            total += found.x + found.y + found.z + found.w
+    out[st.block.x * st.block_dim.x + st.thread.x] = total
+
+
+# ------------------------------------------------------------------ launches
+WIDTHS: Mapping[int, tuple[Kernel, Kernel]] = {
+    4: (words_from_l1, words_from_l2),
+    8: (pairs_from_l1, pairs_from_l2),
+    16: (fours_from_l1, fours_from_l2),
+}
+
+
+def drawn(size: int) -> list[npt.NDArray[np.int64]]:
+    """EACH patterns of elements of `size` bytes, -1 for lanes that take no part."""
+    draw = np.random.default_rng((SEED, size))
+    return [lanes(draw, AROUND * 128 // size, size) for _ in range(EACH)]
+
+
+def _words(size: int, elements: int) -> npt.NDArray[np.float32]:
+    return np.ones(elements if size == 4 else (elements, size // 4), np.float32)
+
+
+def from_l1(size: int, found: npt.NDArray[np.int64]) -> Mapping[str, Any]:
+    """Arguments of a pattern of elements of `size` bytes."""
+    line = 128 // size
+    return {
+        "x": _words(size, (AROUND + STEPS + 2) * line), "at": found.astype(np.int32), "out": np.zeros(SMS * 1024, np.float32),
+        "turns": 32, "LINE": line,
+    }  # fmt: skip
+
+
+def _from_l2(size: int, found: npt.NDArray[np.int64]) -> Mapping[str, Any]:
+    line, inside = 128 // size, found[found >= 0]
+    return {
+        "x": _words(size, FILLED // size), "at": found.astype(np.int32), "out": np.zeros(LAST * 1024, np.float32), "turns": 4,
+        "mask": FILLED // size - 1, "LINE": line, "apart": int(np.ptp(inside // line)) + 1 | 1,
+    }  # fmt: skip
+
+
+def cases() -> Iterator[Timed]:
+    """All of them, named by their number."""
+    for size, (from_l1, from_l2) in WIDTHS.items():
+        for number, found in enumerate(drawn(size)):
+            yield Timed(f"{from_l1.__name__} {number}", from_l1, SMS, 1024, partial(from_l1, size, found))
+            yield Timed(f"{from_l2.__name__} {number}", from_l2, LAST, 1024, partial(_from_l2, size, found))

@@ -1,0 +1,58 @@
+"""Cycles of L1 for a load: those that Nsight Compute counted on an H100 of drawn patterns, and of two lines far apart."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from simtbed.machine.device import H100
+from simtbed.model.launches import observe
+from simtbed.model.lines import ACCESSES, CYCLES
+from simtbed.reports.hardware import patterns
+from simtbed.runtime.request import prepare_request
+
+FOLDER = Path(__file__).parent
+TURNS = 2
+"""As many launches have as there are different ones."""
+
+
+def rows(name: str) -> list[dict[str, str]]:
+    with (FOLDER / name).open(encoding="utf-8") as file:
+        return list(csv.DictReader(file))
+
+
+def cycles(kernel: Any, args: Mapping[str, Any]) -> float:
+    """Of one of the loads of a turn."""
+    request = prepare_request(kernel, grid=1, block=32, args={**args, "turns": TURNS}, device=H100)
+    totals = observe(request, source_only=True).lines.totals
+    loads = totals[totals[:, ACCESSES] == TURNS]
+    assert len(loads) == patterns.STEPS
+    return float(loads[:, CYCLES].sum() / loads[:, ACCESSES].sum())
+
+
+@pytest.mark.parametrize("size", patterns.WIDTHS)
+def test_loads_take_the_cycles_that_were_measured(size: int) -> None:
+    """Nsight's cycles have a tenth that the launch itself takes of each load; registers of 8 and 16 bytes are filled in 2 and 4."""
+    kernel, _ = patterns.WIDTHS[size]
+    measured = [row for row in rows("h100_l1_loads.csv") if row["kernel"] == kernel.__name__]
+    assert len(measured) == patterns.EACH
+    for row, lanes in zip(measured, patterns.drawn(size), strict=True):
+        found = cycles(kernel, patterns.from_l1(size, lanes))
+        assert abs(max(found, size / 4) - float(row["cycles"])) <= 0.2 + 0.02 * found, row
+        assert found >= max(float(row["wavefronts"]), float(row["tags"])) - 0.15, row
+
+
+def test_lines_far_apart_lie_in_banks_of_tags_as_counted() -> None:
+    """Two words in banks of their own: more than one cycle where both lines lie in one bank of tags. The array began at 0x1e000000 on
+    the GPU, but for bits that no sum changes; here it begins at 2 MiB."""
+    first = 0x1E000000 // 4 - (1 << 19)
+    x, out = np.zeros(first + (1 << 27) + (1 << 12), np.float32), np.zeros(32, np.float32)
+    for row in rows("h100_l1_lines_apart.csv"):
+        at = np.full(32, -1, np.int32)
+        at[:2] = first, first + ((1 << int(row["power"])) + int(row["further"])) * 32 + 1
+        found = cycles(patterns.words_from_l1, {"x": x, "at": at, "out": out, "LINE": 32})
+        assert found == pytest.approx(float(row["tags"]), abs=0.01), row
