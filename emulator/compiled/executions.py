@@ -170,7 +170,9 @@ def _counted(matcher: Matcher) -> tuple[Counted, list[int], set[int]]:
 def _always(whole: Graph, block: int) -> bool:
     """Whether all threads come to a block, once each, that have not left the kernel before."""
     at: int | None = 0
-    while at is not None and at != block:
+    seen = set[int]()  # a loop that is left by the end of the kernel alone leads back to itself
+    while at is not None and at != block and at not in seen:
+        seen.add(at)
         onward = whole.successors[at]
         at = onward[0] if at in whole.ends and len(onward) == 1 else whole.postdominators[at]
     return at == block and not whole.around(block)
