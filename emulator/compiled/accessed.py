@@ -35,6 +35,7 @@ from .alignment import (
     aligned,
     really_made,
 )
+from .begun import begun, marks_of
 from .classes import width_of
 from .counted import Counted
 from .groups import Strand
@@ -86,12 +87,16 @@ class Alike:
 
 class _Asked:
     """Accesses whose costs are asked for, and the instructions, by node, that stand for them. made, made_by_each: tell what lanes made
-    of all of them, and of each. told, arranging: what is known of the sites that instructions stand for, and how; both grow. slow: blocks
+    of all of them, and of each. instructions: how many, by node. predicated: whether lanes may be switched off; marks: then, of the loop
+    that all accesses lie in. told, arranging: what is known of the sites that instructions stand for, and how; both grow. slow: blocks
     that were laid beside accesses by one group of lanes at a time."""
 
-    def __init__(self, statements: Sequence[Statement], at_node: Mapping[int, Block]) -> None:
+    def __init__(self, statements: Sequence[Statement], at_node: Mapping[int, Block], walk: Walk) -> None:
         self.statements, self.at_node, self.size = statements, at_node, statements[0].site.size
         self.made, self.made_by_each = Made(statements), [Made([one]) for one in statements]
+        self.instructions = np.array([len(at_node.get(node, ())) for node in range(len(walk.nodes.blocks))])
+        self.predicated = any(one.predicated for block in at_node.values() for one in block)
+        self.marks = marks_of(statements if self.predicated else (), walk.matcher, walk.nodes)
         self.told: dict[Key, int] = {}
         self.arranging = Arranging(self.size)
         self.slow = 0
@@ -125,7 +130,7 @@ class Accessed:
         if len(kinds) > 1 or not plain or any(width % size for width in widths.values()):
             return None
         totals, executed, stood = np.zeros(3), 0.0, 0.0
-        asked = _Asked(statements, self._at_nodes({n: width // size for n, width in widths.items()}))
+        asked = _Asked(statements, self._at_nodes({n: width // size for n, width in widths.items()}), self.walk)
         for number, alike in enumerate(self.alike):
             if asked.slow > SLOW and number >= FEWEST:
                 break
@@ -198,7 +203,9 @@ class Accessed:
         begins = [0, *accumulate(one.accesses for _, one in visits)]
         remaining: Sequence[Lanes] = alike.lanes
         if all(one.accesses == 1 for block in at_node.values() for one in block):
-            made, remaining = asked.made.stand(alike.nodes[relevant], alike.masks[relevant], at_node, alike.lanes)
+            come = slice(None) if asked.predicated else relevant  # what else they come to tells where they begin a loop
+            nodes, masks = alike.nodes[come], alike.masks[come]
+            made, remaining = asked.made.stand(nodes, masks, at_node, asked.marks, alike.lanes)
         else:
             made = np.full((begins[-1], 32), NOT_MADE)
         row = {(when, one.instruction): begin for (when, one), begin in zip(visits, begins, strict=False)}
@@ -232,7 +239,8 @@ class Accessed:
             return self._accesses[int(alike.sites[number])].site.array
 
         made = asked.made.of(lanes)
-        stood = aligned(made, flat)
+        anew = self._begun(alike, lanes, asked)
+        stood = aligned(made, flat, anew)
         if stood is None and all(one.site.kind.endswith("load") for one in asked.statements):
             once = {(array(number), address(number)): number for number in reversed(really_made(made))}
             wanted = sum(one.accesses for one in flat)
@@ -258,6 +266,16 @@ class Accessed:
                 return None
             asked.told |= found
         return telling.stands(visited, asked.told)
+
+    def _begun(self, alike: Alike, lanes: Lanes, asked: _Asked) -> list[int]:
+        """Before which of their instructions lanes come anew to the loop that all accesses lie in."""
+        if not asked.predicated:
+            return []
+        when = np.flatnonzero(alike.masks & np.uint32(lanes.mask))
+        here = asked.instructions[alike.nodes[when]]
+        anew = begun(alike.nodes, alike.masks, lanes.mask, asked.marks)[when] != 0
+        found = np.unique((np.cumsum(here) - here)[anew])
+        return list(found[found < here.sum()].tolist())
 
     def _count(self, alike: Alike, made: Words, each: int, size: int, statement: Statement) -> Floats | None:
         """What instructions cost that stand for so many accesses; None where they do not lie side by side."""

@@ -12,7 +12,8 @@ import numpy.typing as npt
 from .. import language as st
 from ..language.hints import Global, i32, i64, u32
 from ..native import native
-from .alignment import END, NOT_MADE, Block, align
+from .alignment import END, NOT_MADE, Block, align_loop
+from .begun import Marks, begins
 from .source import Statement
 
 _ACCESS, _TURN, _TEST = 1, 2, 3
@@ -87,31 +88,37 @@ def _made(
 
 @native
 def _stand(
-    visited: Global[i32], by: Global[u32], visits: i64, of_node: Global[i32], predicated: Global[i32], sites: Global[i32],
-    numbers: Global[i64], begins: Global[i64], masks: Global[u32], groups: i64, roles: Global[i32], which: Global[i32], bias: i64,
+    visited: Global[i32], by: Global[u32], visits: i64, of_node: Global[i32], predicated: Global[i32], entries: Global[i32],
+    headers: Global[i64], bodies: Global[i64], sites: Global[i32], numbers: Global[i64], firsts: Global[i64], masks: Global[u32],
+    groups: i64, roles: Global[i32], which: Global[i32], bias: i64,
     members: Global[i32], starts: Global[i32], loops: i64, accesses: i64, once: i64, places: Global[i64], tested: Global[i32],
-    made: Global[i64], widths: Global[i32], off: Global[i32], row: Global[i64], stood: Global[i64], rows: Global[i64],
-    fits: Global[bool],
+    made: Global[i64], widths: Global[i32], off: Global[i32], begun: Global[i32], row: Global[i64], stood: Global[i64],
+    rows: Global[i64], fits: Global[bool],
 ) -> None:  # fmt: skip
     """rows: int64[visits and their instructions, 32], the access of each lane. of_node: by node, its first instruction among `predicated`.
-    begins: where the steps of each group of lanes begin. widths, off, row, stood: to work with. fits: whether a group's accesses are laid
+    entries, headers, bodies: of the loop (`begun.Marks`). firsts: where the steps of each group of lanes begin. widths, off, begun, row,
+    stood: to work with. fits: whether a group's accesses are laid
     beside instructions in order."""
     for g in range(groups):
         count = _make(
-            sites, numbers, begins[g], begins[g + 1], roles, which, bias, members, starts, loops, accesses, once, places, tested, made
+            sites, numbers, firsts[g], firsts[g + 1], roles, which, bias, members, starts, loops, accesses, once, places, tested, made
         )  # fmt: skip
-        flat, at = i64(0), i64(0)
+        flat, at, before, anew = i64(0), i64(0), i64(-1), False
         for n in range(visits):
             node = i64(visited[n])
             here = i64(of_node[node + 1]) - i64(of_node[node])
             if (by[n] & masks[g]) != 0:
+                anew = anew or begins(node, before, entries, headers, bodies)
+                before = node
                 for k in range(here):
                     off[flat] = predicated[i64(of_node[node]) + k]
                     widths[flat] = i32(1)
+                    begun[flat] = i32(anew)
                     row[flat] = at + k
+                    anew = False
                     flat += 1
             at += here
-        fits[g] = align(made, count, widths, off, flat, stood)
+        fits[g] = align_loop(made, count, widths, off, begun, flat, stood)
         if fits[g]:
             for k in range(flat):
                 if stood[k] >= 0:
@@ -162,24 +169,23 @@ class Made:
         return found
 
     def stand(
-        self, visited: npt.NDArray[np.int32], by: npt.NDArray[np.uint32], at_node: Mapping[int, Block], lanes: Sequence[Lanes]
+        self, visited: npt.NDArray[np.int32], by: npt.NDArray[np.uint32], at_node: Mapping[int, Block], marks: Marks, lanes: Sequence[Lanes]
     ) -> tuple[Words, list[Lanes]]:  # fmt: skip
         """int64[n, 32], by instruction that a warp comes to, in order, the accesses of its lanes; and the lanes of which this is not known,
-        as what they made does not fit the instructions one for one, in order. visited, by: nodes and the lanes that come there."""
-        blocks = [at_node.get(node, ()) for node in range(max(at_node) + 1)]
+        as what they made does not fit the instructions one for one, in order. visited, by: nodes and the lanes that come there. marks: of
+        the loop that all accesses lie in."""
+        blocks = [at_node.get(node, ()) for node in range(len(marks[0]))]
         of_node = np.cumsum([0, *map(len, blocks)]).astype(np.int32)
         predicated = np.array([one.predicated for block in blocks for one in block], np.int32)
-        known = visited < len(blocks)
-        visited, by = visited[known], by[known]
         instructions = int((of_node[visited + 1] - of_node[visited]).sum())
         steps = [self._of_these(one) for one in lanes]
-        begins = np.cumsum([0, *(len(sites) for sites, _ in steps)])
+        firsts = np.cumsum([0, *(len(sites) for sites, _ in steps)])
         rows, fits = np.full((instructions, 32), NOT_MADE, np.int64), np.zeros(len(lanes), np.bool_)
-        work = np.empty(instructions, np.int32), np.empty(instructions, np.int32)
+        work = [np.empty(instructions, np.int32) for _ in range(3)]
         _stand(
-            visited, by, len(visited), of_node, predicated, np.concatenate([sites for sites, _ in steps]),
-            np.concatenate([numbers for _, numbers in steps]), begins, np.array([one.mask for one in lanes], np.uint32), len(lanes),
-            *self._given, self._room(int(np.diff(begins).max(initial=0))), *work, np.empty(instructions, np.int64),
+            visited, by, len(visited), of_node, predicated, *marks, np.concatenate([sites for sites, _ in steps]),
+            np.concatenate([numbers for _, numbers in steps]), firsts, np.array([one.mask for one in lanes], np.uint32), len(lanes),
+            *self._given, self._room(int(np.diff(firsts).max(initial=0))), *work, np.empty(instructions, np.int64),
             np.empty(instructions, np.int64), rows.reshape(-1), fits,
         )  # fmt: skip
         return rows, [one for one, fit in zip(lanes, fits.tolist(), strict=True) if not fit]

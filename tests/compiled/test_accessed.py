@@ -141,3 +141,41 @@ def test_accesses_of_two_sizes_at_a_line_are_counted_each_by_its_own_instruction
     # In pairs lanes read two elements side by side, at times of two sectors: three times of 8 elements each, seven times of 4.
     assert memory.figures["global_load_requests"] == 2 * (1 + 2 * 15)
     assert memory.figures["global_load_sectors"] == 2 * (1 + 2 * 15) + 3 + 7
+
+
+@st.kernel
+def in_two_parts(turns: Global[i32], x: Global[f32], out: Global[f32]) -> None:
+    t = st.thread.x
+    total = st.f32(0)
+    for part in range(2):
+        for k in range(turns[32 * part + t]):
+            total += x[32 * k + t]
+    out[t] = total
+
+
+def test_a_remainder_is_laid_beside_the_execution_of_the_loop_that_it_is_of() -> None:
+    """Half of the lanes make four turns and then two, the others two and then four: a part has two before those by threes, the second
+    of them under a predicate."""
+    turns = np.where(np.arange(64).reshape(2, 32) // 16 % 3 == 0, 4, 2).astype(np.int32)
+    one = launched(in_two_parts, turns=turns.reshape(-1), x=np.zeros(128, np.float32), out=st.zeros(32, st.f32))
+    _, memory = counted(
+        one,
+        placed(
+            one,
+            ("LDG.E R7, [R6]", "turns["),
+            ("BSSY B0, 0xb0", "(int k"),
+            ("@!P3 BRA 0xa0", "(int k"),
+            ("LDG.E R2, [R4]", "x["),
+            ("@P0 LDG.E R3, [R4+0x80]", "x["),
+            ("@!P1 BRA 0xa0", "(int k"),
+            *[("LDG.E R2, [R4]", "x[")] * 3,
+            ("@P2 BRA 0x60", "(int k"),
+            ("BSYNC B0", "(int k"),
+            ("@P4 BRA 0x0", "(int part"),
+            ("STG.E [R8], R1", "out["),
+            ("EXIT", ""),
+        ),
+    )
+    # Of each part all lanes make the first turn, of four sectors; half of them the second one, the others the last three.
+    assert memory.figures["global_load_requests"] == 2 + 2 * 5
+    assert memory.figures["global_load_sectors"] == 2 * 4 + 2 * (4 + 2 + 3 * 2)
