@@ -39,7 +39,7 @@ from .begun import begun, marks_of
 from .classes import width_of
 from .counted import Counted
 from .groups import Strand
-from .made import Lanes, Made
+from .made import Lanes, Made, either
 from .replay import Lost, Replay, Steps, WarpName
 from .source import Statement
 from .walk import FEWEST, MOST_STATES, STATES, Walk, spread
@@ -87,13 +87,16 @@ class Alike:
 
 class _Asked:
     """Accesses whose costs are asked for, and the instructions, by node, that stand for them. made, made_by_each: tell what lanes made
-    of all of them, and of each. instructions: how many, by node. predicated: whether lanes may be switched off; marks: then, of the loop
-    that all accesses lie in. told, arranging: what is known of the sites that instructions stand for, and how; both grow. slow: blocks
-    that were laid beside accesses by one group of lanes at a time."""
+    of all of them, and of each. made_of_either: the same where one instruction stands for those of both arms of a branch. instructions:
+    how many, by node. predicated: whether lanes may be switched off; marks: then, of the loop that all accesses lie in. told, arranging:
+    what is known of the sites that instructions stand for, and how; both grow. slow: blocks that were laid beside accesses by one group
+    of lanes at a time."""
 
     def __init__(self, statements: Sequence[Statement], at_node: Mapping[int, Block], walk: Walk) -> None:
         self.statements, self.at_node, self.size = statements, at_node, statements[0].site.size
         self.made, self.made_by_each = Made(statements), [Made([one]) for one in statements]
+        both = either(statements, walk.launched.statements.chosen)
+        self.made_of_either = Made(statements, both) if both else None
         self.instructions = np.array([len(at_node.get(node, ())) for node in range(len(walk.nodes.blocks))])
         self.predicated = any(one.predicated for block in at_node.values() for one in block)
         self.marks = marks_of(statements if self.predicated else (), walk.matcher, walk.nodes)
@@ -241,6 +244,8 @@ class Accessed:
         made = asked.made.of(lanes)
         anew = self._begun(alike, lanes, asked)
         stood = aligned(made, flat, anew)
+        if stood is None and asked.made_of_either is not None:
+            stood = aligned(asked.made_of_either.of(lanes), flat, anew)
         if stood is None and all(one.site.kind.endswith("load") for one in asked.statements):
             once = {(array(number), address(number)): number for number in reversed(really_made(made))}
             wanted = sum(one.accesses for one in flat)
@@ -257,6 +262,8 @@ class Accessed:
                 fitting = [block for block in better if block is not None]
                 if len(fitting) == len(better):
                     return fitting
+            elif all(self._side_by_side([(array(n), address(n)) for n in each], asked.size) for each in stood):
+                return blocks
         each = zip(asked.statements, asked.made_by_each, strict=True)
         sites = [Site(made.of(lanes), one.site.kind.endswith("load")) for one, made in each]
         telling = Telling(sites, asked.size, address)
@@ -266,6 +273,11 @@ class Accessed:
                 return None
             asked.told |= found
         return telling.stands(visited, asked.told)
+
+    @staticmethod
+    def _side_by_side(lying: Sequence[tuple[str, int]], size: int) -> bool:
+        """Whether accesses of an instruction lie in one array, one after the other. lying: the array and the address of each."""
+        return all(lying[n] == (lying[0][0], lying[0][1] + size * n) for n in range(1, len(lying)))
 
     def _begun(self, alike: Alike, lanes: Lanes, asked: _Asked) -> list[int]:
         """Before which of their instructions lanes come anew to the loop that all accesses lie in."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 
 import numpy as np
 import numpy.typing as npt
@@ -127,23 +128,38 @@ def _stand(
                             rows[32 * row[k] + lane] = stood[k]
 
 
-class Made:
-    """Tells what lanes made of some accesses."""
+def either(statements: Sequence[Statement], chosen: Mapping[int, tuple[int, str]]) -> dict[int, int]:
+    """By access in one arm of a branch, the one of the other arm that stands where it does: one instruction may stand for both, as lanes
+    make but one of them. chosen: by access, the branch and the arm (`source.Source`)."""
+    arms: dict[tuple[int, str], list[int]] = defaultdict(list)
+    for one in statements:
+        if one.number in chosen:
+            arms[chosen[one.number]].append(one.number)
+    then = {branch: numbers for (branch, arm), numbers in arms.items() if arm == "then"}
+    pairs = (zip(arms[branch, "else"], numbers, strict=False) for branch, numbers in then.items())
+    return {its: mine for each in pairs for its, mine in each}
 
-    def __init__(self, statements: Sequence[Statement]) -> None:
-        alone = [one for one in statements if one.context.loop is None]
-        others = [one for one in statements if one.context.loop is not None]
+
+class Made:
+    """Tells what lanes made of some accesses. shared: by access, another one that has the same room in a turn of a loop."""
+
+    def __init__(self, statements: Sequence[Statement], shared: Mapping[int, int] = MappingProxyType({})) -> None:
+        mine = [one for one in statements if one.number not in shared]
+        alone = [one for one in mine if one.context.loop is None]
+        others = [one for one in mine if one.context.loop is not None]
         of_loop: dict[int, list[int]] = defaultdict(list)
         for n, one in enumerate(others, len(alone)):
             if one.context.loop is not None and one.context.arm != "test":
                 of_loop[one.context.loop.site].append(n)
         named = [one.number for one in (*alone, *others)]
-        bias = max([*named, *of_loop]) + 2
+        bias = max([*named, *shared, *of_loop]) + 2
         roles, which = np.zeros(2 * bias, np.int32), np.zeros(2 * bias, np.int32)
         for n, loop in enumerate(of_loop):
             roles[[bias + loop, bias - 1 - loop]], which[[bias + loop, bias - 1 - loop]] = (_TEST, _TURN), n
         for n, number in enumerate(named):
             roles[bias + number], which[bias + number] = _ACCESS, n
+        for number, other in shared.items():
+            roles[bias + number], which[bias + number] = _ACCESS, which[bias + other]
         members = np.array([n for each in of_loop.values() for n in each], np.int32)
         starts = np.cumsum([0, *map(len, of_loop.values())]).astype(np.int32)
         places, tested = np.zeros(len(named), np.int64), np.zeros(len(of_loop), np.int32)

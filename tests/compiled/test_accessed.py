@@ -179,3 +179,51 @@ def test_a_remainder_is_laid_beside_the_execution_of_the_loop_that_it_is_of() ->
     # Of each part all lanes make the first turn, of four sectors; half of them the second one, the others the last three.
     assert memory.figures["global_load_requests"] == 2 + 2 * 5
     assert memory.figures["global_load_sectors"] == 2 * 4 + 2 * (4 + 2 + 3 * 2)
+
+
+@st.kernel
+def halving(x: Global[f32], out: Global[f32]) -> None:
+    a = st.shared(f32, 64)
+    b = st.shared(f32, 64)
+    t = st.thread.x
+    a[t] = x[t]
+    a[32 + t] = x[32 + t]
+    st.sync()
+    half = 32
+    while half >= 8:
+        if t < half:
+            b[t] = a[2 * t] + a[2 * t + 1]
+        st.sync()
+        a, b = b, a
+        half //= 2
+    out[t] = a[t]
+
+
+def test_one_instruction_stands_for_accesses_of_both_arms_of_a_branch() -> None:
+    """Turns read from one array and write to the other; lanes beyond half of them are switched off."""
+    one = launched(halving, x=np.zeros(64, np.float32), out=st.zeros(32, st.f32))
+    turn = [
+        ("@P0 LDS.64 R2, [R4]", "2 * t]"),
+        ("@P0 FADD R2, R2, R3", "a_2 + a_3"),
+        ("@P0 STS [R5], R2", "a_2 + a_3"),
+        ("BAR.SYNC 0x0", "__syncthreads"),
+    ]
+    _, memory = counted(
+        one,
+        placed(
+            one,
+            ("LDG.E R2, [R6]", "x[t"),
+            ("STS [R4], R2", "a[t"),
+            ("LDG.E R2, [R6+0x80]", "x[32"),
+            ("STS [R4+0x80], R2", "a[32"),
+            ("BAR.SYNC 0x0", "__syncthreads"),
+            *turn * 3,
+            ("LDS R2, [R5]", "out["),
+            ("STG.E [R8], R2", "out["),
+            ("EXIT", ""),
+        ),
+    )
+    # 32 lanes read pairs in two phases, fewer in one; behind the loop all read one element each.
+    assert memory.figures["shared_load_wavefronts"] == 2 + 1 + 1 + 1
+    assert memory.figures["shared_store_wavefronts"] == 2 + 3
+    assert memory.figures["shared_load_conflicts"] == memory.figures["shared_store_conflicts"] == 0
