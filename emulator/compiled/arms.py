@@ -53,14 +53,16 @@ class Arms:
         found = dict[int, Choice]()
         for block, before in enumerate(self.graph.predecessors):
             if len(before) == 1 and self._parts(before[0]):
-                choice = self._choice(block)
+                choice, test = self._choice(block), self.places[self.graph.blocks[before[0]][1] - 1]
+                tested = choice is not None and test == choice[0]
+                if before[0] in self.graph.ends and not tested:
+                    continue  # what lies behind an end of the kernel may have no line of its own
                 if choice is None:
-                    inside = self._arm_around(block, self.places[self.graph.blocks[before[0]][1] - 1])
+                    inside = self._arm_around(block, test)
                     found |= {} if inside is None else {block: inside}
                     continue
                 if choice == self._choice(before[0]):
                     continue
-                tested = self.places[self.graph.blocks[before[0]][1] - 1] == choice[0]
                 if tested or (self._written(block, choice) and not self._within(block, choice)):
                     found[block] = choice
         return found
