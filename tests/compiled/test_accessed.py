@@ -227,3 +227,36 @@ def test_one_instruction_stands_for_accesses_of_both_arms_of_a_branch() -> None:
     assert memory.figures["shared_load_wavefronts"] == 2 + 1 + 1 + 1
     assert memory.figures["shared_store_wavefronts"] == 2 + 3
     assert memory.figures["shared_load_conflicts"] == memory.figures["shared_store_conflicts"] == 0
+
+
+@st.kernel
+def behind_the_first(x: Global[f32], out: Global[f32]) -> None:
+    t = st.thread.x
+    total = st.f32(0)
+    for k in range(128):
+        at = 32 * k + t
+        if at >= 4:
+            a, b = x[at - 4], x[at - 3]
+        else:
+            a, b = x[0], x[1]
+        total += a * b
+    out[t] = total
+
+
+def test_accesses_of_both_arms_may_be_made_at_the_line_that_uses_them() -> None:
+    """In the first turn lanes part in the source, and load together in the compiled kernel."""
+    one = launched(behind_the_first, x=np.zeros(4096, np.float32), out=st.zeros(32, st.f32))
+    _, memory = counted(
+        one,
+        placed(
+            one,
+            ("LDG.E R2, [R4]", "total +="),
+            ("LDG.E R3, [R5]", "total +="),
+            ("FFMA R1, R2, R3, R1", "total +="),
+            ("@P0 BRA 0x0", "for ("),
+            ("STG.E [R6], R1", "out["),
+            ("EXIT", ""),
+        ),
+    )
+    assert memory.figures["global_load_requests"] == 2 * 128
+    assert memory.figures["global_load_sectors"] == 2 * (4 + 127 * 5)
