@@ -35,10 +35,11 @@ from .alignment import (
     aligned,
     really_made,
 )
+from .begun import begun, marks_of
 from .classes import width_of
 from .counted import Counted
 from .groups import Strand
-from .made import Lanes, Made
+from .made import Lanes, Made, either
 from .replay import Lost, Replay, Steps, WarpName
 from .source import Statement
 from .walk import FEWEST, MOST_STATES, STATES, Walk, spread
@@ -86,12 +87,19 @@ class Alike:
 
 class _Asked:
     """Accesses whose costs are asked for, and the instructions, by node, that stand for them. made, made_by_each: tell what lanes made
-    of all of them, and of each. told, arranging: what is known of the sites that instructions stand for, and how; both grow. slow: blocks
-    that were laid beside accesses by one group of lanes at a time."""
+    of all of them, and of each. made_of_either: the same where one instruction stands for those of both arms of a branch. instructions:
+    how many, by node. predicated: whether lanes may be switched off; marks: then, of the loop that all accesses lie in. told, arranging:
+    what is known of the sites that instructions stand for, and how; both grow. slow: blocks that were laid beside accesses by one group
+    of lanes at a time."""
 
-    def __init__(self, statements: Sequence[Statement], at_node: Mapping[int, Block]) -> None:
+    def __init__(self, statements: Sequence[Statement], at_node: Mapping[int, Block], walk: Walk) -> None:
         self.statements, self.at_node, self.size = statements, at_node, statements[0].site.size
         self.made, self.made_by_each = Made(statements), [Made([one]) for one in statements]
+        both = either(statements, walk.launched.statements.chosen)
+        self.made_of_either = Made(statements, both) if both else None
+        self.instructions = np.array([len(at_node.get(node, ())) for node in range(len(walk.nodes.blocks))])
+        self.predicated = any(one.predicated for block in at_node.values() for one in block)
+        self.marks = marks_of(statements if self.predicated else (), walk.matcher, walk.nodes)
         self.told: dict[Key, int] = {}
         self.arranging = Arranging(self.size)
         self.slow = 0
@@ -125,7 +133,7 @@ class Accessed:
         if len(kinds) > 1 or not plain or any(width % size for width in widths.values()):
             return None
         totals, executed, stood = np.zeros(3), 0.0, 0.0
-        asked = _Asked(statements, self._at_nodes({n: width // size for n, width in widths.items()}))
+        asked = _Asked(statements, self._at_nodes({n: width // size for n, width in widths.items()}), self.walk)
         for number, alike in enumerate(self.alike):
             if asked.slow > SLOW and number >= FEWEST:
                 break
@@ -198,7 +206,9 @@ class Accessed:
         begins = [0, *accumulate(one.accesses for _, one in visits)]
         remaining: Sequence[Lanes] = alike.lanes
         if all(one.accesses == 1 for block in at_node.values() for one in block):
-            made, remaining = asked.made.stand(alike.nodes[relevant], alike.masks[relevant], at_node, alike.lanes)
+            come = slice(None) if asked.predicated else relevant  # what else they come to tells where they begin a loop
+            nodes, masks = alike.nodes[come], alike.masks[come]
+            made, remaining = asked.made.stand(nodes, masks, at_node, asked.marks, alike.lanes)
         else:
             made = np.full((begins[-1], 32), NOT_MADE)
         row = {(when, one.instruction): begin for (when, one), begin in zip(visits, begins, strict=False)}
@@ -232,7 +242,10 @@ class Accessed:
             return self._accesses[int(alike.sites[number])].site.array
 
         made = asked.made.of(lanes)
-        stood = aligned(made, flat)
+        anew = self._begun(alike, lanes, asked)
+        stood = aligned(made, flat, anew)
+        if stood is None and asked.made_of_either is not None:
+            stood = aligned(asked.made_of_either.of(lanes), flat, anew)
         if stood is None and all(one.site.kind.endswith("load") for one in asked.statements):
             once = {(array(number), address(number)): number for number in reversed(really_made(made))}
             wanted = sum(one.accesses for one in flat)
@@ -249,6 +262,8 @@ class Accessed:
                 fitting = [block for block in better if block is not None]
                 if len(fitting) == len(better):
                     return fitting
+            elif all(self._side_by_side([(array(n), address(n)) for n in each], asked.size) for each in stood):
+                return blocks
         each = zip(asked.statements, asked.made_by_each, strict=True)
         sites = [Site(made.of(lanes), one.site.kind.endswith("load")) for one, made in each]
         telling = Telling(sites, asked.size, address)
@@ -258,6 +273,21 @@ class Accessed:
                 return None
             asked.told |= found
         return telling.stands(visited, asked.told)
+
+    @staticmethod
+    def _side_by_side(lying: Sequence[tuple[str, int]], size: int) -> bool:
+        """Whether accesses of an instruction lie in one array, one after the other. lying: the array and the address of each."""
+        return all(lying[n] == (lying[0][0], lying[0][1] + size * n) for n in range(1, len(lying)))
+
+    def _begun(self, alike: Alike, lanes: Lanes, asked: _Asked) -> list[int]:
+        """Before which of their instructions lanes come anew to the loop that all accesses lie in."""
+        if not asked.predicated:
+            return []
+        when = np.flatnonzero(alike.masks & np.uint32(lanes.mask))
+        here = asked.instructions[alike.nodes[when]]
+        anew = begun(alike.nodes, alike.masks, lanes.mask, asked.marks)[when] != 0
+        found = np.unique((np.cumsum(here) - here)[anew])
+        return list(found[found < here.sum()].tolist())
 
     def _count(self, alike: Alike, made: Words, each: int, size: int, statement: Statement) -> Floats | None:
         """What instructions cost that stand for so many accesses; None where they do not lie side by side."""

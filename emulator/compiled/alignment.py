@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections import Counter, defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice, product
 
@@ -113,19 +113,103 @@ def align(
     return True
 
 
-@native
-def _align(
-    made: Global[i64], count: i64, accesses: Global[i32], predicated: Global[i32], visits: i64, stood: Global[i64]
-) -> bool:
+@st.device
+def _aligned_apart(
+    made: Global[i64], count: i64, accesses: Global[i32], predicated: Global[i32], begun: Global[i32], visits: i64, stood: Global[i64]
+) -> bool:  # fmt: skip
+    """The same, of each execution of a loop by itself. begun: visits before which lanes come to it anew. Of one that has fewer turns than
+    there are visits the last predicated ones are off, although others follow: a remainder may come before the turns by fours. Lanes come
+    to all executions that have turns, or to all that have accesses."""
+    executions, turned, accessed = i64(1), i64(0), i64(0)
+    n, at, out = i64(1), i64(0), i64(0)
+    while n < visits:
+        executions += i64(begun[n] != 0)
+        n += 1
+    n = i64(0)
+    while n < count:
+        turns, some = False, False
+        while n < count and made[n] != END:
+            turns, some = True, some or made[n] >= 0
+            n += 1
+        turned, accessed, n = turned + i64(turns), accessed + i64(some), n + 1
+    if executions != turned and executions != accessed:
+        return False
+    n = i64(0)
+    while n < visits:
+        past, wanted = n, i64(0)
+        while past < visits and (past == n or begun[past] == 0):
+            wanted += i64(accesses[past])
+            past += 1
+        first, real = at, i64(0)
+        while real == 0 and at < count and (executions != turned or first == at):
+            while at < count and made[at] == END:
+                at += 1
+            first = at
+            while at < count and made[at] != END:
+                real += i64(made[at] >= 0)
+                at += 1
+        whole = wanted == real
+        spare = i64(0) if whole else wanted - (at - first)
+        behind = out + wanted
+        for k in range(past - 1, n - 1, -1):
+            each = i64(accesses[k])
+            off = predicated[k] != 0 and spare >= each
+            spare -= each if off else i64(0)
+            for _ in range(each):
+                behind -= 1
+                stood[behind] = i64(NOT_MADE) if off else i64(0)
+        if spare != 0:
+            return False
+        for k in range(n, past):
+            each = i64(accesses[k])
+            if stood[out] != NOT_MADE:
+                missing = i64(0)
+                for j in range(each):
+                    while whole and made[first] < 0:
+                        first += 1
+                    stood[out + j] = made[first]
+                    missing += i64(made[first] < 0)
+                    first += 1
+                if missing != 0 and (missing < each or predicated[k] == 0):
+                    return False
+            out += each
+        n = past
+    while at < count:
+        if made[at] >= 0:
+            return False
+        at += 1
+    return True
+
+
+@st.device
+def align_loop(
+    made: Global[i64], count: i64, accesses: Global[i32], predicated: Global[i32], begun: Global[i32], visits: i64, stood: Global[i64]
+) -> bool:  # fmt: skip
+    """`align`, first of each execution of a loop by itself where it is known where these begin."""
+    known = False
+    for n in range(visits):
+        known = known or begun[n] != 0
+    if known and _aligned_apart(made, count, accesses, predicated, begun, visits, stood):
+        return True
     return align(made, count, accesses, predicated, visits, stood)
 
 
-def aligned(made: Made, visited: Sequence[Visit]) -> list[Accesses] | None:
-    """The accesses that each visit stands for, none where a predicate switches the lane off. None where they do not fit together."""
+@native
+def _align(
+    made: Global[i64], count: i64, accesses: Global[i32], predicated: Global[i32], begun: Global[i32], visits: i64, stood: Global[i64]
+) -> bool:  # fmt: skip
+    return align_loop(made, count, accesses, predicated, begun, visits, stood)
+
+
+def aligned(made: Made, visited: Sequence[Visit], begun: Collection[int] = ()) -> list[Accesses] | None:
+    """The accesses that each visit stands for, none where a predicate switches the lane off. None where they do not fit together.
+    begun: numbers of visits before which lanes come to the loop of all of them anew, where that is known."""
     accesses = np.array([one.accesses for one in visited], np.int32)
     predicated = np.array([one.predicated for one in visited], np.int32)
+    anew = np.zeros(len(visited), np.int32)
+    anew[list(begun)] = 1
     stood = np.empty(int(accesses.sum()), np.int64)
-    if not _align(np.array(made, np.int64), len(made), accesses, predicated, len(visited), stood):
+    if not _align(np.array(made, np.int64), len(made), accesses, predicated, anew, len(visited), stood):
         return None
     following = iter(stood.tolist())
     each = [tuple(islice(following, one.accesses)) for one in visited]

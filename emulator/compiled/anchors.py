@@ -16,12 +16,12 @@ import numpy as np
 import numpy.typing as npt
 
 from ..passes.decisions import leaves
-from .classes import CONTROL, EFFECTS, EXPANDED
+from .classes import CONTROL, EFFECTS, EXPANDED, OPERATIONS
 from .control_flow import Loop
 from .matching import Key, Matcher
 from .nodes import Nodes
 from .script import coded, decided, slow
-from .source import Part, Place, Statement
+from .source import Choice, Part, Place, Statement
 
 Floats = npt.NDArray[np.float32]
 Shown = dict[Key, float]
@@ -84,16 +84,20 @@ class Anchors:
 
     def _shown(self, span: tuple[int, int]) -> tuple[Shown, Shown]:
         """The effects and operations of a block, sure ones and those under a predicate. Of an access that is wider than the
-        source's one is sure: the others may be of iterations that come later."""
+        source's one is sure: the others may be of iterations that come later. No branch leads into an arm of which a block has
+        something under a predicate: what it computes there without one it computes for all lanes."""
         sure: dict[Key, float] = defaultdict(float)
         maybe: dict[Key, float] = defaultdict(float)
+        own = (n for n in range(*span) if self.graph.instructions[n].opcode not in CONTROL)
+        predicated = {self._arm(n) for n in own if self.graph.instructions[n].predicate} - {None}
         for n in range(*span):
             for key, width in self._matcher.amounts_of(n).items():
                 place, kind = key
                 each = (
                     max((one.site.size for one in self._known.get(place, ()) if one.site.kind == kind), default=0) or 1
                 )
-                if self.graph.instructions[n].predicate:
+                ahead = kind in OPERATIONS.values() and self._arm(n) in predicated
+                if self.graph.instructions[n].predicate or ahead:
                     maybe[key] += width
                 elif "_" in kind and width > each:
                     sure[key] += each
@@ -101,6 +105,11 @@ class Anchors:
                 else:
                     sure[key] += width
         return sure, maybe
+
+    def _arm(self, n: int) -> Choice | None:
+        """The arm of a branch that an instruction belongs to, where its place tells one."""
+        choices = {self.source.choice(one) for one in self._known.get(self.places[n], ()) if one.lanes}
+        return choices.pop() if len(choices) == 1 else None
 
     def _put_back(self, blocks: Sequence[tuple[Shown, Shown]]) -> None:
         """Loads that nvcc makes before barriers behind which they stand in the source are laid to behind these."""
@@ -233,8 +242,7 @@ class Anchors:
                 self.tokens[decided(site, choice[1])].append(Token(self._numbers[choice], 1.0))
         for block, span in enumerate(self.graph.blocks):
             for n in range(*span):
-                choices = {self.source.choice(one) for one in self._known.get(self.places[n], ()) if one.lanes}
-                only = choices.pop() if len(choices) == 1 else None
+                only = self._arm(n)
                 predicated = self.graph.instructions[n].predicate and self.places[n] not in expanded
                 if only is not None and only in self._numbers and predicated:
                     sure, maybe = found[block].get(only, (0, 0))

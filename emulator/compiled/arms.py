@@ -37,6 +37,7 @@ class Arms:
             lanes = warps = 0
             for number in {one.number for one in branches}:
                 known = self.source.by_choice.get(choice, ())
+                known = [one for one in known if one.number not in self.source.loops]  # which is tested again
                 inside = [one for one in known if self.source.chosen[one.number][0] == number]
                 most = max(((one.lanes, one.warps) for one in inside), default=self.source.taken(number, choice[1]))
                 lanes, warps = lanes + most[0], warps + most[1]
@@ -51,18 +52,24 @@ class Arms:
         """By block that is come to from one test alone, the arm that its instructions belong to."""
         found = dict[int, Choice]()
         for block, before in enumerate(self.graph.predecessors):
-            if len(before) == 1 and len(self.graph.successors[before[0]]) == 2:
-                choice = self._choice(block)
+            if len(before) == 1 and self._parts(before[0]):
+                choice, test = self._choice(block), self.places[self.graph.blocks[before[0]][1] - 1]
+                tested = choice is not None and test == choice[0]
+                if before[0] in self.graph.ends and not tested:
+                    continue  # what lies behind an end of the kernel may have no line of its own
                 if choice is None:
-                    inside = self._arm_around(block, self.places[self.graph.blocks[before[0]][1] - 1])
+                    inside = self._arm_around(block, test)
                     found |= {} if inside is None else {block: inside}
                     continue
                 if choice == self._choice(before[0]):
                     continue
-                tested = self.places[self.graph.blocks[before[0]][1] - 1] == choice[0]
                 if tested or (self._written(block, choice) and not self._within(block, choice)):
                     found[block] = choice
         return found
+
+    def _parts(self, block: int) -> bool:
+        """Whether lanes part behind a block: they go to two others, or some of them leave the kernel."""
+        return len(self.graph.successors[block]) + (block in self.graph.ends) == 2
 
     def _staying(self) -> dict[int, Choice]:
         """By block behind a test by which lanes leave a loop, the arm of those that do not: nothing in it may be left of the source."""

@@ -3,8 +3,9 @@ much open, walked."""
 
 from __future__ import annotations
 
+from collections import Counter as Occurrences
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -59,7 +60,8 @@ def executions_of(placed: Sequence[Placed], launched: Launched) -> Executions:
     source = launched.statements if apart else launched.statements.without_calls()
     matcher = Matcher(whole, evidence.places(placed), source)
     counted, unmatched, even = _counted(matcher)
-    found = estimate_executions(placed, evidence, launched.threads, launched.warps, counted, whole)
+    known = replace(counted, blocks=_first_arms(matcher, launched.threads) | counted.blocks)
+    found = estimate_executions(placed, evidence, launched.threads, launched.warps, known, whole)
     sure = [
         block
         for block, (first, _) in enumerate(whole.blocks)
@@ -179,6 +181,20 @@ def _counted(matcher: Matcher) -> tuple[Counted, list[int], set[int]]:
             counted.entries |= stage.entries
             counted.parted |= stage.parted
     return counted, sorted(set(unmatched)), even
+
+
+def _first_arms(matcher: Matcher, threads: int) -> dict[int, tuple[float, float]]:
+    """Executions of blocks behind a test that all threads come to once, by threads and warps, where an arm of its branch begins there and
+    nowhere else."""
+    heads, found = matcher.arms.heads, dict[int, tuple[float, float]]()
+    alone = Occurrences(heads.values())
+    for block, arm in matcher.arms.parts.items():
+        if block in heads and alone[heads[block]] == 1 and _always(matcher.graph, arm.head):
+            branches = [one for one in matcher.source.by_place[heads[block][0]] if one.site.kind == "branch"]
+            lanes, warps = sum(one.lanes for one in branches), sum(one.warps for one in branches)
+            if lanes == threads:
+                found[block] = arm.lanes * lanes, arm.warps * warps
+    return found
 
 
 def _always(whole: Graph, block: int) -> bool:

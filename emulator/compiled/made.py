@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 
 import numpy as np
 import numpy.typing as npt
@@ -12,7 +13,8 @@ import numpy.typing as npt
 from .. import language as st
 from ..language.hints import Global, i32, i64, u32
 from ..native import native
-from .alignment import END, NOT_MADE, Block, align
+from .alignment import END, NOT_MADE, Block, align_loop
+from .begun import Marks, begins
 from .source import Statement
 
 _ACCESS, _TURN, _TEST = 1, 2, 3
@@ -87,31 +89,37 @@ def _made(
 
 @native
 def _stand(
-    visited: Global[i32], by: Global[u32], visits: i64, of_node: Global[i32], predicated: Global[i32], sites: Global[i32],
-    numbers: Global[i64], begins: Global[i64], masks: Global[u32], groups: i64, roles: Global[i32], which: Global[i32], bias: i64,
+    visited: Global[i32], by: Global[u32], visits: i64, of_node: Global[i32], predicated: Global[i32], entries: Global[i32],
+    headers: Global[i64], bodies: Global[i64], sites: Global[i32], numbers: Global[i64], firsts: Global[i64], masks: Global[u32],
+    groups: i64, roles: Global[i32], which: Global[i32], bias: i64,
     members: Global[i32], starts: Global[i32], loops: i64, accesses: i64, once: i64, places: Global[i64], tested: Global[i32],
-    made: Global[i64], widths: Global[i32], off: Global[i32], row: Global[i64], stood: Global[i64], rows: Global[i64],
-    fits: Global[bool],
+    made: Global[i64], widths: Global[i32], off: Global[i32], begun: Global[i32], row: Global[i64], stood: Global[i64],
+    rows: Global[i64], fits: Global[bool],
 ) -> None:  # fmt: skip
     """rows: int64[visits and their instructions, 32], the access of each lane. of_node: by node, its first instruction among `predicated`.
-    begins: where the steps of each group of lanes begin. widths, off, row, stood: to work with. fits: whether a group's accesses are laid
+    entries, headers, bodies: of the loop (`begun.Marks`). firsts: where the steps of each group of lanes begin. widths, off, begun, row,
+    stood: to work with. fits: whether a group's accesses are laid
     beside instructions in order."""
     for g in range(groups):
         count = _make(
-            sites, numbers, begins[g], begins[g + 1], roles, which, bias, members, starts, loops, accesses, once, places, tested, made
+            sites, numbers, firsts[g], firsts[g + 1], roles, which, bias, members, starts, loops, accesses, once, places, tested, made
         )  # fmt: skip
-        flat, at = i64(0), i64(0)
+        flat, at, before, anew = i64(0), i64(0), i64(-1), False
         for n in range(visits):
             node = i64(visited[n])
             here = i64(of_node[node + 1]) - i64(of_node[node])
             if (by[n] & masks[g]) != 0:
+                anew = anew or begins(node, before, entries, headers, bodies)
+                before = node
                 for k in range(here):
                     off[flat] = predicated[i64(of_node[node]) + k]
                     widths[flat] = i32(1)
+                    begun[flat] = i32(anew)
                     row[flat] = at + k
+                    anew = False
                     flat += 1
             at += here
-        fits[g] = align(made, count, widths, off, flat, stood)
+        fits[g] = align_loop(made, count, widths, off, begun, flat, stood)
         if fits[g]:
             for k in range(flat):
                 if stood[k] >= 0:
@@ -120,23 +128,38 @@ def _stand(
                             rows[32 * row[k] + lane] = stood[k]
 
 
-class Made:
-    """Tells what lanes made of some accesses."""
+def either(statements: Sequence[Statement], chosen: Mapping[int, tuple[int, str]]) -> dict[int, int]:
+    """By access in one arm of a branch, the one of the other arm that stands where it does: one instruction may stand for both, as lanes
+    make but one of them. chosen: by access, the branch and the arm (`source.Source`)."""
+    arms: dict[tuple[int, str], list[int]] = defaultdict(list)
+    for one in statements:
+        if one.number in chosen:
+            arms[chosen[one.number]].append(one.number)
+    then = {branch: numbers for (branch, arm), numbers in arms.items() if arm == "then"}
+    pairs = (zip(arms[branch, "else"], numbers, strict=False) for branch, numbers in then.items())
+    return {its: mine for each in pairs for its, mine in each}
 
-    def __init__(self, statements: Sequence[Statement]) -> None:
-        alone = [one for one in statements if one.context.loop is None]
-        others = [one for one in statements if one.context.loop is not None]
+
+class Made:
+    """Tells what lanes made of some accesses. shared: by access, another one that has the same room in a turn of a loop."""
+
+    def __init__(self, statements: Sequence[Statement], shared: Mapping[int, int] = MappingProxyType({})) -> None:
+        mine = [one for one in statements if one.number not in shared]
+        alone = [one for one in mine if one.context.loop is None]
+        others = [one for one in mine if one.context.loop is not None]
         of_loop: dict[int, list[int]] = defaultdict(list)
         for n, one in enumerate(others, len(alone)):
             if one.context.loop is not None and one.context.arm != "test":
                 of_loop[one.context.loop.site].append(n)
         named = [one.number for one in (*alone, *others)]
-        bias = max([*named, *of_loop]) + 2
+        bias = max([*named, *shared, *of_loop]) + 2
         roles, which = np.zeros(2 * bias, np.int32), np.zeros(2 * bias, np.int32)
         for n, loop in enumerate(of_loop):
             roles[[bias + loop, bias - 1 - loop]], which[[bias + loop, bias - 1 - loop]] = (_TEST, _TURN), n
         for n, number in enumerate(named):
             roles[bias + number], which[bias + number] = _ACCESS, n
+        for number, other in shared.items():
+            roles[bias + number], which[bias + number] = _ACCESS, which[bias + other]
         members = np.array([n for each in of_loop.values() for n in each], np.int32)
         starts = np.cumsum([0, *map(len, of_loop.values())]).astype(np.int32)
         places, tested = np.zeros(len(named), np.int64), np.zeros(len(of_loop), np.int32)
@@ -162,24 +185,23 @@ class Made:
         return found
 
     def stand(
-        self, visited: npt.NDArray[np.int32], by: npt.NDArray[np.uint32], at_node: Mapping[int, Block], lanes: Sequence[Lanes]
+        self, visited: npt.NDArray[np.int32], by: npt.NDArray[np.uint32], at_node: Mapping[int, Block], marks: Marks, lanes: Sequence[Lanes]
     ) -> tuple[Words, list[Lanes]]:  # fmt: skip
         """int64[n, 32], by instruction that a warp comes to, in order, the accesses of its lanes; and the lanes of which this is not known,
-        as what they made does not fit the instructions one for one, in order. visited, by: nodes and the lanes that come there."""
-        blocks = [at_node.get(node, ()) for node in range(max(at_node) + 1)]
+        as what they made does not fit the instructions one for one, in order. visited, by: nodes and the lanes that come there. marks: of
+        the loop that all accesses lie in."""
+        blocks = [at_node.get(node, ()) for node in range(len(marks[0]))]
         of_node = np.cumsum([0, *map(len, blocks)]).astype(np.int32)
         predicated = np.array([one.predicated for block in blocks for one in block], np.int32)
-        known = visited < len(blocks)
-        visited, by = visited[known], by[known]
         instructions = int((of_node[visited + 1] - of_node[visited]).sum())
         steps = [self._of_these(one) for one in lanes]
-        begins = np.cumsum([0, *(len(sites) for sites, _ in steps)])
+        firsts = np.cumsum([0, *(len(sites) for sites, _ in steps)])
         rows, fits = np.full((instructions, 32), NOT_MADE, np.int64), np.zeros(len(lanes), np.bool_)
-        work = np.empty(instructions, np.int32), np.empty(instructions, np.int32)
+        work = [np.empty(instructions, np.int32) for _ in range(3)]
         _stand(
-            visited, by, len(visited), of_node, predicated, np.concatenate([sites for sites, _ in steps]),
-            np.concatenate([numbers for _, numbers in steps]), begins, np.array([one.mask for one in lanes], np.uint32), len(lanes),
-            *self._given, self._room(int(np.diff(begins).max(initial=0))), *work, np.empty(instructions, np.int64),
+            visited, by, len(visited), of_node, predicated, *marks, np.concatenate([sites for sites, _ in steps]),
+            np.concatenate([numbers for _, numbers in steps]), firsts, np.array([one.mask for one in lanes], np.uint32), len(lanes),
+            *self._given, self._room(int(np.diff(firsts).max(initial=0))), *work, np.empty(instructions, np.int64),
             np.empty(instructions, np.int64), rows.reshape(-1), fits,
         )  # fmt: skip
         return rows, [one for one, fit in zip(lanes, fits.tolist(), strict=True) if not fit]

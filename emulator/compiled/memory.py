@@ -125,7 +125,7 @@ def _known(
 ) -> dict[tuple[Place, str], dict[str, float]]:
     """What lanes access together, of accesses that are not made just as in the source, where it can be told: of one place, or of
     several of a loop whose accesses share instructions; then the first has what all of them cost."""
-    found: dict[tuple[Place, str], dict[str, float]] = {}
+    found = _known_apart(accesses, compiled, accessed)
     untold: dict[tuple[str, int], list[tuple[Place, str]]] = defaultdict(list)
     for key, instructions in compiled.items():
         if not instructions or not _differs(accesses[key], instructions):
@@ -142,6 +142,24 @@ def _known(
         costs = accessed.costs(statements, [one for key in keys for one in compiled[key]]) if len(keys) > 1 else None
         if costs is not None:
             found |= {keys[0]: costs} | {key: dict.fromkeys(costs, 0.0) for key in keys[1:]}
+    return found
+
+
+def _known_apart(
+    accesses: Accesses, compiled: Mapping[tuple[Place, str], list[Counted]], accessed: Accessed
+) -> dict[tuple[Place, str], dict[str, float]]:
+    """The same of accesses whose instructions have lines of others, which are executed less often than all of them: arms of a branch
+    may share them. The first has what all cost."""
+    found: dict[tuple[Place, str], dict[str, float]] = {}
+    for kind in {kind for (_, kind), of in compiled.items() if not of and kind.endswith(("load", "store"))}:
+        keys = [key for key, of in compiled.items() if key[1] == kind and not of]
+        named = {id(one) for key, of in compiled.items() for one in of}
+        moved = [one for one in accessed.instructions if _makes(one) == kind and id(one) not in named and one.warps]
+        statements = sorted((one for key in keys for one in accesses[key]), key=lambda one: one.number)
+        if sum(one.warps for one in moved) < sum(one.warps for one in statements) - 0.5:
+            costs = accessed.costs(statements, moved)
+            if costs is not None:
+                found |= {keys[0]: costs} | {key: dict.fromkeys(costs, 0.0) for key in keys[1:]}
     return found
 
 
@@ -163,8 +181,8 @@ def _by_access(instructions: Sequence[Counted], accesses: Accesses) -> dict[tupl
     found: dict[tuple[Place, str], list[Counted]] = defaultdict(list)
     strays: dict[tuple[Place, str], list[Counted]] = defaultdict(list)
     for one in instructions:
-        kind = EFFECTS.get(one.instruction.opcode)
-        if kind is not None and one.instruction.predicate != "@!PT":
+        kind = _makes(one)
+        if kind is not None:
             (found if (one.place, kind) in accesses else strays)[one.place, kind].append(one)
     for key, several in strays.items():
         for one in list(several):
@@ -191,6 +209,11 @@ def _by_access(instructions: Sequence[Counted], accesses: Accesses) -> dict[tupl
             found[at, kind] += several
     _pool(found, accesses)
     return found
+
+
+def _makes(one: Counted) -> str | None:
+    """The kind of access that an instruction makes."""
+    return EFFECTS.get(one.instruction.opcode) if one.instruction.predicate != "@!PT" else None
 
 
 def _join_calls(accesses: Accesses, compiled: dict[tuple[Place, str], list[Counted]]) -> None:
@@ -276,7 +299,7 @@ def _moved(
 
     warps, size = sum(one.warps for one in statements), max(one.site.size for one in statements)
     if compiled == []:
-        return cost, None
+        return exact or cost, None
     if compiled is None:
         what = f"nvcc keeps in registers what {_times(len(statements), kind)} would access"
         return dict.fromkeys(cost, 0.0), differs(what)

@@ -49,4 +49,6 @@ def _left_by(loop: ir.While | ir.For, drawn: set[str]) -> bool:
     if isinstance(loop, ir.While) and _reads(loop.cond, drawn):
         return True
     guards = (one for one in statements(loop.body) if isinstance(one, ir.If) and _reads(one.cond, drawn))
-    return any(isinstance(one, ir.Break | ir.Return) for guard in guards for arm in bodies(guard) for one in statements(arm))
+    return any(
+        isinstance(one, ir.Break | ir.Return) for guard in guards for arm in bodies(guard) for one in statements(arm)
+    )

@@ -141,3 +141,122 @@ def test_accesses_of_two_sizes_at_a_line_are_counted_each_by_its_own_instruction
     # In pairs lanes read two elements side by side, at times of two sectors: three times of 8 elements each, seven times of 4.
     assert memory.figures["global_load_requests"] == 2 * (1 + 2 * 15)
     assert memory.figures["global_load_sectors"] == 2 * (1 + 2 * 15) + 3 + 7
+
+
+@st.kernel
+def in_two_parts(turns: Global[i32], x: Global[f32], out: Global[f32]) -> None:
+    t = st.thread.x
+    total = st.f32(0)
+    for part in range(2):
+        for k in range(turns[32 * part + t]):
+            total += x[32 * k + t]
+    out[t] = total
+
+
+def test_a_remainder_is_laid_beside_the_execution_of_the_loop_that_it_is_of() -> None:
+    """Half of the lanes make four turns and then two, the others two and then four: a part has two before those by threes, the second
+    of them under a predicate."""
+    turns = np.where(np.arange(64).reshape(2, 32) // 16 % 3 == 0, 4, 2).astype(np.int32)
+    one = launched(in_two_parts, turns=turns.reshape(-1), x=np.zeros(128, np.float32), out=st.zeros(32, st.f32))
+    _, memory = counted(
+        one,
+        placed(
+            one,
+            ("LDG.E R7, [R6]", "turns["),
+            ("BSSY B0, 0xb0", "(int k"),
+            ("@!P3 BRA 0xa0", "(int k"),
+            ("LDG.E R2, [R4]", "x["),
+            ("@P0 LDG.E R3, [R4+0x80]", "x["),
+            ("@!P1 BRA 0xa0", "(int k"),
+            *[("LDG.E R2, [R4]", "x[")] * 3,
+            ("@P2 BRA 0x60", "(int k"),
+            ("BSYNC B0", "(int k"),
+            ("@P4 BRA 0x0", "(int part"),
+            ("STG.E [R8], R1", "out["),
+            ("EXIT", ""),
+        ),
+    )
+    # Of each part all lanes make the first turn, of four sectors; half of them the second one, the others the last three.
+    assert memory.figures["global_load_requests"] == 2 + 2 * 5
+    assert memory.figures["global_load_sectors"] == 2 * 4 + 2 * (4 + 2 + 3 * 2)
+
+
+@st.kernel
+def halving(x: Global[f32], out: Global[f32]) -> None:
+    a = st.shared(f32, 64)
+    b = st.shared(f32, 64)
+    t = st.thread.x
+    a[t] = x[t]
+    a[32 + t] = x[32 + t]
+    st.sync()
+    half = 32
+    while half >= 8:
+        if t < half:
+            b[t] = a[2 * t] + a[2 * t + 1]
+        st.sync()
+        a, b = b, a
+        half //= 2
+    out[t] = a[t]
+
+
+def test_one_instruction_stands_for_accesses_of_both_arms_of_a_branch() -> None:
+    """Turns read from one array and write to the other; lanes beyond half of them are switched off."""
+    one = launched(halving, x=np.zeros(64, np.float32), out=st.zeros(32, st.f32))
+    turn = [
+        ("@P0 LDS.64 R2, [R4]", "2 * t]"),
+        ("@P0 FADD R2, R2, R3", "a_2 + a_3"),
+        ("@P0 STS [R5], R2", "a_2 + a_3"),
+        ("BAR.SYNC 0x0", "__syncthreads"),
+    ]
+    _, memory = counted(
+        one,
+        placed(
+            one,
+            ("LDG.E R2, [R6]", "x[t"),
+            ("STS [R4], R2", "a[t"),
+            ("LDG.E R2, [R6+0x80]", "x[32"),
+            ("STS [R4+0x80], R2", "a[32"),
+            ("BAR.SYNC 0x0", "__syncthreads"),
+            *turn * 3,
+            ("LDS R2, [R5]", "out["),
+            ("STG.E [R8], R2", "out["),
+            ("EXIT", ""),
+        ),
+    )
+    # 32 lanes read pairs in two phases, fewer in one; behind the loop all read one element each.
+    assert memory.figures["shared_load_wavefronts"] == 2 + 1 + 1 + 1
+    assert memory.figures["shared_store_wavefronts"] == 2 + 3
+    assert memory.figures["shared_load_conflicts"] == memory.figures["shared_store_conflicts"] == 0
+
+
+@st.kernel
+def behind_the_first(x: Global[f32], out: Global[f32]) -> None:
+    t = st.thread.x
+    total = st.f32(0)
+    for k in range(128):
+        at = 32 * k + t
+        if at >= 4:
+            a, b = x[at - 4], x[at - 3]
+        else:
+            a, b = x[0], x[1]
+        total += a * b
+    out[t] = total
+
+
+def test_accesses_of_both_arms_may_be_made_at_the_line_that_uses_them() -> None:
+    """In the first turn lanes part in the source, and load together in the compiled kernel."""
+    one = launched(behind_the_first, x=np.zeros(4096, np.float32), out=st.zeros(32, st.f32))
+    _, memory = counted(
+        one,
+        placed(
+            one,
+            ("LDG.E R2, [R4]", "total +="),
+            ("LDG.E R3, [R5]", "total +="),
+            ("FFMA R1, R2, R3, R1", "total +="),
+            ("@P0 BRA 0x0", "for ("),
+            ("STG.E [R6], R1", "out["),
+            ("EXIT", ""),
+        ),
+    )
+    assert memory.figures["global_load_requests"] == 2 * 128
+    assert memory.figures["global_load_sectors"] == 2 * (4 + 127 * 5)

@@ -70,6 +70,21 @@ def test_instructions_stand_for_accesses_in_order(
     assert aligned(made, visited) == wanted
 
 
+def test_a_remainder_may_come_before_the_turns_of_an_unrolled_loop() -> None:
+    """Of four turns and of two: of the first ones one instruction is off, although three turns follow."""
+    first, main = [visit(0), visit(1, predicated=True)], [visit(2), visit(3), visit(4)]
+    made, visited = [4, 5, 6, 7, END, 8, 9], [*first, *main, *first]
+    assert aligned(made, visited, begun=[0, 5]) == [(4,), (), (5,), (6,), (7,), (8,), (9,)]
+    assert aligned(made, visited) == [(4,), (5,), (6,), (7,), (8,), (9,), ()]
+
+
+def test_lanes_come_to_all_executions_of_a_loop_that_have_turns() -> None:
+    """Or to those that have accesses, where a branch goes around the others."""
+    each = visit(0, predicated=True)
+    assert aligned([NOT_MADE, END, 4, NOT_MADE], [each] * 3, begun=[0, 1]) == [(), (4,), ()]
+    assert aligned([NOT_MADE, END, 4, NOT_MADE], [each] * 2, begun=[0]) == [(4,), ()]
+
+
 def four_bytes(number: int) -> int:
     return 4 * number
 

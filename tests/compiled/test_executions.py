@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 import simtbed as st
 from simtbed.compiled import walk as walk_module
 from simtbed.compiled.executions import Executions, executions_of
 from simtbed.compiled.replay import Lost, Replay, Steps, WarpName
 from simtbed.compiled.walk import Walk, Walked
+from simtbed.language.hints import Global, i32
 from simtbed.reports.hardware import record
 from simtbed.reports.hardware.cases import TEXTBOOK, VARIANTS, find
 from simtbed.reports.hardware.recording import RecordingLauncher
+
+from tests.compiled.listings import launched, placed
 
 
 def of(name: str, cases: str = TEXTBOOK, kept: str = "textbook/h200.json") -> tuple[Executions, int]:
@@ -102,3 +106,32 @@ def test_bounds_are_whole_numbers_and_certain_where_they_are_one(monkeypatch: py
     open_ = [n for n, block in enumerate(found.block_of) if block in found.why]
     assert open_ and all(found.least[n] == int(found.least[n]) < found.most[n] == int(found.most[n]) for n in open_)
     assert all(found.least[n] == found.warps[n] == found.most[n] for n in range(len(found.warps)) if n not in open_)
+
+
+@st.kernel
+def counting_down(x: Global[i32], y: Global[i32], out: Global[i32], n: i32) -> None:
+    t = st.thread.x
+    if t < n:
+        a, b = x[t], y[t]
+        while a > 0:
+            out[b] = a
+            a, b = a - 1, b + 32
+
+
+def test_those_who_stay_in_the_kernel_are_counted_where_they_go_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However much less often a load of theirs is made, that only the turns of a loop need."""
+    monkeypatch.setattr(walk_module, "MOST_STATES", 0)
+    values = {"x": np.arange(32, dtype=np.int32) // 4, "y": np.arange(32, dtype=np.int32), "out": st.zeros(256, st.i32)}
+    one = launched(counting_down, n=24, **values)
+    rows = placed(
+        one,
+        ("ISETP.GE.AND P0, PT, R0, UR4, PT", "if ("),
+        ("@P0 EXIT", "if ("),
+        ("LDG.E R2, [R4]", "x["),
+        ("@P1 EXIT", "while ("),
+        ("LDG.E R3, [R6]", "x["),
+        ("STG.E [R8], R2", "out[b"),
+        ("@P2 BRA 0x50", "while ("),
+        ("EXIT", ""),
+    )
+    assert executions_of(rows, one).threads.tolist() == [32, 32, 24, 24, 20, 60, 60, 20]

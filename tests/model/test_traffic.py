@@ -70,7 +70,7 @@ def loads(*likely: float) -> tuple[Stream, int]:
     answered by L2."""
     texts = [*["LDG.E R0, [R2.64]"] * _LOADS, "EXIT"]
     whole = graph(tuple(Instruction(16 * n, text) for n, text in enumerate(texts)))
-    found = ways(whole, np.ones(1), [()] * len(texts), Source(), WarpDecisions(), 1, 1)
+    found = ways(whole, np.ones(1), [()] * len(texts), Source(), WarpDecisions(), 1, 1, False)
     code = np.zeros((len(texts), WORDS), np.int64)
     code[:, STALL], code[:, [WRITES, READS, PIPE]] = 1, -1
     code[:_LOADS, PIPE], code[:_LOADS, KIND], code[:_LOADS, WRITES], code[:_LOADS, LATENCY] = (

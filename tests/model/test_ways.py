@@ -28,7 +28,7 @@ def sass(*texts: str) -> Graph:
 def ways_of(whole: Graph, executions: Sequence[float]) -> Ways:
     """Of one warp that executed the blocks so often."""
     places = [()] * len(whole.instructions)
-    return ways(whole, np.array(executions, np.float64), places, Source(), WarpDecisions(), 1, 1)
+    return ways(whole, np.array(executions, np.float64), places, Source(), WarpDecisions(), 1, 1, False)
 
 
 def ran(whole: Graph, found: Ways, kind: int = 0) -> Ran:
@@ -75,7 +75,7 @@ def test_what_a_compiler_took_out_of_a_loop_is_executed_once() -> None:
     decided._rows = np.array([[0, 0, 0, 1, 10, 0, 0], [0, 1, 0, 1, 30, 0, 0]]).reshape(-1)
     decided._used[0] = 2
     whole = sass("NOP", "BRA 0x20", "NOP", "@P0 BRA 0x20", "EXIT")
-    found = ways(whole, np.array([2.0, 40.0, 2.0]), [(7,)] * 5, source, decided, 1, 2)
+    found = ways(whole, np.array([2.0, 40.0, 2.0]), [(7,)] * 5, source, decided, 1, 2, False)
     kinds = found.of[0].tolist()
     assert [ran(whole, found, kind).issued for kind in kinds] == [2 + 2 * 10 + 1, 2 + 2 * 30 + 1]
 
@@ -95,5 +95,5 @@ def test_what_is_behind_a_guard_is_not_executed_by_warps_that_left() -> None:
     decided._used[0] = 1
     whole = sass("@P0 EXIT", "NOP", "NOP", "@P1 BRA 0x20", "NOP", "EXIT")
     places = [(), (1,), (3,), (3,), (1,), (1,)]
-    found = ways(whole, np.array([2.0, 1.0, 10.0, 1.0]), places, source, decided, 1, 2)
+    found = ways(whole, np.array([2.0, 1.0, 10.0, 1.0]), places, source, decided, 1, 2, False)
     assert [ran(whole, found, kind).issued for kind in found.of[0].tolist()] == [1, 1 + 1 + 2 * 10 + 2]
