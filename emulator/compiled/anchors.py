@@ -3,7 +3,8 @@
 An anchor is a kind of effect or operation at a place of the source, or a place that has nothing else to show, or a turn of
 a loop. A statement of the source has so much of it, a block of the compiled kernel so much, at times only under a predicate.
 Of a statement list the strongest anchors are taken: effects and operations, which a compiler repeats or drops with the
-statements around them; else loads, which it moves about; else its instructions.
+statements around them; else loads, which it moves about, and accesses of local arrays, parts of which it keeps in registers;
+else its instructions.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..passes.decisions import leaves
-from .classes import CONTROL, EFFECTS, EXPANDED
+from .classes import CONTROL, EFFECTS, EXPANDED, may_be_missing
 from .control_flow import Loop
 from .matching import Key, Matcher
 from .nodes import Nodes
@@ -126,7 +127,7 @@ class Anchors:
             part(one)
             for one in self.source.statements.values()
             for (place, kind), n in self._matcher.amounts(one).items()
-            if one.lanes and n and (place, kind) in shown and not kind.endswith("load")
+            if one.lanes and n and (place, kind) in shown and not may_be_missing(kind)
         }
         for statements in self._known.values():
             together: dict[Key, dict[Part, float]] = defaultdict(lambda: defaultdict(float))
@@ -134,7 +135,7 @@ class Anchors:
                 for key, n in self._matcher.amounts(one).items():
                     together[key][part(one)] += n
             for key, by_context in together.items():
-                if key not in shown or (key[1].endswith("load") and all(part(one) in strong for one in statements)):
+                if key not in shown or (may_be_missing(key[1]) and strong >= by_context.keys()):
                     continue
                 anchor = self._anchor(key, SHOWN, max(by_context.values()))
                 for one in statements:
@@ -382,7 +383,7 @@ class Anchors:
     def kept(self, anchor: int) -> bool:
         """Whether an anchor is an effect that a compiler keeps as often as it was asked for."""
         kind = self.keys[anchor][1]
-        return kind in EFFECTS.values() and not kind.endswith("load") and not kind.startswith("local")
+        return kind in EFFECTS.values() and not may_be_missing(kind)
 
     def misfit(self, nodes: Nodes, threads: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
         """By anchor of effects and operations, the part of what the source executed that so many executions of each block show
