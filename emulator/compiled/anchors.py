@@ -201,6 +201,9 @@ class Anchors:
                     here = {self._begins(loop, next(iter(here)), place): 1}
                 for block, n in here.items():
                     found[block][place, TURN] = n
+            turning = frozenset[int]().union(*(loop.body for loop in mine))
+            for block in sorted(copies.keys() - turning):
+                found[self._matcher.begun_before(block, sites)][place, TURN] = copies[block]
         return found
 
     def _begins(self, loop: Loop, shown: int, place: Place) -> int:

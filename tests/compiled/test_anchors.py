@@ -6,15 +6,55 @@ import simtbed as st
 from simtbed.compiled.anchors import TURN, Anchors
 from simtbed.compiled.launched import Launched
 from simtbed.compiled.nodes import Nodes
-from simtbed.language.hints import Global, f64
+from simtbed.language.hints import Global, f64, i32
 
-from tests.compiled.listings import launched, matched
+from tests.compiled.listings import launched, matched, walked
 
 
 def anchored(one: Launched, *rows: tuple[str, str]) -> Anchors:
     """The anchors of a listing."""
     matcher = matched(one, *rows)
     return Anchors(matcher, Nodes(matcher.graph))
+
+
+# ------------------------------------------------------------------ iterations
+@st.kernel
+def passing(out: Global[i32]) -> None:
+    t = st.thread.x
+    for k in range(t % 8):
+        seen = k * k ^ t
+        if seen % 4 == 1:
+            continue
+        st.atomic_min(out, seen % 8, t)
+
+
+def test_an_iteration_outside_of_its_loop_is_one_where_it_shows_nothing() -> None:
+    """An iteration that goes on with the next one before its effect has none: that it was begun tells it."""
+    seen, test, effect = "int seen", "& 3) == 1", "atomicMin"
+    found = walked(
+        launched(passing, out=st.zeros(8, st.i32)),
+        ("@P0 BRA 0x110", "for ("),
+        ("@P1 BRA 0x60", "for ("),
+        ("IMAD R5, R4, R4, R0", seen),
+        ("@P2 BRA 0x50", test),
+        ("REDG.E.MIN.S32 [R8], R0", effect),
+        ("@P3 BRA 0x110", "for ("),
+        ("MOV R7, R7", "for ("),
+        ("IMAD R5, R4, R4, R0", seen),
+        ("@P2 BRA 0xa0", test),
+        ("REDG.E.MIN.S32 [R8], R0", effect),
+        ("IMAD R5, R4, R4, R0", seen),
+        ("@P2 BRA 0xd0", test),
+        ("REDG.E.MIN.S32 [R8], R0", effect),
+        ("VIADD R4, R4, 0x2", "for ("),
+        ("ISETP.NE.AND P4, PT, R4, R6, PT", "for ("),
+        ("@P4 BRA 0x70", "for ("),
+        ("NOP", "for ("),
+        ("EXIT", ""),
+    )
+    threads = {block: threads for block, (_, threads) in found.items()}
+    assert threads[2] == 16  # whoever makes an odd number
+    assert threads[6] == threads[8] == 4 * (0 + 0 + 1 + 1 + 2 + 2 + 3 + 3)
 
 
 # ------------------------------------------------------------------ what a compiler may do without
