@@ -239,7 +239,8 @@ class Anchors:
             for n in range(*span):
                 choices = {self.source.choice(one) for one in self._known.get(self.places[n], ()) if one.lanes}
                 only = choices.pop() if len(choices) == 1 else None
-                predicated = self.graph.instructions[n].predicate and self.places[n] not in expanded
+                one = self.graph.instructions[n]
+                predicated = one.predicate and one.opcode not in CONTROL and self.places[n] not in expanded
                 if only is not None and only in self._numbers and predicated:
                     sure, maybe = found[block].get(only, (0, 0))
                     found[block][only] = sure, maybe + 1

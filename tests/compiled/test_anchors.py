@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import numpy as np
 import simtbed as st
 from simtbed.compiled.anchors import TURN, Anchors
 from simtbed.compiled.launched import Launched
 from simtbed.compiled.nodes import Nodes
 from simtbed.language.hints import Global, f64, i32
 
-from tests.compiled.listings import launched, matched, walked
+from tests.compiled.listings import launched, matched, placed, walked
 
 
 def anchored(one: Launched, *rows: tuple[str, str]) -> Anchors:
@@ -55,6 +56,37 @@ def test_an_iteration_outside_of_its_loop_is_one_where_it_shows_nothing() -> Non
     threads = {block: threads for block, (_, threads) in found.items()}
     assert threads[2] == 16  # whoever makes an odd number
     assert threads[6] == threads[8] == 4 * (0 + 0 + 1 + 1 + 2 + 2 + 3 + 3)
+
+
+@st.kernel
+def nesting(x: Global[i32], out: Global[i32]) -> None:
+    t = st.thread.x
+    seen = t
+    if t % 2 == 0:
+        seen = x[t]
+        if seen > 5:
+            out[t + 32] = seen
+        if seen > 7:
+            out[t + 64] = seen
+    out[t] = seen
+
+
+def test_a_branch_is_no_predicated_instruction_of_the_arm_that_it_lies_in() -> None:
+    one = launched(nesting, x=np.arange(32, dtype=np.int32), out=st.zeros(96, st.i32))
+    rows = [
+        ("MOV R1, R0", "int t"),
+        ("@P0 BRA 0x70", "& 1) == 0"),
+        ("LDG.E R2, [R4]", "x[t]"),
+        ("@P1 BRA 0x50", "> 5"),
+        ("STG.E [R6+0x80], R2", "+ 32]"),
+        ("@P2 BRA 0x70", "> 7"),
+        ("STG.E [R6+0x100], R2", "+ 64]"),
+        ("STG.E [R6], R1", "out[t] ="),
+        ("EXIT", ""),
+    ]
+    shown = anchored(one, *rows)
+    arm = shown.keys.index(((placed(one, *rows)[1].line,), "then"))
+    assert shown.sure[:, arm].sum() == 1 and not shown.maybe[:, arm].any()
 
 
 # ------------------------------------------------------------------ what a compiler may do without
