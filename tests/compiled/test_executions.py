@@ -8,9 +8,12 @@ from simtbed.compiled import walk as walk_module
 from simtbed.compiled.executions import Executions, executions_of
 from simtbed.compiled.replay import Lost, Replay, Steps, WarpName
 from simtbed.compiled.walk import Walk
+from simtbed.language.hints import Global, i32
 from simtbed.reports.hardware import record
 from simtbed.reports.hardware.cases import TEXTBOOK, VARIANTS, find
 from simtbed.reports.hardware.recording import RecordingLauncher
+
+from tests.compiled.listings import launched, placed
 
 
 def of(name: str, cases: str = TEXTBOOK, kept: str = "textbook/h200.json") -> tuple[Executions, int]:
@@ -70,3 +73,32 @@ def test_bounds_are_whole_numbers_and_certain_where_they_are_one(monkeypatch: py
     open_ = [n for n, block in enumerate(found.block_of) if block in found.why]
     assert open_ and all(found.least[n] == int(found.least[n]) < found.most[n] == int(found.most[n]) for n in open_)
     assert all(found.least[n] == found.warps[n] == found.most[n] for n in range(len(found.warps)) if n not in open_)
+
+
+@st.kernel
+def trying(out: Global[i32]) -> None:
+    left = st.thread.x % 4
+    while left > 0:
+        st.atomic_add(out, left, 1)
+        left -= 1
+    out[st.thread.x + 4] = left
+
+
+@pytest.mark.parametrize(("turn", "groups"), [("NOP", 1), ("YIELD", 4)])
+def test_lanes_that_do_not_wait_for_each_other_are_walked(turn: str, groups: int) -> None:
+    """Their number is certain all the same."""
+    one = launched(trying, out=st.zeros(36, st.i32))
+    listing = placed(
+        one,
+        ("BSSY B0, 0x60", "while"),
+        ("@P0 BRA 0x50", "while"),
+        ("REDG.E.ADD.STRONG.GPU [R4], R5", "atomicAdd"),
+        (turn, "while"),
+        ("@P1 BRA 0x20", "while"),
+        ("BSYNC B0", "while"),
+        ("STG.E [R2], R1", "+ 4]"),
+        ("EXIT", ""),
+    )
+    found = executions_of(listing, one)
+    assert (found.warps[6], found.threads[6]) == (groups, 32)
+    assert found.threads[2] == 8 * (1 + 2 + 3)
