@@ -19,7 +19,7 @@ import numpy as np
 
 from .. import language as st
 from ..language.hints import Global, i32, i64
-from ..native import native
+from ..native import fixed, native
 
 NOT_MADE, END = -1, -2
 """Instead of the number of an access: a lane had room for one that it did not make; it has left the loop."""
@@ -282,12 +282,42 @@ class Site:
     may_be_kept: bool
 
 
+@native
+def _follow(
+    at: i64, blocks: i64, groups: Global[i32], keys: Global[i32], visits: Global[i32], accesses: Global[i32], predicated: Global[i32],
+    made: Global[i64], begins: Global[i64], site_of: Global[i32], past: Global[i64],
+) -> i64:  # fmt: skip
+    """The next block, from one on, of which the site of a key is not known, or how many blocks there are; -1 where what was made does not
+    fit. groups: where the keys of each block begin among `keys`, `visits`: where the visits of each of these begin. made: of all sites,
+    from `begins` on. site_of: by key, -1 where that is not known. past: of each site, where lanes are among what they made; grows."""
+    for block in range(at, blocks):
+        for n in range(i64(groups[block]), i64(groups[block + 1])):
+            if site_of[i64(keys[n])] < 0:
+                return i64(block)
+        for n in range(i64(groups[block]), i64(groups[block + 1])):
+            site = i64(site_of[i64(keys[n])])
+            behind, end = begins[site] + past[site], begins[site + 1]
+            for k in range(i64(visits[n]), i64(visits[n + 1])):
+                while behind < end and made[behind] == END and predicated[k] == 0:
+                    behind += 1
+                if predicated[k] == 0 or (behind < end and made[behind] != END):
+                    if behind + i64(accesses[k]) > end:
+                        return i64(-1)
+                    behind += i64(accesses[k])
+            past[site] = behind - begins[site]
+    return blocks
+
+
 class Telling:
     """Tells which site the instructions of each key stand for. address: of an access, in bytes."""
 
     def __init__(self, sites: Sequence[Site], size: int, address: Callable[[int], int]) -> None:
         self.sites, self.size, self.address = sites, size, address
         self.real = [really_made(site.made) for site in sites]
+        self._made = fixed(
+            np.array([number for site in sites for number in site.made], np.int64),
+            np.cumsum([0, *(len(site.made) for site in sites)]),
+        )
         self.visited: Sequence[Block] = ()
         self.blocks: list[dict[Key, list[Visit]]] = []
         self.leaves = 0
@@ -299,19 +329,31 @@ class Telling:
         self.leaves, self.best, self.visited = 0, None, visited
         self._tried = {}
         self.blocks = [_by_key(block) for block in visited]
+        groups = [(key, each) for block in self.blocks for key, each in block.items()]
+        self._numbers = {key: n for n, key in enumerate(dict.fromkeys(key for key, _ in groups))}
+        every = [one for _, each in groups for one in each]
+        rows = (
+            np.cumsum([0, *map(len, self.blocks)]),
+            np.array([self._numbers[key] for key, _ in groups]),
+            np.cumsum([0, *(len(each) for _, each in groups)]),
+            np.array([one.accesses for one in every]),
+            np.array([one.predicated for one in every]),
+        )
+        self._visits = fixed(*(row.astype(np.int32) for row in rows))
         self._go(0, [0] * len(self.sites), dict(known), 0.0)
         return None if self.best is None else self.best[1]
 
     def _go(self, at: int, past: list[int], known: dict[Key, int], wrong: float) -> None:
         """past: of each site, where lanes are among what they made."""
-        past = list(past)
-        for n in range(at, len(self.blocks)):
-            if any(key not in known for key in self.blocks[n]):
-                return self._choose(n, past, known, wrong)
-            for key in self.blocks[n]:
-                past[known[key]], fits, _ = self._try(n, key, known[key], past[known[key]])
-                if not fits:
-                    return None
+        site_of, there = np.full(len(self._numbers), -1, np.int32), np.array(past, np.int64)
+        for key in self._numbers.keys() & known.keys():
+            site_of[self._numbers[key]] = known[key]
+        block = _follow(at, len(self.blocks), *self._visits, *self._made, site_of, there)
+        if block < 0:
+            return None
+        past = there.tolist()
+        if block < len(self.blocks):
+            return self._choose(block, past, known, wrong)
         self.leaves += 1
         for n, site in zip(past, self.sites, strict=True):
             left = any(number >= 0 for number in site.made[n:])

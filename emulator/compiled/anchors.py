@@ -3,7 +3,8 @@
 An anchor is a kind of effect or operation at a place of the source, or a place that has nothing else to show, or a turn of
 a loop. A statement of the source has so much of it, a block of the compiled kernel so much, at times only under a predicate.
 Of a statement list the strongest anchors are taken: effects and operations, which a compiler repeats or drops with the
-statements around them; else loads, which it moves about; else its instructions.
+statements around them; else loads, which it moves about, and accesses of local arrays, parts of which it keeps in registers;
+else its instructions.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..passes.decisions import leaves
-from .classes import CONTROL, EFFECTS, EXPANDED, OPERATIONS
+from .classes import CONTROL, EFFECTS, EXPANDED, OPERATIONS, may_be_missing
 from .control_flow import Loop
 from .matching import Key, Matcher
 from .nodes import Nodes
@@ -135,7 +136,7 @@ class Anchors:
             part(one)
             for one in self.source.statements.values()
             for (place, kind), n in self._matcher.amounts(one).items()
-            if one.lanes and n and (place, kind) in shown and not kind.endswith("load")
+            if one.lanes and n and (place, kind) in shown and not may_be_missing(kind)
         }
         for statements in self._known.values():
             together: dict[Key, dict[Part, float]] = defaultdict(lambda: defaultdict(float))
@@ -143,7 +144,7 @@ class Anchors:
                 for key, n in self._matcher.amounts(one).items():
                     together[key][part(one)] += n
             for key, by_context in together.items():
-                if key not in shown or (key[1].endswith("load") and all(part(one) in strong for one in statements)):
+                if key not in shown or (may_be_missing(key[1]) and strong >= by_context.keys()):
                     continue
                 anchor = self._anchor(key, SHOWN, max(by_context.values()))
                 for one in statements:
@@ -209,6 +210,9 @@ class Anchors:
                     here = {self._begins(loop, next(iter(here)), place): 1}
                 for block, n in here.items():
                     found[block][place, TURN] = n
+            turning = frozenset[int]().union(*(loop.body for loop in mine))
+            for block in sorted(copies.keys() - turning):
+                found[self._matcher.begun_before(block, sites)][place, TURN] = copies[block]
         return found
 
     def _begins(self, loop: Loop, shown: int, place: Place) -> int:
@@ -242,8 +246,8 @@ class Anchors:
                 self.tokens[decided(site, choice[1])].append(Token(self._numbers[choice], 1.0))
         for block, span in enumerate(self.graph.blocks):
             for n in range(*span):
-                only = self._arm(n)
-                predicated = self.graph.instructions[n].predicate and self.places[n] not in expanded
+                only, one = self._arm(n), self.graph.instructions[n]
+                predicated = one.predicate and one.opcode not in CONTROL and self.places[n] not in expanded
                 if only is not None and only in self._numbers and predicated:
                     sure, maybe = found[block].get(only, (0, 0))
                     found[block][only] = sure, maybe + 1
@@ -390,7 +394,7 @@ class Anchors:
     def kept(self, anchor: int) -> bool:
         """Whether an anchor is an effect that a compiler keeps as often as it was asked for."""
         kind = self.keys[anchor][1]
-        return kind in EFFECTS.values() and not kind.endswith("load") and not kind.startswith("local")
+        return kind in EFFECTS.values() and not may_be_missing(kind)
 
     def misfit(self, nodes: Nodes, threads: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
         """By anchor of effects and operations, the part of what the source executed that so many executions of each block show

@@ -63,7 +63,8 @@ class Arms:
                     continue
                 if choice == self._choice(before[0]):
                     continue
-                if tested or (self._written(block, choice) and not self._within(block, choice)):
+                alone = self._written(block, choice) and not self._within(block, choice)
+                if tested or (alone and not self._elsewhere(block, choice)):
                     found[block] = choice
         return found
 
@@ -98,6 +99,14 @@ class Arms:
         arms = {self.source.arm_around(one, branches) for one in inside}
         arm = arms.pop() if len(arms) == 1 else None
         return None if arm is None else (tested, arm)
+
+    def _elsewhere(self, block: int, choice: Choice) -> bool:
+        """Whether more of a block is from places of which an arm decides about nothing, nor about the test before, than from the arm."""
+        tested = self.places[self.graph.blocks[self.graph.predecessors[block][0]][1] - 1]
+        decided = {one.place for one in self.source.by_choice[choice]} | {tested}
+        own = (n for n in range(*self.graph.blocks[block]) if self.graph.instructions[n].opcode not in CONTROL)
+        others = [self.places[n] for n in own if self.places[n] not in decided]
+        return sum(place in self.source.by_place for place in others) > self._votes(block)[choice]
 
     def _within(self, block: int, choice: Choice) -> bool:
         """Whether all lanes that come to a block have come through another of the same arm."""

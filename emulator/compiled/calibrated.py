@@ -19,8 +19,8 @@ Floats = npt.NDArray[np.float64]
 
 def calibrated(weights: Floats, did: Floats, totals: Floats) -> Floats:
     """weights: float64[n], of warps. did: float64[n, m], how much of each of m things a warp did. totals: float64[m], what all did. The
-    weights, none below 0, and together what they were, but for those that would be less; the given ones where these have the totals
-    already."""
+    weights, none below 0, and together what they were: they change as far as the first one comes to 0, if that is before they have the
+    totals; the given ones where these have the totals already."""
     known = totals > 0
     each = did[:, known] / totals[known]
     missing = 1.0 - weights @ each
@@ -31,5 +31,6 @@ def calibrated(weights: Floats, did: Floats, totals: Floats) -> Floats:
     most = max(len(weights) // EACH, 1)
     kept = (sizes > _NEAR * sizes[-1]) & (np.arange(len(sizes)) >= len(sizes) - most)
     factors = ways[:, kept] @ ((ways[:, kept].T @ missing) / sizes[kept])
-    found: Floats = weights * np.maximum(1.0 + unlike @ factors, 0.0)
+    change = unlike @ factors
+    found: Floats = weights * (1.0 + change / max(1.0, -float(change.min())))
     return found

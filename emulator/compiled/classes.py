@@ -42,3 +42,9 @@ def _bytes(operation: str) -> int:
         return 4
     alone, small, each, times = found.groups()
     return int(alone or small or each) * int(times or 1) // 8
+
+
+def may_be_missing(kind: str) -> bool:
+    """Whether a compiler may do without some effects of a kind: loads of what it has, and accesses of local arrays, parts of which it
+    keeps in registers."""
+    return kind.endswith("load") or kind.startswith("local")

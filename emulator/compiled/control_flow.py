@@ -54,6 +54,10 @@ class Graph:
         """Whether the block is a barrier of the block or of the whole warp, behind which all its lanes go on together."""
         return _waits(self.instructions[self.blocks[block][0]])
 
+    def yields(self, block: int) -> bool:
+        """Whether lanes let others go on there that wait for them."""
+        return any(one.opcode == "YIELD" for one in self.instructions[slice(*self.blocks[block])])
+
     @cached_property
     def back(self) -> tuple[Edge, ...]:
         """Ways from the ends of loops to their beginnings. What only lanes that are not together reach lies behind the

@@ -123,11 +123,14 @@ def _walked(placed: Sequence[Placed], walk: Walk, flow: Estimate, sure: Sequence
     firsts = [first for first, _ in blocks]
     open_ = 1 - sum(flow.warps[firsts[block]] * sizes[block] for block in sure) / flow.warps.sum()
     misfit = walk.misfit(flow.threads[firsts])
-    if open_ <= _AGREES and misfit <= _MISFIT:
+    yields = any(map(walk.matcher.graph.yields, range(len(blocks))))
+    if open_ <= _AGREES and misfit <= _MISFIT and not yields:
         return None
     found = walk.run()
     if found is None:
         return None
+    if yields and np.abs(found.threads - flow.threads[firsts]) @ sizes <= _AGREES * flow.threads.sum():
+        open_ = 1.0  # the flow is right by threads alone: it has lanes meet that do not wait for each other
     if not _believed(walk, found, flow, sure, open_, misfit):
         return None
     block_of = np.repeat(np.arange(len(blocks)), sizes)

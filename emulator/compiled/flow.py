@@ -88,6 +88,8 @@ _SAME, _TESTED = 0.01, 0.75
 """How near executions must be to be the same. A branch executed less often than this part of the source's is one of several;
 one executed nearly as often is the test of a loop that moved to its end, once less an entry."""
 _EFFECT, _OPERATION, _LINE, _CALLED, _SHORTER = 1.0, 0.3, 1e-3, 0.05, 2e-6
+_MADE_OF = {"fp32": ("fdiv", "sfu"), "fp64": ("fdiv", "sfu"), "sfu": ("fdiv",)}
+"""Operations by those that others are made of: at a line with one of these they are more than the source asked for."""
 _LOST = 0.1
 """The weight of a load that is missing, as part of one too many: what was loaded once need not be loaded again, and what only
 one branch needs is loaded there; but nothing is loaded twice."""
@@ -236,7 +238,8 @@ class _Flow:
         for block, n in self._numbered():
             instruction, line = self.graph.instructions[n], self.places[n]
             kind = EFFECTS.get(instruction.opcode) or OPERATIONS.get(instruction.opcode)
-            if kind and (kind not in ("fp32", "sfu") or (line, "fdiv") not in amounts) and (line, kind) in amounts:
+            others = any((line, name) in amounts for name in _MADE_OF.get(kind or "", ()))
+            if kind and not others and (line, kind) in amounts:
                 width = 4 if kind == "shuffle" else width_of(instruction) if "_" in kind else 1
                 members[line, kind].append((block, width, bool(instruction.predicate)))
                 if not instruction.predicate:

@@ -40,16 +40,16 @@ def _comes(paths: Global[i32], after: i64, past: i64, meeting: i64, maker: i64) 
 @native
 def _follow(
     paths: Global[i32], starts: Global[i64], lanes: Global[u32], strands: i64, made: Global[i32], made_starts: Global[i32],
-    waits: Global[i32], nodes: i64, at: Global[i64], ready: Global[i64], waiting: Global[i64], latest: Global[i32],
+    waits: Global[i32], yields: Global[i32], nodes: i64, at: Global[i64], ready: Global[i64], waiting: Global[i64], latest: Global[i32],
     below: Global[i32], members: Global[i64], here: Global[i64], room: i64, visited: Global[i32], by: Global[u32],
 ) -> i64:  # fmt: skip
     """How many nodes a warp executes, which these are, and the lanes that do; -1 where there is no room for its parties: strands that
     will meet at a meeting point.
 
     Groups of strands are a bit each. starts: where each strand's path begins, and all end. made: the meeting points that a node's
-    BSSY makes, from `made_starts` on. waits: whether a node is a barrier. ready, waiting: groups that may go on, and by node those
-    that wait at barriers. latest, below: by node, the last of its parties, and by party the one made before it, or the next one
-    that is free. members, here: of a party, and of these those that have come.
+    BSSY makes, from `made_starts` on. waits: whether a node is a barrier. yields: whether lanes let others go on there. ready, waiting:
+    groups that may go on, and by node those that wait at barriers. latest, below: by node, the last of its parties, and by party the
+    one made before it, or the next one that is free. members, here: of a party, and of these those that have come.
     """
     for s in range(strands):
         at[s] = starts[s]
@@ -99,6 +99,25 @@ def _follow(
                     here[party] = i64(0)
                     below[party] = latest[i64(made[k])]
                     latest[i64(made[k])] = i32(party)
+            if yields[node] != 0:  # no meeting point waits for lanes that let the others go on
+                for meeting in range(nodes):
+                    before, party = i64(-1), i64(latest[meeting])
+                    while party >= 0:
+                        after = i64(below[party])
+                        members[party] &= ~group
+                        if here[party] != members[party]:
+                            before = party
+                        else:
+                            if here[party] != 0:
+                                ready[top] = here[party]
+                                top += 1
+                            if before < 0:
+                                latest[meeting] = i32(after)
+                            else:
+                                below[before] = i32(after)
+                            below[party] = i32(free)
+                            free = party
+                        party = after
             going = i64(0)
             for s in range(strands):
                 if (group >> s & 1) != 0:
@@ -166,7 +185,8 @@ class Warps:
         made = [nodes.meetings.get(node, []) for node in range(self.nodes)]
         starts = np.cumsum([0, *map(len, made)]).astype(np.int32)
         waits = np.array([nodes.graph.waits(block) for block in nodes.blocks], np.int32)
-        self._given = fixed(np.array([node for each in made for node in each], np.int32), starts, waits)
+        yields = np.array([nodes.graph.yields(block) for block in nodes.blocks], np.int32)
+        self._given = fixed(np.array([node for each in made for node in each], np.int32), starts, waits, yields)
         self._work = fixed(
             np.zeros(32, np.int64),
             np.zeros(64, np.int64),

@@ -365,13 +365,29 @@ class Matcher:
             for one in self.source.statements.values()
         )
 
+    def begun_before(self, block: int, sites: Sequence[int]) -> int:
+        """Where an iteration outside of compiled loops begins of which a block shows something: in the nearest block before that has
+        what every iteration executes, as what the block shows may lie in an arm."""
+        at: int | None = block
+        around = self.graph.around(block)
+        while at is not None and self.graph.around(at) == around:
+            if any(self._every_iteration(self.places[n], sites) for n in range(*self.graph.blocks[at])):
+                return at
+            at = self.graph.dominators[at]
+        return block
+
+    def _every_iteration(self, place: Place, sites: Sequence[int]) -> bool:
+        """Whether every iteration of a loop executes the statements at a place once, and nothing else does."""
+        statements = self.source.by_place.get(place, ())
+        own = all(one.context.site in sites and one.context.arm == "body" for one in statements)
+        return bool(statements) and own and not any(one.number in self.source.chosen for one in statements)
+
     def _begun(self, sites: Sequence[int], loop: Loop, iterations: int) -> list[int]:
         """The blocks of a compiled loop in which one each of so many iterations begins: as most places say of which every iteration
         executes the statements once, and which lie in just so many blocks; none where no place does."""
         every, votes = spine(self.graph, loop), Counter[tuple[int, ...]]()
-        for place, statements in self.source.by_place.items():
-            own = all(one.context.site in sites and one.context.arm == "body" for one in statements)
-            if own and not any(one.number in self.source.chosen for one in statements):
+        for place in self.source.by_place:
+            if self._every_iteration(place, sites):
                 holding = tuple(b for b in every if any(self.places[n] == place for n in range(*self.graph.blocks[b])))
                 if len(holding) == iterations:
                     votes[holding] += 1

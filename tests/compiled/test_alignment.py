@@ -155,6 +155,25 @@ def test_what_a_key_stands_for_is_looked_up_once_from_each_place_of_a_site(monke
     assert len(looked_up) <= sites * blocks * (blocks + 1) // 2
 
 
+def test_blocks_whose_keys_are_known_are_gone_through_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Many more than those in which there is something to choose: lanes turn a loop, and a way shows only behind it that it is wrong."""
+    tried = list[object]()
+    plain = Telling._try
+
+    def trying(self: Telling, *what: Any) -> Any:
+        tried.append(what)
+        return plain(self, *what)
+
+    monkeypatch.setattr(Telling, "_try", trying)
+    turns = 1000
+    row, column = [*range(0, 4 * turns, 2)], [*range(1, 2 * turns, 2)]
+    turn = [visit(0, block=0, registers="R1"), visit(1, block=0, registers="R2"), visit(2, block=0, registers="R3")]
+    telling = Telling([Site(row, False), Site(column, False)], 4, lambda number: 4 * (number * 7 % 5))
+    told = telling.tell([turn] * turns, {})
+    assert told is not None and sorted(told.values()) == [0, 0, 1]
+    assert len(tried) < 50
+
+
 def test_stores_are_never_left_out() -> None:
     telling = Telling([Site([0, 2], False), Site([1, 3], False)], 4, four_bytes)
     assert telling.tell([[visit(0)], [visit(1)]], {}) is None

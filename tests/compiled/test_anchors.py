@@ -1,15 +1,127 @@
-"""What blocks show of the arms of branches."""
+"""What both the source and the blocks of a compiled kernel show, by which the one is laid beside the other."""
 
 from __future__ import annotations
 
 import numpy as np
 import simtbed as st
+from simtbed.compiled.anchors import TURN, Anchors
+from simtbed.compiled.launched import Launched
+from simtbed.compiled.nodes import Nodes
 from simtbed.compiled.walk import Walk
-from simtbed.language.hints import Global, f32, i32
+from simtbed.language.hints import Global, f32, f64, i32
 
-from tests.compiled.listings import launched, matched
+from tests.compiled.listings import launched, matched, placed, walked
 
 
+def anchored(one: Launched, *rows: tuple[str, str]) -> Anchors:
+    """The anchors of a listing."""
+    matcher = matched(one, *rows)
+    return Anchors(matcher, Nodes(matcher.graph))
+
+
+# ------------------------------------------------------------------ iterations
+@st.kernel
+def passing(out: Global[i32]) -> None:
+    t = st.thread.x
+    for k in range(t % 8):
+        seen = k * k ^ t
+        if seen % 4 == 1:
+            continue
+        st.atomic_min(out, seen % 8, t)
+
+
+def test_an_iteration_outside_of_its_loop_is_one_where_it_shows_nothing() -> None:
+    """An iteration that goes on with the next one before its effect has none: that it was begun tells it."""
+    seen, test, effect = "int seen", "& 3) == 1", "atomicMin"
+    found = walked(
+        launched(passing, out=st.zeros(8, st.i32)),
+        ("@P0 BRA 0x110", "for ("),
+        ("@P1 BRA 0x60", "for ("),
+        ("IMAD R5, R4, R4, R0", seen),
+        ("@P2 BRA 0x50", test),
+        ("REDG.E.MIN.S32 [R8], R0", effect),
+        ("@P3 BRA 0x110", "for ("),
+        ("MOV R7, R7", "for ("),
+        ("IMAD R5, R4, R4, R0", seen),
+        ("@P2 BRA 0xa0", test),
+        ("REDG.E.MIN.S32 [R8], R0", effect),
+        ("IMAD R5, R4, R4, R0", seen),
+        ("@P2 BRA 0xd0", test),
+        ("REDG.E.MIN.S32 [R8], R0", effect),
+        ("VIADD R4, R4, 0x2", "for ("),
+        ("ISETP.NE.AND P4, PT, R4, R6, PT", "for ("),
+        ("@P4 BRA 0x70", "for ("),
+        ("NOP", "for ("),
+        ("EXIT", ""),
+    )
+    threads = {block: threads for block, (_, threads) in found.items()}
+    assert threads[2] == 16  # whoever makes an odd number
+    assert threads[6] == threads[8] == 4 * (0 + 0 + 1 + 1 + 2 + 2 + 3 + 3)
+
+
+@st.kernel
+def nesting(x: Global[i32], out: Global[i32]) -> None:
+    t = st.thread.x
+    seen = t
+    if t % 2 == 0:
+        seen = x[t]
+        if seen > 5:
+            out[t + 32] = seen
+        if seen > 7:
+            out[t + 64] = seen
+    out[t] = seen
+
+
+def test_a_branch_is_no_predicated_instruction_of_the_arm_that_it_lies_in() -> None:
+    one = launched(nesting, x=np.arange(32, dtype=np.int32), out=st.zeros(96, st.i32))
+    rows = [
+        ("MOV R1, R0", "int t"),
+        ("@P0 BRA 0x70", "& 1) == 0"),
+        ("LDG.E R2, [R4]", "x[t]"),
+        ("@P1 BRA 0x50", "> 5"),
+        ("STG.E [R6+0x80], R2", "+ 32]"),
+        ("@P2 BRA 0x70", "> 7"),
+        ("STG.E [R6+0x100], R2", "+ 64]"),
+        ("STG.E [R6], R1", "out[t] ="),
+        ("EXIT", ""),
+    ]
+    shown = anchored(one, *rows)
+    arm = shown.keys.index(((placed(one, *rows)[1].line,), "then"))
+    assert shown.sure[:, arm].sum() == 1 and not shown.maybe[:, arm].any()
+
+
+# ------------------------------------------------------------------ what a compiler may do without
+@st.kernel
+def keeping(x: Global[f64], out: Global[f64]) -> None:
+    t = st.thread.x
+    m = st.local(f64, 9)
+    for k in range(8):
+        m[k] = x[k]
+    for k in range(t % 8):
+        m[k + 1] = m[k] * 3.0 + x[k]
+    out[t] = m[t % 8]
+
+
+def test_an_operation_tells_more_than_the_local_array_that_it_is_stored_in() -> None:
+    """Parts of a local array are kept in registers."""
+    shown = anchored(
+        launched(keeping, x=st.zeros(8, st.f64), out=st.zeros(32, st.f64)),
+        ("LDG.E.64 R2, [R4]", "= x[k];"),
+        ("STL.64 [R1], R2", "= x[k];"),
+        ("@P0 BRA 0x80", "(t & 7); ++k"),
+        ("LDL.64 R2, [R1]", "* 3.0"),
+        ("LDG.E.64 R4, [R8]", "* 3.0"),
+        ("DFMA R2, R2, R6, R4", "* 3.0"),
+        ("STL.64 [R1+0x8], R2", "* 3.0"),
+        ("@P1 BRA 0x30", "(t & 7); ++k"),
+        ("STG.E.64 [R6], R2", "out["),
+        ("EXIT", ""),
+    )
+    kinds = sorted(kind for _, kind in shown.keys if kind != TURN and kind != "code")
+    assert kinds == ["fp64", "global_load", "global_store", "local_store"]
+
+
+# ------------------------------------------------------------------ arms
 @st.kernel
 def of_positive(x: Global[f32], n: i32, out: Global[f32]) -> None:
     t = st.thread.x

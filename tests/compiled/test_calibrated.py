@@ -53,3 +53,10 @@ def test_what_nobody_of_the_sample_did_changes_nothing() -> None:
 def test_no_weight_is_below_none() -> None:
     sample = np.array([[1.0, 0.0], [0.0, 1.0], [9.0, 1.0]])
     assert calibrated(np.ones(3), sample, np.array([1.0, 30.0])).min() >= 0
+
+
+def test_weights_are_together_what_they_were_where_one_comes_to_none() -> None:
+    """What so few tell is not followed further than that."""
+    sample = np.array([[1.0, 0.0], [0.0, 1.0], [9.0, 1.0]])
+    found = calibrated(np.ones(3), sample, np.array([1.0, 30.0]))
+    assert found.sum() == pytest.approx(3) and found.min() == pytest.approx(0)

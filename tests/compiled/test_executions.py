@@ -9,7 +9,7 @@ from simtbed.compiled import walk as walk_module
 from simtbed.compiled.executions import Executions, executions_of
 from simtbed.compiled.replay import Lost, Replay, Steps, WarpName
 from simtbed.compiled.walk import Walk, Walked
-from simtbed.language.hints import Global, i32
+from simtbed.language.hints import Global, f32, i32
 from simtbed.reports.hardware import record
 from simtbed.reports.hardware.cases import TEXTBOOK, VARIANTS, find
 from simtbed.reports.hardware.recording import RecordingLauncher
@@ -135,3 +135,64 @@ def test_those_who_stay_in_the_kernel_are_counted_where_they_go_on(monkeypatch: 
         ("EXIT", ""),
     )
     assert executions_of(rows, one).threads.tolist() == [32, 32, 24, 24, 20, 60, 60, 20]
+
+
+@st.kernel
+def trying(out: Global[i32]) -> None:
+    left = st.thread.x % 4
+    while left > 0:
+        st.atomic_add(out, left, 1)
+        left -= 1
+    out[st.thread.x + 4] = left
+
+
+@pytest.mark.parametrize(("turn", "groups"), [("NOP", 1), ("YIELD", 4)])
+def test_lanes_that_do_not_wait_for_each_other_are_walked(turn: str, groups: int) -> None:
+    """Their number is certain all the same."""
+    one = launched(trying, out=st.zeros(36, st.i32))
+    listing = placed(
+        one,
+        ("BSSY B0, 0x60", "while"),
+        ("@P0 BRA 0x50", "while"),
+        ("REDG.E.ADD.STRONG.GPU [R4], R5", "atomicAdd"),
+        (turn, "while"),
+        ("@P1 BRA 0x20", "while"),
+        ("BSYNC B0", "while"),
+        ("STG.E [R2], R1", "+ 4]"),
+        ("EXIT", ""),
+    )
+    found = executions_of(listing, one)
+    assert (found.warps[6], found.threads[6]) == (groups, 32)
+    assert found.threads[2] == 8 * (1 + 2 + 3)
+
+
+@st.kernel
+def warming(x: Global[f32], out: Global[f32]) -> None:
+    t = st.thread.x
+    heat = x[t]
+    if heat > 7.0:
+        heat *= st.exp(1.0 - heat)
+    out[t] = heat
+
+
+def test_operations_of_which_others_are_made_are_more_than_the_source_asked_for() -> None:
+    """An exponential is a MUFU and several additions and products: it is the MUFU that tells how often it is computed."""
+    one = launched(warming, x=np.arange(32, dtype=np.float32), out=st.zeros(32, st.f32))
+    exponential = "expf"
+    listing = placed(
+        one,
+        ("LDG.E R2, [R4]", "= x["),
+        ("@P0 BRA 0xa0", "> 7.0"),
+        ("FADD R3, -R2, 1", exponential),
+        ("FFMA.SAT R5, R3, R6, 0.5", exponential),
+        ("FFMA.RM R5, R5, R7, 12582913", exponential),
+        ("FADD R8, R5, -12583039", exponential),
+        ("FFMA R8, R3, 1.4426950216293334961, -R8", exponential),
+        ("FFMA R8, R3, 1.925963033500011079e-08, R8", exponential),
+        ("MUFU.EX2 R8, R8", exponential),
+        ("FMUL R2, R5, R8", exponential),
+        ("STG.E [R6], R2", "out["),
+        ("EXIT", ""),
+    )
+    found = executions_of(listing, one)
+    assert [found.threads[n] for n in (0, 6, 10)] == [32, 24, 32]

@@ -411,3 +411,29 @@ def test_where_lines_disagree_the_step_of_the_loop_decides() -> None:
         ("EXIT", ""),
     ]
     assert executions_of(placed(one, *rows), one).threads[1] == 4 * 32
+
+
+@st.kernel
+def screening(x: Global[i32], out: Global[i32], n: i32) -> None:
+    t = st.thread.x
+    if t < n:
+        holds = x[t] % 3 == 0 and x[t + 32] % 2 == 0
+        if not holds and x[t] > 5:
+            out[t] = x[t + 64]
+
+
+def test_an_address_that_was_computed_before_makes_no_arm() -> None:
+    """Most of the block is from a line of which that arm decides nothing."""
+    one = launched(screening, x=np.arange(96, dtype=np.int32), out=st.zeros(32, st.i32), n=np.int32(30))
+    rows = [
+        ("@P0 BRA 0x80", "t < n"),
+        ("IMAD.WIDE R4, R0, 0x4, R2", "out[t] = x"),
+        ("LDG.E R2, [R4]", "bool"),
+        ("LDG.E R3, [R4+0x80]", "bool"),
+        ("IMAD.HI R6, R2, 0x55555556, RZ", "bool"),
+        ("@P1 BRA 0x80", "> 5"),
+        ("LDG.E R7, [R4+0x100]", "out[t] = x"),
+        ("STG.E [R8], R7", "out[t] = x"),
+        ("EXIT", ""),
+    ]
+    assert 1 not in matched(one, *rows).arms.heads

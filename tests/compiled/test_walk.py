@@ -191,6 +191,14 @@ def test_lanes_leave_a_loop_group_by_group() -> None:
     assert found == {0: (1, 32), 1: (3, 1 + 6 + 58), 2: (3, 32), 3: (1, 32)}
 
 
+@pytest.mark.parametrize(("turn", "groups"), [("VIADD R1, R1, 0x1", 1), ("YIELD", 3)])
+def test_who_lets_others_go_on_is_not_waited_for(turn: str, groups: int) -> None:
+    """Lanes that have left a loop go on from its meeting point without those that still turn it."""
+    whole = sass("BSSY B0, 0x50", "@P0 BRA 0x40", turn, "@P1 BRA 0x20", "BSYNC B0", "STG.E [R2], R1", "EXIT")
+    found = counted(whole, (20, [0, 2, 3]), (8, [0, 1, 2, 3]), (4, [0, 1, 1, 2, 3]))
+    assert found == {0: (1, 32), 1: (2, 16), 2: (3, 32), 3: (groups, 32)}
+
+
 def test_parties_may_be_of_any_number(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(groups, "_PARTIES", 1)
     whole = sass(
