@@ -160,7 +160,7 @@ def _from_l2(size: int, found: npt.NDArray[np.int64]) -> Mapping[str, Any]:
 
 def cases() -> Iterator[Timed]:
     """All of them, named by their number."""
-    for size, (from_l1, from_l2) in WIDTHS.items():
+    for size, kernels in WIDTHS.items():
         for number, found in enumerate(drawn(size)):
-            yield Timed(f"{from_l1.__name__} {number}", from_l1, SMS, 1024, partial(from_l1, size, found))
-            yield Timed(f"{from_l2.__name__} {number}", from_l2, LAST, 1024, partial(_from_l2, size, found))
+            for kernel, blocks, make in zip(kernels, (SMS, LAST), (from_l1, _from_l2), strict=True):
+                yield Timed(f"{kernel.__name__} {number}", kernel, blocks, 1024, partial(make, size, found))
