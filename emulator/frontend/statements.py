@@ -9,7 +9,7 @@ from ..language.types import I32, I64, Vector
 from ..language.types import Value as ValueType
 from ..span import Span
 from . import arrays, calls, complex_numbers, records, struct_arrays, typing
-from .advice import advice_for
+from .advice import advice_for, cast_of
 from .constants import Literal, Tuple
 from .constructs import construct_name, refused
 from .expressions import BINARY, PARTS
@@ -265,7 +265,8 @@ class Statements(Loops):
         """The value for a variable that has a type."""
         result = typing.expression(value, span, known.type)
         if result.type != known.type:
-            advice = f"write {written(known.type)}(...) here, or start {name} as {written(result.type)}(...)"
+            here = cast_of(known.type, result.type, result.span)
+            advice = f"write {here} here, or start {name} as {written(result.type)}(...)"
             message, pairs = (
                 f"{name} is {known.type}, this is {result.type}",
                 ((known, result.type), (result, known.type)),

@@ -15,7 +15,7 @@ from ..ir.walk import expressions
 from ..language.types import BOOL, COMPLEX, F32, HALVES, I32, INTEGERS, Scalar, Vector
 from ..language.types import Value as ValueType
 from ..span import Span
-from .advice import advice_for
+from .advice import advice_for, cast_of
 from .constants import Literal
 from .values import ArrayValue, Choice, SourceError, TypeConflict, Value, describe, no_number, written
 
@@ -91,7 +91,7 @@ def converted(value: Value, type: ValueType, span: Span, what: str) -> ir.Expr:
         raise TypeConflict(
             span,
             f"{what} is {type}, this is {result.type}",
-            f"nothing is converted silently: write {_cast(type, result.span)}",
+            f"nothing is converted silently: write {cast_of(type, result.type, result.span)}",
             pairs=((result, type),),
         )
     return result
@@ -131,7 +131,7 @@ def shift_count(value: Value, count: Value, span: Span, symbol: str) -> ir.Expr 
     number = count.value if isinstance(count, Literal) else None
     type = count.type if isinstance(count, ir.EXPRESSIONS) else None
     if isinstance(number, float) or (isinstance(type, Scalar) and not type.is_integer):
-        advice = "write a whole number" if type is None else f"cast it: {_cast(I32, span)}"
+        advice = "write a whole number" if type is None else f"cast it: {cast_of(I32, type, span)}"
         raise SourceError(span, f"{symbol} takes an integer as its count, this is {describe(count)}", advice)
     typed = isinstance(value, ir.EXPRESSIONS) and isinstance(value.type, Scalar) and isinstance(type, Scalar)
     return count if typed else None  # type: ignore[return-value]
@@ -140,16 +140,10 @@ def shift_count(value: Value, count: Value, span: Span, symbol: str) -> ir.Expr 
 def _cast_of(values: list[tuple[Value, Span]], one: Scalar, other: Scalar) -> str:
     """Which cast to write where two types meet: an integer's, where the other is a float."""
     place = {v.type: s for v, s in reversed(values) if isinstance(v, ir.EXPRESSIONS)}
-    casts = {type: _cast(type, place.get(found)) for type, found in ((one, other), (other, one))}
+    casts = {type: cast_of(type, found, place.get(found)) for type, found in ((one, other), (other, one))}
     if one.is_float == other.is_float or BOOL in (one, other):
         return f"cast one of them: {casts[one]} or {casts[other]}"
     return f"write {casts[one if one.is_float else other]}"
-
-
-def _cast(type: ValueType, place: Span | None) -> str:
-    """The cast of what stands there, in full where it is short."""
-    text = place.text if place is not None else ""
-    return f"{written(type)}({text if text and len(text) <= 40 else '...'})"
 
 
 def operation(name: str, args: list[ir.Expr], span: Span, word: str) -> ir.Op:

@@ -1,0 +1,98 @@
+"""What is advised of a mistake, and that the advice is right: what follows it is accepted."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import pytest
+import simtbed as st
+from simtbed import Diagnostic
+from simtbed.frontend.reader import specialise
+
+PARAMETERS = ", ".join(
+    f"{name}: st.Global[st.{type}]"
+    for name, type in {
+        "byte": "u8",
+        "word": "u32",
+        "wide": "u64",
+        "long": "i64",
+        "whole": "i32",
+        "pair": "float2",
+    }.items()
+)
+
+
+class Point(NamedTuple):
+    """A struct."""
+
+    x: st.f32
+    y: st.f32
+
+
+@st.device
+def longer(a: st.i64) -> st.i64:
+    return a
+
+
+@st.device
+def product(a: st.i32, b: st.i32) -> st.i64:
+    return a * b
+
+
+def read(lines: str) -> None:
+    """A kernel of these lines, where `n` and `m` are st.i32, and `u` is an st.u32."""
+    body = lines.replace("\n", "\n    ")
+    specialise(st.kernel(source=f"def k({PARAMETERS}, n: st.i32, m: st.i32, u: st.u32) -> None:\n    {body}\n"), {})
+
+
+def told(lines: str) -> Diagnostic:
+    """The one thing that is told of them."""
+    with pytest.raises(st.CompileError) as caught:
+        read(lines)
+    (found,) = caught.value.diagnostics
+    return found
+
+
+@pytest.mark.parametrize(
+    ("line", "advice"),
+    [
+        ("wide[0] = 1 << st.thread.x", "st.u64(1) << st.thread.x"),
+        ("long[0] = st.thread.x * 1000000007", "st.i64(st.thread.x) * 1000000007"),
+        ("long[0] = (n + m) * 0x10", "(st.i64(n) + st.i64(m)) * 0x10"),
+        ("long[0] = -n", "-st.i64(n)"),
+        ("long[0] = n ** 2", "st.i64(n) ** 2"),
+        ("long[0] = ~(1 << n) | (n >> 2)", "~(st.i64(1) << n) | (st.i64(n) >> 2)"),
+        ("long[0] = whole[n] * m if n > 2 else 7", "st.i64(whole[n]) * st.i64(m) if n > 2 else 7"),
+        ("whole[0] = byte[0] - byte[1]", "st.i32(byte[0]) - st.i32(byte[1])"),
+        ("wide[0] = (2 * 3) << n", "(st.u64(2 * 3)) << n"),
+        ("wide[0] = n * m // 3", "st.u64(st.i64(n) * st.i64(m) // 3)"),
+        ("long[0] = n", "st.i64(n)"),
+        ("long[0] = min(n, m)", "st.i64(min(n, m))"),
+        ("long[0] = whole[n * m]", "st.i64(whole[n * m])"),
+        ("wide[0] = n % m", "st.u64(n % m)"),
+        ("word[0] = n * m", "st.u32(n * m)"),
+        ("whole[0] = long[0] * 2", "st.i32(long[0] * 2)"),
+    ],
+)
+def test_operands_are_widened_not_results(line: str, advice: str) -> None:
+    assert told(line).notes == (f"nothing is converted silently: write {advice}",)
+    read(f"{line.partition(' = ')[0]} = {advice}")
+
+
+@pytest.mark.parametrize(
+    ("lines", "advice"),
+    [
+        ("wide[0] |= 1 << n", "cast one of them: st.u64(1) << n or st.i32(wide[0])"),
+        ("t = long[0]\nt = n * m", "write st.i64(n) * st.i64(m) here, or start t as st.i32(...)"),
+        ("t = long[0]\nt = n", "write st.i64(n) here, or start t as st.i32(...)"),
+        ("long[0] = longer(n * m)", "nothing is converted silently: write st.i64(n) * st.i64(m)"),
+        ("long[0] = product(n, m)", "nothing is converted silently: write st.i64(a) * st.i64(b)"),
+        (
+            "long[0] = n * m * whole[n] + n * m * whole[m] + n * m",
+            "nothing is converted silently: write st.i64(...) of each operand",
+        ),
+        ("long[0], long[1] = n, n", "nothing is converted silently: write st.i64(...)"),
+    ],
+)
+def test_operands_are_widened_wherever_a_cast_is_advised(lines: str, advice: str) -> None:
+    assert told(lines).notes == (advice,)
