@@ -96,3 +96,24 @@ def test_operands_are_widened_not_results(line: str, advice: str) -> None:
 )
 def test_operands_are_widened_wherever_a_cast_is_advised(lines: str, advice: str) -> None:
     assert told(lines).notes == (advice,)
+
+
+INDICES = [
+    "a, b = k, 4 + (k + 1) % 4",
+    "(a, b), _ = (k, 4 + (k + 1) % 4), k",
+    "b = a = k + 1",
+    "a, b = k, k + st.i32(1)",
+]
+
+
+@pytest.mark.parametrize("line", INDICES)
+def test_constants_stay_known_where_they_are_assigned_together(line: str) -> None:
+    read(f"r = st.registers(st.i32, 8)\nfor k in st.unroll(range(4)):\n    {line}\n    r[a] = r[b] + a")
+
+
+def test_right_sides_are_evaluated_before_a_name_changes() -> None:
+    """In the second turn `b` is the `a` of the first one."""
+    lines = "a, b = k + st.i32(1), (a if k > 0 else st.i32(0))\n        out[k] = 10 * a + b"
+    source = f"def k(out: st.Global[st.i32]) -> None:\n    for k in (0, 1, 2):\n        {lines}\n"
+    result = st.launch(st.kernel(source=source), grid=1, block=1, args={"out": st.empty(3, st.i32)})
+    assert result.out.tolist() == [10, 21, 32]
