@@ -122,7 +122,8 @@ def unified(values: list[tuple[Value, Span]], word: str) -> list[ir.Expr]:
     for value, span in values:
         if isinstance(value, Literal) and isinstance(value.value, float) and not wanted.is_float:  # type: ignore[union-attr]
             message = f"{word} of {wanted} and the literal {value.value!r}: nothing is converted silently"
-            raise SourceError(span, message, _cast_of(values, wanted, F32))  # type: ignore[arg-type]
+            pairs = tuple((v, F32) for v in typed)
+            raise TypeConflict(span, message, _cast_of(values, wanted, F32), pairs=pairs)  # type: ignore[arg-type]
     return [expression(v, s, wanted) for v, s in values]  # type: ignore[arg-type]
 
 

@@ -117,3 +117,9 @@ def test_right_sides_are_evaluated_before_a_name_changes() -> None:
     source = f"def k(out: st.Global[st.i32]) -> None:\n    for k in (0, 1, 2):\n        {lines}\n"
     result = st.launch(st.kernel(source=source), grid=1, block=1, args={"out": st.empty(3, st.i32)})
     assert result.out.tolist() == [10, 21, 32]
+
+
+@pytest.mark.parametrize("line", ["total += 0.5", "total = total + 0.5", "for i in range(n):\n    total += 0.5"])
+def test_a_total_that_starts_whole_is_told_once(line: str) -> None:
+    found = told(f"total = 0\n{line}\nout = st.f32(1.0) + total")
+    assert found.notes == ("total starts as a whole number: start it as a float, such as 0.0",)
