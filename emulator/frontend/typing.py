@@ -12,7 +12,7 @@ from ..ir import halves
 from ..ir import nodes as ir
 from ..ir.ops import TABLE, may_leave_domain
 from ..ir.walk import expressions
-from ..language.types import BOOL, COMPLEX, F32, HALVES, I32, INTEGERS, Scalar, Vector
+from ..language.types import BOOL, COMPLEX, F32, HALVES, I32, INTEGERS, UNSIGNED, Scalar, Vector
 from ..language.types import Value as ValueType
 from ..span import Span
 from .advice import advice_for, cast_of
@@ -234,7 +234,12 @@ def _wider(type: Scalar, value: float) -> str:
     wider = next((t for t in INTEGERS if t.range[0] <= value <= t.range[1] and t.size >= type.size), None)
     if wider is None:
         return "write a smaller number"
-    return f"use {written(wider)}" if type.kind != signed or wider.size > type.size else "write a smaller number"
+    if type.kind == signed and wider.size == type.size:
+        return "write a smaller number"
+    unsigned = next((t for t in UNSIGNED if t.size == type.size and 0 <= value <= t.range[1]), None)
+    if unsigned is None or unsigned is wider:
+        return f"use {written(wider)}"
+    return f"use {written(unsigned)}(...) or {written(wider)}(...)"
 
 
 def _a(type: ValueType) -> str:

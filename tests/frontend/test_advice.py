@@ -123,3 +123,17 @@ def test_right_sides_are_evaluated_before_a_name_changes() -> None:
 def test_a_total_that_starts_whole_is_told_once(line: str) -> None:
     found = told(f"total = 0\n{line}\nout = st.f32(1.0) + total")
     assert found.notes == ("total starts as a whole number: start it as a float, such as 0.0",)
+
+
+@pytest.mark.parametrize(
+    ("lines", "advice"),
+    [
+        ("h = 2166136261\nh ^= st.thread.x", "use st.u32(...) or st.i64(...)"),
+        ("whole[0] = 4000000000", "use st.u32(...) or st.i64(...)"),
+        ("whole[0] = 5000000000", "use st.i64"),
+        ("h = st.i8(200)", "use st.u8(...) or st.i16(...)"),
+        ("long[0] = 1 << 63", "use st.u64"),
+    ],
+)
+def test_unsigned_types_of_the_same_size_come_first(lines: str, advice: str) -> None:
+    assert told(lines).notes == (advice,)
