@@ -127,6 +127,7 @@ class Statements(Loops):
             raise refused(node.op, span)
         where, right_span = self.span(node.target), self.span(node.value)
         if isinstance(node.target, ast.Subscript) and isinstance(array := self.value(node.target.value), ArrayValue):
+            arrays.refuse_slice(array, node.target.slice, where)
             index = self.index(array, node.target.slice)
             if array.type.space != "register":
                 index = arrays.once(self, array, index, where)
@@ -163,6 +164,7 @@ class Statements(Loops):
                     raise SourceError(
                         where, f"{describe(owner)} cannot be assigned by index", "write v.x = ... for a vector's part"
                     )
+                arrays.refuse_slice(owner, target.slice, where)
                 self.store(owner, self.index(owner, target.slice), value, span, where)
             case ast.Attribute():
                 element = self.struct_element(target)

@@ -137,3 +137,30 @@ def test_a_total_that_starts_whole_is_told_once(line: str) -> None:
 )
 def test_unsigned_types_of_the_same_size_come_first(lines: str, advice: str) -> None:
     assert told(lines).notes == (advice,)
+
+
+@pytest.mark.parametrize(
+    ("array", "line", "loop"),
+    [
+        ("st.local(st.i32, 4)", "r[:] = 0", "for j in range(len(r)): r[j] = ..."),
+        ("st.local(st.i32, 8)", "r[2:6] += 1", "for j in range(2, 6): r[j] = ..."),
+        ("st.local(st.i32, 8)", "r[::2] = 1", "for j in range(0, len(r), 2): r[j] = ..."),
+        ("st.registers(st.i32, 4)", "r[:] = 0", "for j in st.unroll(range(len(r))): r[j] = ..."),
+        ("st.local(st.i32, 4, 4)", "r[n, :] = 0", "for j in range(r.shape[1]): r[n, j] = ..."),
+        (
+            "st.local(st.i32, 4, 4)",
+            "r[1:] = 0",
+            "for j in range(1, r.shape[0]): for k in range(r.shape[1]): r[j, k] = ...",
+        ),
+    ],
+)
+def test_a_slice_is_assigned_by_a_loop(array: str, line: str, loop: str) -> None:
+    found = told(f"r = {array}\n{line}")
+    assert found.message == f"{line.partition(']')[0]}] is a view of r: an assignment stores one element"
+    assert found.notes == (f"write a loop: {loop}",)
+    *heads, last = loop.replace("...", "0").split(": ")
+    read(
+        "\n".join(
+            [f"r = {array}", *(f"{' ' * at}{head}:" for at, head in enumerate(heads)), f"{' ' * len(heads)}{last}"]
+        )
+    )
