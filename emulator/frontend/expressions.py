@@ -52,6 +52,7 @@ PARTS = "xyzw"
 DEEPEST = 100
 """How deep statements, calls and expressions nest in each other at most: reading them takes a few of Python's own calls
 for each."""
+_TABLES = "use st.constant(...) for a table of constants, or st.local(...): both are indexed at run time"
 _ONE_TYPE = "leave out the rest: an array has the dimensions of the one that is given"
 _WRITE_TYPES = "write st.Global[st.f32], st.i32, st.Const ..."
 
@@ -93,7 +94,7 @@ class Expressions(Logic):
     def condition(self, node: ast.expr) -> ir.Expr:
         return self.truth(self.value(node), self.span(node))
 
-    def known(self, node: ast.expr, what: str) -> int:
+    def known(self, node: ast.expr, what: str, advice: str = "make it a Const parameter") -> int:
         """A whole number that is known at compile time."""
         value = self.value(node)
         if isinstance(value, ir.EXPRESSIONS):
@@ -103,7 +104,7 @@ class Expressions(Logic):
             value = value if number is None else Literal(number.value)
         if not isinstance(value, Literal):
             problem = f"{what} must be known at compile time, this is {describe(value)}"
-            raise SourceError(self.span(node), problem, "make it a Const parameter")
+            raise SourceError(self.span(node), problem, advice)
         if isinstance(value.value, bool) or not isinstance(value.value, int):
             advice = "divide with //" if isinstance(value.value, float) else ""
             raise SourceError(self.span(node), f"{what} is a whole number, this is {describe(value)}", advice)
@@ -235,7 +236,7 @@ class Expressions(Logic):
         if isinstance(owner, Struct):
             owner = records.as_tuple(owner, span)
         if isinstance(owner, Tuple):
-            at = self.known(node.slice, "a tuple's index")
+            at = self.known(node.slice, "a tuple's index", _TABLES)
             if not -len(owner.items) <= at < len(owner.items):
                 advice = f"its last index is {len(owner.items) - 1}"
                 raise SourceError(span, f"index {at}, but the tuple has {len(owner.items)} items", advice)

@@ -164,3 +164,11 @@ def test_a_slice_is_assigned_by_a_loop(array: str, line: str, loop: str) -> None
             [f"r = {array}", *(f"{' ' * at}{head}:" for at, head in enumerate(heads)), f"{' ' * len(heads)}{last}"]
         )
     )
+
+
+def test_a_tuple_that_is_indexed_at_run_time_becomes_a_table() -> None:
+    found = told("t = (1, 2, 3, 4)\nwhole[0] = t[n & 3]")
+    assert found.notes == (
+        "use st.constant(...) for a table of constants, or st.local(...): both are indexed at run time",
+    )
+    read("t = st.constant(st.i32, (1, 2, 3, 4))\nwhole[0] = t[n & 3]")
