@@ -307,11 +307,14 @@ class Expressions(Logic):
         arms = [(yes, self.span(node.body)), (no, self.span(node.orelse))]
         if isinstance(yes, Literal | Choice) and isinstance(no, Literal | Choice):
             return Choice(condition, yes, no)
+        if isinstance(yes, ArrayValue | StructArray) or isinstance(no, ArrayValue | StructArray):
+            advice = f"choose the element: {_element(arms[0])} if {self.span(node.test).text} else {_element(arms[1])}"
+            raise SourceError(span, "an array cannot be chosen at run time", advice)
         if isinstance(yes, Tuple | Struct) or isinstance(no, Tuple | Struct):
             return self._chosen_record(condition, arms, (then, orelse), span)
         vector = next((v.type for v, _ in arms if isinstance(v, ir.EXPRESSIONS) and isinstance(v.type, Vector)), None)
         if vector is None:
-            yes, no = typing.unified(arms, "the two arms")
+            yes, no = typing.unified(arms, "a conditional expression")
         else:
             yes, no = (typing.converted(v, vector, s, "the other arm") for v, s in arms)
         pure = not then and not orelse and vector is None
@@ -434,3 +437,11 @@ class Expressions(Logic):
         self.taken[own] = "plain", type.element
         self.emit(ir.Alloc(own, type, values, span, count=count))
         return arrays.whole(own, type, span)
+
+
+def _element(arm: tuple[Value, Span]) -> str:
+    """An arm of a conditional expression, of an array its element."""
+    value, text = arm[0], arm[1].text
+    if not isinstance(value, ArrayValue | StructArray):
+        return text
+    return f"{text}[{', '.join('ijkm'[: len(struct_arrays.leaves(value)[0].extents)])}]"

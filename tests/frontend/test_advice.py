@@ -172,3 +172,25 @@ def test_a_tuple_that_is_indexed_at_run_time_becomes_a_table() -> None:
         "use st.constant(...) for a table of constants, or st.local(...): both are indexed at run time",
     )
     read("t = st.constant(st.i32, (1, 2, 3, 4))\nwhole[0] = t[n & 3]")
+
+
+@pytest.mark.parametrize(
+    ("line", "element"),
+    [
+        ("x = whole if n > 2 else whole", "whole[i] if n > 2 else whole[i]"),
+        ("x = word if n > 2 else whole", "word[i] if n > 2 else whole[i]"),
+        ("x = whole[2:] if n > 2 else 0", "whole[2:][i] if n > 2 else 0"),
+        ("t = st.local(st.i32, 4, 4)\nx = t if n > 2 else t", "t[i, j] if n > 2 else t[i, j]"),
+    ],
+)
+def test_an_array_is_not_chosen_at_run_time(line: str, element: str) -> None:
+    found = told(line)
+    assert found.message == "an array cannot be chosen at run time"
+    assert found.notes == (f"choose the element: {element}",)
+
+
+def test_a_conditional_expression_is_of_numbers() -> None:
+    assert (
+        told("x = (1, 2)[0] if n > 2 else 'a'").message
+        == "a conditional expression takes numbers, this is the text 'a'"
+    )
