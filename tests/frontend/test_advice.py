@@ -194,3 +194,15 @@ def test_a_conditional_expression_is_of_numbers() -> None:
         told("x = (1, 2)[0] if n > 2 else 'a'").message
         == "a conditional expression takes numbers, this is the text 'a'"
     )
+
+
+@pytest.mark.parametrize(
+    ("value", "advice"),
+    [
+        ("pair[0]", "shuffle its components: v.x, v.y ..."),
+        ("st.c64(1.0, 2.0)", "shuffle its components: z.real, z.imag"),
+        ("n > 2", "shuffle st.i32(flag)"),
+    ],
+)
+def test_what_is_no_number_is_shuffled_otherwise(value: str, advice: str) -> None:
+    assert told(f"x = st.shuffle_xor({value}, 1)").notes == (advice,)
