@@ -206,3 +206,19 @@ def test_a_conditional_expression_is_of_numbers() -> None:
 )
 def test_what_is_no_number_is_shuffled_otherwise(value: str, advice: str) -> None:
     assert told(f"x = st.shuffle_xor({value}, 1)").notes == (advice,)
+
+
+@pytest.mark.parametrize(
+    ("value", "type", "advice"),
+    [
+        ("byte[0] - byte[1]", "u8", "abs(st.i32(byte[0]) - st.i32(byte[1]))"),
+        ("u - word[0]", "u32", "abs(st.i64(u) - st.i64(word[0]))"),
+        ("u", "u32", "abs(st.i64(a) - st.i64(b))"),
+        ("wide[0] - wide[1]", "u64", "max(a, b) - min(a, b)"),
+    ],
+)
+def test_the_distance_of_unsigned_numbers(value: str, type: str, advice: str) -> None:
+    found = told(f"x = abs({value})")
+    assert found.message == f"abs is not defined for {type}: a difference of unsigned numbers has wrapped already"
+    assert found.notes == (f"write {advice}",)
+    read(f"a, b = u, word[1]\nx = {advice}")
