@@ -222,3 +222,14 @@ def test_the_distance_of_unsigned_numbers(value: str, type: str, advice: str) ->
     assert found.message == f"abs is not defined for {type}: a difference of unsigned numbers has wrapped already"
     assert found.notes == (f"write {advice}",)
     read(f"a, b = u, word[1]\nx = {advice}")
+
+
+@st.device
+def factorial(a: st.i32) -> st.i32:
+    return 1 if a < 2 else a * factorial(a - 1)
+
+
+def test_the_language_has_no_recursion() -> None:
+    found = told("x = factorial(n)")
+    assert found.message == "factorial calls itself"
+    assert found.notes == ("write a loop: the kernel language has no recursion",)
