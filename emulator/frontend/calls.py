@@ -280,6 +280,10 @@ def declared(reader: FunctionReader, name: str, node: ast.Call, target: Any) -> 
     if word is None or not isinstance(word.form, forms.Allocation):
         return None
     args, span = _bind(reader, node, word), reader.span(node)
+    kind = reader.value(args["element"])
+    if isinstance(kind, Host) and is_struct(kind.object):
+        advice = f"declare one array a field, each by st.{word.name}(...)"
+        raise SourceError(span, f"{word.form.space} memory holds no structs, this is {kind.name}", advice)
     element = reader.type_of(args["element"])
     values: tuple[Any, ...] = ()
     shape: tuple[int, ...] | None = None

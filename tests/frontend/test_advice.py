@@ -233,3 +233,10 @@ def test_the_language_has_no_recursion() -> None:
     found = told("x = factorial(n)")
     assert found.message == "factorial calls itself"
     assert found.notes == ("write a loop: the kernel language has no recursion",)
+
+
+@pytest.mark.parametrize(("word", "memory"), [("shared", "shared"), ("local", "local"), ("registers", "register")])
+def test_structs_are_in_global_memory(word: str, memory: str) -> None:
+    found = told(f"s = st.{word}(Point, 32)")
+    assert found.message == f"{memory} memory holds no structs, this is Point"
+    assert found.notes == (f"declare one array a field, each by st.{word}(...)",)
