@@ -159,6 +159,38 @@ def is_element(reader: FunctionReader, array: ArrayValue, node: ast.expr) -> boo
     return len(nodes) >= len(array.extents) or (len(nodes) == 1 and _is_tuple(reader, nodes[0], len(array.extents)))
 
 
+def refuse_slice(array: ArrayValue, node: ast.expr, span: Span) -> None:
+    """Refuse a slice `array[node]` where one element is assigned: a loop assigns more."""
+    nodes = node.elts if isinstance(node, ast.Tuple) else [node]
+    if not any(isinstance(n, ast.Slice) for n in nodes) or len(nodes) > len(array.extents):
+        return
+    every = ast.Slice()
+    letters, loops, indices = iter("jkmn"), [], []
+    for dimension in range(len(array.extents)):
+        place = nodes[dimension] if dimension < len(nodes) else every
+        if isinstance(place, ast.Slice):
+            letter = next(letters)
+            over = _range_of(place, array, dimension)
+            loops.append(f"for {letter} in {f'st.unroll({over})' if array.type.space == 'register' else over}:")
+            indices.append(letter)
+        else:
+            indices.append(ast.unparse(place))
+    advice = f"write a loop: {' '.join(loops)} {array.shown}[{', '.join(indices)}] = ..."
+    shown = ast.unparse(ast.Subscript(ast.Name(array.shown), node))
+    raise SourceError(span, f"{shown} is a view of {array.shown}: an assignment stores one element", advice)
+
+
+def _range_of(place: ast.Slice, array: ArrayValue, dimension: int) -> str:
+    """The range of the indices that a slice takes."""
+    length = f"{array.shown}.shape[{dimension}]" if len(array.extents) > 1 else f"len({array.shown})"
+    bounds = [ast.unparse(place.upper) if place.upper else length]
+    if place.lower or place.step:
+        bounds.insert(0, ast.unparse(place.lower) if place.lower else "0")
+    if place.step:
+        bounds.append(ast.unparse(place.step))
+    return f"range({', '.join(bounds)})"
+
+
 def _is_tuple(reader: FunctionReader, node: ast.expr, items: int) -> bool:
     """Whether a name stands for a tuple of as many indices."""
     value = reader.value(node) if isinstance(node, ast.Name) else None

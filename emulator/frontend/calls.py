@@ -30,6 +30,7 @@ from ..language.types import (
     U16,
     U32,
     U64,
+    UNSIGNED,
     VECTORS,
     Array,
     Scalar,
@@ -39,7 +40,7 @@ from ..language.types import (
 from ..language.types import Value as ValueType
 from ..span import Span
 from . import arrays, atomics, complex_numbers, copies, foreign, maths, printing, records, struct_arrays, typing, warps
-from .advice import LISTED
+from .advice import LISTED, cast_of
 from .constants import Literal, Tuple, is_struct
 from .protocols import Args, Binder, FunctionReader, ProgramReader
 from .values import NOTHING, ArrayValue, Host, SourceError, StructArray, Value, describe, written
@@ -213,7 +214,21 @@ def _abs(reader: FunctionReader, node: ast.Call, span: Span) -> Value:
         return typing.fold(abs, [value], span)
     if complex_numbers.is_complex(value):
         return complex_numbers.magnitude(reader, value, span)
-    return typing.operation("abs", typing.unified([(value, span)], "abs"), span, "abs")
+    (number,) = typing.unified([(value, span)], "abs")
+    if number.type in UNSIGNED:
+        message = f"abs is not defined for {number.type}: a difference of unsigned numbers has wrapped already"
+        raise SourceError(span, message, _distance(number.type, node.args[0], reader.span(node.args[0])))
+    return typing.operation("abs", [number], span, "abs")
+
+
+def _distance(type: ValueType, node: ast.expr, span: Span) -> str:
+    """What to write for the distance of two unsigned numbers."""
+    wider = next((t for t in (I32, I64) if t.size > type.size), None)
+    if wider is None:
+        return "write max(a, b) - min(a, b)"
+    is_difference = isinstance(node, ast.BinOp) and isinstance(node.op, ast.Sub)
+    inside = cast_of(wider, type, span) if is_difference else f"{written(wider)}(a) - {written(wider)}(b)"
+    return f"write abs({inside})"
 
 
 def _len(reader: FunctionReader, node: ast.Call, span: Span) -> Value:
@@ -265,6 +280,10 @@ def declared(reader: FunctionReader, name: str, node: ast.Call, target: Any) -> 
     if word is None or not isinstance(word.form, forms.Allocation):
         return None
     args, span = _bind(reader, node, word), reader.span(node)
+    kind = reader.value(args["element"])
+    if isinstance(kind, Host) and is_struct(kind.object):
+        advice = f"declare one array a field, each by st.{word.name}(...)"
+        raise SourceError(span, f"{word.form.space} memory holds no structs, this is {kind.name}", advice)
     element = reader.type_of(args["element"])
     values: tuple[Any, ...] = ()
     shape: tuple[int, ...] | None = None

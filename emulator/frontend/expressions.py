@@ -52,6 +52,7 @@ PARTS = "xyzw"
 DEEPEST = 100
 """How deep statements, calls and expressions nest in each other at most: reading them takes a few of Python's own calls
 for each."""
+_TABLES = "use st.constant(...) for a table of constants, or st.local(...): both are indexed at run time"
 _ONE_TYPE = "leave out the rest: an array has the dimensions of the one that is given"
 _WRITE_TYPES = "write st.Global[st.f32], st.i32, st.Const ..."
 
@@ -93,7 +94,7 @@ class Expressions(Logic):
     def condition(self, node: ast.expr) -> ir.Expr:
         return self.truth(self.value(node), self.span(node))
 
-    def known(self, node: ast.expr, what: str) -> int:
+    def known(self, node: ast.expr, what: str, advice: str = "make it a Const parameter") -> int:
         """A whole number that is known at compile time."""
         value = self.value(node)
         if isinstance(value, ir.EXPRESSIONS):
@@ -103,7 +104,7 @@ class Expressions(Logic):
             value = value if number is None else Literal(number.value)
         if not isinstance(value, Literal):
             problem = f"{what} must be known at compile time, this is {describe(value)}"
-            raise SourceError(self.span(node), problem, "make it a Const parameter")
+            raise SourceError(self.span(node), problem, advice)
         if isinstance(value.value, bool) or not isinstance(value.value, int):
             advice = "divide with //" if isinstance(value.value, float) else ""
             raise SourceError(self.span(node), f"{what} is a whole number, this is {describe(value)}", advice)
@@ -235,7 +236,7 @@ class Expressions(Logic):
         if isinstance(owner, Struct):
             owner = records.as_tuple(owner, span)
         if isinstance(owner, Tuple):
-            at = self.known(node.slice, "a tuple's index")
+            at = self.known(node.slice, "a tuple's index", _TABLES)
             if not -len(owner.items) <= at < len(owner.items):
                 advice = f"its last index is {len(owner.items) - 1}"
                 raise SourceError(span, f"index {at}, but the tuple has {len(owner.items)} items", advice)
@@ -306,11 +307,14 @@ class Expressions(Logic):
         arms = [(yes, self.span(node.body)), (no, self.span(node.orelse))]
         if isinstance(yes, Literal | Choice) and isinstance(no, Literal | Choice):
             return Choice(condition, yes, no)
+        if isinstance(yes, ArrayValue | StructArray) or isinstance(no, ArrayValue | StructArray):
+            advice = f"choose the element: {_element(arms[0])} if {self.span(node.test).text} else {_element(arms[1])}"
+            raise SourceError(span, "an array cannot be chosen at run time", advice)
         if isinstance(yes, Tuple | Struct) or isinstance(no, Tuple | Struct):
             return self._chosen_record(condition, arms, (then, orelse), span)
         vector = next((v.type for v, _ in arms if isinstance(v, ir.EXPRESSIONS) and isinstance(v.type, Vector)), None)
         if vector is None:
-            yes, no = typing.unified(arms, "the two arms")
+            yes, no = typing.unified(arms, "a conditional expression")
         else:
             yes, no = (typing.converted(v, vector, s, "the other arm") for v, s in arms)
         pure = not then and not orelse and vector is None
@@ -433,3 +437,11 @@ class Expressions(Logic):
         self.taken[own] = "plain", type.element
         self.emit(ir.Alloc(own, type, values, span, count=count))
         return arrays.whole(own, type, span)
+
+
+def _element(arm: tuple[Value, Span]) -> str:
+    """An arm of a conditional expression, of an array its element."""
+    value, text = arm[0], arm[1].text
+    if not isinstance(value, ArrayValue | StructArray):
+        return text
+    return f"{text}[{', '.join('ijkm'[: len(struct_arrays.leaves(value)[0].extents)])}]"

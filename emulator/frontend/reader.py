@@ -196,9 +196,8 @@ class Specialiser:
         """A call of a device function: the function specialised for these arguments, and the Call emitted."""
         span, source = caller.span(node), FunctionSource(device)
         if device in self._open:
-            raise SourceError(
-                span, f"{device.__name__} calls itself", "a loop can do it; GPUs have no room for recursion"
-            )
+            advice = "write a loop: the kernel language has no recursion"
+            raise SourceError(span, f"{device.__name__} calls itself", advice)
         given = calls.bound(caller, node, device.__name__, inspect.signature(device.function))
         reader = Statements(self, source)
         params: list[ir.Param] = []

@@ -9,7 +9,7 @@ from ..language.types import I32, I64, Vector
 from ..language.types import Value as ValueType
 from ..span import Span
 from . import arrays, calls, complex_numbers, records, struct_arrays, typing
-from .advice import advice_for
+from .advice import advice_for, cast_of
 from .constants import Literal, Tuple
 from .constructs import construct_name, refused
 from .expressions import BINARY, PARTS
@@ -127,6 +127,7 @@ class Statements(Loops):
             raise refused(node.op, span)
         where, right_span = self.span(node.target), self.span(node.value)
         if isinstance(node.target, ast.Subscript) and isinstance(array := self.value(node.target.value), ArrayValue):
+            arrays.refuse_slice(array, node.target.slice, where)
             index = self.index(array, node.target.slice)
             if array.type.space != "register":
                 index = arrays.once(self, array, index, where)
@@ -163,6 +164,7 @@ class Statements(Loops):
                     raise SourceError(
                         where, f"{describe(owner)} cannot be assigned by index", "write v.x = ... for a vector's part"
                     )
+                arrays.refuse_slice(owner, target.slice, where)
                 self.store(owner, self.index(owner, target.slice), value, span, where)
             case ast.Attribute():
                 element = self.struct_element(target)
@@ -265,7 +267,8 @@ class Statements(Loops):
         """The value for a variable that has a type."""
         result = typing.expression(value, span, known.type)
         if result.type != known.type:
-            advice = f"write {written(known.type)}(...) here, or start {name} as {written(result.type)}(...)"
+            here = cast_of(known.type, result.type, result.span)
+            advice = f"write {here} here, or start {name} as {written(result.type)}(...)"
             message, pairs = (
                 f"{name} is {known.type}, this is {result.type}",
                 ((known, result.type), (result, known.type)),

@@ -12,10 +12,10 @@ from ..ir import halves
 from ..ir import nodes as ir
 from ..ir.ops import TABLE, may_leave_domain
 from ..ir.walk import expressions
-from ..language.types import BOOL, COMPLEX, F32, HALVES, I32, INTEGERS, Scalar, Vector
+from ..language.types import BOOL, COMPLEX, F32, HALVES, I32, INTEGERS, UNSIGNED, Scalar, Vector
 from ..language.types import Value as ValueType
 from ..span import Span
-from .advice import advice_for
+from .advice import advice_for, cast_of
 from .constants import Literal
 from .values import ArrayValue, Choice, SourceError, TypeConflict, Value, describe, no_number, written
 
@@ -91,7 +91,7 @@ def converted(value: Value, type: ValueType, span: Span, what: str) -> ir.Expr:
         raise TypeConflict(
             span,
             f"{what} is {type}, this is {result.type}",
-            f"nothing is converted silently: write {_cast(type, result.span)}",
+            f"nothing is converted silently: write {cast_of(type, result.type, result.span)}",
             pairs=((result, type),),
         )
     return result
@@ -122,7 +122,8 @@ def unified(values: list[tuple[Value, Span]], word: str) -> list[ir.Expr]:
     for value, span in values:
         if isinstance(value, Literal) and isinstance(value.value, float) and not wanted.is_float:  # type: ignore[union-attr]
             message = f"{word} of {wanted} and the literal {value.value!r}: nothing is converted silently"
-            raise SourceError(span, message, _cast_of(values, wanted, F32))  # type: ignore[arg-type]
+            pairs = tuple((v, F32) for v in typed)
+            raise TypeConflict(span, message, _cast_of(values, wanted, F32), pairs=pairs)  # type: ignore[arg-type]
     return [expression(v, s, wanted) for v, s in values]  # type: ignore[arg-type]
 
 
@@ -131,7 +132,7 @@ def shift_count(value: Value, count: Value, span: Span, symbol: str) -> ir.Expr 
     number = count.value if isinstance(count, Literal) else None
     type = count.type if isinstance(count, ir.EXPRESSIONS) else None
     if isinstance(number, float) or (isinstance(type, Scalar) and not type.is_integer):
-        advice = "write a whole number" if type is None else f"cast it: {_cast(I32, span)}"
+        advice = "write a whole number" if type is None else f"cast it: {cast_of(I32, type, span)}"
         raise SourceError(span, f"{symbol} takes an integer as its count, this is {describe(count)}", advice)
     typed = isinstance(value, ir.EXPRESSIONS) and isinstance(value.type, Scalar) and isinstance(type, Scalar)
     return count if typed else None  # type: ignore[return-value]
@@ -140,16 +141,10 @@ def shift_count(value: Value, count: Value, span: Span, symbol: str) -> ir.Expr 
 def _cast_of(values: list[tuple[Value, Span]], one: Scalar, other: Scalar) -> str:
     """Which cast to write where two types meet: an integer's, where the other is a float."""
     place = {v.type: s for v, s in reversed(values) if isinstance(v, ir.EXPRESSIONS)}
-    casts = {type: _cast(type, place.get(found)) for type, found in ((one, other), (other, one))}
+    casts = {type: cast_of(type, found, place.get(found)) for type, found in ((one, other), (other, one))}
     if one.is_float == other.is_float or BOOL in (one, other):
         return f"cast one of them: {casts[one]} or {casts[other]}"
     return f"write {casts[one if one.is_float else other]}"
-
-
-def _cast(type: ValueType, place: Span | None) -> str:
-    """The cast of what stands there, in full where it is short."""
-    text = place.text if place is not None else ""
-    return f"{written(type)}({text if text and len(text) <= 40 else '...'})"
 
 
 def operation(name: str, args: list[ir.Expr], span: Span, word: str) -> ir.Op:
@@ -239,7 +234,12 @@ def _wider(type: Scalar, value: float) -> str:
     wider = next((t for t in INTEGERS if t.range[0] <= value <= t.range[1] and t.size >= type.size), None)
     if wider is None:
         return "write a smaller number"
-    return f"use {written(wider)}" if type.kind != signed or wider.size > type.size else "write a smaller number"
+    if type.kind == signed and wider.size == type.size:
+        return "write a smaller number"
+    unsigned = next((t for t in UNSIGNED if t.size == type.size and 0 <= value <= t.range[1]), None)
+    if unsigned is None or unsigned is wider:
+        return f"use {written(wider)}"
+    return f"use {written(unsigned)}(...) or {written(wider)}(...)"
 
 
 def _a(type: ValueType) -> str:

@@ -152,13 +152,13 @@ class Variables:
         return last if isinstance(last, ir.Let) and last is self.fresh and last.target is value else None
 
     def kept(self, value: Value, span: Span, stem: str = "value") -> Value:
-        """The value as it is now."""
+        """The value as it is now. What is constant once loops are unrolled does not change."""
         if isinstance(value, Tuple | Struct):
             return replace(value, items=tuple(self.kept(item, span, stem) for item in value.items))
         if isinstance(value, Choice):
             arms: list[Any] = [self.kept(arm, span, stem) for arm in (value.yes, value.no)]
             return Choice(self.let(value.condition, stem, span), *arms)
-        if isinstance(value, ir.EXPRESSIONS) and not isinstance(value, ir.Const):
+        if isinstance(value, ir.EXPRESSIONS) and not self.is_fixed(value):
             return self.let(value, stem, span)
         return value
 

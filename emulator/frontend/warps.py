@@ -10,6 +10,7 @@ from ..language import forms
 from ..language.intrinsics import FULL_MASK, Intrinsic
 from ..language.types import BOOL, F32, F64, I32, I64, SCALARS, U32, U64, Scalar, Vector
 from ..span import Span
+from . import typing
 from .constants import Tuple
 from .protocols import Args, Binder, FunctionReader
 from .values import NOTHING, SourceError, Value, written
@@ -31,11 +32,10 @@ def _shuffle(reader: FunctionReader, word: Intrinsic, args: Args, span: Span) ->
     form = cast(forms.Shuffle, word.form)
     value = reader.expr(args["value"])
     if isinstance(value.type, Vector) or value.type is BOOL:
-        raise SourceError(
-            span,
-            f"a shuffle moves a number, this is {value.type}",
-            "shuffle st.i32(flag), or a vector's parts one by one",
-        )
+        advice = "shuffle st.i32(flag)"
+        if isinstance(value.type, Vector):
+            advice = f"shuffle its components: {typing.parts(value.type)}"
+        raise SourceError(span, f"a shuffle moves a number, this is {value.type}", advice)
     where = reader.convert(args[form.lane], I32, f"{form.lane} of a shuffle")
     width = args["width"]
     if isinstance(width, ast.expr):

@@ -196,7 +196,7 @@ CUDA = _section("""
     make_int4(x, y, z, w)  ->  st.int4(x, y, z, w)
     uint32_t  unsigned  ->  st.u32
     uint64_t  size_t  ->  st.u64
-    uint8_t  ->  st.u8
+    uint8_t  unsigned char  ->  `st.u8`, which wraps at 8 bits where C promotes to `int`: cast first, `st.i32(x)`
     int64_t  longlong  ->  st.i64
     double  ->  st.f64
     __half  half  ->  st.f16

@@ -25,6 +25,7 @@ def read(lines: str) -> None:
         "word[0] = word[1] >> (4 * k)",
         "wide[0] = (wide[1] & (1 << k)) + (k if k > 1 else 2)",
         "real[0] *= 2 * k + 1",
+        "real[0] = k * 0.5",
         "at = k + 1; word[at] = at; whole[at] = at",
         "for j in range(n):\n        word[j] = min(word[j], k)",
         "for j in st.unroll(range(k + 1)):\n        byte[0] += j * k",

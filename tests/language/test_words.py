@@ -51,6 +51,7 @@ def test_every_word_is_answered(name: str) -> None:
         ("x[0] = xx", "do you mean x?"),
         ("x[0] = sqrt(x[0])", "do you mean st.sqrt?"),
         ("x[0] = np.exp(x[0])", "write st.exp(x)"),
+        ("b = uint8_t(x[0])", "wraps at 8 bits where C promotes to int: cast first, st.i32(x)"),
     ],
 )
 def test_forms_of_words(line: str, advice: str) -> None:
