@@ -15,7 +15,6 @@ from ..compiled.control_flow import Graph, graph
 from ..compiled.counted import Counted
 from ..compiled.kernel import CompiledKernel
 from ..compiled.memory import phases_of
-from ..engines.cuda.sass import Instruction
 from ..machine.device import WARP, Device
 from ..passes.tickets import takes_tickets
 from ..profiler import events
@@ -143,8 +142,8 @@ def stream(compiled: CompiledKernel, traffic: Traffic, device: Device, found: Wa
             row[PIPE] = OWN_PIPES.index(pipe)
             row[COST] = costs[pipe]
             if instruction.opcode == "IMAD":
-                row[HEAVY] = costs["imul"] * _passes(instruction)
-                row[COST] = row[HEAVY] if _passes(instruction) > 1 else costs[pipe]
+                row[HEAVY] = costs["imul"] * _passes(instruction.operation)
+                row[COST] = row[HEAVY] if _passes(instruction.operation) > 1 else costs[pipe]
         elif pipe == "lsu":
             row[PIPE], row[COST] = _LSU, 1
         row[LATENCY] = _latency(instruction.opcode, pipe, device)
@@ -181,14 +180,14 @@ def _by_pipe(whole: Graph, compiled: CompiledKernel, executed: Floats) -> dict[s
             for pipe in one.pipes:
                 found[pipe] += float(executed[block])
             if one.instruction.opcode == "IMAD":
-                found["imul"] += float(executed[block]) * _passes(one.instruction)
+                found["imul"] += float(executed[block]) * _passes(one.instruction.operation)
     return dict(found)
 
 
-def _passes(instruction: Instruction) -> int:
+def _passes(operation: str) -> int:
     """Products that one of integers is made of: of all of 64 bits, and of the higher 32 of them, two. These let nothing else through
     their pipe: products of 32 bits and of floating point numbers in turn take a cycle each on an H100, such and others 2.7."""
-    return 2 if {"WIDE", "HI"} & {*instruction.operation.split(".")} else 1
+    return 2 if {"WIDE", "HI"} & {*operation.split(".")} else 1
 
 
 def _costs(device: Device) -> dict[str, int]:
@@ -229,8 +228,8 @@ def _accesses(
     for n, one in enumerate(compiled.instructions):
         kind = _kind(one)
         if kind.partition("_")[0] in _MEMORIES and one.instruction.predicate != "@!PT":
-            known = compiled.memory.standing.get(one.instruction.offset) or sites.get((one.place, kind), ())
-            standing[kind, tuple(known)].append(n)
+            known = compiled.memory.standing.get(one.instruction.offset, ()) or tuple(sites.get((one.place, kind), []))
+            standing[kind, known].append(n)
     for (kind, known), at in standing.items():
         found = list(known) or spread.get(kind, [])
         executed = sum(compiled.instructions[n].warps for n in at)
@@ -310,13 +309,13 @@ def as_sectors(lines: float, sectors: float, device: Device, stored: bool) -> fl
 
 def _of_classes(
     traffic: Traffic, counts: Counts, sites: list[int], executed: Floats, device: Device, kind: str, together: frozenset[int],
-    known: bool,
+    made: bool,
 ) -> Floats:  # fmt: skip
     """float64[class, FIGURES] of accesses to global or local memory. executed: by class. together: sites whose atomics one lane makes
-    for all. known: that these sites are what is executed; else it is as much of them. A class of whose lines none was looked at, or few
+    for all. made: that these sites are what is executed; else it is as much of them. A class of whose lines none was looked at, or few
     of many, finds what the average warp does."""
     every, rows = traffic.sites[sites].sum(0).astype(np.float64), traffic.classes[:, sites].sum(1)
-    if not known and every[ACCESSES]:
+    if not made and every[ACCESSES]:
         part = min(1.0, executed.sum() / every[ACCESSES])
         every, rows = part * every, part * rows
     looked_at = traffic.looked_at[:, sites].sum(1)

@@ -286,8 +286,8 @@ def cases() -> Iterator[Timed]:
     for kernel in (products_in_turn, long_products_in_turn, mixed_products_in_turn, long_mixed_products_in_turn):
         other = {} if kernel in (products_in_turn, long_products_in_turn) else {"y": 0.5}
         for warps in (1, 8, 32):
-            made = partial(_products, SMS * 32 * warps, x=3, turns=128, **other)
-            yield Timed(f"{kernel.__name__} {32 * warps}", kernel, SMS, 32 * warps, made)
+            make = partial(_products, SMS * 32 * warps, x=3, turns=128, **other)
+            yield Timed(f"{kernel.__name__} {32 * warps}", kernel, SMS, 32 * warps, make)
     for group in (1, 8, 32):
         for blocks in (1, 16, SMS):
             for warps in (4, 32):
