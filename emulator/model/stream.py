@@ -71,6 +71,9 @@ access do not lie side by side it is another row (`Timing.dram_row`). One number
 _FEW = 8
 """Different lines of a class of warps, of which less tell nothing where not all were looked at: their standard error is 35 %."""
 _MEMORIES = ("global", "shared", "local", "constant")
+_DEFERRED = 8
+"""Cycles behind a barrier until the compiler has a warp wait there: barriers with and without an addition between them take as long on
+an H100."""
 _CONSTANT = 2.05
 """Cycles of an SM between different addresses of constant memory: tables looked up by 30 addresses a warp on an H200."""
 _SLOW = {
@@ -79,7 +82,7 @@ _SLOW = {
     "S2UR": 25,
     "CS2R": 15,
     "R2UR": 10,
-    "B2R": 40,
+    "B2R": 35,
     "SHFL": 0,
     "VOTE": 12,
     "POPC": 0,
@@ -157,8 +160,26 @@ def stream(compiled: CompiledKernel, traffic: Traffic, device: Device, found: Wa
     by_class = np.repeat(found.executions * found.warps[:, None], each, axis=1)
     _accesses(compiled, traffic, device, by_class, code, memory)
     _in_order_of_source(compiled, whole, memory)
+    _defer_barriers(whole, code)
     executed = _executed(whole, compiled)
     return Stream(code, memory, found, float((executed * each).sum()), _by_pipe(whole, compiled, executed))
+
+
+def _defer_barriers(whole: Graph, code: Words) -> None:
+    """A warp waits at a barrier as late as the compiler lets it: what comes within _DEFERRED cycles behind is issued before."""
+    alone = {
+        first
+        for block, (first, _) in enumerate(whole.blocks)
+        if whole.predecessors[block] != (block - 1,) or whole.successors[block - 1] != (block,)
+    }
+    for at in np.flatnonzero(code[:, KIND] == BARRIER).tolist():
+        last, issued = at, int(code[at, STALL])
+        while issued < _DEFERRED and last + 1 < len(code) and last + 1 not in alone:
+            if code[last + 1, KIND] != PLAIN or code[last + 1, PIPE] == _LSU:
+                break
+            last += 1
+            issued += int(code[last, STALL])
+        code[at, KIND], code[last, KIND] = PLAIN, BARRIER
 
 
 def _in_order_of_source(compiled: CompiledKernel, whole: Graph, memory: Floats) -> None:

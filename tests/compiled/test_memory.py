@@ -42,6 +42,24 @@ def test_an_instruction_with_the_line_of_another_stands_for_what_is_executed_as_
     }
 
 
+def test_what_instructions_stand_for_is_told_by_their_offsets() -> None:
+    one = launched(reading, x=np.arange(40, 0, -1, dtype=np.int32), out=st.zeros(40, st.i32))
+    once, again = (each for each in one.statements.statements.values() if each.site.kind == "global_load")
+    (stored,) = (each for each in one.statements.statements.values() if each.site.kind == "global_store")
+    rows = placed(
+        one,
+        ("LDG.E R4, [R2]", "letter = x"),
+        ("@P0 BRA 0x40", "while (letter"),
+        ("LDG.E R4, [R6]", "letter > 3"),
+        ("@P1 BRA 0x20", "while (letter"),
+        ("STG.E [R8], R4", "out["),
+        ("EXIT", ""),
+    )
+    _, memory = counted(one, rows)
+    assert set(memory.standing.values()) <= {(once.number,), (again.number,), (stored.number,)}
+    assert memory.standing[0x0] == (once.number,) and memory.standing[0x40] == (stored.number,)
+
+
 @st.device
 def count(table: Shared[i32], at: i32) -> None:
     table[at] = table[at] + 1

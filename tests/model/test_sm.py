@@ -26,17 +26,45 @@ def compiled(found: Observed) -> Any:
     return kernel
 
 
+def beside_measured(name: str) -> tuple[float, float]:
+    """Microseconds of a launch, by the model and on an H100."""
+    case = next(case for case in one_sm.cases() if case.name == name)
+    found = observe(prepare_request(case.kernel, grid=case.grid, block=case.block, args=dict(case.make()), device=H100))
+    compiled(found)
+    measured = json.loads(contents(record.FOLDER / "times" / "scattered_h100.json"))["launches"][name]["warm_us"]
+    return estimate(found, H100).time_us, measured
+
+
 # ------------------------------------------------------------------ barriers
 @pytest.mark.parametrize(("resident", "warps"), [(1, 1), (1, 8), (1, 32), (4, 4), (8, 8), (16, 4)])
 @pytest.mark.parametrize("kernel", [one_sm.barriers_in_turn, one_sm.counts_in_turn], ids=["barriers", "counts"])
 def test_warps_come_to_barriers_and_counts_one_after_another(kernel: st.Kernel, resident: int, warps: int) -> None:
-    """What a barrier counted takes as long again."""
-    name = f"{kernel.__name__} {resident} {32 * warps}"
-    case = next(case for case in one_sm.cases() if case.name == name)
-    found = observe(prepare_request(kernel, grid=case.grid, block=case.block, args=dict(case.make()), device=H100))
-    compiled(found)
-    measured = json.loads(contents(record.FOLDER / "times" / "scattered_h100.json"))["launches"][name]["warm_us"]
-    assert estimate(found, H100).time_us == pytest.approx(measured, rel=0.1)
+    """What a barrier counted takes as long again, and what comes right behind a barrier does not wait for it."""
+    found, measured = beside_measured(f"{kernel.__name__} {resident} {32 * warps}")
+    assert found == pytest.approx(measured, rel=0.1)
+
+
+# ------------------------------------------------------------------ pipes
+@pytest.mark.parametrize("warps", [8, 32])
+@pytest.mark.parametrize(
+    ("kernel", "off"),
+    [
+        ("products_in_turn", 0.1),
+        ("long_products_in_turn", 0.2),
+        ("mixed_products_in_turn", 0.1),
+        ("long_mixed_products_in_turn", 0.1),
+    ],
+)
+def test_products_share_a_pipe_as_measured(kernel: str, off: float, warps: int) -> None:
+    """Those of 32 bits take one half of it, those of 64 bits all of it twice as long: and longer still where sums are between them."""
+    found, measured = beside_measured(f"{kernel} {32 * warps}")
+    assert found == pytest.approx(measured, rel=off)
+
+
+@pytest.mark.parametrize("lines", [0, 17])
+def test_a_line_that_l1_has_takes_a_cycle(lines: int) -> None:
+    found, measured = beside_measured(f"own_lines {lines} 1024")
+    assert found == pytest.approx(measured, rel=0.12)
 
 
 # ------------------------------------------------------------------ accesses
