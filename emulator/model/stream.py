@@ -354,23 +354,30 @@ def _of_classes(
     return found
 
 
-def _waits(looked_at: Words) -> tuple[Floats, Floats]:
+def _waits(looked_at: Words, lines: float, apart: int) -> tuple[Floats, Floats]:
     """Which parts of the lines that were looked at, and of the accesses that have such, are waited for: from device memory, from
-    there or the far half of L2, and from L2 at all."""
+    there or the far half of L2, and from L2 at all. Of so many lines an access, one of `apart` was looked at. What another warp has
+    asked for is waited for too: so lines are waited for more often than L2 is asked for them, where accesses say so."""
+    accesses = np.minimum(1.0, looked_at[[DRAM_AWAITED, FAR_AWAITED, AWAITED]] / max(1, looked_at[ACCESSES]))
+    none = _none(lines, apart)
+    by_itself = apart * (1 - (none + (1 - accesses) * (1 - none)) ** (1 / max(1.0, lines)))
     answered = np.cumsum(looked_at[[MISSES, FAR_HITS, NEAR_HITS]].astype(np.float64))
-    lines = answered / max(1.0, answered[-1]) * looked_at[ASKED] / max(1, looked_at[LINES])
-    accesses = looked_at[[DRAM_AWAITED, FAR_AWAITED, AWAITED]] / max(1, looked_at[ACCESSES])
-    return np.minimum(1.0, lines), np.minimum(1.0, accesses)
+    asked = answered / max(1.0, answered[-1]) * looked_at[ASKED] / max(1, looked_at[LINES])
+    found: Floats = np.clip(asked, np.minimum(by_itself, accesses), accesses)
+    return found, accesses
+
+
+def _none(lines: float, apart: int) -> float:
+    """Which part of accesses has no line that was looked at."""
+    return float((1 - 1 / apart) ** max(1.0, lines))
 
 
 def _alike(looked_at: Words, lines: float, apart: int) -> Floats:
     """How far the lines of an access are waited for together, and not each by itself: 1 where one of them tells of all, 0 where it
-    tells nothing. Of so many lines an access, one of `apart` was looked at."""
-    if not lines:
-        return np.zeros(3)
-    of_lines, of_accesses = _waits(looked_at)
-    none = (1 - 1 / apart) ** lines
-    by_itself = 1 - ((1 - of_lines / apart) ** lines - none) / (1 - none)
+    tells nothing."""
+    of_lines, of_accesses = _waits(looked_at, lines, apart)
+    none = _none(lines, apart)
+    by_itself = 1 - ((1 - of_lines / apart) ** max(1.0, lines) - none) / (1 - none)
     room = by_itself - of_lines
     found: Floats = np.clip(np.divide(by_itself - of_accesses, room, out=np.zeros(3), where=room > 1e-6), 0.0, 1.0)
     return found
@@ -406,7 +413,7 @@ def _of_global(
     if not looked_at[ACCESSES]:  # all go to a few lines
         waited = np.minimum(1.0, np.array([misses, misses + total[FAR_HITS], out]) / max(1.0, total[SECTORS]))
     else:
-        of_lines, of_accesses = _waits(looked_at)
+        of_lines, of_accesses = _waits(looked_at, lines, traffic.apart)
         waited = of_accesses if traffic.apart == 1 else _any(of_lines, lines, alike)
     figures[[BEYOND, FAR, WAITED]] = waited
     if not kind.endswith("load"):
