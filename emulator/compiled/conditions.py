@@ -15,6 +15,7 @@ from functools import reduce
 from operator import or_
 
 import numpy as np
+import numpy.typing as npt
 
 from ..engines.cuda.sass import Instruction
 from ..ir import nodes as ir
@@ -103,6 +104,7 @@ class Conditions:
     joined: dict[int, list[tuple[Place, Codes]]] = field(default_factory=lambda: defaultdict(list))
 
     def __post_init__(self) -> None:
+        self._came: dict[int, _Came] = {}
         self.sites: dict[Place, list[int]] = defaultdict(list)
         for site in self.source.conditions:
             self.sites[self.source.statements[site].place].append(site)
@@ -152,15 +154,35 @@ class Conditions:
         """Of the lanes, and of the warps, that come to the branches at a place, the part that has some codes; 0 where none comes."""
         lanes = warps = came = came_warps = 0
         for site in self.sites[tested.place]:
-            patterns = self.source.decisions.sites.get(site, SiteDecisions()).patterns
-            masks = patterns["mask"][:, None] >> np.arange(32, dtype=np.uint32) & 1
-            known, numbers = np.unique(patterns["value"] >> 1, return_inverse=True)
-            chosen = np.array([bool(tested.codes >> int(code) & 1) for code in known])
-            taken = chosen[numbers].reshape(masks.shape) & (masks != 0)
-            count = patterns["count"]
-            lanes, warps = lanes + (count * taken.sum(axis=1)).sum(), warps + (count * taken.any(axis=1)).sum()
-            came, came_warps = came + (count * masks.sum(axis=1)).sum(), came_warps + count.sum()
+            if site not in self._came:
+                patterns = self.source.decisions.sites.get(site, SiteDecisions()).patterns
+                self._came[site] = _Came.of(patterns["mask"], patterns["value"] >> 1, patterns["count"])
+            each = self._came[site]
+            chosen = np.array([bool(tested.codes >> code & 1) for code in each.codes], np.bool_)
+            lanes, warps = lanes + each.lanes[chosen].sum(), warps + each.count[each.held[:, chosen].any(axis=1)].sum()
+            came, came_warps = came + each.lanes.sum(), came_warps + each.count.sum()
         return (lanes / came, warps / came_warps) if came else (0.0, 0.0)
+
+
+@dataclass(frozen=True)
+class _Came:
+    """Lanes that came to a branch. codes: those that they had; lanes: how many had each; count: how often each pattern came; held:
+    bool[pattern, code], whether a lane of it had the code."""
+
+    codes: Sequence[int]
+    lanes: npt.NDArray[np.int64]
+    count: npt.NDArray[np.int64]
+    held: npt.NDArray[np.bool_]
+
+    @staticmethod
+    def of(mask: npt.NDArray[np.uint32], codes: npt.NDArray[np.int32], count: npt.NDArray[np.int64]) -> _Came:
+        active = (mask[:, None] >> np.arange(32, dtype=np.uint32) & 1).astype(np.bool_)
+        known = np.flatnonzero(np.bincount(codes[active])).tolist()
+        lanes, held = np.zeros(len(known), np.int64), np.zeros((len(codes), len(known)), np.bool_)
+        for n, code in enumerate(known):
+            having = active & (codes == code)
+            lanes[n], held[:, n] = (count * having.sum(axis=1)).sum(), having.any(axis=1)
+        return _Came(known, lanes, count, held)
 
 
 class _Chain:
