@@ -9,7 +9,7 @@ codes: each block behind it is come to by the lanes of some codes.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import reduce
 from operator import or_
@@ -21,7 +21,7 @@ from ..engines.cuda.sass import Instruction
 from ..ir import nodes as ir
 from ..language.types import F32, F64, Scalar
 from ..passes.decisions import LEAVES, joins, leaves
-from ..profiler.decisions import SiteDecisions
+from ..profiler.decisions import Rows, SiteDecisions
 from .control_flow import Graph, conditional
 from .source import Choice, Place, Source
 from .uniform import operands_of, writes
@@ -156,7 +156,7 @@ class Conditions:
         for site in self.sites[tested.place]:
             if site not in self._came:
                 patterns = self.source.decisions.sites.get(site, SiteDecisions()).patterns
-                self._came[site] = _Came.of(patterns["mask"], patterns["value"] >> 1, patterns["count"])
+                self._came[site] = _Came.of(self.source.codes(site), patterns)
             each = self._came[site]
             chosen = np.array([bool(tested.codes >> code & 1) for code in each.codes], np.bool_)
             lanes, warps = lanes + each.lanes[chosen].sum(), warps + each.count[each.held[:, chosen].any(axis=1)].sum()
@@ -175,14 +175,14 @@ class _Came:
     held: npt.NDArray[np.bool_]
 
     @staticmethod
-    def of(mask: npt.NDArray[np.uint32], codes: npt.NDArray[np.int32], count: npt.NDArray[np.int64]) -> _Came:
-        active = (mask[:, None] >> np.arange(32, dtype=np.uint32) & 1).astype(np.bool_)
-        known = np.flatnonzero(np.bincount(codes[active])).tolist()
-        lanes, held = np.zeros(len(known), np.int64), np.zeros((len(codes), len(known)), np.bool_)
+    def of(lanes: Mapping[int, int], patterns: Rows) -> _Came:
+        """lanes: how many had each code; patterns: PATTERN[n]."""
+        active = (patterns["mask"][:, None] >> np.arange(32, dtype=np.uint32) & 1).astype(np.bool_)
+        codes, known = patterns["value"] >> 1, [code for code, n in lanes.items() if n]
+        held = np.zeros((len(patterns), len(known)), np.bool_)
         for n, code in enumerate(known):
-            having = active & (codes == code)
-            lanes[n], held[:, n] = (count * having.sum(axis=1)).sum(), having.any(axis=1)
-        return _Came(known, lanes, count, held)
+            held[:, n] = (active & (codes == code)).any(axis=1)
+        return _Came(known, np.array([lanes[code] for code in known], np.int64), patterns["count"], held)
 
 
 class _Chain:

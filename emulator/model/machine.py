@@ -19,6 +19,7 @@ from ..machine.device import Device
 from ..native import native
 from .stream import Stream, Words
 from .unit import (
+    ASKING,
     BARRIER,
     BEYOND,
     EVENLY,
@@ -29,7 +30,6 @@ from .unit import (
     KEPT,
     LINES,
     MEMORY,
-    MISSED,
     NEAR,
     NEXT,
     OPERANDS,
@@ -367,7 +367,7 @@ def _sample(
     rates[NEXT] = max(timing.block_interval * active, timing.warp_interval * warps) * scale.get("blocks", 1.0)
     rates[OPERANDS] = 12.0
     rates[LINES], rates[KEPT], rates[SENDING] = timing.open_lines, timing.open_cycles, timing.line_interval
-    rates[MISSED] = timing.miss_interval * scale.get("L2", 1.0)
+    rates[ASKING] = timing.miss_interval * scale.get("L2", 1.0)
     rates[JUMP] = timing.branch * late
     code = stream.code
     if late != 1.0:

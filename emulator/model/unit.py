@@ -6,13 +6,13 @@ from __future__ import annotations
 from .. import language as st
 from ..language.hints import Global, f64, i64
 
-PORT, MEMORY, UNIT, NEAR, FAR, BEYOND, BARRIER, NEXT, OPERANDS, STORED, GATE, JUMP, LINES, KEPT, SENDING, MISSED = (
+PORT, MEMORY, UNIT, NEAR, FAR, BEYOND, BARRIER, NEXT, OPERANDS, STORED, GATE, JUMP, LINES, KEPT, SENDING, ASKING = (
     range(16)
 )
 """Of the SM: bytes a cycle from L2 and from device memory; what cycles of the load and store unit are multiplied with; cycles until
 L2's near half, its far half and device memory answer; of a barrier; between two blocks that begin; until operands are read, and
 until a store has arrived; between warps that come to barriers; and in which a warp that jumped is not yet there. LINES, KEPT: lines
-that are open at once, and cycles after a store for which they are; SENDING: cycles between lines that go to L2; MISSED: between those
+that are open at once, and cycles after a store for which they are; SENDING: cycles between lines that go to L2; ASKING: between those
 that it is asked for."""
 RATES = 16
 HELD = 64

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from ..ir import nodes as ir
-from ..ir.walk import bodies, registers, statements
+from ..ir.walk import bodies, once_a_node, registers, statements
 
 
+@once_a_node
 def takes_tickets(kernel: ir.Function) -> bool:
     """Whether lanes go on with a loop for as long as a counter in global memory, to which they add, says. What they got may come to
     them from another lane, or through shared memory. Calls are inlined."""
