@@ -39,7 +39,8 @@ class Arms:
                 known = self.source.by_choice.get(choice, ())
                 known = [one for one in known if one.number not in self.source.loops]  # which is tested again
                 inside = [one for one in known if self.source.chosen[one.number][0] == number]
-                most = max(((one.lanes, one.warps) for one in inside), default=self.source.taken(number, choice[1]))
+                most = max(((one.lanes, one.warps) for one in inside), default=None)
+                most = self.source.taken(number, choice[1]) if most is None else most
                 lanes, warps = lanes + most[0], warps + most[1]
             came, came_warps = sum(one.lanes for one in branches), sum(one.warps for one in branches)
             if came and lanes <= came:

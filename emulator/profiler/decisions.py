@@ -214,22 +214,28 @@ class DrawnRuns:
     apart: int = 1
     runs: Rows = field(default_factory=lambda: np.zeros(0, SITE_RUN))
     waiting: list[Rows] = field(default_factory=list)
+    _waiting: int = 0
 
     def add(self, notes: Rows, rows: npt.NDArray[np.int32]) -> None:
         """Take in notes and the rows of their patterns."""
         wanted = drawn(notes["block"], self.apart)
-        runs = np.zeros(int(wanted.sum()), SITE_RUN)
+        count = int(np.count_nonzero(wanted))
+        if not count:
+            return
+        runs = np.zeros(count, SITE_RUN)
         for name in ("site", "block", "warp", "phase", "count"):
             runs[name] = notes[name][wanted]
         runs["pattern"] = rows[wanted]
         self.waiting.append(runs)
-        if sum(map(len, self.waiting)) > RUNS:
+        self._waiting += count
+        if self._waiting > RUNS:
             self._settle()
 
     def _settle(self) -> None:
         """Sort what waits among the others, and keep fewer blocks where that is too much."""
         self.runs = joined_runs(np.concatenate([self.runs, *self.waiting]))
         self.waiting.clear()
+        self._waiting = 0
         while len(self.runs) > RUNS:
             self.apart *= 2
             self.runs = self.runs[drawn(self.runs["block"], self.apart)]

@@ -16,7 +16,7 @@ ROW = 34
 """Words of a pattern: its site, its mask, the values."""
 _SLOTS = 1 << 10
 """Of a table, at first."""
-_FACTORS = np.array([pow(0x9E3779B97F4A7C15, n, 1 << 63) for n in range(1, 35)], np.int64)
+_FACTORS = np.array([pow(0x9E3779B97F4A7C15, n, 1 << 63) for n in range(1, 18)], np.int64)
 """Odd factors of a hash; which ones does not matter."""
 
 Words = npt.NDArray[np.int32]
@@ -27,6 +27,12 @@ Numbers = npt.NDArray[np.int64]
 def _mixed(hash: i64) -> i64:
     """Bits of a sum spread to the low ones."""
     return (hash ^ (hash >> 29)) * 0x1E3779B97F4A7C15
+
+
+@st.device
+def _pair(low: i32, high: i32) -> i64:
+    """Two words that lie beside each other, as one."""
+    return (i64(low) & 0xFFFFFFFF) | (i64(high) << 32)
 
 
 @native
@@ -93,14 +99,14 @@ def _join(
 
 @native
 def _fold(
-    notes: Global[i32], first: i64, count: i64, factors: Global[i64], table: Global[i32], size: i64, patterns: Global[i32],
-    counts: Global[i64], used: Global[i64], sites: i64, most: i64, apart: i64, told: i64, others: Global[i64], rows: Global[i32],
-    until: Global[i64],
+    notes: Global[i32], pairs: Global[i64], first: i64, count: i64, factors: Global[i64], table: Global[i32], size: i64,
+    patterns: Global[i64], counts: Global[i64], used: Global[i64], sites: i64, most: i64, apart: i64, told: i64,
+    others: Global[i64], rows: Global[i32], until: Global[i64],
 ) -> None:  # fmt: skip
     """Count the notes from `first` on at their patterns: rows[n] is that of note n, -1 for one beyond `most` of its site, or beyond
     `told` where its block is one of those drawn of which one of `apart` is.
 
-    table: int32[size], a power of two, the row of a pattern plus 1 by its hash. used: patterns of each site, then of all.
+    pairs: the notes, and patterns: the known ones, two words at a time. table: int32[size], a power of two, the row of a pattern plus 1 by its hash. used: patterns of each site, then of all.
     others: int64[sites, 3]. until: where the notes end that were counted; before all are, half of the slots are in use.
     """
     for n in range(first, count):
@@ -109,35 +115,33 @@ def _fold(
             return
         at = i64(40) * n
         site, mask = notes[at + 4], notes[at + 6]
-        hash = i64(site) * factors[32] + i64(mask) * factors[33]
-        for lane in range(i64(32)):
-            hash += i64(notes[at + 8 + lane]) * factors[lane]
+        which = _pair(site, mask)
+        hash = which * factors[0]
+        for k in range(i64(16)):
+            hash += pairs[20 * n + 4 + k] * factors[1 + k]
         slot = _mixed(hash) >> 20 & size - 1
         found = i64(-1)
         while found < 0 and table[slot] != 0:
             row = i64(table[slot]) - 1
-            differ = (patterns[34 * row] ^ site) | (patterns[34 * row + 1] ^ mask)
-            for lane in range(i64(32)):
-                differ |= patterns[34 * row + 2 + lane] ^ notes[at + 8 + lane]
+            differ = patterns[17 * row] ^ which
+            for k in range(i64(16)):
+                differ |= patterns[17 * row + 1 + k] ^ pairs[20 * n + 4 + k]
             if differ == 0:
                 found = row
             else:
                 slot = slot + 1 & size - 1
-        times = (i64(notes[at]) & 0xFFFFFFFF) | (i64(notes[at + 1]) << 32)
-        room = most
+        times, room = pairs[20 * n], most
         if found < 0 and used[i64(site)] >= most:
-            block = (i64(notes[at + 2]) & 0xFFFFFFFF) | (i64(notes[at + 3]) << 32)
-            room = told if is_drawn(block, apart) else most
+            room = told if is_drawn(pairs[20 * n + 1], apart) else most
         if found < 0 and used[i64(site)] < room:
             found = used[sites]
             used[sites] += 1
             used[i64(site)] += 1
             table[slot] = i32(found + 1)
             counts[found] = 0
-            patterns[34 * found] = site
-            patterns[34 * found + 1] = mask
-            for lane in range(i64(32)):
-                patterns[34 * found + 2 + lane] = notes[at + 8 + lane]
+            patterns[17 * found] = which
+            for k in range(i64(16)):
+                patterns[17 * found + 1 + k] = pairs[20 * n + 4 + k]
         if found >= 0:
             counts[found] += times
         else:
@@ -153,12 +157,12 @@ def _fold(
 
 
 @native
-def _enter(patterns: Global[i32], count: i64, factors: Global[i64], table: Global[i32], size: i64) -> None:
+def _enter(patterns: Global[i64], count: i64, factors: Global[i64], table: Global[i32], size: i64) -> None:
     """Enter patterns, none twice, into an empty table."""
     for row in range(count):
-        hash = i64(patterns[34 * row]) * factors[32] + i64(patterns[34 * row + 1]) * factors[33]
-        for lane in range(i64(32)):
-            hash += i64(patterns[34 * row + 2 + lane]) * factors[lane]
+        hash = i64(0)
+        for k in range(i64(17)):
+            hash += patterns[17 * row + k] * factors[k]
         slot = _mixed(hash) >> 20 & size - 1
         while table[slot] != 0:
             slot = slot + 1 & size - 1
@@ -207,8 +211,9 @@ class Folder:
         rows = np.empty(count, np.int32)
         while done < count:
             _fold(
-                notes, done, count, _FACTORS, self.table, len(self.table), self.patterns, self.counts, self.used,
-                self.sites, self.most, self.apart, self.told, self.others, rows, until,
+                notes, notes.view(np.int64), done, count, _FACTORS, self.table, len(self.table),
+                self.patterns.view(np.int64), self.counts, self.used, self.sites, self.most, self.apart, self.told,
+                self.others, rows, until,
             )  # fmt: skip
             done = int(until[0])
             if done < count:
@@ -242,4 +247,4 @@ class Folder:
         self.patterns = np.concatenate([self.patterns, np.zeros(len(self.patterns), np.int32)])
         self.counts = np.concatenate([self.counts, np.zeros(len(self.counts), np.int64)])
         self.table = np.zeros(size, np.int32)
-        _enter(self.patterns, known, _FACTORS, self.table, size)
+        _enter(self.patterns.view(np.int64), known, _FACTORS, self.table, size)

@@ -17,7 +17,7 @@ from ...profiler.decisions import NOTE, Decisions
 
 REQUEST = -3
 """The number by which compiled code has its notes taken in; the data is the address of the buffer."""
-NOTES = 1 << 11
+NOTES = 1 << 13
 """Notes of a buffer."""
 HEAD = 64
 LASTS = HEAD + NOTES * NOTE.itemsize
