@@ -3,21 +3,26 @@
 from __future__ import annotations
 
 from . import (
+    blocks,
     chances,
     ciphers,
     codes,
     dense,
     fields,
+    finance,
     geometry,
     graphs,
+    grids,
     histograms,
     images,
+    layers,
     learning,
     matter,
     networks,
     numerics,
     packing,
     particles,
+    physics,
     programs,
     queues,
     reductions,
@@ -32,6 +37,8 @@ from . import (
     surfaces,
     tables,
     texts,
+    tiled,
+    walks,
 )
 from .textbook import Textbook
 
@@ -42,6 +49,7 @@ KERNELS: tuple[Textbook, ...] = (
     *suites.KERNELS, *samples.KERNELS, *fields.KERNELS, *particles.KERNELS, *programs.KERNELS, *queues.KERNELS,
     *ciphers.KERNELS, *packing.KERNELS, *tables.KERNELS, *signals.KERNELS, *surfaces.KERNELS, *geometry.KERNELS,
     *matter.KERNELS, *networks.KERNELS,
+    *tiled.KERNELS, *blocks.KERNELS, *grids.KERNELS, *physics.KERNELS, *finance.KERNELS, *walks.KERNELS, *layers.KERNELS,
 )  # fmt: skip
 
 __all__ = ["KERNELS", "Textbook"]
