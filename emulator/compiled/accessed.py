@@ -7,6 +7,7 @@ Warps whose accesses were kept are walked, and each of their instructions is lai
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -42,6 +43,7 @@ from .groups import Strand
 from .made import Lanes, Made, either
 from .replay import Lost, Replay, Steps, WarpName
 from .source import Statement
+from .uniform import writes
 from .walk import FEWEST, MOST_STATES, STATES, Walk, spread
 
 WORK = 2_000_000
@@ -54,6 +56,7 @@ DIFFERENT = 256
 WHOLE, AGREES, NEAR = 0.9, 0.01, 0.05
 """How many of the warps whose accesses were kept must be told, and how near their executions must be to those that were counted: of all
 warps, and where some stand for the others."""
+_REGISTER = re.compile(r"U?R\d+")
 _COLUMNS = {"global": ("requests", "sectors"), "shared": ("requests", "wavefronts", "conflicts")}
 
 Words = npt.NDArray[np.int64]
@@ -195,8 +198,15 @@ class Accessed:
             one = self.instructions[n]
             registers, offset = address_of(one.instruction.text)
             predicated = bool(one.instruction.predicate)
-            blocks[one.block].append(Visit(n, accesses, predicated, (one.block, registers), offset))
+            anew = self._written_before(n, registers)
+            blocks[one.block].append(Visit(n, accesses, predicated, (one.block, f"{registers}/{anew}"), offset))
         return {node: blocks[block] for node, block in enumerate(self.walk.nodes.blocks) if block in blocks}
+
+    def _written_before(self, n: int, registers: str) -> int:
+        """How often the registers of an address are written in a block before an instruction: then they hold other numbers."""
+        first, _ = self.walk.matcher.graph.blocks[self.instructions[n].block]
+        named = set(_REGISTER.findall(registers))
+        return sum(not named.isdisjoint(writes(one.instruction)) for one in self.instructions[first:n])
 
     def _rows(self, alike: Alike, asked: _Asked) -> dict[int, Words] | None:
         """By how many accesses an instruction stands for: int64[execution, accesses, 32], the numbers of what each lane accesses."""

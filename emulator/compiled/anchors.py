@@ -10,7 +10,7 @@ else its instructions.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -19,6 +19,7 @@ import numpy.typing as npt
 from ..passes.decisions import leaves
 from .classes import CONTROL, EFFECTS, EXPANDED, OPERATIONS, may_be_missing
 from .control_flow import Loop
+from .made import either
 from .matching import Key, Matcher
 from .nodes import Nodes
 from .script import coded, decided, slow
@@ -32,6 +33,9 @@ CODE, TURN, ARMS, SLOW, CODES = "code", "turn", ("then", "else"), "slow path", "
 SHOWN = 1.0
 """What it costs that all that a statement list has of an anchor at a place is missing from the blocks that stand for it, or is
 there once too often; or that a turn of a loop is."""
+LOADED = 0.9
+"""The same of loads and accesses of local arrays: less, as the compiler makes those of an arm before its test, or leaves them out, but
+keeps every effect."""
 DECIDED = 0.3
 """What it costs that lanes take an arm of a branch other than that which they took in the source: less than any effect, as the
 compiler may make it of other instructions."""
@@ -74,7 +78,11 @@ class Anchors:
         self._known: dict[Place, list[Statement]] = self.source.by_place
         blocks = [self._shown(span) for span in self.graph.blocks]
         self._put_back(blocks)
-        self._effects({key for sure, maybe in blocks for key in (*sure, *maybe)})
+        shown: dict[Key, set[int]] = defaultdict(set)
+        for block, held in enumerate(blocks):
+            for key in (*held[0], *held[1]):
+                shown[key].add(block)
+        self._effects(shown)
         codes = self._codes()
         turns = self._turns()
         arms = self._arms()
@@ -129,9 +137,21 @@ class Anchors:
                     blocks[behind][0][key] = blocks[behind][0].get(key, 0.0) + sure.pop(key)
 
     # -------------------------------------------------------------- of the source
-    def _effects(self, shown: set[Key]) -> None:
-        """Anchors of effects and operations that some block shows."""
+    def _effects(self, shown: Mapping[Key, set[int]]) -> None:
+        """Anchors of effects and operations that some blocks show. What every iteration has, and only blocks outside of the compiled loop
+        show, was moved out of it, and tells nothing of its iterations."""
         part = self.source.part
+        turning = {
+            site: frozenset[int]().union(*(loop.body for loop in self._matcher.natural(place)))
+            for place, sites in self._matcher.of_loop.items()
+            for site in sites
+        }
+
+        def moved_out(one: Statement, key: Key) -> bool:
+            every = one.context.arm == "body" and one.number not in self.source.chosen
+            inside = turning.get(one.context.site, frozenset()) if every else frozenset()
+            return bool(inside) and not inside & shown[key]
+
         strong = {
             part(one)
             for one in self.source.statements.values()
@@ -146,10 +166,27 @@ class Anchors:
             for key, by_context in together.items():
                 if key not in shown or (may_be_missing(key[1]) and strong >= by_context.keys()):
                     continue
-                anchor = self._anchor(key, SHOWN, max(by_context.values()))
+                anchor = self._anchor(key, LOADED if may_be_missing(key[1]) else SHOWN, max(by_context.values()))
                 for one in statements:
-                    if n := self._matcher.amounts(one).get(key, 0):
+                    n = self._matcher.amounts(one).get(key, 0)
+                    if n and not moved_out(one, key):
                         self.tokens[one.number].append(Token(anchor, n / self._units[anchor]))
+        for one, other in self._of_either_arm():
+            for mine, its in zip(self._matcher.amounts(one).items(), self._matcher.amounts(other), strict=False):
+                if mine[0] not in shown and its in self._numbers and mine[0][1] == its[1]:
+                    self.tokens[one.number].append(Token(self._numbers[its], mine[1] / self._units[self._numbers[its]]))
+
+    def _of_either_arm(self) -> Iterator[tuple[Statement, Statement]]:
+        """Accesses of one array in both arms of a branch, for which one instruction may stand; each with the other one."""
+        kinds: dict[tuple[str, str, int], list[Statement]] = defaultdict(list)
+        for one in self.source.statements.values():
+            if one.lanes and "_" in one.site.kind:
+                kinds[one.site.kind, one.site.array, one.site.size].append(one)
+        for alike in kinds.values():
+            for one, other in either(alike, self.source.chosen).items():
+                mine, its = self.source.statements[one], self.source.statements[other]
+                yield mine, its
+                yield its, mine
 
     def _codes(self) -> dict[int, dict[Place, tuple[int, bool]]]:
         """Anchors of places that lie in one statement list, which shows nothing better, or of operations for which others are written,
@@ -347,6 +384,7 @@ class Anchors:
                 if key not in wide[block] and self.maybe[node, anchor]:
                     self.price[node, anchor] = PREDICATED * self.weights[anchor]
         self._spread(nodes)
+        self._leave_out(nodes)
         self.span = self._spans()
 
     def _spread(self, nodes: Nodes) -> None:
@@ -367,6 +405,20 @@ class Anchors:
                     if gathered or (load and 0 < held < each * len(begun)):
                         for block in spine:
                             self.sure[rows[block], anchor] = each if block in begun else 0.0
+
+    def _leave_out(self, nodes: Nodes) -> None:
+        """An iteration behind a loop may be without operations that only the next one would need."""
+        for place, sites in self._matcher.of_loop.items():
+            mine = self._matcher.natural(place)
+            turning = frozenset[int]().union(*(loop.body for loop in mine))
+            copies, _ = self._matcher.copies(sites, mine)
+            once = {anchor: n for anchor, n in self._once(sites).items() if self.keys[anchor][1] in OPERATIONS.values()}
+            for node, block in enumerate(nodes.blocks):
+                for anchor, each in once.items() if block in copies and block not in turning else ():
+                    short = copies[block] * each - self.sure[node, anchor] - self.maybe[node, anchor]
+                    if short > 0:
+                        self.maybe[node, anchor] += short
+                        self.price[node, anchor] = PREDICATED * self.weights[anchor]
 
     def _once(self, sites: Sequence[int]) -> dict[int, float]:
         """By anchor that only an iteration of a loop shows, and each, how much of it an iteration does."""

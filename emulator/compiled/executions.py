@@ -153,8 +153,9 @@ def _believed(walk: Walk, found: Walked, flow: Estimate, sure: Sequence[int], op
     if wrong > misfit - _AGREES:  # no more of what was executed is explained than by the flow
         if open_ <= _OPEN:
             sizes = [past - first for first, past in walk.matcher.graph.blocks]
-            apart = sum(abs(found.warps[block] - flow.warps[firsts[block]]) * sizes[block] for block in sure)
-            if partly or wrong > misfit + _ROUNDED or apart > min(_AGREES, open_ / 10) * flow.warps.sum():
+            known = [block for block in sure if flow.warps[firsts[block]]]  # the flow goes some way, where several would do
+            apart = sum(abs(found.warps[block] - flow.warps[firsts[block]]) * sizes[block] for block in known)
+            if partly or wrong > misfit + _AGREES or apart > min(_AGREES, open_ / 10) * flow.warps.sum():
                 return False
         elif walk.lost(found.threads) > walk.lost(flow.threads[firsts]) + _AGREES:
             walk.given_up = "ways that fit do not show all that the source did"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -437,7 +437,8 @@ class Matcher:
         found: dict[int, Held] = {}
         chosen: Counter[Key] = Counter()
         for around in sorted(parts, key=lambda loop: loop is None):
-            found |= _most_agreed(parts[around], chosen, 0 if around is None else self._step_copies(site, around) or -1)
+            step = 0 if around is None else self._step_copies(site, around) or -1
+            found |= _most_agreed(parts[around], direct.keys(), chosen, step)
         return {block: n for block, (n, _) in found.items()}, {block: n for block, (_, n) in found.items() if n}
 
     def _every_turn(self, block: int, mine: list[Loop]) -> bool:
@@ -475,10 +476,12 @@ class Matcher:
         return found
 
 
-def _most_agreed(held: dict[Key, dict[int, Held]], chosen: Counter[Key], step: int) -> dict[int, Held]:
+def _most_agreed(
+    held: dict[Key, dict[int, Held]], direct: Collection[Key], chosen: Counter[Key], step: int
+) -> dict[int, Held]:
     """Iterations by block, sure and predicated ones, as one thing that every iteration has once lies in them: one of which
-    there are as many as of most others; others of the same iterations may lie in other blocks. chosen: what was taken
-    elsewhere, and is taken again where it can be; step: iterations by the step of the loop's variable, which is one thing more, as
+    there are as many as of most others; others of the same iterations may lie in other blocks. direct: what no arm has alone, which
+    not every iteration may come to. chosen: what was taken elsewhere, and is taken again where it can be; step: iterations by the step of the loop's variable, which is one thing more, as
     a compiler may give what it joins the line of its neighbour; -1 where none is seen, and 0 where not every turn leads through all of
     these blocks."""
 
@@ -488,6 +491,7 @@ def _most_agreed(held: dict[Key, dict[int, Held]], chosen: Counter[Key], step: i
     votes = Counter(map(total, held))
     most = max(votes, key=lambda n: (votes[n] + (n == step), n == step, n))
     agreed = [key for key in held if not step or total(key) == most]
+    agreed = [key for key in agreed if key in direct] or agreed
     key = max(agreed, key=lambda key: (chosen[key], total(key), -min(held[key])))
     chosen[key] += 1
     return held[key]

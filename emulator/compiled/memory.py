@@ -19,6 +19,7 @@ from .accessed import Accessed
 from .classes import EFFECTS, width_of
 from .counted import Counted
 from .launched import Launched
+from .made import either
 from .source import Place, Statement
 
 _COLUMNS = {"requests": REQUESTS, "sectors": SECTORS, "wavefronts": WAVEFRONTS, "conflicts": CONFLICTS}
@@ -63,7 +64,7 @@ class Memory:
 def memory_of(launched: Launched, instructions: Sequence[Counted], accessed: Accessed) -> Memory:
     """What the instructions move."""
     accesses = _accesses(launched, any(len(one.place) > 1 for one in instructions))
-    compiled = _by_access(instructions, accesses)
+    compiled = _by_access(instructions, accesses, launched.statements.chosen)
     _join_calls(accesses, compiled)
     voting = _voting(instructions) - {
         one.place for one in launched.statements.statements.values() if one.site.kind == "vote"
@@ -173,11 +174,13 @@ def _accesses(launched: Launched, calls: bool) -> Accesses:
     return dict(found)
 
 
-def _by_access(instructions: Sequence[Counted], accesses: Accesses) -> dict[tuple[Place, str], list[Counted]]:
+def _by_access(
+    instructions: Sequence[Counted], accesses: Accesses, chosen: Mapping[int, tuple[int, str]]
+) -> dict[tuple[Place, str], list[Counted]]:
     """The instructions that stand for each access: those at its place. The compiler gives an access at times the line of what
     uses its value: then it stands for the nearest of its kind that is executed just as often and that no other
     instruction stands for; else for the nearest in what shares most of its calls, first for one that none stands for.
-    Parts of an atomic, beside it, stand for no access."""
+    Parts of an atomic, beside it, stand for no access. chosen: by access, the branch and the arm that decide about it."""
     found: dict[tuple[Place, str], list[Counted]] = defaultdict(list)
     strays: dict[tuple[Place, str], list[Counted]] = defaultdict(list)
     for one in instructions:
@@ -207,7 +210,7 @@ def _by_access(instructions: Sequence[Counted], accesses: Accesses) -> dict[tupl
             near = [at for at in known if _distance(place, at)[0] == calls]
             at = min(near, key=lambda at: ((at, kind) in taken, _distance(place, at)))
             found[at, kind] += several
-    _pool(found, accesses)
+    _pool(found, accesses, chosen)
     return found
 
 
@@ -246,9 +249,11 @@ def _same(one: float, other: float) -> bool:
     return abs(one - other) <= _SAME * other
 
 
-def _pool(found: Mapping[tuple[Place, str], list[Counted]], accesses: Accesses) -> None:
-    """Put an access that no instruction stands for to one whose instructions are executed as much more often than it is: the
-    compiler has made one of the two."""
+def _pool(
+    found: Mapping[tuple[Place, str], list[Counted]], accesses: Accesses, chosen: Mapping[int, tuple[int, str]]
+) -> None:
+    """Put an access that no instruction stands for to one whose instructions are executed as much more often than it is, or, of two in
+    the arms of a branch, by as many more lanes: the compiler has made one of the two."""
     for (place, kind), alone in list(accesses.items()):
         if (place, kind) in found:
             continue
@@ -257,7 +262,9 @@ def _pool(found: Mapping[tuple[Place, str], list[Counted]], accesses: Accesses) 
             more = sum(one.warps for one in found[at, kind]) - sum(one.warps for one in accesses[at, kind])
             if any(one.instruction.predicate for one in found[at, kind]):
                 continue  # executed, not made
-            if found[at, kind] and more >= (1 - _SAME) * warps:
+            lanes = sum(one.threads for one in found[at, kind]) - sum(one.lanes for one in accesses[at, kind])
+            arms = either([*accesses[at, kind], *alone], chosen) and _same(lanes, sum(one.lanes for one in alone))
+            if found[at, kind] and (more >= (1 - _SAME) * warps or arms):
                 accesses[at, kind] = accesses[at, kind] + accesses.pop((place, kind))
                 break
 

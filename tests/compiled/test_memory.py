@@ -35,7 +35,7 @@ def test_an_instruction_with_the_line_of_another_stands_for_what_is_executed_as_
         Counted(row.instruction, row.place, 0, (), each.warps, each.lanes, each.warps, each.warps)
         for row, each in zip(rows, (once, again), strict=True)
     ]
-    found = _by_access(each_counted, _accesses(one, False))
+    found = _by_access(each_counted, _accesses(one, False), one.statements.chosen)
     assert {key[0]: [each.instruction.text for each in of] for key, of in found.items()} == {
         once.place: ["LDG.E R4, [R2]"],
         again.place: ["LDG.E R4, [R6]"],
