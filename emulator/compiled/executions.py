@@ -221,6 +221,6 @@ def _certain(
     if block in counted.blocks:
         known = [counted.blocks[block]]
     else:
-        places = {matcher.places[n] for n in range(*matcher.graph.blocks[block])}
+        places = {matcher.places[n] for n in range(*matcher.graph.blocks[block])} - matcher.doubled
         known = [(e.lanes, e.warps) for place in places for e in evidence.statements.get(place, ())]
     return any(abs(t - threads) <= _AGREES * threads and abs(w - warps) <= _AGREES * warps for t, w in known)
