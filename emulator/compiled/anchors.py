@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
@@ -448,15 +449,14 @@ class Anchors:
         kind = self.keys[anchor][1]
         return kind in EFFECTS.values() and not may_be_missing(kind)
 
-    def misfit(self, nodes: Nodes, threads: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    def misfit(
+        self, nodes: Nodes, threads: npt.NDArray[np.float64], did: Mapping[int, float] | None = None
+    ) -> npt.NDArray[np.float64]:
         """By anchor of effects and operations, the part of what the source executed that so many executions of each block show
-        too much or too little of, at most 1; 0 for other anchors. Loads may be missing: what was loaded is there."""
+        too much or too little of, at most 1; 0 for other anchors. Loads may be missing: what was loaded is there. did: how often lanes did
+        what is told, where that is not what all of them did."""
         executed = np.zeros(len(self.weights))
-        lanes = {number: one.lanes for number, one in self.source.statements.items()}
-        for number, divisions in self.source.divided.items():
-            lanes |= {slow(number, n): self.source.slow_lanes(number, n)[0] for n in range(divisions)}
-        for number in self.source.conditions:
-            lanes |= {coded(number, code): n for code, n in self.source.codes(number).items()}
+        lanes = self._lanes if did is None else did
         for site, tokens in self.tokens.items():
             for token in tokens:
                 if site in lanes and self.executed(token.anchor):
@@ -469,6 +469,16 @@ class Anchors:
         lost = np.where([key[1].endswith("load") for key in self.keys] or [False], 0.0, np.maximum(executed - most, 0))
         missed = np.maximum(least - executed, 0) + lost
         return np.where(executed > 0, np.minimum(missed / np.maximum(executed, 1e-9), 1), 0.0)
+
+    @cached_property
+    def _lanes(self) -> Mapping[int, float]:
+        """How often lanes did what is told."""
+        lanes: dict[int, float] = {number: one.lanes for number, one in self.source.statements.items()}
+        for number, divisions in self.source.divided.items():
+            lanes |= {slow(number, n): self.source.slow_lanes(number, n)[0] for n in range(divisions)}
+        for number in self.source.conditions:
+            lanes |= {coded(number, code): n for code, n in self.source.codes(number).items()}
+        return lanes
 
     def _of_calls(self, amounts: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
         """By anchor, the sum over all calls of its function: the compiler gives what is inlined the line of another call at times."""

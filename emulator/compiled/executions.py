@@ -23,6 +23,8 @@ _AGREES = 0.01
 """How near two counts of executions must be to be the same: what a solver's tolerance may leave."""
 _ROUNDED = 1e-3
 """What is left of a whole number where it is computed."""
+_UNLIKE = 0.05
+"""How unlike all warps those may be that were walked, for their lanes to part as all do."""
 _OPEN, _MISFIT = 0.2, 0.02
 """The part of the executions that the flow may leave open, and the part of the source's that it may leave unexplained, before warps
 are believed that explain no more. Measured on the 393 kernels of the records: of 27 of which the flow leaves less open those that
@@ -70,8 +72,10 @@ def executions_of(placed: Sequence[Placed], launched: Launched) -> Executions:
     ]
     walk = Walk(matcher, launched)
     walked = _walked(placed, walk, found, sure)
-    if walked is not None:
+    if isinstance(walked, Executions):
         return walked
+    if walked is not None:
+        found = _parted(walk, found, walked, sure)
     block_of = [block for block, (first, past) in enumerate(whole.blocks) for _ in range(first, past)]
     why: dict[int, str] = {}
     for block in range(len(whole.blocks)):
@@ -115,9 +119,9 @@ def _bounded(
     return Executions(tuple(placed), tuple(block_of), warps, threads, least, most, why, walk)
 
 
-def _walked(placed: Sequence[Placed], walk: Walk, flow: Estimate, sure: Sequence[int]) -> Executions | None:
-    """The executions as walked, where the flow leaves too much open, or explains less of what was executed. sure: blocks of
-    which the flow is certain."""
+def _walked(placed: Sequence[Placed], walk: Walk, flow: Estimate, sure: Sequence[int]) -> Executions | Walked | None:
+    """The executions as walked, where the flow leaves too much open, or explains less of what was executed; what was walked where only
+    the warps that stand for all are unlike these. sure: blocks of which the flow is certain."""
     blocks = walk.matcher.graph.blocks
     sizes = [past - first for first, past in blocks]
     firsts = [first for first, _ in blocks]
@@ -132,7 +136,8 @@ def _walked(placed: Sequence[Placed], walk: Walk, flow: Estimate, sure: Sequence
     if yields and np.abs(found.threads - flow.threads[firsts]) @ sizes <= _AGREES * flow.threads.sum():
         open_ = 1.0  # the flow is right by threads alone: it has lanes meet that do not wait for each other
     if not _believed(walk, found, flow, sure, open_, misfit):
-        return None
+        alike = walk.misfit(found.threads) <= _UNLIKE
+        return found if alike and max(misfit, walk.misfit(found.threads, found.did)) <= _MISFIT else None
     block_of = np.repeat(np.arange(len(blocks)), sizes)
     warps, threads = found.warps[block_of], found.threads[block_of]
     unlike = "lanes were walked through it that show not just what the source executed"
@@ -146,6 +151,18 @@ def _walked(placed: Sequence[Placed], walk: Walk, flow: Estimate, sure: Sequence
     return _bounded(placed, block_of.tolist(), warps, threads, why, walk)
 
 
+def _parted(walk: Walk, flow: Estimate, found: Walked, sure: Sequence[int]) -> Estimate:
+    """The executions by threads that the flow tells, and as many by warps as the lanes that were walked parted: how many there are of
+    these depends on the warps that stand for all, how they part less so."""
+    warps = flow.warps.copy()
+    for block, (first, past) in enumerate(walk.matcher.graph.blocks):
+        threads = flow.threads[first]
+        if found.threads[block] and block not in sure:
+            part = found.warps[block] / found.threads[block]
+            warps[first:past] = min(max(threads * part, threads / 32), threads)
+    return replace(flow, warps=warps)
+
+
 def _believed(walk: Walk, found: Walked, flow: Estimate, sure: Sequence[int], open_: float, misfit: float) -> bool:
     """Whether what was walked is taken rather than the flow, which leaves so much open, and so much of the source unexplained."""
     wrong, partly = walk.misfit(found.threads), found.whole < WHOLE
@@ -153,9 +170,12 @@ def _believed(walk: Walk, found: Walked, flow: Estimate, sure: Sequence[int], op
     if wrong > misfit - _AGREES:  # no more of what was executed is explained than by the flow
         if open_ <= _OPEN:
             sizes = [past - first for first, past in walk.matcher.graph.blocks]
-            known = [block for block in sure if flow.warps[firsts[block]]]  # the flow goes some way, where several would do
+            known = [
+                block for block in sure if flow.warps[firsts[block]]
+            ]  # the flow goes some way, where several would do
             apart = sum(abs(found.warps[block] - flow.warps[firsts[block]]) * sizes[block] for block in known)
-            if partly or wrong > misfit + _AGREES or apart > min(_AGREES, open_ / 10) * flow.warps.sum():
+            drawn = wrong - walk.misfit(found.threads, found.did)  # the warps that were walked are unlike the others
+            if partly or drawn > _ROUNDED or wrong > misfit + _AGREES or apart > min(_AGREES, open_) * flow.warps.sum():
                 return False
         elif walk.lost(found.threads) > walk.lost(flow.threads[firsts]) + _AGREES:
             walk.given_up = "ways that fit do not show all that the source did"

@@ -495,11 +495,12 @@ class Matcher:
 def _most_agreed(
     held: dict[Key, dict[int, Held]], direct: Collection[Key], chosen: Counter[Key], step: int
 ) -> dict[int, Held]:
-    """Iterations by block, sure and predicated ones, as one thing that every iteration has once lies in them: one of which
-    there are as many as of most others; others of the same iterations may lie in other blocks. direct: what no arm has alone, which
-    not every iteration may come to. chosen: what was taken elsewhere, and is taken again where it can be; step: iterations by the step of the loop's variable, which is one thing more, as
-    a compiler may give what it joins the line of its neighbour; -1 where none is seen, and 0 where not every turn leads through all of
-    these blocks."""
+    """Iterations by block, sure and predicated ones, as one thing that every iteration has once lies in them: one of which there are as
+    many as of most others; others of the same iterations may lie in other blocks. direct: what no arm has alone, which not every
+    iteration may come to. chosen: what was taken elsewhere, and is taken again where it can be; step: iterations by the step of the
+    loop's variable, which is one thing more, as a compiler may give what it joins the line of its neighbour; -1 where none is seen, and
+    0 where not every turn leads through all of these blocks.
+    """
 
     def total(key: Key) -> int:
         return sum(sure + sum(predicated) for sure, predicated in held[key].values())

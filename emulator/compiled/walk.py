@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import itertools
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -46,11 +46,13 @@ T = TypeVar("T")
 
 @dataclass
 class Walked:
-    """Executions by block, of warps and threads. whole: the part of the warps that were asked for which is recorded whole."""
+    """Executions by block, of warps and threads. whole: the part of the warps that were asked for which is recorded whole. did: how often
+    lanes did each thing that is told, of the warps that were walked, as they stand for the others."""
 
     warps: Floats
     threads: Floats
     whole: float = 1.0
+    did: dict[int, float] = field(default_factory=dict)
 
 
 @dataclass
@@ -70,13 +72,14 @@ class Walk:
         self.uniform = Uniform(self.matcher.graph)
         self.warps = Warps(self.nodes)
 
-    def misfits(self, threads: Floats) -> Floats:
-        """By anchor, how far executions of blocks by threads are from what the source executed, as a part of that."""
-        return self.anchors.misfit(self.nodes, threads)
+    def misfits(self, threads: Floats, did: Mapping[int, float] | None = None) -> Floats:
+        """By anchor, how far executions of blocks by threads are from what the source executed, as a part of that; or from what some of
+        its lanes did."""
+        return self.anchors.misfit(self.nodes, threads, did)
 
-    def misfit(self, threads: Floats) -> float:
+    def misfit(self, threads: Floats, did: Mapping[int, float] | None = None) -> float:
         """Of all anchors that the source executed, on average."""
-        found, known = self.misfits(threads), [self.anchors.executed(n) for n in range(len(self.anchors.keys))]
+        found, known = self.misfits(threads, did), [self.anchors.executed(n) for n in range(len(self.anchors.keys))]
         return float(found[: len(known)][known].mean()) if any(known) else 0.0
 
     def lost(self, threads: Floats) -> float:
@@ -125,8 +128,10 @@ class Walk:
         scales = np.where(walked > 0, stood / np.maximum(walked, 1e-300), 0.0) * stood.sum() / known
         each = self._calibrated(np.array(weights) * scales[parts], np.array(did, np.float64))
         warps, threads = np.tensordot(each, np.array(executed, np.float64), axes=1)
+        lanes = each @ np.array([of_lanes for _, of_lanes in did], np.float64)
         blocks = len(self.matcher.graph.blocks)
-        found = Walked(np.zeros(blocks), np.zeros(blocks), walked.sum() / asked)
+        told = dict(zip(self.paths.names, lanes.tolist(), strict=True))
+        found = Walked(np.zeros(blocks), np.zeros(blocks), walked.sum() / asked, told)
         np.add.at(found.warps, self.nodes.blocks, warps)
         np.add.at(found.threads, self.nodes.blocks, threads)
         return found

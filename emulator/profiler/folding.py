@@ -106,8 +106,9 @@ def _fold(
     """Count the notes from `first` on at their patterns: rows[n] is that of note n, -1 for one beyond `most` of its site, or beyond
     `told` where its block is one of those drawn of which one of `apart` is.
 
-    pairs: the notes, and patterns: the known ones, two words at a time. table: int32[size], a power of two, the row of a pattern plus 1 by its hash. used: patterns of each site, then of all.
-    others: int64[sites, 3]. until: where the notes end that were counted; before all are, half of the slots are in use.
+    pairs: the notes, and patterns: the known ones, two words at a time. table: int32[size], a power of two, the row of a pattern plus 1
+    by its hash. used: patterns of each site, then of all. others: int64[sites, 3]. until: where the notes end that were counted; before
+    all are, half of the slots are in use.
     """
     for n in range(first, count):
         if 2 * used[sites] >= size:
