@@ -63,7 +63,7 @@ _GATE = 2.1
 @native
 def _simulate(
     code: Global[i64], memory: Global[f64], blocks: Global[i64], rare: Global[f64], parted: Global[f64], loops: Global[i64],
-    rates: Global[f64], classes: Global[i64], warps: i64, resident: i64, many: i64, schedulers: i64, most: i64, count: i64, size: i64,
+    strands: Global[bool], meets: Global[bool], rates: Global[f64], classes: Global[i64], warps: i64, resident: i64, many: i64, schedulers: i64, most: i64, count: i64, size: i64,
     depth: i64,
     pc: Global[i64], at: Global[i64], base: Global[i64], status: Global[i64], order: Global[i64], arrived: Global[i64], alive: Global[i64],
     ready: Global[f64], boards: Global[f64], shares: Global[f64], settled: Global[f64], pipes: Global[f64],
@@ -76,8 +76,8 @@ def _simulate(
     is to begin. base: where the basic blocks of its class are. shares, apart: by warp and basic block, executions of the rarer way alone,
     and with lanes that part, that are still to come. chances: by class and instruction, executions that are still to access memory, and
     where in a row of numbers, which fill 0 to 1 evenly, the one is that says how far this access goes. groups: of a warp's lanes that
-    are yet to go on; waiting: by warp and group, the basic block where it does, and that in which the others wait for it; the last one
-    is the first to go on. queues: of the schedulers, in turn; issued_at: when what is in them was; depth: how much is, at most. open: by
+    are yet to go on; waiting: by warp and group, the basic block where it does, and that in which the others wait for it; of those that
+    are waited for there, the last one is the first to go on. strands, meets: as in `Ways`. queues: of the schedulers, in turn; issued_at: when what is in them was; depth: how much is, at most. open: by
     slot, what of it is in queues. since: when a warp could go on, were all scoreboards free. The oldest warp of a scheduler comes
     first; but of those that are to store the one that waits longest."""
     slots = resident * warps
@@ -247,11 +247,32 @@ def _simulate(
                             waiting[waits + 1] = blocks[block * 5 + 4]
                             groups[of] += 1
                     elif shares[passed] >= f64(0.999999):
-                        shares[passed] -= f64(1)
-                        way = blocks[block * 5 + 3]
-                while groups[of] > 0 and (way < 0 or way == waiting[2 * (of * 32 + groups[of]) - 1]):
-                    groups[of] -= 1
-                    way = waiting[2 * (of * 32 + groups[of])]
+                        other = blocks[block * 5 + 3]
+                        leaves = True  # a loop, when nobody waits inside
+                        for k in range(groups[of]):
+                            if loops[block] >= 0 and other >= 0:
+                                leaves = leaves and not strands[other * count + waiting[2 * (of * 32 + k) + 1]]
+                        if leaves:
+                            shares[passed] -= f64(1)
+                            way = other
+                met = True
+                while met and groups[of] > 0:
+                    # Who cannot come any more to where others wait, waits too, and lets these go on.
+                    last = groups[of] - 1
+                    while last >= 0 and way >= 0 and not (
+                        meets[way] and strands[way * count + waiting[2 * (of * 32 + last) + 1]]
+                    ):
+                        last -= 1
+                    if last < 0:
+                        last = groups[of] - 1
+                        while last >= 0 and way != waiting[2 * (of * 32 + last) + 1]:
+                            last -= 1
+                    met = last >= 0
+                    if met:
+                        way = waiting[2 * (of * 32 + last)]
+                        groups[of] -= 1
+                        for k in range(2 * (of * 32 + last), 2 * (of * 32 + groups[of])):
+                            waiting[k] = waiting[k + 2]
                 following, n = n, i64(-1)
                 if way >= 0:
                     at[of] = base[of] + way
@@ -380,7 +401,7 @@ def _sample(
     state = np.zeros(10)
     _simulate(
         code.reshape(-1), stream.memory.reshape(-1), ways.blocks.reshape(-1), ways.rare.reshape(-1),
-        ways.parted.reshape(-1), ways.loops.reshape(-1), rates, np.ascontiguousarray(blocks).reshape(-1), warps, resident, many,
+        ways.parted.reshape(-1), ways.loops.reshape(-1), ways.strands.reshape(-1), ways.meets, rates, np.ascontiguousarray(blocks).reshape(-1), warps, resident, many,
         timing.schedulers, MOST, count, len(code), min(timing.queue, QUEUED),
         *(np.zeros(slots, np.int64) for _ in range(5)),
         np.zeros(resident, np.int64), np.zeros(resident, np.int64), np.zeros(slots), np.zeros(6 * slots), np.zeros(count * slots),

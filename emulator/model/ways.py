@@ -42,7 +42,8 @@ class Ways:
     float64[class, block], the shares of the executions in which the warp goes the other way alone, and in which its lanes part and
     it goes both, one after the other. loops: int64[class, block], where the other way is out of, or back in, a loop, so that all
     warps count alike, the block with whose executions those of this one are counted, as all ways out of a loop are; else -1.
-    lengths: float64[class], instructions of a warp. executions: float64[class, block], of a warp. warps: float64[class], how many there
+    strands: bool[block, block], whether from the first no way leads to the second, one where lanes meet, unless they part anew. meets:
+    bool[block], whether lanes wait there for each other. lengths: float64[class], instructions of a warp. executions: float64[class, block], of a warp. warps: float64[class], how many there
     are in the launch. kept: int64[n], blocks of the launch, in order; of: int64[n, warp], the class
     of each of their warps.
     """
@@ -51,6 +52,8 @@ class Ways:
     rare: Floats
     parted: Floats
     loops: Words
+    strands: npt.NDArray[np.bool_]
+    meets: npt.NDArray[np.bool_]
     lengths: Floats
     executions: Floats
     warps: Floats
@@ -95,8 +98,9 @@ def ways(
         came_to.append(each * share[which])
     blocks, rare, parted, loops = (np.array(found) for found in zip(*flows, strict=True))
     executed = np.array(came_to)
+    meets = np.array([graph.meets(block) for block in range(len(graph.blocks))])
     many: Floats = np.bincount(of).astype(np.float64) * (grid / len(kept))
-    return Ways(blocks, rare, parted, loops, executed @ sizes, executed, many, kept, of.reshape(len(kept), warps))
+    return Ways(blocks, rare, parted, loops, _strands(graph), meets, executed @ sizes, executed, many, kept, of.reshape(len(kept), warps))
 
 
 # ------------------------------------------------------------------ the source's statement lists
@@ -274,17 +278,35 @@ def _flows(
     return blocks, rare, parted, loops
 
 
+def _strands(whole: Graph) -> npt.NDArray[np.bool_]:
+    """As `Ways.strands`."""
+    found = np.zeros((len(whole.blocks), len(whole.blocks)), np.bool_)
+    for meeting, made in whole.made.items():
+        leads, new = {meeting}, [meeting]
+        while new:
+            before = {block for block in whole.predecessors[new.pop()] if block not in leads}
+            leads |= before
+            new += before - {made}
+        found[:, meeting] = True
+        found[list(leads), meeting] = False
+    return found
+
+
 def _meeting(whole: Graph, block: int, reached: Sequence[set[int]]) -> int:
-    """Where lanes that part behind a block meet: at the BSYNC of the innermost BSSY around it, or else at a barrier that all of them
-    come to; -1 where they stay apart, as where only some of them come there. reached: by block, what ways lead to."""
+    """Where lanes that part behind a block meet: at the BSYNC of the innermost BSSY around it that all of them come to, as some may leave
+    the loop that others go on with; or, where no BSSY is around it, at a barrier; -1 where they stay apart. reached: by block, what ways
+    lead to."""
     around = [
         (made, meeting)
         for meeting, made in whole.made.items()
         if whole.dominates(made, block) and not whole.dominates(meeting, block)
     ]
-    for made, meeting in around:
-        if all(whole.dominates(other, made) for other, _ in around):
-            return meeting if all(meeting in reached[onward] for onward in whole.successors[block]) else -1
+    inner = sorted(around, key=lambda one: -sum(whole.dominates(other, one[0]) for other, _ in around))
+    for _, meeting in inner:
+        if all(meeting in reached[onward] for onward in whole.successors[block]):
+            return meeting
+    if around:
+        return -1
     at = whole.postdominators[block]
     while at is not None and not whole.waits(at):
         at = whole.postdominators[at]
