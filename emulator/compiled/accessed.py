@@ -8,7 +8,7 @@ Warps whose accesses were kept are walked, and each of their instructions is lai
 from __future__ import annotations
 
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -92,8 +92,8 @@ class _Asked:
     """Accesses whose costs are asked for, and the instructions, by node, that stand for them. made, made_by_each: tell what lanes made
     of all of them, and of each. made_of_either: the same where one instruction stands for those of both arms of a branch. instructions:
     how many, by node. predicated: whether lanes may be switched off; marks: then, of the loop that all accesses lie in. told, arranging:
-    what is known of the sites that instructions stand for, and how; both grow. slow: blocks that were laid beside accesses by one group
-    of lanes at a time."""
+    what is known of the sites that instructions stand for, and how; both grow. stood: by instruction, how often for which site. slow:
+    blocks that were laid beside accesses by one group of lanes at a time."""
 
     def __init__(self, statements: Sequence[Statement], at_node: Mapping[int, Block], walk: Walk) -> None:
         self.statements, self.at_node, self.size = statements, at_node, statements[0].site.size
@@ -104,20 +104,26 @@ class _Asked:
         self.predicated = any(one.predicated for block in at_node.values() for one in block)
         self.marks = marks_of(statements if self.predicated else (), walk.matcher, walk.nodes)
         self.told: dict[Key, int] = {}
+        self.stood: dict[int, Counter[int]] = defaultdict(Counter)
         self.arranging = Arranging(self.size)
         self.slow = 0
 
 
 class Accessed:
-    """Of one kernel."""
+    """Of one kernel. spaces: the memories whose accesses were kept. standing: by offset of an instruction that was asked for, the sites
+    that it stands for."""
 
     def __init__(self, walk: Walk, instructions: Sequence[Counted]) -> None:
         self.walk, self.instructions = walk, instructions
         self._number = {id(one): n for n, one in enumerate(instructions)}
+        self.standing: dict[int, tuple[int, ...]] = {}
+        decisions = walk.launched.decisions
+        recorded = [one.spaces for one in decisions.accesses] if decisions is not None else []
+        self.spaces = frozenset(recorded[0]).intersection(*recorded) if recorded else frozenset[str]()
         self._accesses = {
             one.number: one
             for one in walk.launched.statements.statements.values()
-            if one.site.kind in (*GLOBAL, *SHARED) and one.lanes
+            if one.site.kind in (*GLOBAL, *SHARED) and one.lanes and one.site.kind.partition("_")[0] in self.spaces
         }
 
     def costs(self, statements: Sequence[Statement], compiled: Sequence[Counted]) -> Costs | None:
@@ -133,6 +139,7 @@ class Accessed:
         numbers = [self._number[id(one)] for one in compiled]
         widths = {n: width_of(self.instructions[n].instruction) for n in numbers}
         plain = access is not None and (access.space == "global" or access.operation in ("load", "store"))
+        plain = plain and access is not None and access.space in self.spaces
         if len(kinds) > 1 or not plain or any(width % size for width in widths.values()):
             return None
         totals, executed, stood = np.zeros(3), 0.0, 0.0
@@ -155,10 +162,12 @@ class Accessed:
             totals, executed = totals * every / stood, executed * every / stood
         counted = sum(one.warps for one in compiled)
         sampled = stood < every or any(alike.weight > 1 for alike in self.alike)
+        factors = self._of_all(statements) if sampled else np.ones(3)
+        totals, executed = totals * factors, executed * float(factors[0])
         if not executed or abs(executed - counted) > (NEAR if sampled else AGREES) * counted:
             return None
-        if sampled:
-            totals = self._of_all(statements, totals)
+        for n, sites in asked.stood.items():
+            self.standing[self.instructions[n].instruction.offset] = tuple(sorted(sites))
         columns = zip(_COLUMNS[access.space], totals.tolist(), strict=False)
         return dict.fromkeys(("requests", "sectors", "wavefronts", "conflicts"), 0.0) | dict(columns)
 
@@ -178,8 +187,8 @@ class Accessed:
                 total[what] += n
         return dict(total)
 
-    def _of_all(self, statements: Sequence[Statement], totals: Floats) -> Floats:
-        """What all warps' instructions cost, where those of some are known: as much more or less than the source's accesses as theirs."""
+    def _of_all(self, statements: Sequence[Statement]) -> Floats:
+        """By how much all warps' instructions cost more than those of some are taken for: as the source's accesses do."""
         counts, access = self.walk.launched.counts, statements[0].site.access
         assert counts is not None and access is not None
         events = REQUESTS, *((SECTORS, LINES) if access.space == "global" else (WAVEFRONTS, CONFLICTS))
@@ -189,7 +198,7 @@ class Accessed:
             made = np.flatnonzero(np.isin(alike.sites, [one.number for one in statements]))
             active = (alike.made_by[made, None] >> np.arange(32, dtype=np.uint32) & 1).astype(np.bool_)
             known += alike.weight * self._cost(alike.index[:, made], active, statements[0].site.size, access)
-        return np.where(known > 0, totals * every / np.maximum(known, 1), totals)
+        return np.where(known > 0, every / np.maximum(known, 1), 1.0)
 
     def _at_nodes(self, stands_for: Mapping[int, int]) -> dict[int, Block]:
         """Instructions by node, each with for how many accesses it stands."""
@@ -236,9 +245,25 @@ class Accessed:
                     of_rows += range(begin, begin + len(numbers))
                     found += numbers
             made[np.array(of_rows, np.int64)[:, None], which] = np.array(found, np.int64)[:, None]
+        self._note(alike, visits, begins, made, asked)
         widths = np.array([one.accesses for _, one in visits], np.int64)
         firsts = np.array(begins[:-1], np.int64)
         return {each: made[firsts[widths == each, None] + np.arange(each)] for each in np.unique(widths).tolist()}
+
+    @staticmethod
+    def _note(
+        alike: Alike, visits: Sequence[tuple[int, Visit]], begins: Sequence[int], made: Words, asked: _Asked
+    ) -> None:
+        """Of which sites the accesses are that instructions stand for."""
+        if not visits:
+            return
+        instructions = np.repeat([one.instruction for _, one in visits], np.diff(begins))
+        rows, lanes = np.nonzero(made != NOT_MADE)
+        pairs, counts = np.unique(
+            np.stack([instructions[rows], alike.sites[made[rows, lanes]]]), axis=1, return_counts=True
+        )
+        for (instruction, site), count in zip(pairs.T.tolist(), counts.tolist(), strict=True):
+            asked.stood[instruction][site] += count
 
     def _stands(
         self, alike: Alike, lanes: Lanes, visited: Sequence[Block], asked: _Asked

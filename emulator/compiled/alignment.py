@@ -13,7 +13,7 @@ from bisect import bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import islice, product
+from itertools import combinations, islice, product
 
 import numpy as np
 
@@ -366,11 +366,10 @@ class Telling:
 
     def _choose(self, at: int, past: list[int], known: dict[Key, int], wrong: float) -> None:
         """Try the sites that the keys of a block may belong to, the most likely first: those whose accesses lie as their offsets say,
-        then those for which the same registers stood before."""
+        then those for which the same registers stood before, then those in the order of the source."""
         block = self.blocks[at]
         fresh = [key for key in block if key not in known]
         before = {registers: site for (_, registers), site in known.items()}
-        likely = [before.get(key[1], n) for n, key in enumerate(fresh)]
         if len(self.sites) ** len(fresh) > CHOICES:
             return
         ways = []
@@ -380,10 +379,11 @@ class Telling:
             for key in block:
                 there[own[key]], fits, alike = self._try(at, key, own[key], there[own[key]])
                 unlike, fit = unlike + (not alike), fit and fits
-            order = sum(one != other for one, other in zip(chosen, likely, strict=True))
+            others = sum(before.get(key[1], one) != one for key, one in zip(fresh, chosen, strict=True))
+            order = sum(one >= another for one, another in combinations(chosen, 2))
             if fit:
-                ways.append((unlike, order, own))
-        for unlike, _, own in sorted(ways, key=lambda way: way[:2]):
+                ways.append((unlike, others, order, own))
+        for unlike, _, _, own in sorted(ways, key=lambda way: way[:3]):
             if self.leaves >= LEAVES or (self.best is not None and self.best[0] <= wrong + unlike):
                 return
             self._go(at, past, own, wrong + unlike)

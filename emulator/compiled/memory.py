@@ -90,8 +90,9 @@ def memory_of(launched: Launched, instructions: Sequence[Counted], accessed: Acc
         found = compiled.get((place, kind))
         one_for_all, exact = (place, kind) in by_one, known.get((place, kind))
         together |= set(numbers) if one_for_all else set()
-        gone |= set(numbers) if found is None else set()
-        standing |= {one.instruction.offset: tuple(numbers) for one in found or ()}
+        stand = [accessed.standing.get(one.instruction.offset, tuple(numbers)) for one in found or ()]
+        gone |= set(numbers) - {number for each in stand for number in each} if found != [] else set()
+        standing |= {one.instruction.offset: each for one, each in zip(found or (), stand, strict=True)}
         moved, difference = _moved(place, kind, statements, found, cost, one_for_all, exact)
         if difference is not None:
             if found is None and (merged := _merged_with(statements, accesses, compiled)) is not None:

@@ -4,8 +4,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
+
 from ..errors import SimtbedError, render
+from ..ir.access import AccessKind
 from ..machine.device import Device
+from ..profiler.accesses import AccessRecorder, WarpAccesses
+from ..profiler.decisions import told_of
+from ..profiler.trace import Entries
 from ..runtime.engine import Request
 from ..runtime.registry import EngineName, engine_called
 from .lines import MOST_LINES, Lines
@@ -22,6 +28,36 @@ def counting_rules(device: Device) -> tuple[object, ...]:
     return tuple(getattr(device, name) for name in _COUNTING)
 
 
+class _Both:
+    """A tracer of lines that keeps accesses to global memory too, for what the compiled kernel makes of them."""
+
+    one_of = 1
+
+    def __init__(self, request: Request, lines: Lines) -> None:
+        self.lines, self.spaces = lines, lines.spaces
+        self.recorder = AccessRecorder(told_of(request.warps), ("global",))
+        sites = request.prepared.sites
+        self._kept = np.array(
+            [isinstance(one.action, AccessKind) and one.action.space == "global" for one in sites], np.bool_
+        )
+
+    @property
+    def blocks(self) -> int:
+        return self.lines.blocks
+
+    def take(self, entries: Entries) -> None:
+        self.lines.take(entries)
+        self.recorder.take(entries[self._kept[entries["site"]]])
+
+    def begin_again(self) -> None:
+        self.lines.begin_again()
+        self.recorder.begin_again()
+
+    def finish(self) -> WarpAccesses:
+        self.recorder.blocks = self.lines.blocks
+        return self.recorder.finish()
+
+
 def observe(
     request: Request, registers: int = 0, engine: EngineName = "jit", source_only: bool = False, most: int = MOST_LINES
 ) -> Observed:
@@ -30,10 +66,13 @@ def observe(
     source_only: leave the compiler out. most: lines of memory that are looked at. Raises SimtbedError where the kernel has faults."""
     request = replace(request, counters=True, detail=False, show_prints=False, decisions=not source_only)
     lines = Lines(request, most)
-    outcome = engine_called(engine).run(replace(request, trace=lines))
+    both = _Both(request, lines)
+    outcome = engine_called(engine).run(replace(request, trace=lines if source_only else both))
     assert outcome.counts is not None
     if outcome.faults:
         raise SimtbedError(render(outcome.faults[0]))
+    if outcome.decisions is not None:
+        outcome.decisions.accesses = [both.finish()]
     return Observed(request, outcome.counts, lines, registers, outcome.decisions)
 
 

@@ -40,14 +40,15 @@ WORDS, TOUCHED = 6, 4
 """Bits of a kept line below its number: how many words of it an access has, and which sectors these lie in."""
 LOAD, STORE, ATOMIC, LOCAL_LOAD, LOCAL_STORE, CONSTANT = range(6)
 """Kinds of access. Of constant memory only the different addresses of an access are counted, as its lines."""
-ACCESSES, LINES, SECTORS, CYCLES, STREWN, TOTALS = range(6)
-"""Of a site, in the whole launch: accesses by warps, lines that they touch, sectors, cycles that L1 takes for them, and accesses whose
-lines do not lie side by side. CYCLES: of each access the more of those of its words, of which each of the 32 banks that a line lies in
-reads one at a time, as shared memory does for stores, and those of its lines, of which each of four banks of tags finds one at a time."""
+ACCESSES, LINES, SECTORS, CYCLES, STREWN, SAME, TOTALS = range(7)
+"""Of a site, in the whole launch: accesses by warps, lines that they touch, sectors, cycles that L1 takes for them, accesses whose
+lines do not lie side by side, and those to just the sectors that the warp's last one had. CYCLES: of each access the more of those of its
+words, of which each of the 32 banks that a line lies in reads one at a time, as shared memory does for stores, and those of its lines, of
+which each of four banks of tags finds one at a time."""
 _FIRST_TAGS, _SECOND_TAGS = 0x6F7AB5, 0x3AD5DA
 """Bits of a line's number whose parities tell its bank of tags. Read from what Nsight Compute counts on an H100
 (`l1tex__t_output_wavefronts_pipe_lsu_mem_global_op_ld`) of the loads of `reports.hardware.patterns` and of lines 2^5 to 2^22 apart."""
-_SEEN = 64
+_SEEN, _BEFORE = 64, 1 << 16
 _OF = 6
 """Words of a line that an access touches: its number, the bits of the words that any lane has, and of those of each phase."""
 BITS = 40
@@ -144,14 +145,15 @@ def _compact(
     records: Global[i64], lines: Global[i64], hot: Global[i64], totals: Global[i64], work: Global[i64], warps: i64,
     room: Global[i64], threads: i64, seen: Global[i64], of: Global[i64], used: Global[i64], tally: Global[i64], slices: Global[i64],
     served: Global[i64], numbers: Global[i64], reached: Global[i64],
-    written: Global[i64],
+    written: Global[i64], before: Global[i64],
 ) -> i64:  # fmt: skip
     """Append accesses: their records and, of every `apart`-th line of memory, what they touch. room: bytes of a thread's local
     array; threads: of the GPU, whose local arrays lie there at once, the words of a warp's lanes side by side. used: access number,
     then how many records there are. tally: 0, of the words of 32 lines; slices: 0, of six. served: where the turns of a site's stores
     and atomic operations begin in hot, -1 of those that are none. numbers: of each warp's last access, those that wait for others at
     barriers as if they made accesses; reached: of each block its phase, the highest number before it, and the highest. written: lines
-    of the stores of each warp. How many lines there are."""
+    of the stores of each warp. before: a warp, a site, and a number of the sectors of the last access, where others have not come in
+    between. How many lines there are."""
     stored = i64(0)
     kept = i64(0)
     number = used[0]
@@ -212,9 +214,9 @@ def _compact(
                 place = served[site] + _part(of[_OF * which])
                 hot[place + 16384] += _addresses(tally, 32 * which, of[_OF * which], hot, served[site] + 32768)
                 hot[place] += _turns(tally, 32 * which)
-        totals[5 * site + 3] += i64(1) if kind[site] == 5 else _cycles(of, found, phases, slices)
+        totals[6 * site + 3] += i64(1) if kind[site] == 5 else _cycles(of, found, phases, slices)
         begin = stored
-        sectors = i64(0)
+        sectors, sign = i64(0), i64(1)
         first = of[0]
         past = of[0]
         for which in range(found):
@@ -228,17 +230,23 @@ def _compact(
                     if (words >> (8 * sector)) & 255 != 0:
                         touched |= i64(1) << sector
             sectors += i64(st.popcount(touched))
+            sign += drawn((of[_OF * which] << 4) | touched)
             if apart == 1 or drawn(of[_OF * which]) * apart < i64(1) << 40:
                 lines[stored] = (of[_OF * which] << 10) | (i64(st.popcount(of[_OF * which + 1])) << 4) | touched
                 stored += 1
-        totals[5 * site] += 1
-        totals[5 * site + 4] += i64(1) if past - first > 2 * found else i64(0)
+        place = 3 * (drawn(owner * 8191 + site) & 65535)
+        totals[6 * site + 5] += i64(before[place] == owner and before[place + 1] == site and before[place + 2] == sign)
+        before[place] = owner
+        before[place + 1] = site
+        before[place + 2] = sign
+        totals[6 * site] += 1
+        totals[6 * site + 4] += i64(1) if past - first > 2 * found else i64(0)
         work[owner] += 1
-        totals[5 * site + 1] += found
+        totals[6 * site + 1] += found
         if kind[site] == 5:
             stored = begin
         else:
-            totals[5 * site + 2] += sectors
+            totals[6 * site + 2] += sectors
         if stored > begin:
             records[4 * kept] = (raw[at] << 16) | warp
             records[4 * kept + 1] = (phase << 32) | ((written[owner] & 0xFFFF) << 16) | site
@@ -318,7 +326,7 @@ class Lines:
         self._warps = -(-int(np.prod(self.request.block)) // 32)
         blocks = int(np.prod(self.request.grid))
         self.work, self._numbers, self._written = (np.zeros(blocks * self._warps, np.int64) for _ in range(3))
-        self._reached = np.zeros(3 * blocks, np.int64)
+        self._reached, self._before = np.zeros(3 * blocks, np.int64), np.zeros(3 * _BEFORE, np.int64)
         self._seen, self._of = np.zeros(2 * _SEEN, np.int64), np.zeros(_OF * 32, np.int64)
         self._used, self._tally, self._slices = (
             np.zeros(2, np.int64),
@@ -337,6 +345,7 @@ class Lines:
                 raw, len(kept), self._base, self._size, self.kinds, self._whole, self.apart, records, lines, self._hot.reshape(-1),
                 self.totals.reshape(-1), self.work, self._warps, self._room, self._threads, self._seen, self._of, self._used,
                 self._tally, self._slices, self._served, self._numbers, self._reached, self._written,
+                self._before,
             )  # fmt: skip
             records = records[: RECORD * int(self._used[1])].copy()
             records[2::RECORD] += self._count
@@ -374,6 +383,7 @@ class Lines:
             self._numbers,
             self._reached,
             self._written,
+            self._before,
         ):
             counted[:] = 0
 

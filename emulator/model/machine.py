@@ -63,7 +63,8 @@ _GATE = 2.1
 @native
 def _simulate(
     code: Global[i64], memory: Global[f64], blocks: Global[i64], rare: Global[f64], parted: Global[f64], loops: Global[i64],
-    strands: Global[bool], meets: Global[bool], rates: Global[f64], classes: Global[i64], warps: i64, resident: i64, many: i64, schedulers: i64, most: i64, count: i64, size: i64,
+    strands: Global[bool], meets: Global[bool], rates: Global[f64],
+    classes: Global[i64], warps: i64, resident: i64, many: i64, schedulers: i64, most: i64, count: i64, size: i64,
     depth: i64,
     pc: Global[i64], at: Global[i64], base: Global[i64], status: Global[i64], order: Global[i64], arrived: Global[i64], alive: Global[i64],
     ready: Global[f64], boards: Global[f64], shares: Global[f64], settled: Global[f64], pipes: Global[f64],
@@ -77,9 +78,9 @@ def _simulate(
     and with lanes that part, that are still to come. chances: by class and instruction, executions that are still to access memory, and
     where in a row of numbers, which fill 0 to 1 evenly, the one is that says how far this access goes. groups: of a warp's lanes that
     are yet to go on; waiting: by warp and group, the basic block where it does, and that in which the others wait for it; of those that
-    are waited for there, the last one is the first to go on. strands, meets: as in `Ways`. queues: of the schedulers, in turn; issued_at: when what is in them was; depth: how much is, at most. open: by
-    slot, what of it is in queues. since: when a warp could go on, were all scoreboards free. The oldest warp of a scheduler comes
-    first; but of those that are to store the one that waits longest."""
+    are waited for there, the last one is the first to go on. strands, meets: as in `Ways`. queues: of the schedulers, in turn; issued_at:
+    when what is in them was; depth: how much is, at most. open: by slot, what of it is in queues. since: when a warp could go on, were all
+    scoreboards free. The oldest warp of a scheduler comes first; but of those that are to store the one that waits longest."""
     slots = resident * warps
     started = i64(0)
     issued = i64(0)
@@ -259,8 +260,10 @@ def _simulate(
                 while met and groups[of] > 0:
                     # Who cannot come any more to where others wait, waits too, and lets these go on.
                     last = groups[of] - 1
-                    while last >= 0 and way >= 0 and not (
-                        meets[way] and strands[way * count + waiting[2 * (of * 32 + last) + 1]]
+                    while (
+                        last >= 0
+                        and way >= 0
+                        and not (meets[way] and strands[way * count + waiting[2 * (of * 32 + last) + 1]])
                     ):
                         last -= 1
                     if last < 0:
@@ -401,7 +404,8 @@ def _sample(
     state = np.zeros(10)
     _simulate(
         code.reshape(-1), stream.memory.reshape(-1), ways.blocks.reshape(-1), ways.rare.reshape(-1),
-        ways.parted.reshape(-1), ways.loops.reshape(-1), ways.strands.reshape(-1), ways.meets, rates, np.ascontiguousarray(blocks).reshape(-1), warps, resident, many,
+        ways.parted.reshape(-1), ways.loops.reshape(-1), ways.strands.reshape(-1), ways.meets, rates,
+        np.ascontiguousarray(blocks).reshape(-1), warps, resident, many,
         timing.schedulers, MOST, count, len(code), min(timing.queue, QUEUED),
         *(np.zeros(slots, np.int64) for _ in range(5)),
         np.zeros(resident, np.int64), np.zeros(resident, np.int64), np.zeros(slots), np.zeros(6 * slots), np.zeros(count * slots),

@@ -36,6 +36,7 @@ from .traffic import (
     MERGED,
     MISSES,
     NEAR_HITS,
+    SAME,
     SECTORS,
     STREWN,
     Traffic,
@@ -343,14 +344,17 @@ def _of_classes(
     adds = sum(int(counts[s, events.REQUESTS if s in together else events.SECTORS]) for s in sites)
     adds_each = adds / every[ACCESSES] if every[ACCESSES] else 0.0
     alike = _alike(looked_at.sum(0), every[LINES] / max(1.0, every[ACCESSES]), traffic.apart)
-    average = _of_global(traffic, every, looked_at.sum(0), float(executed.sum()), device, kind, adds_each, alike)
+    most = _at_most(every) if kind.endswith("load") else 1.0
+    average = _of_global(traffic, every, looked_at.sum(0), float(executed.sum()), device, kind, adds_each, alike, most)
     found = np.repeat(average[None], len(rows), axis=0)
     known = traffic.different[:, sites].sum(1) >= (_FEW if traffic.apart > 1 else 1)
     for one, row in enumerate(rows if len(rows) > 1 else ()):
         if not known[one] or not executed[one]:
             continue
         row[ACCESSES] = row[ACCESSES] or every[ACCESSES] * executed[one] / executed.sum()
-        found[one] = _of_global(traffic, row, looked_at[one], float(executed[one]), device, kind, adds_each, alike)
+        found[one] = _of_global(
+            traffic, row, looked_at[one], float(executed[one]), device, kind, adds_each, alike, most
+        )
     return found
 
 
@@ -389,11 +393,22 @@ def _any(alone: Floats, lines: float, alike: Floats) -> Floats:
     return found
 
 
+def _at_most(total: Floats) -> float:
+    """Which part of loads can wait for L2: those of sectors that the warp's last one did not have, and of the others those of which L2 is
+    asked for more lines than these touch."""
+    if not total[ACCESSES]:
+        return 1.0
+    lines, same = total[LINES] / total[ACCESSES], total[SAME] / total[ACCESSES]
+    more = max(0.0, total[ASKED] / total[ACCESSES] - (1 - same) * lines)
+    each = min(1.0, more / max(1e-9, same * lines))
+    return float(1 - same * (1 - each) ** max(1.0, lines))
+
+
 def _of_global(
-    traffic: Traffic, total: Floats, looked_at: Words, executed: float, device: Device, kind: str, adds: float, alike: Floats
+    traffic: Traffic, total: Floats, looked_at: Words, executed: float, device: Device, kind: str, adds: float, alike: Floats, most: float
 ) -> Floats:  # fmt: skip
     """total, looked_at: of the sites, as traffic has it of each. adds: what an atomic operation of a warp is for L2, in operations.
-    alike: as `_alike`."""
+    alike: as `_alike`; most: as `_at_most`."""
     figures, timing = np.zeros(FIGURES), device.timing
     if not total[ACCESSES] or not executed:
         return figures
@@ -415,7 +430,7 @@ def _of_global(
     else:
         of_lines, of_accesses = _waits(looked_at, lines, traffic.apart)
         waited = of_accesses if traffic.apart == 1 else _any(of_lines, lines, alike)
-    figures[[BEYOND, FAR, WAITED]] = waited
+    figures[[BEYOND, FAR, WAITED]] = np.minimum(waited, most)
     if not kind.endswith("load"):
         rate = timing.l2_bandwidth * 1000 / 32 / device.clock  # sectors a cycle
         stored = max(1, traffic.total(SECTORS, STORE, ATOMIC, LOCAL_STORE))

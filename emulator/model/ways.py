@@ -43,10 +43,9 @@ class Ways:
     it goes both, one after the other. loops: int64[class, block], where the other way is out of, or back in, a loop, so that all
     warps count alike, the block with whose executions those of this one are counted, as all ways out of a loop are; else -1.
     strands: bool[block, block], whether from the first no way leads to the second, one where lanes meet, unless they part anew. meets:
-    bool[block], whether lanes wait there for each other. lengths: float64[class], instructions of a warp. executions: float64[class, block], of a warp. warps: float64[class], how many there
-    are in the launch. kept: int64[n], blocks of the launch, in order; of: int64[n, warp], the class
-    of each of their warps.
-    """
+    bool[block], whether lanes wait there for each other. lengths: float64[class], instructions of a warp. executions: float64[class,
+    block], of a warp. warps: float64[class], how many there are in the launch. kept: int64[n], blocks of the launch, in order; of: int64[n,
+    warp], the class of each of their warps."""
 
     blocks: Words
     rare: Floats
@@ -85,7 +84,8 @@ def ways(
     came, kept = _came(known, decided, grid, warps)
     mean = came.mean(axis=0)
     numbers = {one: n for n, one in enumerate(known)}
-    which = _lists(graph, each, [numbers.get(by_place.get(place, frozenset()), -1) for place in places], mean)
+    told = [numbers.get(by_place.get(place, frozenset()), -1) if place[0] else -1 for place in places]
+    which = _lists(graph, each, told, mean)  # line 0 is none
     weights = np.bincount(which, each * sizes, len(known))  # instructions that the average warp executes in each
     per_list = np.where(mean > 0, weights / np.maximum(mean, 1e-300), 0.0)
     apart = _parted(came * per_list, _ALIKE * float(weights.sum()))
@@ -100,7 +100,19 @@ def ways(
     executed = np.array(came_to)
     meets = np.array([graph.meets(block) for block in range(len(graph.blocks))])
     many: Floats = np.bincount(of).astype(np.float64) * (grid / len(kept))
-    return Ways(blocks, rare, parted, loops, _strands(graph), meets, executed @ sizes, executed, many, kept, of.reshape(len(kept), warps))
+    return Ways(
+        blocks,
+        rare,
+        parted,
+        loops,
+        _strands(graph),
+        meets,
+        executed @ sizes,
+        executed,
+        many,
+        kept,
+        of.reshape(len(kept), warps),
+    )
 
 
 # ------------------------------------------------------------------ the source's statement lists

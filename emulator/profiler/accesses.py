@@ -19,14 +19,17 @@ NONE = 1 << 30
 
 @dataclass(frozen=True)
 class WarpAccesses:
-    """Of a launch. by_warp: by block and warp, ENTRY[n] in the order in which it made them. one_of: of one of so many blocks."""
+    """Of a launch. by_warp: by block and warp, ENTRY[n] in the order in which it made them. one_of: of one of so many blocks. spaces: to
+    which memories. blocks: of blocks below this number."""
 
     one_of: int = NONE
     by_warp: dict[tuple[int, int], Entries] = field(default_factory=dict)
+    spaces: tuple[str, ...] = ("global", "shared")
+    blocks: int = 1 << 62
 
     def has(self, block: int) -> bool:
         """Whether a block's accesses are kept."""
-        return bool(drawn(np.array([block]), self.one_of)[0])
+        return block < self.blocks and bool(drawn(np.array([block]), self.one_of)[0])
 
 
 @dataclass
@@ -64,9 +67,10 @@ class AccessRecorder:
         found = np.concatenate([np.zeros(0, ENTRY), *self._kept])
         found = found[np.lexsort((found["warp"], found["block"]))]
         if not len(found):
-            return WarpAccesses(self.one_of)
+            return WarpAccesses(self.one_of, {}, self.spaces, self.blocks)
         places = np.stack([found["block"], found["warp"].astype(np.int64)], axis=1)
         first = np.flatnonzero(np.append(True, (places[1:] != places[:-1]).any(axis=1)))
         names = places[first].tolist()
         parts = zip(names, np.split(found, first[1:]), strict=True)
-        return WarpAccesses(self.one_of, {(block, warp): part for (block, warp), part in parts})
+        by_warp = {(block, warp): part for (block, warp), part in parts}
+        return WarpAccesses(self.one_of, by_warp, self.spaces, self.blocks)
