@@ -117,19 +117,19 @@ def compiled_kernels(launched: Iterable[Launched], arch: str) -> list[CompiledKe
         return list(pool.map(partial(compiled_kernel, arch=arch), launched))
 
 
-def compiled_kernel(launched: Launched, arch: str) -> CompiledKernel:
-    """Compile and count one. Raises LaunchError as `compiled_kernels`."""
+def compiled_kernel(launched: Launched, arch: str, apart: bool = False) -> CompiledKernel:
+    """Compile and count one. apart: as of `memory_of`. Raises LaunchError as `compiled_kernels`."""
     source = launched.source
     built = nvcc.build(source.with_lines(), source.kernel, arch)
     placed = launched.placed(without_padding(disassemble(built.cubin, source.kernel)))
-    return CompiledKernel(launched, arch, built.resources, *counted(launched, placed))
+    return CompiledKernel(launched, arch, built.resources, *counted(launched, placed, apart))
 
 
-def counted(launched: Launched, placed: Sequence[Placed]) -> tuple[tuple[Counted, ...], Memory]:
+def counted(launched: Launched, placed: Sequence[Placed], apart: bool = False) -> tuple[tuple[Counted, ...], Memory]:
     """The instructions of a kernel as they ran, and what its accesses moved. Raises LaunchError without highspy."""
     executions = executions_of(placed, launched)
     found = tuple(_counted(executions))
-    return found, memory_of(launched, found, Accessed(executions.walk, found))
+    return found, memory_of(launched, found, Accessed(executions.walk, found), apart)
 
 
 def _counted(found: Executions) -> Iterator[Counted]:

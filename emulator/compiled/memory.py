@@ -61,8 +61,9 @@ class Memory:
     standing: Mapping[int, tuple[int, ...]] = field(default_factory=dict)
 
 
-def memory_of(launched: Launched, instructions: Sequence[Counted], accessed: Accessed) -> Memory:
-    """What the instructions move."""
+def memory_of(launched: Launched, instructions: Sequence[Counted], accessed: Accessed, apart: bool = False) -> Memory:
+    """What the instructions move. apart: tell too which of the loads of a line from several arrays
+    each of its instructions stands for."""
     accesses = _accesses(launched, any(len(one.place) > 1 for one in instructions))
     compiled = _by_access(instructions, accesses, launched.statements.chosen)
     _join_calls(accesses, compiled)
@@ -84,6 +85,14 @@ def memory_of(launched: Launched, instructions: Sequence[Counted], accessed: Acc
         if key[0] in voting and key[1].endswith(atomics) and not any("CAS" in one.instruction.operation for one in of)
     }
     known = _known(accesses, {key: of for key, of in compiled.items() if key not in by_one}, accessed)
+    for key, of in compiled.items() if apart else ():
+        if (
+            key[1] == "global_load"
+            and len(accesses[key]) > 1
+            and of
+            and of[0].instruction.offset not in accessed.standing
+        ):
+            accessed.costs(accesses[key], of)  # which stands for which
     for (place, kind), statements in accesses.items():
         numbers = [one.number for one in statements]
         cost = {what: float(launched.counts[numbers, column].sum()) for what, column in _COLUMNS.items()}
@@ -91,7 +100,8 @@ def memory_of(launched: Launched, instructions: Sequence[Counted], accessed: Acc
         one_for_all, exact = (place, kind) in by_one, known.get((place, kind))
         together |= set(numbers) if one_for_all else set()
         stand = [accessed.standing.get(one.instruction.offset, tuple(numbers)) for one in found or ()]
-        gone |= set(numbers) - {number for each in stand for number in each} if found != [] else set()
+        if found is None or (found and kind.endswith("load")):  # what is loaded once is kept, what is stored is stored
+            gone |= set(numbers) - {number for each in stand for number in each}
         standing |= {one.instruction.offset: each for one, each in zip(found or (), stand, strict=True)}
         moved, difference = _moved(place, kind, statements, found, cost, one_for_all, exact)
         if difference is not None:

@@ -252,7 +252,8 @@ def _simulate(
                         leaves = True  # a loop, when nobody waits inside
                         for k in range(groups[of]):
                             if loops[block] >= 0 and other >= 0:
-                                leaves = leaves and not strands[other * count + waiting[2 * (of * 32 + k) + 1]]
+                                there = other * (count + 1) + waiting[2 * (of * 32 + k) + 1] + 1
+                                leaves = leaves and not strands[there]
                         if leaves:
                             shares[passed] -= f64(1)
                             way = other
@@ -263,7 +264,7 @@ def _simulate(
                     while (
                         last >= 0
                         and way >= 0
-                        and not (meets[way] and strands[way * count + waiting[2 * (of * 32 + last) + 1]])
+                        and not (meets[way] and strands[way * (count + 1) + waiting[2 * (of * 32 + last) + 1] + 1])
                     ):
                         last -= 1
                     if last < 0:

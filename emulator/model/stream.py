@@ -4,6 +4,7 @@ the caches, and how often each branch goes which way."""
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
 
@@ -249,10 +250,10 @@ def _accesses(
     standing: dict[tuple[str, tuple[int, ...]], list[int]] = defaultdict(list)
     for n, one in enumerate(compiled.instructions):
         kind = _kind(one)
-        if kind.partition("_")[0] in _MEMORIES and one.instruction.predicate != "@!PT":
+        if one.warps and kind.partition("_")[0] in _MEMORIES and one.instruction.predicate != "@!PT":
             known = compiled.memory.standing.get(one.instruction.offset, ()) or tuple(sites.get((one.place, kind), []))
             standing[kind, known].append(n)
-    for (kind, known), at in standing.items():
+    for kind, known, at in _shared_out(standing):
         found = list(known) or spread.get(kind, [])
         executed = sum(compiled.instructions[n].warps for n in at)
         if kind == "constant_load":
@@ -293,6 +294,23 @@ def _accesses(
             memory[:, n], code[n, KIND], code[n, PIPE] = of_classes, GLOBAL, _LSU
             memory[:, n, LSU] = np.maximum(of_classes[:, LSU], _returned(compiled.instructions[n], device))
             code[n, LATENCY] = device.timing.l1 if kind.endswith("load") else device.timing.atomic if loads else 0
+
+
+def _shared_out(
+    standing: Mapping[tuple[str, tuple[int, ...]], Sequence[int]],
+) -> Iterator[tuple[str, tuple[int, ...], list[int]]]:
+    """Instructions and the sites that they stand for, of a kind; those together that stand for a site in common."""
+    left = [(kind, set(known), list(at)) for (kind, known), at in standing.items()]
+    while left:
+        kind, known, at = left.pop(0)
+        common = [one for one in left if one[0] == kind and known & one[1]]
+        if common:
+            left = [one for one in left if one not in common]
+            left.append(
+                (kind, known.union(*(sites for _, sites, _ in common)), at + [n for one in common for n in one[2]])
+            )
+        else:
+            yield kind, tuple(sorted(known)), at
 
 
 def _kind(one: Counted) -> str:

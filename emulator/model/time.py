@@ -81,7 +81,7 @@ class Observed:
         if arch not in self.kernels:
             (launched,) = printed_kernels([(self.request, self.counts, self.decisions)])
             try:
-                self.kernels[arch] = compiled_kernel(launched, arch)
+                self.kernels[arch] = compiled_kernel(launched, arch, apart=True)
             except LaunchError as error:
                 self.kernels[arch] = str(error).splitlines()[0]
         return self.kernels[arch]

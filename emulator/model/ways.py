@@ -27,6 +27,8 @@ CLASSES = 16
 """Classes of warps at most."""
 _NEAR = 0.02
 """How near two numbers of executions must be to be one."""
+_TIE = 0.05
+"""How near the ways out of a loop and back must be to make it one of two turns, which all warps make: 1.95, not half of them 2 and 1."""
 _OPEN = 0.01
 """What a turn in a loop costs beside an execution that does not fit."""
 _PARTED = 0.02
@@ -40,9 +42,10 @@ class Ways:
     """Of each class. blocks: int64[class, block, 5]: the first instruction, the one past the last, the usual next block and the
     other one, -1 where the warp ends, and the block in which lanes that part here meet, -1 where they stay apart. rare, parted:
     float64[class, block], the shares of the executions in which the warp goes the other way alone, and in which its lanes part and
-    it goes both, one after the other. loops: int64[class, block], where the other way is out of, or back in, a loop, so that all
-    warps count alike, the block with whose executions those of this one are counted, as all ways out of a loop are; else -1.
-    strands: bool[block, block], whether from the first no way leads to the second, one where lanes meet, unless they part anew. meets:
+    it goes both, one after the other. loops: int64[class, block], where the other way is out of a loop, so that all warps count alike,
+    the block with whose executions those of this one are counted, as all ways out of a loop are; else -1.
+    strands: bool[block, block + 1], whether from the first no way leads to the second, one where lanes meet, unless they part anew; the
+    second is counted from 1, 0 is nowhere. meets:
     bool[block], whether lanes wait there for each other. lengths: float64[class], instructions of a warp. executions: float64[class,
     block], of a warp. warps: float64[class], how many there are in the launch. kept: int64[n], blocks of the launch, in order; of: int64[n,
     warp], the class of each of their warps."""
@@ -84,8 +87,8 @@ def ways(
     came, kept = _came(known, decided, grid, warps)
     mean = came.mean(axis=0)
     numbers = {one: n for n, one in enumerate(known)}
-    told = [numbers.get(by_place.get(place, frozenset()), -1) if place[0] else -1 for place in places]
-    which = _lists(graph, each, told, mean)  # line 0 is none
+    told = [numbers.get(by_place.get(place, frozenset()), -1) for place in places]
+    which = _lists(graph, each, told, [place[:1] == (0,) for place in places], mean)
     weights = np.bincount(which, each * sizes, len(known))  # instructions that the average warp executes in each
     per_list = np.where(mean > 0, weights / np.maximum(mean, 1e-300), 0.0)
     apart = _parted(came * per_list, _ALIKE * float(weights.sum()))
@@ -116,23 +119,27 @@ def ways(
 
 
 # ------------------------------------------------------------------ the source's statement lists
-def _lists(graph: Graph, each: Floats, numbers: Sequence[int], mean: Floats) -> Words:
+def _lists(graph: Graph, each: Floats, numbers: Sequence[int], without: Sequence[bool], mean: Floats) -> Words:
     """By block, which statement lists it belongs to: those of most instructions of all blocks that are executed together, of the
     lists that warps came to as often as to the blocks, or more often, as to loops that are unrolled; but not what a compiler
     took out of a loop, which has other blocks of that list. Blocks of which no instruction tells are taken for those through which all
     ways to them lead, in no other loop than they. each: executions by the average warp; numbers: of
-    the lists of each instruction, -1 for none; mean: how often the average warp came to them."""
+    the lists of each instruction, -1 for none; without: whether it has no line, and only speaks for a list beside others; mean: how often
+    the average warp came to them."""
     together = _together(graph)
     votes: dict[int, Counter[int]] = defaultdict(Counter)
     often: dict[int, float] = defaultdict(float)
     inside = [{loop.header for loop in graph.around(block)} for block in range(len(graph.blocks))]
     deepest: Counter[int] = Counter()  # by list, how many loops are around the blocks that have something of it
     for block, (first, past) in enumerate(graph.blocks):
-        votes[together[block]].update(numbers[n] for n in range(first, past) if numbers[n] >= 0)
+        votes[together[block]].update(numbers[n] for n in range(first, past) if numbers[n] >= 0 and not without[n])
         for n in range(first, past):
             deepest[numbers[n]] = max(deepest[numbers[n]], len(inside[block]))
         if not graph.meets(block):
             often[together[block]] = max(often[together[block]], each[block])
+    for block, span in enumerate(graph.blocks):
+        ballot = votes[together[block]]
+        ballot.update(numbers[n] for n in range(*span) if without[n] and ballot[numbers[n]])
     found: dict[int, int] = {}
     for one, ballot in votes.items():
         fits = {n: count for n, count in ballot.items() if mean[n] * (1 + _NEAR) >= often[one]}
@@ -272,7 +279,14 @@ def _flows(
     left: dict[int, int] = {}  # by the first block of a loop, the first of those that lead out of it
     for block, (first, past) in enumerate(whole.blocks):
         blocks[block, :2] = first, past
-        ways = sorted(((float(flows[way]), target) for way, target in out[block]), reverse=True)[:2]
+        around = whole.around(block)
+        stays = around[0].body if around else frozenset[int]()
+        turns = [(float(flows[way]), target in stays, target) for way, target in out[block]]
+        most = max((flow for flow, _, _ in turns), default=0.0)
+        turns.sort(key=lambda one: (one[0] >= (1 - _TIE) * most, one[1] == (most > 0), one[0]), reverse=True)
+        ways = [(flow, target) for flow, _, target in turns][
+            :2
+        ]  # of two turns the first is not the last, and of none there is none
         if ways:
             blocks[block, 2] = ways[0][1]
         if len(ways) == 2:
@@ -281,26 +295,25 @@ def _flows(
             together = float(flows[both[block]]) if block in both else 0.0
             came = ways[0][0] + ways[1][0] + together
             rare[block], parted[block] = (ways[1][0] / came, together / came) if came else (0.0, 0.0)
-            around = whole.around(block)
             out_of = [loop for loop in around if ways[0][1] in loop.body and ways[1][1] not in loop.body]
             if out_of:
                 loops[block] = left.setdefault(out_of[0].header, block)
-            elif any(0 <= target <= block for _, target in ways) or any(ways[0][1] not in one.body for one in around):
+            elif 0 <= ways[0][1] <= block:
                 loops[block] = block
     return blocks, rare, parted, loops
 
 
 def _strands(whole: Graph) -> npt.NDArray[np.bool_]:
     """As `Ways.strands`."""
-    found = np.zeros((len(whole.blocks), len(whole.blocks)), np.bool_)
+    found = np.zeros((len(whole.blocks), len(whole.blocks) + 1), np.bool_)
     for meeting, made in whole.made.items():
         leads, new = {meeting}, [meeting]
         while new:
             before = {block for block in whole.predecessors[new.pop()] if block not in leads}
             leads |= before
             new += before - {made}
-        found[:, meeting] = True
-        found[list(leads), meeting] = False
+        found[:, meeting + 1] = True
+        found[list(leads), meeting + 1] = False
     return found
 
 

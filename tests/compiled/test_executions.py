@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 import simtbed as st
+from simtbed.compiled import executions as executions_module
 from simtbed.compiled import walk as walk_module
+from simtbed.compiled.anchors import Anchors
 from simtbed.compiled.executions import Executions, executions_of
+from simtbed.compiled.matching import Matcher
 from simtbed.compiled.replay import Lost, Replay, Steps, WarpName
 from simtbed.compiled.walk import Walk, Walked
 from simtbed.language.hints import Global, f32, i32
@@ -196,3 +201,29 @@ def test_operations_of_which_others_are_made_are_more_than_the_source_asked_for(
     )
     found = executions_of(listing, one)
     assert [found.threads[n] for n in (0, 6, 10)] == [32, 24, 32]
+
+
+def off(name: str) -> float:
+    """By how much instructions are off that are counted for a kernel of the H100's record."""
+    found, ran = of(f"textbook {name}", kept="textbook/h100.json")
+    return found.warp_instructions / ran - 1
+
+
+@pytest.mark.parametrize("known", [False, True])
+@pytest.mark.parametrize(
+    ("name", "whose", "what", "instead", "least", "most"),
+    [
+        ("bond_yields", Anchors, "_leave_out", lambda anchors, nodes: None, 0.1, 0.01),
+        ("stencil_27_points", Anchors, "_of_either_arm", lambda anchors: iter(()), 0.01, 1e-9),
+        ("trinomial_options", Matcher, "doubled", frozenset(), 0.1, 0.05),
+        ("common_subsequences", executions_module, "_parted", lambda walk, flow, found, sure: flow, 0.05, 0.03),
+    ],
+)  # fmt: skip
+def test_what_the_compiler_does_to_loops_and_arms_is_known(
+    name: str, whose: Any, what: str, instead: Any, least: float, most: float, known: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:  # fmt: skip
+    """It drops what the iteration behind the last one would need, makes one store for both arms, writes a loop twice; and where too many
+    lanes part otherwise to walk all warps, those that were walked tell how they part."""
+    if not known:
+        monkeypatch.setattr(whose, what, instead)
+    assert abs(off(name)) < most if known else abs(off(name)) > least

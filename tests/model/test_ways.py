@@ -60,6 +60,29 @@ def test_a_loop_that_lanes_leave_one_by_one_turns_no_more_often() -> None:
     assert ran(whole, ways_of(whole, [1, 10, 3, 3, 1])).issued == 1 + 2 * 10 + 3 + 1 + 1
 
 
+def test_lanes_that_leave_a_loop_wait_for_those_that_part_in_it() -> None:
+    """Ten turns, in each of which lanes go both ways; in five of them some of one way leave the loop, while the others wait for those of
+    the other way inside."""
+    whole = sass(
+        "BSSY B0, 0xc0", "BSSY B1, 0x90", "@P0 BRA 0x70", "NOP", "@!P1 BRA 0x80", "NOP", "BRA 0xb0", "NOP", "BSYNC B1", "NOP",
+        "@P2 BRA 0x10", "BSYNC B0", "EXIT",
+    )  # fmt: skip
+    found = ways_of(whole, [1, 10, 10, 5, 10, 20, 10, 6, 1])
+    assert found.blocks[0, 2, 4] == 7, "they meet behind the loop"
+    assert ran(whole, found).issued == 1 + 2 * 10 + 2 * 10 + 2 * 5 + 10 + 10 + 2 * 10 + 1 + 1
+
+
+def test_a_loop_of_two_turns_turns_twice() -> None:
+    """Out of it as often as back."""
+    whole = sass("NOP", "NOP", "@P0 BRA 0x10", "EXIT")
+    assert ran(whole, ways_of(whole, [1, 2, 1])).issued == 1 + 2 * 2 + 1
+
+
+def test_a_loop_that_nobody_enters_is_left() -> None:
+    whole = sass("@P0 BRA 0x30", "NOP", "@P1 BRA 0x10", "EXIT")
+    assert ran(whole, ways_of(whole, [1, 0, 1])).issued == 2
+
+
 def test_ways_out_of_a_loop_are_counted_together() -> None:
     """A warp of two leaves in the middle of the loop: each of them turns ten times, not twenty."""
     whole = sass("NOP", "@P0 BRA 0x40", "NOP", "@P1 BRA 0x0", "EXIT")
@@ -78,6 +101,18 @@ def test_what_a_compiler_took_out_of_a_loop_is_executed_once() -> None:
     found = ways(whole, np.array([2.0, 40.0, 2.0]), [(7,)] * 5, source, decided, 1, 2, False)
     kinds = found.of[0].tolist()
     assert [ran(whole, found, kind).issued for kind in kinds] == [2 + 2 * 10 + 1, 2 + 2 * 30 + 1]
+
+
+def test_what_has_no_line_tells_nothing() -> None:
+    """One of two warps leaves by a statement without a line, as the end of the kernel has none."""
+    left: Any = Context(0, "then", AROUND)
+    source = Source({1: Statement(1, None, (0,), left, 1, 32), 2: Statement(2, None, (7,), AROUND, 2, 64)})  # type: ignore[arg-type]
+    decided = WarpDecisions()
+    decided._rows = np.array([[0, 0, 0, 1, 0, 1, 0], [0, 1, 0, 1, 0, 0, 1]]).reshape(-1)
+    decided._used[0] = 2
+    whole = sass("NOP", "NOP", "EXIT")
+    found = ways(whole, np.array([2.0]), [(7,), (0,), (0,)], source, decided, 1, 2, False)
+    assert [ran(whole, found, kind).issued for kind in found.of[0].tolist()] == [3, 3]
 
 
 def test_a_warp_that_jumps_goes_on_later() -> None:
