@@ -184,8 +184,8 @@ class Anchors:
             if one.lanes and "_" in one.site.kind:
                 kinds[one.site.kind, one.site.array, one.site.size].append(one)
         for alike in kinds.values():
-            for one, other in either(alike, self.source.chosen).items():
-                mine, its = self.source.statements[one], self.source.statements[other]
+            for pair in either(alike, self.source.chosen).items():
+                mine, its = (self.source.statements[number] for number in pair)
                 yield mine, its
                 yield its, mine
 

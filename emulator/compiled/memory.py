@@ -101,7 +101,8 @@ def memory_of(launched: Launched, instructions: Sequence[Counted], accessed: Acc
         together |= set(numbers) if one_for_all else set()
         stand = [accessed.standing.get(one.instruction.offset, tuple(numbers)) for one in found or ()]
         if found is None or (found and kind.endswith("load")):  # what is loaded once is kept, what is stored is stored
-            gone |= set(numbers) - {number for each in stand for number in each}
+            made = {number for one, each in zip(found or (), stand, strict=True) for number in each if one.warps}
+            gone |= set(numbers) - made
         standing |= {one.instruction.offset: each for one, each in zip(found or (), stand, strict=True)}
         moved, difference = _moved(place, kind, statements, found, cost, one_for_all, exact)
         if difference is not None:

@@ -128,9 +128,9 @@ class Walk:
         scales = np.where(walked > 0, stood / np.maximum(walked, 1e-300), 0.0) * stood.sum() / known
         each = self._calibrated(np.array(weights) * scales[parts], np.array(did, np.float64))
         warps, threads = np.tensordot(each, np.array(executed, np.float64), axes=1)
-        lanes = each @ np.array([of_lanes for _, of_lanes in did], np.float64)
+        by_lanes = each @ np.array([of_lanes for _, of_lanes in did], np.float64)
         blocks = len(self.matcher.graph.blocks)
-        told = dict(zip(self.paths.names, lanes.tolist(), strict=True))
+        told = dict(zip(self.paths.names, by_lanes.tolist(), strict=True))
         found = Walked(np.zeros(blocks), np.zeros(blocks), walked.sum() / asked, told)
         np.add.at(found.warps, self.nodes.blocks, warps)
         np.add.at(found.threads, self.nodes.blocks, threads)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -19,7 +20,7 @@ from simtbed.reports.hardware.recording import RecordingLauncher
 
 from tests.compiled.listings import launched, placed
 
-KEPT = record.load(record.FOLDER / "textbook" / "h200.json")
+KEPT = {gpu: record.load(record.FOLDER / "textbook" / f"{gpu}.json") for gpu in ("h200", "h100")}
 CASES = {
     "newton_roots": "lanes leave a loop at different turns, and store together behind it",
     "n_queens": "the same, of lanes that leave an unrolled loop and those behind it",
@@ -33,19 +34,23 @@ CASES = {
     "lennard_jones_cells": "loads under a condition",
     "reduce_strided": "a load and the store behind it under a condition",
     "warp_distances": "a store that is executed no more often than in the source",
+    "syrk_triangle": "two loads of one array whose registers are written in between, and a store moved behind a loop",
+    "stencil_27_points": "one store for both arms of a branch",
 }
 
 
-def compiled(name: str, accesses: bool = True) -> Iterator[tuple[Profiled, Memory]]:
-    """accesses: whether what was recorded of them is there."""
+def compiled(
+    name: str, accesses: bool = True, spaces: tuple[str, ...] = ("global", "shared")
+) -> Iterator[tuple[Profiled, Memory]]:
+    """accesses: whether what was recorded of them is there; spaces: of which memories."""
     (case,) = (case for case in find([TEXTBOOK]) if case.name == f"textbook {name}")
     launcher = RecordingLauncher("jit", devices.H200)
     case.run(launcher)
     for one in launcher.kernels:
-        (profiled,) = (each for each in KEPT.counters[case.name] if each.source == one.digest)
+        known = (each for kept in KEPT.values() for each in kept.counters.get(case.name, ()))
+        (profiled,) = (each for each in known if each.source == one.digest)
         assert one.decisions is not None and one.decisions.accesses
-        if not accesses:
-            one.decisions.accesses = []
+        one.decisions.accesses = [replace(each, spaces=spaces) for each in one.decisions.accesses if accesses]
         yield profiled, counted(one, [ran.placed for ran in profiled.sass])[1]
 
 
@@ -260,3 +265,30 @@ def test_accesses_of_both_arms_may_be_made_at_the_line_that_uses_them() -> None:
     )
     assert memory.figures["global_load_requests"] == 2 * 128
     assert memory.figures["global_load_sectors"] == 2 * (4 + 127 * 5)
+
+
+def test_instructions_of_a_line_are_told_apart_by_the_registers_of_their_addresses() -> None:
+    """c is kept in a register; of a two elements are loaded, that of row i first."""
+    ((_, memory),) = compiled("syrk_triangle")
+    (case,) = (case for case in find([TEXTBOOK]) if case.name == "textbook syrk_triangle")
+    launcher = RecordingLauncher("jit", devices.H200)
+    case.run(launcher)
+    (one,) = launcher.kernels
+    loads = [
+        n
+        for n, of in one.statements.statements.items()
+        if of.site.kind == "global_load" and of.context.loop is not None
+    ]
+    kept, row, column = sorted(loads)
+    told = {sites for sites in memory.standing.values() if {*sites} & {kept, row, column}}
+    assert {(row,), (column,)} <= told and kept in memory.gone
+
+
+@pytest.mark.parametrize(("name", "known"), [("newton_roots", True), ("bitonic_block", False)])
+def test_of_two_memories_whose_accesses_were_kept_one_may_be_missing(name: str, known: bool) -> None:
+    """Global memory is enough for the one, and tells nothing of the other."""
+    ((profiled, memory),) = compiled(name, spaces=("global",))
+    figures = [figure for figure in memory.figures if figure.startswith((*GLOBAL, *SHARED))]
+    right = all(memory.figures[figure] == round(profiled.figures[figure]) for figure in figures)
+    ((_, nothing),) = compiled(name, accesses=False)
+    assert right == known and (memory.figures == nothing.figures) != known

@@ -29,6 +29,16 @@ def reads(x: st.Global[st.f32], out: st.Global[st.f32], TIMES: st.Const, STRIDE:
 
 
 @st.kernel
+def own_rows(x: st.Global[st.f32], out: st.Global[st.f32], TIMES: st.Const) -> None:
+    """Each thread reads a row of its own, word by word."""
+    i = st.block.x * st.block_dim.x + st.thread.x
+    total = st.f32(0)
+    for k in range(TIMES):
+        total += x[i * TIMES + k]
+    out[i] = total
+
+
+@st.kernel
 def halves(x: st.Global[st.f32], out: st.Global[st.f32]) -> None:
     """Two numbers 32 bytes apart of each 64 bytes."""
     i = st.block.x * st.block_dim.x + st.thread.x

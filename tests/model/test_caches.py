@@ -9,7 +9,8 @@ import pytest
 from simtbed import devices
 from simtbed.engines.llvm.engine import LlvmEngine
 from simtbed.model.caches import l1_bytes, simulate
-from simtbed.model.lines import ATOMIC, LOAD, STORE, Lines
+from simtbed.model.lines import ACCESSES as EVERY
+from simtbed.model.lines import ATOMIC, LOAD, SAME, STORE, Lines
 from simtbed.model.traffic import (
     ACCESSES,
     AGAIN,
@@ -31,6 +32,7 @@ from tests.model.launches import (
     halves,
     observed,
     observed_product,
+    own_rows,
     reads,
     rows,
     spread,
@@ -317,3 +319,10 @@ def test_what_a_block_has_written_is_in_l1() -> None:
     """Whole sectors are there for a load, whoever of the SM stored them."""
     traffic = simulate(observed(written_and_read, 132).lines, H200, 8, 0, cold=True)
     assert traffic.l1_hit == pytest.approx(1 / 2)
+
+
+def test_loads_of_the_sectors_that_the_warp_has_just_had_are_counted() -> None:
+    """Of rows of 32 words every eighth load goes to other sectors."""
+    lines = observed(own_rows, 64, elements=64 * 256 * 32, TIMES=32).lines
+    (load,) = np.flatnonzero((lines.kinds == LOAD) & (lines.totals[:, EVERY] > 0))
+    assert lines.totals[load, SAME] == lines.totals[load, EVERY] * 7 // 8

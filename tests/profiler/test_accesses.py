@@ -99,3 +99,11 @@ def test_a_launch_that_is_made_again_keeps_what_its_second_run_does() -> None:
 
 def test_nothing_is_kept_of_a_launch_without_them() -> None:
     assert not WarpAccesses().has(0) and not WarpAccesses().by_warp
+
+
+def test_blocks_that_were_not_traced_have_none() -> None:
+    recorder = AccessRecorder(1, ("global",))
+    recorder.take(entries(range(4), 2))
+    recorder.blocks = 3
+    kept = recorder.finish()
+    assert [kept.has(block) for block in range(5)] == [True, True, True, False, False] and kept.spaces == ("global",)
