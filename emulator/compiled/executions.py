@@ -4,17 +4,20 @@ much open, walked."""
 from __future__ import annotations
 
 from collections import Counter as Occurrences
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
 
+from .classes import EFFECTS
 from .constants import Constants, Layout
 from .control_flow import Graph, graph
 from .flow import Counted, Estimate, Evidence, Placed, estimate_executions
 from .launched import Launched
 from .matching import Matcher
+from .source import Place
 from .steps import spent
 from .walk import WHOLE, Walk, Walked
 
@@ -66,11 +69,12 @@ def executions_of(placed: Sequence[Placed], launched: Launched) -> Executions:
     counted, unmatched, even = _counted(matcher)
     known = replace(counted, blocks=_first_arms(matcher, launched.threads) | counted.blocks)
     found = estimate_executions(placed, evidence, launched.threads, launched.warps, known, whole)
+    doubled = _doubled(matcher)
     sure = [
         block
         for block, (first, _) in enumerate(whole.blocks)
         if block not in even
-        and _certain(block, found.warps[first], found.threads[first], counted, evidence, matcher, launched)
+        and _certain(block, found.warps[first], found.threads[first], counted, evidence, matcher, launched, doubled)
     ]
     walk = Walk(matcher, launched)
     walked = _walked(placed, walk, found, sure)
@@ -234,15 +238,32 @@ def _always(whole: Graph, block: int) -> bool:
     return at == block and not whole.around(block)
 
 
+def _doubled(matcher: Matcher) -> frozenset[Place]:
+    """Places of effects that lie in blocks beside each other, neither of which dominates the other: the compiler has written what is there
+    twice, and lanes go either way."""
+    holding: dict[Place, set[int]] = defaultdict(set)
+    for block, span in enumerate(matcher.graph.blocks):
+        for n in range(*span):
+            if any(kind in EFFECTS.values() for _, kind in matcher.amounts_of(n)):
+                holding[matcher.places[n]].add(block)
+    above = matcher.graph.dominates
+    return frozenset(
+        place
+        for place, blocks in holding.items()
+        if any(not above(a, b) and not above(b, a) for a in blocks for b in blocks)
+    )
+
+
 def _certain(
-    block: int, warps: float, threads: float, counted: Counted, evidence: Evidence, matcher: Matcher, launched: Launched
-) -> bool:
-    """Whether a matched loop or a statement tells just these executions of a block, or all threads come there."""
+    block: int, warps: float, threads: float, counted: Counted, evidence: Evidence, matcher: Matcher, launched: Launched,
+    doubled: frozenset[Place],
+) -> bool:  # fmt: skip
+    """Whether a matched loop or a statement tells just these executions of a block, or all threads come there. doubled: as `_doubled`."""
     if not threads or (threads == launched.threads and _always(matcher.graph, block)):
         return True
     if block in counted.blocks:
         known = [counted.blocks[block]]
     else:
-        places = {matcher.places[n] for n in range(*matcher.graph.blocks[block])} - matcher.doubled
+        places = {matcher.places[n] for n in range(*matcher.graph.blocks[block])} - doubled
         known = [(e.lanes, e.warps) for place in places for e in evidence.statements.get(place, ())]
     return any(abs(t - threads) <= _AGREES * threads and abs(w - warps) <= _AGREES * warps for t, w in known)

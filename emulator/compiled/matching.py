@@ -53,22 +53,6 @@ class Matcher:
         return frozenset(one.place for one in self.source.statements.values() if EXPANDED & one.site.costs.keys())
 
     @cached_property
-    def doubled(self) -> frozenset[Place]:
-        """Places of effects that lie in blocks beside each other, neither of which dominates the other: the compiler has written what is
-        there twice, and lanes go either way."""
-        holding: dict[Place, set[int]] = defaultdict(set)
-        for block, span in enumerate(self.graph.blocks):
-            for n in range(*span):
-                if any(kind in EFFECTS.values() for _, kind in self.amounts_of(n)):
-                    holding[self.places[n]].add(block)
-        apart = self.graph.dominates
-        return frozenset(
-            place
-            for place, blocks in holding.items()
-            if any(not apart(a, b) and not apart(b, a) for a in blocks for b in blocks)
-        )
-
-    @cached_property
     def loops(self) -> list[LoopMatch]:
         """Loops that could be matched, outer ones first."""
         found: dict[Place, LoopMatch] = {}

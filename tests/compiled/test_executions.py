@@ -11,7 +11,6 @@ from simtbed.compiled import executions as executions_module
 from simtbed.compiled import walk as walk_module
 from simtbed.compiled.anchors import Anchors
 from simtbed.compiled.executions import Executions, executions_of
-from simtbed.compiled.matching import Matcher
 from simtbed.compiled.replay import Lost, Replay, Steps, WarpName
 from simtbed.compiled.walk import Walk, Walked
 from simtbed.language.hints import Global, f32, i32
@@ -215,7 +214,7 @@ def off(name: str) -> float:
     [
         ("bond_yields", Anchors, "_leave_out", lambda anchors, nodes: None, 0.1, 0.01),
         ("stencil_27_points", Anchors, "_of_either_arm", lambda anchors: iter(()), 0.01, 1e-9),
-        ("trinomial_options", Matcher, "doubled", frozenset(), 0.1, 0.05),
+        ("trinomial_options", executions_module, "_doubled", lambda matcher: frozenset(), 0.1, 0.05),
         ("common_subsequences", executions_module, "_parted", lambda walk, flow, found, sure: flow, 0.05, 0.03),
     ],
 )  # fmt: skip
