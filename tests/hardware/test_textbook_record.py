@@ -15,22 +15,30 @@ KEPT = {name: record.load(record.FOLDER / "textbook" / f"{name.lower()}.json") f
 """An H100 counted those that were written last."""
 MET = {
     "H200": {
-        "global loads": 368, "global stores": 371, "global atomics": 367, "global reductions": 366, "shared loads": 370,
-        "shared stores": 365, "shared atomics": 372, "barriers": 187, "shuffles": 186, "warp instructions": 185, "efficiency": 185,
-        "registers": 187, "occupancy": 187,
+        "global loads": 503, "global stores": 512, "global atomics": 509, "global reductions": 506, "shared loads": 507,
+        "shared stores": 505, "shared atomics": 512, "barriers": 259, "shuffles": 258, "warp instructions": 256, "efficiency": 255,
+        "registers": 259, "occupancy": 259,
     },
     "H100": {
-        "global loads": 75, "global stores": 77, "global atomics": 78, "global reductions": 78, "shared loads": 77,
-        "shared stores": 80, "shared atomics": 76, "barriers": 40, "shuffles": 40, "warp instructions": 39, "efficiency": 38,
-        "registers": 40, "occupancy": 40,
+        "global loads": 135, "global stores": 141, "global atomics": 142, "global reductions": 140, "shared loads": 137,
+        "shared stores": 140, "shared atomics": 140, "barriers": 72, "shuffles": 72, "warp instructions": 71, "efficiency": 70,
+        "registers": 72, "occupancy": 72,
     },
 }  # fmt: skip
 """How many figures are as near as they shall be, at least."""
 
 
-def test_each_kernel_is_in_one_record() -> None:
-    recorded = [name for kept in KEPT.values() for name in kept.answers]
-    assert sorted(recorded) == sorted(case.name for case in find([TEXTBOOK]))
+def test_each_kernel_is_in_the_record_of_an_h200() -> None:
+    every = {case.name for case in find([TEXTBOOK])}
+    assert KEPT["H200"].answers.keys() == every > KEPT["H100"].answers.keys()
+
+
+def test_both_gpus_count_the_same_where_threads_do_not_race() -> None:
+    """Of a few kernels one figure or two are others: which lanes of a warp come first."""
+    one, other = (KEPT[name].counters for name in ("H100", "H200"))
+    pairs = [(name, a, b) for name in one for a, b in zip(one[name], other[name], strict=True)]
+    unlike = Counter(name for name, a, b in pairs for figure, n in a.figures.items() if n != b.figures[figure])
+    assert len(pairs) == 72 and sum(unlike.values()) <= 21 and unlike.most_common(1)[0][0] == "textbook group_sums"
 
 
 @pytest.mark.parametrize("case", find([TEXTBOOK]), ids=lambda case: case.name)
