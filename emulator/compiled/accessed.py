@@ -92,7 +92,7 @@ class _Asked:
     """Accesses whose costs are asked for, and the instructions, by node, that stand for them. made, made_by_each: tell what lanes made
     of all of them, and of each. made_of_either: the same where one instruction stands for those of both arms of a branch. instructions:
     how many, by node. predicated: whether lanes may be switched off; marks: then, of the loop that all accesses lie in. told, arranging:
-    what is known of the sites that instructions stand for, and how; both grow. stood: by instruction, how often for which site. slow:
+    what is known of the sites that instructions stand for, and how; both grow. stood: by instruction, for which sites. slow:
     blocks that were laid beside accesses by one group of lanes at a time."""
 
     def __init__(self, statements: Sequence[Statement], at_node: Mapping[int, Block], walk: Walk) -> None:
@@ -104,7 +104,7 @@ class _Asked:
         self.predicated = any(one.predicated for block in at_node.values() for one in block)
         self.marks = marks_of(statements if self.predicated else (), walk.matcher, walk.nodes)
         self.told: dict[Key, int] = {}
-        self.stood: dict[int, Counter[int]] = defaultdict(Counter)
+        self.stood: dict[int, set[int]] = defaultdict(set)
         self.arranging = Arranging(self.size)
         self.slow = 0
 
@@ -138,8 +138,9 @@ class Accessed:
         access, size = statements[0].site.access, statements[0].site.size
         numbers = [self._number[id(one)] for one in compiled]
         widths = {n: width_of(self.instructions[n].instruction) for n in numbers}
-        plain = access is not None and (access.space == "global" or access.operation in ("load", "store"))
-        plain = plain and access is not None and access.space in self.spaces
+        if access is None or access.space not in self.spaces:
+            return None
+        plain = access.space == "global" or access.operation in ("load", "store")
         if len(kinds) > 1 or not plain or any(width % size for width in widths.values()):
             return None
         totals, executed, stood = np.zeros(3), 0.0, 0.0
@@ -207,15 +208,20 @@ class Accessed:
             one = self.instructions[n]
             registers, offset = address_of(one.instruction.text)
             predicated = bool(one.instruction.predicate)
-            anew = self._written_before(n, registers)
-            blocks[one.block].append(Visit(n, accesses, predicated, (one.block, f"{registers}/{anew}"), offset))
+            key = one.block, f"{registers}/{self._written_before[n]}"
+            blocks[one.block].append(Visit(n, accesses, predicated, key, offset))
         return {node: blocks[block] for node, block in enumerate(self.walk.nodes.blocks) if block in blocks}
 
-    def _written_before(self, n: int, registers: str) -> int:
-        """How often the registers of an address are written in a block before an instruction: then they hold other numbers."""
-        first, _ = self.walk.matcher.graph.blocks[self.instructions[n].block]
-        named = set(_REGISTER.findall(registers))
-        return sum(not named.isdisjoint(writes(one.instruction)) for one in self.instructions[first:n])
+    @cached_property
+    def _written_before(self) -> list[int]:
+        """By instruction, how often the registers of its address are written in its block before: then they hold other numbers."""
+        found, written, block = list[int](), Counter[str](), -1
+        for one in self.instructions:
+            if one.block != block:
+                written, block = Counter(), one.block
+            found.append(sum(written[name] for name in _REGISTER.findall(address_of(one.instruction.text)[0])))
+            written.update(writes(one.instruction))
+        return found
 
     def _rows(self, alike: Alike, asked: _Asked) -> dict[int, Words] | None:
         """By how many accesses an instruction stands for: int64[execution, accesses, 32], the numbers of what each lane accesses."""
@@ -259,11 +265,9 @@ class Accessed:
             return
         instructions = np.repeat([one.instruction for _, one in visits], np.diff(begins))
         rows, lanes = np.nonzero(made != NOT_MADE)
-        pairs, counts = np.unique(
-            np.stack([instructions[rows], alike.sites[made[rows, lanes]]]), axis=1, return_counts=True
-        )
-        for (instruction, site), count in zip(pairs.T.tolist(), counts.tolist(), strict=True):
-            asked.stood[instruction][site] += count
+        pairs = np.unique(np.stack([instructions[rows], alike.sites[made[rows, lanes]]]), axis=1)
+        for instruction, site in pairs.T.tolist():
+            asked.stood[instruction].add(site)
 
     def _stands(
         self, alike: Alike, lanes: Lanes, visited: Sequence[Block], asked: _Asked

@@ -143,9 +143,7 @@ class Anchors:
         show, was moved out of it, and tells nothing of its iterations."""
         part = self.source.part
         turning = {
-            site: frozenset[int]().union(*(loop.body for loop in self._matcher.natural(place)))
-            for place, sites in self._matcher.of_loop.items()
-            for site in sites
+            site: self._matcher.turning(place) for place, sites in self._matcher.of_loop.items() for site in sites
         }
 
         def moved_out(one: Statement, key: Key) -> bool:
@@ -248,8 +246,7 @@ class Anchors:
                     here = {self._begins(loop, next(iter(here)), place): 1}
                 for block, n in here.items():
                     found[block][place, TURN] = n
-            turning = frozenset[int]().union(*(loop.body for loop in mine))
-            for block in sorted(copies.keys() - turning):
+            for block in sorted(copies.keys() - self._matcher.turning(place)):
                 found[self._matcher.begun_before(block, sites)][place, TURN] = copies[block]
         return found
 
@@ -410,9 +407,8 @@ class Anchors:
     def _leave_out(self, nodes: Nodes) -> None:
         """An iteration behind a loop may be without operations that only the next one would need."""
         for place, sites in self._matcher.of_loop.items():
-            mine = self._matcher.natural(place)
-            turning = frozenset[int]().union(*(loop.body for loop in mine))
-            copies, _ = self._matcher.copies(sites, mine)
+            turning = self._matcher.turning(place)
+            copies, _ = self._matcher.copies(sites, self._matcher.natural(place))
             once = {anchor: n for anchor, n in self._once(sites).items() if self.keys[anchor][1] in OPERATIONS.values()}
             for node, block in enumerate(nodes.blocks):
                 for anchor, each in once.items() if block in copies and block not in turning else ():

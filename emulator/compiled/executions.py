@@ -7,6 +7,7 @@ from collections import Counter as Occurrences
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import combinations
 
 import numpy as np
 import numpy.typing as npt
@@ -176,9 +177,7 @@ def _believed(walk: Walk, found: Walked, flow: Estimate, sure: Sequence[int], op
     if wrong > misfit - _AGREES:  # no more of what was executed is explained than by the flow
         if open_ <= _OPEN:
             sizes = [past - first for first, past in walk.matcher.graph.blocks]
-            known = [
-                block for block in sure if flow.warps[firsts[block]]
-            ]  # the flow goes some way, where several would do
+            known = [block for block in sure if flow.warps[firsts[block]]]  # of several ways the flow goes one
             apart = sum(abs(found.warps[block] - flow.warps[firsts[block]]) * sizes[block] for block in known)
             drawn = wrong - walk.misfit(found.threads, found.did)  # the warps that were walked are unlike the others
             if partly or drawn > _ROUNDED or wrong > misfit + _AGREES or apart > min(_AGREES, open_) * flow.warps.sum():
@@ -250,7 +249,7 @@ def _doubled(matcher: Matcher) -> frozenset[Place]:
     return frozenset(
         place
         for place, blocks in holding.items()
-        if any(not above(a, b) and not above(b, a) for a in blocks for b in blocks)
+        if any(not above(a, b) and not above(b, a) for a, b in combinations(blocks, 2))
     )
 
 

@@ -148,7 +148,7 @@ class Matcher:
         """Loads that were taken out of a loop: they lie outside, and no more of an iteration does."""
         found = set[int]()
         for place, sites in self.of_loop.items():
-            turning = frozenset[int]().union(*(loop.body for loop in self.natural(place)))
+            turning = self.turning(place)
             own = {
                 one
                 for one, statements in self.source.by_place.items()
@@ -171,6 +171,10 @@ class Matcher:
     def natural(self, place: Place) -> list[Loop]:
         """The compiled loops that a loop of the source is."""
         return [loop for loop in self.graph.loops if self.of_natural[loop.header] == place]
+
+    def turning(self, place: Place) -> frozenset[int]:
+        """The blocks of these."""
+        return frozenset[int]().union(*(loop.body for loop in self.natural(place)))
 
     def _match(self, place: Place, sites: tuple[int, ...], known: dict[Place, LoopMatch]) -> LoopMatch | None:
         mine = self.natural(place)
@@ -483,8 +487,7 @@ def _most_agreed(
     many as of most others; others of the same iterations may lie in other blocks. direct: what no arm has alone, which not every
     iteration may come to. chosen: what was taken elsewhere, and is taken again where it can be; step: iterations by the step of the
     loop's variable, which is one thing more, as a compiler may give what it joins the line of its neighbour; -1 where none is seen, and
-    0 where not every turn leads through all of these blocks.
-    """
+    0 where not every turn leads through all of these blocks."""
 
     def total(key: Key) -> int:
         return sum(sure + sum(predicated) for sure, predicated in held[key].values())

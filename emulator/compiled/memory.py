@@ -62,8 +62,7 @@ class Memory:
 
 
 def memory_of(launched: Launched, instructions: Sequence[Counted], accessed: Accessed, apart: bool = False) -> Memory:
-    """What the instructions move. apart: tell too which of the loads of a line from several arrays
-    each of its instructions stands for."""
+    """What the instructions move. apart: tell too which of the loads of a line from several arrays each of its instructions stands for."""
     accesses = _accesses(launched, any(len(one.place) > 1 for one in instructions))
     compiled = _by_access(instructions, accesses, launched.statements.chosen)
     _join_calls(accesses, compiled)
@@ -85,14 +84,10 @@ def memory_of(launched: Launched, instructions: Sequence[Counted], accessed: Acc
         if key[0] in voting and key[1].endswith(atomics) and not any("CAS" in one.instruction.operation for one in of)
     }
     known = _known(accesses, {key: of for key, of in compiled.items() if key not in by_one}, accessed)
-    for key, of in compiled.items() if apart else ():
-        if (
-            key[1] == "global_load"
-            and len(accesses[key]) > 1
-            and of
-            and of[0].instruction.offset not in accessed.standing
-        ):
-            accessed.costs(accesses[key], of)  # which stands for which
+    loads = [(accesses[key], of) for key, of in compiled.items() if apart and key[1] == "global_load" and of]
+    for statements, of in loads:
+        if len({one.site.array for one in statements}) > 1 and of[0].instruction.offset not in accessed.standing:
+            accessed.costs(statements, of)  # which stands for which
     for (place, kind), statements in accesses.items():
         numbers = [one.number for one in statements]
         cost = {what: float(launched.counts[numbers, column].sum()) for what, column in _COLUMNS.items()}

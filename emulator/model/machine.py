@@ -249,9 +249,9 @@ def _simulate(
                             groups[of] += 1
                     elif shares[passed] >= f64(0.999999):
                         other = blocks[block * 5 + 3]
-                        leaves = True  # a loop, when nobody waits inside
-                        for k in range(groups[of]):
-                            if loops[block] >= 0 and other >= 0:
+                        leaves = True
+                        if loops[block] >= 0 and other >= 0:  # a loop is left when nobody waits inside
+                            for k in range(groups[of]):
                                 there = other * (count + 1) + waiting[2 * (of * 32 + k) + 1] + 1
                                 leaves = leaves and not strands[there]
                         if leaves:

@@ -43,12 +43,12 @@ class Ways:
     other one, -1 where the warp ends, and the block in which lanes that part here meet, -1 where they stay apart. rare, parted:
     float64[class, block], the shares of the executions in which the warp goes the other way alone, and in which its lanes part and
     it goes both, one after the other. loops: int64[class, block], where the other way is out of a loop, so that all warps count alike,
-    the block with whose executions those of this one are counted, as all ways out of a loop are; else -1.
-    strands: bool[block, block + 1], whether from the first no way leads to the second, one where lanes meet, unless they part anew; the
-    second is counted from 1, 0 is nowhere. meets:
-    bool[block], whether lanes wait there for each other. lengths: float64[class], instructions of a warp. executions: float64[class,
-    block], of a warp. warps: float64[class], how many there are in the launch. kept: int64[n], blocks of the launch, in order; of: int64[n,
-    warp], the class of each of their warps."""
+    the block with whose executions those of this one are counted, as all ways out of a loop are; else -1. strands: bool[block, block + 1],
+    whether from the first no way leads to the second, one where lanes meet, unless they part anew; the second is counted from 1, 0 is
+    nowhere. meets: bool[block], whether lanes wait there for each other. lengths: float64[class], instructions of a warp. executions:
+    float64[class, block], of a warp. warps: float64[class], how many there are in the launch. kept: int64[n], blocks of the launch, in
+    order; of: int64[n, warp], the class of each of their warps.
+    """
 
     blocks: Words
     rare: Floats
@@ -284,9 +284,7 @@ def _flows(
         turns = [(float(flows[way]), target in stays, target) for way, target in out[block]]
         most = max((flow for flow, _, _ in turns), default=0.0)
         turns.sort(key=lambda one: (one[0] >= (1 - _TIE) * most, one[1] == (most > 0), one[0]), reverse=True)
-        ways = [(flow, target) for flow, _, target in turns][
-            :2
-        ]  # of two turns the first is not the last, and of none there is none
+        ways = [(flow, target) for flow, _, target in turns[:2]]  # a loop of two turns is not left first
         if ways:
             blocks[block, 2] = ways[0][1]
         if len(ways) == 2:

@@ -30,7 +30,7 @@ def _mixed(hash: i64) -> i64:
 
 
 @st.device
-def _pair(low: i32, high: i32) -> i64:
+def pair(low: i32, high: i32) -> i64:
     """Two words that lie beside each other, as one."""
     return (i64(low) & 0xFFFFFFFF) | (i64(high) << 32)
 
@@ -116,7 +116,7 @@ def _fold(
             return
         at = i64(40) * n
         site, mask = notes[at + 4], notes[at + 6]
-        which = _pair(site, mask)
+        which = pair(site, mask)
         hash = which * factors[0]
         for k in range(i64(16)):
             hash += pairs[20 * n + 4 + k] * factors[1 + k]

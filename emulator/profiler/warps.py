@@ -11,7 +11,7 @@ from .. import language as st
 from ..language.hints import Global, i32, i64
 from ..native import native
 from .drawing import drawn, is_drawn, number_of
-from .folding import Words
+from .folding import Words, pair
 
 MOST = 1 << 18
 """Rows that are kept. Where there are more, only every second, fourth, ... block is: drawn by its number, so the same ones each time."""
@@ -47,7 +47,7 @@ def _add(
             until[0] = n
             return
         at = i64(40) * n
-        block = (i64(notes[at + 2]) & 0xFFFFFFFF) | (i64(notes[at + 3]) << 32)
+        block = pair(notes[at + 2], notes[at + 3])
         if is_drawn(block, apart):
             slot = _slot(rows, table, size, block, i64(notes[at + 5]), i64(notes[at + 4]))
             if table[slot] == 0:
@@ -60,7 +60,7 @@ def _add(
                 for k in range(i64(3), i64(7)):
                     rows[new + k] = i64(0)
             row = 7 * (i64(table[slot]) - 1)
-            times = (i64(notes[at]) & 0xFFFFFFFF) | (i64(notes[at + 1]) << 32)
+            times = pair(notes[at], notes[at + 1])
             turns, held, failed = i64(0), i64(0), i64(0)
             for lane in range(i64(32)):
                 value = i64(notes[at + 8 + lane])

@@ -20,7 +20,7 @@ from simtbed.reports.hardware.recording import RecordingLauncher
 
 from tests.compiled.listings import launched, placed
 
-KEPT = {gpu: record.load(record.FOLDER / "textbook" / f"{gpu}.json") for gpu in ("h200", "h100")}
+KEPT = record.load(record.FOLDER / "textbook" / "h200.json")
 CASES = {
     "newton_roots": "lanes leave a loop at different turns, and store together behind it",
     "n_queens": "the same, of lanes that leave an unrolled loop and those behind it",
@@ -47,8 +47,7 @@ def compiled(
     launcher = RecordingLauncher("jit", devices.H200)
     case.run(launcher)
     for one in launcher.kernels:
-        known = (each for kept in KEPT.values() for each in kept.counters.get(case.name, ()))
-        (profiled,) = (each for each in known if each.source == one.digest)
+        (profiled,) = (each for each in KEPT.counters[case.name] if each.source == one.digest)
         assert one.decisions is not None and one.decisions.accesses
         one.decisions.accesses = [replace(each, spaces=spaces) for each in one.decisions.accesses if accesses]
         yield profiled, counted(one, [ran.placed for ran in profiled.sass])[1]
