@@ -35,6 +35,8 @@ def advice_for(value: Value) -> str:
             return "make it a tuple, which cannot change"
         case Host(object=np.ndarray()):
             return "give it to the launch as a Global array, or make it a tuple"
+        case Host(object=str() as text) if len(text) == 1:
+            return f"write ord({text!r})"
         case Host(object=str()):
             return "texts stand in print(...), assert and ord(...) alone"
         case Host(object=None):

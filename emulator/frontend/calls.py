@@ -386,6 +386,8 @@ def _operation(
     literals = [value for value, _ in given if isinstance(value, Literal)]
     if python is not None and len(literals) == len(given):
         return typing.fold(python, literals, span)
+    if "count" in args and isinstance(count := given[-1][0], ir.EXPRESSIONS) and count.type == I32:  # as of >>
+        given[-1] = (typing.cast(count, U32, given[-1][1]), given[-1][1])
     values = [given[place] for place in places]
     fixed: list[ir.Expr] = []
     if first := TABLE[form.op].first:

@@ -40,5 +40,5 @@ _CONSTRUCTS: dict[type, tuple[str, str]] = {
     ast.JoinedStr: ("an f-string", "it stands in print(...) alone"), ast.NamedExpr: ("`:=`", "write it as a statement"),
     ast.Starred: ("`*`", "write the values one by one"), ast.Slice: ("a slice", "write a loop over its indices"),
     ast.Await: ("`await`", "write st.sync(), or wait in a loop"), ast.Yield: ("`yield`", "store the value in an array"),
-    ast.Constant: ("this constant", "write a number; a complex one is two, in a tuple or a struct"),
+    ast.Constant: ("this constant", "write a number"),
 }  # fmt: skip

@@ -181,7 +181,7 @@ class _Reading:
             yield "missing"
         elif isinstance(value, SourceFunction):
             yield from self.function(value)
-        elif value is None or type(value) in (bool, int, str):
+        elif value is None or type(value) in (bool, int, str, bytes):
             yield f"{type(value).__name__} {value!r}"
         elif type(value) is float:
             yield f"float {value.hex()}"

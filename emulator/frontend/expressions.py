@@ -129,6 +129,8 @@ class Expressions(Logic):
             return Literal(node.value)
         if isinstance(node.value, str):
             return Host(node.value)
+        if isinstance(node.value, bytes):
+            return of_python(node.value)
         if node.value is None:
             raise SourceError(
                 self.span(node), "None is not in the kernel language", "write a number, such as -1 or 0.0"

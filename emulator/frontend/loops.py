@@ -26,11 +26,14 @@ MOST_TURNS = 4096
 @dataclass
 class _Turn:
     """The loop around a statement. written_out: each turn is read by itself. broke: set by its break, where what
-    follows asks for that. left: whether a statement leaves a turn that is written out."""
+    follows asks for that. left: whether a statement leaves a turn that is written out. at_break, at_continue: the variables that are
+    assigned at all of its breaks, and of its continues; None without any."""
 
     kind: Word["plain", "unrolled", "written out"]
     broke: ir.Reg | None = None
     left: bool = False
+    at_break: set[str] | None = None
+    at_continue: set[str] | None = None
 
 
 class Loops(Blocks):
@@ -44,12 +47,14 @@ class Loops(Blocks):
         if turn.broke is not None:
             self.emit(ir.Let(turn.broke, ir.Const(True, BOOL, self.span(node)), self.span(node)))
         turn.left = True
+        turn.at_break = _both(turn.at_break, self.assigned)
         self.emit(ir.Break(self.span(node)))
         return False
 
     def _Continue(self, node: ast.Continue) -> bool:
         turn = self._turn()
         turn.left = True
+        turn.at_continue = _both(turn.at_continue, self.assigned)
         # A turn that is written out is a loop of one turn.
         leave = ir.Break if turn.kind == "written out" else ir.Continue
         self.emit(leave(self.span(node)))
@@ -99,10 +104,11 @@ class Loops(Blocks):
             test = self.condition(node.test)
         before = set(self.assigned)
         broke = self._flag(node, bool(node.orelse))
-        body, _ = self._in_turn(_Turn("plain", broke), node.body)
-        self.assigned &= before
-        self.emit(ir.While(tuple(setup), test, body, self.span(node.test)))
+        turn = _Turn("plain", broke)
+        body, _ = self._in_turn(turn, node.body)
         endless = isinstance(test, ir.Const) and bool(test.value)
+        self.assigned = before if not endless or turn.at_break is None else turn.at_break
+        self.emit(ir.While(tuple(setup), test, body, self.span(node.test)))
         if endless and not _breaks(node.body):
             return False
         if not endless:
@@ -196,9 +202,12 @@ class Loops(Blocks):
         before = set(self.assigned) - {name}
         self.fixed |= {name} if unroll else set()
         variable = ir.Reg(self.register(name), start.type, span)
-        body, _ = self._in_turn(_Turn("unrolled" if unroll else "plain", broke), node.body)
+        turn = _Turn("unrolled" if unroll else "plain", broke)
+        body, falls = self._in_turn(turn, node.body)
         self.fixed.discard(name)
-        self.assigned &= before
+        ends = [turn.at_break, turn.at_continue, self.assigned if falls else None]
+        turns = _turns(start, stop, step) > 0
+        self.assigned = set.intersection(*(one for one in ends if one is not None)) - {name} if turns else before
         self._unbind(name, outer)
         self.emit(ir.For(variable, start, stop, step, unroll, body, self.span(node.iter), rises=rises))
         if not unroll:
@@ -368,6 +377,18 @@ class Loops(Blocks):
             raise SourceError(span, message, "write as many values as names")
         for part, value in zip(target.elts, item.items, strict=True):
             self._bind(part, value, self.span(part))
+
+
+def _both(before: set[str] | None, now: set[str]) -> set[str]:
+    """What is assigned both times."""
+    return set(now) if before is None else before & now
+
+
+def _turns(start: ir.Expr, stop: ir.Expr, step: int | ir.Expr) -> int:
+    """Turns of a counted loop with constant bounds; 0 where they are not known."""
+    if not (isinstance(start, ir.Const) and isinstance(stop, ir.Const) and isinstance(step, int)):
+        return 0
+    return len(range(int(start.value), int(stop.value), step))
 
 
 def _no(flag: ir.Reg) -> ir.Expr:

@@ -151,7 +151,7 @@ def of_python(value: Any) -> Value:
         return value
     if is_record(value):
         return Host(value)
-    if isinstance(value, tuple) and len(value) <= LONGEST_TUPLE:
+    if isinstance(value, tuple | bytes) and len(value) <= LONGEST_TUPLE:
         return Tuple(tuple(of_python(v) for v in value))
     return Host(value)
 

@@ -102,6 +102,36 @@ def test_order_of_assignments(line: str) -> None:
     assert as_kernel([line]) == as_python([line])
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "while True:\n    late = out[a]\n    if late > 2:\n        break\n    a += 1\nout[3] = late",
+        "while True:\n    if a > 2:\n        late = 1\n        break\n    if b > 3:\n        late = 2\n        break\n    a, b = b, a + 1\nout[3] = late",
+        "while True:\n    if a > 2:\n        late = 1\n    else:\n        a += 1\n        continue\n    break\nout[3] = late",
+        "for k in range(3):\n    late = k + a\nout[3] = late",
+        "for k in range(3):\n    if k == b:\n        late = 7\n        continue\n    late = k\n    if a > 5:\n        break\nout[3] = late",
+    ],
+)  # fmt: skip
+def test_what_every_way_out_of_a_loop_has_assigned_is_assigned(text: str) -> None:
+    assert as_kernel(text.splitlines()) == as_python(text.splitlines())
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "while True:\n    if a > 2:\n        break\n    late = a",
+        "while True:\n    for k in range(2):\n        if k > a:\n            break\n        late = k\n    if b > 0:\n        break",
+        "while a < 3:\n    late = a\n    a += 1",
+        "for k in range(3):\n    if a > k:\n        continue\n    late = k",
+        "for k in range(3, 3):\n    late = k",
+        "for k in range(a):\n    late = k",
+    ],
+)  # fmt: skip
+def test_what_a_way_out_of_a_loop_has_not_assigned_is_not(text: str) -> None:
+    with pytest.raises(st.CompileError, match="late may be unassigned here"):
+        as_kernel([*text.splitlines(), "out[3] = late"])
+
+
 @pytest.mark.slow
 @settings(max_examples=150)
 @given(hs.lists(STATEMENTS, min_size=1, max_size=4))

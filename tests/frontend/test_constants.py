@@ -45,6 +45,8 @@ def test_variables_of_unrolled_loops_take_types(line: str) -> None:
         "at = st.i64(3); whole[0] = (5, 6)[at // 2]",
         "at = st.i32(1)\nfor k in st.unroll(range(2)):\n    whole[k] = (5, 6)[at] + (7, 8)[k]",
         "for k in (0, 1):\n    at = st.i32(k)\n    whole[k] = (5, 6)[at]",
+        "whole[0] = b'{['[1]",
+        "for k in b'{[':\n    whole[0] = k if byte[0] in b'{[' else 0",
     ],
 )
 def test_typed_constants_are_known(line: str) -> None:
@@ -65,6 +67,7 @@ def test_typed_constants_are_known(line: str) -> None:
         ("word[0] >>= real[0]", ">> takes an integer as its count, this is f32", "cast it: st.i32(real[0])"),
         ("word[0] <<= n > 1", "<< takes an integer as its count, this is bool", "cast it: st.i32(n > 1)"),
         ("real[0] = real[1] >> n", ">> is not defined for f32", "cast it: st.i32(x)"),
+        ("whole[0] += n > 1", "+ of i32 and bool: nothing is converted silently", "write st.i32(n > 1)"),
         ("whole[0] = ord('ab')", "ord takes a text of one character", 'write ord("A")'),
         ("whole[0] = ord(n)", "ord takes a text of one character", 'write ord("A")'),
         ("t = [0, 0, 0, 0]", "a list is not in the kernel language", "write st.local(st.i32, n)"),
@@ -80,6 +83,8 @@ def test_typed_constants_are_known(line: str) -> None:
             "write a loop over its elements",
         ),
         ("assert n in 'ab'", "this is the text 'ab'", "ord(...)"),
+        ("assert n == 'a'", "this is the text 'a'", "write ord('a')"),
+        ("whole[...] = 1", "this constant is not in the kernel language", "write a number"),
         ("assert n in (1, word[0])", "in of i32 and u32", "st.u32(n)"),
         ("assert n in ((1, 2), 3)", "in takes numbers, this is a tuple", "write an item"),
     ],
