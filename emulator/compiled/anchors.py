@@ -13,6 +13,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import permutations
 
 import numpy as np
 import numpy.typing as npt
@@ -170,22 +171,26 @@ class Anchors:
                     n = self._matcher.amounts(one).get(key, 0)
                     if n and not moved_out(one, key):
                         self.tokens[one.number].append(Token(anchor, n / self._units[anchor]))
+        stood_for = set[tuple[int, Key]]()
         for one, other in self._of_either_arm():
             for mine, its in zip(self._matcher.amounts(one).items(), self._matcher.amounts(other), strict=False):
-                if mine[0] not in shown and its in self._numbers and mine[0][1] == its[1]:
+                known = mine[0] in shown or (one.number, mine[0]) in stood_for
+                if not known and its in self._numbers and mine[0][1] == its[1]:
                     self.tokens[one.number].append(Token(self._numbers[its], mine[1] / self._units[self._numbers[its]]))
+                    stood_for.add((one.number, mine[0]))
 
     def _of_either_arm(self) -> Iterator[tuple[Statement, Statement]]:
-        """Accesses of one array in both arms of a branch, for which one instruction may stand; each with the other one."""
+        """Accesses of one array in the arms of a branch, for which one instruction may stand; each with each other one."""
         kinds: dict[tuple[str, str, int], list[Statement]] = defaultdict(list)
         for one in self.source.statements.values():
             if one.lanes and "_" in one.site.kind:
                 kinds[one.site.kind, one.site.array, one.site.size].append(one)
         for alike in kinds.values():
-            for pair in either(alike, self.source.chosen).items():
-                mine, its = (self.source.statements[number] for number in pair)
-                yield mine, its
-                yield its, mine
+            together: dict[int, list[Statement]] = {}
+            for its, mine in either(alike, self.source.chosen).items():
+                together.setdefault(mine, [self.source.statements[mine]]).append(self.source.statements[its])
+            for each in together.values():
+                yield from permutations(each, 2)
 
     def _codes(self) -> dict[int, dict[Place, tuple[int, bool]]]:
         """Anchors of places that lie in one statement list, which shows nothing better, or of operations for which others are written,
@@ -237,6 +242,7 @@ class Anchors:
                 continue
             anchor = self._anchor((place, TURN), SHOWN, 1.0)
             inside, turned = self._matcher.tests_inside(place), self._matcher.turned(sites, copies, mine)
+            each = self._matcher.iterations(place)
             for site in sites:
                 self.tokens[turned.get(site, site if inside else -1 - site)].append(Token(anchor, 1.0))
             for loop in mine:
@@ -244,6 +250,8 @@ class Anchors:
                 begun = any(self.graph.dominates(block, loop.header) for block in copies if block not in loop.body)
                 if list(here.values()) == [1] and not begun:
                     here = {self._begins(loop, next(iter(here)), place): 1}
+                elif len(firsts := each.get(loop.header, ())) == sum(here.values()) and not begun:
+                    here = dict.fromkeys(firsts, 1)
                 for block, n in here.items():
                     found[block][place, TURN] = n
             for block in sorted(copies.keys() - self._matcher.turning(place)):

@@ -8,6 +8,7 @@ codes: each block behind it is come to by the lanes of some codes.
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -33,18 +34,23 @@ State = dict[str, Codes | None]
 
 _ORDERS = {"LT": "GT", "LE": "GE", "GT": "LT", "GE": "LE"}
 """Comparisons, and what they are with their operands exchanged."""
+_SET = re.compile(r"LOP3\.LUT R\d+, (R\d+), (0x[0-9a-f]+), RZ, (0xfc|0xc0), !PT$")
+_MOVED = re.compile(r"(?:VIADD|IADD3) R\d+, (R\d+), (-?0x[0-9a-f]+)(?:, RZ)?$")
+_NUMBER = re.compile(r"-?0x[0-9a-f]+")
 _KINDS = {"ISETP": "int", "UISETP": "int", "FSETP": "f32", "DSETP": "f64"}
 
 
 @dataclass(frozen=True)
 class Condition:
     """One of those that a branch is made of. kind: of what it compares, nothing for one that compares nothing. compared: as SASS names
-    it, with what is constant behind. constant: whether one operand is; unsigned: whether both are."""
+    it, with what is constant behind. constant: whether one operand is; unsigned: whether both are. number: the constant, of whole
+    numbers."""
 
     kind: str = ""
     compared: str = ""
     constant: bool = False
     unsigned: bool = False
+    number: int | None = None
 
     @staticmethod
     def of(cond: ir.Expr) -> Condition:
@@ -56,7 +62,16 @@ class Condition:
         if constant[0]:
             compared = _ORDERS.get(compared, compared)
         kind = "f32" if type is F32 else "f64" if type is F64 else "int" if type.is_integer else ""
-        return Condition(kind, compared, any(constant), type.kind == "uint")
+        number = next((int(arg.value) for arg in cond.args if isinstance(arg, ir.Const) and kind == "int"), None)
+        return Condition(kind, compared, any(constant), type.kind == "uint", number)
+
+    def bounds(self) -> tuple[int, int] | None:
+        """The least number for which it holds, or does not, and the greatest for which it does not, or does: they lie beside each other.
+        None where it is no bound of whole numbers."""
+        if self.number is None or self.compared not in _ORDERS:
+            return None
+        least = self.number + (self.compared in ("GT", "LE"))
+        return least, least - 1
 
     def holds(self, one: Instruction, compared: str, literal: Sequence[bool]) -> bool | None:
         """Whether it holds where a comparison does, or where that does not; None where it may be neither. literal: of the operands,
@@ -248,7 +263,7 @@ class _Chain:
             if one.opcode in ("PLOP3", "UPLOP3"):
                 found |= self._combined(one, state)
             elif one.opcode in _KINDS and self.places[n] == self.place and not self._low(n, block):
-                found |= self._compared(one, self.codes[block], used, state)
+                found |= self._compared(n, block, used, state)
             if one.predicate:
                 when = self._value(one.predicate.lstrip("@"), state)
                 for name, value in found.items():
@@ -280,27 +295,107 @@ class _Chain:
                 total |= part
         return {operands[0]: total}
 
-    def _compared(self, one: Instruction, codes: Codes, used: set[int], state: State) -> State:
-        """The predicates that a comparison writes: that of the first condition which it may be, of those that are still open."""
+    def _compared(self, at: int, block: int, used: set[int], state: State) -> State:
+        """The predicates that a comparison writes."""
+        one, codes = self.graph.instructions[at], self.codes[block]
         operands, _ = operands_of(one)
         parts = one.operation.split(".")
+        made = self._made(at, block, operands[2])
+        value = None if made is None else self._of_two(one, made, operands, used)
+        if value is None:
+            value = self._of_one(one, codes, operands, used, made is not None)
+        other = self._value(operands[4], state)
+        if value is None or other is None:
+            return {}
+        pair = value, self.all & ~value
+        both = [each | other if "OR" in parts else each ^ other if "XOR" in parts else each & other for each in pair]
+        return {name: each for name, each in zip(operands[:2], both, strict=True) if name not in ("PT", "UPT")}
+
+    def _of_one(
+        self, one: Instruction, codes: Codes, operands: Sequence[str], used: set[int], made: bool
+    ) -> Codes | None:
+        """The codes for which a comparison holds: those of the first condition which it may be, of those that are still open. made:
+        whether what is compared was changed before: then the number that it is compared with is known to be that of the condition, or
+        one more or less."""
         literal = [_literal(each) for each in operands[2:4]]
         for n, condition in enumerate(self.conditions):
-            held = condition.holds(one, parts[1], literal)
+            held = condition.holds(one, one.operation.split(".")[1], literal)
+            number = _NUMBER.fullmatch(operands[3])
+            if made and number and condition.number is not None and abs(int(number[0], 16) - condition.number) > 1:
+                continue
             variable = self.variables[n]
             if held is None or n in used or not codes & variable or not codes & ~variable:
                 continue
             used.add(n)
-            value = variable if held else self.all & ~variable
-            pair = value, self.all & ~value
-            other = self._value(operands[4], state)
-            if other is None:
-                return {}
-            both = [
-                each | other if "OR" in parts else each ^ other if "XOR" in parts else each & other for each in pair
-            ]
-            return {name: each for name, each in zip(operands[:2], both, strict=True) if name not in ("PT", "UPT")}
-        return {}
+            return variable if held else self.all & ~variable
+        return None
+
+    def _of_two(self, one: Instruction, made: tuple[str, int], operands: Sequence[str], used: set[int]) -> Codes | None:
+        """The codes for which a comparison holds that stands for two conditions: whether a number is one of two that differ in a bit,
+        which was set before, or lies between two bounds, the lower of which was taken away before."""
+        if not _NUMBER.fullmatch(operands[3]):
+            return None
+        compared, limit = one.operation.split(".")[1:3], int(operands[3], 16)
+        kind, amount = made
+        free = [n for n in range(len(self.conditions)) if n not in used]
+        if kind == "or" and compared[0] in ("EQ", "NE"):
+            same = [n for n in free if self._equal(n, limit) is not None or self._equal(n, limit & ~amount) is not None]
+            if len(same) != 2:
+                return None
+            used.update(same)
+            either = reduce(or_, (self._equal(n, limit) or self._equal(n, limit & ~amount) or 0 for n in same))
+            return either if compared[0] == "EQ" else self.all & ~either
+        if kind == "add" and compared[-1] == "U32" and compared[0] in _ORDERS:
+            lower, upper = -amount, -amount + limit - (compared[0] in ("LT", "GE"))
+            between = self._between(lower, upper, free, used)
+            if between is not None:
+                return between if compared[0] in ("LT", "LE") else self.all & ~between
+        return None
+
+    def _equal(self, n: int, number: int) -> Codes | None:
+        """The codes with which a condition says that something is this number; None where it says nothing of that."""
+        condition = self.conditions[n]
+        if condition.number != number or condition.compared not in ("EQ", "NE"):
+            return None
+        return self.variables[n] if condition.compared == "EQ" else self.all & ~self.variables[n]
+
+    def _between(self, lower: int, upper: int, free: Sequence[int], used: set[int]) -> Codes | None:
+        """The codes with which two conditions say that something lies between these."""
+        sides: list[tuple[int, Codes]] = []
+        for number, side in ((lower, 0), (upper, 1)):
+            for n in free:
+                bounds, compared = self.conditions[n].bounds(), self.conditions[n].compared
+                if bounds and bounds[side] == number and all(n != other for other, _ in sides):
+                    holds = (compared in ("GT", "GE")) == (side == 0)
+                    sides.append((n, self.variables[n] if holds else self.all & ~self.variables[n]))
+                    break
+        if len(sides) != 2:
+            return None
+        used.update(n for n, _ in sides)
+        return sides[0][1] & sides[1][1]
+
+    def _made(self, at: int, block: int, register: str) -> tuple[str, int] | None:
+        """Whether a bit of what is compared was set before, or a number added to it, and which; 8 or 16 bits may be cut off after."""
+        above: int | None = block
+        register = register.removesuffix(".reuse")
+        while above is not None:
+            for n in reversed(range(self.graph.blocks[above][0], min(at, self.graph.blocks[above][1]))):
+                one = self.graph.instructions[n]
+                if register not in writes(one):
+                    continue
+                found = _SET.match(one.text.replace(".reuse", "")) or _MOVED.match(one.text.replace(".reuse", ""))
+                if found is None or one.predicate:
+                    return None
+                if found.re is _MOVED:
+                    number = int(found[2], 16) & 0xFFFFFFFF
+                    return "add", number - (1 << 32 if number >> 31 else 0)
+                if found[3] == "0xfc":
+                    return "or", int(found[2], 16)
+                if found[2] not in ("0xff", "0xffff"):
+                    return None
+                register = found[1]
+            above = self.graph.dominators[above]
+        return None
 
     def _low(self, n: int, block: int) -> bool:
         """Whether a comparison is that of the lower half of two long numbers: another one takes it in."""

@@ -12,6 +12,7 @@ from itertools import combinations
 import numpy as np
 import numpy.typing as npt
 
+from .attributed import attributed
 from .classes import EFFECTS
 from .constants import Constants, Layout
 from .control_flow import Graph, graph
@@ -66,6 +67,7 @@ def executions_of(placed: Sequence[Placed], launched: Launched) -> Executions:
     apart = any(one.calls for one in placed)
     evidence = Evidence(launched.executed, apart)
     source = launched.statements if apart else launched.statements.without_calls()
+    placed = attributed(placed, source)
     matcher = Matcher(whole, evidence.places(placed), source)
     counted, unmatched, even = _counted(matcher)
     known = replace(counted, blocks=_first_arms(matcher, launched.threads) | counted.blocks)

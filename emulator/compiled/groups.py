@@ -41,14 +41,16 @@ def _comes(paths: Global[i32], after: i64, past: i64, meeting: i64, maker: i64) 
 def _follow(
     paths: Global[i32], starts: Global[i64], lanes: Global[u32], strands: i64, made: Global[i32], made_starts: Global[i32],
     waits: Global[i32], yields: Global[i32], nodes: i64, at: Global[i64], ready: Global[i64], waiting: Global[i64], latest: Global[i32],
-    below: Global[i32], members: Global[i64], here: Global[i64], room: i64, visited: Global[i32], by: Global[u32],
+    parked: Global[i64], below: Global[i32], members: Global[i64], here: Global[i64], room: i64,
+    visited: Global[i32], by: Global[u32],
 ) -> i64:  # fmt: skip
     """How many nodes a warp executes, which these are, and the lanes that do; -1 where there is no room for its parties: strands that
     will meet at a meeting point.
 
     Groups of strands are a bit each. starts: where each strand's path begins, and all end. made: the meeting points that a node's
-    BSSY makes, from `made_starts` on. waits: whether a node is a barrier. yields: whether lanes let others go on there. ready, waiting:
-    groups that may go on, and by node those that wait at barriers. latest, below: by node, the last of its parties, and by party the
+    BSSY makes, from `made_starts` on. waits: whether a node is a barrier. yields: whether lanes let others go on there. ready, waiting,
+    parked: groups that may go on, and by node those that wait at barriers, and those that let others go on: these go on together when
+    nobody else can, or where another group lets them. latest, below: by node, the last of its parties, and by party the
     one made before it, or the next one that is free. members, here: of a party, and of these those that have come.
     """
     for s in range(strands):
@@ -56,11 +58,20 @@ def _follow(
     for node in range(nodes):
         latest[node] = i32(-1)
         waiting[node] = i64(0)
+        parked[node] = i64(0)
     for party in range(room):
         below[party] = i32(party + 1)
-    free, n, top = i64(0), i64(0), i64(1)
+    free, n, top, loose = i64(0), i64(0), i64(1), i64(0)
     ready[0] = (i64(1) << strands) - 1
     while True:
+        resumed = i64(-1)
+        if top == 0:  # those that let the others go on have met where they did
+            for node in range(nodes):
+                if parked[node] != 0 and resumed < 0:
+                    ready[0] = parked[node]
+                    parked[node] = i64(0)
+                    resumed = node
+                    top = i64(1)
         if top == 0:  # all who have not left the kernel wait at barriers
             for node in range(nodes):
                 for s in range(strands):
@@ -82,6 +93,23 @@ def _follow(
                     if first < 0:
                         first = s
             node = i64(paths[at[first]])
+            if yields[node] != 0 and node != resumed:
+                onward = node if parked[node] != 0 else i64(-1)
+                for k in range(nodes):
+                    if parked[k] != 0 and k != node and (onward < 0 or onward == node):
+                        onward = k
+                if top > 0:
+                    parked[node] |= group
+                    group = i64(0)
+                    continue
+                if onward >= 0:
+                    resumed = onward
+                    others = parked[onward]
+                    parked[onward] = i64(0)
+                    parked[node] |= group
+                    group = others
+                    continue
+            resumed = i64(-1)
             visited[n] = i32(node)
             by[n] = all_lanes
             n += 1
@@ -100,6 +128,7 @@ def _follow(
                     below[party] = latest[i64(made[k])]
                     latest[i64(made[k])] = i32(party)
             if yields[node] != 0:  # no meeting point waits for lanes that let the others go on
+                loose |= group
                 for meeting in range(nodes):
                     before, party = i64(-1), i64(latest[meeting])
                     while party >= 0:
@@ -132,6 +161,11 @@ def _follow(
                 while party >= 0 and (members[party] & group) == 0:
                     above = party
                     party = i64(below[party])
+                if (
+                    party < 0 and (loose & group) != 0 and i64(latest[node]) >= 0
+                ):  # who is not waited for waits with others
+                    above, party = i64(-1), i64(latest[node])
+                    members[party] |= group
                 if party >= 0:
                     here[party] |= group & members[party]
                     alone = going & ~members[party]
@@ -192,6 +226,7 @@ class Warps:
             np.zeros(64, np.int64),
             np.zeros(self.nodes, np.int64),
             np.zeros(self.nodes, np.int32),
+            np.zeros(self.nodes, np.int64),
         )
         self._make_room(_PARTIES)
 

@@ -130,14 +130,24 @@ def _stand(
 
 def either(statements: Sequence[Statement], chosen: Mapping[int, tuple[int, str]]) -> dict[int, int]:
     """By access in one arm of a branch, the one of the other arm that stands where it does: one instruction may stand for both, as lanes
-    make but one of them. chosen: by access, the branch and the arm (`source.Source`)."""
+    make but one of them; and for those of branches that are an arm of another. chosen: by statement, the branch and the arm
+    (`source.Source`)."""
     arms: dict[tuple[int, str], list[int]] = defaultdict(list)
     for one in statements:
         if one.number in chosen:
             arms[chosen[one.number]].append(one.number)
-    then = {branch: numbers for (branch, arm), numbers in arms.items() if arm == "then"}
-    pairs = (zip(arms[branch, "else"], numbers, strict=False) for branch, numbers in then.items())
-    return {its: mine for each in pairs for its, mine in each}
+    found, left = dict[int, int](), {branch for branch, _ in arms}
+    while left:  # inner ones first
+        branch = max(left)
+        left.remove(branch)
+        pairs = list(zip(arms[branch, "else"], arms[branch, "then"], strict=False))
+        found |= pairs
+        if pairs and branch in chosen:
+            arms[chosen[branch]] = sorted([*arms[chosen[branch]], *(mine for _, mine in pairs)])
+            left.add(chosen[branch][0])
+    for its in sorted(found):  # those of inner branches stand for that of the outer one
+        found[its] = found.get(found[its], found[its])
+    return found
 
 
 class Made:

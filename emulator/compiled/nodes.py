@@ -1,4 +1,5 @@
-"""The blocks of a compiled kernel as its lanes go through them: a callee's blocks once for each call that leads there.
+"""The blocks of a compiled kernel as its lanes go through them: a callee's blocks once for each call that leads there, and those of a
+loop that makes few turns once for each turn.
 
 Which way a lane takes through a callee nothing of the source tells: it takes the one with the fewest instructions.
 """
@@ -13,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .control_flow import Graph, conditional
+from .steps import remainders
 
 _DEEP = 3
 """Calls in calls that are told apart. nvcc makes one of a slow path of a division, which calls nothing."""
@@ -20,16 +22,18 @@ _DEEP = 3
 
 class Nodes:
     """blocks: of each node, the first of which is the kernel's entry. calls: the blocks behind the calls that lead there,
-    outermost first. onward: nodes that may follow. ends: whether a lane may leave the kernel there. meetings: by node, the
-    meeting points that its BSSY makes. rare: ways from block to block that no lane goes through a callee."""
+    outermost first. turns: of the loop around it that makes few. onward: nodes that may follow. ends: whether a lane may leave the kernel
+    there. meetings: by node, the meeting points that its BSSY makes. rare: ways from block to block that no lane goes through a callee."""
 
     def __init__(self, graph: Graph, rare: Collection[tuple[int, int]] = ()) -> None:
         self.graph = graph
         self.blocks: list[int] = []
         self.calls: list[tuple[int, ...]] = []
+        self.turns: list[int] = []
         self.onward: list[list[int]] = []
         self.ends: list[bool] = []
-        self._number: dict[tuple[int, tuple[int, ...]], int] = {}
+        self._number: dict[tuple[int, tuple[int, ...], int], int] = {}
+        self._few = {block: (loop, most) for loop, most in remainders(graph) for block in loop.body}
         self._waiting: list[int] = []
         self._jumps: dict[int, list[int]] = defaultdict(list)
         self._called: dict[int, int] = {}
@@ -39,19 +43,20 @@ class Nodes:
             elif edge.kind != "apart":
                 self._jumps[edge.source].append(edge.target)
         self._return = _ways_to_return(graph, rare)
-        self._node(0, ())
+        self._node(0, (), 0)
         while self._waiting:
             self._follow(self._waiting.pop())
         self.meetings = self._meetings()
 
-    def _node(self, block: int, calls: tuple[int, ...]) -> int:
+    def _node(self, block: int, calls: tuple[int, ...], turn: int) -> int:
         """The number of a node; a new one waits to be followed."""
-        key = block, calls
+        key = block, calls, turn
         if key not in self._number:
             self._number[key] = len(self.blocks)
             self._waiting.append(len(self.blocks))
             self.blocks.append(block)
             self.calls.append(calls)
+            self.turns.append(turn)
             self.onward.append([])
             self.ends.append(False)
         return self._number[key]
@@ -71,15 +76,30 @@ class Nodes:
         elif calls and block in self._return:
             jumps = [(self._return[block], calls)]
         self.ends[node] = block in self.graph.ends and not (last.opcode == "RET" and calls)
-        self.onward[node] = [self._node(*jump) for jump in jumps]
+        before = self.turns[node]
+        turns = [before if calls or behind else self._turn(block, target, before) for target, behind in jumps]
+        self.onward[node] = [
+            self._node(target, behind, turn)
+            for (target, behind), turn in zip(jumps, turns, strict=True)
+            if turn < self._few.get(target, (None, turn + 1))[1]
+        ]
+
+    def _turn(self, block: int, target: int, turn: int) -> int:
+        """Which turn of its loop a block begins in, or goes on, that follows another one in the same function."""
+        loop, _ = self._few.get(target, (None, 0))
+        if loop is None or block not in loop.body:
+            return 0
+        return turn + (target == loop.header)
 
     def _meetings(self) -> dict[int, list[int]]:
         found: dict[int, list[int]] = defaultdict(list)
         for node, block in enumerate(self.blocks):
             made = self.graph.made.get(block)
-            maker = None if made is None else self._number.get((made, self.calls[node]))
-            if maker is not None:
-                found[maker].append(node)
+            if made is not None:
+                turn = self.turns[node] if self._few.get(made) == self._few.get(block) else 0
+                maker = self._number.get((made, self.calls[node], turn))
+                if maker is not None:
+                    found[maker].append(node)
         return found
 
     def jumps(self, closed: Collection[tuple[int, int]] = ()) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]:

@@ -19,6 +19,8 @@ _LEFT = re.compile(
 )
 """A test whether more of a count is left than where it ends."""
 _ENDS = re.compile(rf"ISETP\.(?:NE|GT)\.AND (P\d), PT, (R\d+), {_NUMBER}, PT$")
+_LOW_BITS = re.compile(r"U?LOP3\.LUT (?:U?P\d, )?(U?R\d+), U?R\d+, (0x1|0x3|0x7|0xf), U?RZ, 0xc0,")
+"""The lower bits of a count: what is left over of it where turns of 2, 4, 8 or 16 iterations do the rest."""
 _AHEAD = 4
 """Blocks that may lie between a test and the loop that it leads to: where lanes meet before."""
 _WRITES = re.compile(r"[A-Z0-9_.]+ (U?R\d+),")
@@ -84,6 +86,34 @@ def spent(graph: Graph) -> frozenset[tuple[int, int]]:
         if moved.get(register, 0) < 0 and ends == [register, end] and not graph.dominates(at, block):
             found.add((block, target))
     return frozenset(found)
+
+
+def remainders(graph: Graph) -> list[tuple[Loop, int]]:
+    """Loops whose turns count down to 0 what other turns, of several iterations each, leave over, and how many turns they make at
+    most, however many iterations there are."""
+    found = []
+    for loop in graph.loops:
+        register, end = _end(graph, loop) or ("", 0)
+        if register and end == 0 and _moved(graph, loop).get(register) == -1:
+            found += [(loop, most) for most in [_left_over(graph, loop, register)] if most]
+    return found
+
+
+def _left_over(graph: Graph, loop: Loop, register: str) -> int:
+    """The most that a register holds where a loop begins, if that is the lower bits of a count; else 0."""
+    block = graph.dominators[loop.header]
+    while block is not None:
+        if block not in loop.body:
+            for one in reversed(graph.instructions[slice(*graph.blocks[block])]):
+                text = one.text.replace(".reuse", "")
+                if (bits := _LOW_BITS.match(text)) and bits[1] == register:
+                    return int(bits[2], 16)
+                if (copied := _COPY.match(text)) and copied[1] == register:
+                    register = copied[2]
+                elif (written := _WRITES.match(text)) and written[1] == register:
+                    return 0
+        block = graph.dominators[block]
+    return 0
 
 
 def _left(graph: Graph, block: int) -> tuple[str, int, bool] | None:

@@ -120,12 +120,13 @@ def _run(
     l2_tags: Global[i64], l2_valid: Global[i64], l2_dirty: Global[i64], l2_stamps: Global[i64], l2_words: Global[i64], l2_sets: i64,
     l2_ways: i64, l2_shift: i64,
     halves: i64, sent_tags: Global[i64], sent: Global[i64], sent_stamps: Global[i64], sent_at: Global[i64], sent_sets: i64, sent_ways: i64,
-    sent_shift: i64, held: i64, most: i64, classes: Global[i64], count: i64, sites: Global[i64], state: Global[i64],
+    sent_shift: i64, held: i64, most: i64, classes: Global[i64], count: i64, waited: Global[i64], sites: Global[i64], state: Global[i64],
 ) -> None:  # fmt: skip
-    """Have the resident blocks of all SMs take turns, `step` accesses a warp, until `until` blocks are left or turns are used up.
-    chance: 1 where it hangs on chance which of two neighbouring SMs takes a block that was not there at first. begun: when the block of
-    a slot began. held: how many lines of its stores ago a warp may have stored to a line, so that what it stores there now can go with
-    that. most: as `_kept_clean`. classes: of the warps of each block; count: of sites, whose rows are apart by class."""
+    """Have the resident blocks of all SMs take turns, `step` accesses a warp, until `until` blocks are left or turns are used up. chance: 1
+    where it hangs on chance which of two neighbouring SMs takes a block that was not there at first. begun: when the block of a slot began.
+    held: how many lines of its stores ago a warp may have stored to a line, so that what it stores there now can go with that. most: as
+    `_kept_clean`. classes: of the warps of each block; count: of sites, whose rows are apart by class. waited: of each warp and site, twice
+    the number of the block, from 1, and whether its last access waited for L2."""
     turn = i64(0)
     while state[4] > until and turn < rounds:
         turn += 1
@@ -165,7 +166,7 @@ def _run(
                     site = records[4 * at + 1] & 0xFFFF
                     state[2] += 1
                     now = state[2]
-                    row = (classes[block * warps + warp] * count + site) * 18
+                    row = (classes[block * warps + warp] * count + site) * 20
                     sites[row + 5] += 1
                     farthest, from_there, in_l1 = i64(0), i64(0), i64(0)
                     for which in range(records[4 * at + 2], records[4 * at + 2] + (records[4 * at + 3] & 0xFF)):
@@ -292,6 +293,10 @@ def _run(
                                 l1_filled[in_l1] = time << 2 | from_there
                     for level in range(farthest):
                         sites[row + 12 + level] += 1
+                    last = (slot * warps + warp) * count + site
+                    if farthest > 0 and waited[last] == 2 * block + 3:
+                        sites[row + 19] += 1
+                    waited[last] = 2 * block + 2 + min(farthest, i64(1))
                     at += 1
                     time = i64(1) << 60
                     if at < first_of[block * warps + warp + 1] and records[4 * at + 1] >> 32 == phase:
@@ -382,6 +387,7 @@ def simulate(
             l1.clear()
         sent.clear()
         sites, state = np.zeros(shape, np.int64), np.zeros(8, np.int64)
+        waited = np.zeros(slots * warps * len(lines.kinds), np.int64)
         state[LEFT], state[CLOCK] = traced, clock
         in_slots = (
             np.full(slots, -1, np.int64),
@@ -396,7 +402,7 @@ def simulate(
                     max(1, apart // _STEP), launch, *in_slots,
                     *l1_arrays, *(l1.form(apart) if l1 else (0, 0, 0)), *l2.arrays, *l2.form(apart), halves,
                     *sent.arrays, *sent.form(apart), device.timing.open_lines, max(1, round(_DIRTY * l2.ways)),
-                    of.reshape(-1), len(lines.kinds), sites.reshape(-1), state,
+                    of.reshape(-1), len(lines.kinds), waited, sites.reshape(-1), state,
                 )  # fmt: skip
             passed.append((sites.copy(), state.copy()))
         clock = int(state[CLOCK])

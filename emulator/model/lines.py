@@ -32,6 +32,8 @@ _ALIGNED = 1 << 21
 """Arrays begin at multiples of this: device memory is given out in pages of so many bytes."""
 _HOT = 1 << 14
 """Parts of memory whose requests to L2 are told apart, each in one slice of L2: eight of them lie in 4 KiB."""
+_DRAWS = 16
+"""How often it is drawn which group of eight slices has which 4 KiB, and in which order; what the busiest slice has is the average."""
 RECORD = 4
 """Words of an access: block << 16 | warp, phase << 32 | stored << 16 | site, the first of its lines, and number << 8 | how many lines
 there are. number: of the access in its warp, as if warps that wait at a barrier made accesses. stored: lines of the stores of the
@@ -40,15 +42,15 @@ WORDS, TOUCHED = 6, 4
 """Bits of a kept line below its number: how many words of it an access has, and which sectors these lie in."""
 LOAD, STORE, ATOMIC, LOCAL_LOAD, LOCAL_STORE, CONSTANT = range(6)
 """Kinds of access. Of constant memory only the different addresses of an access are counted, as its lines."""
-ACCESSES, LINES, SECTORS, CYCLES, STREWN, SAME, TOTALS = range(7)
+ACCESSES, LINES, SECTORS, CYCLES, STREWN, SAME, PARTIAL, TOTALS = range(8)
 """Of a site, in the whole launch: accesses by warps, lines that they touch, sectors, cycles that L1 takes for them, accesses whose
-lines do not lie side by side, and those to just the sectors that the warp's last one had. CYCLES: of each access the more of those of its
-words, of which each of the 32 banks that a line lies in reads one at a time, as shared memory does for stores, and those of its lines, of
-which each of four banks of tags finds one at a time."""
+lines do not lie side by side, those to just the sectors that the warp's last one had, and sectors of which it does not have all. CYCLES: of
+each access the more of those of its words, of which each of the 32 banks that a line lies in reads one at a time, as shared memory does for
+stores, and those of its lines, of which each of four banks of tags finds one at a time."""
 _FIRST_TAGS, _SECOND_TAGS = 0x6F7AB5, 0x3AD5DA
 """Bits of a line's number whose parities tell its bank of tags. Read from what Nsight Compute counts on an H100
 (`l1tex__t_output_wavefronts_pipe_lsu_mem_global_op_ld`) of the loads of `reports.hardware.patterns` and of lines 2^5 to 2^22 apart."""
-_SEEN, _BEFORE = 64, 1 << 16
+_SEEN, _BEFORE = 256, 1 << 16
 _OF = 6
 """Words of a line that an access touches: its number, the bits of the words that any lane has, and of those of each phase."""
 BITS = 40
@@ -66,11 +68,11 @@ def drawn(line: i64) -> i64:
 
 @st.device
 def _part(line: i64) -> i64:
-    """The part of memory that a line belongs to: lines eight apart of 4 KiB are one. Which group of eight slices has 16 KiB, and the
-    others behind them, looks like chance: additions to 1 KiB, 4 KiB, ..., 4 MiB of an H200 take as long as with 12 groups."""
-    mixed = (line >> 7) * -0x61C8864680B583EB
+    """The part of memory that a line belongs to: lines eight apart of 4 KiB are one. Which group of eight slices has 4 KiB looks like
+    chance: of additions to random words of 4, 16, 64, 256 KiB and 1 MiB an H200 does 6.0, 17.9, 24.0, 41.0 and 50.6 a cycle."""
+    mixed = (line >> 5) * -0x61C8864680B583EB
     mixed = (mixed ^ ((mixed >> 29) & 0x7FFFFFFFF)) * -0x40A7B892E31B1A47
-    return (((mixed >> 32) & 0x1FF) << 5) | (((line >> 5) & 3) << 3) | (line & 7)
+    return (((mixed >> 32) & 0x7FF) << 3) | (line & 7)
 
 
 @st.device
@@ -148,12 +150,12 @@ def _compact(
     written: Global[i64], before: Global[i64],
 ) -> i64:  # fmt: skip
     """Append accesses: their records and, of every `apart`-th line of memory, what they touch. room: bytes of a thread's local
-    array; threads: of the GPU, whose local arrays lie there at once, the words of a warp's lanes side by side. used: access number,
-    then how many records there are. tally: 0, of the words of 32 lines; slices: 0, of six. served: where the turns of a site's stores
-    and atomic operations begin in hot, -1 of those that are none. numbers: of each warp's last access, those that wait for others at
-    barriers as if they made accesses; reached: of each block its phase, the highest number before it, and the highest. written: lines
-    of the stores of each warp. before: a warp, a site, and a number of the sectors of the last access, where others have not come in
-    between. How many lines there are."""
+    array; threads: of the GPU, whose local arrays lie there at once: word by word, those of a warp's lanes side by side. used: access
+    number, then how many records there are. tally: 0, of the words of 32 lines; slices: 0, of six. served: where the turns of a site's
+    stores and atomic operations begin in hot, -1 of those that are none. numbers: of each warp's last access, those that wait for others at
+    barriers as if they made accesses; reached: of each block its phase, the highest number before it, and the highest. written: lines of
+    the stores of each warp. before: a warp, a site, and a number of the sectors of the last access, where others have not come in between.
+    How many lines there are."""
     stored = i64(0)
     kept = i64(0)
     number = used[0]
@@ -174,22 +176,23 @@ def _compact(
         reached[3 * raw[at] + 2] = max(reached[3 * raw[at] + 2], numbers[owner])
         own = kind[site] == 3 or kind[site] == 4
         phases = size[site] // 4 if size[site] == 8 or size[site] == 16 else i64(1)
+        pieces = phases if own else i64(1)
         place_of = base[site] + ((raw[at] * warps + warp) * 32 % threads) * room[site]
         for lane in range(i64(32)):
-            if (mask >> lane) & 1 != 0:
+            for piece in range(pieces if (mask >> lane) & 1 != 0 else i64(0)):
                 address = raw[at + 3 + lane] * size[site]
+                bits, phase_of = (i64(1) << ((size[site] + 3) >> 2)) - 1, (i64(lane) * phases) >> 5
                 if own:
-                    word = max(size[site], i64(4))
-                    address = place_of + (address // word * 32 + lane) * word + address % word
+                    address, bits, phase_of = place_of + 128 * ((address >> 2) + piece) + 4 * lane, i64(1), piece
                 else:
                     address += base[site]
                 line = address >> 7
                 if kind[site] == 5:
                     line = address >> 2
                 if last < 0 or of[_OF * last] != line:
-                    place = (line ^ (line >> 6)) & 63
+                    place = (line ^ (line >> 6)) & 255
                     while seen[2 * place] == number and of[_OF * seen[2 * place + 1]] != line:
-                        place = (place + 1) & 63
+                        place = (place + 1) & 255
                     if seen[2 * place] == number:
                         last = seen[2 * place + 1]
                     else:
@@ -200,9 +203,9 @@ def _compact(
                         for which in range(i64(1), i64(_OF)):
                             of[_OF * found + which] = i64(0)
                         found += 1
-                words = ((i64(1) << ((size[site] + 3) >> 2)) - 1) << ((address >> 2) & 31)
+                words = bits << ((address >> 2) & 31)
                 of[_OF * last + 1] |= words
-                of[_OF * last + 2 + ((i64(lane) * phases) >> 5)] |= words
+                of[_OF * last + 2 + phase_of] |= words
                 if kind[site] == 2:
                     tally[32 * last + ((address >> 2) & 31)] += 1
         if kind[site] == 1:
@@ -214,9 +217,9 @@ def _compact(
                 place = served[site] + _part(of[_OF * which])
                 hot[place + 16384] += _addresses(tally, 32 * which, of[_OF * which], hot, served[site] + 32768)
                 hot[place] += _turns(tally, 32 * which)
-        totals[6 * site + 3] += i64(1) if kind[site] == 5 else _cycles(of, found, phases, slices)
+        totals[7 * site + 3] += i64(1) if kind[site] == 5 else _cycles(of, found, phases, slices)
         begin = stored
-        sectors, sign = i64(0), i64(1)
+        sectors, partial, sign = i64(0), i64(0), i64(1)
         first = of[0]
         past = of[0]
         for which in range(found):
@@ -229,24 +232,26 @@ def _compact(
                 for sector in range(i64(4)):
                     if (words >> (8 * sector)) & 255 != 0:
                         touched |= i64(1) << sector
+                        partial += i64((words >> (8 * sector)) & 255 != 255)
             sectors += i64(st.popcount(touched))
             sign += drawn((of[_OF * which] << 4) | touched)
             if apart == 1 or drawn(of[_OF * which]) * apart < i64(1) << 40:
                 lines[stored] = (of[_OF * which] << 10) | (i64(st.popcount(of[_OF * which + 1])) << 4) | touched
                 stored += 1
         place = 3 * (drawn(owner * 8191 + site) & 65535)
-        totals[6 * site + 5] += i64(before[place] == owner and before[place + 1] == site and before[place + 2] == sign)
+        totals[7 * site + 5] += i64(before[place] == owner and before[place + 1] == site and before[place + 2] == sign)
         before[place] = owner
         before[place + 1] = site
         before[place + 2] = sign
-        totals[6 * site] += 1
-        totals[6 * site + 4] += i64(1) if past - first > 2 * found else i64(0)
+        totals[7 * site] += 1
+        totals[7 * site + 4] += i64(1) if past - first > 2 * found else i64(0)
         work[owner] += 1
-        totals[6 * site + 1] += found
+        totals[7 * site + 1] += found
         if kind[site] == 5:
             stored = begin
         else:
-            totals[6 * site + 2] += sectors
+            totals[7 * site + 2] += sectors
+            totals[7 * site + 6] += partial
         if stored > begin:
             records[4 * kept] = (raw[at] << 16) | warp
             records[4 * kept + 1] = (phase << 32) | ((written[owner] & 0xFFFF) << 16) | site
@@ -307,6 +312,8 @@ class Lines:
                 self._base[number], self._size[number] = addresses[site.array], site.size
                 self._room[number] = own.get(site.array, 0)
                 self.kinds[number] = _KINDS[types[site.array].space][site.access.operation]
+        pieces = self._size[np.isin(self.kinds, (LOCAL_LOAD, LOCAL_STORE))] // 4
+        self._each = 32 * int(pieces.max(initial=1))  # lines of an access, at most
         atomic = [n for n in range(len(sites)) if self.kinds[n] == ATOMIC]
         self.fetching = frozenset(n for n in atomic if sites[n].access.operation is Operation.ATOMIC)
         served = [n for n in range(len(sites)) if self.kinds[n] in (STORE, ATOMIC)]
@@ -327,7 +334,7 @@ class Lines:
         blocks = int(np.prod(self.request.grid))
         self.work, self._numbers, self._written = (np.zeros(blocks * self._warps, np.int64) for _ in range(3))
         self._reached, self._before = np.zeros(3 * blocks, np.int64), np.zeros(3 * _BEFORE, np.int64)
-        self._seen, self._of = np.zeros(2 * _SEEN, np.int64), np.zeros(_OF * 32, np.int64)
+        self._seen, self._of = np.zeros(2 * _SEEN, np.int64), np.zeros(_OF * self._each, np.int64)
         self._used, self._tally, self._slices = (
             np.zeros(2, np.int64),
             np.zeros(32 * 32, np.int64),
@@ -339,7 +346,7 @@ class Lines:
             kept = entries if self.blocks > 1 << 61 else entries[entries["block"] < self.blocks]
             if not len(kept):
                 return
-            records, lines = np.empty(RECORD * len(kept), np.int64), np.empty(32 * len(kept), np.int64)
+            records, lines = np.empty(RECORD * len(kept), np.int64), np.empty(self._each * len(kept), np.int64)
             raw = np.ascontiguousarray(kept).view(np.int64)
             stored = _compact(
                 raw, len(kept), self._base, self._size, self.kinds, self._whole, self.apart, records, lines, self._hot.reshape(-1),
@@ -399,18 +406,19 @@ class Lines:
         for number, site in enumerate(np.flatnonzero(np.isin(self.kinds, (STORE, ATOMIC)))):
             each = stored if self.kinds[site] == STORE else added
             cycles += each * self._hot[number, int(site in together)]
-        part, groups = np.arange(_HOT), max(1, slices // 8)
-        group = (part >> 5) * groups // (_HOT >> 5) + (part >> 3 & 3) * groups // 4
-        return self._in_all(np.bincount(8 * (group % groups) + part % 8, cycles))
+        draw = np.random.default_rng(_DRAWS)
+        groups, first = (draw.integers(0, most, (_DRAWS, _HOT // 8, 1)) for most in (max(1, slices // 8), 8))
+        each_way = (8 * groups + (np.arange(8) ^ first)).reshape(_DRAWS, _HOT)
+        return self._in_all(float(np.mean([np.bincount(slice_of, cycles).max() for slice_of in each_way])))
 
     @property
     def most_floats(self) -> float:
         """Additions of floating point numbers to the address that has most, in the whole launch."""
-        return self._in_all(self._hot[self._floats, 2].sum(axis=0))
+        return self._in_all(float(self._hot[self._floats, 2].sum(axis=0).max()))
 
-    def _in_all(self, found: npt.NDArray[Any]) -> float:
-        """The most of what was found in the traced blocks, of all blocks."""
-        return float(found.max() * np.prod(self.request.grid) / self.traced)
+    def _in_all(self, found: float) -> float:
+        """What was found in the traced blocks, of all blocks."""
+        return float(found * np.prod(self.request.grid) / self.traced)
 
     @property
     def longest(self) -> float:

@@ -19,6 +19,7 @@ from ..machine.device import Device
 from ..native import native
 from .stream import Stream, Words
 from .unit import (
+    APART,
     ASKING,
     BARRIER,
     BEYOND,
@@ -69,6 +70,7 @@ def _simulate(
     pc: Global[i64], at: Global[i64], base: Global[i64], status: Global[i64], order: Global[i64], arrived: Global[i64], alive: Global[i64],
     ready: Global[f64], boards: Global[f64], shares: Global[f64], settled: Global[f64], pipes: Global[f64],
     chances: Global[f64], apart: Global[f64], groups: Global[i64], waiting: Global[i64], held: Global[f64], stored: Global[f64],
+    passed_by: Global[f64],
     busy: Global[f64], unknown: Global[i64], since: Global[f64], queues: Global[i64], issued_at: Global[f64], open: Global[i64],
     state: Global[f64],
 ) -> None:  # fmt: skip
@@ -101,7 +103,7 @@ def _simulate(
             begins += rates[7]
             started += 1
             live += warps
-    while (live > 0 or queued > 0) and issued < most:
+    while (live > 0 or queued > 0 or ended > 0) and issued < most:
         soonest = f64(1e30)
         while queued > 0 and busy[0] <= now:
             while queues[turn * _ROW] == queues[turn * _ROW + 1]:
@@ -110,8 +112,8 @@ def _simulate(
             of = queues[place]
             slot = of // warps
             served(
-                of, queues[place + 1], issued_at[turn * QUEUED + queues[turn * _ROW] % depth], slot, base[of] // count, code, memory, size,
-                rates, boards, unknown, settled, chances, held, stored, busy, state,
+                of, queues[place + 1], issued_at[turn * QUEUED + queues[turn * _ROW] % depth], slot, order[of], warps, base[of] // count,
+                code, memory, size, rates, boards, unknown, settled, chances, held, stored, passed_by, busy, state,
             )  # fmt: skip
             queues[turn * _ROW] += 1
             queued -= 1
@@ -161,7 +163,7 @@ def _simulate(
                         for one in range(count):
                             phase = f64(0)
                             if loops[base[of] + one] < 0:
-                                phase = f64(order[of]) * f64(EVENLY)
+                                phase = f64(order[of]) * f64(EVENLY) + f64(one) * f64(APART)
                                 phase -= f64(i64(phase))
                             shares[of * count + one] = phase
                             apart[of * count + one] = phase + f64(0.5) - f64(i64(phase + f64(0.5)))
@@ -412,7 +414,8 @@ def _sample(
         np.zeros(resident, np.int64), np.zeros(resident, np.int64), np.zeros(slots), np.zeros(6 * slots), np.zeros(count * slots),
         np.zeros(resident), np.zeros(8 * timing.schedulers), chances.reshape(-1),
         np.zeros(count * slots), np.zeros(slots, np.int64), np.zeros(2 * _APART * slots, np.int64), np.zeros(4 * HELD), np.zeros(2 * slots),
-        np.zeros(3), np.zeros(6 * slots, np.int64), np.zeros(slots), np.zeros(_ROW * timing.schedulers, np.int64),
-        np.zeros(QUEUED * timing.schedulers), np.zeros(resident, np.int64), state,
+        np.zeros(2 * slots * len(code)),
+        np.zeros(3), np.zeros(6 * slots, np.int64), np.zeros(slots), np.zeros(_ROW * timing.schedulers,
+        np.int64), np.zeros(QUEUED * timing.schedulers), np.zeros(resident, np.int64), state,
     )  # fmt: skip
     return state

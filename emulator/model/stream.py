@@ -32,11 +32,13 @@ from .traffic import (
     DRAM_AWAITED,
     FAR_AWAITED,
     FAR_HITS,
+    LASTING,
     LINES,
     LONE,
     MERGED,
     MISSES,
     NEAR_HITS,
+    PARTIAL,
     SAME,
     SECTORS,
     STREWN,
@@ -58,18 +60,23 @@ PLAIN, GLOBAL, SHARED, BARRIER, COUNTED = range(5)
 SHARE, LSU, SECTORS_OUT, MISSED, WRITTEN, FAR, BEYOND, WAITED, SENT, SENT_AGAIN, OUT_AGAIN, BACK, REPEATED, MISSING = (
     range(14)
 )
-FIGURES = 14
+WITH, LASTS = range(14, 16)
+FIGURES = 16
 """Figures of an access, of one execution: the share of executions that access memory at all; cycles of the load and store unit;
 sectors asked of L2, or what its requests cost as sectors, of device memory, and written to it; how likely it waits for the far
 half of L2, for device memory, and for L2 at all. SENT: lines of a store; REPEATED: the share of stores to what the warp has
 stored to before; BACK: how many lines of its stores ago that was; SENT_AGAIN, OUT_AGAIN: lines, and sectors asked of L2, of such a store
-that goes with the one before. MISSING: lines of a load of which L2 is asked."""
+that goes with the one before. MISSING: lines of a load of which L2 is asked. WITH: the instruction with which this one stands for the
+same of the source, so that a warp waits at both in turn; LASTS: the part of all accesses of a warp that pass while it waits or does not:
+1 / how many are waited for one after the other, times how likely that is."""
 OWN_PIPES = ("alu", "fma", "fp64", "xu", "adu", "uniform", "cbu")
 """Of a scheduler; the load and store unit is one for all of an SM."""
 _LSU = len(OWN_PIPES)
 _LONE = 1.3
 """Sectors more that device memory could move in the time of one that is alone: another one that nobody asked for. Where the lines of an
 access do not lie side by side it is another row (`Timing.dram_row`). One number of 64 and of 128 bytes each, on an H200."""
+_LASTS = 1.5
+"""How much likelier than by chance an access waits for L2 behind one that did, for those that do to come one after the other."""
 _FEW = 8
 """Different lines of a class of warps, of which less tell nothing where not all were looked at: their standard error is 35 %."""
 _MEMORIES = ("global", "shared", "local", "constant")
@@ -290,6 +297,7 @@ def _accesses(
             bool(known),
         )
         loads = kind in ("global_load", "local_load", "global_atomic")
+        of_classes[:, WITH] = at[0]
         for n in at:
             memory[:, n], code[n, KIND], code[n, PIPE] = of_classes, GLOBAL, _LSU
             memory[:, n, LSU] = np.maximum(of_classes[:, LSU], _returned(compiled.instructions[n], device))
@@ -411,6 +419,14 @@ def _any(alone: Floats, lines: float, alike: Floats) -> Floats:
     return found
 
 
+def _lasts(looked_at: Words) -> float:
+    """1 / how many accesses of a warp wait for L2 one after the other; 0 where that is what chance has so."""
+    waiting, lasting = looked_at[AWAITED], looked_at[LASTING]
+    if not waiting or lasting < _LASTS * waiting * waiting / max(1, looked_at[ACCESSES]):
+        return 0.0
+    return float((waiting - lasting) / waiting)
+
+
 def _at_most(total: Floats) -> float:
     """Which part of loads can wait for L2: those of sectors that the warp's last one did not have, and of the others those of which L2 is
     asked for more lines than these touch."""
@@ -449,12 +465,14 @@ def _of_global(
         of_lines, of_accesses = _waits(looked_at, lines, traffic.apart)
         waited = of_accesses if traffic.apart == 1 else _any(of_lines, lines, alike)
     figures[[BEYOND, FAR, WAITED]] = np.minimum(waited, most)
+    figures[LASTS] = _lasts(looked_at) * figures[WAITED]
     if not kind.endswith("load"):
         rate = timing.l2_bandwidth * 1000 / 32 / device.clock  # sectors a cycle
         stored = max(1, traffic.total(SECTORS, STORE, ATOMIC, LOCAL_STORE))
         figures[WRITTEN] = sectors * (traffic.dram_written + traffic.dram_filled + traffic.dram_wasted) / 32 / stored
         if kind.endswith("store"):
-            figures[SECTORS_OUT] = as_sectors(total[LINES], total[SECTORS], device, stored=True) / total[ACCESSES]
+            requests = max(total[LINES], total[PARTIAL]) if kind.startswith("local") else total[LINES]
+            figures[SECTORS_OUT] = as_sectors(requests, total[SECTORS], device, stored=True) / total[ACCESSES]
             figures[MISSED] = 0.0
             figures[SENT] = lines
             if total[AGAIN]:

@@ -194,7 +194,8 @@ def estimate(
         )
         limits = {name: limit * scale.get(name, 1.0) for name, limit in limits.items()}
         limits["latency"] = run(*how, {**scale, "L1": 0.0, "L2": 0.0, "DRAM": 0.0}).cycles if not given else ran.cycles
-        longest = alone(warps, device, int(warps.ways.lengths.argmax()), scale)
+        kind, times = warps.ways.longest
+        longest = times * alone(warps, device, kind, scale)
         cycles = max(ran.cycles, limits["atomics"], limits["slices"], longest)
         # The source's accesses may be more than those of the compiled kernel: no part takes longer alone than all together.
         limits = {name: min(limit, cycles) for name, limit in limits.items()}

@@ -16,14 +16,15 @@ from .lines import Words as Numbers
 Floats = npt.NDArray[np.float64]
 
 SECTORS, L1_HITS, NEAR_HITS, FAR_HITS, MISSES, ACCESSES, LINES, LONE, ASKED, CYCLES, MERGED, STREWN = range(12)
-AWAITED, FAR_AWAITED, DRAM_AWAITED, AGAIN, BETWEEN, SAME = range(12, 18)
+AWAITED, FAR_AWAITED, DRAM_AWAITED, AGAIN, BETWEEN, SAME, PARTIAL, LASTING = range(12, 20)
 """Of a site: sectors that its accesses ask for, and those of them that L1, the near half of L2, its far half and device memory
 answer; its accesses; the lines that they touch; and of the sectors that device memory answers those that are alone in their half of
-a line: it moves two at a time. ASKED: lines of which L2 is asked for sectors. CYCLES, STREWN, SAME: as of `lines`. MERGED: sectors of
-stores that L1 can send with others of the same warp, as it still may have their lines open; AGAIN: lines of such, and BETWEEN: how many
+a line: it moves two at a time. ASKED: lines of which L2 is asked for sectors. CYCLES, STREWN, SAME, PARTIAL: as of `lines`. MERGED: sectors
+of stores that L1 can send with others of the same warp, as it still may have their lines open; AGAIN: lines of such, and BETWEEN: how many
 lines ago the warp stored to these. AWAITED, FAR_AWAITED, DRAM_AWAITED: accesses for whose farthest line L2, its far half and device memory
-are waited; what another warp has asked for just before is waited for as long."""
-COLUMNS = 18
+are waited; what another warp has asked for just before is waited for as long. LASTING: accesses for which L2 is waited, as for the one of
+the warp before."""
+COLUMNS = 20
 
 
 @dataclass(frozen=True)
@@ -89,10 +90,11 @@ class Traffic:
 
     @property
     def stored(self) -> tuple[float, float]:
-        """Lines and sectors of stores that SMs send to L2."""
+        """Requests and sectors of stores that SMs send to L2: a line, but of local arrays each sector that is not stored to whole."""
         lines, sectors = self.total(LINES, STORE, LOCAL_STORE), self.total(SECTORS, STORE, LOCAL_STORE)
         with_others = lines - self.total(ASKED, STORE, LOCAL_STORE)
-        return lines - self.together * with_others, sectors - self.together * self.total(MERGED)
+        local = max(0, self.total(PARTIAL, LOCAL_STORE) - self.total(LINES, LOCAL_STORE))
+        return lines + local - self.together * with_others, sectors - self.together * self.total(MERGED)
 
     @property
     def l2_hit(self) -> float:
@@ -111,7 +113,7 @@ def whole(sampled: Numbers, totals: Numbers, kinds: Numbers, cached: bool) -> Nu
     """What was found of some lines, of all that the sites accessed. A site of which no line was sampled goes to very few, which stay
     in L1 (cached: there is one) or else in L2."""
     found = sampled.copy()
-    found[:, [ACCESSES, LINES, SECTORS, CYCLES, STREWN, SAME]] = totals
+    found[:, [ACCESSES, LINES, SECTORS, CYCLES, STREWN, SAME, PARTIAL]] = totals
     answered = [L1_HITS, NEAR_HITS, FAR_HITS, MISSES, LONE, ASKED, MERGED, AGAIN, BETWEEN]
     for site in np.flatnonzero(totals[:, TOTAL_SECTORS]):
         every, row = int(totals[site, TOTAL_SECTORS]), sampled[site]

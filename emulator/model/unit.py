@@ -23,6 +23,9 @@ EVENLY = (5**0.5 - 1) / 2
 """Its multiples, less what is whole of them, lie evenly: so instructions that are executed a few times each, as those of a loop that was
 unrolled, find together what one would that is executed as often as all of them."""
 
+APART = 0.7548776662466927
+"""Its multiples lie evenly too, whatever those of EVENLY do: which warps take the rarer way at one branch says nothing of another."""
+
 
 @st.device
 def goes_with(held: Global[f64], of: i64, place: f64, back: f64, lines: f64, now: f64, most: f64, kept: f64) -> i64:
@@ -70,16 +73,19 @@ def goes_with(held: Global[f64], of: i64, place: f64, back: f64, lines: f64, now
 
 @st.device
 def served(
-    of: i64, n: i64, since: f64, slot: i64, of_class: i64, code: Global[i64], memory: Global[f64], size: i64, rates: Global[f64],
+    of: i64, n: i64, since: f64, slot: i64, order: i64, warps: i64, of_class: i64, code: Global[i64],
+    memory: Global[f64], size: i64, rates: Global[f64],
     boards: Global[f64], unknown: Global[i64], settled: Global[f64], chances: Global[f64], held: Global[f64], stored: Global[f64],
-    busy: Global[f64], state: Global[f64],
+    passed: Global[f64], busy: Global[f64], state: Global[f64],
 ) -> None:  # fmt: skip
-    """Have the unit do instruction n of a warp, which came to it at a time. busy: until when the unit, the port to L2 and device
-    memory are. stored: of each warp, lines of its stores, and what is left of stores to lines that it has stored to before. boards: when
-    scoreboards are free; unknown: instructions of which that is not yet known. settled: by slot, when its stores have arrived."""
+    """Have the unit do instruction n of a warp, which came to it at a time. busy: until when the unit, the port to L2 and device memory
+    are. stored: of each warp, lines of its stores, and what is left of stores to lines that it has stored to before. boards: when
+    scoreboards are free; unknown: instructions of which that is not yet known. settled: by slot, when its stores have arrived. order: the
+    number of the warp; passed: of each warp that is there and instruction, that number, from 1, and how far its accesses have come to where
+    those wait for L2 that wait one after the other: as far as those of the others of its block, as barriers and what they share have it."""
     unit = max(since, busy[0])
     latency = f64(code[n * 9 + 7])
-    figures = (of_class * size + n) * 14
+    figures = (of_class * size + n) * 16
     chances[figures] += memory[figures]
     taken = f64(1)
     late = f64(0)
@@ -104,6 +110,13 @@ def served(
         state[2] += taken
         if code[n * 9 + 6] == 1 and memory[figures + 2] > f64(0):
             drawn = chances[figures + 5] + f64(EVENLY)
+            if memory[figures + 15] > f64(0):
+                last = 2 * (of * size + i64(memory[figures + 14]))
+                if passed[last] != f64(order + 1):
+                    passed[last] = f64(order + 1)
+                    passed[last + 1] = f64(order // warps) * f64(EVENLY)
+                drawn = passed[last + 1] + memory[figures + 15]
+                passed[last + 1] = drawn - f64(i64(drawn))
             drawn -= f64(i64(drawn))
             chances[figures + 5] = drawn
             moves = max(out * f64(32) / rates[0], memory[figures + 13] * rates[15])

@@ -7,7 +7,7 @@ Each warp is told by how often it came to each statement list of the source, in 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,7 +16,8 @@ import numpy.typing as npt
 from ..compiled.control_flow import Graph
 from ..compiled.linear_program import LinearProgram
 from ..compiled.source import Source, Statement
-from ..profiler.warps import EXECUTIONS, FAILED, HELD, TURNS, WarpDecisions
+from ..compiled.steps import remainders
+from ..profiler.warps import ENTERED, EXECUTIONS, FAILED, HELD, TURNS, WarpDecisions
 
 Words = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
@@ -33,6 +34,9 @@ _OPEN = 0.01
 """What a turn in a loop costs beside an execution that does not fit."""
 _PARTED = 0.02
 """What it costs that lanes part, beside the same."""
+_STAGES = 3
+"""Compiled loops that one of the source may be as its turns are unrolled by two steps; more are copies of the whole loop, of each of which
+the turns of all tell nothing."""
 _ALIKE = 0.01
 """The standard deviation of instructions, as a share of those of the average warp, that warps of one class have without harm."""
 
@@ -46,7 +50,8 @@ class Ways:
     the block with whose executions those of this one are counted, as all ways out of a loop are; else -1. strands: bool[block, block + 1],
     whether from the first no way leads to the second, one where lanes meet, unless they part anew; the second is counted from 1, 0 is
     nowhere. meets: bool[block], whether lanes wait there for each other. lengths: float64[class], instructions of a warp. executions:
-    float64[class, block], of a warp. warps: float64[class], how many there are in the launch. kept: int64[n], blocks of the launch, in
+    float64[class, block], of a warp. warps: float64[class], how many there are in the launch. longest: of the warp that executes most
+    of all, its class and how many times as much as that of the average warp of the class. kept: int64[n], blocks of the launch, in
     order; of: int64[n, warp], the class of each of their warps.
     """
 
@@ -59,6 +64,7 @@ class Ways:
     lengths: Floats
     executions: Floats
     warps: Floats
+    longest: tuple[int, float]
     kept: Words
     of: Words
 
@@ -84,24 +90,35 @@ def ways(
         place: frozenset(_list_of(one, source) for one in statements) for place, statements in source.by_place.items()
     }
     known = [frozenset({(-1, "kernel")}), *sorted({*by_place.values()} - {frozenset({(-1, "kernel")})}, key=sorted)]
+    known += [frozenset({(site, "entered")}) for site in sorted(source.loops)]
     came, kept = _came(known, decided, grid, warps)
     mean = came.mean(axis=0)
     numbers = {one: n for n, one in enumerate(known)}
     told = [numbers.get(by_place.get(place, frozenset()), -1) for place in places]
-    which = _lists(graph, each, told, [place[:1] == (0,) for place in places], mean)
+    which, stages = _lists(graph, each, told, [place[:1] == (0,) for place in places], mean)
+    _enter(graph, each, which, stages, known, mean)
+    gated = _gated(graph, each, which, stages, known, came)
     weights = np.bincount(which, each * sizes, len(known))  # instructions that the average warp executes in each
     per_list = np.where(mean > 0, weights / np.maximum(mean, 1e-300), 0.0)
     apart = _parted(came * per_list, _ALIKE * float(weights.sum()))
     of = np.zeros_like(apart) if tickets else apart
     flows, came_to, reached = [], [], [graph.reached(block) for block in range(len(graph.blocks))]
+    ordered = _from_above(graph)
     meetings = [_meeting(graph, block, reached) for block in range(len(graph.blocks))]
     for one in range(int(of.max()) + 1):
-        share = np.where(mean > 0, came[of == one].mean(axis=0) / np.maximum(mean, 1e-300), 1.0)
-        flows.append(_flows(graph, as_one * share[which], reached, meetings))
-        came_to.append(each * share[which])
+        share: Floats = np.where(mean > 0, came[of == one].mean(axis=0) / np.maximum(mean, 1e-300), 1.0)[which]
+        for block, by_warp in gated.items():
+            share[block] = by_warp[of == one].mean() / by_warp.mean()
+        executed = _no_oftener(graph, each, each * share, ordered)
+        here = np.divide(executed, each, out=share, where=each > 0)
+        flows.append(_flows(graph, as_one * here, reached, meetings))
+        came_to.append(executed)
     blocks, rare, parted, loops = (np.array(found) for found in zip(*flows, strict=True))
     executed = np.array(came_to)
     meets = np.array([graph.meets(block) for block in range(len(graph.blocks))])
+    own = (came * per_list).sum(axis=1)
+    most = int(own.argmax())
+    longest = int(of[most]), max(1.0, float(own[most] / max(own[of == of[most]].mean(), 1e-300)))
     many: Floats = np.bincount(of).astype(np.float64) * (grid / len(kept))
     return Ways(
         blocks,
@@ -113,17 +130,21 @@ def ways(
         executed @ sizes,
         executed,
         many,
+        (0, 1.0) if tickets else longest,
         kept,
         of.reshape(len(kept), warps),
     )
 
 
 # ------------------------------------------------------------------ the source's statement lists
-def _lists(graph: Graph, each: Floats, numbers: Sequence[int], without: Sequence[bool], mean: Floats) -> Words:
+def _lists(
+    graph: Graph, each: Floats, numbers: Sequence[int], without: Sequence[bool], mean: Floats
+) -> tuple[Words, dict[int, int]]:
     """By block, which statement lists it belongs to: those of most instructions of all blocks that are executed together, of the
     lists that warps came to as often as to the blocks, or more often, as to loops that are unrolled; but not what a compiler
     took out of a loop, which has other blocks of that list. Blocks of which no instruction tells are taken for those through which all
-    ways to them lead, in no other loop than they. each: executions by the average warp; numbers: of
+    ways to them lead, in no other loop than they; what is left over of unrolled loops for what comes before it. And the lists of loops
+    of which blocks have something that lie in fewer loops. each: executions by the average warp; numbers: of
     the lists of each instruction, -1 for none; without: whether it has no line, and only speaks for a list beside others; mean: how often
     the average warp came to them."""
     together = _together(graph)
@@ -141,19 +162,92 @@ def _lists(graph: Graph, each: Floats, numbers: Sequence[int], without: Sequence
         ballot = votes[together[block]]
         ballot.update(numbers[n] for n in range(*span) if without[n] and ballot[numbers[n]])
     found: dict[int, int] = {}
+    taken_out: dict[int, int] = {}
     for one, ballot in votes.items():
         fits = {n: count for n, count in ballot.items() if mean[n] * (1 + _NEAR) >= often[one]}
         exact = {n: count for n, count in fits.items() if mean[n] <= often[one] * (1 + _NEAR)}
         likely = exact or {n: count for n, count in fits.items() if deepest[n] <= len(inside[one])}
         if likely:
             found[one] = max(likely, key=lambda n: (likely[n], -n))
+        elif fits:
+            taken_out[one] = max(fits, key=lambda n: (fits[n], -n))
     which = np.zeros(len(graph.blocks), np.int64)
+    ahead = {block: graph.dominators[loop.header] for loop, _ in remainders(graph) for block in loop.body}
     for block in range(len(graph.blocks)):
-        above: int | None = block
+        above: int | None = ahead.get(block, block)
         while above is not None and (together[above] not in found or not inside[above] <= inside[block]):
             above = graph.dominators[above]
         which[block] = found[together[above]] if above is not None else 0
-    return which
+    return which, {block: taken_out[one] for block, one in enumerate(together) if one in taken_out}
+
+
+def _enter(
+    graph: Graph, each: Floats, which: Words, stages: dict[int, int], known: Sequence[Lists], mean: Floats
+) -> None:
+    """Blocks that lead into a loop are executed as often as it is entered, where the average warp was found to come there as often; else by
+    some that turn in it."""
+    entered = {site: n for n, one in enumerate(known) for site, arm in one if arm == "entered"}
+    for loop in graph.loops:
+        sites = {site for site, arm in known[which[loop.header]] if arm in ("body", "test")} & entered.keys()
+        for block in graph.predecessors[loop.header]:
+            if block not in loop.body and len(graph.successors[block]) == 1 and len(sites) == 1:
+                one = entered[next(iter(sites))]
+                if abs(mean[one] - each[block]) <= _NEAR * each[block]:
+                    which[block] = one
+                else:
+                    stages.setdefault(block, int(which[loop.header]))
+
+
+def _from_above(graph: Graph) -> list[int]:
+    """Blocks in an order in which each comes behind the one that dominates it."""
+    below: dict[int | None, list[int]] = defaultdict(list)
+    for block, above in enumerate(graph.dominators):
+        below[above].append(block)
+    ordered = [0]
+    for block in ordered:
+        ordered += below[block]
+    return ordered
+
+
+def _no_oftener(graph: Graph, each: Floats, executed: Floats, ordered: Sequence[int]) -> Floats:
+    """Executions of blocks by a class; no more than those of what dominates them allow, to which all warps together had so many."""
+    found = executed.copy()
+    for block in ordered:
+        above = graph.dominators[block]
+        if above is None or graph.meets(block):
+            continue
+        if not found[above] and each[above]:
+            found[block] = 0.0
+        elif graph.around(block)[:1] == graph.around(above)[:1]:
+            found[block] = min(found[block], found[above] * max(1.0, each[block] / max(each[above], 1e-300)))
+    return found
+
+
+def _gated(
+    graph: Graph, each: Floats, which: Words, stages: Mapping[int, int], known: Sequence[Lists], came: Floats
+) -> dict[int, Floats]:
+    """By block, how often each warp comes there as far as its turns tell, float64[warp]: blocks around what an unrolled loop does several
+    iterations at a time are executed where there are enough, by the warps that turn most; and such a loop by no others. stages: by block,
+    the list of the loop it has something of; known: what these lists are. came: how often each warp came to them."""
+    found: dict[int, Floats] = {}
+    sites = [{site for site, arm in one if arm in ("body", "test")} for one in known]
+    for block, turning in sorted(stages.items()):
+        entries = came[:, which[block]]
+        entered = entries > 0
+        turns = np.divide(came[:, turning], entries, out=np.zeros(len(came)), where=entered)
+        of_loop = [loop for loop in graph.loops if sites[turning] & sites[which[loop.header]]]
+        if len(of_loop) > _STAGES or not turns.any() or each[block] >= (1 - _NEAR) * entries.mean():
+            continue
+        order = np.sort(turns[entered])
+        least = order[min(len(order) - 1, int((1 - each[block] / entries.mean()) * len(order)))]
+        enough = entries * (turns >= least) * (turns > 0)
+        found[block] = enough
+        for loop in graph.loops:
+            if graph.dominates(block, loop.header) and not graph.around(block):
+                for inner in loop.body:
+                    if which[inner] != which[block]:
+                        found[inner] = came[:, which[inner]] * (enough > 0)
+    return {block: weights for block, weights in found.items() if weights.any()}
 
 
 def _together(graph: Graph) -> list[int]:
@@ -201,7 +295,7 @@ def _came(lists: Sequence[Lists], decided: WarpDecisions, grid: int, warps: int)
         here = at[rows[:, 2] == site]
         counted = {
             "then": mine[:, HELD], "else": mine[:, FAILED], "body": mine[:, TURNS], "test": mine[:, TURNS] + mine[:, EXECUTIONS],
-            "at": mine[:, EXECUTIONS],
+            "at": mine[:, EXECUTIONS], "entered": mine[:, ENTERED],
         }  # fmt: skip
         for n, arm in of:
             if arm == "kernel":

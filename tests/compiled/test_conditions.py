@@ -9,7 +9,7 @@ from simtbed.compiled.conditions import Condition
 from simtbed.compiled.executions import executions_of
 from simtbed.engines.cuda.sass import Instruction
 from simtbed.ir import nodes as ir
-from simtbed.language.hints import Global, f32, i32
+from simtbed.language.hints import Global, f32, i32, u8
 from simtbed.language.types import BOOL, F32, I32, U32, Scalar
 from simtbed.span import Span
 
@@ -201,3 +201,63 @@ def test_what_is_tested_first_is_up_to_the_compiler() -> None:
         ("EXIT", ""),
     )
     assert {block: tested.codes for block, tested in matcher.conditions.blocks.items()} == {1: 0b1100, 2: 0b1000}
+
+
+@st.kernel
+def lettered(x: Global[u8], out: Global[i32]) -> None:
+    t = st.thread.x
+    c = x[t]
+    if c == 123 or c == 91:
+        out[t] = 5
+
+
+@st.kernel
+def between(x: Global[u8], out: Global[i32]) -> None:
+    t = st.thread.x
+    c = x[t]
+    if c >= 48 and c <= 57:
+        out[t] = 5
+
+
+@st.kernel
+def outside(x: Global[i32], out: Global[i32]) -> None:
+    t = st.thread.x
+    c = x[t]
+    if c < 48 or c > 57:
+        out[t] = 5
+
+
+@pytest.mark.parametrize(
+    ("kernel", "made", "test", "threads"),
+    [
+        (lettered, ["LOP3.LUT R3, R2, 0x20, RZ, 0xfc, !PT", "LOP3.LUT R3, R3, 0xff, RZ, 0xc0, !PT"], "NE.AND P0, PT, R3, 0x7b", 2),
+        (lettered, ["LOP3.LUT R3, R2, 0x24, RZ, 0xfc, !PT", "LOP3.LUT R3, R3, 0xff, RZ, 0xc0, !PT"], "NE.AND P0, PT, R3, 0x7f", None),
+        (between, ["VIADD R3, R2, 0xffffffd0", "LOP3.LUT R3, R3, 0xff, RZ, 0xc0, !PT"], "GE.U32.AND P0, PT, R3, 0xa", 10),
+        (between, ["IADD3 R3, R2, -0x30, RZ", "LOP3.LUT R3, R3, 0xff, RZ, 0xc0, !PT"], "GT.U32.AND P0, PT, R3, 0x9", 10),
+        (between, ["VIADD R3, R2, 0xffffffd0", "LOP3.LUT R3, R3, 0xff, RZ, 0xc0, !PT"], "GE.U32.AND P0, PT, R3, 0x9", None),
+        (outside, ["VIADD R3, R2, 0xffffffd0"], "LT.U32.AND P0, PT, R3, 0xa", 22),
+        (outside, ["VIADD R3, R2, 0xffffffd0"], "LE.U32.AND P0, PT, R3, 0x9", 22),
+    ],
+)  # fmt: skip
+def test_one_comparison_may_stand_for_two(kernel: st.Kernel, made: list[str], test: str, threads: int | None) -> None:
+    """With a bit that two numbers differ in set before, or the lower of two bounds taken away: the codes of the lanes behind it are those
+    of both conditions. Of other numbers it stands for none of them."""
+    lanes = np.arange(32) + (40 if kernel is not lettered else 91)
+    x = lanes.astype(np.uint8 if kernel is not outside else np.int32)
+    x = np.append(x[:-1], np.array([123], x.dtype)) if kernel is lettered else x
+    one = launched(kernel, x=x, out=st.zeros(32, st.i32))
+    branch = next(part for part in ("||", "&&") if part in one.source.text)
+    listing = [
+        ("LDG.E.U8 R2, [R4]", "x["),
+        *((text, branch) for text in made),
+        (f"ISETP.{test}, PT", branch),
+        (f"@P0 BRA {hex(16 * (len(made) + 4))}", branch),
+        ("STG.E [R8], R1", "= 5"),
+        ("EXIT", ""),
+    ]
+    conditions = matched(one, *listing).conditions
+    if threads is None:
+        assert 1 not in conditions.blocks
+    else:
+        assert conditions.arm(conditions.blocks[1]) == (conditions.blocks[1].place, "then")
+        assert {block: found for block, (_, found) in walked(one, *listing).items()} == {0: 32, 1: threads, 2: 32}

@@ -7,7 +7,8 @@ import pytest
 import simtbed as st
 from simtbed.compiled.control_flow import Graph, graph
 from simtbed.compiled.executions import executions_of
-from simtbed.compiled.steps import iterations, spent, step_of
+from simtbed.compiled.nodes import Nodes
+from simtbed.compiled.steps import iterations, remainders, spent, step_of
 from simtbed.engines.cuda.sass import Instruction
 from simtbed.language.hints import Global, i32, u32
 
@@ -144,3 +145,38 @@ def test_a_loop_is_stepped_by_what_alone_changes_what_it_tests() -> None:
 )
 def test_iterations_are_told_by_how_far_they_step(amount: int, step: int, found: int) -> None:
     assert iterations(amount, step) == found
+
+
+@pytest.mark.parametrize(
+    ("before", "turn", "end", "most"),
+    [
+        (["LOP3.LUT P0, R3, R8, 0x3, RZ, 0xc0, !PT"], "IADD3 R3, R3, -0x1, RZ", "NE.AND P0, PT, R3, RZ", 3),
+        (["LOP3.LUT R4, R8, 0x7, RZ, 0xc0, !PT", "MOV R3, R4"], "VIADD R3, R3, 0xffffffff", "NE.AND P0, PT, R3, RZ", 7),
+        (["LOP3.LUT R3, R8, 0x3, RZ, 0xc0, !PT"], "IADD3 R3, R3, -0x4, RZ", "NE.AND P0, PT, R3, RZ", None),
+        (["LOP3.LUT R3, R8, 0x3, RZ, 0xc0, !PT"], "IADD3 R3, R3, -0x1, RZ", "NE.AND P0, PT, R3, 0x1", None),
+        (["LOP3.LUT R3, R8, 0x3, RZ, 0xfc, !PT"], "IADD3 R3, R3, -0x1, RZ", "NE.AND P0, PT, R3, RZ", None),
+        (["LOP3.LUT R3, R8, 0x3, RZ, 0xc0, !PT", "MOV R3, R9"], "IADD3 R3, R3, -0x1, RZ", "NE.AND P0, PT, R3, RZ", None),
+    ],
+)  # fmt: skip
+def test_what_unrolled_turns_leave_over_is_a_few_turns(
+    before: list[str], turn: str, end: str, most: int | None
+) -> None:
+    first = 16 * (len(before) + 1)
+    texts = (*before, "BRA " + hex(first), turn, f"ISETP.{end}, PT", f"@P0 BRA {hex(first)}", "EXIT")
+    whole = graph(tuple(Instruction(16 * n, text) for n, text in enumerate(texts)))
+    assert [(sorted(loop.body), few) for loop, few in remainders(whole)] == ([([1], most)] if most else [])
+
+
+def test_a_loop_of_a_few_turns_has_a_node_for_each() -> None:
+    """The last of them leads out of it alone."""
+    texts = (
+        "LOP3.LUT R3, R8, 0x3, RZ, 0xc0, !PT", "NOP", "BSSY B0, 0x60", "@P1 BRA 0x50", "NOP", "BSYNC B0", "IADD3 R3, R3, -0x1, RZ",
+        "ISETP.NE.AND P0, PT, R3, RZ, PT", "@P0 BRA 0x20", "EXIT",
+    )  # fmt: skip
+    nodes = Nodes(graph(tuple(Instruction(16 * n, text) for n, text in enumerate(texts))))
+    named = list(zip(nodes.blocks, nodes.turns, strict=True))
+    turns = {named[n]: [named[k] for k in onward] for n, onward in enumerate(nodes.onward)}
+    assert sorted(turns) == [(0, 0), *((block, turn) for block in (1, 2, 3, 4) for turn in range(3)), (5, 0)]
+    assert [turns[4, turn] for turn in range(3)] == [[(5, 0), (1, 1)], [(5, 0), (1, 2)], [(5, 0)]]
+    made = {nodes.turns[maker]: [nodes.turns[n] for n in found] for maker, found in nodes.meetings.items()}
+    assert made == {0: [0], 1: [1], 2: [2]}

@@ -199,6 +199,19 @@ def test_who_lets_others_go_on_is_not_waited_for(turn: str, groups: int) -> None
     assert found == {0: (1, 32), 1: (2, 16), 2: (3, 32), 3: (groups, 32)}
 
 
+def test_groups_that_let_others_go_on_meet_where_they_do() -> None:
+    """Two groups leave a first loop one after the other, as its YIELD has nobody wait. At that of a second loop the first one lets the
+    other come; that one finds it there, and lets it go on in turn. A third one finds the first two in one."""
+    whole = sass(
+        "BSSY B0, 0x40", "NOP", "YIELD", "@P0 BRA 0x10", "BSYNC B0", "NOP", "YIELD", "@P1 BRA 0x50", "EXIT"
+    )  # fmt: skip
+    first, second = [0, 1, 2, 3, 3, 4], [0, 1, 1, 2, 3, 3, 4]
+    two = counted(whole, (20, first), (12, second))
+    assert two[3] == (4, 64), "they take turns"
+    three = counted(whole, (10, first), (10, second), (12, [0, 1, 1, 1, 2, 3, 3, 4]))
+    assert three[2] == (3, 32) and three[3][0] < 6
+
+
 def test_parties_may_be_of_any_number(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(groups, "_PARTIES", 1)
     whole = sass(

@@ -106,7 +106,8 @@ def test_order_of_assignments(line: str) -> None:
     "text",
     [
         "while True:\n    late = out[a]\n    if late > 2:\n        break\n    a += 1\nout[3] = late",
-        "while True:\n    if a > 2:\n        late = 1\n        break\n    if b > 3:\n        late = 2\n        break\n    a, b = b, a + 1\nout[3] = late",
+        "while True:\n    if a > 2:\n        late = 1\n        break\n    if b > 3:\n        late = 2\n        break\n    a, b = b, a + 1\n"
+        "out[3] = late",
         "while True:\n    if a > 2:\n        late = 1\n    else:\n        a += 1\n        continue\n    break\nout[3] = late",
         "for k in range(3):\n    late = k + a\nout[3] = late",
         "for k in range(3):\n    if k == b:\n        late = 7\n        continue\n    late = k\n    if a > 5:\n        break\nout[3] = late",

@@ -15,14 +15,14 @@ KEPT = {name: record.load(record.FOLDER / "textbook" / f"{name.lower()}.json") f
 """An H100 counted those that were written last."""
 MET = {
     "H200": {
-        "global loads": 503, "global stores": 512, "global atomics": 509, "global reductions": 506, "shared loads": 507,
-        "shared stores": 505, "shared atomics": 512, "barriers": 259, "shuffles": 258, "warp instructions": 256, "efficiency": 255,
-        "registers": 259, "occupancy": 259,
+        "global loads": 565, "global stores": 573, "global atomics": 571, "global reductions": 570, "shared loads": 566,
+        "shared stores": 567, "shared atomics": 572, "barriers": 291, "shuffles": 289, "warp instructions": 287, "efficiency": 286,
+        "registers": 290, "occupancy": 291,
     },
     "H100": {
-        "global loads": 135, "global stores": 141, "global atomics": 142, "global reductions": 140, "shared loads": 137,
-        "shared stores": 140, "shared atomics": 140, "barriers": 72, "shuffles": 72, "warp instructions": 71, "efficiency": 70,
-        "registers": 72, "occupancy": 72,
+        "global loads": 197, "global stores": 202, "global atomics": 204, "global reductions": 204, "shared loads": 196,
+        "shared stores": 202, "shared atomics": 200, "barriers": 104, "shuffles": 103, "warp instructions": 102, "efficiency": 101,
+        "registers": 103, "occupancy": 104,
     },
 }  # fmt: skip
 """How many figures are as near as they shall be, at least."""
@@ -38,7 +38,7 @@ def test_both_gpus_count_the_same_where_threads_do_not_race() -> None:
     one, other = (KEPT[name].counters for name in ("H100", "H200"))
     pairs = [(name, a, b) for name in one for a, b in zip(one[name], other[name], strict=True)]
     unlike = Counter(name for name, a, b in pairs for figure, n in a.figures.items() if n != b.figures[figure])
-    assert len(pairs) == 72 and sum(unlike.values()) <= 21 and unlike.most_common(1)[0][0] == "textbook group_sums"
+    assert len(pairs) == 104 and sum(unlike.values()) <= 43 and unlike.most_common(1)[0][0] == "textbook group_sums"
 
 
 @pytest.mark.parametrize("case", find([TEXTBOOK]), ids=lambda case: case.name)
@@ -71,8 +71,11 @@ def test_figures_do_not_get_worse(found: tuple[str, Comparison]) -> None:
 
 @pytest.mark.slow
 def test_shared_atomics_are_exact(found: tuple[str, Comparison]) -> None:
-    """Those that count, and those that return what was there; but where the order of blocks decides which threads make them."""
-    of_order = {"textbook expand_frontier", "textbook group_sums", "textbook sand_tiles"}
+    """Those that count, and those that return what was there; but where the order of blocks decides which threads make them, where threads
+    try again, and where conflicts come of other traffic."""
+    of_order = {
+        f"textbook {name}" for name in ("expand_frontier", "group_sums", "sand_tiles", "slab_photons", "raster_tiles")
+    }
     cells = [cell for cell in found[1].cells if cell.kernel not in of_order]
     wrong = [cell for cell in cells if cell.figure.name.startswith("shared_atomic") and not cell.meets]
     assert [(cell.kernel, cell.figure.name, cell.emulated, cell.measured) for cell in wrong] == []

@@ -6,11 +6,16 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+import simtbed as st
 from simtbed import devices
 from simtbed.engines.llvm.engine import LlvmEngine
 from simtbed.model.caches import l1_bytes, simulate
+from simtbed.model.launches import observe
 from simtbed.model.lines import ACCESSES as EVERY
-from simtbed.model.lines import ATOMIC, LOAD, SAME, STORE, Lines
+from simtbed.model.lines import ATOMIC, LOAD, LOCAL_STORE, SAME, STORE, Lines
+from simtbed.model.lines import LINES as EVERY_LINE
+from simtbed.model.lines import PARTIAL as EVERY_PARTIAL
+from simtbed.model.lines import SECTORS as EVERY_SECTOR
 from simtbed.model.traffic import (
     ACCESSES,
     AGAIN,
@@ -24,6 +29,7 @@ from simtbed.model.traffic import (
     NEAR_HITS,
     SECTORS,
 )
+from simtbed.runtime.request import prepare_request
 
 from tests.model.launches import (
     copy,
@@ -326,3 +332,43 @@ def test_loads_of_the_sectors_that_the_warp_has_just_had_are_counted() -> None:
     lines = observed(own_rows, 64, elements=64 * 256 * 32, TIMES=32).lines
     (load,) = np.flatnonzero((lines.kinds == LOAD) & (lines.totals[:, EVERY] > 0))
     assert lines.totals[load, SAME] == lines.totals[load, EVERY] * 7 // 8
+
+
+@st.kernel
+def wide_locals(which: st.Global[st.i32], out: st.Global[st.i64], LEFT: st.Const) -> None:
+    """Each lane stores eight bytes to an element of its own array that it is told."""
+    held = st.local(st.i64, 4)
+    if st.thread.x < LEFT:
+        held[which[st.thread.x]] = st.i64(7)
+    out[st.thread.x] = held[0]
+
+
+@pytest.mark.parametrize(
+    ("which", "left", "lines", "sectors", "partial"),
+    [([0] * 32, 32, 2, 8, 0), ([0] * 32, 4, 2, 2, 2), ([k % 2 for k in range(32)], 32, 4, 16, 16), ([0] * 16 + [1] * 16, 32, 4, 8, 0)],
+)  # fmt: skip
+def test_words_of_local_arrays_lie_lane_by_lane(
+    which: list[int], left: int, lines: int, sectors: int, partial: int
+) -> None:
+    """The words of an element are two lines, of each of which a sector holds those of eight lanes."""
+    args = {"which": np.array(which, np.int32), "out": np.zeros(32, np.int64), "LEFT": left}
+    found = observe(prepare_request(wide_locals, grid=1, block=32, args=args, device=H200)).lines
+    (store,) = np.flatnonzero(found.kinds == LOCAL_STORE)
+    assert found.totals[store, [EVERY_LINE, EVERY_SECTOR, EVERY_PARTIAL]].tolist() == [lines, sectors, partial]
+
+
+@st.kernel
+def strewn(out: st.Global[st.i32], MASK: st.Const) -> None:
+    """Additions to words that lie all over the place."""
+    i = st.block.x * st.block_dim.x + st.thread.x
+    for t in range(16):
+        at = st.u32(t * 65536 + i) * st.u32(2654435761)
+        st.atomic_add(out, st.i32(at >> st.u32(7)) & MASK, 1)
+
+
+@pytest.mark.parametrize(("kib", "slices"), [(4, 8), (16, 24), (64, 32), (256, 55), (1024, 68)])
+def test_the_fewer_pieces_memory_has_the_fuller_is_the_busiest_slice(kib: int, slices: int) -> None:
+    """As evenly as additions of an H200 lie on so many slices: each does 0.75 a cycle, all together 6.0 to 50.6."""
+    args = {"out": np.zeros(256 * kib, np.int32), "MASK": 256 * kib - 1}
+    lines = observe(prepare_request(strewn, grid=128, block=512, args=args, device=H200)).lines
+    assert 16 * 65536 / lines.busiest_slice(96, 0.0, 1.0) == pytest.approx(slices, rel=0.25)

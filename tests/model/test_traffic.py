@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,11 +13,14 @@ from simtbed.compiled.control_flow import graph
 from simtbed.compiled.source import Source
 from simtbed.engines.cuda.sass import Instruction
 from simtbed.model.caches import simulate
+from simtbed.model.launches import observe
+from simtbed.model.lines import LOAD
 from simtbed.model.machine import run
 from simtbed.model.stream import (
     FIGURES,
     GLOBAL,
     KIND,
+    LASTS,
     LATENCY,
     LSU,
     PIPE,
@@ -28,10 +32,12 @@ from simtbed.model.stream import (
     WORDS,
     WRITES,
     Stream,
+    _lasts,
 )
-from simtbed.model.traffic import ACCESSES, AWAITED, L1_HITS, LINES, SECTORS
+from simtbed.model.traffic import ACCESSES, AWAITED, L1_HITS, LASTING, LINES, SECTORS
 from simtbed.model.ways import ways
 from simtbed.profiler.warps import WarpDecisions
+from simtbed.runtime.request import prepare_request
 
 from tests.model.launches import observed
 
@@ -47,6 +53,15 @@ def rows(x: st.Global[st.f32], out: st.Global[st.f32], TURNS: st.Const) -> None:
     for _ in range(TURNS if st.block.x == 0 else 1):
         total += x[i]
     out[i] = total
+
+
+@st.kernel
+def first_touches(x: st.Global[st.f32], out: st.Global[st.f32], TURNS: st.Const) -> None:
+    total = st.f32(0)
+    for _ in range(TURNS):
+        for k in range(64):
+            total += x[32 * k + st.thread.x]
+    out[st.thread.x] = total
 
 
 def test_each_class_has_its_own_hits() -> None:
@@ -85,7 +100,8 @@ def loads(*likely: float) -> tuple[Stream, int]:
     memory[:, :_LOADS, WAITED] = np.array(likely)[:, None]
     memory[:, :_LOADS, 2] = 1e-9
     names = ("blocks", "rare", "parted", "loops", "lengths", "executions", "warps")
-    several = replace(found, **{name: np.repeat(getattr(found, name), len(likely), axis=0) for name in names})
+    each: dict[str, Any] = {name: np.repeat(getattr(found, name), len(likely), axis=0) for name in names}
+    several = replace(found, **each)
     return Stream(code, memory, several, 1.0, {}), len(texts)
 
 
@@ -102,3 +118,42 @@ def test_instructions_that_are_executed_once_each_wait_as_often_as_one_that_turn
     cycles = run(stream, H200, np.zeros((1, 1), np.int64), 1, 1.0, 1, 1.0, {}).cycles
     mean = 0.75 * H200.timing.l1 + 0.25 * H200.timing.l2
     assert cycles == pytest.approx(_LOADS * mean, rel=0.1)
+
+
+def test_accesses_wait_one_after_the_other_or_here_and_there() -> None:
+    """A tenth of the loads wait, whether or not twenty of a warp do so in a row: then those of some warps."""
+    stream, _ = loads(0.1)
+    apart, together = (np.array(stream.memory) for _ in range(2))
+    together[:, :, LASTS] = 0.1 / 20
+    mean = 32 * _LOADS * (0.9 * H200.timing.l1 + 0.1 * H200.timing.l2)
+    for memory in (apart, together):
+        one_by_one = np.zeros((32, 1), np.int64)
+        cycles = run(replace(stream, memory=memory), H200, one_by_one, 1, 1.0, 1, len(stream.code), {}).cycles
+        assert cycles == pytest.approx(mean, rel=0.15)
+
+
+def test_loads_that_stand_for_the_same_wait_together_where_those_do() -> None:
+    """Of sixteen loads that nothing waits for in between, one in sixteen waits; in one of sixteen rounds all of them."""
+    stream, _ = loads(1 / 16)
+    code = np.array(stream.code)
+    code[:, WAITS] = 0
+    code[16::16, WAITS] = 1
+    cycles = {}
+    for lasts in (0.0, 1 / 256):
+        memory = np.array(stream.memory)
+        memory[:, :, LASTS] = lasts
+        changed = replace(stream, code=code, memory=memory)
+        cycles[lasts] = run(changed, H200, np.zeros((1, 1), np.int64), 1, 1.0, 1, 1.0, {}).cycles
+    assert cycles[1 / 256] < 0.75 * cycles[0.0]
+
+
+@pytest.mark.parametrize(("turns", "lasting"), [(1, False), (9, True)])
+def test_what_is_waited_for_at_first_and_never_again_lasts(turns: int, lasting: bool) -> None:
+    """Each warp reads 64 lines of its own in order, once or again and again."""
+    kernel_args = {"x": np.zeros(64 * 32, np.float32), "out": np.zeros(32, np.float32), "TURNS": turns}
+    request = prepare_request(first_touches, grid=1, block=32, args=kernel_args, device=H200)
+    traffic = simulate(observe(request).lines, H200, 1, 0, cold=True)
+    (load,) = np.flatnonzero((traffic.kinds == LOAD) & (traffic.sites[:, ACCESSES] > 0))
+    site = traffic.looked_at.sum(0)[load]
+    assert site[AWAITED] == 64 and site[LASTING] == 63
+    assert (0 < _lasts(site) < 0.05) == lasting

@@ -95,7 +95,7 @@ def test_what_a_compiler_took_out_of_a_loop_is_executed_once() -> None:
     body: Any = Context(0, "body", AROUND)
     source = Source({1: Statement(1, None, (7,), body, 40, 40)})  # type: ignore[arg-type]
     decided = WarpDecisions()
-    decided._rows = np.array([[0, 0, 0, 1, 10, 0, 0], [0, 1, 0, 1, 30, 0, 0]]).reshape(-1)
+    decided._rows = np.array([[0, 0, 0, 1, 10, 0, 0, 1], [0, 1, 0, 1, 30, 0, 0, 1]]).reshape(-1)
     decided._used[0] = 2
     whole = sass("NOP", "BRA 0x20", "NOP", "@P0 BRA 0x20", "EXIT")
     found = ways(whole, np.array([2.0, 40.0, 2.0]), [(7,)] * 5, source, decided, 1, 2, False)
@@ -108,7 +108,7 @@ def test_what_has_no_line_tells_nothing() -> None:
     left: Any = Context(0, "then", AROUND)
     source = Source({1: Statement(1, None, (0,), left, 1, 32), 2: Statement(2, None, (7,), AROUND, 2, 64)})  # type: ignore[arg-type]
     decided = WarpDecisions()
-    decided._rows = np.array([[0, 0, 0, 1, 0, 1, 0], [0, 1, 0, 1, 0, 0, 1]]).reshape(-1)
+    decided._rows = np.array([[0, 0, 0, 1, 0, 1, 0, 0], [0, 1, 0, 1, 0, 0, 1, 0]]).reshape(-1)
     decided._used[0] = 2
     whole = sass("NOP", "NOP", "EXIT")
     found = ways(whole, np.array([2.0]), [(7,), (0,), (0,)], source, decided, 1, 2, False)
@@ -126,9 +126,72 @@ def test_what_is_behind_a_guard_is_not_executed_by_warps_that_left() -> None:
     statements = {n: Statement(n, None, (n,), AROUND, 2, 2) for n in (1, 3)}  # type: ignore[arg-type]
     source = Source(statements, loops={3: None}, behind={1: 3, 3: 3})  # type: ignore[dict-item]
     decided = WarpDecisions()
-    decided._rows = np.array([0, 1, 3, 1, 10, 0, 0])
+    decided._rows = np.array([0, 1, 3, 1, 10, 0, 0, 1])
     decided._used[0] = 1
     whole = sass("@P0 EXIT", "NOP", "NOP", "@P1 BRA 0x20", "NOP", "EXIT")
     places = [(), (1,), (3,), (3,), (1,), (1,)]
     found = ways(whole, np.array([2.0, 1.0, 10.0, 1.0]), places, source, decided, 1, 2, False)
     assert [ran(whole, found, kind).issued for kind in found.of[0].tolist()] == [1, 1 + 1 + 2 * 10 + 2]
+
+
+def turning(*turns: int) -> tuple[Source, WarpDecisions]:
+    """A loop of the source at line 7, with something at line 8 in it, that each warp enters once, if it turns at all."""
+    body: Any = Context(0, "body", AROUND)
+    source = Source(
+        {0: Statement(0, None, (7,), AROUND, 1, 1), 1: Statement(1, None, (8,), body, 1, 1)},  # type: ignore[arg-type]
+        loops={0: None},  # type: ignore[dict-item]
+    )
+    decided = WarpDecisions()
+    decided._rows = np.array([[0, warp, 0, 1, n, 0, 0, n > 0] for warp, n in enumerate(turns)]).reshape(-1)
+    decided._used[0] = len(turns)
+    return source, decided
+
+
+def test_what_unrolled_turns_leave_over_takes_no_longer_in_long_loops() -> None:
+    """Three warps turn twice, one turns 34 times: two by one, the others in turns of four, to which the first three do not come."""
+    source, decided = turning(2, 2, 2, 34)
+    whole = sass(
+        "LOP3.LUT R3, R8, 0x3, RZ, 0xc0, !PT", "BRA 0x20", "IADD3 R3, R3, -0x1, RZ", "ISETP.NE.AND P0, PT, R3, RZ, PT",
+        "@P0 BRA 0x20", "@!P1 BRA 0xa0", "MOV R1, R2", "BRA 0x80", "NOP", "@P2 BRA 0x80", "EXIT",
+    )  # fmt: skip
+    places = [(), (), (8,), (7,), (7,), (7,), (7,), (7,), (8,), (7,), ()]
+    found = ways(whole, np.array([4.0, 8.0, 4.0, 1.0, 8.0, 4.0]), places, source, decided, 1, 4, False)
+    short, long = found.of[0, 0], found.of[0, 3]
+    assert found.executions[short].tolist() == [1, 2, 1, 0, 0, 1]
+    assert found.executions[long].tolist() == [1, 2, 1, 1, 8, 1]
+
+
+def test_what_leads_into_a_loop_is_executed_by_warps_that_enter_it() -> None:
+    source, decided = turning(0, 5, 0, 5)
+    whole = sass("@P0 BRA 0x40", "NOP", "NOP", "@P1 BRA 0x20", "EXIT")
+    found = ways(whole, np.array([4.0, 2.0, 10.0, 4.0]), [(), (), (8,), (8,), ()], source, decided, 1, 4, False)
+    assert [found.executions[found.of[0, warp]].tolist() for warp in (0, 1)] == [[1, 0, 0, 1], [1, 1, 5, 1]]
+
+
+def test_no_block_is_executed_oftener_than_what_leads_to_it() -> None:
+    """Half of the turns come to a block of another list, to which warps that never turn came as well."""
+    source, decided = turning(0, 4, 0, 4)
+    source.statements[2] = Statement(2, None, (9,), Context(3, "then", AROUND), 1, 1)  # type: ignore[arg-type]
+    decided._rows = np.concatenate([decided._rows, [0, 0, 3, 1, 0, 1, 0, 0], [0, 1, 3, 1, 0, 1, 0, 0]])
+    decided._used[0] += 2
+    whole = sass("@P0 BRA 0x50", "NOP", "@P1 BRA 0x40", "NOP", "@P2 BRA 0x20", "EXIT")
+    places = [(), (), (8,), (9,), (8,), ()]
+    found = ways(whole, np.array([4.0, 2.0, 8.0, 2.0, 8.0, 4.0]), places, source, decided, 1, 4, False)
+    assert found.executions[found.of[0, 0]][[2, 3, 4]].tolist() == [0, 0, 0]
+
+
+def test_the_longest_warp_is_told_from_its_class() -> None:
+    source, decided = turning(*[1000] * 30, 1010, 990)
+    whole = sass("NOP", "NOP", "@P0 BRA 0x10", "EXIT")
+    found = ways(whole, np.array([32.0, 32000.0, 32.0]), [(), (8,), (8,), ()], source, decided, 1, 32, False)
+    assert len(found.lengths) == 1
+    assert found.longest[0] == 0 and found.longest[1] == pytest.approx(1.01, abs=0.001)
+
+
+def test_blocks_that_come_one_after_another_are_all_simulated() -> None:
+    whole = sass(*["NOP"] * 9, "EXIT")
+    found = ways_of(whole, [1])
+    code = np.zeros((10, WORDS), np.int64)
+    code[:, STALL], code[:, [WRITES, READS, PIPE]] = 1, -1
+    stream = Stream(code, np.zeros((10, FIGURES)), found, 1.0, {})
+    assert run(stream, H200, np.zeros((4, 1), np.int64), 1, 1.0, 1, 10.0, {}).issued == 4 * 10

@@ -11,7 +11,7 @@ import simtbed as st
 from simtbed import Global, i32
 from simtbed.model.launches import observe
 from simtbed.model.time import estimate
-from simtbed.profiler.warps import EXECUTIONS, FAILED, HELD, MOST, ROW, TURNS, WarpDecisions
+from simtbed.profiler.warps import ENTERED, EXECUTIONS, FAILED, HELD, MOST, ROW, TURNS, WarpDecisions
 from simtbed.runtime.registry import EngineName
 from simtbed.runtime.request import prepare_request
 
@@ -44,6 +44,7 @@ def test_each_warp_has_a_row_for_each_of_its_branches() -> None:
         for one in (loop, branch):
             assert (4 * one[:, 0] + one[:, 1]).tolist() == list(range(8)) and set(one[:, EXECUTIONS]) == {1}
         assert loop[:, TURNS].tolist() == turns.tolist()
+        assert loop[:, ENTERED].tolist() == (turns > 0).tolist()
         assert branch[:, HELD].tolist() == (turns > 0).tolist()
         assert branch[:, FAILED].tolist() == [1] * 8  # the even lanes, or all
 

@@ -17,6 +17,7 @@ from . import (
     images,
     layers,
     learning,
+    machines,
     matter,
     networks,
     numerics,
@@ -25,8 +26,10 @@ from . import (
     physics,
     programs,
     queues,
+    rays,
     reductions,
     samples,
+    scores,
     searches,
     signals,
     simulation,
@@ -39,6 +42,7 @@ from . import (
     texts,
     tiled,
     walks,
+    waves,
 )
 from .textbook import Textbook
 
@@ -50,6 +54,7 @@ KERNELS: tuple[Textbook, ...] = (
     *ciphers.KERNELS, *packing.KERNELS, *tables.KERNELS, *signals.KERNELS, *surfaces.KERNELS, *geometry.KERNELS,
     *matter.KERNELS, *networks.KERNELS,
     *tiled.KERNELS, *blocks.KERNELS, *grids.KERNELS, *physics.KERNELS, *finance.KERNELS, *walks.KERNELS, *layers.KERNELS,
+    *scores.KERNELS, *rays.KERNELS, *waves.KERNELS, *machines.KERNELS,
 )  # fmt: skip
 
 __all__ = ["KERNELS", "Textbook"]
