@@ -161,12 +161,10 @@ def _follow(
                 while party >= 0 and (members[party] & group) == 0:
                     above = party
                     party = i64(below[party])
-                if (
-                    party < 0 and (loose & group) != 0 and i64(latest[node]) >= 0
-                ):  # who is not waited for waits with others
+                if party < 0 and (loose & group) != 0:  # who is not waited for waits with others
                     above, party = i64(-1), i64(latest[node])
-                    members[party] |= group
                 if party >= 0:
+                    members[party] |= group & loose
                     here[party] |= group & members[party]
                     alone = going & ~members[party]
                     if here[party] != members[party]:

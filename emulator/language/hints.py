@@ -109,12 +109,24 @@ class short2(_Parts2[int]):
     """Two i16, one access of 4 bytes."""
 
 
+class ushort2(_Parts2[int]):
+    """Two u16, one access of 4 bytes."""
+
+
 class int2(_Parts2[int]):
     """Two i32, one access of 8 bytes."""
 
 
 class int4(_Parts4[int]):
     """Four i32, one access of 16 bytes."""
+
+
+class uint2(_Parts2[int]):
+    """Two u32, one access of 8 bytes."""
+
+
+class uint4(_Parts4[int]):
+    """Four u32, one access of 16 bytes."""
 
 
 class half2(_Parts2[float]):
@@ -196,5 +208,5 @@ __all__ = [
     "Array", "Const", "Constant", "Global", "Local", "Real", "Registers", "Shared",
     "bf16", "bfloat162", "c64", "c128", "char4", "double2", "f16", "f32", "f64", "float2", "float4", "half2", "i8", "i16", "i32",
     "i64", "int2", "int4", "short2",
-    "u8", "u16", "u32", "u64", "uchar4",
+    "u8", "u16", "u32", "u64", "uchar4", "uint2", "uint4", "ushort2",
 ]  # fmt: skip

@@ -194,6 +194,8 @@ CUDA = _section("""
     cuCabsf(z)  cuCabs(z)  ->  abs(z)
     make_int2(x, y)  ->  st.int2(x, y)
     make_int4(x, y, z, w)  ->  st.int4(x, y, z, w)
+    make_uint2(x, y)  ->  st.uint2(x, y)
+    make_uint4(x, y, z, w)  ->  st.uint4(x, y, z, w)
     uint32_t  unsigned  ->  st.u32
     uint64_t  size_t  ->  st.u64
     uint8_t  unsigned char  ->  `st.u8`, which wraps at 8 bits where C promotes to `int`: cast first, `st.i32(x)`

@@ -166,7 +166,12 @@ def _lists(
     for one, ballot in votes.items():
         fits = {n: count for n, count in ballot.items() if mean[n] * (1 + _NEAR) >= often[one]}
         exact = {n: count for n, count in fits.items() if mean[n] <= often[one] * (1 + _NEAR)}
-        likely = exact or {n: count for n, count in fits.items() if deepest[n] <= len(inside[one])}
+        likely = {n: count for n, count in fits.items() if deepest[n] <= len(inside[one])}
+        if exact:  # by chance, maybe, where most of the block is of a loop of which it does just two or four iterations
+            most, unrolled = max(exact.values()), [2 * often[one], 4 * often[one]]
+            likely = exact | {
+                n: count for n, count in likely.items() if count > 2 * most and np.isclose(mean[n], unrolled).any()
+            }
         if likely:
             found[one] = max(likely, key=lambda n: (likely[n], -n))
         elif fits:

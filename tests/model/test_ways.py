@@ -195,3 +195,15 @@ def test_blocks_that_come_one_after_another_are_all_simulated() -> None:
     code[:, STALL], code[:, [WRITES, READS, PIPE]] = 1, -1
     stream = Stream(code, np.zeros((10, FIGURES)), found, 1.0, {})
     assert run(stream, H200, np.zeros((4, 1), np.int64), 1, 1.0, 1, 10.0, {}).issued == 4 * 10
+
+
+def test_what_an_arm_is_executed_by_chance_does_not_tell_of_an_unrolled_loop() -> None:
+    """Two warps turn 24 times, two iterations a turn; one of them comes to an arm each time: 12 times on average, as to the loop."""
+    source, decided = turning(24, 24)
+    source.statements[2] = Statement(2, None, (9,), Context(3, "then", AROUND), 1, 1)  # type: ignore[arg-type]
+    decided._rows = np.concatenate([decided._rows, [0, 0, 3, 24, 0, 24, 0, 0]])
+    decided._used[0] += 1
+    whole = sass("NOP", "NOP", "NOP", "NOP", "@P0 NOP", "@P2 BRA 0x10", "EXIT")
+    places = [(), (8,), (8,), (8,), (9,), (8,), ()]
+    found = ways(whole, np.array([2.0, 24.0, 2.0]), places, source, decided, 1, 2, False)
+    assert found.executions[found.of[0]].tolist() == [[1, 12, 1]] * 2

@@ -4,7 +4,28 @@ from __future__ import annotations
 
 import numpy as np
 import simtbed as st
-from simtbed import Global, char4, f32, f64, float2, float4, i8, i16, i32, int2, int4, short2, u8, u16, u32, u64, uchar4
+from simtbed import (
+    Global,
+    char4,
+    f32,
+    f64,
+    float2,
+    float4,
+    i8,
+    i16,
+    i32,
+    int2,
+    int4,
+    short2,
+    u8,
+    u16,
+    u32,
+    u64,
+    uchar4,
+    uint2,
+    uint4,
+    ushort2,
+)  # fmt: skip
 
 from .feature import feature, out
 
@@ -53,6 +74,23 @@ def vectors_in_shared(out: Global[short2]) -> None:
     st.sync()
     own[0] = int2(i32(wide[31 - t].x), i32(wide[31 - t].y))
     out[t] = short2(pairs[31 - t].x, i16(own[0].y))
+
+
+@feature(
+    [v for x in range(32) for v in (2**32 - 4 * x - 1, 4 * x + 1, 2 * (31 - x) % 65536, (31 - x) * 4099 % 65536)],
+    given=np.arange(128, dtype=np.uint32).reshape(32, 4),
+    out=out(32, "uint4"),
+)
+@st.kernel
+def unsigned_vectors(given: Global[uint4], out: Global[uint4]) -> None:
+    pairs = st.shared(ushort2, 32)
+    words = st.shared(uint2, 32)
+    t = st.thread.x
+    v = given[t]
+    words[t] = uint2(~v.x, v.y)
+    pairs[t] = ushort2(u16(2 * t), u16(4099 * t))
+    st.sync()
+    out[t] = uint4(words[t].x, words[t].y, u32(pairs[31 - t].x), u32(pairs[31 - t].y))
 
 
 # ------------------------------------------------------------------ shared memory and barriers
