@@ -91,6 +91,13 @@ class Loops(Blocks):
         self.assigned &= before
         self.emit(ir.If(_no(broke), body, (), self.span(node.orelse[0])))
 
+    def _lasting(self, assigned: set[str], before: set[str]) -> set[str]:
+        """What of what a turn has assigned stays behind the loop: variables that are registers, and numbers; a view or a tuple may be made
+        of what ends with the turn."""
+        return {
+            one for one in assigned if one in before or one in self.types or isinstance(self.names.get(one), Literal)
+        }
+
     def _enter(self, node: ast.While | ast.For) -> None:
         """Loop variables of inner loops end with those, so that the next turn does not find them."""
         inner = {name for name in _loop_variables(node.body) if name not in self.active}
@@ -107,7 +114,7 @@ class Loops(Blocks):
         turn = _Turn("plain", broke)
         body, _ = self._in_turn(turn, node.body)
         endless = isinstance(test, ir.Const) and bool(test.value)
-        self.assigned = before if not endless or turn.at_break is None else turn.at_break
+        self.assigned = self._lasting(turn.at_break, before) if endless and turn.at_break is not None else before
         self.emit(ir.While(tuple(setup), test, body, self.span(node.test)))
         if endless and not _breaks(node.body):
             return False
@@ -207,7 +214,8 @@ class Loops(Blocks):
         self.fixed.discard(name)
         ends = [turn.at_break, turn.at_continue, self.assigned if falls else None]
         turns = _turns(start, stop, step) > 0
-        self.assigned = set.intersection(*(one for one in ends if one is not None)) - {name} if turns else before
+        every = set.intersection(*(one for one in ends if one is not None)) - {name}
+        self.assigned = self._lasting(every, before) if turns else before
         self._unbind(name, outer)
         self.emit(ir.For(variable, start, stop, step, unroll, body, self.span(node.iter), rises=rises))
         if not unroll:

@@ -126,11 +126,12 @@ def test_what_every_way_out_of_a_loop_has_assigned_is_assigned(text: str) -> Non
         "for k in range(3):\n    if a > k:\n        continue\n    late = k",
         "for k in range(3, 3):\n    late = k",
         "for k in range(a):\n    late = k",
+        "for k in range(3):\n    late = (k, a)",
     ],
 )  # fmt: skip
 def test_what_a_way_out_of_a_loop_has_not_assigned_is_not(text: str) -> None:
     with pytest.raises(st.CompileError, match="late may be unassigned here"):
-        as_kernel([*text.splitlines(), "out[3] = late"])
+        as_kernel([*text.splitlines(), "out[3] = late[0]" if "(k, a)" in text else "out[3] = late"])
 
 
 @pytest.mark.slow

@@ -22,12 +22,14 @@ from . import (
     networks,
     numerics,
     packing,
+    panels,
     particles,
     physics,
     programs,
     queues,
     rays,
     reductions,
+    rows,
     samples,
     scores,
     searches,
@@ -54,7 +56,7 @@ KERNELS: tuple[Textbook, ...] = (
     *ciphers.KERNELS, *packing.KERNELS, *tables.KERNELS, *signals.KERNELS, *surfaces.KERNELS, *geometry.KERNELS,
     *matter.KERNELS, *networks.KERNELS,
     *tiled.KERNELS, *blocks.KERNELS, *grids.KERNELS, *physics.KERNELS, *finance.KERNELS, *walks.KERNELS, *layers.KERNELS,
-    *scores.KERNELS, *rays.KERNELS, *waves.KERNELS, *machines.KERNELS,
+    *scores.KERNELS, *rays.KERNELS, *panels.KERNELS, *waves.KERNELS, *machines.KERNELS, *rows.KERNELS,
 )  # fmt: skip
 
 __all__ = ["KERNELS", "Textbook"]

@@ -1,4 +1,4 @@
-"""Records and models: shapes of JSON, weights that decay, passwords, hidden states, small systems, outliers, edges, tiles of pixels."""
+"""Records and models: shapes of JSON, weights that decay, passwords, hidden states, small systems, tiles of pixels."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import numpy as np
 import simtbed as st
 from simtbed import Const, Global, f32, float4, half2, i32, int2, u8, u32
 
-from .textbook import Args, Textbook, Values, cover, draw, floats, tiles, warps, zeros
+from .textbook import Args, Textbook, Values, cover, draw, floats, tiles, zeros
 
 
 @st.kernel
@@ -86,6 +86,8 @@ def adamw_step(
 
 
 SINES = tuple(int(abs(math.sin(k + 1)) * 2**32) for k in range(64))
+
+
 TURNS = ((7, 12, 17, 22), (5, 9, 14, 20), (4, 11, 16, 23), (6, 10, 15, 21))
 
 
@@ -204,70 +206,6 @@ def packed_systems(matrix: Global[f32], right: Global[f32], out: Global[f32], n:
 
 
 @st.kernel
-def hampel_filter(x: Global[f32], out: Global[f32], changed: Global[i32], n: i32, limit: f32, RADIUS: Const) -> None:
-    """out = a signal whose outliers are medians of their windows; how far from it they are is held to the median distance."""
-    window = st.local(f32, 2 * RADIUS + 1)
-    i = st.block.x * st.block_dim.x + st.thread.x
-    replaced = False
-    if i < n:
-        for k in range(2 * RADIUS + 1):
-            value = x[min(max(i + k - RADIUS, 0), n - 1)]
-            j = k - 1
-            while j >= 0 and window[j] > value:
-                window[j + 1] = window[j]
-                j -= 1
-            window[j + 1] = value
-        median = window[RADIUS]
-        for k in range(2 * RADIUS + 1):
-            value = abs(window[k] - median)
-            j = k - 1
-            while j >= 0 and window[j] > value:
-                window[j + 1] = window[j]
-                j -= 1
-            window[j + 1] = value
-        own = x[i]
-        replaced = abs(own - median) > limit * window[RADIUS]
-        out[i] = median if replaced else own
-    lanes = st.ballot(replaced)
-    if st.lane == 0 and lanes != 0:
-        st.atomic_add(changed, 0, st.popcount(lanes))
-
-
-@st.kernel
-def edge_supports(
-    start: Global[i32], target: Global[i32], source: Global[i32], support: Global[i32], total: Global[i32], n: i32
-) -> None:
-    """support = triangles that begin with each edge u < v, by search of the shorter list in the longer; a warp an edge."""
-    edge = st.block.x * (st.block_dim.x // 32) + st.warp
-    if edge >= n:
-        return
-    u, v = source[edge], target[edge]
-    short, short_end = start[u], start[u + 1]
-    long, long_end = start[v], start[v + 1]
-    if short_end - short > long_end - long:
-        short, long = long, short
-        short_end, long_end = long_end, short_end
-    count = 0
-    for k in range(short + st.lane, short_end, 32):
-        wanted = target[k]
-        low, high = long, long_end
-        while low < high:
-            middle = (low + high) // 2
-            if target[middle] < wanted:
-                low = middle + 1
-            else:
-                high = middle
-        if low < long_end and target[low] == wanted:
-            count += 1
-    for step in (16, 8, 4, 2, 1):
-        count += st.shuffle_down(count, step)
-    if st.lane == 0:
-        support[edge] = count
-        if count > 0:
-            st.atomic_add(total, 0, count)
-
-
-@st.kernel
 def raster_tiles(
     corner: Global[int2], depth: Global[f32], out: Global[f32], count: i32, wide: i32, high: i32, BATCH: Const
 ) -> None:
@@ -324,7 +262,6 @@ def raster_tiles(
         out[y * wide + x] = nearest
 
 
-# ------------------------------------------------------------------ launches
 WORDS = (
     "id",
     "name",
@@ -478,50 +415,6 @@ def _solved(args: Args) -> dict[str, Values]:
     return {"out": np.linalg.solve(matrix, args["right"].reshape(-1, ROWS, 1).astype(float))}
 
 
-RADIUS, LIMIT = 5, 4.4478
-
-
-def _noisy(n: int, block: int) -> Args:
-    random = draw()
-    x = np.sin(np.arange(n) / 40) + random.normal(0, 0.1, n) + np.where(random.random(n) < 0.03, 3, 0)
-    return {
-        "x": x.astype(np.float32), "out": zeros(n), "changed": zeros(1, np.int32), "n": n, "limit": LIMIT, "RADIUS": RADIUS,
-    }  # fmt: skip
-
-
-def _cleaned(args: Args) -> dict[str, Values]:
-    x = args["x"]
-    window = np.lib.stride_tricks.sliding_window_view(np.pad(x, RADIUS, mode="edge"), 2 * RADIUS + 1)
-    median = np.median(window, axis=1)
-    far = np.median(np.abs(window - median[:, None]), axis=1)
-    replaced = np.abs(x - median) > np.float32(LIMIT) * far
-    return {"out": np.where(replaced, median, x), "changed": np.array([replaced.sum()])}
-
-
-def _edges(n: int, block: int) -> Args:
-    random, vertices = draw(), n // 16
-    ends = np.sort((vertices * random.random((3 * n, 2)) ** 1.6).astype(np.int64), axis=1)
-    pairs = np.unique(ends[ends[:, 0] < ends[:, 1]] @ [vertices, 1])
-    source, target = np.divmod(np.sort(random.choice(pairs, n, replace=False)), vertices)
-    return {
-        "start": np.searchsorted(source, np.arange(vertices + 1)).astype(np.int32), "target": target.astype(np.int32),
-        "source": source.astype(np.int32), "support": zeros(n, np.int32), "total": zeros(1, np.int32), "n": n,
-    }  # fmt: skip
-
-
-def _supported(args: Args) -> dict[str, Values]:
-    start, target, n = args["start"], args["target"].astype(np.int64), args["n"]
-    pairs = args["source"] * start.size + target
-    support = np.zeros(n, int)
-    degree = np.diff(start)[args["source"]]
-    for k in range(degree.max()):
-        edge = np.flatnonzero(degree > k)
-        wanted = target[edge] * start.size + target[start[args["source"][edge]] + k]
-        at = np.searchsorted(pairs, wanted)
-        support[edge] += pairs[np.minimum(at, n - 1)] == wanted
-    return {"support": support, "total": np.array([support.sum()])}
-
-
 TRIANGLES = 600
 
 
@@ -562,9 +455,5 @@ KERNELS = (
     Textbook(md5_words, cover, _sums, _cracked, (10000, 128), (1 << 17, 1 << 20), (64, 256, 512)),
     Textbook(hidden_states_forward, lambda n, b: n, _sequences, _likely, (24, 64), (132, 528), (32, 64, 128)),
     Textbook(packed_systems, cover, _systems, _solved, (5000, 64), (1 << 15, 1 << 18), (64, 128, 256)),
-    Textbook(
-        hampel_filter, cover, _noisy, _cleaned, (5000, 128), (1 << 16, 1 << 20), (64, 256, 1024), restored=("changed",),
-    ),
-    Textbook(edge_supports, warps, _edges, _supported, (2500, 128), (1 << 15, 1 << 18), (64, 256, 1024), restored=("total",)),
     Textbook(raster_tiles, tiles, _scene, _drawn, (100, (16, 8)), (256, 1024), ((8, 8), (16, 16), (32, 8))),
 )  # fmt: skip

@@ -1,4 +1,4 @@
-"""Cells under a microscope, potentials on a lattice, hybrid rows, three parts, folds, smooth paint, layers, distinct keys."""
+"""Cells under a microscope, potentials on a lattice, hybrid rows, three parts, folds, smooth paint."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 import simtbed as st
-from simtbed import Const, Constant, Global, f32, float4, i32, int4, u8, u32, u64
+from simtbed import Const, Constant, Global, f32, float4, i32, int4, u8, u32
 
 from .textbook import Args, Textbook, Values, cover, draw, floats, ints, tiles, zeros
 
@@ -263,91 +263,6 @@ def kuwahara_tiles(image: Global[u8], out: Global[u8], width: i32, height: i32, 
     out[y * width + x] = u8(smooth)
 
 
-@st.device
-def totals_of_block(a: f32, b: f32, room: st.Shared[f32], WARPS: Const) -> tuple[f32, f32]:
-    """Two sums over the block, in every thread."""
-    for step in st.unroll(range(5)):
-        a += st.shuffle_xor(a, 16 >> step)
-        b += st.shuffle_xor(b, 16 >> step)
-    st.sync()
-    if st.lane == 0:
-        room[st.warp] = a
-        room[32 + st.warp] = b
-    st.sync()
-    a, b = 0.0, 0.0
-    for w in range(WARPS):
-        a += room[w]
-        b += room[32 + w]
-    return a, b
-
-
-@st.kernel
-def layer_norm_backward(
-    x: Global[f32], slope: Global[f32], weight: Global[f32], mean: Global[f32], scale: Global[f32], out: Global[f32],
-    of_weight: Global[f32], of_bias: Global[f32], rows: i32, WIDTH: Const, BLOCK: Const,
-) -> None:  # fmt: skip
-    """out = slopes of the inputs of a layer norm, of_weight and of_bias = those of its parameters; a block some rows."""
-    room = st.shared(f32, 64)
-    weights = st.registers(f32, WIDTH // BLOCK)
-    biases = st.registers(f32, WIDTH // BLOCK)
-    normal = st.registers(f32, WIDTH // BLOCK)
-    given = st.registers(f32, WIDTH // BLOCK)
-    for k in st.unroll(range(WIDTH // BLOCK)):
-        weights[k], biases[k] = 0.0, 0.0
-    for row in range(st.block.x, rows, st.grid_dim.x):
-        middle, inverse = mean[row], scale[row]
-        plain, along = 0.0, 0.0
-        for k in st.unroll(range(WIDTH // BLOCK)):
-            at = row * WIDTH + k * BLOCK + st.thread.x
-            normal[k] = (x[at] - middle) * inverse
-            raw = slope[at]
-            given[k] = raw * weight[k * BLOCK + st.thread.x]
-            weights[k] += raw * normal[k]
-            biases[k] += raw
-            plain += given[k]
-            along += given[k] * normal[k]
-        plain, along = totals_of_block(plain, along, room, BLOCK // 32)
-        for k in st.unroll(range(WIDTH // BLOCK)):
-            at = row * WIDTH + k * BLOCK + st.thread.x
-            out[at] = inverse * (given[k] - (plain + normal[k] * along) / WIDTH)
-    for k in st.unroll(range(WIDTH // BLOCK)):
-        st.atomic_add(of_weight, k * BLOCK + st.thread.x, weights[k])
-        st.atomic_add(of_bias, k * BLOCK + st.thread.x, biases[k])
-
-
-LOG = 10
-
-
-@st.device
-def murmur_mixed(key: u64) -> u64:
-    """The last steps of Murmur's hash of 64 bits."""
-    key ^= key >> 33
-    key *= u64(0xFF51AFD7ED558CCD)
-    key ^= key >> 33
-    key *= u64(0xC4CEB9FE1A85EC53)
-    return key ^ key >> 33
-
-
-@st.kernel
-def distinct_registers(key: Global[u64], out: Global[i32], n: i32) -> None:
-    """out = for each of 2^LOG slots and each column the longest run of leading noughts of hashed keys, and one."""
-    longest = st.shared(i32, 1 << LOG)
-    column = st.block.y
-    for k in range(st.thread.x, 1 << LOG, st.block_dim.x):
-        longest[k] = 0
-    st.sync()
-    for i in range(st.block.x * st.block_dim.x + st.thread.x, n, st.grid_dim.x * st.block_dim.x):
-        mixed = murmur_mixed(key[column * n + i])
-        slot = i32(mixed >> (64 - LOG))
-        rest = mixed << LOG | u64(1 << (LOG - 1))
-        st.atomic_max(longest, slot, st.clz(rest) + 1, scope="block")
-    st.sync()
-    for k in range(st.thread.x, 1 << LOG, st.block_dim.x):
-        if longest[k] > 0:
-            st.atomic_max(out, (column << LOG) + k, longest[k])
-
-
-# ------------------------------------------------------------------ launches
 def _slopes(n: int, block: tuple[int, int]) -> Args:
     angle = 2 * math.pi * np.arange(POINTS) / POINTS
     radius = 2.0 * np.arange(1, CIRCLES + 1)[:, None] + 1
@@ -512,68 +427,19 @@ def _painted(args: Args) -> dict[str, Values]:
     return {"out": (np.take_along_axis(np.array(totals), which[None], axis=0)[0] + 8) // 16}
 
 
-FEATURES = 512
-
-
-def _layer(n: int, block: int) -> Args:
-    random = draw()
-    x, slope = random.standard_normal((2, n, FEATURES), np.float32)
-    return {
-        "x": x.ravel(), "slope": slope.ravel(), "weight": random.random(FEATURES, dtype=np.float32) + np.float32(0.5),
-        "mean": x.mean(axis=1), "scale": 1 / np.sqrt(x.var(axis=1) + np.float32(1e-5)), "out": zeros(n * FEATURES),
-        "of_weight": zeros(FEATURES), "of_bias": zeros(FEATURES), "rows": n, "WIDTH": FEATURES, "BLOCK": block,
-    }  # fmt: skip
-
-
-def _backward(args: Args) -> dict[str, Values]:
-    x, slope = (args[name].reshape(-1, FEATURES).astype(float) for name in ("x", "slope"))
-    scale = args["scale"][:, None].astype(float)
-    normal, given = (x - args["mean"][:, None]) * scale, slope * args["weight"]
-    along = (given * normal).mean(axis=1, keepdims=True)
-    out = scale * (given - given.mean(axis=1, keepdims=True) - normal * along)
-    return {"out": out, "of_weight": (slope * normal).sum(axis=0), "of_bias": slope.sum(axis=0)}
-
-
-COLUMNS = 4
-
-
-def _visits(n: int, block: int) -> Args:
-    random = draw()
-    several = [random.integers(0, n // 4 * (k + 1), n, dtype=np.uint64) for k in range(COLUMNS)]
-    return {"key": np.concatenate(several), "out": zeros(COLUMNS << LOG, np.int32), "n": n}
-
-
-def _longest(args: Args) -> dict[str, Values]:
-    key = args["key"].copy()
-    for factor in (0xFF51AFD7ED558CCD, 0xC4CEB9FE1A85EC53):
-        key = (key ^ key >> np.uint64(33)) * np.uint64(factor)
-    key ^= key >> np.uint64(33)
-    slot = (key >> np.uint64(64 - LOG)).astype(int)
-    rest = (key & np.uint64((1 << (64 - LOG)) - 1)).astype(float)
-    noughts = np.where(rest > 0, 64 - LOG - 1 - np.floor(np.log2(np.maximum(rest, 1))), 64 - LOG).astype(np.int32)
-    out = zeros(COLUMNS << LOG, np.int32)
-    np.maximum.at(out, np.repeat(np.arange(COLUMNS) << LOG, args["n"]) + slot, noughts + 1)
-    return {"out": out}
-
-
 KERNELS = (
     Textbook(gicov_scores, tiles, _slopes, _scored, (64, (16, 16)), (256, 512), ((16, 8), (16, 16), (32, 32))),
     Textbook(
         cutoff_potentials, lambda n, b: 3 * (n // REGION,), _atoms, _potentials, (16, (8, 8, 2)), (32, 64),
         ((8, 8, 2), (8, 8, 4), (8, 8, 8)),
     ),
-    Textbook(spmv_hybrid, cover, _hybrid, _multiplied, (5000, 128), (1 << 15, 1 << 18), (64, 256, 1024), restored=("out",),
-    unordered=("out",)), Textbook(
+    Textbook(
+        spmv_hybrid, cover, _hybrid, _multiplied, (5000, 128), (1 << 15, 1 << 18), (64, 256, 1024),
+        restored=("out",), unordered=("out",),
+    ),
+    Textbook(
         partition_three_ways, lambda n, b: cover(n, 4 * b), _thirds, _parted, (50000, 128), (1 << 18, 1 << 22), (64, 256, 1024),
     ),
     Textbook(fold_pairs, lambda n, b: n, _strands, _folded, (8, 64), (132, 1056), (32, 64, 128)),
     Textbook(kuwahara_tiles, tiles, _greys, _painted, (100, (32, 8)), (256, 1024), ((16, 16), (32, 8), (32, 32))),
-    Textbook(
-        layer_norm_backward, lambda n, b: min(n, 528), _layer, _backward, (100, 128), (1 << 10, 1 << 13), (64, 128, 256),
-        restored=("of_weight", "of_bias"), unordered=("of_weight", "of_bias"),
-    ),
-    Textbook(
-        distinct_registers, lambda n, b: (min(cover(n, 4 * b), 132), COLUMNS), _visits, _longest, (6000, 128),
-        (1 << 16, 1 << 20), (128, 256, 1024), restored=("out",),
-    ),
 )  # fmt: skip

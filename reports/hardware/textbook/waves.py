@@ -1,4 +1,4 @@
-"""Tiles and volumes: products of rows, waves in three dimensions, segments, networks that sort, excited cells, charges, residues."""
+"""Tiles and volumes: products of rows, waves in three dimensions, excited cells, charges, residues, turned volumes."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 import simtbed as st
 from simtbed import Const, Constant, Global, f32, float4, i32, u8, u32, u64
 
-from .textbook import Args, Textbook, Values, cover, draw, floats, warps, zeros
+from .textbook import Args, Textbook, Values, cover, draw, floats, zeros
 
 TILE, DEEP, PITCH = 64, 16, 68
 """Of a product: rows and columns of a block, how much of them at once, and words from line to line in shared memory."""
@@ -55,6 +55,8 @@ def matmul_rows_by_rows(a: Global[float4], b: Global[float4], out: Global[f32], 
 
 
 REACH = 4
+
+
 TAPS = (-2.84722222, 1.6, -0.2, 0.0253968254, -0.00178571429)
 """A second derivative of the eighth order: the middle, and what is one to four points away."""
 
@@ -111,83 +113,6 @@ def wave_eighth_order(
         current, front1, front2, front3 = front1, front2, front3, front4
         at += plane
         ahead += plane
-
-
-@st.kernel
-def segment_spreads(x: Global[f32], start: Global[i32], out: Global[float4], n: i32) -> None:
-    """out = mean, deviation, least and largest number of segments of any length, a warp each, in two passes; 0 of an empty one."""
-    segment = (st.block.x * st.block_dim.x + st.thread.x) // 32
-    lane = st.thread.x % 32
-    if segment >= n:
-        return
-    first, last = start[segment], start[segment + 1]
-    count = f32(last - first)
-    if first == last:
-        if lane == 0:
-            out[segment] = float4(0.0, 0.0, 0.0, 0.0)
-        return
-    total, low, high = 0.0, math.inf, -math.inf
-    for k in range(first + lane, last, 32):
-        value = x[k]
-        total += value
-        low = min(low, value)
-        high = max(high, value)
-    for step in (16, 8, 4, 2, 1):
-        total += st.shuffle_xor(total, step)
-        low = min(low, st.shuffle_xor(low, step))
-        high = max(high, st.shuffle_xor(high, step))
-    mean = total / count
-    squares = 0.0
-    for k in range(first + lane, last, 32):
-        apart = x[k] - mean
-        squares += apart * apart
-    for step in (16, 8, 4, 2, 1):
-        squares += st.shuffle_down(squares, step)
-    if lane == 0:
-        out[segment] = float4(mean, st.sqrt(squares / count), low, high)
-
-
-@st.device
-def in_order(key: st.Shared[f32], value: st.Shared[i32], a: i32, b: i32) -> None:
-    """Exchange two pairs whose keys do not rise."""
-    if key[a] > key[b]:
-        key[a], key[b] = key[b], key[a]
-        value[a], value[b] = value[b], value[a]
-
-
-@st.kernel
-def odd_even_merge_pairs(
-    key: Global[f32], value: Global[i32], out_key: Global[f32], out_value: Global[i32], BLOCK: Const
-) -> None:
-    """Pairs sorted by key in slices of two a thread, by Batcher's merges of odd and even places in shared memory."""
-    keys = st.shared(f32, 2 * BLOCK)
-    values = st.shared(i32, 2 * BLOCK)
-    t = st.thread.x
-    first = st.block.x * 2 * BLOCK
-    keys[t] = key[first + t]
-    values[t] = value[first + t]
-    keys[t + BLOCK] = key[first + t + BLOCK]
-    values[t + BLOCK] = value[first + t + BLOCK]
-    size = 2
-    while size <= 2 * BLOCK:
-        stride = size // 2
-        offset = t & (stride - 1)
-        st.sync()
-        place = 2 * t - (t & (stride - 1))
-        in_order(keys, values, place, place + stride)
-        stride //= 2
-        while stride > 0:
-            st.sync()
-            place = 2 * t - (t & (stride - 1))
-            if offset >= stride:
-                in_order(keys, values, place - stride, place)
-            stride //= 2
-        size *= 2
-    st.sync()
-    out_key[first + t] = keys[t]
-    out_value[first + t] = values[t]
-    out_key[first + t + BLOCK] = keys[t + BLOCK]
-    out_value[first + t + BLOCK] = values[t + BLOCK]
 
 
 @st.kernel
@@ -321,7 +246,6 @@ def turn_volume(x: Global[f32], turn: Constant[f32], out: Global[f32], n: i32, w
     out[(k * n + j) * n + i] = near * (1.0 - fz) + far * fz
 
 
-# ------------------------------------------------------------------ launches
 QUADS = 35
 
 
@@ -365,38 +289,6 @@ def _waved(args: Args) -> dict[str, Values]:
     after = np.zeros(shape, np.float32)
     after[inner] = 2 * now[inner] - before[inner] + speed[inner] * bent
     return {"after": after}
-
-
-def _segments(n: int, block: int) -> Args:
-    random = draw()
-    long = np.where(random.random(n) < 0.1, 0, np.minimum(random.zipf(1.5, n) * 3, 2000) + random.integers(0, 40, n))
-    start = np.concatenate([[0], np.cumsum(long)]).astype(np.int32)
-    x = random.normal(1, 2, start[-1]).astype(np.float32)
-    return {"x": x, "start": start, "out": np.zeros((n, 4), np.float32), "n": n}
-
-
-def _spread(args: Args) -> dict[str, Values]:
-    start, x = args["start"], args["x"].astype(float)
-    long = np.diff(start)
-    held = np.flatnonzero(long)
-    first, count = start[held], long[held]
-    mean = np.add.reduceat(x, first) / count
-    apart = np.add.reduceat((x - np.repeat(mean, count)) ** 2, first) / count
-    out = np.zeros((args["n"], 4))
-    out[held] = np.stack([mean, np.sqrt(apart), np.minimum.reduceat(x, first), np.maximum.reduceat(x, first)], axis=1)
-    return {"out": out}
-
-
-def _pairs(n: int, block: int) -> Args:
-    key = draw().permutation(n).astype(np.float32) - np.float32(n // 2)
-    value = draw().integers(-(2**31), 2**31, n).astype(np.int32)
-    return {"key": key, "value": value, "out_key": zeros(n), "out_value": zeros(n, np.int32), "BLOCK": block}
-
-
-def _merged(args: Args) -> dict[str, Values]:
-    key, value = (args[name].reshape(-1, 2 * args["BLOCK"]) for name in ("key", "value"))
-    order = key.argsort(axis=1)
-    return {"out_key": np.take_along_axis(key, order, 1), "out_value": np.take_along_axis(value, order, 1)}
 
 
 STATES, LEAST = 5, 3
@@ -521,10 +413,6 @@ KERNELS = (
     Textbook(
         wave_eighth_order, lambda n, b: (n // b[0], n // b[1]), _waves, _waved, (64, (16, 16)), (128, 512),
         ((16, 16), (32, 8), (32, 16)),
-    ),
-    Textbook(segment_spreads, warps, _segments, _spread, (1000, 128), (1 << 13, 1 << 17), (64, 256, 1024)),
-    Textbook(
-        odd_even_merge_pairs, lambda n, b: n // (2 * b), _pairs, _merged, (1 << 12, 128), (1 << 15, 1 << 20), (64, 256, 512),
     ),
     Textbook(excitable_cells, _cubes, _medium, _excited, (24, (8, 8, 4)), (48, 160), ((8, 8, 4), (32, 4, 2), (16, 8, 8))),
     Textbook(
