@@ -25,6 +25,7 @@ from ..passes.decisions import LEAVES, joins, leaves
 from ..profiler.decisions import Rows, SiteDecisions
 from .control_flow import Graph, conditional
 from .source import Choice, Place, Source
+from .steps import signed
 from .uniform import operands_of, writes
 
 Codes = int
@@ -318,9 +319,9 @@ class _Chain:
         whether what is compared was changed before: then the number that it is compared with is known to be that of the condition, or
         one more or less."""
         literal = [_literal(each) for each in operands[2:4]]
+        compared, number = one.operation.split(".")[1], _NUMBER.fullmatch(operands[3])
         for n, condition in enumerate(self.conditions):
-            held = condition.holds(one, one.operation.split(".")[1], literal)
-            number = _NUMBER.fullmatch(operands[3])
+            held = condition.holds(one, compared, literal)
             if made and number and condition.number is not None and abs(int(number[0], 16) - condition.number) > 1:
                 continue
             variable = self.variables[n]
@@ -339,11 +340,12 @@ class _Chain:
         kind, amount = made
         free = [n for n in range(len(self.conditions)) if n not in used]
         if kind == "or" and compared[0] in ("EQ", "NE"):
-            same = [n for n in free if self._equal(n, limit) is not None or self._equal(n, limit & ~amount) is not None]
+            numbers = limit, limit & ~amount
+            same = {n: codes for n in free for number in numbers if (codes := self._equal(n, number)) is not None}
             if len(same) != 2:
                 return None
             used.update(same)
-            either = reduce(or_, (self._equal(n, limit) or self._equal(n, limit & ~amount) or 0 for n in same))
+            either = reduce(or_, same.values())
             return either if compared[0] == "EQ" else self.all & ~either
         if kind == "add" and compared[-1] == "U32" and compared[0] in _ORDERS:
             lower, upper = -amount, -amount + limit - (compared[0] in ("LT", "GE"))
@@ -376,25 +378,21 @@ class _Chain:
 
     def _made(self, at: int, block: int, register: str) -> tuple[str, int] | None:
         """Whether a bit of what is compared was set before, or a number added to it, and which; 8 or 16 bits may be cut off after."""
-        above: int | None = block
         register = register.removesuffix(".reuse")
-        while above is not None:
-            for n in reversed(range(self.graph.blocks[above][0], min(at, self.graph.blocks[above][1]))):
-                one = self.graph.instructions[n]
-                if register not in writes(one):
-                    continue
-                found = _SET.match(one.text.replace(".reuse", "")) or _MOVED.match(one.text.replace(".reuse", ""))
-                if found is None or one.predicate:
-                    return None
-                if found.re is _MOVED:
-                    number = int(found[2], 16) & 0xFFFFFFFF
-                    return "add", number - (1 << 32 if number >> 31 else 0)
-                if found[3] == "0xfc":
-                    return "or", int(found[2], 16)
-                if found[2] not in ("0xff", "0xffff"):
-                    return None
-                register = found[1]
-            above = self.graph.dominators[above]
+        for one in self.graph.before(at, block):
+            if register not in writes(one):
+                continue
+            text = one.text.replace(".reuse", "")
+            if one.predicate:
+                return None
+            if moved := _MOVED.match(text):
+                return "add", signed(moved[2])
+            masked = _SET.match(text)
+            if masked and masked[3] == "0xfc":
+                return "or", int(masked[2], 16)
+            if masked is None or masked[2] not in ("0xff", "0xffff"):
+                return None
+            register = masked[1]
         return None
 
     def _low(self, n: int, block: int) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Literal
@@ -179,6 +179,13 @@ class Graph:
         while other is not None and other != one:
             other = self.dominators[other]
         return other == one
+
+    def before(self, n: int, block: int) -> Iterator[Instruction]:
+        """The instructions of a block before its n-th of the kernel, then those of the blocks that dominate it, the nearest first."""
+        yield from reversed(self.instructions[self.blocks[block][0] : n])
+        while (above := self.dominators[block]) is not None:
+            yield from reversed(self.instructions[slice(*self.blocks[above])])
+            block = above
 
     @cached_property
     def loops(self) -> tuple[Loop, ...]:

@@ -94,14 +94,14 @@ def _follow(
                         first = s
             node = i64(paths[at[first]])
             if yields[node] != 0 and node != resumed:
-                onward = node if parked[node] != 0 else i64(-1)
-                for k in range(nodes):
-                    if parked[k] != 0 and k != node and (onward < 0 or onward == node):
-                        onward = k
                 if top > 0:
                     parked[node] |= group
                     group = i64(0)
                     continue
+                onward = node if parked[node] != 0 else i64(-1)
+                for k in range(nodes):
+                    if parked[k] != 0 and k != node and (onward < 0 or onward == node):
+                        onward = k
                 if onward >= 0:
                     resumed = onward
                     others = parked[onward]

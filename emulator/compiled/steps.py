@@ -94,25 +94,22 @@ def remainders(graph: Graph) -> list[tuple[Loop, int]]:
     found = []
     for loop in graph.loops:
         register, end = _end(graph, loop) or ("", 0)
-        if register and end == 0 and _moved(graph, loop).get(register) == -1:
-            found += [(loop, most) for most in [_left_over(graph, loop, register)] if most]
+        counts_down = register and end == 0 and _moved(graph, loop).get(register) == -1
+        if counts_down and (most := _left_over(graph, loop, register)):
+            found.append((loop, most))
     return found
 
 
 def _left_over(graph: Graph, loop: Loop, register: str) -> int:
     """The most that a register holds where a loop begins, if that is the lower bits of a count; else 0."""
-    block = graph.dominators[loop.header]
-    while block is not None:
-        if block not in loop.body:
-            for one in reversed(graph.instructions[slice(*graph.blocks[block])]):
-                text = one.text.replace(".reuse", "")
-                if (bits := _LOW_BITS.match(text)) and bits[1] == register:
-                    return int(bits[2], 16)
-                if (copied := _COPY.match(text)) and copied[1] == register:
-                    register = copied[2]
-                elif (written := _WRITES.match(text)) and written[1] == register:
-                    return 0
-        block = graph.dominators[block]
+    for one in graph.before(graph.blocks[loop.header][0], loop.header):
+        text = one.text.replace(".reuse", "")
+        if (bits := _LOW_BITS.match(text)) and bits[1] == register:
+            return int(bits[2], 16)
+        if (copied := _COPY.match(text)) and copied[1] == register:
+            register = copied[2]
+        elif (written := _WRITES.match(text)) and written[1] == register:
+            return 0
     return 0
 
 
@@ -146,6 +143,12 @@ def _number(text: str) -> int:
     return 0 if text == "RZ" else int(text, 16)
 
 
+def signed(text: str) -> int:
+    """A number of 32 bits as SASS adds it."""
+    number = int(text, 16) & 0xFFFFFFFF
+    return number - (1 << 32 if number >> 31 else 0)
+
+
 def spine(graph: Graph, loop: Loop) -> list[int]:
     """The blocks that every turn of a loop leads through."""
     return [b for b in sorted(loop.body) if all(graph.dominates(b, latch) for latch in loop.latches)]
@@ -161,9 +164,7 @@ def _moved(graph: Graph, loop: Loop) -> dict[str, int]:
                 value[copied[1]] = value.get(copied[2], (copied[2], 0))
             elif stepped := _STEP.match(text):
                 base = value.get(stepped[2], (stepped[2], 0))
-                amount = int(stepped[3], 16) & 0xFFFFFFFF
-                amount -= 1 << 32 if amount >> 31 else 0
-                value[stepped[1]] = None if base is None else (base[0], base[1] + amount)
+                value[stepped[1]] = None if base is None else (base[0], base[1] + signed(stepped[3]))
             elif written := _WRITES.match(text):
                 value[written[1]] = None
     moved = {name: known[1] for name, known in value.items() if known is not None and known[0] == name}

@@ -166,7 +166,7 @@ def _run(
                     site = records[4 * at + 1] & 0xFFFF
                     state[2] += 1
                     now = state[2]
-                    row = (classes[block * warps + warp] * count + site) * 20
+                    row = (classes[block * warps + warp] * count + site) * COLUMNS
                     sites[row + 5] += 1
                     farthest, from_there, in_l1 = i64(0), i64(0), i64(0)
                     for which in range(records[4 * at + 2], records[4 * at + 2] + (records[4 * at + 3] & 0xFF)):

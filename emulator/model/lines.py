@@ -190,9 +190,9 @@ def _compact(
                 if kind[site] == 5:
                     line = address >> 2
                 if last < 0 or of[_OF * last] != line:
-                    place = (line ^ (line >> 6)) & 255
+                    place = (line ^ (line >> 6)) & (_SEEN - 1)
                     while seen[2 * place] == number and of[_OF * seen[2 * place + 1]] != line:
-                        place = (place + 1) & 255
+                        place = (place + 1) & (_SEEN - 1)
                     if seen[2 * place] == number:
                         last = seen[2 * place + 1]
                     else:
@@ -217,7 +217,7 @@ def _compact(
                 place = served[site] + _part(of[_OF * which])
                 hot[place + 16384] += _addresses(tally, 32 * which, of[_OF * which], hot, served[site] + 32768)
                 hot[place] += _turns(tally, 32 * which)
-        totals[7 * site + 3] += i64(1) if kind[site] == 5 else _cycles(of, found, phases, slices)
+        totals[TOTALS * site + CYCLES] += i64(1) if kind[site] == 5 else _cycles(of, found, phases, slices)
         begin = stored
         sectors, partial, sign = i64(0), i64(0), i64(1)
         first = of[0]
@@ -239,19 +239,21 @@ def _compact(
                 lines[stored] = (of[_OF * which] << 10) | (i64(st.popcount(of[_OF * which + 1])) << 4) | touched
                 stored += 1
         place = 3 * (drawn(owner * 8191 + site) & 65535)
-        totals[7 * site + 5] += i64(before[place] == owner and before[place + 1] == site and before[place + 2] == sign)
+        totals[TOTALS * site + SAME] += i64(
+            before[place] == owner and before[place + 1] == site and before[place + 2] == sign
+        )
         before[place] = owner
         before[place + 1] = site
         before[place + 2] = sign
-        totals[7 * site] += 1
-        totals[7 * site + 4] += i64(1) if past - first > 2 * found else i64(0)
+        totals[TOTALS * site + ACCESSES] += 1
+        totals[TOTALS * site + STREWN] += i64(1) if past - first > 2 * found else i64(0)
         work[owner] += 1
-        totals[7 * site + 1] += found
+        totals[TOTALS * site + LINES] += found
         if kind[site] == 5:
             stored = begin
         else:
-            totals[7 * site + 2] += sectors
-            totals[7 * site + 6] += partial
+            totals[TOTALS * site + SECTORS] += sectors
+            totals[TOTALS * site + PARTIAL] += partial
         if stored > begin:
             records[4 * kept] = (raw[at] << 16) | warp
             records[4 * kept + 1] = (phase << 32) | ((written[owner] & 0xFFFF) << 16) | site

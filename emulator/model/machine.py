@@ -414,8 +414,7 @@ def _sample(
         np.zeros(resident, np.int64), np.zeros(resident, np.int64), np.zeros(slots), np.zeros(6 * slots), np.zeros(count * slots),
         np.zeros(resident), np.zeros(8 * timing.schedulers), chances.reshape(-1),
         np.zeros(count * slots), np.zeros(slots, np.int64), np.zeros(2 * _APART * slots, np.int64), np.zeros(4 * HELD), np.zeros(2 * slots),
-        np.zeros(2 * slots * len(code)),
-        np.zeros(3), np.zeros(6 * slots, np.int64), np.zeros(slots), np.zeros(_ROW * timing.schedulers,
-        np.int64), np.zeros(QUEUED * timing.schedulers), np.zeros(resident, np.int64), state,
+        np.zeros(2 * slots * len(code)), np.zeros(3), np.zeros(6 * slots, np.int64), np.zeros(slots),
+        np.zeros(_ROW * timing.schedulers, np.int64), np.zeros(QUEUED * timing.schedulers), np.zeros(resident, np.int64), state,
     )  # fmt: skip
     return state

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from .. import language as st
 from ..language.hints import Global, f64, i64
+from .stream import FIGURES, LASTS, WITH
 
 PORT, MEMORY, UNIT, NEAR, FAR, BEYOND, BARRIER, NEXT, OPERANDS, STORED, GATE, JUMP, LINES, KEPT, SENDING, ASKING = (
     range(16)
@@ -85,7 +86,7 @@ def served(
     those wait for L2 that wait one after the other: as far as those of the others of its block, as barriers and what they share have it."""
     unit = max(since, busy[0])
     latency = f64(code[n * 9 + 7])
-    figures = (of_class * size + n) * 16
+    figures = (of_class * size + n) * FIGURES
     chances[figures] += memory[figures]
     taken = f64(1)
     late = f64(0)
@@ -110,12 +111,12 @@ def served(
         state[2] += taken
         if code[n * 9 + 6] == 1 and memory[figures + 2] > f64(0):
             drawn = chances[figures + 5] + f64(EVENLY)
-            if memory[figures + 15] > f64(0):
-                last = 2 * (of * size + i64(memory[figures + 14]))
+            if memory[figures + LASTS] > f64(0):
+                last = 2 * (of * size + i64(memory[figures + WITH]))
                 if passed[last] != f64(order + 1):
                     passed[last] = f64(order + 1)
                     passed[last + 1] = f64(order // warps) * f64(EVENLY)
-                drawn = passed[last + 1] + memory[figures + 15]
+                drawn = passed[last + 1] + memory[figures + LASTS]
                 passed[last + 1] = drawn - f64(i64(drawn))
             drawn -= f64(i64(drawn))
             chances[figures + 5] = drawn

@@ -30,7 +30,7 @@ def _slot(rows: Global[i64], table: Global[i32], size: i64, block: i64, warp: i6
     """Where a row is in the table, or where it would be."""
     slot = number_of(block * 1000003 + warp * 8191 + site) & size - 1
     while table[slot] != 0:
-        row = 8 * (i64(table[slot]) - 1)
+        row = ROW * (i64(table[slot]) - 1)
         if rows[row] == block and rows[row + 1] == warp and rows[row + 2] == site:
             break
         slot = slot + 1 & size - 1
@@ -52,15 +52,15 @@ def _add(
         if is_drawn(block, apart):
             slot = _slot(rows, table, size, block, i64(notes[at + 5]), i64(notes[at + 4]))
             if table[slot] == 0:
-                new = 8 * used[0]
+                new = ROW * used[0]
                 used[0] += 1
                 table[slot] = i32(used[0])
                 rows[new] = block
                 rows[new + 1] = i64(notes[at + 5])
                 rows[new + 2] = i64(notes[at + 4])
-                for k in range(i64(3), i64(8)):
+                for k in range(i64(EXECUTIONS), i64(ROW)):
                     rows[new + k] = i64(0)
-            row = 8 * (i64(table[slot]) - 1)
+            row = ROW * (i64(table[slot]) - 1)
             times = pair(notes[at], notes[at + 1])
             turns, held, failed = i64(0), i64(0), i64(0)
             for lane in range(i64(32)):
@@ -68,11 +68,11 @@ def _add(
                 turns = max(turns, value)
                 held |= value & 1
                 failed |= (i64(notes[at + 6]) >> lane & 1) & ~value
-            rows[row + 3] += times
-            rows[row + 4] += times * turns
-            rows[row + 5] += times * held
-            rows[row + 6] += times * failed
-            rows[row + 7] += times if turns > 0 else i64(0)
+            rows[row + EXECUTIONS] += times
+            rows[row + TURNS] += times * turns
+            rows[row + HELD] += times * held
+            rows[row + FAILED] += times * failed
+            rows[row + ENTERED] += times if turns > 0 else i64(0)
     until[0] = count
 
 
@@ -80,7 +80,7 @@ def _add(
 def _enter(rows: Global[i64], count: i64, table: Global[i32], size: i64) -> None:
     """Enter rows, none twice, into an empty table."""
     for n in range(count):
-        table[_slot(rows, table, size, rows[8 * n], rows[8 * n + 1], rows[8 * n + 2])] = i32(n + 1)
+        table[_slot(rows, table, size, rows[ROW * n], rows[ROW * n + 1], rows[ROW * n + 2])] = i32(n + 1)
 
 
 @dataclass

@@ -61,3 +61,16 @@ def test_who_left_is_not_waited_for_at_a_barrier() -> None:
     nodes = Nodes(whole)
     found = executions(nodes, [(5, [0]), (20, [0, 1, 2, 3, 4]), (7, [0, 1, 3, 4])])
     assert [warps for _, (warps, _) in sorted(found.items())] == [1, 1, 1, 2, 1]
+
+
+def test_what_dominates_a_block_comes_before_it_wherever_it_is_laid_out() -> None:
+    """The entry jumps over an arm to what comes first, which jumps back to the arm."""
+    found = sass("MOV R0, 0x1", "BRA 0x50", "MOV R2, R1", "MOV R3, R2", "EXIT", "MOV R1, R0", "BRA 0x20")
+    arm = next(block for block, (first, _) in enumerate(found.blocks) if first == 2)
+    assert [one.text for one in found.before(3, arm)] == [
+        "MOV R2, R1",
+        "BRA 0x20",
+        "MOV R1, R0",
+        "BRA 0x50",
+        "MOV R0, 0x1",
+    ]
