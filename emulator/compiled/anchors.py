@@ -241,10 +241,7 @@ class Anchors:
             if not mine or spare or not all(kind.endswith("load") for kind in kinds):
                 continue
             anchor = self._anchor((place, TURN), SHOWN, 1.0)
-            inside, turned = self._matcher.tests_inside(place), self._matcher.turned(sites, copies, mine)
-            each = self._matcher.iterations(place)
-            for site in sites:
-                self.tokens[turned.get(site, site if inside else -1 - site)].append(Token(anchor, 1.0))
+            each, shown_by = self._matcher.iterations(place), dict[int, int]()
             for loop in mine:
                 here = {block: n for block, n in copies.items() if block in loop.body}
                 begun = any(self.graph.dominates(block, loop.header) for block in copies if block not in loop.body)
@@ -252,8 +249,12 @@ class Anchors:
                     here = {self._begins(loop, next(iter(here)), place): 1}
                 elif len(firsts := each.get(loop.header, ())) == sum(here.values()) and not begun:
                     here = dict.fromkeys(firsts, 1)
-                for block, n in here.items():
-                    found[block][place, TURN] = n
+                shown_by |= here
+            for block, n in shown_by.items():
+                found[block][place, TURN] = n
+            inside, turned = self._matcher.tests_inside(place), self._matcher.turned(sites, shown_by, mine)
+            for site in sites:
+                self.tokens[turned.get(site, site if inside else -1 - site)].append(Token(anchor, 1.0))
             for block in sorted(copies.keys() - self._matcher.turning(place)):
                 found[self._matcher.begun_before(block, sites)][place, TURN] = copies[block]
         return found
@@ -359,7 +360,7 @@ class Anchors:
         apart = calls | {
             block + 1 for block in calls
         }  # what prepares a call, or takes what it found, is of the code before
-        headers, narrow = {loop.header for loop in self.graph.loops}, self.graph.narrow
+        headers, narrow = {loop.header for loop in self.graph.loops}, self._matcher.narrow
         for node, block in enumerate(nodes.blocks):
             first, past = self.graph.blocks[block]
             self.cost[node] = INSTRUCTION * (past - first) + ROUND * (block in headers) + NARROW * (block in narrow)
@@ -479,7 +480,7 @@ class Anchors:
         """How often lanes did what is told."""
         lanes: dict[int, float] = {number: one.lanes for number, one in self.source.statements.items()}
         for number, divisions in self.source.divided.items():
-            lanes |= {slow(number, n): self.source.slow_lanes(number, n)[0] for n in range(divisions)}
+            lanes |= {slow(number, n): self.source.slow_lanes(number, n)[0] for n in range(len(divisions))}
         for number in self.source.conditions:
             lanes |= {coded(number, code): n for code, n in self.source.codes(number).items()}
         return lanes

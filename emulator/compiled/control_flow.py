@@ -55,8 +55,18 @@ class Graph:
         return _waits(self.instructions[self.blocks[block][0]])
 
     def yields(self, block: int) -> bool:
-        """Whether lanes let others go on there that wait for them."""
-        return any(one.opcode == "YIELD" for one in self.instructions[slice(*self.blocks[block])])
+        """Whether lanes let others go on at its end that wait for them."""
+        return self.last(block).opcode == "YIELD"
+
+    def whole_warp(self, block: int) -> bool:
+        """Whether a jump that asks if lanes are together asks for all of a warp: its mask is a constant."""
+        asked = re.search(r"BRA\.(?:DIV|CONV) (U?R\d+),", self.last(block).text)
+        if asked is None:
+            return False
+        written = re.compile(rf"(?:@\S+ )?\S+ {asked[1]}, ")
+        makers = (one for one in self.before(self.blocks[block][1] - 1, block) if written.match(one.text))
+        maker = next(makers, None)
+        return maker is not None and maker.text.endswith((" 0xffffffff", " -0x1"))
 
     @cached_property
     def back(self) -> tuple[Edge, ...]:
@@ -287,6 +297,8 @@ def graph(instructions: Sequence[Instruction]) -> Graph:
             leaders |= {index[target] for target in instruction.targets if target in index}
         if _meets(instruction):
             leaders.add(n)
+        if collective(instruction) or instruction.opcode == "YIELD":
+            leaders.add(n + 1)
     starts = sorted(leaders - {len(instructions)})
     blocks = tuple(zip(starts, [*starts[1:], len(instructions)], strict=True))
     block_at = {first: block for block, (first, _) in enumerate(blocks)}
@@ -301,6 +313,8 @@ def graph(instructions: Sequence[Instruction]) -> Graph:
             "call" if last.opcode == _CALL else "apart" if ".DIV" in last.operation else "jump"
         )
         edges += [Edge(block, block_at[index[target]], kind) for target in last.targets if target in index]
+        if ".CONV" in last.operation and block + 1 < len(blocks):
+            edges.append(Edge(block, block + 1, "apart"))
         if last.opcode in _ENDS:
             ends.append(block)
     return _without_far_jumps(Graph(tuple(instructions), blocks, tuple(edges), tuple(ends)))
@@ -329,6 +343,11 @@ def _meets(instruction: Instruction) -> bool:
 
 def _waits(instruction: Instruction) -> bool:
     return instruction.operation.startswith(("BAR.SYNC", "BAR.RED")) or instruction.operation == "WARPSYNC.ALL"
+
+
+def collective(instruction: Instruction) -> bool:
+    """Whether a warp whose lanes are not together gathers there: each group of them executes it, what follows all together."""
+    return instruction.operation.startswith("WARPSYNC.COLLECTIVE")
 
 
 def conditional(instruction: Instruction) -> bool:

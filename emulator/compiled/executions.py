@@ -137,12 +137,12 @@ def _walked(placed: Sequence[Placed], walk: Walk, flow: Estimate, sure: Sequence
     open_ = 1 - sum(flow.warps[firsts[block]] * sizes[block] for block in sure) / flow.warps.sum()
     misfit = walk.misfit(flow.threads[firsts])
     yields = any(map(walk.matcher.graph.yields, range(len(blocks))))
-    if open_ <= _AGREES and misfit <= _MISFIT and not yields:
+    if open_ <= _AGREES and misfit <= _ROUNDED and not yields:
         return None
     found = walk.run()
     if found is None:
         return None
-    if yields and np.abs(found.threads - flow.threads[firsts]) @ sizes <= _AGREES * flow.threads.sum():
+    if yields and walk.misfit(found.threads) <= misfit + _ROUNDED:
         open_ = 1.0  # the flow is right by threads alone: it has lanes meet that do not wait for each other
     if not _believed(walk, found, flow, sure, open_, misfit):
         alike = walk.misfit(found.threads) <= _UNLIKE
@@ -176,7 +176,7 @@ def _believed(walk: Walk, found: Walked, flow: Estimate, sure: Sequence[int], op
     """Whether what was walked is taken rather than the flow, which leaves so much open, and so much of the source unexplained."""
     wrong, partly = walk.misfit(found.threads), found.whole < WHOLE
     firsts = [first for first, _ in walk.matcher.graph.blocks]
-    if wrong > misfit - _AGREES:  # no more of what was executed is explained than by the flow
+    if wrong > misfit - _AGREES and wrong >= misfit / 2:  # no more of what was executed is explained than by the flow
         if open_ <= _OPEN:
             sizes = [past - first for first, past in walk.matcher.graph.blocks]
             known = [block for block in sure if flow.warps[firsts[block]]]  # of several ways the flow goes one

@@ -11,13 +11,14 @@ import numpy.typing as npt
 from .. import language as st
 from ..language.hints import Global, i32, i64, u32
 from ..native import fixed, native
+from .control_flow import Graph
 from .nodes import Nodes
 
 Counts = npt.NDArray[np.int64]
 Visits = tuple[npt.NDArray[np.int32], npt.NDArray[np.uint32]]
 """The nodes that a warp executes, one after the other, and the lanes that do, a bit each."""
-_PARTIES = 256
-"""There is room for, at first."""
+ON, WAITS, MEETS, YIELDS = range(4)
+"""What lanes do at the end of a node: go on, wait for all of the block or of the warp, meet, or let others go on."""
 
 
 @dataclass(frozen=True)
@@ -37,41 +38,127 @@ def _comes(paths: Global[i32], after: i64, past: i64, meeting: i64, maker: i64) 
     return n < past and i64(paths[n]) == meeting
 
 
+@st.device
+def _gathers(
+    group: i64, last: i64, node: i64, paths: Global[i32], starts: Global[i64], lanes: Global[u32], strands: i64, at: Global[i64],
+    together: Global[i32], together_starts: Global[i32], meeting: Global[i32], back: Global[i32], visited: Global[i32], by: Global[u32],
+    count: i64,
+) -> i64:  # fmt: skip
+    """Have strands that have gathered do together what they gathered for, and come back; how many nodes the warp has executed then.
+    last: those of them that came last."""
+    n, all_lanes, late = count, u32(0), u32(0)
+    for s in range(strands):
+        if (group >> s & 1) != 0:
+            all_lanes |= lanes[s]
+            late |= lanes[s] if (last >> s & 1) != 0 else u32(0)
+    for k in range(i64(together_starts[node]), i64(together_starts[node + 1])):
+        visited[n] = together[k]
+        by[n] = all_lanes
+        if together[k] == meeting[node]:
+            by[n] = late
+            n += 1
+            visited[n] = together[k]
+            by[n] = all_lanes & ~late
+        n += 1
+    for s in range(strands):
+        if (group >> s & 1) != 0:
+            while at[s] < starts[s + 1] and paths[at[s]] != back[node]:
+                at[s] += 1
+    return n
+
+
+@st.device
+def _release(
+    ready: Global[i64], top: i64, idle: i64, meetings: Global[i32], count: i64, members: Global[i64], here: Global[i64], at: Global[i64],
+    starts: Global[i64], strands: i64,
+) -> i64:  # fmt: skip
+    """Let those go on who wait at meeting points for nobody but strands that let others go on, `idle`, or have left the kernel; how many
+    groups are ready then. The next time nobody waits there for these."""
+    past = top
+    for k in range(count):
+        meeting = i64(meetings[k])
+        if here[meeting] != 0:
+            missing = members[meeting] & ~here[meeting] & ~idle
+            for s in range(strands):
+                if at[s] >= starts[s + 1]:
+                    missing &= ~(i64(1) << s)
+            if missing == 0:
+                ready[past] = here[meeting]
+                past += 1
+                here[meeting] = i64(0)
+                members[meeting] = i64(0)
+    return past
+
+
+@st.device
+def _next(group: i64, paths: Global[i32], starts: Global[i64], at: Global[i64], strands: i64) -> i64:
+    """The node that the first strand of a group comes to; -1 where all have left the kernel."""
+    found = i64(-1)
+    for s in range(strands):
+        if found < 0 and (group >> s & 1) != 0 and at[s] < starts[s + 1]:
+            found = i64(paths[at[s]])
+    return found
+
+
+@st.device
+def _most(parked: Global[i64], nodes: i64, but: i64, lanes: Global[u32], strands: i64) -> i64:
+    """The node where most lanes let others go on, but for one; -1 for none."""
+    found, most = i64(-1), i64(0)
+    for node in range(nodes):
+        if parked[node] != 0 and node != but:
+            size = i64(0)
+            for s in range(strands):
+                if (parked[node] >> s & 1) != 0:
+                    size += i64(st.popcount(lanes[s]))
+            if size > most:
+                found, most = node, size
+    return found
+
+
 @native
 def _follow(
     paths: Global[i32], starts: Global[i64], lanes: Global[u32], strands: i64, made: Global[i32], made_starts: Global[i32],
-    waits: Global[i32], yields: Global[i32], nodes: i64, at: Global[i64], ready: Global[i64], waiting: Global[i64], latest: Global[i32],
-    parked: Global[i64], below: Global[i32], members: Global[i64], here: Global[i64], room: i64,
+    meetings: Global[i32], count: i64, blocks: Global[i32], does: Global[i32], apart: Global[i32], jointly: Global[i32],
+    jointly_starts: Global[i32], joined: Global[i32], back: Global[i32], yields: i64, nodes: i64, at: Global[i64], ready: Global[i64],
+    waiting: Global[i64], parked: Global[i64], gathered: Global[i64], members: Global[i64], here: Global[i64],
     visited: Global[i32], by: Global[u32],
 ) -> i64:  # fmt: skip
-    """How many nodes a warp executes, which these are, and the lanes that do; -1 where there is no room for its parties: strands that
-    will meet at a meeting point.
+    """How many nodes a warp executes, which these are, and the lanes that do.
 
     Groups of strands are a bit each. starts: where each strand's path begins, and all end. made: the meeting points that a node's
-    BSSY makes, from `made_starts` on. waits: whether a node is a barrier. yields: whether lanes let others go on there. ready, waiting,
-    parked: groups that may go on, and by node those that wait at barriers, and those that let others go on: these go on together when
-    nobody else can, or where another group lets them. latest, below: by node, the last of its parties, and by party the
-    one made before it, or the next one that is free. members, here: of a party, and of these those that have come.
+    BSSY makes, from `made_starts` on; meetings: all of them. blocks: of the nodes. does: what a node ends with; yields: whether lanes
+    let others go on at any. apart, jointly, joined,
+    back: where lanes go that shall be together and are not (`nodes.Apart`), -1 for none; gathered: by node, those that have come there.
+    ready, waiting, parked: groups that may go on, and by node those that wait at barriers, and those that let others go on. members, here:
+    by meeting point, who is waited for, and who has come.
     """
     for s in range(strands):
         at[s] = starts[s]
     for node in range(nodes):
-        latest[node] = i32(-1)
         waiting[node] = i64(0)
         parked[node] = i64(0)
-    for party in range(room):
-        below[party] = i32(party + 1)
-    free, n, top, loose = i64(0), i64(0), i64(1), i64(0)
+        gathered[node] = i64(0)
+        members[node] = i64(0)
+        here[node] = i64(0)
+    n, top, idle = i64(0), i64(1), i64(0)
     ready[0] = (i64(1) << strands) - 1
     while True:
-        resumed = i64(-1)
-        if top == 0:  # those that let the others go on have met where they did
+        if top == 0 and idle != 0:
+            onward = _most(parked, nodes, i64(-1), lanes, strands)
+            ready[0] = parked[onward]
+            parked[onward] = i64(0)
+            idle &= ~ready[0]
+            top = i64(1)
+        if top == 0:  # those that have gathered need not wait for who has left the kernel
             for node in range(nodes):
-                if parked[node] != 0 and resumed < 0:
-                    ready[0] = parked[node]
-                    parked[node] = i64(0)
-                    resumed = node
-                    top = i64(1)
+                if gathered[node] != 0:
+                    n = _gathers(
+                        gathered[node], gathered[node] & -gathered[node], node, paths, starts, lanes, strands, at,
+                        jointly, jointly_starts, joined, back, visited, by, n,
+                    )  # fmt: skip
+                    ready[top] = gathered[node]
+                    top += 1
+                    gathered[node] = i64(0)
         if top == 0:  # all who have not left the kernel wait at barriers
             for node in range(nodes):
                 for s in range(strands):
@@ -81,121 +168,121 @@ def _follow(
                     ready[top] = waiting[node]
                     top += 1
                     waiting[node] = i64(0)
-            if top == 0:
-                return n
+        if top == 0:
+            for k in range(count):
+                if here[i64(meetings[k])] != 0:
+                    ready[top] = here[i64(meetings[k])]
+                    top += 1
+                    here[i64(meetings[k])] = i64(0)
+        if top == 0:
+            return n
+        first = i64(0)
+        for k in range(i64(1), top):
+            mine, its = _next(ready[k], paths, starts, at, strands), _next(ready[first], paths, starts, at, strands)
+            if its < 0 or (mine >= 0 and blocks[mine] < blocks[its]):
+                first = k
+        group = ready[first]
         top -= 1
-        group = ready[top]
-        while group != 0:
-            first, all_lanes = i64(-1), u32(0)
+        ready[first] = ready[top]
+        node = _next(group, paths, starts, at, strands)
+        while node >= 0:
+            k = i64(0)
+            while yields != 0 and k < top:  # who comes to where others are ready goes on with them
+                if _next(ready[k], paths, starts, at, strands) == node:
+                    group |= ready[k]
+                    top -= 1
+                    ready[k] = ready[top]
+                else:
+                    k += 1
+            all_lanes = u32(0)
             for s in range(strands):
                 if (group >> s & 1) != 0:
-                    all_lanes |= lanes[s]
-                    if first < 0:
-                        first = s
-            node = i64(paths[at[first]])
-            if yields[node] != 0 and node != resumed:
-                if top > 0:
-                    parked[node] |= group
-                    group = i64(0)
-                    continue
-                onward = node if parked[node] != 0 else i64(-1)
-                for k in range(nodes):
-                    if parked[k] != 0 and k != node and (onward < 0 or onward == node):
-                        onward = k
-                if onward >= 0:
-                    resumed = onward
-                    others = parked[onward]
-                    parked[onward] = i64(0)
-                    parked[node] |= group
-                    group = others
-                    continue
-            resumed = i64(-1)
+                    if at[s] < starts[s + 1]:
+                        all_lanes |= lanes[s]
+                    else:
+                        group &= ~(i64(1) << s)
             visited[n] = i32(node)
             by[n] = all_lanes
             n += 1
-            for k in range(i64(made_starts[node]), i64(made_starts[node + 1])):
-                coming = i64(0)
+            for m in range(i64(made_starts[node]), i64(made_starts[node + 1])):
+                members[i64(made[m])] = i64(0)
                 for s in range(strands):
-                    if (group >> s & 1) != 0 and _comes(paths, at[s], starts[s + 1], i64(made[k]), node):
-                        coming |= i64(1) << s
-                if (coming & coming - 1) != 0:
-                    if free == room:
-                        return i64(-1)
-                    party = free
-                    free = i64(below[party])
-                    members[party] = coming
-                    here[party] = i64(0)
-                    below[party] = latest[i64(made[k])]
-                    latest[i64(made[k])] = i32(party)
-            if yields[node] != 0:  # no meeting point waits for lanes that let the others go on
-                loose |= group
-                for meeting in range(nodes):
-                    before, party = i64(-1), i64(latest[meeting])
-                    while party >= 0:
-                        after = i64(below[party])
-                        members[party] &= ~group
-                        if here[party] != members[party]:
-                            before = party
-                        else:
-                            if here[party] != 0:
-                                ready[top] = here[party]
-                                top += 1
-                            if before < 0:
-                                latest[meeting] = i32(after)
-                            else:
-                                below[before] = i32(after)
-                            below[party] = i32(free)
-                            free = party
-                        party = after
-            going = i64(0)
+                    if (group >> s & 1) != 0 and _comes(paths, at[s], starts[s + 1], i64(made[m]), node):
+                        members[i64(made[m])] |= i64(1) << s
+            left = i64(0)
             for s in range(strands):
                 if (group >> s & 1) != 0:
                     at[s] += 1
-                    if at[s] < starts[s + 1]:
-                        going |= i64(1) << s
-            if waits[node] != 0:
+                if at[s] < starts[s + 1]:
+                    left |= i64(1) << s
+            if apart[node] >= 0 and group != left:
+                visited[n] = apart[node]
+                by[n] = all_lanes
+                n += 1
+                gathered[node] |= group
+                if gathered[node] != left:
+                    group = i64(0)
+                else:
+                    n = _gathers(
+                        left,
+                        group,
+                        node,
+                        paths,
+                        starts,
+                        lanes,
+                        strands,
+                        at,
+                        jointly,
+                        jointly_starts,
+                        joined,
+                        back,
+                        visited,
+                        by,
+                        n,
+                    )
+                    gathered[node] = i64(0)
+                    group = left
+            elif does[node] == WAITS:
                 waiting[node] |= group
                 group = i64(0)
-            else:
-                alone, above, party = i64(0), i64(-1), i64(latest[node])
-                while party >= 0 and (members[party] & group) == 0:
-                    above = party
-                    party = i64(below[party])
-                if party < 0 and (loose & group) != 0:  # who is not waited for waits with others
-                    above, party = i64(-1), i64(latest[node])
-                if party >= 0:
-                    members[party] |= group & loose
-                    here[party] |= group & members[party]
-                    alone = going & ~members[party]
-                    if here[party] != members[party]:
-                        group = i64(0)
-                    else:
-                        group = here[party]
-                        if above < 0:
-                            latest[node] = below[party]
-                        else:
-                            below[above] = below[party]
-                        below[party] = i32(free)
-                        free = party
-                rest, group = group, i64(0)
-                while rest != 0:
-                    onward, together = i64(-1), i64(0)
-                    for s in range(strands):
-                        if (rest >> s & 1) != 0:
-                            if at[s] >= starts[s + 1]:
-                                rest &= ~(i64(1) << s)
-                            elif onward < 0 or i64(paths[at[s]]) == onward:
-                                onward = i64(paths[at[s]])
-                                together |= i64(1) << s
-                                rest &= ~(i64(1) << s)
-                    if group == 0:
-                        group = together
-                    elif together != 0:
-                        ready[top] = together
-                        top += 1
-                if alone != 0:
-                    ready[top] = alone
+            elif does[node] == MEETS:
+                coming = group & members[node]
+                group &= ~members[node]
+                if coming != 0:
+                    here[node] |= coming
+                    before = top
+                    top = _release(ready, top, idle, meetings, count, members, here, at, starts, strands)
+                    if top > before and group == 0:
+                        top -= 1
+                        group = ready[top]
+            elif does[node] == YIELDS and _next(group, paths, starts, at, strands) >= 0:
+                onward = _next(group, paths, starts, at, strands)
+                parked[onward] |= group
+                idle |= group
+                top = _release(ready, top, idle, meetings, count, members, here, at, starts, strands)
+                if parked[onward] == group and idle != group:
+                    onward = _most(parked, nodes, onward, lanes, strands)
+                group = i64(0)
+                if top == 0:
+                    group = parked[onward]
+                    parked[onward] = i64(0)
+                    idle &= ~group
+            rest, jumped, group = group, i64(0), i64(0)
+            while rest != 0:  # lanes that jump go on before those that do not
+                onward, together = _next(rest, paths, starts, at, strands), i64(0)
+                for s in range(strands):
+                    if (rest >> s & 1) != 0 and (at[s] >= starts[s + 1] or i64(paths[at[s]]) == onward):
+                        rest &= ~(i64(1) << s)
+                        together |= i64(1) << s if at[s] < starts[s + 1] else i64(0)
+                if together != 0 and (group == 0 or (jumped == 0 and blocks[onward] != blocks[node] + 1)):
+                    jumped = i64(blocks[onward] != blocks[node] + 1)
+                    group, together = together, group
+                if together != 0:
+                    ready[top] = together
                     top += 1
+            if group == 0:
+                top = _release(ready, top, idle, meetings, count, members, here, at, starts, strands)
+            node = _next(group, paths, starts, at, strands)
 
 
 @native
@@ -209,28 +296,41 @@ def _counted(visited: Global[i32], by: Global[u32], count: i64, warps: Global[i6
             lanes &= lanes - 1
 
 
+def _does(graph: Graph, block: int) -> int:
+    """What lanes do at the end of a block."""
+    if graph.waits(block):
+        return WAITS
+    return MEETS if graph.meets(block) else YIELDS if graph.yields(block) else ON
+
+
 class Warps:
     """Follows warps through the nodes of a kernel."""
 
     def __init__(self, nodes: Nodes) -> None:
         self.nodes = len(nodes.blocks)
         made = [nodes.meetings.get(node, []) for node in range(self.nodes)]
-        starts = np.cumsum([0, *map(len, made)]).astype(np.int32)
-        waits = np.array([nodes.graph.waits(block) for block in nodes.blocks], np.int32)
-        yields = np.array([nodes.graph.yields(block) for block in nodes.blocks], np.int32)
-        self._given = fixed(np.array([node for each in made for node in each], np.int32), starts, waits, yields)
-        self._work = fixed(
-            np.zeros(32, np.int64),
-            np.zeros(64, np.int64),
-            np.zeros(self.nodes, np.int64),
-            np.zeros(self.nodes, np.int32),
-            np.zeros(self.nodes, np.int64),
+        every = sorted({node for each in made for node in each})
+        apart = [nodes.apart.get(node) for node in range(self.nodes)]
+        together = [() if one is None else one.together for one in apart]
+        self._longest = 1 + max((2 + len(each) for each in together if each), default=0)
+        self._given = fixed(
+            np.array([node for each in made for node in each], np.int32), np.cumsum([0, *map(len, made)]).astype(np.int32),
+            np.array(every, np.int32),
+        )  # fmt: skip
+        self._meetings = len(every)
+        does = [_does(nodes.graph, block) for block in nodes.blocks]
+        self._yields = int(YIELDS in does)
+        self._of_nodes = fixed(
+            np.array(nodes.blocks, np.int32),
+            np.array(does, np.int32),
+            np.array([-1 if one is None else one.alone for one in apart], np.int32),
+            np.array([node for each in together for node in each], np.int32),
+            np.cumsum([0, *map(len, together)]).astype(np.int32),
+            np.array([-1 if one is None or one.meeting is None else one.meeting for one in apart], np.int32),
+            np.array([-1 if one is None or one.back is None else one.back for one in apart], np.int32),
         )
-        self._make_room(_PARTIES)
-
-    def _make_room(self, parties: int) -> None:
-        self._room = parties
-        self._parties = fixed(np.zeros(parties, np.int32), np.zeros(parties, np.int64), np.zeros(parties, np.int64))
+        by_node = (np.zeros(self.nodes, np.int64) for _ in range(5))
+        self._work = fixed(np.zeros(32, np.int64), np.zeros(64, np.int64), *by_node)
 
     def visits(self, strands: Sequence[Strand]) -> Visits:
         """What a warp executes whose lanes are these strands."""
@@ -239,24 +339,11 @@ class Warps:
         if len(strands) == 1:
             return paths, np.repeat(lanes, len(paths))
         starts = np.cumsum([0, *(len(one.path) for one in strands)])
-        visited, by = np.empty(len(paths), np.int32), np.empty(len(paths), np.uint32)
-        while True:
-            count = _follow(
-                paths,
-                starts,
-                lanes,
-                len(strands),
-                *self._given,
-                self.nodes,
-                *self._work,
-                *self._parties,
-                self._room,
-                visited,
-                by,
-            )
-            if count >= 0:
-                return visited[:count], by[:count]
-            self._make_room(2 * self._room)
+        room = len(paths) * self._longest
+        visited, by = np.empty(room, np.int32), np.empty(room, np.uint32)
+        given = *self._given, self._meetings, *self._of_nodes, self._yields, self.nodes
+        count = _follow(paths, starts, lanes, len(strands), *given, *self._work, visited, by)
+        return visited[:count], by[:count]
 
     def executions(self, strands: Sequence[Strand]) -> tuple[Counts, Counts]:
         """How often a warp whose lanes are these strands executes each node, and its lanes together."""

@@ -22,6 +22,7 @@ from .launched import Launched
 from .memory import Memory, memory_of
 from .pipes import PIPES, pipes_of
 from .source import Source
+from .tries import tried_again
 
 
 @dataclass(frozen=True)
@@ -128,8 +129,10 @@ def compiled_kernel(launched: Launched, arch: str, apart: bool = False) -> Compi
 def counted(launched: Launched, placed: Sequence[Placed], apart: bool = False) -> tuple[tuple[Counted, ...], Memory]:
     """The instructions of a kernel as they ran, and what its accesses moved. Raises LaunchError without highspy."""
     executions = executions_of(placed, launched)
-    found = tuple(_counted(executions))
-    return found, memory_of(launched, found, Accessed(executions.walk, found), apart)
+    apart_by_call = any(len(one.place) > 1 for one in placed)
+    source = launched.statements if apart_by_call else launched.statements.without_calls()
+    found, tries = tried_again(tuple(_counted(executions)), source.by_place, launched)
+    return found, memory_of(launched, found, Accessed(executions.walk, found), apart, tries)
 
 
 def _counted(found: Executions) -> Iterator[Counted]:

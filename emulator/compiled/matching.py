@@ -89,22 +89,38 @@ class Matcher:
     def slow(self) -> dict[int, list[tuple[int, int]]]:
         """By block that ends in the call of a slow path, the divisions and roots that it may be for: statements, and which of theirs.
         As many calls at a place as it has divisions, or so many for each, come in the order of these."""
-        calls: dict[Place, list[int]] = defaultdict(list)
+        calls: dict[tuple[Place, bool], list[int]] = defaultdict(list)
         for edge in self.graph.edges:
-            if edge.kind == "call" and edge.target not in self.graph.dividing:
-                calls[self.places[self.graph.blocks[edge.source][1] - 1]].append(edge.source)
+            if edge.kind == "call":
+                place = self.places[self.graph.blocks[edge.source][1] - 1]
+                calls[place, edge.target in self.graph.dividing].append(edge.source)
+        divisions: dict[tuple[Place, bool], list[tuple[int, int]]] = defaultdict(list)
+        for number, each in sorted(self.source.divided.items()):
+            one = self.source.statements[number]
+            for n, long in enumerate(each if one.lanes else ()):
+                divisions[one.place, long].append((number, n))
+        elsewhere = {(place[0], long) for place, long in divisions.keys() - calls.keys()}
         found = {}
-        for place, blocks in calls.items():
-            statements = [
-                one.number for one in self.source.by_place.get(place, ()) if one.number in self.source.divided
-            ]
-            divisions = [(number, n) for number in sorted(statements) for n in range(self.source.divided[number])]
-            noted = all(number in self.source.decisions.sites for number in statements)
-            for n, block in enumerate(sorted(blocks)):
-                if divisions and noted:
-                    alone = len(blocks) % len(divisions) == 0
-                    found[block] = [divisions[n % len(divisions)]] if alone else divisions
+        for place, long in list(calls):
+            at = {(place, long)}
+            if (place[0], long) in elsewhere:  # the compiler gives what is inlined the line of another call at times
+                at = {(one, which) for one, which in divisions if (one[0], which) == (place[0], long)} | at
+            mine = sorted(one for key in at for one in divisions.get(key, ()))
+            blocks = sorted(block for key in at for block in calls.get(key, ()))
+            noted = all(number in self.source.decisions.sites for number, _ in mine)
+            for n, block in enumerate(blocks):
+                if mine and noted:
+                    alone = len(blocks) % len(mine) == 0
+                    found[block] = [mine[n % len(mine)]] if alone else mine
         return found
+
+    @cached_property
+    def narrow(self) -> frozenset[int]:
+        """Blocks that divide 32 bits beside a call that divides 64, of which nothing tells which one lanes take."""
+        called = {
+            edge.source for edge in self.graph.edges if edge.kind == "call" and edge.target in self.graph.dividing
+        }
+        return frozenset() if called <= self.slow.keys() else self.graph.narrow
 
     @cached_property
     def fast(self) -> frozenset[int]:

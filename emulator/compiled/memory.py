@@ -11,8 +11,9 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from types import MappingProxyType
 
 from ..profiler.events import CONFLICTS, GLOBAL, REQUESTS, SECTORS, SHARED, WAVEFRONTS
 from .accessed import Accessed
@@ -21,12 +22,14 @@ from .counted import Counted
 from .launched import Launched
 from .made import either
 from .source import Place, Statement
+from .tries import Tries
 
 _COLUMNS = {"requests": REQUESTS, "sectors": SECTORS, "wavefronts": WAVEFRONTS, "conflicts": CONFLICTS}
 _VOTES, _CHOICES = {"VOTE", "VOTEU"}, {"FLO", "UFLO", "POPC", "UPOPC"}
 """Instructions by which lanes find one of them to act for all, and what it acts with."""
-_SAME = 0.01
-"""How near executions must be to be the same: what a solver's tolerance may leave."""
+_SAME, _ALIKE = 0.01, 0.001
+"""How near executions must be for an instruction to be that of an access: as near as the ways of lanes are told; and for it to be made
+by the same lanes: what a solver's tolerance may leave."""
 _SECTOR, _DENSE = 32, 0.9
 """Bytes of a sector, and the part of the bytes asked for that sectors must hold for lanes not to share any: then so many
 lanes touch so many sectors, whichever groups they come in. What lanes share they touch however many they are."""
@@ -61,11 +64,15 @@ class Memory:
     standing: Mapping[int, tuple[int, ...]] = field(default_factory=dict)
 
 
-def memory_of(launched: Launched, instructions: Sequence[Counted], accessed: Accessed, apart: bool = False) -> Memory:
-    """What the instructions move. apart: tell too which of the loads of a line from several arrays each of its instructions stands for."""
+def memory_of(
+    launched: Launched, instructions: Sequence[Counted], accessed: Accessed, apart: bool = False,
+    tries: Mapping[Place, Tries] = MappingProxyType({}),
+) -> Memory:  # fmt: skip
+    """What the instructions move. apart: tell too which of the loads of a line from several arrays each of its instructions stands for.
+    tries: by place, what atomic operations cost that are loops."""
     accesses = _accesses(launched, any(len(one.place) > 1 for one in instructions))
     compiled = _by_access(instructions, accesses, launched.statements.chosen)
-    _join_calls(accesses, compiled)
+    _join(accesses, compiled)
     voting = _voting(instructions) - {
         one.place for one in launched.statements.statements.values() if one.site.kind == "vote"
     }
@@ -90,6 +97,15 @@ def memory_of(launched: Launched, instructions: Sequence[Counted], accessed: Acc
             accessed.costs(statements, of)  # which stands for which
     for (place, kind), statements in accesses.items():
         numbers = [one.number for one in statements]
+        if kind == "shared_atomic" and place in tries:
+            tried, warps = tries[place], sum(one.warps for one in statements)
+            otherwise["shared_atomic"] = otherwise["shared_load"] = True
+            sums["shared_atomic"]["wavefronts"] += tried.swaps * warps
+            sums["shared_load"]["wavefronts"] += tried.loads * warps
+            sums["shared_load"]["conflicts"] += tried.conflicts * warps
+            what = f"nvcc makes a shared atomic a loop: warps try {tried.rounds:.1f} times, as lanes meet at elements or banks"
+            differences.append(Difference(place, kind, len(statements), 1, what))
+            continue
         cost = {what: float(launched.counts[numbers, column].sum()) for what, column in _COLUMNS.items()}
         found = compiled.get((place, kind))
         one_for_all, exact = (place, kind) in by_one, known.get((place, kind))
@@ -132,7 +148,8 @@ def _known(
     accesses: Accesses, compiled: Mapping[tuple[Place, str], list[Counted]], accessed: Accessed
 ) -> dict[tuple[Place, str], dict[str, float]]:
     """What lanes access together, of accesses that are not made just as in the source, where it can be told: of one place, or of
-    several of a loop whose accesses share instructions; then the first has what all of them cost."""
+    several of a loop, or of none, whose accesses share instructions; then the first has what all of them cost. What is executed once
+    may have no instruction, as one of another place stands for it."""
     found = _known_apart(accesses, compiled, accessed)
     untold: dict[tuple[str, int], list[tuple[Place, str]]] = defaultdict(list)
     for key, instructions in compiled.items():
@@ -142,15 +159,26 @@ def _known(
         if costs is not None:
             found[key] = costs
             continue
-        first, *others = {-1 if one.context.loop is None else one.context.loop.site for one in accesses[key]}
+        first, *others = _loops(accesses[key])
         if not others:
             untold[key[1], first].append(key)
-    for keys in untold.values():
-        statements = sorted((one for key in keys for one in accesses[key]), key=lambda one: one.number)
-        costs = accessed.costs(statements, [one for key in keys for one in compiled[key]]) if len(keys) > 1 else None
+    for (kind, loop), keys in untold.items():
+        gone = [
+            key
+            for key, of in accesses.items()
+            if key[1] == kind and key not in compiled and _loops(of) == {-1} == {loop}
+        ]
+        statements = sorted((one for key in (*keys, *gone) for one in accesses[key]), key=lambda one: one.number)
+        made = [one for key in keys for one in compiled[key]]
+        costs = accessed.costs(statements, made) if len(keys) + len(gone) > 1 else None
         if costs is not None:
             found |= {keys[0]: costs} | {key: dict.fromkeys(costs, 0.0) for key in keys[1:]}
     return found
+
+
+def _loops(statements: Sequence[Statement]) -> set[int]:
+    """The innermost loops around some, -1 for none."""
+    return {-1 if one.context.loop is None else one.context.loop.site for one in statements}
 
 
 def _known_apart(
@@ -226,21 +254,29 @@ def _makes(one: Counted) -> str | None:
     return EFFECTS.get(one.instruction.opcode) if one.instruction.predicate != "@!PT" else None
 
 
-def _join_calls(accesses: Accesses, compiled: dict[tuple[Place, str], list[Counted]]) -> None:
-    """Put together what calls of a function make at a line of it, where that is what the source makes there, but not call by call:
-    the compiler gives what is inlined the line of another call at times."""
-    of_line: dict[tuple[int, str], list[tuple[Place, str]]] = defaultdict(list)
+def _join(accesses: Accesses, compiled: dict[tuple[Place, str], list[Counted]]) -> None:
+    """Put together what calls of a function make at a line of it, and what the lines of a statement list do, where that is what the source
+    makes there, but not place by place: the compiler gives what is inlined, or unrolled, the line of another one at times."""
+    of_line: dict[Hashable, list[tuple[Place, str]]] = defaultdict(list)
+    of_list: dict[Hashable, list[tuple[Place, str]]] = defaultdict(list)
     for place, kind in accesses:
         of_line[place[0], kind].append((place, kind))
-    for first, *others in of_line.values():
-        keys = [first, *others]
-        statements = [one for key in keys for one in accesses[key]]
-        made = [one for key in keys for one in compiled.get(key, ())]
-        if others and not _differs(statements, made) and any(_differs(accesses[k], compiled.get(k, ())) for k in keys):
-            for key in others:
-                del accesses[key]
-                compiled.pop(key, None)
-            accesses[first], compiled[first] = statements, made
+    for together in (of_line, of_list):
+        for first, *others in together.values():
+            keys = [first, *others]
+            statements = [one for key in keys for one in accesses[key]]
+            made = [one for key in keys for one in compiled.get(key, ())]
+            apart = any(_differs(accesses[k], compiled.get(k, ())) for k in keys)
+            if others and apart and not _differs(statements, made):
+                for key in others:
+                    del accesses[key]
+                    compiled.pop(key, None)
+                accesses[first], compiled[first] = statements, made
+        if together is of_line:
+            for (place, kind), statements in accesses.items():
+                lists = {one.context for one in statements}
+                if len(lists) == 1 and len({one.site.size for one in statements}) == 1:
+                    of_list[lists.pop(), kind, statements[0].site.size].append((place, kind))
 
 
 def _as_often(one: Counted, statements: Sequence[Statement]) -> bool:
@@ -252,8 +288,8 @@ def _as_often(one: Counted, statements: Sequence[Statement]) -> bool:
     )
 
 
-def _same(one: float, other: float) -> bool:
-    return abs(one - other) <= _SAME * other
+def _same(one: float, other: float, near: float = _SAME) -> bool:
+    return abs(one - other) <= near * other
 
 
 def _pool(
@@ -377,8 +413,8 @@ def _differs(statements: Sequence[Statement], compiled: Sequence[Counted]) -> bo
     size = statements[0].site.size
     return (
         any(one.instruction.predicate or one.why or width_of(one.instruction) != size for one in compiled)
-        or not _same(sum(one.warps for one in compiled), warps)
-        or not _same(sum(one.threads for one in compiled), lanes)
+        or not _same(sum(one.warps for one in compiled), warps, _ALIKE)
+        or not _same(sum(one.threads for one in compiled), lanes, _ALIKE)
     )
 
 

@@ -7,23 +7,38 @@ Which way a lane takes through a callee nothing of the source tells: it takes th
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
 from heapq import heappop, heappush
+from itertools import product
 
 import numpy as np
 import numpy.typing as npt
 
-from .control_flow import Graph, conditional
+from .control_flow import MEET, Graph, collective, conditional
 from .steps import remainders
 
 _DEEP = 3
 """Calls in calls that are told apart. nvcc makes one of a slow path of a division, which calls nothing."""
 
 
+@dataclass(frozen=True)
+class Apart:
+    """Where lanes that are not together go which shall be: they gather, do what asks for it together, and go back. alone: the node that
+    each group of them executes. together: those that all execute then, and their meeting point, if any, once more. back: the node that
+    they come back to; None where they leave the kernel."""
+
+    alone: int
+    together: tuple[int, ...]
+    meeting: int | None
+    back: int | None
+
+
 class Nodes:
     """blocks: of each node, the first of which is the kernel's entry. calls: the blocks behind the calls that lead there,
     outermost first. turns: of the loop around it that makes few. onward: nodes that may follow. ends: whether a lane may leave the kernel
-    there. meetings: by node, the meeting points that its BSSY makes. rare: ways from block to block that no lane goes through a callee."""
+    there. meetings: by node, the meeting points that its BSSY makes. apart: by node that
+    asks whether lanes are together, where others go. rare: ways from block to block that no lane goes through a callee."""
 
     def __init__(self, graph: Graph, rare: Collection[tuple[int, int]] = ()) -> None:
         self.graph = graph
@@ -47,6 +62,7 @@ class Nodes:
         while self._waiting:
             self._follow(self._waiting.pop())
         self.meetings = self._meetings()
+        self.apart = dict(self._apart())
 
     def _node(self, block: int, calls: tuple[int, ...], turn: int) -> int:
         """The number of a node; a new one waits to be followed."""
@@ -90,6 +106,29 @@ class Nodes:
         if loop is None or block not in loop.body:
             return 0
         return turn + (target == loop.header)
+
+    def _apart(self) -> Iterator[tuple[int, Apart]]:
+        known = len(self.blocks)
+        by_block = [(edge.source, edge.target) for edge in self.graph.edges if edge.kind == "apart"]
+        for node, (source, target) in product(range(known), by_block):
+            if self.blocks[node] != source or not self.graph.whole_warp(source):
+                continue
+            calls, turn, chain, at = self.calls[node], self.turns[node], list[int](), [target]
+            while len(at) == 1 and (at[0], calls, turn) not in self._number and len(chain) < len(self.graph.blocks):
+                chain += at
+                at = list(self.graph.successors[at[0]])
+            leads_back = not at or (len(at) == 1 and (at[0], calls, turn) in self._number)
+            if not chain or not leads_back or not collective(self.graph.last(chain[0])):
+                continue
+            first, *others = (len(self.blocks) + n for n in range(len(chain)))
+            self.blocks += chain
+            self.calls += [calls] * len(chain)
+            self.turns += [turn] * len(chain)
+            self.onward += [[] for _ in chain]
+            self.ends += [False] * len(chain)
+            meets = len(chain) > 2 and self.graph.last(chain[2]).opcode == MEET
+            back = self._number[at[0], calls, turn] if at else None
+            yield node, Apart(first, tuple(others), others[1] if meets else None, back)
 
     def _meetings(self) -> dict[int, list[int]]:
         found: dict[int, list[int]] = defaultdict(list)

@@ -13,6 +13,9 @@ from .control_flow import Graph, conditional
 
 _TEST = re.compile(r"[FDHI]SETP\.([A-Z]+)(?:\.U32|\.FTZ)?\.(AND|OR) (P\d), PT, (\S+?)\s*, (\S+?)\s*, (!?P[T\d])$")
 _CONSTANT = re.compile(r"-?\|?(?:RZ|[+-]?INF|0x7f800000|0x7ff00000|[+-]?\d[\d.e+-]*)\|?$")
+_INFINITE = re.compile(r"0x7f[0-9a-f]{6}$")
+"""The upper word of the largest numbers, and of infinity, to which words are compared: whole ones, as they lie in memory, or with 1
+taken away, so that zero and negative ones are greater too."""
 _BOTH = re.compile(r"PLOP3\.LUT (P\d), PT, (P\d), (P\d), PT, 0xa8, 0x0")
 """PLOP3 with the truth table of an or of two predicates."""
 
@@ -53,33 +56,65 @@ def _makes_nan(graph: Graph, block: int) -> bool:
 
 def _holds(graph: Graph, block: int, predicate: str) -> bool | None:
     """Whether a predicate holds for operands that are not special, where tests in its block or before it tell."""
-    known: dict[str, bool | None] = {}
-    for n in range(*graph.blocks[block]):
-        _follow(graph.instructions[n], known)
-    name = predicate.lstrip("@!")
-    value = known.get(name)
+    value = _value(graph, block, graph.blocks[block][1], predicate.lstrip("@!"))
     return None if value is None else value != predicate.startswith("@!")
 
 
-def _follow(one: Instruction, known: dict[str, bool | None]) -> None:
-    """What an instruction makes of the predicates that are known."""
+def _value(graph: Graph, block: int, past: int, name: str) -> bool | None:
+    """What a predicate is before an instruction of a block, for operands that are not special; None where no test tells."""
+    if name == "PT":
+        return True
+    for n in range(past - 1, graph.blocks[block][0] - 1, -1):
+        one = graph.instructions[n]
+        if name in _written(one):
+            return _tested(graph, block, n, one)
+    above = graph.dominators[block]
+    if above is None or any(_writes(graph, between, name) for between in _between(graph, above, block)):
+        return None
+    return _value(graph, above, graph.blocks[above][1], name)
+
+
+def _between(graph: Graph, above: int, block: int) -> set[int]:
+    """The blocks on ways from one that dominates another to that one, without these two."""
+    found, waiting = {block}, [block]
+    while waiting:
+        further = set(graph.predecessors[waiting.pop()]) - found - {above}
+        found |= further
+        waiting += further
+    return found - {block}
+
+
+def _writes(graph: Graph, block: int, name: str) -> bool:
+    return any(name in _written(one) for one in graph.instructions[slice(*graph.blocks[block])])
+
+
+def _written(one: Instruction) -> set[str]:
+    """The predicates that an instruction writes."""
+    return set(re.findall(r"\bP\d\b", one.text.removeprefix(one.predicate).partition(",")[0]))
+
+
+def _tested(graph: Graph, block: int, n: int, one: Instruction) -> bool | None:
+    """What an instruction of a block makes of the predicate that it writes, for usual operands."""
+
+    def value(name: str) -> bool | None:
+        known = _value(graph, block, n, name.lstrip("!"))
+        return None if known is None else known != name.startswith("!")
+
     if (test := _TEST.match(one.text)) is not None:
-        compared, how, written, a, b, other = test.groups()
-        usual = _usual(compared, a, b)
-        with_ = True if other == "PT" else known.get(other.lstrip("!"))
-        with_ = None if with_ is None else with_ != other.startswith("!")
-        known[written] = _either(usual, with_) if how == "OR" else _not(_either(_not(usual), _not(with_)))
-    elif (both := _BOTH.match(one.text)) is not None:
-        known[both[1]] = _either(known.get(both[2]), known.get(both[3]))
-    else:
-        for name in re.findall(r"\bP\d\b", one.text.removeprefix(one.predicate).partition(",")[0]):
-            known[name] = None
+        compared, how, _, a, b, other = test.groups()
+        usual, with_ = _usual(compared, a, b), value(other)
+        return _either(usual, with_) if how == "OR" else _not(_either(_not(usual), _not(with_)))
+    if (both := _BOTH.match(one.text)) is not None:
+        return _either(value(both[2]), value(both[3]))
+    return None
 
 
 def _usual(compared: str, a: str, b: str) -> bool | None:
-    """Whether a comparison of floats holds for usual ones."""
+    """Whether a comparison of floats, or of words that hold them, holds for usual ones."""
     if compared == "NAN" or (compared == "GTU" and "INF" in b):
         return False
+    if _INFINITE.match(b) and compared in ("GE", "GT", "LE", "LT"):
+        return compared.startswith("L")
     if compared in ("EQ", "NEU", "NE", "EQU") and (_CONSTANT.match(a) or _CONSTANT.match(b)):
         return compared.startswith("NE")
     return None

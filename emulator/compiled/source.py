@@ -14,7 +14,7 @@ import numpy.typing as npt
 from ..ir import nodes as ir
 from ..passes.decisions import leaves
 from ..passes.sites import Site
-from ..passes.slow_paths import slow_paths
+from ..passes.slow_paths import long, slow_paths
 from ..profiler.decisions import Decisions, SiteDecisions
 from ..profiler.events import LANES, WARPS, Counts
 
@@ -70,7 +70,8 @@ class Source:
     """A kernel's statements by number, and the contexts they lie in. chosen: by statement, the branch and the arm that decide about
     it and about no other turn of a loop: what follows an arm that leaves the statement list belongs to the other arm.
     behind: by statement behind one in which lanes may leave its statement list, the next branch or loop there: both are executed by
-    those that did not. divided: by statement, how many divisions and roots it has that may take a slow path. conditions: of branches
+    those that did not. divided: by statement, whether its divisions and
+    roots that may take a slow path are of integers, one after the other. conditions: of branches
     that are made of several. stays: by branch of which one arm leaves the statement list, the other one."""
 
     statements: dict[int, Statement] = field(default_factory=dict)
@@ -78,7 +79,7 @@ class Source:
     loops: dict[int, ir.While | ir.For] = field(default_factory=dict)
     chosen: dict[int, tuple[int, Arm]] = field(default_factory=dict)
     behind: dict[int, int] = field(default_factory=dict)
-    divided: dict[int, int] = field(default_factory=dict)
+    divided: dict[int, tuple[bool, ...]] = field(default_factory=dict)
     conditions: dict[int, ir.Expr] = field(default_factory=dict)
     stays: dict[int, Arm] = field(default_factory=dict)
     decisions: Decisions = field(default_factory=Decisions)
@@ -100,7 +101,7 @@ class Source:
                     if chosen is not None:
                         source.chosen[stmt.site] = chosen
                     if slow := slow_paths(stmt):
-                        source.divided[stmt.site] = len(slow)
+                        source.divided[stmt.site] = tuple(map(long, slow))
                 match stmt:
                     case ir.If():
                         if leaves(stmt.cond):

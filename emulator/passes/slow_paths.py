@@ -2,7 +2,8 @@
 
 Its fast path is right where operands, quotient and what it computes in between are normal numbers. What it tests, by the
 exponents of the operands, was read from compiled code: reciprocals and roots, and divisions of f64, compare them with
-constants; a division of f32 has an instruction of its own for it (FCHK), which is taken to test that all these are normal.
+constants; a division of f32 has an instruction of its own for it (FCHK), which is taken to test that all these are normal. A division of
+integers of 64 bits is one of 32 where no operand has any of the upper ones.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from functools import reduce
 
 from ..ir import nodes as ir
 from ..ir.walk import children
-from ..language.types import BOOL, F32, F64, I32, I64, Scalar
+from ..language.types import BOOL, F32, F64, I32, I64, U64, Scalar
 
 MOST = 8
 """Of a statement, divisions and roots that are told apart."""
@@ -27,7 +28,7 @@ def taken(stmt: ir.Stmt) -> tuple[ir.Expr, ...]:
     """Whether a lane's operands make it take the slow path, for each of them."""
     found = []
     for op, guards in _guarded(stmt):
-        tests = list(_root(op) if op.name == "sqrt" else _division(op))
+        tests = list(_root(op) if op.name == "sqrt" else _division(op) if op.name == "fdiv" else _long_division(op))
         slow = reduce(lambda one, other: ir.Op("either", (one, other), BOOL, op.span), tests)
         found.append(reduce(lambda one, other: ir.Op("both", (one, other), BOOL, op.span), (*guards, slow)))
     return tuple(found)
@@ -49,8 +50,14 @@ def _inside(expr: ir.Expr, guards: tuple[ir.Expr, ...]) -> Iterator[tuple[ir.Op,
         return
     for child in children(expr):
         yield from _inside(child, guards)
-    if isinstance(expr, ir.Op) and expr.name in ("fdiv", "sqrt") and expr.type in (F32, F64):
+    if isinstance(expr, ir.Op) and (long(expr) or (expr.name in ("fdiv", "sqrt") and expr.type in (F32, F64))):
         yield expr, guards
+
+
+def long(op: ir.Op) -> bool:
+    """Whether an operation divides integers of 64 bits by what only the launch tells."""
+    divides = op.name in ("floordiv", "mod", "div", "rem") and op.type in (I64, U64)
+    return divides and not isinstance(op.args[1], ir.Const)
 
 
 def _root(op: ir.Op) -> Iterator[ir.Expr]:
@@ -80,6 +87,13 @@ def _division(op: ir.Op) -> Iterator[ir.Expr]:
         yield _compare("lt", above, 54)
         yield _compare("eq", below, 2047)
         yield _compare("lt", ir.Op("sub", (above, below), I32, op.span), -1021)
+
+
+def _long_division(op: ir.Op) -> Iterator[ir.Expr]:
+    """Any of the upper 32 bits of both."""
+    word = op.type
+    upper = ir.Op("shr", (ir.Op("or", op.args, word, op.span), ir.Const(32, word, op.span)), word, op.span)
+    yield ir.Op("ne", (upper, ir.Const(0, word, op.span)), BOOL, op.span)
 
 
 LEAST = 25

@@ -36,6 +36,9 @@ CASES = {
     "warp_distances": "a store that is executed no more often than in the source",
     "syrk_triangle": "two loads of one array whose registers are written in between, and a store moved behind a loop",
     "stencil_27_points": "one store for both arms of a branch",
+    "restrict_residual": "turns that are left over come first, and a load that one of another line stands for",
+    "clipped_equaliser": "additions of an unrolled loop that have each other's lines",
+    "bucket_by_splitters": "blocks of an unrolled loop some of which fewer warps come to",
 }
 
 

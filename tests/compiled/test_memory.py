@@ -8,7 +8,7 @@ from simtbed.compiled.control_flow import graph
 from simtbed.compiled.counted import Counted
 from simtbed.compiled.kernel import counted
 from simtbed.compiled.matching import Matcher
-from simtbed.compiled.memory import _accesses, _by_access, _join_calls
+from simtbed.compiled.memory import _accesses, _by_access, _join
 from simtbed.compiled.walk import Walk
 from simtbed.engines.cuda.sass import Instruction
 from simtbed.language.hints import Global, Shared, i32
@@ -84,12 +84,40 @@ def test_what_is_inlined_may_have_the_line_of_another_call() -> None:
     each_counted = [Counted(sass, stores[0].place, 0, (), e.warps, e.lanes, e.warps, e.warps) for e in stores]
     accesses = _accesses(one, True)
     compiled = {(stores[0].place, "shared_store"): each_counted}
-    _join_calls(accesses, compiled)
+    _join(accesses, compiled)
     assert accesses[stores[0].place, "shared_store"] == stores and (stores[1].place, "shared_store") not in accesses
     compiled = {(stores[0].place, "shared_store"): each_counted[:1]}
     accesses = _accesses(one, True)
-    _join_calls(accesses, compiled)
+    _join(accesses, compiled)
     assert accesses[stores[0].place, "shared_store"] == stores[:1]
+
+
+@st.kernel
+def four_counts(x: Global[i32], out: Global[i32], n: i32) -> None:
+    bins = st.shared(i32, 64)
+    bins[st.thread.x] = 0
+    st.sync()
+    for k in range(st.thread.x, n, 32):
+        st.atomic_add(bins, x[k] & 63, 1)
+        st.atomic_add(bins, x[k] >> 6 & 63, 1)
+    st.sync()
+    out[st.thread.x] = bins[st.thread.x]
+
+
+def test_lines_of_a_statement_list_are_one_where_an_unrolled_loop_mixes_them() -> None:
+    """All but one of the additions have the line of one of the two."""
+    one = launched(four_counts, x=np.arange(128, dtype=np.int32) ** 2, out=st.zeros(32, st.i32), n=128)
+    first, second = (e for e in one.statements.statements.values() if e.site.kind == "shared_atomic")
+    add = Instruction(0, "ATOMS.POPC.INC.32 RZ, [R2+URZ]")
+    once = [Counted(add, first.place, 0, (), 1, 32, 1, 1)] * 7 + [Counted(add, second.place, 0, (), 1, 32, 1, 1)]
+    accesses = _accesses(one, True)
+    compiled = {(e.place, "shared_atomic"): [c for c in once if c.place == e.place] for e in (first, second)}
+    _join(accesses, compiled)
+    assert accesses[first.place, "shared_atomic"] == [first, second] and (second.place, "shared_atomic") not in accesses
+    fewer = {key: of[:3] for key, of in compiled.items()}
+    accesses = _accesses(one, True)
+    _join(accesses, fewer)
+    assert (second.place, "shared_atomic") in accesses
 
 
 def test_a_misfit_is_that_of_all_calls_together() -> None:

@@ -31,6 +31,8 @@ def rare(*tests: str, predicate: str = "@P0") -> set[tuple[int, int]]:
         (("ISETP.NE.AND P1, PT, R9, RZ, PT", "FSETP.EQ.OR P0, PT, R4, 1, !P1"), False),
         (("FSETP.GTU.FTZ.AND P0, PT, |R2|, +INF , PT", "FSETP.GTU.FTZ.AND P1, PT, |R3|, +INF , PT",
           "PLOP3.LUT P0, PT, P0, P1, PT, 0xa8, 0x0"), False),
+        (("VIADD R0, R3, 0xffffffff", "ISETP.GE.U32.AND P0, PT, R0, 0x7fefffff, PT"), False),
+        (("ISETP.LE.U32.AND P0, PT, R0, 0x7f7fffff, PT",), True),
     ],
 )  # fmt: skip
 def test_operands_are_not_special(tests: tuple[str, ...], taken: bool) -> None:
@@ -45,10 +47,21 @@ def test_operands_are_not_special(tests: tuple[str, ...], taken: bool) -> None:
         ("FSETP.EQ.AND P0, PT, R4, R5, PT",),
         ("FSETP.GT.AND P1, PT, R4, R5, PT", "FSETP.EQ.OR P0, PT, R4, 1, P1"),
         ("FSETP.EQ.AND P0, PT, R4, 1, PT", "LOP3.LUT P0, RZ, R23, 0x7fffffff, R27, 0xc8, !PT"),
+        ("ISETP.GE.U32.AND P0, PT, R0, 0x7fff, PT",),
     ],
 )
 def test_what_does_not_tell_leaves_both_ways(tests: tuple[str, ...]) -> None:
     assert not rare(*tests)
+
+
+@pytest.mark.parametrize(("between", "told"), [("NOP", True), ("FSETP.GT.AND P1, PT, R4, R5, PT", False)])
+def test_a_test_before_the_block_tells_as_long_as_nothing_writes_its_predicate(between: str, told: bool) -> None:
+    """As of an operand that a loop does not change."""
+    whole = sass(
+        "FSETP.EQ.AND P1, PT, R4, RZ, PT", "@P2 BRA 0x30", between, "FSETP.EQ.OR P0, PT, R5, 1, P1", "@P0 BRA 0x60",
+        "FADD R1, R2, R3", "EXIT",
+    )  # fmt: skip
+    assert set(rare_ways(whole, {2})) == ({(2, 4)} if told else set())
 
 
 CALLING = sass(

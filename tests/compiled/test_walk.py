@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Callable
+from pathlib import Path
 
 import numpy as np
 import pytest
 import simtbed as st
-from simtbed.compiled import anchors, groups, paths
+from simtbed.compiled import anchors, paths
 from simtbed.compiled import replay as replay_module
 from simtbed.compiled import walk as walk_module
 from simtbed.compiled.control_flow import Graph, graph
 from simtbed.compiled.executions import executions_of
 from simtbed.compiled.flow import Evidence, Placed
+from simtbed.compiled.groups import Strand, Warps
 from simtbed.compiled.launched import Launched
 from simtbed.compiled.matching import Matcher
 from simtbed.compiled.nodes import Nodes
@@ -191,34 +194,75 @@ def test_lanes_leave_a_loop_group_by_group() -> None:
     assert found == {0: (1, 32), 1: (3, 1 + 6 + 58), 2: (3, 32), 3: (1, 32)}
 
 
-@pytest.mark.parametrize(("turn", "groups"), [("VIADD R1, R1, 0x1", 1), ("YIELD", 3)])
-def test_who_lets_others_go_on_is_not_waited_for(turn: str, groups: int) -> None:
-    """Lanes that have left a loop go on from its meeting point without those that still turn it."""
-    whole = sass("BSSY B0, 0x50", "@P0 BRA 0x40", turn, "@P1 BRA 0x20", "BSYNC B0", "STG.E [R2], R1", "EXIT")
-    found = counted(whole, (20, [0, 2, 3]), (8, [0, 1, 2, 3]), (4, [0, 1, 1, 2, 3]))
-    assert found == {0: (1, 32), 1: (2, 16), 2: (3, 32), 3: (groups, 32)}
+# ------------------------------------------------------------------ who lets others go on
+def test_who_lets_others_go_on_is_not_waited_for() -> None:
+    """Lanes that have left a loop go on from its meeting point without those that still turn it: those that left in the first turn
+    together, as nobody had let them go on until then, later ones as they come."""
+    whole = sass(
+        "BSSY B0, 0x80", "NOP", "YIELD", "@P0 BRA 0x60", "@P1 BRA 0x60", "@P2 BRA 0x10", "MOV R1, R2", "BSYNC B0", "STG.E [R2], R1", "EXIT"
+    )  # fmt: skip
+    turn = [1, 2, 3, 4]
+    ways = [
+        (4, [0, 1, 2, 5, 6, 7]), (4, [0, 1, 2, 3, 5, 6, 7]), (4, [0, *turn, 5, 6, 7]),
+        (10, [0, *turn, 1, 2, 5, 6, 7]), (10, [0, *turn, 1, 2, 3, 5, 6, 7]),
+    ]  # fmt: skip
+    found = counted(whole, *ways)
+    assert (found[6], found[7]) == ((5, 32), (3, 32))
 
 
 def test_groups_that_let_others_go_on_meet_where_they_do() -> None:
-    """Two groups leave a first loop one after the other, as its YIELD has nobody wait. At that of a second loop the first one lets the
-    other come; that one finds it there, and lets it go on in turn. A third one finds the first two in one."""
-    whole = sass(
-        "BSSY B0, 0x40", "NOP", "YIELD", "@P0 BRA 0x10", "BSYNC B0", "NOP", "YIELD", "@P1 BRA 0x50", "EXIT"
-    )  # fmt: skip
-    first, second = [0, 1, 2, 3, 3, 4], [0, 1, 1, 2, 3, 3, 4]
-    two = counted(whole, (20, first), (12, second))
-    assert two[3] == (4, 64), "they take turns"
-    three = counted(whole, (10, first), (10, second), (12, [0, 1, 1, 1, 2, 3, 3, 4]))
-    assert three[2] == (3, 32) and three[3][0] < 6
+    """Lanes that part for good are together again where one group has the other come first."""
+    whole = sass("@P0 BRA 0x20", "NOP", "NOP", "YIELD", "STG.E [R2], R1", "EXIT")
+    found = counted(whole, (20, [0, 1, 2, 3]), (12, [0, 2, 3]))
+    assert found == {0: (1, 32), 1: (1, 20), 2: (2, 32), 3: (1, 32)}
 
 
-def test_parties_may_be_of_any_number(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(groups, "_PARTIES", 1)
-    whole = sass(
-        "BSSY B0, 0x70", "BSSY B1, 0x50", "@P0 BRA 0x40", "MOV R1, R2", "BSYNC B1", "MOV R2, R1", "BSYNC B0", "EXIT"
-    )
-    found = counted(whole, (20, [0, 1, 2, 3, 4, 5]), (12, [0, 2, 3, 4, 5]))
-    assert found == {0: (1, 32), 1: (1, 20), 2: (2, 32), 3: (1, 32), 4: (1, 32), 5: (1, 32)}
+MEASURED = json.loads((Path(__file__).parent / "yields.json").read_text(encoding="utf-8"))
+"""Kernels whose lanes leave loops with YIELD, each with the ways of its lanes and what an H100 executed: by block, warp instructions."""
+
+
+@pytest.mark.parametrize("name", MEASURED)
+def test_lanes_part_as_they_did_on_a_gpu(name: str) -> None:
+    """Of one loop exactly; of loops in loops within a sixth."""
+    kept = MEASURED[name]
+    whole = graph(tuple(Instruction(16 * n, text) for n, text in enumerate(kept["sass"])))
+    nodes = Nodes(whole)
+    number = {block: node for node, block in enumerate(nodes.blocks)}
+    strands = [Strand(mask, np.array([number[block] for block in path], np.int32)) for mask, path in kept["ways"]]
+    warps, _ = Warps(nodes).executions(strands)
+    found = [int(warps[number[block]]) if block in number else 0 for block in range(len(whole.blocks))]
+    sizes = [past - first for first, past in whole.blocks]
+    if name.startswith("leaves"):
+        assert found == kept["executed"]
+    ran = np.dot(kept["executed"], sizes)
+    assert abs(np.dot(found, sizes) / ran - 1) < (0.1 if name.startswith("nested") else 0.27)
+
+
+# ------------------------------------------------------------------ who shall be together
+TOGETHER = sass(
+    "@P0 BRA 0x20", "NOP", "UMOV UR4, 0xffffffff", "BRA.DIV UR4, 0x70", "VOTE.ANY R3, PT, P1", "STG.E [R2], R3", "EXIT",
+    "BSSY B0, 0xb0", "WARPSYNC.COLLECTIVE R3, 0xa0", "VOTE.ANY R3, PT, P1", "BSYNC B0", "BRA 0x50",
+)  # fmt: skip
+"""Blocks: 0 and 1, whose lanes do not meet, 2 asks whether all are together, 3 votes, 4 stores; 5 is where groups gather, 6 votes for
+all, 7 is their meeting point, 8 leads back."""
+
+
+def test_lanes_that_are_not_together_gather() -> None:
+    found = counted(TOGETHER, (20, [0, 1, 2, 3, 4]), (12, [0, 2, 3, 4]))
+    assert found == {
+        0: (1, 32), 1: (1, 20), 2: (2, 32), 5: (2, 32), 6: (1, 32), 7: (2, 32), 8: (1, 32), 4: (1, 32)
+    }  # fmt: skip
+
+
+def test_lanes_that_are_together_do_not() -> None:
+    assert counted(TOGETHER, (32, [0, 2, 3, 4])) == {0: (1, 32), 2: (1, 32), 3: (1, 32), 4: (1, 32)}
+
+
+def test_a_group_that_asks_for_itself_does_not_wait() -> None:
+    """Its mask is no constant."""
+    texts = [one.text.replace("UMOV UR4, 0xffffffff", "VOTEU.ANY UR4, UPT, PT") for one in TOGETHER.instructions]
+    found = counted(sass(*texts), (20, [0, 1, 2, 3, 4]), (12, [0, 2, 3, 4]))
+    assert found[3] == (2, 32) and 6 not in found
 
 
 # ------------------------------------------------------------------ real kernels
@@ -265,6 +309,9 @@ def walked(name: str) -> float:
         "merge_path",
         "run_lengths",
         "heap_largest",
+        "neutron_slab",
+        "group_sums",
+        "product_row_sizes",
     ],
 )
 def test_a_walk_counts_what_ran(name: str) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import simtbed as st
-from simtbed.language.hints import Global, f32, f64
+from simtbed.language.hints import Global, f32, f64, i64, u64
 
 
 @st.kernel
@@ -92,3 +92,24 @@ def test_what_is_not_chosen_is_not_divided(engine: st.EngineName) -> None:
     a, b = np.array([1, 0, 0], np.float32), np.array([3, 0, 3], np.float32)
     found = noted(choosing, engine, a=a, b=b)
     assert found[-1] == [0, 0, 1]
+
+
+@st.kernel
+def dividing_long(a: Global[i64], b: Global[i64], out: Global[i64]) -> None:
+    i = st.thread.x
+    out[i] = a[i] // b[i] + a[i] % i64(1000)
+
+
+@st.kernel
+def remaining_long(a: Global[u64], b: Global[u64], out: Global[u64]) -> None:
+    i = st.thread.x
+    out[i] = a[i] % b[i]
+
+
+@pytest.mark.parametrize("engine", ["numpy", "jit"])
+def test_a_division_of_64_bits_is_one_of_32_where_no_operand_has_more(engine: st.EngineName) -> None:
+    """That by a constant is no division at all."""
+    a, b = np.array([7, 2**32 - 1, 2**32, 7, -7]), np.array([2, 2**32 - 1, 3, 2**40, 3])
+    assert noted(dividing_long, engine, a=a, b=b) == [[0, 0, 1, 1, 1]]
+    unsigned = [each.astype(np.uint64) for each in (a, b)]
+    assert noted(remaining_long, engine, a=unsigned[0], b=unsigned[1]) == [[0, 0, 1, 1, 1]]

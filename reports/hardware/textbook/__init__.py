@@ -25,6 +25,8 @@ from . import (
     panels,
     particles,
     physics,
+    pictures,
+    products,
     programs,
     queues,
     rays,
@@ -33,6 +35,7 @@ from . import (
     samples,
     scores,
     searches,
+    sequences,
     signals,
     simulation,
     solvers,
@@ -41,6 +44,7 @@ from . import (
     suites,
     surfaces,
     tables,
+    tails,
     texts,
     tiled,
     walks,
@@ -57,6 +61,7 @@ KERNELS: tuple[Textbook, ...] = (
     *matter.KERNELS, *networks.KERNELS,
     *tiled.KERNELS, *blocks.KERNELS, *grids.KERNELS, *physics.KERNELS, *finance.KERNELS, *walks.KERNELS, *layers.KERNELS,
     *scores.KERNELS, *rays.KERNELS, *panels.KERNELS, *waves.KERNELS, *machines.KERNELS, *rows.KERNELS,
+    *products.KERNELS, *pictures.KERNELS, *sequences.KERNELS, *tails.KERNELS,
 )  # fmt: skip
 
 __all__ = ["KERNELS", "Textbook"]
