@@ -15,14 +15,14 @@ KEPT = {name: record.load(record.FOLDER / "textbook" / f"{name.lower()}.json") f
 """An H100 counted those that were written last."""
 MET = {
     "H200": {
-        "global loads": 565, "global stores": 573, "global atomics": 571, "global reductions": 570, "shared loads": 566,
-        "shared stores": 567, "shared atomics": 572, "barriers": 291, "shuffles": 289, "warp instructions": 287, "efficiency": 286,
-        "registers": 290, "occupancy": 291,
+        "global loads": 601, "global stores": 613, "global atomics": 611, "global reductions": 610, "shared loads": 606,
+        "shared stores": 608, "shared atomics": 608, "barriers": 311, "shuffles": 309, "warp instructions": 308, "efficiency": 308,
+        "registers": 310, "occupancy": 311,
     },
     "H100": {
-        "global loads": 197, "global stores": 202, "global atomics": 204, "global reductions": 204, "shared loads": 196,
-        "shared stores": 202, "shared atomics": 200, "barriers": 104, "shuffles": 103, "warp instructions": 102, "efficiency": 101,
-        "registers": 103, "occupancy": 104,
+        "global loads": 233, "global stores": 242, "global atomics": 244, "global reductions": 244, "shared loads": 236,
+        "shared stores": 243, "shared atomics": 236, "barriers": 124, "shuffles": 123, "warp instructions": 123, "efficiency": 123,
+        "registers": 123, "occupancy": 124,
     },
 }  # fmt: skip
 """How many figures are as near as they shall be, at least."""
@@ -38,7 +38,7 @@ def test_both_gpus_count_the_same_where_threads_do_not_race() -> None:
     one, other = (KEPT[name].counters for name in ("H100", "H200"))
     pairs = [(name, a, b) for name in one for a, b in zip(one[name], other[name], strict=True)]
     unlike = Counter(name for name, a, b in pairs for figure, n in a.figures.items() if n != b.figures[figure])
-    assert len(pairs) == 104 and sum(unlike.values()) <= 43 and unlike.most_common(1)[0][0] == "textbook group_sums"
+    assert len(pairs) == 124 and sum(unlike.values()) <= 45 and unlike.most_common(1)[0][0] == "textbook group_sums"
 
 
 @pytest.mark.parametrize("case", find([TEXTBOOK]), ids=lambda case: case.name)
@@ -74,7 +74,16 @@ def test_shared_atomics_are_exact(found: tuple[str, Comparison]) -> None:
     """Those that count, and those that return what was there; but where the order of blocks decides which threads make them, where threads
     try again, and where conflicts come of other traffic."""
     of_order = {
-        f"textbook {name}" for name in ("expand_frontier", "group_sums", "sand_tiles", "slab_photons", "raster_tiles")
+        f"textbook {name}"
+        for name in (
+            "expand_frontier",
+            "group_sums",
+            "sand_tiles",
+            "slab_photons",
+            "raster_tiles",
+            "neutron_slab",
+            "product_row_sizes",
+        )
     }
     cells = [cell for cell in found[1].cells if cell.kernel not in of_order]
     wrong = [cell for cell in cells if cell.figure.name.startswith("shared_atomic") and not cell.meets]

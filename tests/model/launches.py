@@ -162,6 +162,18 @@ def spread(x: st.Global[st.f32], out: st.Global[st.f32], STRIDE: st.Const) -> No
 
 
 @st.kernel
+def looked_up(table: st.Constant[st.i32], out: st.Global[st.i32], turns: st.i32, mask: st.i32, apart: st.i32) -> None:
+    """Warps look up numbers of a table in constant memory, one after the other."""
+    i = st.block.x * st.block_dim.x + st.thread.x
+    at = (i >> 5) * apart
+    total = 0
+    for t in range(turns):
+        for s in st.unroll(range(8)):
+            total += table[(at + t * 8 + s) & mask]
+    out[i] = total
+
+
+@st.kernel
 def broadcast(x: st.Global[st.f32], out: st.Global[st.f32], TURNS: st.Const) -> None:
     """All lanes read the same four numbers of shared memory, side by side, so often as TURNS says."""
     held = st.shared(st.f32, 256)

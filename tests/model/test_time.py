@@ -25,6 +25,7 @@ from tests.model.launches import (
     copy,
     exchange,
     float_total,
+    looked_up,
     observed,
     read_again,
     reads,
@@ -283,3 +284,19 @@ def test_conflicts_take_what_they_took(stride: int, time: float) -> None:
     if isinstance(kernel := launch.compiled(H200), str):
         pytest.skip(kernel)
     assert estimate(launch, H200).time_us == pytest.approx(time, rel=0.15)
+
+
+@pytest.mark.parametrize(("grid", "block", "time"), [(132, 1024, 71.3), (1056, 128, 73.0)])
+def test_tables_of_constants_take_what_they_took(grid: int, block: int, time: float) -> None:
+    """2,048 numbers of one of 512 bytes, by each of 32 warps of an SM, measured on an H100."""
+    args = {
+        "table": np.arange(128, dtype=np.int32),
+        "out": np.zeros(grid * block, np.int32),
+        "turns": 256,
+        "mask": 127,
+        "apart": 0,
+    }
+    launch = observe(prepare_request(looked_up, grid=grid, block=block, args=args, device=H100))
+    if isinstance(kernel := launch.compiled(H100), str):
+        pytest.skip(kernel)
+    assert estimate(launch, H100).time_us == pytest.approx(time, rel=0.1)
