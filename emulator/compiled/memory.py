@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
@@ -258,25 +258,30 @@ def _join(accesses: Accesses, compiled: dict[tuple[Place, str], list[Counted]]) 
     """Put together what calls of a function make at a line of it, and what the lines of a statement list do, where that is what the source
     makes there, but not place by place: the compiler gives what is inlined, or unrolled, the line of another one at times."""
     of_line: dict[Hashable, list[tuple[Place, str]]] = defaultdict(list)
-    of_list: dict[Hashable, list[tuple[Place, str]]] = defaultdict(list)
     for place, kind in accesses:
         of_line[place[0], kind].append((place, kind))
-    for together in (of_line, of_list):
-        for first, *others in together.values():
-            keys = [first, *others]
-            statements = [one for key in keys for one in accesses[key]]
-            made = [one for key in keys for one in compiled.get(key, ())]
-            apart = any(_differs(accesses[k], compiled.get(k, ())) for k in keys)
-            if others and apart and not _differs(statements, made):
-                for key in others:
-                    del accesses[key]
-                    compiled.pop(key, None)
-                accesses[first], compiled[first] = statements, made
-        if together is of_line:
-            for (place, kind), statements in accesses.items():
-                lists = {one.context for one in statements}
-                if len(lists) == 1 and len({one.site.size for one in statements}) == 1:
-                    of_list[lists.pop(), kind, statements[0].site.size].append((place, kind))
+    _join_each(of_line.values(), accesses, compiled)
+    of_list: dict[Hashable, list[tuple[Place, str]]] = defaultdict(list)
+    for key, statements in accesses.items():
+        lists, sizes = {one.context for one in statements}, {one.site.size for one in statements}
+        if len(lists) == len(sizes) == 1:
+            of_list[lists.pop(), sizes.pop(), key[1]].append(key)
+    _join_each(of_list.values(), accesses, compiled)
+
+
+def _join_each(
+    together: Iterable[list[tuple[Place, str]]], accesses: Accesses, compiled: dict[tuple[Place, str], list[Counted]]
+) -> None:
+    """Put accesses together that are the source's only so. together: which may be."""
+    for keys in together:
+        statements = [one for key in keys for one in accesses[key]]
+        made = [one for key in keys for one in compiled.get(key, ())]
+        apart = any(_differs(accesses[key], compiled.get(key, ())) for key in keys)
+        if len(keys) > 1 and apart and not _differs(statements, made):
+            for key in keys:
+                del accesses[key]
+                compiled.pop(key, None)
+            accesses[keys[0]], compiled[keys[0]] = statements, made
 
 
 def _as_often(one: Counted, statements: Sequence[Statement]) -> bool:

@@ -37,8 +37,8 @@ class Apart:
 class Nodes:
     """blocks: of each node, the first of which is the kernel's entry. calls: the blocks behind the calls that lead there,
     outermost first. turns: of the loop around it that makes few. onward: nodes that may follow. ends: whether a lane may leave the kernel
-    there. meetings: by node, the meeting points that its BSSY makes. apart: by node that
-    asks whether lanes are together, where others go. rare: ways from block to block that no lane goes through a callee."""
+    there. meetings: by node, the meeting points that its BSSY makes. apart: by node that asks
+    whether lanes are together, where others go. rare: ways from block to block that no lane goes through a callee."""
 
     def __init__(self, graph: Graph, rare: Collection[tuple[int, int]] = ()) -> None:
         self.graph = graph

@@ -70,9 +70,9 @@ class Source:
     """A kernel's statements by number, and the contexts they lie in. chosen: by statement, the branch and the arm that decide about
     it and about no other turn of a loop: what follows an arm that leaves the statement list belongs to the other arm.
     behind: by statement behind one in which lanes may leave its statement list, the next branch or loop there: both are executed by
-    those that did not. divided: by statement, whether its divisions and
-    roots that may take a slow path are of integers, one after the other. conditions: of branches
-    that are made of several. stays: by branch of which one arm leaves the statement list, the other one."""
+    those that did not. divided: by statement, whether its divisions and roots that may take a slow path are of integers, one
+    after the other. conditions: of branches that are made of several. stays: by branch of which one arm leaves the statement
+    list, the other one."""
 
     statements: dict[int, Statement] = field(default_factory=dict)
     contexts: dict[tuple[int, Arm], Context] = field(default_factory=dict)
