@@ -30,7 +30,7 @@ class Explanation:
     """What one place costs beyond what it had to.
 
     what: in a word. sentence: what happens, and why. remedy: what is commonly done about it. cycles: of an SM, that the
-    remedy could save. share: of the cycles of the profile.
+    remedy could save. share: of the cycles of the profile, and of those that warps wait at barriers.
     """
 
     place: Place
@@ -50,6 +50,8 @@ class _Found:
     cycles: float
     sentence: str
     remedy: str
+    waiting: bool = False
+    """Whether no counter holds these cycles: warps wait in them."""
 
 
 def cycles(row: Row) -> float:
@@ -62,12 +64,13 @@ def cycles(row: Row) -> float:
 
 def explanations(profile: Costs) -> list[Explanation]:
     """What costs at least a hundredth of all cycles more than it had to, the most first."""
-    total = sum(cycles(row) for row in profile.rows.values())
-    found = []
-    for place, row in profile.rows.items():
-        for one in _of_place(profile, place, row):
-            if one.cycles >= WORTH_A_SENTENCE * total > 0:
-                found.append(Explanation(place, one.what, one.sentence, one.remedy, one.cycles, one.cycles / total))
+    each = [(place, one) for place, row in profile.rows.items() for one in _of_place(profile, place, row)]
+    total = sum(cycles(row) for row in profile.rows.values()) + sum(one.cycles for _, one in each if one.waiting)
+    found = [
+        Explanation(place, one.what, one.sentence, one.remedy, one.cycles, one.cycles / total)
+        for place, one in each
+        if one.cycles >= WORTH_A_SENTENCE * total > 0
+    ]
     return sorted(found, key=lambda one: (-one.cycles, one.place.span.file, one.place.span.line))
 
 
@@ -222,4 +225,5 @@ def _frequent(profile: Costs, row: Row) -> _Found:
         INSTRUCTION * barriers * max(0.0, OFTEN - between) if barriers else 0.0,
         f"a warp meets this barrier every {between:.0f} instructions.",
         "Let a thread do more between barriers, or let one warp do the last steps alone (st.syncwarp).",
+        waiting=True,
     )

@@ -172,6 +172,13 @@ def test_what_costs_most_comes_first() -> None:
     assert shares == sorted(shares, reverse=True) and 0 < shares[0] < 1
 
 
+@pytest.mark.parametrize("name", MISTAKES)
+def test_no_remedy_saves_more_than_all(name: str) -> None:
+    """Waits at barriers are in no counter, but are a part of the whole."""
+    shares = [one.share for one in MISTAKES[name][0]()]
+    assert all(0 < share <= 1 for share in shares)
+
+
 @pytest.mark.parametrize(
     ("elements", "kind", "stride", "run"),
     [
