@@ -139,11 +139,13 @@ def shift_count(value: Value, count: Value, span: Span, symbol: str) -> ir.Expr 
 
 
 def _cast_of(values: list[tuple[Value, Span]], one: Scalar, other: Scalar) -> str:
-    """Which cast to write where two types meet: a bool's, or an integer's where the other is a float."""
+    """Which cast to write where two types meet: a bool's, an integer's where the other is a float, that of the integer with fewer bits."""
     place = {v.type: s for v, s in reversed(values) if isinstance(v, ir.EXPRESSIONS)}
     casts = {type: cast_of(type, found, place.get(found)) for type, found in ((one, other), (other, one))}
     if BOOL in (one, other):
         return f"write {casts[one if other == BOOL else other]}"
+    if one.is_integer and other.is_integer and one.size != other.size:
+        return f"write {casts[one if one.size > other.size else other]}"
     if one.is_float == other.is_float:
         return f"cast one of them: {casts[one]} or {casts[other]}"
     return f"write {casts[one if one.is_float else other]}"

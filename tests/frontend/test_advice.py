@@ -82,7 +82,8 @@ def test_operands_are_widened_not_results(line: str, advice: str) -> None:
 @pytest.mark.parametrize(
     ("lines", "advice"),
     [
-        ("wide[0] |= 1 << n", "cast one of them: st.u64(1) << n or st.i32(wide[0])"),
+        ("wide[0] |= 1 << n", "write st.u64(1) << n"),
+        ("wide[0] = wide[1] * byte[0]", "write st.u64(byte[0])"),
         ("t = long[0]\nt = n * m", "write st.i64(n) * st.i64(m) here, or start t as st.i32(...)"),
         ("t = long[0]\nt = n", "write st.i64(n) here, or start t as st.i32(...)"),
         ("long[0] = longer(n * m)", "nothing is converted silently: write st.i64(n) * st.i64(m)"),
