@@ -30,6 +30,11 @@ _TYPE = re.compile(r"[USF]?(16|32|64|128)|[US](8)|B?F(16|32)x(\d)")
 """How nvdisasm writes the type of what an access moves: bits of integers or floats, or of several of these side by side."""
 
 
+def indexed(instruction: Instruction) -> bool:
+    """Whether an instruction loads from constant memory at an address that a register holds."""
+    return instruction.opcode == "LDC" and bool(re.search(r"\[R\d", instruction.text))
+
+
 def width_of(instruction: Instruction) -> int:
     """Bytes a lane that an access moves: those of the type that is written, else 4."""
     return _bytes(instruction.operation)

@@ -3,7 +3,6 @@ the caches, and how often each branch goes which way."""
 
 from __future__ import annotations
 
-import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -12,12 +11,11 @@ from math import prod
 import numpy as np
 import numpy.typing as npt
 
-from ..compiled.classes import EFFECTS, width_of
+from ..compiled.classes import EFFECTS, indexed, width_of
 from ..compiled.control_flow import Graph, graph
 from ..compiled.counted import Counted
 from ..compiled.kernel import CompiledKernel
 from ..compiled.memory import phases_of
-from ..engines.cuda.sass import Instruction
 from ..machine.device import WARP, Device
 from ..passes.tickets import takes_tickets
 from ..profiler import events
@@ -156,7 +154,7 @@ def stream(compiled: CompiledKernel, traffic: Traffic, device: Device, found: Wa
         pipe = next((pipe for pipe in one.pipes), "")
         if pipe in OWN_PIPES:
             row[PIPE] = OWN_PIPES.index(pipe)
-            row[COST] = _INDEXED if _indexed(instruction) else costs[pipe]
+            row[COST] = _INDEXED if indexed(instruction) else costs[pipe]
             if instruction.opcode == "IMAD":
                 row[HEAVY] = costs["imul"] * _passes(instruction.operation)
                 row[COST] = row[HEAVY] if _passes(instruction.operation) > 1 else costs[pipe]
@@ -216,11 +214,6 @@ def _by_pipe(whole: Graph, compiled: CompiledKernel, executed: Floats) -> dict[s
             if one.instruction.opcode == "IMAD":
                 found["imul"] += float(executed[block]) * _passes(one.instruction.operation)
     return dict(found)
-
-
-def _indexed(instruction: Instruction) -> bool:
-    """Whether an instruction loads from constant memory at an address that a register holds."""
-    return instruction.opcode == "LDC" and bool(re.search(r"\[R\d", instruction.text))
 
 
 def _passes(operation: str) -> int:
