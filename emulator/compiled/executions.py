@@ -26,8 +26,8 @@ from .walk import WHOLE, Walk, Walked
 Floats = npt.NDArray[np.float64]
 _AGREES = 0.01
 """How near two counts of executions must be to be the same: what a solver's tolerance may leave."""
-_ROUNDED = 1e-3
-"""What is left of a whole number where it is computed."""
+_ROUNDED, _EXPLAINED = 1e-3, 1e-3
+"""What is left of a whole number where it is computed; and the part of the source's executions that may be unexplained where all is."""
 _UNLIKE = 0.05
 """How unlike all warps those may be that were walked, for their lanes to part as all do."""
 _ELSEWHERE = 0.2
@@ -137,12 +137,12 @@ def _walked(placed: Sequence[Placed], walk: Walk, flow: Estimate, sure: Sequence
     open_ = 1 - sum(flow.warps[firsts[block]] * sizes[block] for block in sure) / flow.warps.sum()
     misfit = walk.misfit(flow.threads[firsts])
     yields = any(map(walk.matcher.graph.yields, range(len(blocks))))
-    if open_ <= _AGREES and misfit <= _ROUNDED and not yields:
+    if open_ <= _AGREES and misfit <= _EXPLAINED and not yields:
         return None
     found = walk.run()
     if found is None:
         return None
-    if yields and walk.misfit(found.threads) <= misfit + _ROUNDED:
+    if yields and walk.misfit(found.threads) <= misfit + _EXPLAINED:
         open_ = 1.0  # the flow is right by threads alone: it has lanes meet that do not wait for each other
     if not _believed(walk, found, flow, sure, open_, misfit):
         alike = walk.misfit(found.threads) <= _UNLIKE
@@ -182,7 +182,12 @@ def _believed(walk: Walk, found: Walked, flow: Estimate, sure: Sequence[int], op
             known = [block for block in sure if flow.warps[firsts[block]]]  # of several ways the flow goes one
             apart = sum(abs(found.warps[block] - flow.warps[firsts[block]]) * sizes[block] for block in known)
             drawn = wrong - walk.misfit(found.threads, found.did)  # the warps that were walked are unlike the others
-            if partly or drawn > _ROUNDED or wrong > misfit + _AGREES or apart > min(_AGREES, open_) * flow.warps.sum():
+            if (
+                partly
+                or drawn > _EXPLAINED
+                or wrong > misfit + _AGREES
+                or apart > min(_AGREES, open_) * flow.warps.sum()
+            ):
                 return False
         elif walk.lost(found.threads) > walk.lost(flow.threads[firsts]) + _AGREES:
             walk.given_up = "ways that fit do not show all that the source did"

@@ -129,8 +129,7 @@ def compiled_kernel(launched: Launched, arch: str, apart: bool = False) -> Compi
 def counted(launched: Launched, placed: Sequence[Placed], apart: bool = False) -> tuple[tuple[Counted, ...], Memory]:
     """The instructions of a kernel as they ran, and what its accesses moved. Raises LaunchError without highspy."""
     executions = executions_of(placed, launched)
-    apart_by_call = any(len(one.place) > 1 for one in placed)
-    source = launched.statements if apart_by_call else launched.statements.without_calls()
+    source = executions.walk.matcher.source
     found, tries = tried_again(tuple(_counted(executions)), source.by_place, launched)
     return found, memory_of(launched, found, Accessed(executions.walk, found), apart, tries)
 
