@@ -64,24 +64,26 @@ def _value(graph: Graph, block: int, past: int, name: str) -> bool | None:
     """What a predicate is before an instruction of a block, for operands that are not special; None where no test tells."""
     if name == "PT":
         return True
-    for n in range(past - 1, graph.blocks[block][0] - 1, -1):
-        one = graph.instructions[n]
-        if name in _written(one):
-            return _tested(graph, block, n, one)
-    above = graph.dominators[block]
-    if above is None or any(_writes(graph, between, name) for between in _between(graph, above, block)):
-        return None
-    return _value(graph, above, graph.blocks[above][1], name)
+    at: int | None = block
+    while at is not None:
+        for n in range(past - 1, graph.blocks[at][0] - 1, -1):
+            one = graph.instructions[n]
+            if name in _written(one):
+                kept = at == block or not any(_writes(graph, between, name) for between in _between(graph, at, block))
+                return _tested(graph, at, n, one) if kept else None
+        at = graph.dominators[at]
+        past = 0 if at is None else graph.blocks[at][1]
+    return None
 
 
 def _between(graph: Graph, above: int, block: int) -> set[int]:
-    """The blocks on ways from one that dominates another to that one, without these two."""
-    found, waiting = {block}, [block]
+    """The blocks on ways from one that dominates another to that one: itself too where a way leads through it."""
+    found, waiting = set[int](), [block]
     while waiting:
         further = set(graph.predecessors[waiting.pop()]) - found - {above}
         found |= further
         waiting += further
-    return found - {block}
+    return found
 
 
 def _writes(graph: Graph, block: int, name: str) -> bool:

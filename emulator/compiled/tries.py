@@ -61,10 +61,9 @@ def tried_again(
         known[swap.place] = each
         for n in numbers:
             found[n] = _oftener(found[n], each.rounds, each.lanes)
-        if (
-            numbers[-1] + 1 < len(found) and found[numbers[-1] + 1].instruction.opcode == MEET
-        ):  # they leave one round after the other
-            found[numbers[-1] + 1] = _oftener(found[numbers[-1] + 1], each.rounds, 1.0)
+        behind = numbers[-1] + 1
+        if behind < len(found) and found[behind].instruction.opcode == MEET:  # they leave one round after the other
+            found[behind] = _oftener(found[behind], each.rounds, 1.0)
     return tuple(found), known
 
 

@@ -64,6 +64,21 @@ def test_a_test_before_the_block_tells_as_long_as_nothing_writes_its_predicate(b
     assert set(rare_ways(whole, {2})) == ({(2, 4)} if told else set())
 
 
+def test_a_test_may_lie_any_number_of_blocks_before() -> None:
+    tests = [f"@P2 BRA 0x{16 * (n + 2):x}" for n in range(1500)]
+    whole = sass("FSETP.EQ.AND P1, PT, R4, RZ, PT", *tests, f"@P1 BRA 0x{16 * 1503:x}", "FADD R1, R2, R3", "EXIT")
+    last = len(whole.blocks) - 3
+    assert set(rare_ways(whole, {last})) == {(last, last + 2)}
+
+
+def test_what_a_turn_writes_later_is_there_in_the_next_one() -> None:
+    whole = sass(
+        "FSETP.EQ.AND P1, PT, R4, RZ, PT", "FSETP.EQ.OR P0, PT, R5, 1, P1", "FSETP.GT.AND P1, PT, R4, R5, PT", "@P0 BRA 0x50",
+        "@P2 BRA 0x10", "EXIT",
+    )  # fmt: skip
+    assert not rare_ways(whole, {1})
+
+
 CALLING = sass(
     "MOV R1, R2",
     "@P0 CALL.REL.NOINC 0x40",
