@@ -40,7 +40,7 @@ from .begun import begun, marks_of
 from .classes import width_of
 from .counted import Counted
 from .groups import Strand
-from .made import Lanes, Made, either
+from .made import Lanes, Made, blocks_of, either, steps_of
 from .replay import Lost, Replay, Steps, WarpName
 from .source import Statement
 from .uniform import writes
@@ -87,11 +87,17 @@ class Alike:
     index: Words
     weight: float
 
+    @cached_property
+    def steps(self) -> tuple[npt.NDArray[np.int32], Words, Words, npt.NDArray[np.uint32]]:
+        """Of all lanes (`made.Steps`)."""
+        return steps_of(self.lanes)
+
 
 class _Asked:
     """Accesses whose costs are asked for, and the instructions, by node, that stand for them. made, made_by_each: tell what lanes made
     of all of them, and of each. made_of_either: the same where one instruction stands for those of both arms of a branch. instructions:
-    how many, by node. predicated: whether lanes may be switched off; marks: then, of the loop that all accesses lie in. told, arranging:
+    how many, by node. blocks: the same, as `made.Blocks`. single: whether each stands for one access. predicated: whether
+    lanes may be switched off; marks: then, of the loop that all accesses lie in. told, arranging:
     what is known of the sites that instructions stand for, and how; both grow. stood: by instruction, for which sites. slow:
     blocks that were laid beside accesses by one group of lanes at a time."""
 
@@ -100,7 +106,9 @@ class _Asked:
         self.made, self.made_by_each = Made(statements), [Made([one]) for one in statements]
         both = either(statements, walk.launched.statements.chosen)
         self.made_of_either = Made(statements, both) if both else None
-        self.instructions = np.array([len(at_node.get(node, ())) for node in range(len(walk.nodes.blocks))])
+        self.blocks = blocks_of(at_node, len(walk.nodes.blocks))
+        self.instructions = np.diff(self.blocks[0])
+        self.single = all(one.accesses == 1 for block in at_node.values() for one in block)
         self.predicated = any(one.predicated for block in at_node.values() for one in block)
         self.marks = marks_of(statements if self.predicated else (), walk.matcher, walk.nodes)
         self.told: dict[Key, int] = {}
@@ -226,17 +234,19 @@ class Accessed:
     def _rows(self, alike: Alike, asked: _Asked) -> dict[int, Words] | None:
         """By how many accesses an instruction stands for: int64[execution, accesses, 32], the numbers of what each lane accesses."""
         at_node = asked.at_node
-        relevant = np.flatnonzero(np.isin(alike.nodes, list(at_node)))
+        relevant = np.flatnonzero(asked.instructions[alike.nodes])
         visits = [(when, one) for when in relevant.tolist() for one in at_node[int(alike.nodes[when])]]
         begins = [0, *accumulate(one.accesses for _, one in visits)]
         remaining: Sequence[Lanes] = alike.lanes
-        if all(one.accesses == 1 for block in at_node.values() for one in block):
+        if asked.single:
             come = slice(None) if asked.predicated else relevant  # what else they come to tells where they begin a loop
             nodes, masks = alike.nodes[come], alike.masks[come]
-            made, remaining = asked.made.stand(nodes, masks, at_node, asked.marks, alike.lanes)
+            made, remaining = asked.made.stand(nodes, masks, asked.blocks, asked.marks, alike.lanes, alike.steps)
         else:
             made = np.full((begins[-1], 32), NOT_MADE)
-        row = {(when, one.instruction): begin for (when, one), begin in zip(visits, begins, strict=False)}
+        row = dict[tuple[int, int], int]()
+        if remaining:
+            row = {(when, one.instruction): begin for (when, one), begin in zip(visits, begins, strict=False)}
         of_lanes = [(relevant[alike.masks[relevant] & np.uint32(one.mask) != 0].tolist(), one) for one in remaining]
         for mine, lanes in sorted(of_lanes, key=lambda each: -len(each[0])):  # who comes to more tells more
             visited = [at_node[int(alike.nodes[when])] for when in mine]
@@ -263,11 +273,13 @@ class Accessed:
         """Of which sites the accesses are that instructions stand for."""
         if not visits:
             return
-        instructions = np.repeat([one.instruction for _, one in visits], np.diff(begins))
+        known = {one.instruction: n for n, one in enumerate({one.instruction: one for _, one in visits}.values())}
+        which = np.repeat([known[one.instruction] for _, one in visits], np.diff(begins))
         rows, lanes = np.nonzero(made != NOT_MADE)
-        pairs = np.unique(np.stack([instructions[rows], alike.sites[made[rows, lanes]]]), axis=1)
-        for instruction, site in pairs.T.tolist():
-            asked.stood[instruction].add(site)
+        stood = np.zeros((len(known), int(alike.sites.max(initial=0)) + 1), np.bool_)
+        stood[which[rows], alike.sites[made[rows, lanes]]] = True
+        for instruction, sites in zip(known, stood, strict=True):
+            asked.stood[instruction].update(np.flatnonzero(sites).tolist())
 
     def _stands(
         self, alike: Alike, lanes: Lanes, visited: Sequence[Block], asked: _Asked

@@ -12,14 +12,13 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from itertools import permutations
 
 import numpy as np
 import numpy.typing as npt
 
 from ..passes.decisions import leaves
-from .classes import CONTROL, EFFECTS, EXPANDED, OPERATIONS, may_be_missing
+from .classes import CONTROL, EXPANDED, OPERATIONS, may_be_missing
 from .control_flow import Loop
 from .made import either
 from .matching import Key, Matcher
@@ -52,6 +51,9 @@ which iterations are left; then that with the fewest instructions, which calls n
 PREDICATED = 0.008
 """What it costs that predicated instructions show something, as part of what it costs that it is missing: more than a round of a
 loop, as they are for iterations that are fewer than any body has which could have been entered."""
+APART = 1 / 32
+"""What it costs that a node stands for tokens on both sides of others, as part of what these cost: less than anything that is missing, but
+what is in order comes before what is not."""
 
 
 @dataclass(frozen=True)
@@ -76,7 +78,7 @@ class Anchors:
         self.blind = False
         self._numbers: dict[Key, int] = {}
         self._weights: list[float] = []
-        self._units: list[float] = []
+        self.units: list[float] = []
         self._known: dict[Place, list[Statement]] = self.source.by_place
         blocks = [self._shown(span) for span in self.graph.blocks]
         self._put_back(blocks)
@@ -170,13 +172,13 @@ class Anchors:
                 for one in statements:
                     n = self._matcher.amounts(one).get(key, 0)
                     if n and not moved_out(one, key):
-                        self.tokens[one.number].append(Token(anchor, n / self._units[anchor]))
+                        self.tokens[one.number].append(Token(anchor, n / self.units[anchor]))
         stood_for = set[tuple[int, Key]]()
         for one, other in self._of_either_arm():
             for mine, its in zip(self._matcher.amounts(one).items(), self._matcher.amounts(other), strict=False):
                 known = mine[0] in shown or (one.number, mine[0]) in stood_for
                 if not known and its in self._numbers and mine[0][1] == its[1]:
-                    self.tokens[one.number].append(Token(self._numbers[its], mine[1] / self._units[self._numbers[its]]))
+                    self.tokens[one.number].append(Token(self._numbers[its], mine[1] / self.units[self._numbers[its]]))
                     stood_for.add((one.number, mine[0]))
 
     def _of_either_arm(self) -> Iterator[tuple[Statement, Statement]]:
@@ -339,7 +341,7 @@ class Anchors:
         self._numbers[key] = len(self.keys)
         self.keys.append(key)
         self._weights.append(weight)
-        self._units.append(unit)
+        self.units.append(unit)
         return self._numbers[key]
 
     # -------------------------------------------------------------- of the compiled kernel
@@ -367,7 +369,7 @@ class Anchors:
             for held, amounts in zip((self.sure, self.maybe), blocks[block], strict=True):
                 for key, n in amounts.items():
                     if key in self._numbers:
-                        held[node, self._numbers[key]] = n / self._units[self._numbers[key]]
+                        held[node, self._numbers[key]] = n / self.units[self._numbers[key]]
             for place, (instructions, new) in codes.get(block, {}).items():
                 here = float(new and block not in apart)
                 self.sure[node, self._numbers[place, CODE]] = here
@@ -448,50 +450,6 @@ class Anchors:
     def executed(self, anchor: int) -> bool:
         """Whether an anchor is an effect or operation, the slow path of one, or a test of conditions: not what a compiler moves about."""
         return self.keys[anchor][1] not in (CODE, TURN, *ARMS)
-
-    def kept(self, anchor: int) -> bool:
-        """Whether an anchor is an effect that a compiler keeps as often as it was asked for."""
-        kind = self.keys[anchor][1]
-        return kind in EFFECTS.values() and not may_be_missing(kind)
-
-    def misfit(
-        self, nodes: Nodes, threads: npt.NDArray[np.float64], did: Mapping[int, float] | None = None
-    ) -> npt.NDArray[np.float64]:
-        """By anchor of effects and operations, the part of what the source executed that so many executions of each block show
-        too much or too little of, at most 1; 0 for other anchors. Loads may be missing: what was loaded is there. did: how often lanes did
-        what is told, where that is not what all of them did."""
-        executed = np.zeros(len(self.weights))
-        lanes = self._lanes if did is None else did
-        for site, tokens in self.tokens.items():
-            for token in tokens:
-                if site in lanes and self.executed(token.anchor):
-                    executed[token.anchor] += token.amount * lanes[site]
-        first = {block: node for node, block in reversed(list(enumerate(nodes.blocks)))}
-        here, rows = list(first), list(first.values())
-        least, most = threads[here] @ self.sure[rows], threads[here] @ (self.sure[rows] + self.maybe[rows])
-        units = np.array(self._units or [1])
-        executed, least, most = (self._of_calls(each * units) for each in (executed, least, most))
-        lost = np.where([key[1].endswith("load") for key in self.keys] or [False], 0.0, np.maximum(executed - most, 0))
-        missed = np.maximum(least - executed, 0) + lost
-        return np.where(executed > 0, np.minimum(missed / np.maximum(executed, 1e-9), 1), 0.0)
-
-    @cached_property
-    def _lanes(self) -> Mapping[int, float]:
-        """How often lanes did what is told."""
-        lanes: dict[int, float] = {number: one.lanes for number, one in self.source.statements.items()}
-        for number, divisions in self.source.divided.items():
-            lanes |= {slow(number, n): self.source.slow_lanes(number, n)[0] for n in range(len(divisions))}
-        for number in self.source.conditions:
-            lanes |= {coded(number, code): n for code, n in self.source.codes(number).items()}
-        return lanes
-
-    def _of_calls(self, amounts: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-        """By anchor, the sum over all calls of its function: the compiler gives what is inlined the line of another call at times."""
-        together: dict[tuple[int, str], float] = defaultdict(float)
-        lines = [(place[0], kind) for place, kind in self.keys]
-        for line, n in zip(lines, amounts, strict=False):
-            together[line] += n
-        return np.array([together[line] for line in lines] or [0.0])
 
     def _spans(self) -> npt.NDArray[np.int32]:
         """Several times as many tokens as would show what a node holds, as those of other blocks lie in between."""

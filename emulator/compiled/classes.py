@@ -14,6 +14,8 @@ EFFECTS = {
     "SHFL": "shuffle", "VOTE": "vote", "MATCH": "vote", "REDUX": "vote", "BAR": "barrier", "MEMBAR": "fence",
 }  # fmt: skip
 """The kind of site (`profiler.events`) by opcode."""
+MEETING = frozenset({"shuffle", "vote", "barrier"})
+"""Kinds of sites that lanes of a warp execute together."""
 OPERATIONS = {
     "FADD": "fp32", "FMUL": "fp32", "FFMA": "fp32", "DADD": "fp64", "DMUL": "fp64", "DFMA": "fp64", "FCHK": "fdiv",
     "MUFU": "sfu",

@@ -28,6 +28,9 @@ _AGREES = 0.01
 """How near two counts of executions must be to be the same: what a solver's tolerance may leave."""
 _ROUNDED, _EXPLAINED = 1e-3, 1e-3
 """What is left of a whole number where it is computed; and the part of the source's executions that may be unexplained where all is."""
+_APART = 0.2
+"""By how much more often warps may meet where they were walked than in the source. Lanes that go through different copies of a loop meet
+apart in each: twice as often."""
 _UNLIKE = 0.05
 """How unlike all warps those may be that were walked, for their lanes to part as all do."""
 _ELSEWHERE = 0.2
@@ -176,22 +179,23 @@ def _believed(walk: Walk, found: Walked, flow: Estimate, sure: Sequence[int], op
     """Whether what was walked is taken rather than the flow, which leaves so much open, and so much of the source unexplained."""
     wrong, partly = walk.misfit(found.threads), found.whole < WHOLE
     firsts = [first for first, _ in walk.matcher.graph.blocks]
-    if wrong > misfit - _AGREES and wrong >= misfit / 2:  # no more of what was executed is explained than by the flow
-        if open_ <= _OPEN:
-            sizes = [past - first for first, past in walk.matcher.graph.blocks]
-            known = [block for block in sure if flow.warps[firsts[block]]]  # of several ways the flow goes one
-            apart = sum(abs(found.warps[block] - flow.warps[firsts[block]]) * sizes[block] for block in known)
-            drawn = wrong - walk.misfit(found.threads, found.did)  # the warps that were walked are unlike the others
-            if (
-                partly
-                or drawn > _EXPLAINED
-                or wrong > misfit + _AGREES
-                or apart > min(_AGREES, open_) * flow.warps.sum()
-            ):
-                return False
-        elif walk.lost(found.threads) > walk.lost(flow.threads[firsts]) + _AGREES:
-            walk.given_up = "ways that fit do not show all that the source did"
+    if walk.explained.parted(found.warps) > walk.explained.parted(flow.warps[firsts]) + _APART:
+        walk.given_up = "lanes go different ways to where they meet"
+        return False
+    no_better = (
+        wrong > misfit - _AGREES and wrong >= misfit / 2
+    )  # no more of what was executed is explained than by the flow
+    if no_better and open_ <= _OPEN:
+        sizes = [past - first for first, past in walk.matcher.graph.blocks]
+        known = [block for block in sure if flow.warps[firsts[block]]]  # of several ways the flow goes one
+        apart = sum(abs(found.warps[block] - flow.warps[firsts[block]]) * sizes[block] for block in known)
+        drawn = wrong - walk.misfit(found.threads, found.did)  # the warps that were walked are unlike the others
+        unlike = drawn > _EXPLAINED or wrong > misfit + _AGREES
+        if partly or unlike or apart > min(_AGREES, open_) * flow.warps.sum():
             return False
+    elif no_better and walk.lost(found.threads) > walk.lost(flow.threads[firsts]) + _AGREES:
+        walk.given_up = "ways that fit do not show all that the source did"
+        return False
     if partly and wrong > open_:  # some warps show how wrong they are, the flow how wrong it may be
         walk.given_up = f"only {found.whole:.0%} of them are recorded whole"
         return False

@@ -33,6 +33,24 @@ class Lanes:
     numbers: Words
 
 
+Steps = tuple[npt.NDArray[np.int32], Words, Words, npt.NDArray[np.uint32]]
+"""Of lanes, one after the other, their sites and numbers, where those of each begin, and their masks."""
+Blocks = tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]
+"""By node, its first instruction; by instruction, whether lanes may be switched off."""
+
+
+def steps_of(lanes: Sequence[Lanes]) -> Steps:
+    firsts = np.cumsum([0, *(len(one.sites) for one in lanes)])
+    sites, numbers = np.concatenate([one.sites for one in lanes]), np.concatenate([one.numbers for one in lanes])
+    return sites, numbers, firsts, np.array([one.mask for one in lanes], np.uint32)
+
+
+def blocks_of(at_node: Mapping[int, Block], nodes: int) -> Blocks:
+    blocks = [at_node.get(node, ()) for node in range(nodes)]
+    predicated = np.array([one.predicated for block in blocks for one in block], np.int32)
+    return np.cumsum([0, *map(len, blocks)]).astype(np.int32), predicated
+
+
 @st.device
 def _make(
     sites: Global[i32], numbers: Global[i64], first: i64, past: i64, roles: Global[i32], which: Global[i32], bias: i64,
@@ -54,8 +72,9 @@ def _make(
         made[count] = i64(NOT_MADE)
         count += 1
     for n in range(first, past):
-        at = i64(sites[n]) + bias
-        role, one = i64(roles[at]), i64(which[at])
+        at, role, one = i64(sites[n]) + bias, i64(0), i64(0)
+        if at >= 0 and at < 2 * bias:  # those beyond all that are known here are no matter
+            role, one = i64(roles[at]), i64(which[at])
         if role == _TURN:
             tested[one] = i32(0)
             for k in range(i64(starts[one]), i64(starts[one + 1])):
@@ -173,7 +192,7 @@ class Made:
         members = np.array([n for each in of_loop.values() for n in each], np.int32)
         starts = np.cumsum([0, *map(len, of_loop.values())]).astype(np.int32)
         places, tested = np.zeros(len(named), np.int64), np.zeros(len(of_loop), np.int32)
-        self._known, self._most = bias, max([1, *map(len, of_loop.values())])
+        self._most = max([1, *map(len, of_loop.values())])
         self._given = (roles, which, bias, members, starts, len(of_loop), len(named), len(alone), places, tested)
         self._alone = len(alone)
 
@@ -181,37 +200,27 @@ class Made:
         """For what so many steps make."""
         return np.empty(self._alone + self._most * steps, np.int64)
 
-    def _of_these(self, lanes: Lanes) -> tuple[npt.NDArray[np.int32], Words]:
-        """Their steps, without those beyond all sites that are known here."""
-        mine = np.abs(lanes.sites) < self._known
-        return lanes.sites[mine], lanes.numbers[mine]
-
     def of(self, lanes: Lanes) -> list[int]:
         """The accesses that lanes made, in order; NOT_MADE where a turn of a loop had room for one, END where they left the loop."""
-        sites, numbers = self._of_these(lanes)
-        made = self._room(len(sites))
-        count = _made(sites, numbers, len(sites), *self._given, made)
+        made = self._room(len(lanes.sites))
+        count = _made(lanes.sites, lanes.numbers, len(lanes.sites), *self._given, made)
         found: list[int] = made[:count].tolist()
         return found
 
     def stand(
-        self, visited: npt.NDArray[np.int32], by: npt.NDArray[np.uint32], at_node: Mapping[int, Block], marks: Marks, lanes: Sequence[Lanes]
+        self, visited: npt.NDArray[np.int32], by: npt.NDArray[np.uint32], blocks: Blocks, marks: Marks, lanes: Sequence[Lanes],
+        steps: Steps,
     ) -> tuple[Words, list[Lanes]]:  # fmt: skip
         """int64[n, 32], by instruction that a warp comes to, in order, the accesses of its lanes; and the lanes of which this is not known,
         as what they made does not fit the instructions one for one, in order. visited, by: nodes and the lanes that come there. marks: of
-        the loop that all accesses lie in."""
-        blocks = [at_node.get(node, ()) for node in range(len(marks[0]))]
-        of_node = np.cumsum([0, *map(len, blocks)]).astype(np.int32)
-        predicated = np.array([one.predicated for block in blocks for one in block], np.int32)
+        the loop that all accesses lie in. steps: of the lanes."""
+        of_node, predicated = blocks
         instructions = int((of_node[visited + 1] - of_node[visited]).sum())
-        steps = [self._of_these(one) for one in lanes]
-        firsts = np.cumsum([0, *(len(sites) for sites, _ in steps)])
         rows, fits = np.full((instructions, 32), NOT_MADE, np.int64), np.zeros(len(lanes), np.bool_)
         work = [np.empty(instructions, np.int32) for _ in range(3)]
         _stand(
-            visited, by, len(visited), of_node, predicated, *marks, np.concatenate([sites for sites, _ in steps]),
-            np.concatenate([numbers for _, numbers in steps]), firsts, np.array([one.mask for one in lanes], np.uint32), len(lanes),
-            *self._given, self._room(int(np.diff(firsts).max(initial=0))), *work, np.empty(instructions, np.int64),
+            visited, by, len(visited), of_node, predicated, *marks, *steps, len(lanes), *self._given,
+            self._room(int(np.diff(steps[2]).max(initial=0))), *work, np.empty(instructions, np.int64),
             np.empty(instructions, np.int64), rows.reshape(-1), fits,
         )  # fmt: skip
         return rows, [one for one, fit in zip(lanes, fits.tolist(), strict=True) if not fit]

@@ -17,6 +17,7 @@ import numpy.typing as npt
 from ..runtime.prepared import prepare
 from .anchors import Anchors
 from .calibrated import calibrated
+from .explained import Explained
 from .groups import Counts, Strand, Warps
 from .launched import Launched
 from .matching import Matcher
@@ -27,7 +28,7 @@ from .uniform import Uniform
 
 WARPS = 128
 """Warps that are walked, at most; they stand for the others."""
-STATES, MOST_STATES = 50_000_000, 100_000_000
+STATES, MOST_STATES = 25_000_000, 50_000_000
 """States of the search that are gone on from for a kernel before the warps walked until then stand for the others, and at most: about
 half a second of one core, and a second."""
 FEWEST = 8
@@ -67,29 +68,24 @@ class Walk:
     def __post_init__(self) -> None:
         self.nodes = Nodes(self.matcher.graph, self.matcher.rare)
         self.anchors = Anchors(self.matcher, self.nodes)
+        self.explained = Explained(self.anchors, self.nodes)
         self.paths = Paths(self.nodes, self.anchors)
         self.paths.close(self.matcher.rare)
         self.uniform = Uniform(self.matcher.graph)
         self.warps = Warps(self.nodes)
 
-    def misfits(self, threads: Floats, did: Mapping[int, float] | None = None) -> Floats:
-        """By anchor, how far executions of blocks by threads are from what the source executed, as a part of that; or from what some of
-        its lanes did."""
-        return self.anchors.misfit(self.nodes, threads, did)
-
     def misfit(self, threads: Floats, did: Mapping[int, float] | None = None) -> float:
-        """Of all anchors that the source executed, on average."""
-        found, known = self.misfits(threads, did), [self.anchors.executed(n) for n in range(len(self.anchors.keys))]
-        return float(found[: len(known)][known].mean()) if any(known) else 0.0
+        """How far executions of blocks by threads are from what the source executed, on average of all that it did, as a part of it; or
+        from what some of its lanes did."""
+        return _mean(self.explained.misfits(threads, did)[self.explained.executed])
 
     def lost(self, threads: Floats) -> float:
         """The same of effects alone that no compiler drops or repeats: stores, atomics, shuffles, votes, barriers."""
-        kept = [self.anchors.kept(n) for n in range(len(self.anchors.keys))]
-        return float(self.misfits(threads)[: len(kept)][kept].mean()) if any(kept) else 0.0
+        return _mean(self.explained.misfits(threads)[self.explained.kept])
 
     def doubtful(self, threads: Floats) -> list[int]:
         """Blocks that show something which was executed more often, or less often, than their threads say."""
-        anchors = np.flatnonzero(self.misfits(threads) > AGREES)
+        anchors = np.flatnonzero(self.explained.misfits(threads) > AGREES)
         return sorted({block for node, block in enumerate(self.nodes.blocks) if self.anchors.sure[node, anchors].any()})
 
     def run(self) -> Walked | None:
@@ -242,6 +238,10 @@ class Walk:
                 raise Lost("no way leads to an end")
             self.ways[what] = way
         return self.ways[what]
+
+
+def _mean(parts: Floats) -> float:
+    return float(parts.mean()) if len(parts) else 0.0
 
 
 def spread(warps: list[T], most: int) -> list[T]:

@@ -320,8 +320,9 @@ def test_a_walk_counts_what_ran(name: str) -> None:
 
 NEEDED: dict[str, tuple[str, Callable[[pytest.MonkeyPatch], None]]] = {
     "code counts": ("n_queens", lambda patch: patch.setattr(anchors, "CODE_EACH", 0.0)),
+    "what lies between counts": ("heap_largest", lambda patch: patch.setattr(anchors, "APART", 0.0)),
     "what is shown counts": ("mandelbrot", lambda patch: patch.setattr(anchors, "SHOWN", 0.0)),
-    "the beam is widened": ("rank_sort", lambda patch: patch.setattr(paths, "WIDEST", paths.BEAM)),
+    "the beam is widened": ("inside_polygon", lambda patch: patch.setattr(paths, "WIDEST", paths.BEAM)),
 }
 """What makes a walk right: a kernel that is counted wrongly without it."""
 

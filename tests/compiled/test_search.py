@@ -1,0 +1,226 @@
+"""The search for the cheapest way is held to one without beams, bounds or anything kept."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, cast
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as some
+from simtbed.compiled import automaton, paths
+from simtbed.compiled.anchors import APART, Token
+from simtbed.compiled.replay import Lost, Steps
+
+FEW = 3
+"""Anchors."""
+
+
+@dataclass
+class Case:
+    """onward: the nodes behind each, of which the last may leave the kernel. sure, maybe: by node and anchor. told: what a lane did."""
+
+    onward: list[list[int]]
+    sure: list[list[int]]
+    maybe: list[list[int]]
+    cost: list[float]
+    tokens: list[list[tuple[int, float]]]
+    told: list[int]
+    weights: list[float] = field(default_factory=lambda: [1.0, 0.5, 0.125])
+
+    @property
+    def paths(self) -> paths.Paths:
+        return paths.Paths(cast(Any, _Nodes(self)), cast(Any, _Anchors(self)))
+
+    @property
+    def steps(self) -> Steps:
+        told = np.array(self.told, np.int32)
+        return Steps(told, np.ones(len(told), np.uint32), np.arange(len(self.tokens), dtype=np.int32))
+
+
+class _Nodes:
+    def __init__(self, case: Case) -> None:
+        self.blocks = list(range(len(case.onward)))
+        self.ends = [n == len(case.onward) - 1 for n in self.blocks]
+        self._case = case
+
+    def jumps(self, closed: object) -> tuple[Any, Any]:
+        onward = self._case.onward
+        return (
+            np.array([n for each in onward for n in each] or [0], np.int32),
+            np.cumsum([0, *map(len, onward)]).astype(np.int32),
+        )
+
+
+class _Anchors:
+    def __init__(self, case: Case) -> None:
+        self.weights = np.array(case.weights, np.float32)
+        self.sure, self.maybe = np.array(case.sure, np.float32), np.array(case.maybe, np.float32)
+        self.price = np.full_like(self.sure, 0.0625)
+        self.cost = np.array(case.cost, np.float32)
+        holds = (self.sure + self.maybe).sum(axis=1)
+        self.span = np.where(holds > 0, holds + 2, 0).astype(np.int32)
+        self.tokens = {n: [Token(*one) for one in each] for n, each in enumerate(case.tokens)}
+
+
+def cheapest(case: Case) -> float:
+    """What the cheapest way costs, by going on from all states until none is cheaper."""
+    anchors, nodes = _Anchors(case), len(case.onward)
+    tokens = [token for name in case.told for token in anchors.tokens[name]]
+    left = [float(anchors.weights[one.anchor]) * one.amount for one in tokens]
+    best = {(0, 0): 0.0}
+    waiting = [(0, 0)]
+    found = float("inf")
+
+    def reach(node: int, at: int, cost: float) -> None:
+        if cost < best.get((node, at), float("inf")) - 1e-9:
+            best[node, at] = cost
+            waiting.append((node, at))
+
+    while waiting:
+        node, at = waiting.pop()
+        if at < len(tokens):
+            reach(node, at + 1, best[node, at] + left[at])
+        cost = best[node, at] + float(anchors.cost[node] + (anchors.sure[node] * anchors.weights).sum())
+        have, useful, stood, between = np.zeros(FEW), False, False, 0.0
+        for past in range(at, min(len(tokens), at + int(anchors.span[node])) + 1):
+            if past == at or useful:
+                for to in case.onward[node]:
+                    reach(to, past, cost)
+                if node == nodes - 1:
+                    found = min(found, cost + sum(left[past:]))
+            if past == len(tokens) or (past == at + 1 and not useful):
+                break
+            one, held = tokens[past], have.copy()
+            have[one.anchor] += one.amount
+            added = price(anchors, node, have) - price(anchors, node, held)
+            useful = added < left[past] - 1e-6
+            if useful:
+                cost += between * APART
+                stood, between = True, 0.0
+            elif stood:
+                between += left[past]
+            cost += added
+    return found
+
+
+def price(anchors: _Anchors, node: int, have: Any) -> float:
+    """What it costs that a node stands for so much of each anchor."""
+    sure, most = anchors.sure[node], anchors.sure[node] + anchors.maybe[node]
+    wrong = np.maximum(sure - have, 0) + np.maximum(have - most, 0)
+    return float((anchors.weights * wrong).sum() + (0.0625 * np.clip(have, sure, most)).sum())
+
+
+@some.composite
+def cases(draw: some.DrawFn) -> Case:
+    nodes = draw(some.integers(2, 6))
+    number = some.integers(0, nodes - 1)
+    onward = [sorted({min(n + 1, nodes - 1), *draw(some.lists(number, max_size=2))}) for n in range(nodes)]
+    amounts = some.lists(some.sampled_from([0, 0, 0, 1, 2]), min_size=FEW, max_size=FEW)
+    token = some.tuples(some.integers(0, FEW - 1), some.sampled_from([1.0, 1.0, 0.5, 2.0]))
+    names = draw(some.lists(some.lists(token, min_size=1, max_size=3), min_size=1, max_size=3))
+    return Case(
+        onward,
+        [draw(amounts) for _ in range(nodes)],
+        [draw(amounts) for _ in range(nodes)],
+        [draw(some.sampled_from([0.0, 0.015625, 0.25])) for _ in range(nodes)],
+        names,
+        draw(some.lists(some.integers(0, len(names) - 1), max_size=6)),
+    )
+
+
+@pytest.fixture
+def wide(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(paths, "BEAM", 1000.0)
+
+
+@pytest.mark.usefixtures("wide")
+@given(cases())
+def test_the_cheapest_way_is_found(case: Case) -> None:
+    searches = case.paths
+    way = searches.way(case.steps, 0)
+    assert way.cost == pytest.approx(cheapest(case), abs=1e-5)
+    assert way.path[0] == 0
+    assert way.path[-1] == len(case.onward) - 1
+    for node, to in zip(way.path.tolist(), way.path[1:].tolist(), strict=False):
+        assert to in case.onward[node]
+
+
+LOOP = Case(
+    onward=[[1], [2, 3], [1], []],
+    sure=[[0, 0, 0], [0, 1, 0], [1, 0, 0], [0, 0, 1]],
+    maybe=[[0, 0, 0]] * 4,
+    cost=[0.0] * 4,
+    tokens=[[(1, 1.0), (0, 1.0)], [(1, 1.0), (2, 1.0)]],
+    told=[0] * 1000 + [1],
+)
+"""A thousand iterations, then what follows the loop."""
+LOOP_PATH = [0, *[1, 2] * 1000, 1, 3]
+
+
+def test_iterations_are_looked_up() -> None:
+    searches = LOOP.paths
+    assert searches.way(LOOP.steps, 0).path.tolist() == LOOP_PATH
+    first = searches.visited
+    assert first < 1.2 * len(LOOP_PATH)  # a token each, and what is new
+    assert searches.way(LOOP.steps, 0).path.tolist() == LOOP_PATH
+    assert searches.visited - first == 2 * 1001 + 1
+
+
+def test_a_way_that_is_known_depends_on_what_follows() -> None:
+    """Steps that are kept hold as far as they looked: the same tokens with others behind them lead elsewhere."""
+    case = Case(
+        onward=[[1, 2], [3], [3], []],
+        sure=[[0, 0, 0], [1, 1, 0], [1, 0, 1], [0, 0, 0]],
+        maybe=[[0, 0, 0]] * 4,
+        cost=[0.0] * 4,
+        tokens=[[(0, 1.0)], [(1, 1.0)], [(2, 1.0)]],
+        told=[],
+    )
+    searches = case.paths
+    for told, through in (([0, 1], 1), ([0, 2], 2), ([0, 1], 1)):
+        case.told = told
+        way = searches.way(case.steps, 0)
+        assert (way.path.tolist(), way.cost) == ([0, through, 3], 0.0)
+
+
+@pytest.mark.usefixtures("wide")
+@given(cases())
+def test_room_is_made_as_it_is_needed(case: Case) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(automaton, "_ROOM", 16)
+        patch.setattr(automaton, "_TOKENS", 4)
+        little = case.paths.way(case.steps, 0)
+    assert little.cost == pytest.approx(case.paths.way(case.steps, 0).cost)
+
+
+def test_too_long_a_way_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(paths, "STATES_OF_ONE", 3)
+    with pytest.raises(Lost, match="too long"):
+        LOOP.paths.way(LOOP.steps, 0)
+    monkeypatch.undo()
+    monkeypatch.setattr(automaton, "_ROOM", 16)
+    monkeypatch.setattr(automaton, "_MOST_ROOM", 16)
+    with pytest.raises(Lost, match="too long"):
+        LOOP.paths.way(LOOP.steps, 0)
+
+
+def test_no_way_to_the_end() -> None:
+    case = Case([[0], []], [[0, 0, 0]] * 2, [[0, 0, 0]] * 2, [0.0] * 2, [[(0, 1.0)]], [0])
+    with pytest.raises(Lost, match="no way"):
+        case.paths.way(case.steps, 0)
+
+
+def test_what_lies_between_costs_more() -> None:
+    """A node stands for tokens on both sides of one that the next node shows."""
+    case = Case(
+        onward=[[1], [2], [3], []],
+        sure=[[0, 0, 0], [1, 1, 0], [0, 0, 1], [0, 0, 0]],
+        maybe=[[0, 0, 0]] * 4,
+        cost=[0.0] * 4,
+        tokens=[[(1, 1.0), (2, 1.0), (0, 1.0)]],
+        told=[0],
+    )
+    missing = 2 * case.weights[2]
+    assert case.paths.way(case.steps, 0).cost == pytest.approx(missing + APART * case.weights[2])
