@@ -13,7 +13,7 @@ from typing import Any
 from ..checked import shown
 from ..ir import nodes as ir
 from ..language import intrinsics
-from ..language.types import F32, I32, Array, Vector
+from ..language.types import BOOL, F32, I32, Array, Vector
 from ..language.types import Value as ValueType
 from ..span import Span
 from . import arrays, calls, complex_numbers, maths, records, struct_arrays, typing
@@ -308,6 +308,10 @@ class Expressions(Logic):
         (yes, then), (no, orelse) = self.together(lambda: self.in_arm(node.body), lambda: self.in_arm(node.orelse))
         arms = [(yes, self.span(node.body)), (no, self.span(node.orelse))]
         if isinstance(yes, Literal | Choice) and isinstance(no, Literal | Choice):
+            if then or orelse:
+                condition = self.let(condition, "choice", span)
+                yes, no = self._decided(yes, then, orelse, span), self._decided(no, orelse, then, span)
+                self.emit(ir.If(condition, tuple(then), tuple(orelse), span))
             return Choice(condition, yes, no)
         if isinstance(yes, ArrayValue | StructArray) or isinstance(no, ArrayValue | StructArray):
             advice = f"choose the element: {_element(arms[0])} if {self.span(node.test).text} else {_element(arms[1])}"
@@ -327,6 +331,18 @@ class Expressions(Logic):
             ir.If(condition, (*then, ir.Let(target, yes, arms[0][1])), (*orelse, ir.Let(target, no, arms[1][1])), span)
         )
         return target
+
+    def _decided(
+        self, arm: Literal | Choice, here: list[ir.Stmt], elsewhere: list[ir.Stmt], span: Span
+    ) -> Literal | Choice:
+        """The same arm, whose conditions are known behind the statements of both arms: those of this one decide them."""
+        if isinstance(arm, Literal):
+            return arm
+        yes, no = (self._decided(each, here, elsewhere, span) for each in (arm.yes, arm.no))
+        target = self.temporary("choice", BOOL, span)
+        here.append(ir.Let(target, arm.condition, span))
+        elsewhere.append(ir.Let(target, ir.Const(False, BOOL, span), span))
+        return Choice(target, yes, no)
 
     def _chosen_record(
         self,

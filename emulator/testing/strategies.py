@@ -176,7 +176,7 @@ class Writer:
                 source = self.pick(*(t for t in TYPES if t != type))
                 return f"{type}({self.expr(source, depth - 1, device)})"
             case "literal":
-                return f"({a} {self.pick('+', '-', '*')} {self.number(0, 9)})"
+                return f"({a} {self.pick('+', '-', '*')} {self.untyped(2, device)})"
             case "abs":
                 return f"abs({a})" if type != "u32" else f"(~{a})"
             case "<<" | ">>":
@@ -195,6 +195,13 @@ class Writer:
             case "i32":
                 return self.whole(a, depth, device)
         return f"({a} {kind} {self.expr(type, depth - 1, device)})"
+
+    def untyped(self, depth: int, device: bool) -> str:
+        """A number that takes the type of what it is used with: a literal, or one of several."""
+        if depth == 0 or self.number(0, 3):
+            return str(self.number(0, 9))
+        one, other = self.untyped(depth - 1, device), self.untyped(depth - 1, device)
+        return f"({one} if {self.condition(depth - 1, device)} else {other})"
 
     def whole(self, a: str, depth: int, device: bool) -> str:
         """What only i32 has: bits, bytes, parts of vectors, arrays of the thread, calls."""
