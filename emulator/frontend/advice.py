@@ -15,6 +15,8 @@ from .foreign import closest
 from .values import ArrayValue, Host, Value, written
 
 LISTED = "docs/language.md lists every word"
+PYTHONS_OWN = frozenset({"abs", "float", "int", "len", "max", "min", "ord", "pow", "print", "range"})
+"""Functions of Python that kernels may call."""
 ARRAY_FIRST = "give the array and the index apart: x, i"
 LONGEST_SHOWN, LONGEST_WIDENED = 40, 80
 """Characters of an expression that is shown inside a cast, and of one whose operands are."""

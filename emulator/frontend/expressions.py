@@ -17,7 +17,7 @@ from ..language.types import BOOL, F32, I32, Array, Vector
 from ..language.types import Value as ValueType
 from ..span import Span
 from . import arrays, calls, complex_numbers, maths, records, struct_arrays, typing
-from .advice import ARRAY_FIRST, LISTED, advice_for, no_attribute
+from .advice import ARRAY_FIRST, LISTED, PYTHONS_OWN, advice_for, no_attribute
 from .constants import Literal, Tuple, field_annotations, is_record, is_struct
 from .constructs import not_a_bool, refused
 from .foreign import PYTHON, closest, dotted
@@ -180,6 +180,8 @@ class Expressions(Logic):
                         self.refuse_foreign(names, span)
                     near = closest(node.attr, dir(target))
                     meant = f"do you mean {'.'.join([*dotted(node.value), near])}?" if near else LISTED
+                    if node.attr in PYTHONS_OWN:
+                        meant = f"write {node.attr}(...), which is Python's own"
                     raise SourceError(span, f"{target.__name__} has no {node.attr}", meant)
                 return self.special(found, span)
             if is_record(target):

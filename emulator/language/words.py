@@ -183,6 +183,8 @@ CUDA = _section("""
     fminf(a, b)  fmin(a, b)  ->  min(a, b)
     fmaxf(a, b)  fmax(a, b)  ->  max(a, b)
     fabsf(x)  fabs(x)  ->  abs(x)
+    clamp(x, low, high)  ->  min(max(x, low), high)
+    __saturatef(x)  ->  min(max(x, 0.0), 1.0)
     __vimax3_s32(a, b, c)  ->  st.vimax3(a, b, c)
     __viaddmax_s32(a, b, c)  ->  st.viaddmax(a, b, c)
     make_float2(x, y)  ->  st.float2(x, y)

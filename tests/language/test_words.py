@@ -48,6 +48,8 @@ def test_every_word_is_answered(name: str) -> None:
         ("st.__syncthreads()", "write st.sync()"),
         ("st.atomicAdd(x, 0, 1.0)", "write st.atomic_add(x, i, v)"),
         ("st.shuffel_up(x[0], 1)", "do you mean st.shuffle_up?"),
+        ("x[0] = st.max(x[0], 1.0)", "write max(...), which is Python's own"),
+        ("x[0] = st.clamp(x[0], 0.0, 1.0)", "write min(max(x, low), high)"),
         ("x[0] = xx", "do you mean x?"),
         ("x[0] = sqrt(x[0])", "do you mean st.sqrt?"),
         ("x[0] = np.exp(x[0])", "write st.exp(x)"),
