@@ -175,6 +175,9 @@ class Accessed:
         totals, executed = totals * factors, executed * float(factors[0])
         if not executed or abs(executed - counted) > (NEAR if sampled else AGREES) * counted:
             return None
+        in_source, kept = sum(one.warps for one in statements), not statements[0].site.kind.endswith("load")
+        if sampled and kept and abs(totals[0] - in_source) <= AGREES * in_source:
+            return None  # as near as some warps tell, they are made as in the source
         for n, sites in asked.stood.items():
             self.standing[self.instructions[n].instruction.offset] = tuple(sorted(sites))
         columns = zip(_COLUMNS[access.space], totals.tolist(), strict=False)

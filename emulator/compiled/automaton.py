@@ -42,7 +42,9 @@ class Shown:
         given = zip((*by_anchor, *by_node), types, strict=True)
         sure, maybe, price, hidden, holds, span = (self._with_end(array[order], type) for array, type in given)
         self.of_nodes = *fixed(sure, maybe, price, np.append(weights, np.float32(0))), self.anchors
-        self.of_each = *fixed(self._with_end(shown[order], np.int64), hidden, holds, span), self.nodes
+        # Of ways that are alike otherwise, the one through what comes first in the code.
+        shown = shown[order] + np.arange(len(order))
+        self.of_each = *fixed(self._with_end(shown, np.int64), hidden, holds, span), self.nodes
         self.rows = 1 << int(of.span.max(initial=0) + 1).bit_length()
 
     def _with_end(self, array: npt.NDArray[Any], type: Any) -> npt.NDArray[Any]:

@@ -15,7 +15,7 @@ class Counted:
     printed kernel, then those of the calls inlined to reach it; 0 for none. block: the basic block, by number. pipes: of
     an SM that execute it; none for branches. warps, threads: executions by warps, and by their active lanes; lanes that a
     predicate switches off count as active, as the hardware counts them. least, most: between which `warps` lies for
-    certain, where it could not be counted; `why` then says so.
+    certain, where it could not be counted; `why` then says so. table: whether it loads coefficients of the compiler's own (`tables`).
     """
 
     instruction: Instruction
@@ -27,3 +27,4 @@ class Counted:
     least: float
     most: float
     why: str = ""
+    table: bool = False

@@ -368,6 +368,9 @@ class _Flow:
             program.most(dict.fromkeys(arriving[block], -1.0), started[block] - min(least, threads[block] / scale))
             for known, weight in self._warps_known(block, threads[block]):
                 program.near(arriving[block], known / scale - started[block], weight, weight)
+        for at, edge in enumerate(edges):
+            if edge.kind == "call" and not conditional(self.graph.last(edge.source)):
+                program.equal(_less(arriving[edge.source], {at: 1}), -started[edge.source])
         for held, known in self._effects(threads):
             row: dict[int, float] = defaultdict(float)
             for block, n in held.items():

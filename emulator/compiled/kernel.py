@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, partial
 from importlib.metadata import PackageNotFoundError, version
 
@@ -22,6 +22,7 @@ from .launched import Launched
 from .memory import Memory, memory_of
 from .pipes import PIPES, pipes_of
 from .source import Source
+from .tables import tables_of
 from .tries import tried_again
 
 
@@ -128,9 +129,18 @@ def compiled_kernel(launched: Launched, arch: str, apart: bool = False) -> Compi
 
 def counted(launched: Launched, placed: Sequence[Placed], apart: bool = False) -> tuple[tuple[Counted, ...], Memory]:
     """The instructions of a kernel as they ran, and what its accesses moved. Raises LaunchError without highspy."""
-    executions = executions_of(placed, launched)
+    tables = tables_of([one.instruction for one in placed])
+    loading = {one.place[0] for one in launched.statements.statements.values() if one.site.kind == "global_load"}
+    elsewhere = {n for n in tables if placed[n].line in loading}  # than the loads of the source at their line
+    executions = executions_of(
+        [replace(one, line=0, calls=()) if n in elsewhere else one for n, one in enumerate(placed)], launched
+    )
     source = executions.walk.matcher.source
-    found, tries = tried_again(tuple(_counted(executions)), source.by_place, launched)
+    counted_each = [
+        replace(one, place=placed[n].place, table=True) if n in tables else one
+        for n, one in enumerate(_counted(executions))
+    ]
+    found, tries = tried_again(tuple(counted_each), source.by_place, launched)
     return found, memory_of(launched, found, Accessed(executions.walk, found), apart, tries)
 
 

@@ -22,6 +22,7 @@ from .counted import Counted
 from .launched import Launched
 from .made import either
 from .source import Place, Statement
+from .tables import looked_up
 from .tries import Tries
 
 _COLUMNS = {"requests": REQUESTS, "sectors": SECTORS, "wavefronts": WAVEFRONTS, "conflicts": CONFLICTS}
@@ -132,6 +133,11 @@ def memory_of(
         if not otherwise[kind] and _same(each["requests"], source[kind]["requests"]):
             each = source[kind]  # as many as the source makes are the source's, whichever lines they have
         figures |= {f"{kind}_{what}": n for what, n in each.items() if f"{kind}_{what}" in figures}
+    for place, (requests, sectors) in looked_up(instructions).items():
+        figures["global_load_requests"] += requests
+        figures["global_load_sectors"] += sectors
+        what = "nvcc looks up coefficients of a function in a table; a warp that needs two rows of it is taken to load both"
+        differences.append(Difference(place, "global_load", 0, 1, what))
     shuffles = [one for one in instructions if one.instruction.opcode == "SHFL"]
     if not any(one.why for one in shuffles):
         figures["shuffles"] = sum(one.warps for one in shuffles)
@@ -153,7 +159,8 @@ def _known(
     found = _known_apart(accesses, compiled, accessed)
     untold: dict[tuple[str, int], list[tuple[Place, str]]] = defaultdict(list)
     for key, instructions in compiled.items():
-        if not instructions or not _differs(accesses[key], instructions):
+        other = _differs(accesses[key], instructions) or _parted(accesses[key], instructions)
+        if not instructions or not other:
             continue
         costs = accessed.costs(accesses[key], instructions)
         if costs is not None:
@@ -250,8 +257,8 @@ def _by_access(
 
 
 def _makes(one: Counted) -> str | None:
-    """The kind of access that an instruction makes."""
-    return EFFECTS.get(one.instruction.opcode) if one.instruction.predicate != "@!PT" else None
+    """The kind of access of the source that an instruction may make."""
+    return EFFECTS.get(one.instruction.opcode) if one.instruction.predicate != "@!PT" and not one.table else None
 
 
 def _join(accesses: Accesses, compiled: dict[tuple[Place, str], list[Counted]]) -> None:
@@ -421,6 +428,13 @@ def _differs(statements: Sequence[Statement], compiled: Sequence[Counted]) -> bo
         or not _same(sum(one.warps for one in compiled), warps, _ALIKE)
         or not _same(sum(one.threads for one in compiled), lanes, _ALIKE)
     )
+
+
+def _parted(statements: Sequence[Statement], compiled: Sequence[Counted]) -> bool:
+    """Whether lanes that make an access together in the source may make it with others: they leave a loop at different iterations, and
+    come to copies of its body in another order."""
+    partly = sum(one.lanes for one in statements) < 32 * sum(one.warps for one in statements)
+    return partly and len(compiled) > len(statements)
 
 
 def _each(kind: str, size: int, one: Counted, lanes: float, cost: dict[str, float]) -> dict[str, float]:

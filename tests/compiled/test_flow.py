@@ -280,3 +280,18 @@ def test_what_was_moved_out_of_a_loop_parts_no_warp() -> None:
     executed = [ran(1, "compute", 64), ran(2, "global_load", 640), ran(3, "shared_store", 640)]
     found = by_text(estimate_executions(code, executed, threads=64, warps=2))
     assert found["STS [R3], R2"] == (2, 64)
+
+
+def test_warps_come_to_a_callee_once_from_each_call() -> None:
+    """Two calls of a slow path by all lanes: its warps are not as few as its threads allow."""
+    texts = [
+        "CALL.REL.NOINC 0x40",
+        "CALL.REL.NOINC 0x40",
+        "STG.E [R2], R1",
+        "EXIT",
+        "FADD R1, R2, R3",
+        "RET.REL.NODEC R4 0x0",
+    ]
+    listed = [Placed(Instruction(16 * n, text), 7 if n == 2 else 0) for n, text in enumerate(texts)]
+    found = estimated(listed, Evidence([ran(7, "global_store", 16, warps=2)], False), 16, 2)
+    assert (found.threads[4], found.warps[4]) == (32, 4)

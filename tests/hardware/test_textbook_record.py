@@ -15,14 +15,14 @@ KEPT = {name: record.load(record.FOLDER / "textbook" / f"{name.lower()}.json") f
 """An H100 counted those that were written last."""
 MET = {
     "H200": {
-        "global loads": 601, "global stores": 613, "global atomics": 611, "global reductions": 610, "shared loads": 606,
-        "shared stores": 608, "shared atomics": 608, "barriers": 311, "shuffles": 309, "warp instructions": 308, "efficiency": 308,
-        "registers": 310, "occupancy": 311,
+        "global loads": 631, "global stores": 644, "global atomics": 643, "global reductions": 642, "shared loads": 636,
+        "shared stores": 640, "shared atomics": 638, "barriers": 327, "shuffles": 325, "warp instructions": 324, "efficiency": 323,
+        "registers": 326, "occupancy": 327,
     },
     "H100": {
-        "global loads": 233, "global stores": 242, "global atomics": 244, "global reductions": 244, "shared loads": 236,
-        "shared stores": 243, "shared atomics": 236, "barriers": 124, "shuffles": 123, "warp instructions": 123, "efficiency": 123,
-        "registers": 123, "occupancy": 124,
+        "global loads": 263, "global stores": 273, "global atomics": 276, "global reductions": 276, "shared loads": 266,
+        "shared stores": 275, "shared atomics": 266, "barriers": 140, "shuffles": 139, "warp instructions": 139, "efficiency": 138,
+        "registers": 139, "occupancy": 140,
     },
 }  # fmt: skip
 """How many figures are as near as they shall be, at least."""
@@ -38,7 +38,7 @@ def test_both_gpus_count_the_same_where_threads_do_not_race() -> None:
     one, other = (KEPT[name].counters for name in ("H100", "H200"))
     pairs = [(name, a, b) for name in one for a, b in zip(one[name], other[name], strict=True)]
     unlike = Counter(name for name, a, b in pairs for figure, n in a.figures.items() if n != b.figures[figure])
-    assert len(pairs) == 124 and sum(unlike.values()) <= 45 and unlike.most_common(1)[0][0] == "textbook group_sums"
+    assert len(pairs) == 140 and sum(unlike.values()) <= 49 and unlike.most_common(1)[0][0] == "textbook group_sums"
 
 
 @pytest.mark.parametrize("case", find([TEXTBOOK]), ids=lambda case: case.name)
@@ -83,6 +83,7 @@ def test_shared_atomics_are_exact(found: tuple[str, Comparison]) -> None:
             "raster_tiles",
             "neutron_slab",
             "product_row_sizes",
+            "popular_labels",
         )
     }
     cells = [cell for cell in found[1].cells if cell.kernel not in of_order]

@@ -8,13 +8,16 @@ from . import (
     ciphers,
     codes,
     dense,
+    factors,
     fields,
     finance,
     geometry,
+    grains,
     graphs,
     grids,
     histograms,
     images,
+    joins,
     layers,
     learning,
     machines,
@@ -47,6 +50,7 @@ from . import (
     tails,
     texts,
     tiled,
+    views,
     walks,
     waves,
 )
@@ -62,6 +66,7 @@ KERNELS: tuple[Textbook, ...] = (
     *tiled.KERNELS, *blocks.KERNELS, *grids.KERNELS, *physics.KERNELS, *finance.KERNELS, *walks.KERNELS, *layers.KERNELS,
     *scores.KERNELS, *rays.KERNELS, *panels.KERNELS, *waves.KERNELS, *machines.KERNELS, *rows.KERNELS,
     *products.KERNELS, *pictures.KERNELS, *sequences.KERNELS, *tails.KERNELS,
+    *views.KERNELS, *factors.KERNELS, *joins.KERNELS, *grains.KERNELS,
 )  # fmt: skip
 
 __all__ = ["KERNELS", "Textbook"]

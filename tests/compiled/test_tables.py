@@ -1,0 +1,63 @@
+"""Loads from tables of the compiler's own stand for no access of the source."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from simtbed.compiled.counted import Counted
+from simtbed.compiled.kernel import compiled_kernel
+from simtbed.compiled.tables import looked_up, tables_of
+from simtbed.engines.cuda.sass import Instruction
+from simtbed.reports.hardware.cases import TEXTBOOK, find
+from simtbed.reports.hardware.recording import RecordingLauncher
+
+from tests.compilers import needs_sass
+
+SINE = [
+    "LDC.64 R32, c[0x4][RZ]",
+    "IMAD.SHL.U32 R4, R28, 0x40, RZ",
+    "LOP3.LUT R4, R4, 0x40, RZ, 0xc0, !PT",
+    "IADD3 R32, P0, R4, R32, RZ",
+    "LDG.E.128.CONSTANT R8, desc[UR10][R32.64]",
+    "LDG.E.128.CONSTANT R12, desc[UR10][R32.64+0x10]",
+]
+"""How the coefficients of a sine or a cosine are found."""
+
+
+def listed(*texts: str) -> list[Instruction]:
+    return [Instruction(16 * n, text) for n, text in enumerate(texts)]
+
+
+@pytest.mark.parametrize(
+    ("texts", "found"),
+    [
+        (SINE, {4, 5}),
+        (["LDC.64 R4, c[0x0][0x210]", "IMAD.WIDE R4, R2, 0x4, R4", "LDG.E R6, desc[UR6][R4.64]"], set()),
+        ([*SINE, "LDG.E R9, desc[UR6][R8.64]"], {4, 5}),  # an address that was loaded
+        (["LDC.64 R4, c[0x4][RZ]", "LDC.64 R4, c[0x0][0x210]", "LDG.E R6, desc[UR6][R4.64]"], set()),
+    ],
+    ids=["table", "argument", "chased", "written again"],
+)
+def test_which_loads_are_from_tables(texts: list[str], found: set[int]) -> None:
+    assert tables_of(listed(*texts)) == found
+
+
+def test_lanes_need_one_of_two_rows() -> None:
+    load = Counted(listed(*SINE)[4], (9,), 0, (), 10.0, 320.0, 10.0, 10.0, table=True)
+    alone = replace(load, threads=10.0)
+    plain = replace(load, table=False)
+    assert looked_up([load, plain]) == {(9,): (10.0, pytest.approx(20.0, rel=1e-6))}
+    assert looked_up([alone]) == {(9,): (10.0, 10.0)}
+
+
+@needs_sass
+def test_a_table_is_not_taken_for_the_array_of_another_line() -> None:
+    """As many sectors as an H200 counts, but for warps whose lanes all need the same row."""
+    (case,) = [case for case in find([TEXTBOOK]) if case.name == "textbook lomb_periodogram"]
+    launcher = RecordingLauncher("jit")
+    case.run(launcher)
+    memory = compiled_kernel(launcher.kernels[0], "sm_90").memory
+    assert memory.figures["global_load_requests"] == 96448
+    assert memory.figures["global_load_sectors"] == pytest.approx(193526, rel=0.01)
+    assert any("coefficients" in each.what for each in memory.differences)
