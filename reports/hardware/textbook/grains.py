@@ -181,7 +181,8 @@ def _ended(args: Args) -> dict[str, Values]:
     def drawn() -> Values:
         for left, shift in ((True, 13), (False, 17), (True, 5)):
             state[:] ^= state << np.uint32(shift) if left else state >> np.uint32(shift)
-        return ((state >> np.uint32(8)) + np.uint32(1)).astype(half) / half(2**24)
+        whole: Values = ((state >> np.uint32(8)) + np.uint32(1)).astype(half)
+        return whole / half(2**24)
 
     run, healthy, infected = np.arange(n), np.full(n, half(PEOPLE - 1)), np.ones(n, half)
     time, duration, counts = np.zeros(n), np.zeros(n), np.zeros(PEOPLE + 1, int)

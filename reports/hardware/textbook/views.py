@@ -226,7 +226,8 @@ def _moved(args: Args) -> dict[str, Values]:
 
     def mean(x: Values) -> Values:
         p = np.pad(x, 1, mode="edge")
-        return (p[1:-1, :-2] + p[1:-1, 2:] + p[:-2, 1:-1] + p[2:, 1:-1]) / 4
+        beside: Values = p[1:-1, :-2] + p[1:-1, 2:] + p[:-2, 1:-1] + p[2:, 1:-1]
+        return beside / 4
 
     u, v = mean(u), mean(v)
     change = (ix * u + iy * v + it) / (args["alpha"] ** 2 + ix**2 + iy**2)
