@@ -19,14 +19,16 @@ _TOKENS, _ROOM, _MOST_ROOM = 1 << 10, 1 << 16, 1 << 21
 
 
 class Shown:
-    """What the nodes of a kernel show, and the symbols of what lanes show. names: how many things are told. The last node is the end."""
+    """What the nodes of a kernel show, the last of which is the end, and the symbols of what lanes show: parameters of `search`. of_told:
+    by what is told, where its symbols begin, and these. of_symbols, of_nodes, of_each: by symbol, by node and anchor, and by node."""
 
     def __init__(self, of: Anchors, tokens: Sequence[Sequence[Token]], order: npt.NDArray[np.int64]) -> None:
         """tokens: of each thing that is told. order: of the nodes."""
-        kinds = sorted({(one.anchor, one.amount) for each in tokens for one in each})
+        flat = [(one.anchor, one.amount) for each in tokens for one in each]
+        kinds = sorted(set(flat))
         numbers = {kind: number for number, kind in enumerate(kinds, END + 1)}
-        each = [numbers[one.anchor, one.amount] for tokens_of_one in tokens for one in tokens_of_one]
-        self.of_told = fixed(np.cumsum([0, *map(len, tokens)]).astype(np.int32), np.array(each, np.int32))
+        symbols = np.array([numbers[kind] for kind in flat], np.int32)
+        self.of_told = fixed(np.cumsum([0, *map(len, tokens)]).astype(np.int32), symbols)
         weights = of.weights * np.float32(SCALE)
         anchor = np.array([0, *(anchor for anchor, _ in kinds)], np.int32)
         amounts = np.array([0, *(amount for _, amount in kinds)], np.float32)
@@ -36,14 +38,13 @@ class Shown:
         missing = (of.sure * of.weights).sum(axis=1)
         # No product of matrices: those of some processors warn of what they computed beside the matrix.
         shown = np.rint((of.cost + missing) * SCALE)
-        by_anchor = of.sure, of.maybe, of.price * np.float32(SCALE)
-        by_node = missing * np.float32(SCALE), (of.sure + of.maybe).sum(axis=1), of.span
-        types = np.float32, np.float32, np.float32, np.float32, np.float32, np.int32
-        given = zip((*by_anchor, *by_node), types, strict=True)
-        sure, maybe, price, hidden, holds, span = (self._with_end(array[order], type) for array, type in given)
+        scale, holds = np.float32(SCALE), (of.sure + of.maybe).sum(axis=1)
+        given = of.sure, of.maybe, of.price * scale, missing * scale, holds
+        sure, maybe, price, hidden, holds = (self._with_end(array[order], np.float32) for array in given)
         self.of_nodes = *fixed(sure, maybe, price, np.append(weights, np.float32(0))), self.anchors
         # Of ways that are alike otherwise, the one through what comes first in the code.
         shown = shown[order] + np.arange(len(order))
+        span = self._with_end(of.span[order], np.int32)
         self.of_each = *fixed(self._with_end(shown, np.int64), hidden, holds, span), self.nodes
         self.rows = 1 << int(of.span.max(initial=0) + 1).bit_length()
 

@@ -38,6 +38,7 @@ CASES = {
     "stencil_27_points": "one store for both arms of a branch",
     "restrict_residual": "turns that are left over come first, and a load that one of another line stands for",
     "clipped_equaliser": "additions of an unrolled loop that have each other's lines",
+    "quantise_rows": "copies of an unrolled loop to which lanes come in another order, as often as in the source",
     "bucket_by_splitters": "blocks of an unrolled loop some of which fewer warps come to",
 }
 

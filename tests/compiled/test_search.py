@@ -224,3 +224,16 @@ def test_what_lies_between_costs_more() -> None:
     )
     missing = 2 * case.weights[2]
     assert case.paths.way(case.steps, 0).cost == pytest.approx(missing + APART * case.weights[2], abs=1e-6)
+
+
+def test_of_ways_that_show_the_same_the_first_in_the_code_is_gone() -> None:
+    """Copies of an arm: which of them a lane takes nothing else tells."""
+    case = Case(
+        onward=[[1, 2], [2], [3, 4], [4], []],
+        sure=[[0, 0, 0], [1, 0, 0], [0, 0, 0], [1, 0, 0], [0, 0, 0]],
+        maybe=[[0, 0, 0]] * 5,
+        cost=[0.0] * 5,
+        tokens=[[(0, 1.0)]],
+        told=[0],
+    )
+    assert case.paths.way(case.steps, 0).path.tolist() == [0, 1, 2, 4]
