@@ -168,3 +168,18 @@ def test_findings_name_the_field(golden: Callable[[str, str], None]) -> None:
 def test_arrays_of_structs_are_checked(cells: Any, message: str) -> None:
     with pytest.raises(LaunchError, match=message):
         st.launch(beyond, grid=1, block=1, args={"cells": cells, "out": st.empty(1, f32)})
+
+
+@st.kernel
+def graded(x: Global[i32], out: Global[f32]) -> None:
+    """Literals that are chosen by what may be read in one arm alone."""
+    i = st.lane
+    out[i] = 1.0 if i > 20 else (2.5 if x[i] % 5 == 0 else (0.0 if x[i] % 7 == 0 else -1.0))
+
+
+@pytest.mark.parametrize("engine", ["numpy", "jit"])
+def test_conditions_of_chosen_literals_are_computed_in_their_arm(engine: str) -> None:
+    args = {"x": np.arange(21, dtype=np.int32), "out": st.empty(32, f32)}
+    result = st.launch(graded, grid=1, block=32, args=args, engine=engine, check="all")
+    wanted = [1.0 if i > 20 else 2.5 if i % 5 == 0 else 0.0 if i % 7 == 0 else -1.0 for i in range(32)]
+    assert result.out.tolist() == wanted

@@ -330,15 +330,3 @@ def parts_by_index(out: Global[i32]) -> None:
     v[1] += st.lane
     for k in st.unroll(range(3)):
         out[st.lane * 3 + k] = v[k]
-
-
-def _graded(i: int) -> float:
-    return 1.0 if i > 20 else 2.5 if i % 5 == 0 else 0.0 if i % 7 == 0 else -1.0
-
-
-@feature([_graded(i) for i in range(32)], x=np.arange(21, dtype=np.int32), out=out(32, "f32"))
-@st.kernel
-def literals_are_chosen(x: Global[i32], out: Global[f32]) -> None:
-    """By what may be read in one arm alone."""
-    i = st.lane
-    out[i] = 1.0 if i > 20 else (2.5 if x[i] % 5 == 0 else (0.0 if x[i] % 7 == 0 else -1.0))
