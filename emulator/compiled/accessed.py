@@ -40,7 +40,7 @@ from .begun import begun, marks_of
 from .classes import width_of
 from .counted import Counted
 from .groups import Strand
-from .made import Lanes, Made, blocks_of, either, steps_of
+from .made import Lanes, Made, StepsOfLanes, blocks_of, either, steps_of
 from .replay import Lost, Replay, Steps, WarpName
 from .source import Statement
 from .uniform import writes
@@ -88,8 +88,8 @@ class Alike:
     weight: float
 
     @cached_property
-    def steps(self) -> tuple[npt.NDArray[np.int32], Words, Words, npt.NDArray[np.uint32]]:
-        """Of all lanes (`made.Steps`)."""
+    def steps(self) -> StepsOfLanes:
+        """Of all lanes."""
         return steps_of(self.lanes)
 
 
@@ -276,7 +276,7 @@ class Accessed:
         """Of which sites the accesses are that instructions stand for."""
         if not visits:
             return
-        known = {one.instruction: n for n, one in enumerate({one.instruction: one for _, one in visits}.values())}
+        known = {instruction: n for n, instruction in enumerate(dict.fromkeys(one.instruction for _, one in visits))}
         which = np.repeat([known[one.instruction] for _, one in visits], np.diff(begins))
         rows, lanes = np.nonzero(made != NOT_MADE)
         stood = np.zeros((len(known), int(alike.sites.max(initial=0)) + 1), np.bool_)

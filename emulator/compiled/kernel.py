@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import cache, partial
@@ -21,7 +21,7 @@ from .flow import Placed
 from .launched import Launched
 from .memory import Memory, memory_of
 from .pipes import PIPES, pipes_of
-from .source import Source
+from .source import Place, Source
 from .tables import tables_of
 from .tries import tried_again
 
@@ -136,20 +136,19 @@ def counted(launched: Launched, placed: Sequence[Placed], apart: bool = False) -
         [replace(one, line=0, calls=()) if n in elsewhere else one for n, one in enumerate(placed)], launched
     )
     source = executions.walk.matcher.source
-    counted_each = [
-        replace(one, place=placed[n].place, table=True) if n in tables else one
-        for n, one in enumerate(_counted(executions))
-    ]
-    found, tries = tried_again(tuple(counted_each), source.by_place, launched)
+    found, tries = tried_again(
+        tuple(_counted(executions, {n: placed[n].place for n in tables})), source.by_place, launched
+    )
     return found, memory_of(launched, found, Accessed(executions.walk, found), apart, tries)
 
 
-def _counted(found: Executions) -> Iterator[Counted]:
+def _counted(found: Executions, tables: Mapping[int, Place]) -> Iterator[Counted]:
+    """tables: the instructions, by number, that load from tables, and their own places."""
     for n, placed in enumerate(found.placed):
         block = found.block_of[n]
         yield Counted(
             placed.instruction,
-            placed.place,
+            tables.get(n, placed.place),
             block,
             pipes_of(placed.instruction),
             float(found.warps[n]),
@@ -157,6 +156,7 @@ def _counted(found: Executions) -> Iterator[Counted]:
             float(found.least[n]),
             float(found.most[n]),
             found.why.get(block, ""),
+            n in tables,
         )
 
 

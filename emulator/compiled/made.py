@@ -33,13 +33,13 @@ class Lanes:
     numbers: Words
 
 
-Steps = tuple[npt.NDArray[np.int32], Words, Words, npt.NDArray[np.uint32]]
+StepsOfLanes = tuple[npt.NDArray[np.int32], Words, Words, npt.NDArray[np.uint32]]
 """Of lanes, one after the other, their sites and numbers, where those of each begin, and their masks."""
 Blocks = tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]
 """By node, its first instruction; by instruction, whether lanes may be switched off."""
 
 
-def steps_of(lanes: Sequence[Lanes]) -> Steps:
+def steps_of(lanes: Sequence[Lanes]) -> StepsOfLanes:
     firsts = np.cumsum([0, *(len(one.sites) for one in lanes)])
     sites, numbers = np.concatenate([one.sites for one in lanes]), np.concatenate([one.numbers for one in lanes])
     return sites, numbers, firsts, np.array([one.mask for one in lanes], np.uint32)
@@ -209,7 +209,7 @@ class Made:
 
     def stand(
         self, visited: npt.NDArray[np.int32], by: npt.NDArray[np.uint32], blocks: Blocks, marks: Marks, lanes: Sequence[Lanes],
-        steps: Steps,
+        steps: StepsOfLanes,
     ) -> tuple[Words, list[Lanes]]:  # fmt: skip
         """int64[n, 32], by instruction that a warp comes to, in order, the accesses of its lanes; and the lanes of which this is not known,
         as what they made does not fit the instructions one for one, in order. visited, by: nodes and the lanes that come there. marks: of

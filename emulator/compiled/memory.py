@@ -159,8 +159,7 @@ def _known(
     found = _known_apart(accesses, compiled, accessed)
     untold: dict[tuple[str, int], list[tuple[Place, str]]] = defaultdict(list)
     for key, instructions in compiled.items():
-        other = _differs(accesses[key], instructions) or _parted(accesses[key], instructions)
-        if not instructions or not other:
+        if not instructions or not (_differs(accesses[key], instructions) or _parted(accesses[key], instructions)):
             continue
         costs = accessed.costs(accesses[key], instructions)
         if costs is not None:

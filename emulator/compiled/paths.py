@@ -48,7 +48,6 @@ class Paths:
         self.beam = BEAM
         self.confirmed, self.dearest = 0, 0.0
         self.closed = frozenset[tuple[int, int]]()
-        self.visited = 0
         self.names = sorted(anchors.tokens)
         # In the order of their code, in which most ways go: so a node is gone on from once all that leads to it was.
         self._order = np.argsort(nodes.blocks, kind="stable")
@@ -56,6 +55,10 @@ class Paths:
         self._work = Work(self._shown)
         self._jumps = self._onward()
         self._automata: dict[float, Automaton] = {}
+
+    @property
+    def visited(self) -> int:
+        return self._work.visited
 
     def close(self, ways: frozenset[tuple[int, int]]) -> None:
         """Search only what does not go these ways, from a block to another, besides those closed before."""
@@ -112,11 +115,7 @@ class Paths:
         """The cheapest way that shows the expanded tokens, found within a beam. Raises Lost where more nodes would be gone on from."""
         if beam not in self._automata:
             self._automata[beam] = Automaton(self._shown, self._jumps, beam)
-        before = self._work.visited
-        try:
-            path = self._automata[beam].search(self._work, count, most)
-        finally:
-            self.visited += self._work.visited - before
+        path = self._automata[beam].search(self._work, count, most)
         if path is None:
             return None
         return Way(self._order[path[path < len(self._order)]].astype(np.int32), self._work.cost)

@@ -388,8 +388,8 @@ def search(
     number, i, held, held_at, total, limit = i64(0), i64(0), i64(-1), i64(0), i64(0), visited[0] + most
     answer, far = i64(0), i64(0)
     while i <= tokens and answer == 0:
-        look = _slot(keys, values, mask, _mixed(_mixed(u64(2), u64(number)), u64(symbols[i])))
-        seen, step = i64(values[look]), i64(-1)
+        asked = _mixed(_mixed(u64(2), u64(number)), u64(symbols[i]))
+        seen, step = i64(values[_slot(keys, values, mask, asked)]), i64(-1)
         if seen > 0:
             window = hashes[i + seen] - hashes[i] * powers[seen]
             found = _slot(keys, values, mask, _mixed(_mixed(u64(3), u64(number)), window))
@@ -418,11 +418,10 @@ def search(
             ):  # fmt: skip
                 step = counts[_STEPS] - 1
                 if looked > seen:
-                    look = _slot(keys, values, mask, _mixed(_mixed(u64(2), u64(number)), u64(symbols[i])))
+                    look = _slot(keys, values, mask, asked)
                     if values[look] < 0:
                         counts[_KEYS] += 1
-                    keys[look] = _mixed(_mixed(u64(2), u64(number)), u64(symbols[i]))
-                    values[look], seen = i32(looked), looked
+                    keys[look], values[look], seen = asked, i32(looked), looked
                 key = _mixed(_mixed(u64(3), u64(number)), hashes[i + seen] - hashes[i] * powers[seen])
                 found = _slot(keys, values, mask, key)
                 keys[found], values[found], counts[_KEYS] = key, i32(step), counts[_KEYS] + 1
@@ -433,7 +432,7 @@ def search(
                 answer = i64(TOO_LONG)
         if step >= 0:
             trace[i] = i32(step)
-            total += i64(more[step])
+            total += more[step]
             number = i64(next[step])
             if number < 0:
                 answer = i64(NO_WAY)

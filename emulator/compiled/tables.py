@@ -7,13 +7,14 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 
 from ..engines.cuda.sass import Instruction
+from .alignment import address_of
 from .counted import Counted
 from .source import Place
 from .uniform import reads, writes
 
 _MODULE = "c[0x4]"
 """The constants that hold the addresses of a module's variables. Kernels have no variables there: their constant arrays lie elsewhere."""
-_ADDRESS = re.compile(r"\[(R\d+)(?:\.64)?(?:\+[^\]]*)?\]")
+_REGISTER = re.compile(r"R\d+")
 _DEEP = 8
 """Instructions that make an address of such a constant, one after the other, at most."""
 
@@ -35,8 +36,8 @@ def tables_of(instructions: Sequence[Instruction]) -> frozenset[int]:
             return False
         return _MODULE in one.text or any(of_module(name, earlier[-1], deep - 1) for name in reads(one))
 
-    loads = ((n, _ADDRESS.search(one.text)) for n, one in enumerate(instructions) if one.opcode == "LDG")
-    return frozenset(n for n, found in loads if found is not None and of_module(found[1], n, _DEEP))
+    loads = ((n, _REGISTER.match(address_of(one.text)[0])) for n, one in enumerate(instructions) if one.opcode == "LDG")
+    return frozenset(n for n, found in loads if found is not None and of_module(found[0], n, _DEEP))
 
 
 def looked_up(instructions: Sequence[Counted]) -> Mapping[Place, tuple[float, float]]:
