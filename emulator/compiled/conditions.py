@@ -24,9 +24,9 @@ from ..language.types import F32, F64, Scalar
 from ..passes.decisions import LEAVES, joins, leaves
 from ..profiler.decisions import Rows, SiteDecisions
 from .control_flow import Graph, conditional
-from .source import Choice, Place, Source
+from .source_statements import Choice, Place, Source
 from .steps import signed
-from .uniform import operands_of, writes
+from .uniformity import operands_of, writes
 
 Codes = int
 """A set of codes, a bit each."""

@@ -12,16 +12,16 @@ from itertools import combinations
 import numpy as np
 import numpy.typing as npt
 
-from .attributed import attributed
-from .classes import EFFECTS
-from .constants import Constants, Layout
+from .constant_bank import Constants, Layout
 from .control_flow import Graph, graph
 from .flow import Counted, Estimate, Evidence, Placed, estimate_executions
-from .launched import Launched
+from .kernel_launches import Launched
+from .line_table_fixes import attributed
 from .matching import Matcher
-from .source import Place
+from .opcode_classes import EFFECTS
+from .path_estimator import WHOLE, Walk, Walked
+from .source_statements import Place
 from .steps import spent
-from .walk import WHOLE, Walk, Walked
 
 Floats = npt.NDArray[np.float64]
 _AGREES = 0.01

@@ -17,9 +17,9 @@ import numpy as np
 import numpy.typing as npt
 
 from ..engines.cuda.sass import Instruction
-from .classes import CONTROL, EFFECTS, OPERATIONS, width_of
 from .control_flow import Graph, conditional, graph
 from .linear_program import LinearProgram
+from .opcode_classes import CONTROL, EFFECTS, OPERATIONS, width_of
 
 Floats = npt.NDArray[np.float64]
 Place = tuple[int, ...]

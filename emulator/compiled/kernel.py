@@ -14,16 +14,16 @@ from ..engines.cuda.sass import Instruction, disassemble
 from ..errors import LaunchError
 from ..machine.occupancy import Occupancy, occupancy
 from ..runtime.engine import Resources
-from .accessed import Accessed
-from .counted import Counted
+from .access_attribution import Accessed
+from .coefficient_tables import tables_of
 from .executions import Executions, executions_of
 from .flow import Placed
-from .launched import Launched
+from .instruction_counts import Counted
+from .kernel_launches import Launched
 from .memory import Memory, memory_of
 from .pipes import PIPES, pipes_of
-from .source import Place, Source
-from .tables import tables_of
-from .tries import tried_again
+from .shared_cas_loops import tried_again
+from .source_statements import Place, Source
 
 
 @dataclass(frozen=True)

@@ -7,12 +7,12 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from .arms import Arms
-from .classes import EFFECTS, EXPANDED, OPERATIONS, width_of
+from .branch_arms import Arms
 from .conditions import Conditions
 from .control_flow import Graph, Loop, conditional
-from .rare import of_operations
-from .source import Place, Source, Statement
+from .opcode_classes import EFFECTS, EXPANDED, OPERATIONS, width_of
+from .source_statements import Place, Source, Statement
+from .special_operand_paths import of_operations
 from .stages import Region, Stage, Ways, executions, region
 from .steps import iterations, moved_by, spine, step_of
 

@@ -16,14 +16,14 @@ from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
 from ..profiler.events import CONFLICTS, GLOBAL, REQUESTS, SECTORS, SHARED, WAVEFRONTS
-from .accessed import Accessed
-from .classes import EFFECTS, width_of
-from .counted import Counted
-from .launched import Launched
-from .made import either
-from .source import Place, Statement
-from .tables import looked_up
-from .tries import Tries
+from .access_attribution import Accessed
+from .coefficient_tables import looked_up
+from .instruction_counts import Counted
+from .kernel_launches import Launched
+from .lane_accesses import either
+from .opcode_classes import EFFECTS, width_of
+from .shared_cas_loops import Tries
+from .source_statements import Place, Statement
 
 _COLUMNS = {"requests": REQUESTS, "sectors": SECTORS, "wavefronts": WAVEFRONTS, "conflicts": CONFLICTS}
 _VOTES, _CHOICES = {"VOTE", "VOTEU"}, {"FLO", "UFLO", "POPC", "UPOPC"}

@@ -15,10 +15,10 @@ import numpy as np
 import numpy.typing as npt
 
 from ..native import Fixed, fixed
-from .anchors import Anchors
-from .automaton import Automaton, Shown, Work
-from .nodes import Nodes
+from .correspondence import Anchors
+from .expanded_cfg import Nodes
 from .replay import Lost, Steps
+from .search_cache import Automaton, Shown, Work
 
 BEAM, WIDER, SURE, WIDEST = 0.1, 4.0, 4.0, 10_000.0
 """The first beam, how much wider the next one is, how wide at least is one that confirms a way, and the widest."""

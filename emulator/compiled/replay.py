@@ -17,7 +17,7 @@ from ..ir.walk import statements
 from ..native import Fixed
 from ..passes.slow_paths import slow_paths
 from ..profiler.decisions import Decisions, SiteDecisions
-from .script import MORE, ROOM, TOGETHER, Script, hashes, tell
+from .decision_bytecode import MORE, ROOM, TOGETHER, Script, hashes, tell
 
 _ROOM = 1 << 12
 """Things that are told of a warp, at first."""

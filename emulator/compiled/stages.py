@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .control_flow import Graph, Loop
-from .source import Turns
+from .source_statements import Turns
 
 
 @dataclass(frozen=True)

@@ -11,8 +11,8 @@ from .. import language as st
 from ..language.hints import Global, i64
 from ..machine.device import Device
 from ..native import native
-from .lines import BITS, LINE, RECORD, SECTOR, TOUCHED, WORDS, Lines, drawn
-from .lines import Words as Numbers
+from .line_trace import BITS, LINE, RECORD, SECTOR, TOUCHED, WORDS, Lines, drawn
+from .line_trace import Words as Numbers
 from .traffic import COLUMNS, LONE, MISSES, Traffic, whole
 
 FILLED, WRITTEN, CLOCK, NEXT, LEFT, TIME, WASTED = range(7)

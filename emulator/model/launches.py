@@ -14,7 +14,7 @@ from ..profiler.decisions import told_of
 from ..profiler.trace import Entries
 from ..runtime.engine import Request
 from ..runtime.registry import EngineName, engine_called
-from .lines import MOST_LINES, Lines
+from .line_trace import MOST_LINES, Lines
 from .time import Estimate, Observed, estimate
 
 _COUNTING = (

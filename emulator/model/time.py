@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from ..compiled.kernel import CompiledKernel, compiled_kernel
-from ..compiled.launched import printed_kernels
+from ..compiled.kernel_launches import printed_kernels
 from ..errors import LaunchError
 from ..ir.access import AccessKind
 from ..machine.device import WARP, Device
@@ -26,12 +26,12 @@ from ..profiler.events import Counts
 from ..runtime.engine import Request
 from .caches import simulate
 from .chain import Chain, expanded
-from .lines import ATOMIC, CONSTANT, LINE, LOAD, LOCAL_LOAD, LOCAL_STORE, STORE, Lines
-from .machine import LOADED, alone, run
-from .stream import as_sectors, stream, ways_of
+from .instruction_stream import as_sectors, stream, ways_of
+from .line_trace import ATOMIC, CONSTANT, LINE, LOAD, LOCAL_LOAD, LOCAL_STORE, STORE, Lines
+from .sm_simulator import LOADED, alone, run
 from .traffic import ACCESSES, ASKED, CYCLES, FAR_HITS, LINES, MISSES, NEAR_HITS, SECTORS, Traffic
 from .validated import VALIDATED
-from .ways import Ways, Words
+from .warp_classes import Ways, Words
 
 SHARPNESS = 4.0
 """How little the parts that are not the slowest add: times add up as powers with this exponent. An assumption so far."""
@@ -146,7 +146,7 @@ def estimate(
 
     The launch was emulated for a device with the same rules of memory. cold: with an empty L2; else as after an earlier launch of
     the same. traffic: of its memories, if it is known already. given: parts of the model put otherwise, for `changes`:
-    `resident` blocks of an SM, `balanced` (all SMs get the same), factors of `limits` by name (`scale`), `machine.LOADED`.
+    `resident` blocks of an SM, `balanced` (all SMs get the same), factors of `limits` by name (`scale`), `sm_simulator.LOADED`.
     """
     kernel = observed.compiled(device)
     if isinstance(kernel, CompiledKernel) and not observed.registers:

@@ -8,10 +8,10 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from .lines import LINES as TOTAL_LINES
-from .lines import LOAD, LOCAL_LOAD, LOCAL_STORE, STORE
-from .lines import SECTORS as TOTAL_SECTORS
-from .lines import Words as Numbers
+from .line_trace import LINES as TOTAL_LINES
+from .line_trace import LOAD, LOCAL_LOAD, LOCAL_STORE, STORE
+from .line_trace import SECTORS as TOTAL_SECTORS
+from .line_trace import Words as Numbers
 
 Floats = npt.NDArray[np.float64]
 

@@ -64,7 +64,7 @@ def _made(name: str) -> Engine:
 def compiled_view(request: Request, counts: Counts, decisions: Decisions) -> Any:
     """The compiled kernel of a request (`compiled.kernel.CompiledKernel`), for the request's device."""
     kernel = import_module("simtbed.compiled.kernel")
-    launched = import_module("simtbed.compiled.launched").printed_kernels([(request, counts, decisions)])
+    launched = import_module("simtbed.compiled.kernel_launches").printed_kernels([(request, counts, decisions)])
     return kernel.compiled_kernel(*launched, "sm_{}{}".format(*request.device.compute_capability))
 
 

@@ -125,7 +125,7 @@ def _counted(heading: dict[str, str], ran: Ran, run: Run, device: DeviceRow, jso
 def _compiled(heading: dict[str, str], ran: Ran, run: Run, device: DeviceRow, json: bool) -> dict[str, Any] | str:
     """What the compiled kernels execute and access."""
     from simtbed.compiled.kernel import compiled_kernels
-    from simtbed.compiled.launched import printed_kernels
+    from simtbed.compiled.kernel_launches import printed_kernels
 
     from ..profile.compiled import content, text
 

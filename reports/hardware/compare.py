@@ -13,7 +13,7 @@ from typing import Any
 
 from simtbed import Device, SimtbedError, devices
 from simtbed.compiled.kernel import counted
-from simtbed.compiled.launched import Launched
+from simtbed.compiled.kernel_launches import Launched
 from simtbed.machine.occupancy import occupancy
 
 from .cases import find

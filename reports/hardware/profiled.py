@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from simtbed import LaunchError
 from simtbed.compiled.flow import Placed
-from simtbed.compiled.launched import Launched
+from simtbed.compiled.kernel_launches import Launched
 from simtbed.compiled.pipes import PIPES
 from simtbed.engines.cuda import nvcc
 from simtbed.engines.cuda.sass import Instruction, disassemble

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from simtbed import LaunchError, SimtbedError, devices
 from simtbed.compiled.flow import Placed
-from simtbed.compiled.launched import Launched
+from simtbed.compiled.kernel_launches import Launched
 from simtbed.engines.cuda import nvcc
 from simtbed.engines.cuda.engine import describe
 from simtbed.engines.cuda.printer import Source, cuda_source

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from simtbed import Device, Kernel, Result, devices, launch
-from simtbed.compiled.launched import Launched
+from simtbed.compiled.kernel_launches import Launched
 from simtbed.engines.cuda.printer import cuda_source
 from simtbed.kernels import Launcher
 from simtbed.runtime.registry import EngineName, row_of

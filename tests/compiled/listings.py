@@ -7,9 +7,9 @@ from typing import Any
 import simtbed as st
 from simtbed.compiled.control_flow import Graph, graph
 from simtbed.compiled.flow import Placed
-from simtbed.compiled.launched import Launched
+from simtbed.compiled.kernel_launches import Launched
 from simtbed.compiled.matching import Matcher
-from simtbed.compiled.walk import Walk
+from simtbed.compiled.path_estimator import Walk
 from simtbed.engines.cuda.sass import Instruction
 from simtbed.reports.hardware.recording import RecordingLauncher
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 import numpy as np
-from simtbed.compiled.groups import Strand, Warps
-from simtbed.compiled.nodes import Nodes
+from simtbed.compiled.expanded_cfg import Nodes
+from simtbed.compiled.reconvergence import Strand, Warps
 
 
 def executions(nodes: Nodes, ways: Iterable[tuple[int, Sequence[int]]]) -> dict[int, tuple[int, int]]:

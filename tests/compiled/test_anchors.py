@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import simtbed as st
-from simtbed.compiled.anchors import TURN, Anchors
-from simtbed.compiled.launched import Launched
-from simtbed.compiled.nodes import Nodes
-from simtbed.compiled.walk import Walk
+from simtbed.compiled.correspondence import TURN, Anchors
+from simtbed.compiled.expanded_cfg import Nodes
+from simtbed.compiled.kernel_launches import Launched
+from simtbed.compiled.path_estimator import Walk
 from simtbed.language.hints import Global, f32, f64, i32
 
 from tests.compiled.listings import launched, matched, placed, walked

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 import simtbed as st
-from simtbed.compiled.attributed import attributed
+from simtbed.compiled.line_table_fixes import attributed
 from simtbed.language.hints import Global, i32
 
 from tests.compiled.listings import launched, placed

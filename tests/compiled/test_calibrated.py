@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as some
-from simtbed.compiled.calibrated import calibrated
+from simtbed.compiled.sample_weights import calibrated
 
 
 def drawn(seed: int, all_: int, sample: int, things: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

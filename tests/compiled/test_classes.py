@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from simtbed.compiled.classes import indexed, width_of
+from simtbed.compiled.opcode_classes import indexed, width_of
 from simtbed.engines.cuda.sass import Instruction
 
 

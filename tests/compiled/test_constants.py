@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import simtbed as st
-from simtbed.compiled.constants import Constants, Layout
+from simtbed.compiled.constant_bank import Constants, Layout
 from simtbed.compiled.control_flow import graph
 from simtbed.compiled.executions import executions_of
-from simtbed.compiled.launched import printed_kernels
+from simtbed.compiled.kernel_launches import printed_kernels
 from simtbed.engines.cuda.sass import Instruction
 from simtbed.language.hints import Global, i32
 from simtbed.profiler.launch import Launch

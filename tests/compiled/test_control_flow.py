@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from simtbed.compiled.control_flow import Graph, graph
-from simtbed.compiled.nodes import Nodes
+from simtbed.compiled.expanded_cfg import Nodes
 from simtbed.engines.cuda.sass import Instruction
 
 from tests.compiled.strands import executions

@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 import simtbed as st
 from simtbed.compiled import executions as executions_module
-from simtbed.compiled import walk as walk_module
-from simtbed.compiled.anchors import Anchors
+from simtbed.compiled import path_estimator as walk_module
+from simtbed.compiled.correspondence import Anchors
 from simtbed.compiled.executions import Executions, executions_of
-from simtbed.compiled.explained import Explained
+from simtbed.compiled.path_estimator import Walk, Walked
 from simtbed.compiled.replay import Lost, Replay, Steps, WarpName
-from simtbed.compiled.walk import Walk, Walked
+from simtbed.compiled.residuals import Explained
 from simtbed.language.hints import Global, f32, i32
 from simtbed.reports.hardware import record
 from simtbed.reports.hardware.cases import TEXTBOOK, VARIANTS, find

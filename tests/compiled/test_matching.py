@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import simtbed as st
-from simtbed.compiled import anchors
+from simtbed.compiled import correspondence
 from simtbed.compiled.executions import executions_of
-from simtbed.compiled.launched import Launched
-from simtbed.compiled.walk import Walk
+from simtbed.compiled.kernel_launches import Launched
+from simtbed.compiled.path_estimator import Walk
 from simtbed.language.hints import Global, f32, float4, i32
 
 from tests.compiled.listings import launched, matched, placed, walked
@@ -168,7 +168,7 @@ def test_what_is_computed_again_before_a_loop_is_no_reason_to_pass_it_by() -> No
 
 
 def test_rounds_cost_more_than_instructions(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(anchors, "ROUND", 0.0)
+    monkeypatch.setattr(correspondence, "ROUND", 0.0)
     assert summed() != FEWEST_ROUNDS
 
 
@@ -199,7 +199,7 @@ def stored() -> int:
 
 def test_code_counts_less_than_an_effect(monkeypatch: pytest.MonkeyPatch) -> None:
     assert stored() == 16
-    monkeypatch.setattr(anchors, "CODE_EACH", 0.1)
+    monkeypatch.setattr(correspondence, "CODE_EACH", 0.1)
     assert stored() < 16
 
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import simtbed as st
 from simtbed.compiled.control_flow import graph
-from simtbed.compiled.counted import Counted
+from simtbed.compiled.instruction_counts import Counted
 from simtbed.compiled.kernel import counted
 from simtbed.compiled.matching import Matcher
 from simtbed.compiled.memory import _accesses, _by_access, _join
-from simtbed.compiled.walk import Walk
+from simtbed.compiled.path_estimator import Walk
 from simtbed.engines.cuda.sass import Instruction
 from simtbed.language.hints import Global, Shared, i32
 

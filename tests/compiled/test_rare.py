@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 from simtbed.compiled.control_flow import Graph, graph
-from simtbed.compiled.nodes import Nodes
-from simtbed.compiled.rare import of_operations, rare_ways
+from simtbed.compiled.expanded_cfg import Nodes
+from simtbed.compiled.special_operand_paths import of_operations, rare_ways
 from simtbed.engines.cuda.sass import Instruction
 
 

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as some
-from simtbed.compiled import automaton, paths
-from simtbed.compiled.anchors import APART, Token
+from simtbed.compiled import paths, search_cache
+from simtbed.compiled.correspondence import APART, Token
 from simtbed.compiled.replay import Lost, Steps
 
 FEW = 3
@@ -189,8 +189,8 @@ def test_a_way_that_is_known_depends_on_what_follows() -> None:
 @given(cases())
 def test_room_is_made_as_it_is_needed(case: Case) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(automaton, "_ROOM", 16)
-        patch.setattr(automaton, "_TOKENS", 4)
+        patch.setattr(search_cache, "_ROOM", 16)
+        patch.setattr(search_cache, "_TOKENS", 4)
         little = case.paths.way(case.steps, 0)
     assert little.cost == pytest.approx(case.paths.way(case.steps, 0).cost)
 
@@ -200,8 +200,8 @@ def test_too_long_a_way_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(Lost, match="too long"):
         LOOP.paths.way(LOOP.steps, 0)
     monkeypatch.undo()
-    monkeypatch.setattr(automaton, "_ROOM", 16)
-    monkeypatch.setattr(automaton, "_MOST_ROOM", 16)
+    monkeypatch.setattr(search_cache, "_ROOM", 16)
+    monkeypatch.setattr(search_cache, "_MOST_ROOM", 16)
     with pytest.raises(Lost, match="too long"):
         LOOP.paths.way(LOOP.steps, 0)
 

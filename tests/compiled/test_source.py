@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import simtbed as st
-from simtbed.compiled.source import Source, Statement
+from simtbed.compiled.source_statements import Source, Statement
 from simtbed.language.hints import Global, i32
 from simtbed.profiler.decisions import Decisions
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from simtbed.compiled.control_flow import Graph, graph
-from simtbed.compiled.source import Turns
+from simtbed.compiled.source_statements import Turns
 from simtbed.compiled.stages import Region, Ways, executions, region
 
 from tests.hardware.listing import instructions

@@ -7,7 +7,7 @@ import pytest
 import simtbed as st
 from simtbed.compiled.control_flow import Graph, graph
 from simtbed.compiled.executions import executions_of
-from simtbed.compiled.nodes import Nodes
+from simtbed.compiled.expanded_cfg import Nodes
 from simtbed.compiled.steps import iterations, remainders, spent, step_of
 from simtbed.engines.cuda.sass import Instruction
 from simtbed.language.hints import Global, i32, u32

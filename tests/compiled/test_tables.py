@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from simtbed.compiled.counted import Counted
+from simtbed.compiled.coefficient_tables import looked_up, tables_of
+from simtbed.compiled.instruction_counts import Counted
 from simtbed.compiled.kernel import compiled_kernel
-from simtbed.compiled.tables import looked_up, tables_of
 from simtbed.engines.cuda.sass import Instruction
 from simtbed.reports.hardware.cases import TEXTBOOK, find
 from simtbed.reports.hardware.recording import RecordingLauncher

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from simtbed.compiled.control_flow import Graph, graph
-from simtbed.compiled.uniform import Uniform
+from simtbed.compiled.uniformity import Uniform
 from simtbed.engines.cuda.sass import Instruction
 
 

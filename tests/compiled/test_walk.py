@@ -10,18 +10,18 @@ from pathlib import Path
 import numpy as np
 import pytest
 import simtbed as st
-from simtbed.compiled import anchors, paths
+from simtbed.compiled import correspondence, paths
+from simtbed.compiled import path_estimator as walk_module
 from simtbed.compiled import replay as replay_module
-from simtbed.compiled import walk as walk_module
 from simtbed.compiled.control_flow import Graph, graph
 from simtbed.compiled.executions import executions_of
+from simtbed.compiled.expanded_cfg import Nodes
 from simtbed.compiled.flow import Evidence, Placed
-from simtbed.compiled.groups import Strand, Warps
-from simtbed.compiled.launched import Launched
+from simtbed.compiled.kernel_launches import Launched
 from simtbed.compiled.matching import Matcher
-from simtbed.compiled.nodes import Nodes
+from simtbed.compiled.path_estimator import Walk
+from simtbed.compiled.reconvergence import Strand, Warps
 from simtbed.compiled.replay import Lost, Recorded, Replay, Steps
-from simtbed.compiled.walk import Walk
 from simtbed.engines.cuda.sass import Instruction
 from simtbed.ir import nodes as ir
 from simtbed.ir.walk import statements
@@ -319,9 +319,9 @@ def test_a_walk_counts_what_ran(name: str) -> None:
 
 
 NEEDED: dict[str, tuple[str, Callable[[pytest.MonkeyPatch], None]]] = {
-    "code counts": ("n_queens", lambda patch: patch.setattr(anchors, "CODE_EACH", 0.0)),
-    "what lies between counts": ("heap_largest", lambda patch: patch.setattr(anchors, "APART", 0.0)),
-    "what is shown counts": ("mandelbrot", lambda patch: patch.setattr(anchors, "SHOWN", 0.0)),
+    "code counts": ("n_queens", lambda patch: patch.setattr(correspondence, "CODE_EACH", 0.0)),
+    "what lies between counts": ("heap_largest", lambda patch: patch.setattr(correspondence, "APART", 0.0)),
+    "what is shown counts": ("mandelbrot", lambda patch: patch.setattr(correspondence, "SHOWN", 0.0)),
     "the beam is widened": ("inside_polygon", lambda patch: patch.setattr(paths, "WIDEST", paths.BEAM)),
 }
 """What makes a walk right: a kernel that is counted wrongly without it."""
@@ -343,14 +343,14 @@ def test_a_slow_path_is_not_called_without_need(monkeypatch: pytest.MonkeyPatch)
     def called() -> bool:
         one, _ = launched(CASES["scatter"])
         nodes = Nodes(whole)
-        shown = anchors.Anchors(Matcher(whole, [(0,)] * 7, one.statements), nodes)
+        shown = correspondence.Anchors(Matcher(whole, [(0,)] * 7, one.statements), nodes)
         nothing = Steps(np.zeros(0, np.int32), np.zeros(0, np.uint32), np.zeros(0, np.int32))
         way = paths.Paths(nodes, shown).way(nothing, 0)
         assert way is not None
         return any(nodes.calls[node] for node in way.path)
 
     assert not called()
-    monkeypatch.setattr(anchors, "INSTRUCTION", -1e-5)
+    monkeypatch.setattr(correspondence, "INSTRUCTION", -1e-5)
     assert called()
 
 

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from simtbed import LaunchError, SimtbedError
 from simtbed.compiled.flow import Placed
-from simtbed.compiled.launched import Launched
+from simtbed.compiled.kernel_launches import Launched
 from simtbed.engines.cuda import nvcc
 from simtbed.engines.cuda.sass import Instruction
 from simtbed.reports.hardware import answers, nsight, profiled, profiled_process, record

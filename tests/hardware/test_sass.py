@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from simtbed import LaunchError
 from simtbed.compiled.control_flow import Edge, graph
-from simtbed.compiled.nodes import Nodes
+from simtbed.compiled.expanded_cfg import Nodes
 from simtbed.engines.cuda import nvcc, sass
 from simtbed.engines.cuda.sass import disassemble, parse
 

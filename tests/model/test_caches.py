@@ -11,11 +11,11 @@ from simtbed import devices
 from simtbed.engines.llvm.engine import LlvmEngine
 from simtbed.model.caches import l1_bytes, simulate
 from simtbed.model.launches import observe
-from simtbed.model.lines import ACCESSES as EVERY
-from simtbed.model.lines import ATOMIC, LOAD, LOCAL_STORE, SAME, STORE, Lines
-from simtbed.model.lines import LINES as EVERY_LINE
-from simtbed.model.lines import PARTIAL as EVERY_PARTIAL
-from simtbed.model.lines import SECTORS as EVERY_SECTOR
+from simtbed.model.line_trace import ACCESSES as EVERY
+from simtbed.model.line_trace import ATOMIC, LOAD, LOCAL_STORE, SAME, STORE, Lines
+from simtbed.model.line_trace import LINES as EVERY_LINE
+from simtbed.model.line_trace import PARTIAL as EVERY_PARTIAL
+from simtbed.model.line_trace import SECTORS as EVERY_SECTOR
 from simtbed.model.traffic import (
     ACCESSES,
     AGAIN,

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from simtbed.machine.device import H100
 from simtbed.model.launches import observe
-from simtbed.model.lines import ACCESSES, CYCLES
+from simtbed.model.line_trace import ACCESSES, CYCLES
 from simtbed.reports.hardware import patterns
 from simtbed.runtime.request import prepare_request
 

@@ -11,8 +11,8 @@ import pytest
 import simtbed as st
 from simtbed.kernels.files import contents
 from simtbed.machine.device import H100
+from simtbed.model.instruction_stream import LSU, MISSED, SHARE, Stream, _alike, _any, stream, ways_of
 from simtbed.model.launches import observe
-from simtbed.model.stream import LSU, MISSED, SHARE, Stream, _alike, _any, stream, ways_of
 from simtbed.model.time import Observed, estimate
 from simtbed.model.traffic import ACCESSES, ASKED, AWAITED, COLUMNS, DRAM_AWAITED, FAR_AWAITED, LINES, MISSES, SECTORS
 from simtbed.reports.hardware import one_sm, record

@@ -11,7 +11,7 @@ import pytest
 from simtbed import Device, devices
 from simtbed.kernels.files import contents
 from simtbed.model.launches import observe
-from simtbed.model.lines import STORE
+from simtbed.model.line_trace import STORE
 from simtbed.model.time import Estimate, Observed, estimate
 from simtbed.model.traffic import MERGED, SECTORS
 from simtbed.reports.hardware import one_sm, record

@@ -7,11 +7,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from simtbed import devices
-from simtbed.model import machine, time
+from simtbed.model import sm_simulator, time
 from simtbed.model.explain import changes, text
+from simtbed.model.instruction_stream import as_sectors
 from simtbed.model.launches import counting_rules, observe
-from simtbed.model.lines import ATOMIC, LOAD
-from simtbed.model.stream import as_sectors
+from simtbed.model.line_trace import ATOMIC, LOAD
 from simtbed.model.time import estimate
 from simtbed.model.traffic import SECTORS
 from simtbed.model.validated import VALIDATED
@@ -205,7 +205,7 @@ def test_no_part_takes_longer_alone_than_the_launch(monkeypatch: pytest.MonkeyPa
     launch = observed(copy, 1 << 10, 128, source_only=False)
     if isinstance(kernel := launch.compiled(H200), str):
         pytest.skip(kernel)
-    simulated = machine.run
+    simulated = sm_simulator.run
     monkeypatch.setattr(time, "run", lambda *how: replace(simulated(*how), cycles=10.0))
     found = estimate(launch, H200)
     assert 0 < max(found.limits.values()) <= found.time_us

@@ -10,13 +10,10 @@ import pytest
 import simtbed as st
 from simtbed import devices
 from simtbed.compiled.control_flow import graph
-from simtbed.compiled.source import Source
+from simtbed.compiled.source_statements import Source
 from simtbed.engines.cuda.sass import Instruction
 from simtbed.model.caches import simulate
-from simtbed.model.launches import observe
-from simtbed.model.lines import LOAD
-from simtbed.model.machine import run
-from simtbed.model.stream import (
+from simtbed.model.instruction_stream import (
     FIGURES,
     GLOBAL,
     KIND,
@@ -34,8 +31,11 @@ from simtbed.model.stream import (
     Stream,
     _lasts,
 )
+from simtbed.model.launches import observe
+from simtbed.model.line_trace import LOAD
+from simtbed.model.sm_simulator import run
 from simtbed.model.traffic import ACCESSES, AWAITED, L1_HITS, LASTING, LINES, SECTORS
-from simtbed.model.ways import ways
+from simtbed.model.warp_classes import ways
 from simtbed.profiler.warps import WarpDecisions
 from simtbed.runtime.request import prepare_request
 

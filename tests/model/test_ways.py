@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 from simtbed import devices
 from simtbed.compiled.control_flow import Graph, graph
-from simtbed.compiled.source import Context, Source, Statement
+from simtbed.compiled.source_statements import Context, Source, Statement
 from simtbed.engines.cuda.sass import Instruction
-from simtbed.model.machine import Ran, run
-from simtbed.model.stream import FIGURES, PIPE, READS, STALL, WORDS, WRITES, Stream
-from simtbed.model.ways import Ways, ways
+from simtbed.model.instruction_stream import FIGURES, PIPE, READS, STALL, WORDS, WRITES, Stream
+from simtbed.model.sm_simulator import Ran, run
+from simtbed.model.warp_classes import Ways, ways
 from simtbed.profiler.warps import WarpDecisions
 
 H200 = devices.H200

@@ -16,7 +16,7 @@ from ..language.hints import Global, i32, i64, u32
 from ..native import native
 from ..passes.decisions import LEAVES
 from ..passes.slow_paths import MOST
-from .source import Arm
+from .source_statements import Arm
 
 STEP = 3 + MOST + 1
 """Numbers of a step; what it tells is told in their order."""

@@ -9,10 +9,10 @@ import numpy as np
 import numpy.typing as npt
 
 from ..native import Fixed, fixed
-from . import anchors
-from .anchors import Anchors, Token
+from . import correspondence
+from .beam_search import COUNTS, END, FACTOR, NEVER, NO_ROOM, SCALE, TOO_LONG, ahead_of, expand, search
+from .correspondence import Anchors, Token
 from .replay import Lost, Words
-from .search import COUNTS, END, FACTOR, NEVER, NO_ROOM, SCALE, TOO_LONG, ahead_of, expand, search
 
 _TOKENS, _ROOM, _MOST_ROOM = 1 << 10, 1 << 16, 1 << 21
 """Room at first for a lane's tokens, and for entries of states, and as many sources of steps and keys; and at most: 52 bytes each."""
@@ -121,7 +121,7 @@ class Automaton:
         shown, alone = self._shown, False
         while True:
             length = search(
-                *work.of_lane, tokens, *shown.of_symbols, *shown.of_nodes, *shown.of_each, *self._jumps, self._ahead, anchors.APART,
+                *work.of_lane, tokens, *shown.of_symbols, *shown.of_nodes, *shown.of_each, *self._jumps, self._ahead, correspondence.APART,
                 self._beam, most, *work.of_rows, *work.of_step, work.counted, *self._made, work.trace, work.path, len(work.path),
             )  # fmt: skip
             if length == NO_ROOM:

@@ -11,17 +11,17 @@ from math import prod
 import numpy as np
 import numpy.typing as npt
 
-from ..compiled.classes import EFFECTS, indexed, width_of
 from ..compiled.control_flow import Graph, graph
-from ..compiled.counted import Counted
+from ..compiled.instruction_counts import Counted
 from ..compiled.kernel import CompiledKernel
 from ..compiled.memory import phases_of
+from ..compiled.opcode_classes import EFFECTS, indexed, width_of
 from ..machine.device import WARP, Device
 from ..passes.tickets import takes_tickets
 from ..profiler import events
 from ..profiler.events import Counts
 from ..profiler.warps import WarpDecisions
-from .lines import ATOMIC, LINE, LOCAL_STORE, STORE
+from .line_trace import ATOMIC, LINE, LOCAL_STORE, STORE
 from .traffic import (
     ACCESSES,
     AGAIN,
@@ -44,7 +44,7 @@ from .traffic import (
     STREWN,
     Traffic,
 )
-from .ways import Ways, ways
+from .warp_classes import Ways, ways
 
 Words = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]

@@ -17,7 +17,7 @@ from .. import language as st
 from ..language.hints import Global, i32, i64, u32
 from ..native import fixed, native
 from .control_flow import Graph
-from .nodes import Nodes
+from .expanded_cfg import Nodes
 
 Counts = npt.NDArray[np.int64]
 Visits = tuple[npt.NDArray[np.int32], npt.NDArray[np.uint32]]

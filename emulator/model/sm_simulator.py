@@ -17,8 +17,8 @@ import numpy as np
 from ..language.hints import Global, f64, i64
 from ..machine.device import Device
 from ..native import native
-from .stream import Stream, Words
-from .unit import (
+from .instruction_stream import Stream, Words
+from .lsu import (
     APART,
     ASKING,
     BARRIER,

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from .. import language as st
 from ..language.hints import Global, f64, i64
-from .stream import FIGURES, LASTS, WITH
+from .instruction_stream import FIGURES, LASTS, WITH
 
 PORT, MEMORY, UNIT, NEAR, FAR, BEYOND, BARRIER, NEXT, OPERANDS, STORED, GATE, JUMP, LINES, KEPT, SENDING, ASKING = (
     range(16)

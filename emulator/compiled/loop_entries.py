@@ -10,9 +10,9 @@ import numpy.typing as npt
 from .. import language as st
 from ..language.hints import Global, i32, i64, u32
 from ..native import native
+from .expanded_cfg import Nodes
 from .matching import Matcher
-from .nodes import Nodes
-from .source import Statement
+from .source_statements import Statement
 
 _LOOPS = 62
 """Compiled loops, a bit each, at most."""

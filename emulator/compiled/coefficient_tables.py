@@ -8,9 +8,9 @@ from collections.abc import Mapping, Sequence
 
 from ..engines.cuda.sass import Instruction
 from .alignment import address_of
-from .counted import Counted
-from .source import Place
-from .uniform import reads, writes
+from .instruction_counts import Counted
+from .source_statements import Place
+from .uniformity import reads, writes
 
 _MODULE = "c[0x4]"
 """The constants that hold the addresses of a module's variables. Kernels have no variables there: their constant arrays lie elsewhere."""

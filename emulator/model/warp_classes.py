@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from ..compiled.control_flow import Graph
 from ..compiled.linear_program import LinearProgram
-from ..compiled.source import Source, Statement
+from ..compiled.source_statements import Source, Statement
 from ..compiled.steps import remainders
 from ..profiler.warps import ENTERED, EXECUTIONS, FAILED, HELD, TURNS, WarpDecisions
 

@@ -6,9 +6,9 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import replace
 
-from .classes import EFFECTS
 from .flow import Placed
-from .source import Place, Source
+from .opcode_classes import EFFECTS
+from .source_statements import Place, Source
 
 _KINDS = ("shared_atomic", "global_atomic", "global_reduction")
 """What a compiler neither leaves out nor makes one of several."""

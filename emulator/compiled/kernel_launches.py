@@ -19,9 +19,9 @@ from ..profiler.events import DIVERGENT, LANES, WARPS, Counts
 from ..runtime.engine import Request
 from ..runtime.prepared import prepare
 from ..span import Span
-from .constants import Layout
+from .constant_bank import Layout
 from .flow import Executed, Place, Placed
-from .source import Source as Statements
+from .source_statements import Source as Statements
 
 
 @dataclass

@@ -6,11 +6,11 @@ from collections import Counter
 from collections.abc import Mapping
 from functools import cached_property
 
-from .classes import CONTROL
 from .conditions import Conditions
 from .control_flow import Loop
 from .flow import Arm
-from .source import Choice, Place
+from .opcode_classes import CONTROL
+from .source_statements import Choice, Place
 
 
 class Arms:

@@ -15,16 +15,16 @@ import numpy as np
 import numpy.typing as npt
 
 from ..runtime.prepared import prepare
-from .anchors import Anchors
-from .calibrated import calibrated
-from .explained import Explained
-from .groups import Counts, Strand, Warps
-from .launched import Launched
+from .correspondence import Anchors
+from .expanded_cfg import Nodes
+from .kernel_launches import Launched
 from .matching import Matcher
-from .nodes import Nodes
 from .paths import Paths, Way
+from .reconvergence import Counts, Strand, Warps
 from .replay import Lost, Recorded, Replay, Steps, WarpName
-from .uniform import Uniform
+from .residuals import Explained
+from .sample_weights import calibrated
+from .uniformity import Uniform
 
 WARPS = 128
 """Warps that are walked, at most; they stand for the others."""

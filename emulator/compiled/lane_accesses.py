@@ -14,8 +14,8 @@ from .. import language as st
 from ..language.hints import Global, i32, i64, u32
 from ..native import native
 from .alignment import END, NOT_MADE, Block, align_loop
-from .begun import Marks, begins
-from .source import Statement
+from .loop_entries import Marks, begins
+from .source_statements import Statement
 
 _ACCESS, _TURN, _TEST = 1, 2, 3
 """What a step is: an access, a turn of a loop that has some of them, the test of one."""

@@ -18,13 +18,13 @@ import numpy as np
 import numpy.typing as npt
 
 from ..passes.decisions import leaves
-from .classes import CONTROL, EXPANDED, OPERATIONS, may_be_missing
 from .control_flow import Loop
-from .made import either
+from .decision_bytecode import coded, decided, slow
+from .expanded_cfg import Nodes
+from .lane_accesses import either
 from .matching import Key, Matcher
-from .nodes import Nodes
-from .script import coded, decided, slow
-from .source import Choice, Part, Place, Statement
+from .opcode_classes import CONTROL, EXPANDED, OPERATIONS, may_be_missing
+from .source_statements import Choice, Part, Place, Statement
 
 Floats = npt.NDArray[np.float32]
 Shown = dict[Key, float]

@@ -14,7 +14,7 @@ import numpy as np
 
 from ..engines.cuda.sass import Instruction
 from .control_flow import Graph
-from .uniform import Uniform, operands_of
+from .uniformity import Uniform, operands_of
 
 _MASK = 0xFFFFFFFF
 _BANK = re.compile(r"(-?)c\[0x0\]\[(RZ|0x[0-9a-f]+)\]$")

@@ -13,9 +13,9 @@ import numpy as np
 from ..machine import tries
 from ..profiler.trace import ENTRY
 from .control_flow import MEET
-from .counted import Counted
-from .launched import Launched
-from .source import Place, Statement
+from .instruction_counts import Counted
+from .kernel_launches import Launched
+from .source_statements import Place, Statement
 
 _SWAP, _KIND = "ATOMS.CAST", "shared_atomic"
 

@@ -36,15 +36,15 @@ from .alignment import (
     aligned,
     really_made,
 )
-from .begun import begun, marks_of
-from .classes import width_of
-from .counted import Counted
-from .groups import Strand
-from .made import Lanes, Made, StepsOfLanes, blocks_of, either, steps_of
+from .instruction_counts import Counted
+from .lane_accesses import Lanes, Made, StepsOfLanes, blocks_of, either, steps_of
+from .loop_entries import begun, marks_of
+from .opcode_classes import width_of
+from .path_estimator import FEWEST, MOST_STATES, STATES, Walk, spread
+from .reconvergence import Strand
 from .replay import Lost, Replay, Steps, WarpName
-from .source import Statement
-from .uniform import writes
-from .walk import FEWEST, MOST_STATES, STATES, Walk, spread
+from .source_statements import Statement
+from .uniformity import writes
 
 WORK = 2_000_000
 """Blocks that warps of different decisions come to, together, at most."""

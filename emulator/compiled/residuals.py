@@ -9,10 +9,10 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from .anchors import Anchors
-from .classes import EFFECTS, MEETING, may_be_missing
-from .nodes import Nodes
-from .script import coded, slow
+from .correspondence import Anchors
+from .decision_bytecode import coded, slow
+from .expanded_cfg import Nodes
+from .opcode_classes import EFFECTS, MEETING, may_be_missing
 
 Floats = npt.NDArray[np.float64]
 
