@@ -15,7 +15,7 @@ from enum import Enum, EnumMeta
 from functools import cache, cached_property
 from operator import is_, itemgetter
 from types import CodeType, ModuleType
-from typing import Any
+from typing import Any, get_args, get_origin
 
 import numpy as np
 
@@ -204,6 +204,10 @@ class _Reading:
             yield f"tuple {len(value)}"
             for item in value:
                 yield from self.object(item)
+        elif get_origin(value) is hints.Global:  # a field of a struct
+            yield "Global"
+            for element in get_args(value):
+                yield from self.object(element)
         elif id(value) in _known():
             yield _known()[id(value)]
         else:

@@ -8,11 +8,11 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import is_dataclass
 from types import ModuleType
-from typing import Any
+from typing import Any, get_args, get_origin
 
 from ..checked import shown
 from ..ir import nodes as ir
-from ..language import intrinsics
+from ..language import hints, intrinsics
 from ..language.types import BOOL, F32, I32, Array, Vector
 from ..language.types import Value as ValueType
 from ..span import Span
@@ -355,6 +355,7 @@ class Expressions(Logic):
     ) -> Value:
         """One of two tuples or structs, part by part."""
         type = records.type_of(*next(arm for arm in arms if isinstance(arm[0], Tuple | Struct)))
+        records.refuse_arrays(type, span)
         targets = [self.temporary("choice", leaf, span) for leaf in records.leaf_types(type)]
         bodies: list[ir.Body] = []
         for (value, where), before in zip(arms, effects, strict=True):
@@ -426,13 +427,18 @@ class Expressions(Logic):
             return found
         return self.struct(found, self.span(node)) if is_struct(found) else self.type_of(node)
 
-    def struct(self, record: type, span: Span) -> records.StructType:
-        """The struct that a class is."""
+    def struct(self, record: type, span: Span, arrays: bool = False) -> records.StructType:
+        """Return the struct type of a class. arrays: whether fields may be `Global[...]` arrays."""
         fields: list[tuple[str, Any]] = []
         for name, annotation in field_annotations(record, self.source.function.__globals__).items():
             if is_struct(annotation):
-                fields.append((name, self.struct(annotation, span)))
+                fields.append((name, self.struct(annotation, span, arrays)))
                 continue
+            if arrays and get_origin(annotation) is hints.Global:
+                element = calls.value_type(self.program, get_args(annotation)[0], span)
+                if element is not None:
+                    fields.append((name, Array(element, None, "global")))
+                    continue
             type = calls.value_type(self.program, annotation, span)
             if type is None:
                 said = describe(of_python(annotation))

@@ -122,7 +122,7 @@ class FunctionReader(Emitter, Protocol):
     def index(self, array: ArrayValue, node: ast.expr) -> ir.Expr:
         """The index of the element `array[node]` in the array of the IR."""
 
-    def struct(self, record: type, span: Span) -> Any:
+    def struct(self, record: type, span: Span, arrays: bool = False) -> Any:
         """The `records.StructType` that a class is."""
 
     def array(self, node: ast.expr) -> ArrayValue:

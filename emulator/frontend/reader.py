@@ -186,8 +186,12 @@ class Specialiser:
     ) -> list[ir.Param]:
         """The parameters of a number, a vector, or the parts of a tuple or a struct."""
         own = list(zip(records.leaf_names(name, type), records.leaf_types(type), strict=True))
-        reader.names[name] = records.filled(type, (ir.Reg(part, leaf, span) for part, leaf in own))
-        if isinstance(type, records.RecordType):
+        leaves = (
+            arrays.whole(part, leaf, span) if isinstance(leaf, Array) else ir.Reg(part, leaf, span)
+            for part, leaf in own
+        )
+        reader.names[name] = records.filled(type, leaves)
+        if isinstance(type, records.RecordType) and not any(isinstance(leaf, Array) for _, leaf in own):
             reader.bundles[name] = name, type
             reader.assigned.add(name)
         return [ir.Param(part, leaf, span) for part, leaf in own]
@@ -245,7 +249,10 @@ class Specialiser:
             else:
                 params.extend(self._scalars(reader, arg.arg, type, reader.span(arg)))
                 whole = records.converted(value, type, where, arg.arg)
-                args.extend(typing.expression(leaf, where) for leaf in records.leaves(whole))
+                args.extend(
+                    ir.ArrayRef(leaf.name, where) if isinstance(leaf, ArrayValue) else typing.expression(leaf, where)
+                    for leaf in records.leaves(whole)
+                )
                 key.append(type)
 
         values = caller.together(*(partial(read, arg.arg) for arg, _ in parameters))
@@ -358,7 +365,7 @@ class Specialiser:
         if isinstance(annotation, records.RecordType):
             return annotation
         if is_struct(annotation):
-            return reader.struct(annotation, reader.span(arg))
+            return reader.struct(annotation, reader.span(arg), arrays=not reader.source.of_kernel)
         if isinstance(annotation, tuple) and isinstance(annotation[1], records.StructType):
             if annotation[0] is not hints.Global:
                 raise SourceError(reader.span(arg), "arrays of structs are in global memory", "write Global[...]")

@@ -2,6 +2,9 @@
 
 A tuple has the types of its items. A struct is a named tuple or a dataclass whose fields are numbers, vectors,
 tuples or structs. Only what a device function returns stays together in the IR, as `Results`.
+
+A struct that is a parameter of a device function may also have fields that are global arrays. It is only passed on to
+other device functions: it is not assigned, returned or constructed in a kernel.
 """
 
 from __future__ import annotations
@@ -13,7 +16,7 @@ from typing import Any
 
 from ..ir import names
 from ..ir import nodes as ir
-from ..language.types import COMPLEX, I32, Results, Vector
+from ..language.types import COMPLEX, I32, Array, Results, Vector
 from ..language.types import Value as ValueType
 from ..span import Span
 from . import typing
@@ -56,8 +59,8 @@ RecordType = TupleType | StructType
 
 
 # ------------------------------------------------------------------ leaves
-def leaf_types(type: ValueType | RecordType) -> list[ValueType]:
-    """The numbers and vectors that something of this type holds, in order."""
+def leaf_types(type: ValueType | RecordType) -> list[Any]:
+    """Return the types of the numbers, vectors and arrays in a value of this type, in order."""
     if isinstance(type, RecordType):
         return [leaf for _, part in type.parts for leaf in leaf_types(part)]
     return [type]
@@ -105,6 +108,12 @@ def type_of(value: Value, span: Span) -> ValueType | RecordType:
     return value.type if isinstance(value, Struct) else typing.expression(value, span).type
 
 
+def refuse_arrays(type: ValueType | RecordType, span: Span) -> None:
+    """Raise SourceError if a value of this type contains arrays."""
+    if any(isinstance(leaf, Array) for leaf in leaf_types(type)):
+        raise SourceError(span, f"{type} contains arrays: it is a parameter only", "pass it to a device function")
+
+
 def results(type: RecordType) -> Results:
     """What a device function of this type returns in the IR."""
     return Results(tuple(leaf_types(type)))
@@ -113,6 +122,8 @@ def results(type: RecordType) -> Results:
 # ------------------------------------------------------------------ conversions
 def converted(value: Value, type: ValueType | RecordType, span: Span, what: str) -> Value:
     """The value where something of this type is expected; its leaves are typed."""
+    if isinstance(type, Array):
+        return value  # of a struct of the same type
     if not isinstance(type, RecordType):
         return typing.converted(value, type, span, what)
     items = _items(value, type)

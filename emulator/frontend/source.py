@@ -11,7 +11,7 @@ from functools import cache
 from typing import Any
 
 from ..errors import CompileError, Diagnostic
-from ..language.functions import SourceFunction
+from ..language.functions import Kernel, SourceFunction
 from ..span import Span
 
 MISSING = object()
@@ -26,6 +26,7 @@ class FunctionSource:
 
     def __init__(self, function: SourceFunction) -> None:
         self.function: Callable[..., Any] = function.function
+        self.of_kernel = isinstance(function, Kernel)
         self.file = inspect.getsourcefile(self.function) or self.function.__code__.co_filename
         # From 3.13 on Python keeps some text for "<string>", but not this function's.
         self.lines = [] if self.file == "<string>" else linecache.getlines(self.file)

@@ -318,7 +318,9 @@ class Statements(Loops):
             raise SourceError(span, f"{name} is {known}, this is {describe(value)}", "use another name")
         if name not in self.bundles:
             register = self.new_register(name, "plain", None)
-            self.bundles[name] = register, records.type_of(value, span)
+            type = records.type_of(value, span)
+            records.refuse_arrays(type, span)
+            self.bundles[name] = register, type
         register, type = self.bundles[name]
         given = records.leaves(records.converted(value, type, span, name))
         if name in self.names:  # the parts may be made of each other

@@ -16,6 +16,7 @@ import numpy.typing as npt
 from .. import disk_cache
 from ..errors import LaunchError
 from ..frontend.digest import digest
+from ..ir.names import Name
 from ..language.functions import DeviceFunction
 from ..language.hints import Const
 from ..language.types import SCALARS, Array, Scalar
@@ -87,6 +88,7 @@ class Native(DeviceFunction):
 
     Arrays are NumPy arrays of exactly the element's type, contiguous, of one dimension, and do not overlap where one is
     written; they are not checked for bounds. Numbers are checked for range. Const parameters specialise the function.
+    A parameter may be a named tuple of arrays (annotated `Global[...]`) and numbers.
     """
 
     def __init__(self, function: Callable[..., Any]) -> None:
@@ -104,6 +106,8 @@ class Native(DeviceFunction):
             raise LaunchError(f"{self.__name__} takes {len(self.names)} arguments: {', '.join(self.names)}")
         code = self._code(consts)
         plan = code.plan
+        if len(plan) != len(given):
+            given = self._leaves(given, len(plan))
         values: list[Any] = []
         spans: list[tuple[int, int, bool]] = []
         for value, (name, dtype, stored, number) in zip(given, plan, strict=True):
@@ -131,8 +135,15 @@ class Native(DeviceFunction):
         result = code.call(*values)
         return bool(result) if code.result == "bool" else result
 
+    def _leaves(self, given: tuple[Any, ...], expected: int) -> tuple[Any, ...]:
+        """Return the arguments with named tuples replaced by their fields. Raises LaunchError unless there are `expected`."""
+        leaves = tuple(leaf for value in given for leaf in (value if isinstance(value, tuple) else (value,)))
+        if len(leaves) != expected:
+            raise LaunchError(f"{self.__name__} takes {expected} arrays and numbers, got {len(leaves)}")
+        return leaves
+
     def address(self, *consts: Any) -> int:
-        """Where the machine code is, for other machine code: arrays are pointers, a bool is a byte."""
+        """Return the address of the machine code: arrays are pointers, a bool is a byte, a named tuple is its fields."""
         return self._code(consts).library.address
 
     def _wrong(self, name: str, dtype: np.dtype[Any], stored: bool) -> LaunchError:
@@ -176,7 +187,7 @@ class Native(DeviceFunction):
             for param in function.params:
                 array = isinstance(param.type, Array)
                 element = param.type.element if isinstance(param.type, Array) else param.type
-                parameters.append((param.name, element.name, array, param.name in stored))
+                parameters.append((Name.of(param.name).user, element.name, array, param.name in stored))
             result = None if function.result is None else function.result.name
             if {"f16", "bf16"} & {result, *(element for _, element, array, _ in parameters if not array)}:
                 raise LaunchError(f"{self.__name__}: halves go to a native function in arrays, not by value")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import simtbed as st
 from simtbed import Const, Global, f32, f64, i32, i64, u8, u64
 from simtbed.native import native
@@ -98,3 +100,25 @@ def within(x: f64, low: f64, high: f64, strict: bool) -> bool:
     if strict:
         return low < x < high
     return low <= x and x <= high
+
+
+class Samples(NamedTuple):
+    values: Global[f64]
+    weights: Global[i32]
+    count: i64
+
+
+@st.device
+def scale(samples: Samples, factor: f64) -> None:
+    for i in range(samples.count):
+        samples.values[i] *= factor
+
+
+@native
+def weighted_sum(samples: Samples, factor: f64) -> f64:
+    """Multiply the values by a factor and return their weighted sum."""
+    scale(samples, factor)
+    result = f64(0)
+    for i in range(samples.count):
+        result += samples.values[i] * f64(samples.weights[i])
+    return result

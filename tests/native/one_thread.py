@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -49,7 +50,7 @@ def emulated(function: Native, *given: Any, engine: str = "jit") -> tuple[Any, l
     """(result, arrays afterwards) on an emulator, where nothing may be wrong. given: the arguments of a native call."""
     places = function._const_places
     made = as_kernel(function, *(v for n, v in enumerate(given) if n in places))
-    rest = [v for n, v in enumerate(given) if n not in places]
+    rest = leaves(v for n, v in enumerate(given) if n not in places)
     arguments: dict[str, Any] = {}
     for param, value in zip(made.kernel.params, rest, strict=False):
         array = isinstance(param.type, Array)
@@ -68,13 +69,24 @@ def emulated(function: Native, *given: Any, engine: str = "jit") -> tuple[Any, l
     return result, [after[p.name] for p in made.kernel.params if isinstance(p.type, Array) and p.name != RESULT]
 
 
+def _copied(value: Any) -> Any:
+    if isinstance(value, tuple):
+        return type(value)(*map(_copied, value))
+    return value.copy() if isinstance(value, np.ndarray) else value
+
+
+def leaves(given: Iterable[Any]) -> list[Any]:
+    """Return the arguments with named tuples replaced by their fields."""
+    return [leaf for value in given for leaf in (value if isinstance(value, tuple) else (value,))]
+
+
 def assert_native_agrees(function: Native, *given: Any, engine: str = "jit", policy: Policy = BITS) -> Any:
     """Result and arrays of a native call are those on an emulator; the result."""
     wanted, arrays = emulated(function, *given, engine=engine)
-    own = [value.copy() if isinstance(value, np.ndarray) else value for value in given]
+    own = [_copied(value) for value in given]
     result = function(*own)
     if wanted is not None:
         assert policy.agree(np.array([result]).astype(wanted.dtype), np.array([wanted])).all()
-    for mine, other in zip((v for v in own if isinstance(v, np.ndarray)), arrays, strict=True):
+    for mine, other in zip((v for v in leaves(own) if isinstance(v, np.ndarray)), arrays, strict=True):
         assert policy.agree(mine, other).all()
     return result
